@@ -1,0 +1,67 @@
+# Everything starts here: `make demo` and `make test` need Python 3.11+ and make, nothing else.
+#   PYTHON=python3.12  which Python the environment is made from
+#   VENV=.venv         where it lies
+#   JOBS=4             tests in so many processes (default: one, so that timings are undisturbed)
+#   ARGS="-k frame"    more arguments for pytest
+
+PYTHON ?= python3
+VENV ?= .venv
+JOBS ?=
+ARGS ?=
+
+RUN := $(VENV)/bin/python
+PYTEST := $(RUN) -m pytest $(if $(JOBS),-n $(JOBS) --dist loadfile) $(ARGS)
+
+# A stamp says "these extras are installed as this pyproject.toml asks"; newer stamps make later runs fast.
+DEMO_READY := $(VENV)/.ready-demo
+DEV_READY := $(VENV)/.ready-dev
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-long lint format docs bench clean
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+demo: $(DEMO_READY) ## install, then run the tour
+	@$(RUN) -m dalenius demo
+
+test: $(DEV_READY) ## run the whole test suite, long tests in their short form
+	@scripts/system-packages
+	@$(PYTEST)
+
+test-long: $(DEV_READY) ## run the whole test suite with full counts
+	@scripts/system-packages
+	@DALENIUS_LONG=1 $(PYTEST)
+
+lint: $(DEV_READY) ## style, types and import rules
+	@$(RUN) -m ruff check .
+	@$(RUN) -m ruff format --check .
+	@$(RUN) -m mypy
+	@$(VENV)/bin/lint-imports
+
+format: $(DEV_READY) ## put the code into the one format
+	@$(RUN) -m ruff check --fix .
+	@$(RUN) -m ruff format .
+
+docs: $(DEV_READY) ## build the documentation into site/
+	@NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --strict --quiet && echo "The documentation is in site/index.html."
+
+bench: $(DEV_READY) ## run every benchmark in bench/
+	@set -e; found=; \
+	for script in bench/*.py; do \
+	    [ -e "$$script" ] || continue; \
+	    found=yes; echo "== $$script"; $(RUN) "$$script"; \
+	done; \
+	[ -n "$$found" ] || echo "There is no benchmark in bench/ yet."
+
+clean: ## remove the environment and everything that was built
+	rm -rf $(VENV) site dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .dalenius-demo
+	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(DEMO_READY): pyproject.toml scripts/environment
+	@PYTHON="$(PYTHON)" scripts/environment $(VENV) serve,plot
+	@touch $@
+
+$(DEV_READY): pyproject.toml scripts/environment
+	@PYTHON="$(PYTHON)" scripts/environment $(VENV) serve,plot,dev
+	@touch $@

@@ -1,0 +1,195 @@
+"""What every command shares: global options, one way to answer, nothing on stdout that does not belong there.
+
+A command module looks like this:
+
+```python
+from typing import Annotated
+
+import typer
+
+from dalenius.app.cli.frame import Frame, framed
+
+
+def register(app: typer.Typer) -> None:
+    app.command("greet")(greet)
+
+
+@framed
+def greet(frame: Frame, name: Annotated[str, typer.Argument(help="Whom.")]) -> None:
+    \"\"\"Greets somebody.
+
+    Example: dalenius greet Tore
+    \"\"\"
+    from dalenius.heavy import greeting  # heavy imports stand in here
+
+    words = greeting(name)  # raises a DaleniusError when it cannot
+    frame.emit({"words": words}, lambda console: console.print(words))
+```
+
+`framed` gives it `--home`, `--json`, `--quiet` and `--version`, which may stand before or after the
+command's name.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from contextlib import nullcontext, redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, get_type_hints
+
+import typer
+
+from dalenius._version import __version__
+from dalenius.app.cli import output
+from dalenius.app.cli.home import find_home
+from dalenius.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rich.console import Console
+
+P = ParamSpec("P")
+
+
+@dataclass(frozen=True)
+class _Answer:
+    data: Mapping[str, object]
+    human: Callable[[Console], None]
+    exit_code: int
+
+
+@dataclass
+class Frame:
+    """The global options of this call, and the only door to stdout."""
+
+    home: Path | None = None
+    json: bool = False
+    quiet: bool = False
+    _answer: _Answer | None = field(default=None, repr=False)
+
+    def emit(self, data: Mapping[str, object], human: Callable[[Console], None], exit_code: int = 0) -> None:
+        """Answers; printed when the command has returned, so a late failure leaves no half answer.
+
+        Args:
+            data: What `--json` prints. Floats that JSON lacks become null, dates ISO 8601.
+            human: Prints the same for people.
+            exit_code: Other than 0 for a check that ran well and failed (6) and the like.
+        """
+        if self._answer is not None:
+            raise RuntimeError("A command answers once.")
+        self._answer = _Answer(data, human, exit_code)
+
+    def note(self, text: str) -> None:
+        """Says something beside the answer (progress, a warning) on stderr; silent with `--quiet`."""
+        if not self.quiet:
+            output.stderr().print(text, style="dim", markup=False, highlight=False)
+
+    def require_home(self) -> Path:
+        """The home folder of this call, which must exist."""
+        return find_home(self.home)
+
+    def deliver(self) -> int:
+        """Prints the answer; returns the exit code."""
+        if self._answer is None:
+            return 0
+        if self.json:
+            output.print_json(self._answer.data)
+        else:
+            self._answer.human(output.stdout())
+        return self._answer.exit_code
+
+
+def _print_version(context: typer.Context, asked: bool) -> None:
+    if not asked:
+        return
+    if _frame_of(context).json:
+        output.print_json({"version": __version__})
+    else:
+        output.stdout().print(f"dalenius {__version__}", highlight=False)
+    raise typer.Exit
+
+
+_PANEL = "Everywhere"
+Home = Annotated[
+    Path | None,
+    typer.Option("--home", metavar="DIR", help="Folder of ledger and policies.", rich_help_panel=_PANEL),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.", rich_help_panel=_PANEL)]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print the answer only.", rich_help_panel=_PANEL)]
+Version = Annotated[
+    bool,
+    typer.Option(
+        "--version", help="Print the version.", rich_help_panel=_PANEL, is_eager=True, callback=_print_version
+    ),
+]
+_GLOBAL = {"home": (Home, None), "json": (Json, False), "quiet": (Quiet, False), "version": (Version, False)}
+
+
+def group(summary: str) -> typer.Typer:
+    """An app, or a group of commands such as `policy`, that knows the global options."""
+    app = typer.Typer(help=summary, pretty_exceptions_enable=False, invoke_without_command=True, add_completion=False)
+
+    @app.callback()
+    def options(
+        context: typer.Context,
+        home: Home = None,
+        json: Json = False,
+        quiet: Quiet = False,
+        version: Version = False,  # noqa: ARG001 (its callback has done the work)
+    ) -> None:
+        frame = _merge(context, home, json, quiet)
+        if context.invoked_subcommand is None:
+            if frame.json:
+                raise InputError(
+                    "No command was given.",
+                    why=f"'{context.command_path}' needs to know what to do.",
+                    fix=f"Run '{context.command_path} --help' for the list of commands.",
+                )
+            typer.echo(context.get_help())
+            raise typer.Exit(InputError.exit_code)
+
+    return app
+
+
+def framed(function: Callable[Concatenate[Frame, P], None]) -> Callable[..., None]:
+    """Turns `function(frame, ...)` into a command with the global options added to its own."""
+    _, *own = inspect.signature(function).parameters.values()
+    # Resolved here, where the function's own module is at hand: Typer sees only the wrapper.
+    hints = get_type_hints(function, include_extras=True)
+
+    def parameter(name: str, hint: object, default: object = inspect.Parameter.empty) -> inspect.Parameter:
+        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=hint, default=default)
+
+    @functools.wraps(function)
+    def command(context: typer.Context, **values: Any) -> None:
+        shared = {name: values.pop(name) for name in _GLOBAL}
+        frame = _merge(context, shared["home"], shared["json"], shared["quiet"])
+        # A library that prints would break the promise of one object on stdout.
+        with redirect_stdout(sys.stderr) if frame.json else nullcontext():
+            function(frame, **values)  # type: ignore[call-arg]
+        raise typer.Exit(frame.deliver())
+
+    parameters = [
+        parameter("context", typer.Context),
+        *(parameter(each.name, hints[each.name], each.default) for each in own),
+        *(parameter(name, hint, default) for name, (hint, default) in _GLOBAL.items()),
+    ]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    return command
+
+
+def _frame_of(context: typer.Context) -> Frame:
+    return context.obj if isinstance(context.obj, Frame) else Frame()
+
+
+def _merge(context: typer.Context, home: Path | None, json: bool, quiet: bool) -> Frame:
+    # An option counts wherever it stands; of two homes the one nearer to the command's own arguments does.
+    outer = _frame_of(context)
+    frame = Frame(home=home or outer.home, json=json or outer.json, quiet=quiet or outer.quiet)
+    context.obj = frame
+    return frame

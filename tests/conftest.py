@@ -1,0 +1,22 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import pytest
+from hypothesis import settings
+
+# Derandomised by default, so that a red build means a change; DALENIUS_EXPLORE=1 looks for new examples.
+# No deadline: shared machines stutter, and speed has tests of its own.
+settings.register_profile("fixed", derandomize=True, deadline=None)
+settings.register_profile("explore", deadline=None, max_examples=1000)
+settings.load_profile("explore" if os.environ.get("DALENIUS_EXPLORE") == "1" else "fixed")
+
+
+@pytest.fixture(scope="session")
+def rounds() -> Callable[[int], int]:
+    """`rounds(full)` is `full` in `make test-long`, a twentieth of it in `make test`."""
+    long = os.environ.get("DALENIUS_LONG") == "1"
+    return lambda full: full if long else max(1, full // 20)

@@ -1,0 +1,104 @@
+"""Every example in README and docs/ runs.
+
+Python blocks of one page share a namespace, top to bottom. A shell block is run when it calls `dalenius`:
+lines with a `$ ` prompt are commands and the rest is output (shown, not compared); without any prompt, every
+line is a command.
+`<!-- file: NAME -->` before a block writes it to NAME in the page's folder, for later blocks to read.
+`<!-- skip: why -->` before a block leaves it out, and needs its reason. An example that should fail says how:
+`<!-- exit: 4 -->`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+BLOCK = re.compile(
+    r"(?P<marks>(?:^[ ]*<!--[^\n]*-->\s*\n)*)"
+    r"^(?P<indent>[ ]*)```(?P<language>\w+)[^\n]*\n(?P<text>.*?)^[ ]*```[ ]*$",
+    re.DOTALL | re.MULTILINE,
+)
+MARK = re.compile(r"<!--\s*(?P<name>skip|file|exit):\s*(?P<value>.*?)\s*-->")
+
+
+@dataclass(frozen=True)
+class Block:
+    language: str
+    text: str
+    line: int
+    marks: dict[str, str]
+
+
+def blocks_of(page: str) -> list[Block]:
+    found = []
+    for match in BLOCK.finditer(page):
+        text = re.sub(rf"^{match['indent']}", "", match["text"], flags=re.MULTILINE)
+        marks = {mark["name"]: mark["value"] for mark in MARK.finditer(match["marks"])}
+        line = page.count("\n", 0, match.start("text")) + 1
+        found.append(Block(match["language"], text, line, marks))
+    return found
+
+
+def commands_of(block: Block) -> str:
+    lines = block.text.splitlines()
+    prompted = [line[2:] for line in lines if line.startswith("$ ")]
+    return "\n".join(prompted or lines)
+
+
+def calls_dalenius(commands: str) -> bool:
+    return any(re.search(r"(^|[|;&]\s*)dalenius\b", line) for line in commands.splitlines())
+
+
+def run_shell(commands: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    # The tests' own environment first on the path, so that `dalenius` is the one under test.
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("DALENIUS_")}
+    return subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", commands],
+        cwd=folder,
+        env={**environment, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    for block in blocks_of(page.read_text()):
+        where = f"{page.relative_to(ROOT)}:{block.line}"
+        if "skip" in block.marks:
+            assert block.marks["skip"], f"{where}: a skipped example needs its reason"
+        elif "file" in block.marks:
+            (tmp_path / block.marks["file"]).write_text(block.text)
+        elif block.language in {"python", "py"}:
+            # Blank lines first, so that a traceback shows the line of the page.
+            exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), namespace)
+        elif block.language in {"bash", "console", "sh", "shell"} and calls_dalenius(commands_of(block)):
+            done = run_shell(commands_of(block), tmp_path)
+            expected = int(block.marks.get("exit", "0"))
+            assert done.returncode == expected, f"{where}\n{done.stdout}\n{done.stderr}"
+
+
+def test_a_page_is_cut_into_its_blocks():
+    page = (
+        "<!-- skip: needs a server -->\n```bash\ndalenius serve\n```\n\n"
+        "1. so:\n\n    ```console\n    $ dalenius account a.json\n    ε = 1\n    $ ls\n    ```\n"
+    )
+    first, second = blocks_of(page)
+    assert first.marks == {"skip": "needs a server"}
+    assert commands_of(second) == "dalenius account a.json\nls"
+    assert calls_dalenius(commands_of(second))
+    assert not calls_dalenius("make demo\npip install dalenius")

@@ -1,0 +1,132 @@
+"""Importing is cheap, and imports go down only."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+HEAVY = (
+    "numpy",
+    "scipy",
+    "dp_accounting",
+    "typer",
+    "rich",
+    "cryptography",
+    "matplotlib",
+    "nicegui",
+    "fastapi",
+)
+
+PROGRAM = """
+import resource, sys
+def cpu():
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+start = cpu()
+{statement}
+print(cpu() - start, *sys.modules)
+"""
+
+
+def cost_of(statement: str) -> tuple[float, set[str]]:
+    """CPU seconds of a statement in a fresh process, and the modules loaded by then; the best of three."""
+    runs = []
+    for _ in range(3):
+        program = PROGRAM.format(statement=statement)
+        printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+        seconds, *modules = printed.splitlines()[-1].split()
+        runs.append((float(seconds), set(modules)))
+    return min(runs, key=lambda each: each[0])
+
+
+def test_import_dalenius_costs_next_to_nothing():
+    seconds, modules = cost_of("import dalenius")
+    assert seconds < 0.3
+    assert modules.isdisjoint(HEAVY)
+
+
+def test_the_error_tree_loads_nothing_heavy():
+    seconds, modules = cost_of("import dalenius.errors")
+    assert seconds < 0.3
+    assert modules.isdisjoint(HEAVY)
+
+
+def test_building_the_command_line_loads_no_numbers():
+    seconds, modules = cost_of("from dalenius.app.cli import build; build()")
+    assert seconds < 1.0
+    assert modules.isdisjoint(set(HEAVY) - {"typer", "rich"})
+
+
+def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
+    program = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"
+    return subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_the_contracts_hold(request: pytest.FixtureRequest):
+    done = lint_imports(request.config.rootpath)
+    assert done.returncode == 0, done.stdout
+
+
+# The contracts name packages that come later. This tree has them all, so we know that the rules will bite.
+ALLOWED = {
+    "app/x.py": "import fastapi, nicegui\nfrom dalenius import audit, curator, samples, queries, accounting",
+    "audit/x.py": "from dalenius.queries import _exact\nfrom dalenius import curator, samples",
+    "curator.py": "from dalenius import queries, learning, samples",
+    "queries/x.py": "import sqlglot, duckdb, pyspark\nfrom dalenius import mechanisms, ledger, tables",
+    "queries/_exact.py": "",
+    "anonymity/x.py": "from dalenius import tables",
+    "synthesis/x.py": "import jax",
+    "learning/x.py": "import jax\nfrom dalenius import mechanisms",
+    "local/x.py": "from dalenius import mechanisms",
+    "joint/x.py": "from dalenius import accounting",
+    "mechanisms/x.py": "from dalenius import accounting",
+    "ledger/x.py": "from dalenius import accounting, errors",
+    "tables/x.py": "from dalenius import errors",
+    "accounting/x.py": "from dalenius import errors, _extras",
+    "samples/x.py": "import numpy",
+    "_extras.py": "from dalenius import errors",
+    "errors.py": "",
+    "_version.py": "",
+}
+FORBIDDEN = [
+    ("Imports go down only", "accounting/y.py", "from dalenius import mechanisms"),
+    ("Imports go down only", "queries/y.py", "from dalenius import learning"),
+    ("A mechanism describes", "ledger/y.py", "from dalenius import mechanisms"),
+    ("Sample tables are for", "queries/y.py", "from dalenius import samples"),
+    ("Sample tables hold no", "samples/y.py", "from dalenius import mechanisms"),
+    ("The app never reaches", "app/y.py", "from dalenius.queries import _exact"),
+    ("SQL parsers and engines", "tables/y.py", "import duckdb"),
+    ("jax stays", "queries/y.py", "import jax"),
+    ("Web libraries stay", "curator.py", "import fastapi"),
+]
+
+
+@pytest.fixture
+def tree(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    project = (request.config.rootpath / "pyproject.toml").read_text()
+    assert tomllib.loads(project)["tool"]["importlinter"]
+    (tmp_path / "pyproject.toml").write_text(project)
+    for name, text in ALLOWED.items():
+        path = tmp_path / "dalenius" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        (path.parent / "__init__.py").touch()
+        path.write_text(text)
+    return tmp_path
+
+
+def test_the_contracts_allow_what_the_design_allows(tree: Path):
+    done = lint_imports(tree)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(("contract", "path", "text"), FORBIDDEN)
+def test_the_contracts_forbid_what_the_design_forbids(tree: Path, contract: str, path: str, text: str):
+    (tree / "dalenius" / path).write_text(text)
+    done = lint_imports(tree)
+    assert done.returncode != 0
+    verdicts = [line for line in done.stdout.splitlines() if line.startswith(contract)]
+    assert any("BROKEN" in line for line in verdicts), done.stdout
