@@ -1,0 +1,62 @@
+"""What a guarantee is and how guarantees add up. No data, no noise, no I/O.
+
+    neighbors, parameters   the relation, and numbers checked at the edge
+    guarantees, pld         PureDP, ApproxDP, ZCDP, RDP, PLD
+    conversions             from one kind to another
+    events                  what a mechanism did        (event_json, dp_events, descriptions: ways to write it)
+    costs, renyi, losses    what one event costs, in each currency
+    composition             basic, advanced, optimal
+    accountant              `account`: the best valid bound
+    filters                 may this next charge happen, when prices are adaptive; how much is gone
+    calibration             least noise for a target, most repetitions for a budget
+
+Names load on first use: scipy costs half a second, dp_accounting more than one.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dalenius.accounting.accountant import Account, account
+    from dalenius.accounting.filters import PureFilter, ZCDPFilter, ZCDPOdometer
+    from dalenius.accounting.guarantees import RDP, ZCDP, ApproxDP, PureDP
+    from dalenius.accounting.neighbors import Neighbors
+    from dalenius.accounting.pld import PLD
+
+_EXPORTS = {
+    "Account": "accountant",
+    "ApproxDP": "guarantees",
+    "Neighbors": "neighbors",
+    "PLD": "pld",
+    "PureDP": "guarantees",
+    "PureFilter": "filters",
+    "RDP": "guarantees",
+    "ZCDP": "guarantees",
+    "ZCDPFilter": "filters",
+    "ZCDPOdometer": "filters",
+    "account": "accountant",
+}
+
+__all__ = [
+    "PLD",
+    "RDP",
+    "ZCDP",
+    "Account",
+    "ApproxDP",
+    "Neighbors",
+    "PureDP",
+    "PureFilter",
+    "ZCDPFilter",
+    "ZCDPOdometer",
+    "account",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _EXPORTS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_EXPORTS[name]}"), name)
+    globals()[name] = value
+    return value

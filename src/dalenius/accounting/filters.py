@@ -1,0 +1,207 @@
+"""Filters say whether the next charge may happen; odometers say how much is gone.
+
+Both stay valid when the analyst chooses every next question *and its price* after seeing the answers before it. That
+is more than `account` promises: a filter by PLD is not valid in that sense (docs/explanation/filters.md).
+
+Sums are kept in whole units of 2⁻¹²⁸, charges rounded up and caps rounded down, so that no rounding error is ever in
+the spender's favour, and a decision costs the same after 100,000 charges as after one.
+"""
+
+from __future__ import annotations
+
+import math
+
+from dalenius.accounting import conversions, parameters
+from dalenius.accounting.guarantees import ZCDP, ApproxDP, PureDP
+from dalenius.accounting.neighbors import Neighbors, common_neighbors
+from dalenius.errors import BudgetError, Charge, Fits
+
+_BITS = 128
+
+
+class PureFilter:
+    """Σε ≤ ε. Valid with adaptive prices: Rogers, Roth, Ullman & Vadhan (2016), Thm. 3.2.
+
+    >>> budget = PureFilter(1.0)
+    >>> budget.charge(PureDP(0.75)); budget.remaining
+    0.25
+    >>> budget.admits(PureDP(0.5))
+    False
+    """
+
+    def __init__(self, epsilon: float, neighbors: Neighbors = Neighbors.ADD_REMOVE) -> None:
+        self.epsilon = parameters.epsilon(epsilon)
+        self.neighbors = neighbors
+        self._cap = _floor(self.epsilon)
+        self._spent = 0
+
+    def admits(self, cost: PureDP) -> bool:
+        """Whether the charge would pass. Nothing is changed."""
+        common_neighbors([self.neighbors, cost.neighbors])
+        return self._spent + _ceil(cost.epsilon) <= self._cap
+
+    def charge(self, cost: PureDP) -> None:
+        """Spends, or refuses with what would fit."""
+        if not self.admits(cost):
+            raise _refusal(cost.epsilon, self.remaining)
+        self._spent += _ceil(cost.epsilon)
+
+    @property
+    def remaining(self) -> float:
+        """The largest ε that would still pass."""
+        return _down(self._cap - self._spent)
+
+    @property
+    def spent(self) -> PureDP:
+        """The odometer: exact and valid at every moment."""
+        return PureDP(_up(self._spent), self.neighbors)
+
+
+class ZCDPFilter:
+    """Approximate zCDP: Σρ ≤ ρ(ε, δ/2) and Σδ ≤ δ/2 keep the whole interaction (ε, δ)-DP.
+
+    Half of δ pays for turning Σρ into ε, half caps the δ of approximate parts (key selection and the like).
+
+    References:
+        Whitehouse, Ramdas, Rogers & Wu, Fully-Adaptive Composition in Differential Privacy (2023), Thm. 1.
+
+    >>> budget = ZCDPFilter(3.0, 1e-6)
+    >>> for _ in range(7):
+    ...     budget.charge(budget.price(1.0))
+    >>> budget.admits(budget.price(1.0)), budget.admits(budget.price(budget.remaining_epsilon))
+    (False, True)
+    """
+
+    def __init__(self, epsilon: float, delta: float, neighbors: Neighbors = Neighbors.ADD_REMOVE) -> None:
+        self.epsilon = parameters.epsilon(epsilon)
+        self.delta = parameters.delta(delta)
+        self.neighbors = neighbors
+        self.conversion_delta = self.delta / 2
+        self._cap_rho = _floor(ZCDP.largest(self.epsilon, self.conversion_delta).rho)
+        self._cap_delta = _floor(self.delta / 2)
+        self._rho = 0
+        self._delta = 0
+
+    def price(self, epsilon: float, delta: float = 0.0) -> ZCDP:
+        """What a question typed with ``epsilon`` is charged: ρ(ε) by the budget's own conversion."""
+        return ZCDP(
+            conversions.zcdp_rho(parameters.epsilon(epsilon), self.conversion_delta),
+            parameters.delta(delta),
+            self.neighbors,
+        )
+
+    def admits(self, cost: ZCDP) -> bool:
+        """Whether the charge would pass. Nothing is changed."""
+        common_neighbors([self.neighbors, cost.neighbors])
+        return self._rho + _ceil(cost.rho) <= self._cap_rho and self._delta + _ceil(cost.delta) <= self._cap_delta
+
+    def charge(self, cost: ZCDP) -> None:
+        """Spends ρ and δ together, or refuses with the ε that would fit."""
+        if not self.admits(cost):
+            fits = self.remaining_epsilon if self._delta + _ceil(cost.delta) <= self._cap_delta else 0.0
+            raise _refusal(conversions.zcdp_epsilon(cost.rho, self.conversion_delta), fits)
+        self._rho += _ceil(cost.rho)
+        self._delta += _ceil(cost.delta)
+
+    @property
+    def remaining(self) -> ZCDP:
+        """The ρ and δ that are left."""
+        return ZCDP(_down(self._cap_rho - self._rho), _down(self._cap_delta - self._delta), self.neighbors)
+
+    @property
+    def remaining_epsilon(self) -> float:
+        """The largest ε that one more question may type; typing it passes."""
+        left = self._cap_rho - self._rho
+        if left <= 0:
+            return 0.0
+        # ρ(ε) is found by bisection, so step down until its own answer fits.
+        epsilon = conversions.zcdp_epsilon(_down(left), self.conversion_delta)
+        while epsilon > 0 and _ceil(conversions.zcdp_rho(epsilon, self.conversion_delta)) > left:
+            epsilon *= 1 - 1e-12
+        return epsilon
+
+    @property
+    def spent(self) -> ZCDP:
+        """Σρ and Σδ so far."""
+        return ZCDP(_up(self._rho), _up(self._delta), self.neighbors)
+
+
+class ZCDPOdometer:
+    """How much is gone, without a cap set beforehand.
+
+    With probability at least 1 − δ, at *every* moment the realised privacy loss is at most the ε reported then. Plain
+    conversion of Σρ would promise that for one moment fixed beforehand only; so the ladder of caps 2^(j/4)·ρ₀ is
+    watched by one filter per rung, rung j at δ_j = 6δ/(π²(j+1)²), and the report is that of the lowest rung not passed.
+
+    Guarantee:
+        P(∃ time: loss > reported ε) ≤ Σδ_j ≤ δ, plus the δ of approximate parts. A rung's filter bounds the loss by
+        P(L > ρ + 2√(ρ ln 1/δ_j)) ≤ δ_j (Bun & Steinke 2016, Lemma 3.5), at any stopping time within its cap.
+
+    References:
+        Lécuyer, Practical Privacy Filters and Odometers with Rényi Differential Privacy (2021);
+        Feldman & Zrnic, Individual Privacy Accounting via a Rényi Filter (2021).
+
+    >>> gone = ZCDPOdometer(1e-6)
+    >>> gone.add(ZCDP(0.02)); 0.9 < gone.spent.epsilon < 1.7
+    True
+    """
+
+    LOWEST = 1e-6  # ρ₀: the first rung, ε ≈ 0.008
+
+    def __init__(self, delta: float, neighbors: Neighbors = Neighbors.ADD_REMOVE) -> None:
+        self.delta = parameters.delta(delta)
+        self.neighbors = neighbors
+        self._rho = 0
+        self._delta = 0
+
+    def add(self, cost: ZCDP) -> None:
+        """Records a charge."""
+        common_neighbors([self.neighbors, cost.neighbors])
+        self._rho += _ceil(cost.rho)
+        self._delta += _ceil(cost.delta)
+
+    @property
+    def spent(self) -> ApproxDP:
+        """The guarantee that holds now, for all moments at once."""
+        if self._rho == 0:
+            return ApproxDP(0.0, _up(self._delta), self.neighbors)
+        rho = _up(self._rho)
+        rung = max(0, math.ceil(4 * math.log2(rho / self.LOWEST) - 1e-9))
+        while self.LOWEST * 2 ** (rung / 4) < rho:
+            rung += 1
+        share = 6 * self.delta / (math.pi * (rung + 1)) ** 2
+        epsilon = conversions.zcdp_epsilon_standard(self.LOWEST * 2 ** (rung / 4), share)
+        return ApproxDP(epsilon, self.delta + _up(self._delta), self.neighbors)
+
+
+def _refusal(asked: float, fits: float) -> BudgetError:
+    return BudgetError(
+        f"The budget does not cover ε = {asked:.4g}.",
+        why=f"What is left covers ε ≤ {fits:.4g}." if fits > 0 else "Nothing is left.",
+        fix=f"Ask with ε ≤ {math.floor(fits * 1e4) / 1e4:g}." if fits >= 1e-4 else "Ask the owner for more.",
+        charge=Charge(),
+        fits=Fits(fits) if fits > 0 else None,
+    )
+
+
+def _ceil(value: float) -> int:
+    """In units of 2⁻¹²⁸, rounded up; exact, whatever the double."""
+    numerator, denominator = value.as_integer_ratio()
+    return -(-(numerator << _BITS) // denominator)
+
+
+def _floor(value: float) -> int:
+    numerator, denominator = value.as_integer_ratio()
+    return (numerator << _BITS) // denominator
+
+
+def _down(units: int) -> float:
+    """The largest double not above."""
+    value = units / (1 << _BITS)
+    return math.nextafter(value, 0.0) if _floor(value) > units else value
+
+
+def _up(units: int) -> float:
+    """The smallest double not below."""
+    value = units / (1 << _BITS)
+    return math.nextafter(value, math.inf) if _ceil(value) < units else value

@@ -1,0 +1,86 @@
+"""Numbers that matter for privacy, checked once at the edge.
+
+After these functions a value is plain data: a real number of the stated range, never a bool, a string, a NaN
+or an infinity. Fractions stay exact.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TypeAlias
+
+from dalenius.errors import InputError
+
+Real: TypeAlias = "int | float | Fraction"
+
+# Below this an ε promises nothing anyone could use, and squares of it leave the range of a double.
+SMALLEST = 1e-100
+LARGEST = 1e100
+
+
+def real(value: object, name: str, *, fix: str = "Give a number.") -> Real:
+    """A finite int, float or Fraction; bools, strings and the rest are refused."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
+        raise InputError(
+            f"{name} must be a number, not {type(value).__name__}.",
+            why="Nothing is guessed from other types.",
+            fix=fix,
+        )
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InputError(f"{name} must be finite.", why="It was nan or infinite.", fix=fix)
+    return value
+
+
+def positive(value: object, name: str, *, fix: str = "") -> Real:
+    """A real number in [1e-100, 1e100]."""
+    fix = fix or f"Give a {name} above 0."
+    number = real(value, name, fix=fix)
+    if not SMALLEST <= number <= LARGEST:
+        raise InputError(
+            f"{name} must be above 0 and of a sensible size.",
+            why=f"It must lie between {SMALLEST:g} and {LARGEST:g}.",
+            fix=fix,
+        )
+    return number
+
+
+def epsilon(value: object, name: str = "epsilon") -> float:
+    """An ε > 0.
+
+    >>> epsilon(0.5)
+    0.5
+    """
+    return float(positive(value, name, fix="Give an ε above 0; 0.1 to 3 is usual."))
+
+
+def delta(value: object, name: str = "delta") -> float:
+    """A δ in [0, 1)."""
+    fix = "Give a δ of at least 0 and below 1; well below 1/(number of units), such as 1e-6."
+    number = float(real(value, name, fix=fix))
+    if not 0.0 <= number < 1.0:
+        raise InputError(
+            f"{name} must be at least 0 and below 1.",
+            why="δ is a probability of failure; 1 promises nothing.",
+            fix=fix,
+        )
+    return number + 0.0  # -0.0 becomes 0.0
+
+
+def probability(value: object, name: str) -> float:
+    """A sampling rate in (0, 1]."""
+    fix = f"Give a {name} above 0 and at most 1."
+    number = float(positive(value, name, fix=fix))
+    if number > 1.0:
+        raise InputError(f"{name} must be at most 1.", why="It is a probability.", fix=fix)
+    return number
+
+
+def count(value: object, name: str, *, least: int = 1) -> int:
+    """A whole number, at least ``least``."""
+    fix = f"Give a whole number of at least {least}."
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InputError(f"{name} must be a whole number, not {type(value).__name__}.", why="It counts.", fix=fix)
+    if value < least:
+        raise InputError(f"{name} must be at least {least}.", why="It counts.", fix=fix)
+    return value

@@ -1,0 +1,144 @@
+"""Rényi divergences of single events: d(α) at each order, or None where no formula is known.
+
+Every formula is an exact divergence of the worst pair, capped by the event's ρα. Adding `ROUNDING` covers the digits
+lost when the divergence is tiny.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dalenius.accounting import costs, events
+from dalenius.accounting.events import Event
+from dalenius.accounting.guarantees import DEFAULT_ORDERS, RDP
+from dalenius.accounting.losses import Array, merged_gaussian, pair
+from dalenius.accounting.neighbors import Neighbors
+
+ROUNDING = 1e-15
+# dp_accounting sums over integer orders, so large ones cost time; these serve compositions with sampling.
+SAMPLING_ORDERS = (
+    tuple(1 + x / 20 for x in range(1, 200)) + tuple(float(order) for order in range(11, 65)) + (80.0, 100.0, 128.0)
+    + (160.0, 200.0, 256.0, 512.0, 1024.0)
+)  # fmt: skip
+_MOST_ATOMS = 2000
+
+
+def rdp(event: Event) -> RDP | None:
+    """The RDP curve of a composition (without its `fixed_delta`), or None if a part has none.
+
+    >>> from dalenius.accounting.events import Gaussian, Repeated
+    >>> curve = rdp(Repeated(Gaussian(30), 1000))
+    >>> round(curve.epsilon(1e-6), 3)
+    5.543
+    """
+    counts = events.tally(event)
+    orders = np.array(SAMPLING_ORDERS if any(_is_sampled(single) for single in counts) else DEFAULT_ORDERS)
+    total = _summed(event, orders)
+    return None if total is None else RDP(tuple(orders.tolist()), tuple(total.tolist()), event.neighbors)
+
+
+def divergences(single: Event, orders: Array) -> Array | None:
+    """d(α) of one event."""
+    match single:
+        case events.Laplace():
+            return _capped(_laplace(float(1 / single.noise_multiplier), orders), single, orders)
+        case events.RandomizedResponse():
+            return _capped(_response(float(single.epsilon), single.categories, orders), single, orders)
+        case events.NoisyMax() | events.Pure() | events.Approx():
+            return _capped(_response(float(single.epsilon), 2, orders), single, orders)
+        case events.DiscreteLaplace():
+            return _capped(_discrete_laplace(single, orders), single, orders)
+        case events.Exponential():
+            return _capped(_bounded_range(float(single.epsilon), orders), single, orders)
+        case events.PoissonSampled() | events.SampledWithoutReplacement():
+            return _sampled(single, orders)
+        case events.Parallel():
+            parts = [_summed(part, orders) for part in single.events]
+            found = [part for part in parts if part is not None]
+            return np.max(found, axis=0) if len(found) == len(parts) else None
+        case _:
+            guarantee = costs.zcdp(single)
+            return None if guarantee is None else guarantee.rho * orders
+
+
+def _summed(event: Event, orders: Array) -> Array | None:
+    total = np.zeros_like(orders)
+    for single, times in events.tally(event).items():
+        part = divergences(single, orders)
+        if part is None:
+            return None
+        total = total + times * part
+    return total
+
+
+def _is_sampled(single: Event) -> bool:
+    if isinstance(single, events.Parallel):
+        return any(_is_sampled(part) for event in single.events for part, _ in events.flatten(event))
+    return isinstance(single, events.PoissonSampled | events.SampledWithoutReplacement)
+
+
+def _capped(formula: Array, single: Event, orders: Array) -> Array:
+    guarantee = costs.zcdp(single)
+    rho = np.inf if guarantee is None else guarantee.rho
+    capped: Array = np.minimum(formula + ROUNDING, rho * orders)
+    return capped
+
+
+def _laplace(epsilon: float, orders: Array) -> Array:
+    """ln(α/(2α−1)·e^((α−1)ε) + (α−1)/(2α−1)·e^(−αε)) / (α−1)  [Mironov (2017), Prop. 6]."""
+    less = orders - 1
+    return epsilon + np.log1p(less * np.expm1(epsilon * (1 - 2 * orders)) / (2 * orders - 1)) / less
+
+
+def _response(epsilon: float, categories: int, orders: Array) -> Array:
+    """ln(b·(e^(αε) + e^(−(α−1)ε) + k−2)) / (α−1), b the probability of one false answer."""
+    false = -epsilon - np.log1p((categories - 1) * np.exp(-epsilon))
+    inside = np.logaddexp(orders * epsilon, -(orders - 1) * epsilon)
+    if categories > 2:
+        inside = np.logaddexp(inside, np.log(categories - 2))
+    formula: Array = (false + inside) / (orders - 1)
+    return formula
+
+
+def _discrete_laplace(event: events.DiscreteLaplace, orders: Array) -> Array:
+    loss = pair(event)
+    if loss is None or loss.atoms.size > _MOST_ATOMS:
+        return _response(float(event.sensitivity / event.scale), 2, orders)
+    exponent = np.outer(orders - 1, loss.atoms) + np.log(np.maximum(loss.masses, 1e-320))
+    formula: Array = np.logaddexp.reduce(exponent, axis=1) / (orders - 1)
+    return formula
+
+
+def _bounded_range(epsilon: float, orders: Array) -> Array:
+    """The largest divergence of a loss on {t−ε, t}: the worst t ∈ [0, ε] in closed form, for each order.
+
+    E[e^((α−1)L)] = s^(α−1)(A − Bs)/(1−e^(−ε)) with s = e^t, A = 1−e^(−αε), B = e^(−ε) − e^(−αε),
+    which is greatest at s = A(α−1)/(Bα).
+    """
+    less = orders - 1
+    first = -np.expm1(-orders * epsilon)
+    second = -np.exp(-epsilon) * np.expm1(-less * epsilon)
+    worst = np.clip(np.log(first) + np.log(less) - np.log(second) - np.log(orders), 0.0, epsilon)
+    inside = np.log(first - second * np.exp(worst)) - np.log(-np.expm1(-epsilon))
+    formula: Array = worst + inside / less
+    return formula
+
+
+def _sampled(single: events.PoissonSampled | events.SampledWithoutReplacement, orders: Array) -> Array | None:
+    """The sampled Gaussian by dp_accounting (Mironov et al. 2019; Wang et al. 2019); else by amplified pure ε."""
+    inner = merged_gaussian(single.event)
+    if isinstance(inner, events.Gaussian):
+        import dp_accounting
+
+        gaussian = dp_accounting.GaussianDpEvent(float(inner.noise_multiplier))
+        relation = dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
+        event: object = dp_accounting.PoissonSampledDpEvent(float(single.rate), gaussian)
+        if isinstance(single, events.SampledWithoutReplacement):
+            relation = dp_accounting.NeighboringRelation.REPLACE_ONE
+            event = dp_accounting.SampledWithoutReplacementDpEvent(single.population, single.sample, gaussian)
+        accountant = dp_accounting.rdp.RdpAccountant(orders, relation)
+        accountant.compose(event)
+        curve: Array = accountant.rdp
+        return curve
+    epsilon = costs.pure_epsilon(single)
+    return None if epsilon is None else divergences(events.Pure(epsilon, Neighbors.ADD_REMOVE), orders)
