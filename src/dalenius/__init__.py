@@ -5,9 +5,9 @@ Public names load on first use, so that `import dalenius` stays cheap however la
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from dalenius._lazy import lazy
 from dalenius._version import __version__
 
 if TYPE_CHECKING:
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 # Public name → the module that defines it. A name stands in three places, which a contract test keeps equal:
 # here, in the imports above (for type checkers) and in __all__ (for readers and linters).
 _EXPORTS = {
-    "ApproxDP": "dalenius.accounting.guarantees",
-    "DaleniusError": "dalenius.errors",
-    "Neighbors": "dalenius.accounting.neighbors",
-    "PLD": "dalenius.accounting.pld",
-    "PureDP": "dalenius.accounting.guarantees",
-    "RDP": "dalenius.accounting.guarantees",
-    "ZCDP": "dalenius.accounting.guarantees",
-    "account": "dalenius.accounting.accountant",
+    "ApproxDP": "accounting.guarantees",
+    "DaleniusError": "errors",
+    "Neighbors": "accounting.neighbors",
+    "PLD": "accounting.pld",
+    "PureDP": "accounting.guarantees",
+    "RDP": "accounting.guarantees",
+    "ZCDP": "accounting.guarantees",
+    "account": "accounting.accountant",
 }
 
 __all__ = [
@@ -42,13 +42,7 @@ __all__ = [
     "account",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _EXPORTS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_EXPORTS[name]), name)
-    globals()[name] = value  # the next access no longer comes here
-    return value
+__getattr__, _ = lazy(__name__, _EXPORTS)
 
 
 def __dir__() -> list[str]:

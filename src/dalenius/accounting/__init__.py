@@ -15,8 +15,9 @@ Names load on first use: scipy costs half a second, dp_accounting more than one.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dalenius._lazy import lazy
 
 if TYPE_CHECKING:
     from dalenius.accounting.accountant import Account, account
@@ -53,10 +54,4 @@ __all__ = [
     "account",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _EXPORTS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_EXPORTS[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__, __dir__ = lazy(__name__, _EXPORTS)

@@ -14,7 +14,7 @@ import math
 from dalenius.accounting import conversions, parameters
 from dalenius.accounting.guarantees import ZCDP, ApproxDP, PureDP
 from dalenius.accounting.neighbors import Neighbors, common_neighbors
-from dalenius.errors import BudgetError, Charge, Fits
+from dalenius.errors import BudgetError, Charge, Fits, InputError
 
 _BITS = 128
 
@@ -29,11 +29,28 @@ class PureFilter:
     False
     """
 
-    def __init__(self, epsilon: float, neighbors: Neighbors = Neighbors.ADD_REMOVE) -> None:
+    def __init__(
+        self, epsilon: float, neighbors: Neighbors = Neighbors.ADD_REMOVE, *, units: tuple[int, int] = (0, 0)
+    ) -> None:
         self.epsilon = parameters.epsilon(epsilon)
         self.neighbors = neighbors
         self._cap = _floor(self.epsilon)
-        self._spent = 0
+        self._spent = units[0]
+
+    @property
+    def units(self) -> tuple[int, int]:
+        """What is spent, in whole units (ε, and 0 for δ): give it to a new filter to go on from here."""
+        return self._spent, 0
+
+    def price(self, epsilon: float, delta: float = 0.0) -> PureDP:
+        """What a question typed with ``epsilon`` is charged: just that. A δ has no place here."""
+        if parameters.delta(delta) > 0:
+            raise InputError(
+                "A pure budget cannot pay for a δ.",
+                why="Its promise has no probability of failure.",
+                fix="Ask over declared keys, or have the owner choose accounting = zcdp.",
+            )
+        return PureDP(parameters.epsilon(epsilon), self.neighbors)
 
     def admits(self, cost: PureDP) -> bool:
         """Whether the charge would pass. Nothing is changed."""
@@ -49,7 +66,17 @@ class PureFilter:
     @property
     def remaining(self) -> float:
         """The largest ε that would still pass."""
-        return _down(self._cap - self._spent)
+        return _down(max(0, self._cap - self._spent))
+
+    @property
+    def remaining_epsilon(self) -> float:
+        """The same, under the name that all filters share."""
+        return self.remaining
+
+    @property
+    def remaining_delta(self) -> float:
+        """There is no δ to spend."""
+        return 0.0
 
     @property
     def spent(self) -> PureDP:
@@ -72,15 +99,26 @@ class ZCDPFilter:
     (False, True)
     """
 
-    def __init__(self, epsilon: float, delta: float, neighbors: Neighbors = Neighbors.ADD_REMOVE) -> None:
+    def __init__(
+        self,
+        epsilon: float,
+        delta: float,
+        neighbors: Neighbors = Neighbors.ADD_REMOVE,
+        *,
+        units: tuple[int, int] = (0, 0),
+    ) -> None:
         self.epsilon = parameters.epsilon(epsilon)
         self.delta = parameters.delta(delta)
         self.neighbors = neighbors
         self.conversion_delta = self.delta / 2
         self._cap_rho = _floor(ZCDP.largest(self.epsilon, self.conversion_delta).rho)
         self._cap_delta = _floor(self.delta / 2)
-        self._rho = 0
-        self._delta = 0
+        self._rho, self._delta = units
+
+    @property
+    def units(self) -> tuple[int, int]:
+        """What is spent, in whole units of ρ and δ: give it to a new filter to go on from here."""
+        return self._rho, self._delta
 
     def price(self, epsilon: float, delta: float = 0.0) -> ZCDP:
         """What a question typed with ``epsilon`` is charged: ρ(ε) by the budget's own conversion."""
@@ -106,7 +144,13 @@ class ZCDPFilter:
     @property
     def remaining(self) -> ZCDP:
         """The ρ and δ that are left."""
-        return ZCDP(_down(self._cap_rho - self._rho), _down(self._cap_delta - self._delta), self.neighbors)
+        left = max(0, self._cap_rho - self._rho), max(0, self._cap_delta - self._delta)
+        return ZCDP(_down(left[0]), _down(left[1]), self.neighbors)
+
+    @property
+    def remaining_delta(self) -> float:
+        """The δ that approximate parts may still use."""
+        return self.remaining.delta
 
     @property
     def remaining_epsilon(self) -> float:

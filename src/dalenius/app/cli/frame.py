@@ -129,8 +129,13 @@ Version = Annotated[
 _GLOBAL = {"home": (Home, None), "json": (Json, False), "quiet": (Quiet, False), "version": (Version, False)}
 
 
-def group(summary: str) -> typer.Typer:
-    """An app, or a group of commands such as `policy`, that knows the global options."""
+def group(summary: str, default: Callable[[Frame], None] | None = None) -> typer.Typer:
+    """An app, or a group of commands such as `policy`, that knows the global options.
+
+    Args:
+        summary: What it is for.
+        default: What to do when no command is named; without it, the help is printed.
+    """
     app = typer.Typer(help=summary, pretty_exceptions_enable=False, invoke_without_command=True, add_completion=False)
 
     @app.callback()
@@ -142,6 +147,8 @@ def group(summary: str) -> typer.Typer:
         version: Version = False,  # noqa: ARG001 (its callback has done the work)
     ) -> None:
         frame = _merge(context, home, json, quiet)
+        if context.invoked_subcommand is None and default is not None:
+            raise typer.Exit(_answered(frame, default))
         if context.invoked_subcommand is None:
             if frame.json:
                 raise InputError(
@@ -168,10 +175,7 @@ def framed(function: Callable[Concatenate[Frame, P], None]) -> Callable[..., Non
     def command(context: typer.Context, **values: Any) -> None:
         shared = {name: values.pop(name) for name in _GLOBAL}
         frame = _merge(context, shared["home"], shared["json"], shared["quiet"])
-        # A library that prints would break the promise of one object on stdout.
-        with redirect_stdout(sys.stderr) if frame.json else nullcontext():
-            function(frame, **values)  # type: ignore[call-arg]
-        raise typer.Exit(frame.deliver())
+        raise typer.Exit(_answered(frame, lambda own: function(own, **values)))  # type: ignore[call-arg]
 
     parameters = [
         parameter("context", typer.Context),
@@ -181,6 +185,13 @@ def framed(function: Callable[Concatenate[Frame, P], None]) -> Callable[..., Non
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     return command
+
+
+def _answered(frame: Frame, function: Callable[[Frame], None]) -> int:
+    # A library that prints would break the promise of one object on stdout.
+    with redirect_stdout(sys.stderr) if frame.json else nullcontext():
+        function(frame)
+    return frame.deliver()
 
 
 def _frame_of(context: typer.Context) -> Frame:

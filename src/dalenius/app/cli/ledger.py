@@ -1,0 +1,213 @@
+"""`dalenius ledger`: the history, and whether it holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dalenius.app.cli.frame import Frame, framed, group
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dalenius.ledger.chain import Entry
+    from dalenius.ledger.ledger import Ledger
+    from dalenius.ledger.receipts import Receipt
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    commands = group("Shows the history of budgets, charges and owner actions, and checks it.", _show)
+    commands.command("show")(show)
+    commands.command("verify")(verify)
+    commands.command("receipt")(receipt)
+    app.add_typer(commands, name="ledger")
+
+
+@framed
+def show(
+    frame: Frame,
+    last: Annotated[int, typer.Option("--last", min=1, help="So many entries, the newest.")] = 50,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw what was left over time (png or svg).")
+    ] = None,
+) -> None:
+    """Shows the newest entries and every balance.
+
+    Example: dalenius ledger show --last 20 --plot burn-down.png
+    """
+    _show(frame, last, plot)
+
+
+def _show(frame: Frame, last: int = 50, plot: Path | None = None) -> None:
+    if plot is not None:
+        from dalenius.app.plots import check_target
+
+        check_target(plot)
+    ledger = _opened(frame)
+    head = ledger.head
+    entries = list(ledger.entries(after=max(0, head.count - last)))
+    balances = {dataset: ledger.balance(dataset, period=ledger.periods(dataset)[-1]) for dataset in ledger.datasets()}
+    if plot is not None:
+        from dalenius.app.burn_down import draw
+
+        draw(ledger, plot)
+        frame.note(f"Drew {plot}.")
+    data = {
+        "entries": [_written(entry) for entry in entries],
+        "count": head.count,
+        "head": head.hash.hex(),
+        "datasets": {name: balance.to_dict() for name, balance in balances.items()},
+    }
+
+    def human(console: Console) -> None:
+        from rich.table import Table
+
+        from dalenius.app.cli.budget import print_balance
+
+        table = Table(box=None, padding=(0, 2), header_style="dim")
+        for column in ("entry", "time (UTC)", "what", "details"):
+            table.add_column(column, justify="right" if column == "entry" else "left", no_wrap=column != "details")
+        for entry in entries:
+            table.add_row(str(entry.number), entry.time[:19].replace("T", " "), entry.kind, _details(entry))
+        console.print(table)
+        for name, balance in balances.items():
+            print_balance(console, name, balance)
+        console.print(f"head {head.hash.hex()}  ({head.count} entries)", style="dim", highlight=False)
+
+    frame.emit(data, human)
+
+
+@framed
+def verify(
+    frame: Frame,
+    files: Annotated[list[Path] | None, typer.Argument(metavar="[RECEIPT]...", help="Receipts that must fit.")] = None,
+    expect: Annotated[
+        str | None, typer.Option("--expect", metavar="HEAD", help="A head seen earlier, which must be part of it.")
+    ] = None,
+) -> None:
+    """Reads the whole history and names the first entry that does not hold.
+
+    Example: dalenius ledger verify --expect 9f86d08… receipt.json
+    """
+    from dalenius.ledger import receipts, verification
+
+    ledger = _opened(frame)
+    given = [receipts.read(file) for file in files or []]
+    with _progress(frame, ledger.head.count) as advance:
+        found = verification.verify(ledger, expect=expect, given=given, progress=advance)
+    data = {
+        "verified": True,
+        "entries": found.entries,
+        "head": found.head,
+        "charges": found.charges,
+        "releases": found.releases,
+        "receipts": found.receipts,
+    }
+
+    def human(console: Console) -> None:
+        words = f"{found.entries:,} entries, {found.charges:,} charges, {found.releases:,} releases"
+        also = f", {found.receipts} receipt{'s' if found.receipts != 1 else ''}" if given else ""
+        console.print(f"[bold green]The history holds[/]: {words}{also}.", highlight=False)
+        console.print(f"head {found.head}", style="dim", highlight=False)
+        console.print("Keep the head elsewhere: with --expect it shows a history that was put back.", style="dim")
+
+    frame.emit(data, human)
+
+
+@framed
+def receipt(
+    frame: Frame,
+    file: Annotated[Path, typer.Argument(help="A receipt, as `ask --json` gave it.")],
+    key: Annotated[
+        Path | None, typer.Option("--public-key", metavar="FILE", help="The owner's keys/signing.pub.")
+    ] = None,
+) -> None:
+    """Checks a receipt with the public key alone; no ledger is needed.
+
+    Example: dalenius ledger receipt receipt.json --public-key signing.pub
+    """
+    from dalenius.ledger import receipts
+    from dalenius.ledger.keys import FOLDER, public_key
+
+    found = receipts.read(file)
+    receipts.check(found, public_key(key or frame.require_home() / FOLDER / "signing.pub"))
+    frame.emit({"genuine": True, "receipt": found.to_dict()}, lambda console: _print_receipt(console, found))
+
+
+def _print_receipt(console: Console, found: Receipt) -> None:
+    from rich.table import Table
+
+    console.print("[bold green]The receipt is genuine.[/]")
+    rows = Table.grid(padding=(0, 2))
+    charge = found.charge
+    for name, value in (
+        ("data set", found.dataset),
+        ("analyst", found.analyst),
+        ("charge", f"ε = {charge['epsilon']:g}, δ = {charge['delta']:g}"),
+        ("time", found.time),
+        ("entry", f"{found.entry}, chain {found.chain}"),
+        ("question", found.question),
+        ("release", found.release),
+    ):
+        rows.add_row(f"[dim]{name}[/]", str(value))
+    console.print(rows, highlight=False)
+
+
+def _opened(frame: Frame) -> Ledger:
+    from dalenius.ledger.ledger import Ledger
+
+    return Ledger.open(frame.require_home())
+
+
+def _written(entry: Entry) -> dict[str, Any]:
+    return {
+        "number": entry.number,
+        "kind": entry.kind,
+        "time": entry.time,
+        "data": entry.data,
+        "hash": entry.hash.hex(),
+    }
+
+
+def _details(entry: Entry) -> str:
+    data = entry.data
+    match entry.kind:
+        case "charge":
+            periods = f" for {', '.join(data['periods'])}" if data["periods"] != [""] else ""
+            return f"{data['analyst']} asked {data['dataset']} with ε = {data['epsilon']:g}{periods}"
+        case "answer":
+            return f"answered entry {data['charge']}"
+        case "failure":
+            return f"entry {data['charge']} ended without an answer"
+        case "grant":
+            return f"{data['analyst']} got the answer to entry {data['charge']} from the allotment alone"
+        case "budget":
+            budget = data["budget"]
+            return f"{data['dataset']}: ε = {budget['epsilon']:g}, δ = {budget['delta']:g} ({budget['accounting']})"
+        case "allotment":
+            return f"{data['analyst']} may spend ε = {data['epsilon']:g} of {data['dataset']}"
+        case _:
+            return ", ".join(f"{key}: {value}" for key, value in data.items())[:100]
+
+
+def _progress(frame: Frame, total: int) -> Any:
+    """A bar on stderr for histories that take a while."""
+    from contextlib import contextmanager, nullcontext
+
+    if frame.quiet or frame.json or total < 20_000:
+        return nullcontext(lambda _: None)
+
+    @contextmanager
+    def bar() -> Any:
+        from rich.progress import Progress
+
+        from dalenius.app.cli.output import stderr
+
+        with Progress(console=stderr(), transient=True) as progress:
+            task = progress.add_task("Reading the history", total=total)
+            yield lambda read: progress.update(task, completed=read)
+
+    return bar()

@@ -1,0 +1,101 @@
+"""The anchor: head and length of the history in a second file, so that a cut tail or a restored old copy shows.
+
+It is written after each commit, so it may lag by the entries of a crash, but is never ahead of an honest ledger. Two
+slots take turns: a write torn by a power cut spoils one and leaves the other. It is not flushed to disk by itself (that
+would double the cost of a charge): a killed process loses nothing, a power cut at worst makes the anchor lag.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hmac
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from dalenius.errors import LedgerCorruptError, LedgerUnavailableError
+
+NAME = "ledger.anchor"
+_SLOT = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """How long the history is, and the hash of its last entry."""
+
+    count: int
+    hash: bytes
+
+
+class Anchor:
+    """The file in which the head is remembered."""
+
+    def __init__(self, home: Path, key: bytes) -> None:
+        self._file = home / NAME
+        self._key = key
+
+    def create(self, head: Head) -> None:
+        """A new file; refuses to replace one."""
+        descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            os.pwrite(descriptor, self._slot(head) * 2, 0)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def read(self) -> Head:
+        """The longest head that is authentic."""
+        try:
+            content = self._file.read_bytes()
+        except PermissionError:
+            raise _closed() from None
+        except OSError:
+            raise self._corrupt("is missing") from None
+        return self._longest(content)
+
+    def advance(self, head: Head) -> None:
+        """Remembers a longer head; a shorter one, from a process that was overtaken, is ignored."""
+        try:
+            descriptor = os.open(self._file, os.O_RDWR)
+        except PermissionError:
+            raise _closed() from None
+        except OSError:
+            raise self._corrupt("is missing") from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if self._longest(os.pread(descriptor, 2 * _SLOT, 0)).count < head.count:
+                os.pwrite(descriptor, self._slot(head), (head.count % 2) * _SLOT)
+        finally:
+            os.close(descriptor)  # and with it the lock
+
+    def _slot(self, head: Head) -> bytes:
+        text = f"{head.count} {head.hash.hex()}"
+        return f"{text} {self._mac(text)}".encode().ljust(_SLOT - 1) + b"\n"
+
+    def _mac(self, text: str) -> str:
+        return hmac.digest(self._key, b"anchor " + text.encode(), "sha256").hex()
+
+    def _longest(self, content: bytes) -> Head:
+        heads = []
+        for start in (0, _SLOT):
+            words = content[start : start + _SLOT].decode("ascii", "replace").split()
+            if len(words) == 3 and hmac.compare_digest(words[2], self._mac(f"{words[0]} {words[1]}")):
+                heads.append(Head(int(words[0]), bytes.fromhex(words[1])))
+        if not heads:
+            raise self._corrupt("does not verify")
+        return max(heads, key=lambda head: head.count)
+
+    def _corrupt(self, what: str) -> LedgerCorruptError:
+        return LedgerCorruptError(
+            f"The anchor of the ledger ({NAME}) {what}.",
+            why="It remembers how long the history is; without it a shortened history would not show.",
+            fix="Restore it together with the ledger, or check the ledger with 'dalenius ledger verify'.",
+        )
+
+
+def _closed() -> LedgerUnavailableError:
+    return LedgerUnavailableError(
+        "The anchor of the ledger cannot be used.",
+        why="This user may not read or write it.",
+        fix="Give this user access to the home and its files.",
+    )

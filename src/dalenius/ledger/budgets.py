@@ -1,0 +1,150 @@
+"""Budgets and allotments, and the filters that guard them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any, Protocol
+
+from dalenius.accounting import conversions, parameters
+from dalenius.accounting.filters import PureFilter, ZCDPFilter
+from dalenius.accounting.guarantees import ZCDP, ApproxDP, PureDP
+from dalenius.accounting.neighbors import Neighbors
+from dalenius.errors import InputError
+
+GROUPS = (2, 5, 10)
+
+
+class Filter(Protocol):
+    """What the ledger needs of a filter, pure or zCDP. A cost is whatever its own `price` returned."""
+
+    @property
+    def units(self) -> tuple[int, int]:
+        """What is spent, in whole units."""
+
+    @property
+    def remaining_epsilon(self) -> float:
+        """The largest ε that one more question may type."""
+
+    @property
+    def remaining_delta(self) -> float:
+        """The δ that is left."""
+
+    @property
+    def spent(self) -> PureDP | ZCDP:
+        """What is spent, as a guarantee."""
+
+    def price(self, epsilon: float, delta: float = 0.0) -> Any:
+        """What a question costs."""
+
+    def admits(self, cost: Any) -> bool:
+        """Whether it would pass."""
+
+    def charge(self, cost: Any) -> None:
+        """Spends it."""
+
+
+class Accounting(Enum):
+    """How a budget's losses are added up."""
+
+    ZCDP = "zcdp"
+    PURE = "pure"
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The cap of one data set: what may ever be learned about one unit.
+
+    With ``period`` (such as "month"), each period has a budget of this size of its own.
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    accounting: Accounting = Accounting.ZCDP
+    unit: str = "unit"
+    neighbors: Neighbors = Neighbors.ADD_REMOVE
+    period: str | None = None
+
+    def __post_init__(self) -> None:
+        parameters.epsilon(self.epsilon)
+        if self.accounting is Accounting.ZCDP and parameters.delta(self.delta) == 0:
+            raise InputError(
+                "A zcdp budget needs a δ above 0.",
+                why="Half of it converts ρ into ε.",
+                fix='Give a δ such as 1e-6, or accounting = "pure".',
+            )
+        if self.accounting is Accounting.PURE and self.delta != 0:
+            raise InputError(
+                "A pure budget has no δ.",
+                why="Its promise never fails.",
+                fix='Leave δ out, or use accounting = "zcdp".',
+            )
+
+    def filter(self, epsilon: float | None = None, units: tuple[int, int] = (0, 0)) -> Filter:
+        """The filter of the budget, or of an allotment of ``epsilon`` inside it, with so much spent."""
+        cap = self.epsilon if epsilon is None else epsilon
+        if self.accounting is Accounting.PURE:
+            return PureFilter(cap, self.neighbors, units=units)
+        return ZCDPFilter(cap, self.delta, self.neighbors, units=units)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As it stands in the history."""
+        return asdict(self) | {"accounting": self.accounting.value, "neighbors": self.neighbors.value}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Budget:
+        """As `to_dict` wrote it."""
+        return cls(
+            **dict(data) | {"accounting": Accounting(data["accounting"]), "neighbors": Neighbors.of(data["neighbors"])}
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """What one budget or allotment has spent and has left, in one period."""
+
+    budget: Budget
+    epsilon: float  # the cap
+    spent: PureDP | ZCDP
+    remaining_epsilon: float
+    remaining_delta: float
+    charges: int
+    period: str = ""
+
+    @property
+    def spent_guarantee(self) -> ApproxDP:
+        """What has been spent, as (ε, δ)."""
+        if isinstance(self.spent, PureDP):
+            return self.spent.to_approx()
+        if self.spent.rho == 0:
+            return ApproxDP(0.0, self.spent.delta, self.spent.neighbors)
+        epsilon = conversions.zcdp_epsilon(self.spent.rho, self.budget.delta / 2)
+        return ApproxDP(epsilon, self.budget.delta / 2 + self.spent.delta, self.spent.neighbors)
+
+    def group(self, size: int) -> ApproxDP:
+        """What has been spent, for groups of units: k²ρ where no δ was spent beside it, else by (ε, δ)."""
+        if isinstance(self.spent, ZCDP) and self.spent.delta == 0 and self.spent.rho > 0:
+            return self.spent.group(size).to_approx(self.budget.delta / 2)
+        return self.spent_guarantee.group(size)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        gone = self.spent_guarantee
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.budget.delta,
+            "spent": {
+                "epsilon": gone.epsilon,
+                "delta": gone.delta,
+                "rho": self.spent.rho if isinstance(self.spent, ZCDP) else None,
+            },
+            "remaining": {"epsilon": self.remaining_epsilon, "delta": self.remaining_delta},
+            "charges": self.charges,
+            "period": self.period or None,
+            "groups": {
+                str(size): {"epsilon": each.epsilon, "delta": each.delta}
+                for size in GROUPS
+                if (each := self.group(size)).delta < 1
+            },
+        }

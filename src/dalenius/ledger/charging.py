@@ -1,0 +1,354 @@
+"""How a question goes through the ledger: charged → claimed(holder, lease) → answered, or failed.
+
+One transaction looks for a stored answer, checks every filter the question touches, and appends the charge. The same
+transaction claims the question for this process. A claim passes to another process only when its holder is provably
+dead, and the fencing token is checked in the commit that stores the release: no question has two answers.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from dalenius.accounting.event_json import to_json
+from dalenius.accounting.guarantees import ZCDP
+from dalenius.errors import (
+    BudgetError,
+    Charge,
+    Fits,
+    LedgerCorruptError,
+    LedgerUnavailableError,
+    NotAllowedError,
+    UnknownTableError,
+)
+from dalenius.ledger import holders, receipts
+from dalenius.ledger.budgets import Budget, Filter
+from dalenius.ledger.chain import Entry, digest
+from dalenius.ledger.requests import Answered, Claim, Request, Waiting
+
+if TYPE_CHECKING:
+    from dalenius.ledger.ledger import Ledger
+
+LEASE_SECONDS = 600.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.05
+
+
+def charge(ledger: Ledger, request: Request) -> Claim | Answered | Waiting:
+    """One try, in one transaction."""
+    with ledger.transaction() as (connection, append):
+        budget = budget_of(connection, request.dataset)
+        allotment = allotment_of(connection, request.dataset, request.analyst)
+        stored = _stored(connection, request)
+        if stored is not None:
+            given = _given_again(ledger, connection, append, request, stored, budget, allotment)
+            if given is not None:
+                return given
+        running = _running(connection, request)
+        if running is not None:
+            number, holder, fence = running
+            if not holders.is_dead(holder):
+                return Waiting(number, holder)
+            return _taken_over(connection, number, fence + 1)
+        guards = _guards(connection, request, budget, allotment)
+        data = _admitted(guards, request, budget)
+        entry = append("charge", data)
+        _spend(connection, request, guards)
+        holder = holders.me()
+        connection.execute(
+            "INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, 'claimed', ?, ?, 1, NULL)",
+            (
+                *(entry.number, request.dataset, request.key, request.analyst, request.epsilon, request.delta),
+                *(holder, time.time() + LEASE_SECONDS),
+            ),
+        )
+        return Claim(entry.number, holder, 1, request.epsilon, request.delta)
+
+
+def answer(ledger: Ledger, claim: Claim, content: bytes) -> Answered:
+    """Stores a release under its claim."""
+    with ledger.transaction() as (connection, append):
+        _check_claim(connection, claim)
+        release = digest(content)
+        entry = append("answer", {"charge": claim.number, "release": release})
+        connection.execute("INSERT INTO releases VALUES (?, ?)", (claim.number, content))
+        connection.execute(
+            "UPDATE questions SET state = 'answered', answer = ? WHERE number = ?", (entry.number, claim.number)
+        )
+        charged = _charge_data(connection, claim.number)
+    return Answered(content, receipts.write(ledger.keys, entry, charged, release), free=False)
+
+
+def fail(ledger: Ledger, claim: Claim) -> None:
+    """Ends a question without a release; what it cost stays spent."""
+    with ledger.transaction() as (connection, append):
+        _check_claim(connection, claim)
+        append("failure", {"charge": claim.number})
+        connection.execute("UPDATE questions SET state = 'failed' WHERE number = ?", (claim.number,))
+
+
+def ask(ledger: Ledger, request: Request, work: Callable[[Claim], bytes], *, patience: float) -> Answered:
+    """Charge, look, store; or wait for whoever does."""
+    deadline, pause = time.monotonic() + patience, _FIRST_PAUSE
+    while True:
+        step = charge(ledger, request)
+        if isinstance(step, Answered):
+            return step
+        if isinstance(step, Claim):
+            done = _worked(ledger, step, work)
+            if done.receipt.analyst == request.analyst:
+                return done
+            continue  # finished another analyst's question for a dead process; now pay for it
+        _wait(ledger, step, deadline, pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def _worked(ledger: Ledger, claim: Claim, work: Callable[[Claim], bytes]) -> Answered:
+    try:
+        try:
+            content = work(claim)
+        except BaseException:
+            fail(ledger, claim)  # never a refund: that it failed may itself tell about the data
+            raise
+        return answer(ledger, claim, content)
+    finally:
+        holders.let_go(claim.holder)
+
+
+def _wait(ledger: Ledger, step: Waiting, deadline: float, pause: float) -> None:
+    """Until the question is no longer held by a living process."""
+    while True:
+        time.sleep(pause)
+        with ledger.database.reading() as connection:
+            row = connection.execute("SELECT state, holder FROM questions WHERE number = ?", (step.number,)).fetchone()
+        if row is None or row[0] != "claimed" or holders.is_dead(row[1]):
+            return
+        if time.monotonic() > deadline:
+            raise LedgerUnavailableError(
+                "The same question is still being answered.",
+                why="Another process works on it, and two answers would cost twice.",
+                fix="Ask again later; it will then cost nothing more.",
+            )
+        pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+# --- reading the derived tables
+
+
+def budget_of(connection: sqlite3.Connection, dataset: str) -> Budget:
+    """The budget of a data set."""
+    row = connection.execute("SELECT body FROM budgets WHERE dataset = ?", (dataset,)).fetchone()
+    if row is None:
+        raise UnknownTableError(
+            f"There is no data set {dataset!r}.",
+            why="No budget was ever recorded for it.",
+            fix="Run 'dalenius tables' for those there are.",
+        )
+    return Budget.from_dict(json.loads(row[0]))
+
+
+def allotment_of(connection: sqlite3.Connection, dataset: str, analyst: str) -> float:
+    """The ε that an analyst may spend."""
+    row = connection.execute(
+        "SELECT epsilon FROM allotments WHERE dataset = ? AND analyst = ?", (dataset, analyst)
+    ).fetchone()
+    if row is None:
+        raise NotAllowedError(
+            f"Analyst {analyst!r} has no allotment in {dataset!r}.",
+            why="Who may ask, and how much, is the owner's decision.",
+            fix="Ask the owner for an allotment.",
+        )
+    return float(row[0])
+
+
+def filter_of(
+    connection: sqlite3.Connection, budget: Budget, dataset: str, period: str, analyst: str, cap: float
+) -> Filter:
+    """The filter of a total, as it stands: ``analyst`` '' is the whole data set."""
+    row = connection.execute(
+        "SELECT loss, delta FROM totals WHERE dataset = ? AND period = ? AND analyst = ?", (dataset, period, analyst)
+    ).fetchone()
+    return budget.filter(cap, (int(row[0]), int(row[1])) if row else (0, 0))
+
+
+def _stored(connection: sqlite3.Connection, request: Request) -> tuple[int, str, float, float] | None:
+    """The most accurate stored answer that is at least as accurate as asked; one already paid for comes first."""
+    row = connection.execute(
+        """SELECT q.number, q.analyst, q.epsilon, q.delta FROM questions q
+           WHERE q.dataset = ?1 AND q.key = ?2 AND q.state = 'answered' AND q.epsilon >= ?3 AND q.delta >= ?4
+           ORDER BY q.analyst = ?5 OR EXISTS (SELECT 1 FROM grants g WHERE g.question = q.number AND g.analyst = ?5)
+                    DESC, q.epsilon DESC LIMIT 1""",
+        (request.dataset, request.key, request.epsilon, request.delta, request.analyst),
+    ).fetchone()
+    return tuple(row) if row else None
+
+
+def _running(connection: sqlite3.Connection, request: Request) -> tuple[int, str, int] | None:
+    row = connection.execute(
+        """SELECT number, holder, fence FROM questions
+           WHERE dataset = ? AND key = ? AND state = 'claimed' AND epsilon >= ? AND delta >= ?
+           ORDER BY number LIMIT 1""",
+        (request.dataset, request.key, request.epsilon, request.delta),
+    ).fetchone()
+    return tuple(row) if row else None
+
+
+def _entry(connection: sqlite3.Connection, number: int) -> Entry:
+    return Entry(*connection.execute("SELECT * FROM entries WHERE number = ?", (number,)).fetchone())
+
+
+def _charge_data(connection: sqlite3.Connection, number: int) -> dict[str, Any]:
+    return _entry(connection, number).data
+
+
+# --- deciding and writing
+
+
+def _guards(
+    connection: sqlite3.Connection, request: Request, budget: Budget, allotment: float
+) -> list[tuple[str, str, Filter]]:
+    """(period, analyst or '', filter) of every total the question is charged to."""
+    guards = []
+    for period in request.periods:
+        for analyst, cap in (("", budget.epsilon), (request.analyst, allotment)):
+            guards.append((period, analyst, filter_of(connection, budget, request.dataset, period, analyst, cap)))
+    return guards
+
+
+def _admitted(guards: list[tuple[str, str, Filter]], request: Request, budget: Budget) -> dict[str, Any]:
+    """The body of the charge, if every filter admits it. The filters move on; nothing is written yet."""
+    price = budget.filter().price(request.epsilon, request.delta)
+    refused = [(period, analyst, guard) for period, analyst, guard in guards if not guard.admits(price)]
+    if refused:
+        raise _refusal(request, guards, refused)
+    before = guards[0][2].units
+    for _, _, guard in guards:
+        guard.charge(price)
+    loss, delta = (after - first for after, first in zip(guards[0][2].units, before, strict=True))
+    return {
+        "dataset": request.dataset,
+        "analyst": request.analyst,
+        "key": request.key,
+        "epsilon": float(request.epsilon),
+        "delta": float(request.delta),
+        "rho": price.rho if isinstance(price, ZCDP) else None,
+        "units": [str(loss), str(delta)],
+        "event": to_json(request.event),
+        "question": digest(request.question.encode()),
+        "periods": list(request.periods),
+    }
+
+
+def _spend(connection: sqlite3.Connection, request: Request, guards: list[tuple[str, str, Filter]]) -> None:
+    """The filters' new state as the running totals."""
+    for period, analyst, guard in guards:
+        loss, delta = guard.units
+        connection.execute(
+            """INSERT INTO totals VALUES (?1, ?2, ?3, ?4, ?5, 1)
+               ON CONFLICT DO UPDATE SET loss = ?4, delta = ?5, charges = charges + 1""",
+            (request.dataset, period, analyst, str(loss), str(delta)),
+        )
+
+
+def _given_again(
+    ledger: Ledger,
+    connection: sqlite3.Connection,
+    append: Callable[[str, dict[str, Any]], Entry],
+    request: Request,
+    stored: tuple[int, str, float, float],
+    budget: Budget,
+    allotment: float,
+) -> Answered | None:
+    """A stored release: free for who has paid for it, else for his allotment alone. None if that does not cover it."""
+    number, owner, epsilon, delta = stored
+    charged = _charge_data(connection, number)
+    answered = connection.execute("SELECT answer FROM questions WHERE number = ?", (number,)).fetchone()[0]
+    release = _entry(connection, answered).data["release"]
+    content = bytes(connection.execute("SELECT content FROM releases WHERE question = ?", (number,)).fetchone()[0])
+    if digest(content) != release:
+        raise LedgerCorruptError(
+            "The stored answer was changed.",
+            why="It is not the one that was recorded.",
+            fix="Run 'dalenius ledger verify' and restore a good copy.",
+        )
+    granted = connection.execute(
+        "SELECT number FROM grants WHERE question = ? AND analyst = ?", (number, request.analyst)
+    ).fetchone()
+    if owner == request.analyst or granted:
+        entry = _entry(connection, granted[0] if granted else answered)
+        paid = charged | {"analyst": request.analyst}
+        return Answered(content, receipts.write(ledger.keys, entry, paid, release), free=True)
+    full = Request(
+        request.dataset, request.analyst, request.key, epsilon, request.event, delta, periods=tuple(charged["periods"])
+    )
+    guards = [guard for guard in _guards(connection, full, budget, allotment) if guard[1]]
+    price = budget.filter().price(epsilon, delta)
+    if not all(guard.admits(price) for _, _, guard in guards):
+        return None
+    for _, _, guard in guards:
+        guard.charge(price)
+    paid = charged | {"analyst": request.analyst}
+    entry = append("grant", {"charge": number, "release": release, "analyst": request.analyst})
+    _spend(connection, full, guards)
+    connection.execute("INSERT INTO grants VALUES (?, ?, ?)", (number, request.analyst, entry.number))
+    return Answered(content, receipts.write(ledger.keys, entry, paid, release), free=False)
+
+
+def _taken_over(connection: sqlite3.Connection, number: int, fence: int) -> Claim:
+    """The claim of a dead holder, with the price at which the question was charged."""
+    holder = holders.me()
+    connection.execute(
+        "UPDATE questions SET holder = ?, lease = ?, fence = ? WHERE number = ?",
+        (holder, time.time() + LEASE_SECONDS, fence, number),
+    )
+    row = connection.execute("SELECT epsilon, delta FROM questions WHERE number = ?", (number,)).fetchone()
+    return Claim(number, holder, fence, *row)
+
+
+def _check_claim(connection: sqlite3.Connection, claim: Claim) -> None:
+    row = connection.execute("SELECT state, holder, fence FROM questions WHERE number = ?", (claim.number,)).fetchone()
+    if row != ("claimed", claim.holder, claim.fence):
+        raise LedgerUnavailableError(
+            "This question is no longer ours to answer.",
+            why="It was taken over, answered or ended meanwhile.",
+            fix="Ask again; if it was answered, that costs nothing.",
+        )
+
+
+def _refusal(
+    request: Request, guards: list[tuple[str, str, Filter]], refused: list[tuple[str, str, Filter]]
+) -> BudgetError:
+    """What is left and what would fit, counting every total that the question is charged to."""
+    fits = min(guard.remaining_epsilon for _, _, guard in guards)
+    short_of_delta = request.delta > min(guard.remaining_delta for _, _, guard in guards)
+    whose = "Your allotment" if all(analyst for _, analyst, _ in refused) else f"The budget of {request.dataset!r}"
+    within = f" in period {refused[0][0]}" if refused[0][0] else ""
+    if short_of_delta:
+        left = min(guard.remaining_delta for _, _, guard in guards)
+        return BudgetError(
+            f"{whose} does not cover δ = {request.delta:.3g}{within}.",
+            why=f"{left:.3g} of it is left for approximate parts.",
+            fix="Ask with a smaller --delta, or over declared keys, which need none.",
+            charge=Charge(),
+        )
+    rounded = _rounded_down(fits)
+    return BudgetError(
+        f"{whose} does not cover ε = {request.epsilon:.4g}{within}.",
+        why=f"ε ≤ {rounded:g} would pass." if rounded > 0 else "Nothing is left.",
+        fix=f"Ask with --epsilon {rounded:g} or less, or ask again what was answered before: that is free."
+        if rounded > 0
+        else "Ask again what was answered before (that is free), or ask the owner for more.",
+        charge=Charge(),
+        fits=Fits(fits) if fits > 0 else None,
+    )
+
+
+def _rounded_down(epsilon: float, digits: int = 4) -> float:
+    """To so many digits, never up: the number in a message must pass when it is typed."""
+    if epsilon < 1e-12:
+        return 0.0
+    scale = 10.0 ** (digits - 1 - math.floor(math.log10(epsilon)))
+    return math.floor(epsilon * scale) / scale

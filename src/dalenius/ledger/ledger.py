@@ -1,0 +1,307 @@
+"""The ledger: one file, one chain, one place where it is decided whether a charge may happen.
+
+Charge, then look: the charge is on disk before the engine starts, and the release before any byte of it leaves.
+Nothing is ever refunded. How a question goes through is in `charging`; this module opens the file, appends to the
+history, and keeps the owner's records.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from dalenius.accounting import parameters
+from dalenius.errors import InputError, LedgerCorruptError, LedgerUnavailableError, NotAllowedError
+from dalenius.ledger import anchor, charging
+from dalenius.ledger.anchor import Anchor, Head
+from dalenius.ledger.budgets import Balance, Budget, Filter
+from dalenius.ledger.chain import Entry, canonical, link, origin
+from dalenius.ledger.database import NAME, Database
+from dalenius.ledger.keys import Keys
+from dalenius.ledger.requests import WHOLE, Answered, Claim, Request, Waiting
+
+# Kinds that anyone may `record`; the others are written by their own methods, which keep totals in step.
+OWNER_KINDS = frozenset({"policy", "publication", "refresh", "token", "note"})
+
+
+class Ledger:
+    """The durable record of all budgets, charges, releases and owner actions of one home.
+
+    >>> import tempfile; home = Path(tempfile.mkdtemp()) / "home"
+    >>> ledger = Ledger.create(home)
+    >>> ledger.set_budget("students", Budget(epsilon=3.0, delta=1e-6))
+    >>> ledger.set_allotment("students", "ana", 1.0)
+    >>> round(ledger.balance("students", "ana").remaining_epsilon, 6)
+    1.0
+    """
+
+    def __init__(self, home: Path, keys: Keys) -> None:
+        self.home = home
+        self.keys = keys
+        self.anchor = Anchor(home, keys.chain)
+        self.database = Database(home / NAME)
+        self._queue = (os.getpid(), threading.Lock())
+
+    @classmethod
+    def create(cls, home: Path) -> Ledger:
+        """A new ledger in ``home`` (made if missing). An existing one is never touched."""
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if (home / NAME).exists():
+            raise InputError("There is a ledger here already.", why="A ledger is never replaced.", fix="Use it.")
+        ledger = cls(home, Keys.create(home))
+        ledger.anchor.create(Head(0, origin(ledger.keys.chain)))
+        ledger.database.create()
+        ledger.append("ledger", {"format": 1})
+        return ledger
+
+    @classmethod
+    def open(cls, home: Path) -> Ledger:
+        """The ledger in ``home``, if its key fits and nothing was cut off since it was last written."""
+        there = _is_there(home / NAME)
+        if not there and _is_there(home / anchor.NAME):
+            raise LedgerCorruptError(
+                "The ledger was removed.",
+                why=f"The anchor remembers it, but {NAME} is gone.",
+                fix="Restore it from your backup. Nothing can be asked until then.",
+            )
+        if not there:
+            raise LedgerUnavailableError(
+                "There is no ledger here.",
+                why=f"{NAME} is missing from the home.",
+                fix="Start one with 'dalenius protect', or name another home with --home.",
+            )
+        ledger = cls(home, Keys.load(home))
+        with ledger.database.reading() as connection:
+            first = _entry(connection.execute("SELECT * FROM entries WHERE number = 1").fetchone())
+            if first is None or first.hash != ledger.link(origin(ledger.keys.chain), first):
+                raise LedgerCorruptError(
+                    "The chain key does not belong to this ledger, or its first entry was changed.",
+                    why="The first entry is not authentic under keys/chain.key.",
+                    fix="Restore ledger and keys from the same backup.",
+                )
+            ledger.checked_tail(connection)
+        return ledger
+
+    # --- the history
+
+    def append(
+        self, kind: str, data: Mapping[str, Any], effect: Callable[[sqlite3.Connection, Entry], None] | None = None
+    ) -> Entry:
+        """Adds one entry, with its effect on the derived tables, in one durable transaction."""
+        with self.transaction() as (connection, append):
+            entry = append(kind, data)
+            if effect is not None:
+                effect(connection, entry)
+        return entry
+
+    @contextmanager
+    def transaction(self) -> Iterator[tuple[sqlite3.Connection, Callable[[str, Mapping[str, Any]], Entry]]]:
+        """A durable transaction that can append entries; the anchor follows once it is on disk."""
+        with self._turn:
+            with self.database.writing() as connection:
+                tail = self.checked_tail(connection)
+
+                def append(kind: str, data: Mapping[str, Any]) -> Entry:
+                    nonlocal tail
+                    body = canonical(data)
+                    time = datetime.now(UTC).isoformat(timespec="milliseconds")
+                    number = tail.count + 1
+                    hashed = link(self.keys.chain, tail.hash, number, kind, time, body)
+                    connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", (number, kind, time, body, hashed))
+                    tail = Head(number, hashed)
+                    return Entry(number, kind, time, body, hashed)
+
+                yield connection, append
+            self.anchor.advance(tail)
+
+    @property
+    def _turn(self) -> threading.Lock:
+        """Threads queue here rather than in SQLite's busy loop; a forked child starts a queue of its own."""
+        process, lock = self._queue
+        if process != os.getpid():
+            self._queue = (os.getpid(), lock := threading.Lock())
+        return lock
+
+    def checked_tail(self, connection: sqlite3.Connection) -> Head:
+        """The head of the file; refuses a file that is behind the anchor, or beside it."""
+        row = connection.execute("SELECT number, hash FROM entries ORDER BY number DESC LIMIT 1").fetchone()
+        tail = Head(*row) if row else Head(0, origin(self.keys.chain))
+        anchored = self.anchor.read()
+        if anchored.count > tail.count:
+            raise LedgerCorruptError(
+                f"The ledger ends at entry {tail.count}, but had {anchored.count}.",
+                why="Its tail was cut off, or an old copy was put in its place.",
+                fix="Restore the newest copy, together with its anchor. Nothing can be asked until then.",
+            )
+        if anchored.count == tail.count:
+            at_anchor = tail.hash
+        else:
+            found = connection.execute("SELECT hash FROM entries WHERE number = ?", (anchored.count,)).fetchone()
+            at_anchor = found[0] if found else origin(self.keys.chain)
+        if at_anchor != anchored.hash:
+            raise LedgerCorruptError(
+                f"Entry {anchored.count} is not the one that was written.",
+                why="Its hash differs from the anchor's.",
+                fix="Run 'dalenius ledger verify' to find the first bad entry, and restore a good copy.",
+            )
+        return tail
+
+    def entries(self, after: int = 0) -> Iterator[Entry]:
+        """All entries past a number, in order, as they stand in the file."""
+        while True:
+            with self.database.reading() as connection:
+                rows = connection.execute(
+                    "SELECT * FROM entries WHERE number > ? ORDER BY number LIMIT 10000", (after,)
+                ).fetchall()
+            for row in rows:
+                yield Entry(*row)
+            if not rows:
+                return
+            after = rows[-1][0]
+
+    @property
+    def head(self) -> Head:
+        """The head of the history."""
+        with self.database.reading() as connection:
+            return self.checked_tail(connection)
+
+    def link(self, previous: bytes, entry: Entry) -> bytes:
+        """What an entry's hash must be."""
+        return link(self.keys.chain, previous, entry.number, entry.kind, entry.time, entry.body)
+
+    # --- the owner's records
+
+    def record(self, kind: str, data: Mapping[str, Any]) -> Entry:
+        """An owner action: a policy, a publication, a refresh, a token, a note."""
+        if kind not in OWNER_KINDS:
+            raise InputError(
+                f"{kind!r} is not an owner action.", why=f"Known: {', '.join(sorted(OWNER_KINDS))}.", fix="Use one."
+            )
+        return self.append(kind, data)
+
+    def set_budget(self, dataset: str, budget: Budget, reason: str = "") -> None:
+        """Gives a data set its budget, or changes its size; accounting, relation and unit are for ever."""
+        _name(dataset, "data set")
+
+        def effect(connection: sqlite3.Connection, _: Entry) -> None:
+            row = connection.execute("SELECT body FROM budgets WHERE dataset = ?", (dataset,)).fetchone()
+            if row is not None:
+                _check_change(Budget.from_dict(_loaded(row[0])), budget)
+            connection.execute("INSERT OR REPLACE INTO budgets VALUES (?, ?)", (dataset, canonical(budget.to_dict())))
+
+        self.append("budget", {"dataset": dataset, "budget": budget.to_dict(), "reason": reason}, effect)
+
+    def set_allotment(self, dataset: str, analyst: str, epsilon: float) -> None:
+        """What one analyst may spend of a data set's budget."""
+        epsilon = parameters.epsilon(epsilon)
+        _name(analyst, "analyst")
+        self.budget(dataset)
+
+        def effect(connection: sqlite3.Connection, _: Entry) -> None:
+            connection.execute("INSERT OR REPLACE INTO allotments VALUES (?, ?, ?)", (dataset, analyst, epsilon))
+
+        self.append("allotment", {"dataset": dataset, "analyst": analyst, "epsilon": epsilon}, effect)
+
+    def budget(self, dataset: str) -> Budget:
+        """The budget of a data set."""
+        with self.database.reading() as connection:
+            return charging.budget_of(connection, dataset)
+
+    def datasets(self) -> list[str]:
+        """All data sets that have a budget."""
+        with self.database.reading() as connection:
+            return [row[0] for row in connection.execute("SELECT dataset FROM budgets ORDER BY dataset")]
+
+    def allotments(self, dataset: str) -> dict[str, float]:
+        """What each analyst was allotted."""
+        with self.database.reading() as connection:
+            rows = connection.execute(
+                "SELECT analyst, epsilon FROM allotments WHERE dataset = ? ORDER BY analyst", (dataset,)
+            ).fetchall()
+        return dict(rows)
+
+    def periods(self, dataset: str) -> list[str]:
+        """The periods that have been charged."""
+        with self.database.reading() as connection:
+            rows = connection.execute(
+                "SELECT DISTINCT period FROM totals WHERE dataset = ? ORDER BY period", (dataset,)
+            ).fetchall()
+        return [row[0] for row in rows] or [WHOLE]
+
+    def balance(self, dataset: str, analyst: str = "", period: str = WHOLE) -> Balance:
+        """What a data set, or one analyst in it, has spent and has left."""
+        with self.database.reading() as connection:
+            budget = charging.budget_of(connection, dataset)
+            cap = charging.allotment_of(connection, dataset, analyst) if analyst else budget.epsilon
+            guard: Filter = charging.filter_of(connection, budget, dataset, period, analyst, cap)
+            row = connection.execute(
+                "SELECT charges FROM totals WHERE dataset = ? AND period = ? AND analyst = ?",
+                (dataset, period, analyst),
+            ).fetchone()
+        return Balance(
+            budget, cap, guard.spent, guard.remaining_epsilon, guard.remaining_delta, row[0] if row else 0, period
+        )
+
+    # --- the way of a question
+
+    def charge(self, request: Request) -> Claim | Answered | Waiting:
+        """One try: a stored answer, a new charge claimed by this process, or somebody else is at it."""
+        return charging.charge(self, request)
+
+    def answer(self, claim: Claim, content: bytes) -> Answered:
+        """Stores the release of a claimed question; durable when this returns, and only then may it leave."""
+        return charging.answer(self, claim, content)
+
+    def fail(self, claim: Claim) -> None:
+        """Ends a claimed question without a release. The charge stays."""
+        charging.fail(self, claim)
+
+    def ask(self, request: Request, work: Callable[[Claim], bytes], *, patience: float = 300.0) -> Answered:
+        """Charges, looks, stores and returns; a concurrent identical question waits for the one answer."""
+        return charging.ask(self, request, work, patience=patience)
+
+
+def _is_there(file: Path) -> bool:
+    try:
+        return file.exists()
+    except OSError:
+        raise LedgerUnavailableError(
+            "The home cannot be read.",
+            why="This user has no access to it.",
+            fix="Run as the user who owns the home, or name another one with --home.",
+        ) from None
+
+
+def _entry(row: tuple[Any, ...] | None) -> Entry | None:
+    return Entry(*row) if row else None
+
+
+def _name(value: str, what: str) -> None:
+    if not value or len(value) > 200 or not value.isprintable():
+        raise InputError(
+            f"This is no name for a {what}.", why="It is empty, too long or unprintable.", fix="Choose another."
+        )
+
+
+def _check_change(before: Budget, after: Budget) -> None:
+    fixed = ("accounting", "delta", "neighbors", "unit", "period")
+    changed = [each for each in fixed if getattr(before, each) != getattr(after, each)]
+    if changed:
+        raise NotAllowedError(
+            f"The {changed[0]} of a budget cannot be changed.",
+            why="What was charged so far was promised under it.",
+            fix="Keep it, or protect the data as a new data set with new people.",
+        )
+
+
+def _loaded(text: str) -> dict[str, Any]:
+    import json
+
+    data: dict[str, Any] = json.loads(text)
+    return data

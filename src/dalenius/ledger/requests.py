@@ -1,0 +1,76 @@
+"""What is handed to the ledger and what comes back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dalenius.accounting import parameters
+from dalenius.accounting.events import Event
+from dalenius.errors import InputError
+from dalenius.ledger.receipts import Receipt
+
+WHOLE = ""  # the one period of a budget that has none
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One question, priced, before anything of it is looked at.
+
+    ``key`` stands for its meaning: canonical plan, data version and policy version. Two requests with the same key ask
+    for the same thing.
+    """
+
+    dataset: str
+    analyst: str
+    key: str
+    epsilon: float
+    event: Event
+    delta: float = 0.0
+    question: str = ""
+    periods: tuple[str, ...] = (WHOLE,)
+
+    def __post_init__(self) -> None:
+        parameters.epsilon(self.epsilon)
+        parameters.delta(self.delta)
+        if not self.periods or len(set(self.periods)) != len(self.periods):
+            raise InputError(
+                "A question reads at least one period, and each once.",
+                why="It is charged to every period it reads.",
+                fix="List the periods without repetition.",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to answer a charged question, held by one process at a time; ``fence`` grows with each holder.
+
+    The noise must be that of ``epsilon`` and ``delta``: what was charged, which may be more than was asked for now.
+    """
+
+    number: int
+    holder: str
+    fence: int
+    epsilon: float
+    delta: float
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The same question is being answered by somebody else."""
+
+    number: int
+    holder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A release that is on disk, and what it cost this time."""
+
+    content: bytes
+    receipt: Receipt
+    free: bool  # it cost this analyst nothing: asked and paid for before
+
+    def to_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {"free": self.free, "receipt": self.receipt.to_dict()}
