@@ -18,6 +18,7 @@ class Bar(NamedTuple):
     value: float
     sign: str = ""
     style: str = "cyan"
+    digits: int = 1
 
 
 def bars(rows: Sequence[Bar], width: int = 48) -> Table:
@@ -29,5 +30,5 @@ def bars(rows: Sequence[Bar], width: int = 48) -> Table:
     for row in rows:
         eighths = round(8 * width * max(row.value, 0.0) / top) if top > 0 else 0
         bar = "█" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
-        chart.add_row(row.label, Text.assemble((bar or "▏", row.style), f" {row.sign}{row.value:,.1f}"))
+        chart.add_row(row.label, Text.assemble((bar or "▏", row.style), f" {row.sign}{row.value:,.{row.digits}f}"))
     return chart

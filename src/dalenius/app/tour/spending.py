@@ -1,4 +1,4 @@
-"""What the demo computes; how it is shown is the command's business."""
+"""How far a budget goes, by the way in which losses are added up."""
 
 from __future__ import annotations
 
