@@ -1,0 +1,210 @@
+"""Every mechanism has the noise it states: the right scale is accepted, one 20% too small is rejected.
+
+Each case counts how often an event happens in n independent releases; under the stated law that is
+Binomial(n, p) with p summed here from the theorem, not taken from the code. An exact two-sided binomial
+test rejects below 1e-7, which is its false-alarm rate. The planted error is an ε larger by 5/4, or for
+smooth sensitivity a scale smaller by 4/5; the design is such that it slips through with probability below
+1e-6, which each test works out first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dalenius import mechanisms as m
+
+pytestmark = pytest.mark.statistical
+
+ALARM = 1e-7
+EPSILON = Fraction(1)
+TOO_LARGE = Fraction(5, 4)
+FAR = 10**6
+LINE = tuple(tuple(-abs(x - y) for y in range(4)) for x in range(4))
+
+
+@dataclass(frozen=True)
+class Case:
+    """``count(ε, n)`` counts an event in n runs of the mechanism; ``chance(ε)`` is its probability by the theorem."""
+
+    count: Callable[[Fraction, int], int]
+    chance: Callable[[Fraction], float]
+    rounds: int = 400_000
+
+
+def laplace_tail(scale: float, k: int) -> float:
+    """P(X ≥ k), k ≥ 1, for P(x) ∝ exp(−|x|/scale), by summation."""
+    weights = np.exp(-np.arange(0, int(60 * scale) + 60) / scale)
+    return float(weights[k:].sum() / (2 * weights.sum() - 1))
+
+
+def gaussian_tail(variance: float, k: int) -> float:
+    """P(X ≥ k), k ≥ 1, for P(x) ∝ exp(−x²/2σ²), by summation."""
+    weights = np.exp(-(np.arange(0, int(40 * math.sqrt(variance)) + 40) ** 2) / (2 * variance))
+    return float(weights[k:].sum() / (2 * weights.sum() - 1))
+
+
+def far_off(mechanism, n: int, k: int) -> int:
+    return int((np.abs(mechanism.release(np.zeros(n, dtype=np.int64)).value) >= k).sum())
+
+
+def repeated(run: Callable[[], bool], n: int) -> int:
+    return sum(run() for _ in range(n))
+
+
+def loses(rate: float, gap: int) -> float:
+    """P(the worse of two candidates) for weights exp(rate·score)."""
+    return 1 / (1 + math.exp(rate * gap))
+
+
+def sparse_vector_hit(epsilon: Fraction, gap: int) -> float:
+    """P(value + Lap(4/ε) ≥ threshold + Lap(2/ε)) for a value so much below, summed over both noises."""
+    one, two = 2 / float(epsilon), 4 / float(epsilon)
+    z = np.arange(-int(45 * one), int(45 * one) + 1)
+    p = math.tanh(0.5 / one) * np.exp(-np.abs(z) / one)
+    hits = [laplace_tail(two, k) if k >= 1 else 1 - laplace_tail(two, 1 - k) for k in (gap + z).tolist()]
+    return float(np.dot(p, hits))
+
+
+class Shrunk(m.SmoothSensitivity):
+    """Smooth sensitivity with the planted error."""
+
+    def noise(self, smooth):
+        return super().noise(smooth * Fraction(4, 5))
+
+
+class ShrunkMedian(m.SmoothMedian):
+    """The same for the median."""
+
+    @property
+    def mechanism(self):
+        return Shrunk(self.epsilon, self.delta)
+
+
+def smooth(epsilon: Fraction, n: int) -> int:
+    mechanism = (m.SmoothSensitivity if epsilon == EPSILON else Shrunk)(EPSILON, 1e-6)
+    return repeated(lambda: abs(mechanism.release(0, lambda k: 5, most=5, furthest=9).value) >= 25, n)
+
+
+def smooth_median(epsilon: Fraction, n: int) -> int:
+    # one value at the edge: its local sensitivity, and so S, is the whole range
+    mechanism = (m.SmoothMedian if epsilon == EPSILON else ShrunkMedian)(EPSILON, 1e-6, 0, 5)
+    return repeated(lambda: abs(mechanism.release([0]).value) >= 25, n)
+
+
+CASES = {
+    "laplace": Case(
+        lambda e, n: far_off(m.Laplace(e, 3, dimension=n), n, 8), lambda e: 2 * laplace_tail(3 / float(e), 8)
+    ),
+    "geometric": Case(
+        lambda e, n: far_off(m.Geometric(e, dimension=n), n, 3), lambda e: 2 * laplace_tail(1 / float(e), 3)
+    ),
+    "gaussian by rho": Case(
+        lambda e, n: far_off(m.Gaussian.of_rho(rho=e**2 / 32, squared_sensitivity=4, dimension=n), n, 14),
+        lambda e: 2 * gaussian_tail(64 / float(e) ** 2, 14),
+    ),
+    "gaussian classical": Case(
+        lambda e, n: far_off(
+            m.Gaussian.classical(epsilon=e / 2, delta=0.01, squared_sensitivity=1, dimension=n), n, 11
+        ),
+        lambda e: 2 * gaussian_tail(2 * math.log(125) * 4 / float(e) ** 2, 11),
+    ),
+    "discrete gaussian": Case(
+        lambda e, n: far_off(m.DiscreteGaussian(9 / e**2, 1, n), n, 6),
+        lambda e: 2 * gaussian_tail(9 / float(e) ** 2, 6),
+    ),
+    "exponential": Case(
+        lambda e, n: repeated(lambda: m.Exponential(e).release([0, 6]).value == 0, n),
+        lambda e: loses(float(e) / 2, 6),
+        200_000,
+    ),
+    "exponential, monotonic": Case(
+        lambda e, n: repeated(lambda: m.Exponential(e, monotonic=True).release([0, 3]).value == 0, n),
+        lambda e: loses(float(e), 3),
+        200_000,
+    ),
+    "noisy max": Case(
+        # both coins show heads with probability e^(−3); then one of the two
+        lambda e, n: repeated(lambda: m.NoisyMax(e).release([0, 6]).value == 0, n),
+        lambda e: math.exp(-3 * float(e)) / 2,
+        400_000,
+    ),
+    "top-k": Case(
+        lambda e, n: repeated(lambda: m.TopK(e, k=2).release([0, 6, 0]).value[0] != 1, n),
+        lambda e: 2 * math.exp(-3 * float(e)) / (1 + 2 * math.exp(-3 * float(e))),
+        200_000,
+    ),
+    "quantile": Case(
+        lambda e, n: repeated(lambda: m.Quantile(e, 0, 1).release([1, 1, 1]).value == 0, n),
+        lambda e: loses(float(e), 3),
+        200_000,
+    ),
+    "sample and aggregate": Case(
+        lambda e, n: repeated(
+            lambda: m.SampleAndAggregate(e, 6, 0, 1).release({}, lambda block: 1, lambda unit: 0).value == 0, n
+        ),
+        lambda e: loses(float(e) / 2, 6),
+        200_000,
+    ),
+    "sparse vector": Case(
+        lambda e, n: repeated(lambda: m.SparseVector(e).release([-12], threshold=0).value[0], n),
+        lambda e: sparse_vector_hit(e, 12),
+    ),
+    "propose-test-release, the test": Case(
+        lambda e, n: repeated(lambda: _tested(e, 3).value is not None, n),
+        # the threshold depends on ε; three below it the noise must exceed three
+        lambda e: laplace_tail(1 / float(e), 4),
+    ),
+    "propose-test-release, the release": Case(
+        lambda e, n: repeated(lambda: abs(_tested(e, -FAR).value) >= 13, n),
+        lambda e: 2 * laplace_tail(5 / float(e), 13),
+    ),
+    "smooth sensitivity": Case(smooth, lambda e: 2 * laplace_tail(10 / float(e), 25)),
+    "smooth median": Case(smooth_median, lambda e: 2 * laplace_tail(10 / float(e), 25)),
+    "randomized response": Case(
+        lambda e, n: int((m.RandomizedResponse(3 * e).release(np.ones(n, dtype=np.int64)).value == 0).sum()),
+        lambda e: 1 / (1 + math.exp(3 * float(e))),
+    ),
+    "randomized response, k-ary": Case(
+        lambda e, n: int((m.RandomizedResponse(4 * e, 5).release(np.full(n, 2)).value == 4).sum()),
+        lambda e: 1 / (4 + math.exp(4 * float(e))),
+    ),
+    "finite response": Case(
+        lambda e, n: int((m.FiniteResponse(3 * e, LINE).release(np.zeros(n, dtype=np.int64)).value == 3).sum()),
+        lambda e: math.exp(-1.5 * float(e)) / sum(math.exp(-0.5 * float(e) * d) for d in range(4)),
+    ),
+}
+
+
+def _tested(epsilon: Fraction, below: int):
+    """A run at a distance so far below the threshold."""
+    mechanism = m.ProposeTestRelease(epsilon, Fraction(1, 10**6), bound=5)
+    return mechanism.release(0, distance=mechanism.threshold - below)
+
+
+def p_value(count: int, n: int, chance: float) -> float:
+    return float(stats.binomtest(count, n, chance).pvalue)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_stated_scale_is_accepted(name, rounds):
+    case = CASES[name]
+    n = rounds(case.rounds)
+    assert p_value(case.count(EPSILON, n), n, case.chance(EPSILON)) >= ALARM
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_scale_20_percent_too_small_is_rejected(name, rounds):
+    case = CASES[name]
+    n = rounds(case.rounds)
+    right, wrong = case.chance(EPSILON), case.chance(TOO_LARGE)
+    # by design: the largest count that would still be rejected is passed with probability below 1e-6
+    least = int(stats.binom.ppf(ALARM / 4, n, right))
+    assert stats.binom.sf(least, n, wrong) < 1e-6, "the test has too few rounds to see the error"
+    assert p_value(case.count(TOO_LARGE, n), n, right) < ALARM

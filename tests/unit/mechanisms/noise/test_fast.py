@@ -1,0 +1,214 @@
+"""The float path: inside its proved bound, and in agreement with exact arithmetic bit for bit."""
+
+from __future__ import annotations
+
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dalenius.mechanisms import noise
+from dalenius.mechanisms.noise import _batches, _exact, _fast, bits
+
+SCALES = [Fraction(1, 3), Fraction(7, 5), 0.1, 10, 16, 17, 1000, 12345.678, 10**7, 2**52, 1e-300]
+WIDE = [2**52 + 1, 2**60, 2**64 + Fraction(1, 3), 1e30, 1e300]
+
+
+class Replay:
+    """The same words every time: a generator that everybody can predict."""
+
+    def __init__(self, start: int = 7) -> None:
+        self.random = np.random.Generator(np.random.PCG64(start))
+
+    def words(self, count: int) -> np.ndarray:
+        return self.random.integers(0, 2**64, count, dtype=np.uint64)
+
+
+class Constant:
+    def __init__(self, word: int) -> None:
+        self.word = word
+
+    def words(self, count: int) -> np.ndarray:
+        return np.full(count, self.word, np.uint64)
+
+
+def both_ways(draw: Any) -> tuple[Any, Any]:
+    """What `draw` returns by floats and by rational arithmetic, from the same words."""
+    with bits._injected(Replay()):
+        fast = draw()
+    with bits._injected(Replay()), _exact._always():
+        exact = draw()
+    return fast, exact
+
+
+# Lemma 1 of docs/explanation/exact-noise.md, with the constants it proves (half of what the code allows for).
+def assert_lemma_1(words: np.ndarray) -> None:
+    value, tolerance = _fast.exponentials(words)
+    with localcontext() as context:
+        context.prec = 60
+        for i, word in enumerate(words.tolist()):
+            v = word >> 1
+            if v == 0:
+                assert tolerance[i] == np.inf
+                continue
+            allowed = Decimal(2) ** -51 * (1 + Decimal(float(value[i]))) + Decimal(1) / v
+            for corner in (v, v + 1):
+                true = -(Decimal(corner) / 2**63).ln()
+                assert abs(Decimal(float(value[i])) - true) <= allowed
+            assert Decimal(float(tolerance[i])) >= Decimal("1.9") * allowed
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**64 - 1), st.integers(0, 63)), min_size=1, max_size=20))
+def test_the_float_logarithm_keeps_its_bound_on_words_of_every_size(pairs):
+    assert_lemma_1(np.array([word >> shift for word, shift in pairs], np.uint64))
+
+
+def test_the_float_logarithm_keeps_its_bound_at_every_edge_of_its_table():
+    edges = []
+    for octave in range(63):
+        for cell in range(0, 64, 1 if octave > 55 else 16):
+            v = (64 + cell) << octave >> 6
+            edges += [2 * max(0, v + step) for step in (-1, 0, 1)]
+    assert_lemma_1(np.array([*edges, 2**64 - 1, 2**64 - 2], np.uint64))
+
+
+@pytest.mark.parametrize("scale", SCALES + WIDE)
+def test_floats_and_rationals_give_the_same_laplace_noise_from_the_same_bits(scale):
+    fast, exact = both_ways(lambda: noise.discrete_laplace(scale, 300))
+    assert fast.tolist() == exact.tolist()
+
+
+@pytest.mark.parametrize("sigma", SCALES + WIDE)
+def test_floats_and_rationals_give_the_same_gaussian_noise_from_the_same_bits(sigma):
+    fast, exact = both_ways(lambda: noise.discrete_gaussian(sigma, 300))
+    assert fast.tolist() == exact.tolist()
+
+
+@pytest.mark.parametrize("gamma", [0, Fraction(1, 7), 1, 30, 1e-300, 1e300])
+def test_floats_and_rationals_give_the_same_coins_from_the_same_bits(gamma):
+    for coin in (noise.bernoulli_exp, noise.bernoulli_logistic):
+        fast, exact = both_ways(lambda coin=coin: coin(gamma, 300))
+        assert fast.tolist() == exact.tolist()
+
+
+@pytest.mark.parametrize("rate", [0, Fraction(1, 7), 3, 1e-300, 1e300])
+@pytest.mark.parametrize("spread", [1, 10, 2**62, 2**70])
+def test_floats_and_rationals_choose_alike_from_the_same_bits(rate, spread):
+    scores = [spread * i // 7 - spread // 2 for i in range(8)]
+    for choose in (
+        lambda: noise.exponential_choice(scores, rate),
+        lambda: noise.exponential_top_k(scores, rate, 3),
+        lambda: noise.permute_and_flip(scores, rate),
+    ):
+        fast, exact = both_ways(lambda choose=choose: [choose() for _ in range(5)])
+        assert fast == exact
+
+
+@pytest.mark.parametrize("scale", [Fraction(7, 5), Fraction(10), Fraction(16)])
+@pytest.mark.parametrize("j", [1, 2, 9])
+def test_a_word_on_the_edge_is_handed_to_exact_arithmetic(scale, j):
+    edge = np.array([2 * _exact.exp_minus(j / scale, 63)[0]], np.uint64)
+    with bits._injected(Constant(0)):
+        assert _fast.geometric(edge, scale)[0] == j
+    with bits._injected(Constant(2**64 - 1)):
+        assert _fast.geometric(edge, scale)[0] == j - 1
+
+
+@pytest.mark.parametrize("x", [Fraction(1, 50), Fraction(1), Fraction(20)])
+def test_a_coin_on_the_edge_is_handed_to_exact_arithmetic(x):
+    edge = np.array([2 * _exact.exp_minus(x, 63)[0]], np.uint64)
+    exponent = np.array([float(x)])
+    with bits._injected(Constant(0)):
+        assert _fast.survive(edge, exponent, lambda _: x)[0]
+    with bits._injected(Constant(2**64 - 1)):
+        assert not _fast.survive(edge, exponent, lambda _: x)[0]
+
+
+@pytest.mark.parametrize("coin", [noise.bernoulli_exp, noise.bernoulli_logistic])
+def test_a_threshold_coin_on_the_edge_draws_more_bits(coin):
+    enclosure = _exact.exp_minus if coin is noise.bernoulli_exp else _exact.logistic
+    edge = enclosure(Fraction(3, 2), 64)[0]
+
+    class Edge:
+        def __init__(self, later: int) -> None:
+            self.later = later
+
+        def words(self, count: int) -> np.ndarray:
+            return np.full(count, edge if count > 1 else self.later, np.uint64)
+
+    with bits._injected(Edge(0)):
+        assert coin(Fraction(3, 2), 100).all()
+    with bits._injected(Edge(2**64 - 1)):
+        assert not coin(Fraction(3, 2), 100).any()
+
+
+def test_the_fallback_is_as_rare_as_stated(monkeypatch):
+    """With the tolerance 2²⁴ times wider, it is taken about 2²⁴ times as often: at most 2⁻¹⁶ per draw.
+
+    2²⁰ draws: at most 16 expected; more than 64 has probability below 1e-17.
+    """
+    asked = []
+    lazy = _fast.lazy
+
+    def counted(word):
+        asked.append(word)
+        return lazy(word)
+
+    monkeypatch.setattr(_fast, "lazy", counted)
+    exponentials = _fast.exponentials
+
+    def wider(words):
+        value, tolerance = exponentials(words)
+        return value, tolerance * 2.0**24
+
+    monkeypatch.setattr(_fast, "exponentials", wider)
+    noise.discrete_laplace(16, 2**20)
+    assert len(asked) <= 64
+
+
+@pytest.mark.parametrize(("draws", "acceptance"), [(1, 0.4), (512, 0.46), (16384, 0.76), (16384, 15 / 16)])
+def test_a_batch_is_nearly_always_enough(draws, acceptance):
+    from scipy import stats
+
+    candidates = _batches.candidates_for(draws, acceptance)
+    assert stats.binom.cdf(draws - 1, candidates, acceptance) <= 2.0**-41
+    assert candidates <= 2.8 * draws / acceptance + 200
+
+
+@pytest.mark.parametrize("sigma", [1e-3, 0.3, 0.5, 0.9, 1, 1.49, 1.51, 2.5, 10, 100, 10**7])
+def test_the_stated_acceptance_is_a_lower_bound_close_to_the_truth(sigma):
+    from dalenius.mechanisms.noise.gaussian import DiscreteGaussian
+
+    sampler = DiscreteGaussian(Fraction(sigma) ** 2)
+    n = 2**16
+    accepted = len(sampler.batch(n))
+    deviation = 6 * (n * 0.25) ** 0.5  # six standard deviations: false alarm below 1e-8
+    assert sampler.acceptance * n - deviation <= accepted <= sampler.acceptance * n / 0.999 * 1.09 + deviation
+    assert sampler.acceptance > 0.4
+
+
+def test_a_batch_that_falls_short_is_followed_by_another():
+    class Stingy(_batches.Sampler):
+        calls = 0
+
+        def batch(self, candidates: int) -> np.ndarray:
+            self.calls += 1
+            return np.arange(1, dtype=np.int64)
+
+    sampler = Stingy()
+    assert _batches.draw(sampler, 100).tolist() == [0] * 100
+    assert sampler.calls == 100
+
+
+def test_noise_beyond_int64_raises_and_does_not_wrap():
+    from dalenius.mechanisms.noise._blocks import Blocks, Candidates
+
+    for scale in (Fraction(16), Fraction(2**52)):
+        blocks = Blocks(scale)
+        zeros = np.zeros(1, np.int64)
+        with pytest.raises(OverflowError):
+            blocks.values(Candidates(zeros, np.array([2.0 ** (63 - blocks.shift)]), zeros, None), None)
