@@ -18,7 +18,7 @@ pytestmark = pytest.mark.integration
 
 
 def asking(key: str) -> Request:
-    return Request("students", "ana", key, 0.01, Zcdp(0.001))
+    return Request("students", "ana", key, 0.01, Zcdp(1e-9))
 
 
 def worker(home: Path, log: Path, first: int) -> None:

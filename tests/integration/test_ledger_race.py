@@ -44,7 +44,7 @@ def fresh(ledger: Ledger, name: str) -> None:
 
 
 def asking(dataset: str, key: str) -> Request:
-    return Request(dataset, "ana", key, EPSILON, Zcdp(0.01))
+    return Request(dataset, "ana", key, EPSILON, Zcdp(1e-9))
 
 
 def worker(home: Path, start, rounds: int, answers) -> None:

@@ -55,13 +55,13 @@ class PureFilter:
     def admits(self, cost: PureDP) -> bool:
         """Whether the charge would pass. Nothing is changed."""
         common_neighbors([self.neighbors, cost.neighbors])
-        return self._spent + _ceil(cost.epsilon) <= self._cap
+        return self._spent + whole_units(cost.epsilon) <= self._cap
 
     def charge(self, cost: PureDP) -> None:
         """Spends, or refuses with what would fit."""
         if not self.admits(cost):
             raise _refusal(cost.epsilon, self.remaining)
-        self._spent += _ceil(cost.epsilon)
+        self._spent += whole_units(cost.epsilon)
 
     @property
     def remaining(self) -> float:
@@ -131,15 +131,18 @@ class ZCDPFilter:
     def admits(self, cost: ZCDP) -> bool:
         """Whether the charge would pass. Nothing is changed."""
         common_neighbors([self.neighbors, cost.neighbors])
-        return self._rho + _ceil(cost.rho) <= self._cap_rho and self._delta + _ceil(cost.delta) <= self._cap_delta
+        return (
+            self._rho + whole_units(cost.rho) <= self._cap_rho
+            and self._delta + whole_units(cost.delta) <= self._cap_delta
+        )
 
     def charge(self, cost: ZCDP) -> None:
         """Spends ρ and δ together, or refuses with the ε that would fit."""
         if not self.admits(cost):
-            fits = self.remaining_epsilon if self._delta + _ceil(cost.delta) <= self._cap_delta else 0.0
+            fits = self.remaining_epsilon if self._delta + whole_units(cost.delta) <= self._cap_delta else 0.0
             raise _refusal(conversions.zcdp_epsilon(cost.rho, self.conversion_delta), fits)
-        self._rho += _ceil(cost.rho)
-        self._delta += _ceil(cost.delta)
+        self._rho += whole_units(cost.rho)
+        self._delta += whole_units(cost.delta)
 
     @property
     def remaining(self) -> ZCDP:
@@ -160,7 +163,7 @@ class ZCDPFilter:
             return 0.0
         # ρ(ε) is found by bisection, so step down until its own answer fits.
         epsilon = conversions.zcdp_epsilon(_down(left), self.conversion_delta)
-        while epsilon > 0 and _ceil(conversions.zcdp_rho(epsilon, self.conversion_delta)) > left:
+        while epsilon > 0 and whole_units(conversions.zcdp_rho(epsilon, self.conversion_delta)) > left:
             epsilon *= 1 - 1e-12
         return epsilon
 
@@ -201,8 +204,8 @@ class ZCDPOdometer:
     def add(self, cost: ZCDP) -> None:
         """Records a charge."""
         common_neighbors([self.neighbors, cost.neighbors])
-        self._rho += _ceil(cost.rho)
-        self._delta += _ceil(cost.delta)
+        self._rho += whole_units(cost.rho)
+        self._delta += whole_units(cost.delta)
 
     @property
     def spent(self) -> ApproxDP:
@@ -228,8 +231,8 @@ def _refusal(asked: float, fits: float) -> BudgetError:
     )
 
 
-def _ceil(value: float) -> int:
-    """In units of 2⁻¹²⁸, rounded up; exact, whatever the double."""
+def whole_units(value: float) -> int:
+    """A loss in units of 2⁻¹²⁸, rounded up; exact, whatever the double."""
     numerator, denominator = value.as_integer_ratio()
     return -(-(numerator << _BITS) // denominator)
 
@@ -248,4 +251,4 @@ def _down(units: int) -> float:
 def _up(units: int) -> float:
     """The smallest double not below."""
     value = units / (1 << _BITS)
-    return math.nextafter(value, math.inf) if _ceil(value) < units else value
+    return math.nextafter(value, math.inf) if whole_units(value) < units else value

@@ -5,8 +5,9 @@ charging    the way of a question: charge, claim, answer
 budgets     budgets, allotments, and their filters
 chain       the HMAC chain          anchor    head and length in a second file
 receipts    signed proofs           keys      the two secrets
-verify      checking the history    holders   who holds a claim, and is it dead
+verification checks the history     replay    were the rules kept, entry by entry
 database    SQLite                  requests  what goes in and comes out
+holders     who holds a claim, and is it dead
 """
 
 from __future__ import annotations

@@ -34,6 +34,11 @@ class Anchor:
         self._file = home / NAME
         self._key = key
 
+    @property
+    def exists(self) -> bool:
+        """Whether there is one."""
+        return self._file.exists()
+
     def create(self, head: Head) -> None:
         """A new file; refuses to replace one."""
         descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
@@ -47,26 +52,27 @@ class Anchor:
         """The longest head that is authentic."""
         try:
             content = self._file.read_bytes()
-        except PermissionError:
-            raise _closed() from None
-        except OSError:
+        except FileNotFoundError:
             raise self._corrupt("is missing") from None
+        except OSError:
+            raise _closed() from None
         return self._longest(content)
 
     def advance(self, head: Head) -> None:
         """Remembers a longer head; a shorter one, from a process that was overtaken, is ignored."""
         try:
             descriptor = os.open(self._file, os.O_RDWR)
-        except PermissionError:
-            raise _closed() from None
-        except OSError:
+        except FileNotFoundError:
             raise self._corrupt("is missing") from None
+        except OSError:
+            raise _closed() from None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             if self._longest(os.pread(descriptor, 2 * _SLOT, 0)).count < head.count:
                 os.pwrite(descriptor, self._slot(head), (head.count % 2) * _SLOT)
         finally:
-            os.close(descriptor)  # and with it the lock
+            fcntl.flock(descriptor, fcntl.LOCK_UN)  # by itself, since a forked child may hold the descriptor too
+            os.close(descriptor)
 
     def _slot(self, head: Head) -> bytes:
         text = f"{head.count} {head.hash.hex()}"
@@ -89,13 +95,13 @@ class Anchor:
         return LedgerCorruptError(
             f"The anchor of the ledger ({NAME}) {what}.",
             why="It remembers how long the history is; without it a shortened history would not show.",
-            fix="Restore it together with the ledger, or check the ledger with 'dalenius ledger verify'.",
+            fix="Restore it from your backup, together with the ledger.",
         )
 
 
 def _closed() -> LedgerUnavailableError:
     return LedgerUnavailableError(
         "The anchor of the ledger cannot be used.",
-        why="This user may not read or write it.",
+        why="This user may not read or write it, or too many files are open.",
         fix="Give this user access to the home and its files.",
     )

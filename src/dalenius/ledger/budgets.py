@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import Enum
@@ -11,7 +12,7 @@ from dalenius.accounting import conversions, parameters
 from dalenius.accounting.filters import PureFilter, ZCDPFilter
 from dalenius.accounting.guarantees import ZCDP, ApproxDP, PureDP
 from dalenius.accounting.neighbors import Neighbors
-from dalenius.errors import InputError
+from dalenius.errors import InputError, NotAllowedError
 
 GROUPS = (2, 5, 10)
 
@@ -88,6 +89,17 @@ class Budget:
             return PureFilter(cap, self.neighbors, units=units)
         return ZCDPFilter(cap, self.delta, self.neighbors, units=units)
 
+    def check_change(self, after: Budget) -> None:
+        """Refuses a change of anything but the size."""
+        fixed = ("accounting", "delta", "neighbors", "unit", "period")
+        changed = [each for each in fixed if getattr(self, each) != getattr(after, each)]
+        if changed:
+            raise NotAllowedError(
+                f"The {changed[0]} of a budget cannot be changed.",
+                why="What was charged so far was promised under it.",
+                fix="Keep it, or protect the data as a new data set with new people.",
+            )
+
     def to_dict(self) -> dict[str, Any]:
         """As it stands in the history."""
         return asdict(self) | {"accounting": self.accounting.value, "neighbors": self.neighbors.value}
@@ -98,6 +110,21 @@ class Budget:
         return cls(
             **dict(data) | {"accounting": Accounting(data["accounting"]), "neighbors": Neighbors.of(data["neighbors"])}
         )
+
+
+def rounded_down(epsilon: float, digits: int = 4) -> float:
+    """To so many digits, never up: a number that is shown as left must pass when it is typed.
+
+    >>> rounded_down(0.55589), rounded_down(0.049999999999999996)
+    (0.5558, 0.04999)
+    """
+    if epsilon < 1e-12:
+        return 0.0
+    place = digits - 1 - math.floor(math.log10(epsilon))
+    rounded = float(f"{epsilon:.{digits}g}")
+    while rounded > epsilon:
+        rounded = float(f"{rounded - 10.0**-place:.{digits}g}")
+    return rounded
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,39 +8,59 @@ dead, and the fencing token is checked in the commit that stores the release: no
 from __future__ import annotations
 
 import json
-import math
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from dalenius.accounting import costs
 from dalenius.accounting.event_json import to_json
 from dalenius.accounting.guarantees import ZCDP
+from dalenius.accounting.neighbors import common_neighbors
 from dalenius.errors import (
+    NOTHING,
     BudgetError,
     Charge,
+    DaleniusError,
     Fits,
+    InputError,
     LedgerCorruptError,
     LedgerUnavailableError,
     NotAllowedError,
     UnknownTableError,
 )
 from dalenius.ledger import holders, receipts
-from dalenius.ledger.budgets import Budget, Filter
+from dalenius.ledger.budgets import Budget, Filter, rounded_down
 from dalenius.ledger.chain import Entry, digest
-from dalenius.ledger.requests import Answered, Claim, Request, Waiting
+from dalenius.ledger.requests import WHOLE, Answered, Claim, Request, Waiting
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger
 
 LEASE_SECONDS = 600.0
+_TOLERANCE = 1 + 1e-9  # for the rounding of a ρ computed in two ways
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.05
 
 
 def charge(ledger: Ledger, request: Request) -> Claim | Answered | Waiting:
     """One try, in one transaction."""
+    ledger.keys.signing  # noqa: B018 (a key that is missing is found before anything is charged)
+    holder = holders.me()
+    try:
+        step = _charge(ledger, request, holder)
+    except BaseException:
+        holders.let_go(holder)
+        raise
+    if not isinstance(step, Claim):
+        holders.let_go(holder)
+    return step
+
+
+def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered | Waiting:
     with ledger.transaction() as (connection, append):
         budget = budget_of(connection, request.dataset)
+        _check_request(request, budget)
         allotment = allotment_of(connection, request.dataset, request.analyst)
         stored = _stored(connection, request)
         if stored is not None:
@@ -49,15 +69,14 @@ def charge(ledger: Ledger, request: Request) -> Claim | Answered | Waiting:
                 return given
         running = _running(connection, request)
         if running is not None:
-            number, holder, fence = running
-            if not holders.is_dead(holder):
-                return Waiting(number, holder)
-            return _taken_over(connection, number, fence + 1)
+            number, other, fence = running
+            if not holders.is_dead(other):
+                return Waiting(number, other)
+            return _taken_over(connection, number, holder, fence + 1)
         guards = _guards(connection, request, budget, allotment)
         data = _admitted(guards, request, budget)
         entry = append("charge", data)
         _spend(connection, request, guards)
-        holder = holders.me()
         connection.execute(
             "INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, 'claimed', ?, ?, 1, NULL)",
             (
@@ -79,6 +98,7 @@ def answer(ledger: Ledger, claim: Claim, content: bytes) -> Answered:
             "UPDATE questions SET state = 'answered', answer = ? WHERE number = ?", (entry.number, claim.number)
         )
         charged = _charge_data(connection, claim.number)
+    holders.let_go(claim.holder)
     return Answered(content, receipts.write(ledger.keys, entry, charged, release), free=False)
 
 
@@ -88,6 +108,7 @@ def fail(ledger: Ledger, claim: Claim) -> None:
         _check_claim(connection, claim)
         append("failure", {"charge": claim.number})
         connection.execute("UPDATE questions SET state = 'failed' WHERE number = ?", (claim.number,))
+    holders.let_go(claim.holder)
 
 
 def ask(ledger: Ledger, request: Request, work: Callable[[Claim], bytes], *, patience: float) -> Answered:
@@ -111,9 +132,14 @@ def _worked(ledger: Ledger, claim: Claim, work: Callable[[Claim], bytes]) -> Ans
         try:
             content = work(claim)
         except BaseException:
-            fail(ledger, claim)  # never a refund: that it failed may itself tell about the data
+            with suppress(DaleniusError):  # what went wrong first is what the asker must hear
+                fail(ledger, claim)  # never a refund: that it failed may itself tell about the data
             raise
         return answer(ledger, claim, content)
+    except DaleniusError as error:
+        if error.charge == NOTHING:
+            error.charge = Charge(claim.epsilon, claim.delta)  # it was charged before it failed
+        raise
     finally:
         holders.let_go(claim.holder)
 
@@ -130,7 +156,7 @@ def _wait(ledger: Ledger, step: Waiting, deadline: float, pause: float) -> None:
             raise LedgerUnavailableError(
                 "The same question is still being answered.",
                 why="Another process works on it, and two answers would cost twice.",
-                fix="Ask again later; it will then cost nothing more.",
+                fix="Ask again later: there will be one answer, and it is charged to the data set once.",
             )
         pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -175,12 +201,19 @@ def filter_of(
 
 
 def _stored(connection: sqlite3.Connection, request: Request) -> tuple[int, str, float, float] | None:
-    """The most accurate stored answer that is at least as accurate as asked; one already paid for comes first."""
+    """A stored answer that is at least as accurate as asked.
+
+    Of those this analyst has paid for, the most accurate; else the cheapest, since he pays its price.
+    """
     row = connection.execute(
         """SELECT q.number, q.analyst, q.epsilon, q.delta FROM questions q
            WHERE q.dataset = ?1 AND q.key = ?2 AND q.state = 'answered' AND q.epsilon >= ?3 AND q.delta >= ?4
            ORDER BY q.analyst = ?5 OR EXISTS (SELECT 1 FROM grants g WHERE g.question = q.number AND g.analyst = ?5)
-                    DESC, q.epsilon DESC LIMIT 1""",
+                    DESC,
+                    CASE WHEN q.analyst = ?5 OR EXISTS (
+                        SELECT 1 FROM grants g WHERE g.question = q.number AND g.analyst = ?5
+                    ) THEN -q.epsilon ELSE q.epsilon END
+           LIMIT 1""",
         (request.dataset, request.key, request.epsilon, request.delta, request.analyst),
     ).fetchone()
     return tuple(row) if row else None
@@ -207,6 +240,30 @@ def _charge_data(connection: sqlite3.Connection, number: int) -> dict[str, Any]:
 # --- deciding and writing
 
 
+def _check_request(request: Request, budget: Budget) -> None:
+    """The request fits the kind of budget, and its event costs no more than what will be charged for it."""
+    common_neighbors([budget.neighbors, request.event.neighbors])
+    if (budget.period is None) != (request.periods == (WHOLE,)):
+        raise InputError(
+            "The periods of this question do not fit the budget.",
+            why="A budget per period charges every period that is read; any other has none.",
+            fix=f"List the periods ({budget.period}s) that it reads." if budget.period else "Leave the periods out.",
+        )
+    price = budget.filter().price(request.epsilon, request.delta)
+    if isinstance(price, ZCDP):
+        cost = costs.zcdp(request.event)
+        fits = cost is not None and cost.rho <= price.rho * _TOLERANCE and cost.delta <= price.delta * _TOLERANCE
+    else:
+        epsilon = costs.pure_epsilon(request.event)
+        fits = epsilon is not None and epsilon <= price.epsilon * _TOLERANCE
+    if not fits:
+        raise InputError(
+            "The event costs more than the ε that was given for it.",
+            why="What is charged must cover what the mechanism does.",
+            fix="Calibrate the noise to the price of the question.",
+        )
+
+
 def _guards(
     connection: sqlite3.Connection, request: Request, budget: Budget, allotment: float
 ) -> list[tuple[str, str, Filter]]:
@@ -221,9 +278,8 @@ def _guards(
 def _admitted(guards: list[tuple[str, str, Filter]], request: Request, budget: Budget) -> dict[str, Any]:
     """The body of the charge, if every filter admits it. The filters move on; nothing is written yet."""
     price = budget.filter().price(request.epsilon, request.delta)
-    refused = [(period, analyst, guard) for period, analyst, guard in guards if not guard.admits(price)]
-    if refused:
-        raise _refusal(request, guards, refused)
+    if not all(guard.admits(price) for _, _, guard in guards):
+        raise _refusal(request, guards)
     before = guards[0][2].units
     for _, _, guard in guards:
         guard.charge(price)
@@ -279,7 +335,7 @@ def _given_again(
     ).fetchone()
     if owner == request.analyst or granted:
         entry = _entry(connection, granted[0] if granted else answered)
-        paid = charged | {"analyst": request.analyst}
+        paid = charged | {"analyst": request.analyst} | ({"question": entry.data["question"]} if granted else {})
         return Answered(content, receipts.write(ledger.keys, entry, paid, release), free=True)
     full = Request(
         request.dataset, request.analyst, request.key, epsilon, request.event, delta, periods=tuple(charged["periods"])
@@ -290,16 +346,16 @@ def _given_again(
         return None
     for _, _, guard in guards:
         guard.charge(price)
-    paid = charged | {"analyst": request.analyst}
-    entry = append("grant", {"charge": number, "release": release, "analyst": request.analyst})
+    asked = digest(request.question.encode())
+    paid = charged | {"analyst": request.analyst, "question": asked}
+    entry = append("grant", {"charge": number, "release": release, "analyst": request.analyst, "question": asked})
     _spend(connection, full, guards)
     connection.execute("INSERT INTO grants VALUES (?, ?, ?)", (number, request.analyst, entry.number))
     return Answered(content, receipts.write(ledger.keys, entry, paid, release), free=False)
 
 
-def _taken_over(connection: sqlite3.Connection, number: int, fence: int) -> Claim:
+def _taken_over(connection: sqlite3.Connection, number: int, holder: str, fence: int) -> Claim:
     """The claim of a dead holder, with the price at which the question was charged."""
-    holder = holders.me()
     connection.execute(
         "UPDATE questions SET holder = ?, lease = ?, fence = ? WHERE number = ?",
         (holder, time.time() + LEASE_SECONDS, fence, number),
@@ -318,37 +374,25 @@ def _check_claim(connection: sqlite3.Connection, claim: Claim) -> None:
         )
 
 
-def _refusal(
-    request: Request, guards: list[tuple[str, str, Filter]], refused: list[tuple[str, str, Filter]]
-) -> BudgetError:
-    """What is left and what would fit, counting every total that the question is charged to."""
-    fits = min(guard.remaining_epsilon for _, _, guard in guards)
-    short_of_delta = request.delta > min(guard.remaining_delta for _, _, guard in guards)
-    whose = "Your allotment" if all(analyst for _, analyst, _ in refused) else f"The budget of {request.dataset!r}"
-    within = f" in period {refused[0][0]}" if refused[0][0] else ""
-    if short_of_delta:
-        left = min(guard.remaining_delta for _, _, guard in guards)
+def _refusal(request: Request, guards: list[tuple[str, str, Filter]]) -> BudgetError:
+    """What is left and what would fit, by the tightest of all totals that the question is charged to."""
+    left_delta = min(guard.remaining_delta for _, _, guard in guards)
+    if request.delta > left_delta:
         return BudgetError(
-            f"{whose} does not cover δ = {request.delta:.3g}{within}.",
-            why=f"{left:.3g} of it is left for approximate parts.",
+            f"There is not enough left for δ = {request.delta:.3g}.",
+            why=f"{left_delta:.3g} of it is left for approximate parts.",
             fix="Ask with a smaller --delta, or over declared keys, which need none.",
-            charge=Charge(),
         )
-    rounded = _rounded_down(fits)
+    period, analyst, tightest = min(guards, key=lambda each: each[2].remaining_epsilon)
+    fits = tightest.remaining_epsilon
+    whose = "Your allotment" if analyst else f"The budget of {request.dataset!r}"
+    within = f" in period {period}" if period else ""
+    shown = rounded_down(fits)
     return BudgetError(
         f"{whose} does not cover ε = {request.epsilon:.4g}{within}.",
-        why=f"ε ≤ {rounded:g} would pass." if rounded > 0 else "Nothing is left.",
-        fix=f"Ask with --epsilon {rounded:g} or less, or ask again what was answered before: that is free."
-        if rounded > 0
+        why=f"ε ≤ {shown:g} would pass." if shown > 0 else "Nothing is left.",
+        fix=f"Ask with --epsilon {shown:g} or less, or ask again what was answered before: that is free."
+        if shown > 0
         else "Ask again what was answered before (that is free), or ask the owner for more.",
-        charge=Charge(),
         fits=Fits(fits) if fits > 0 else None,
     )
-
-
-def _rounded_down(epsilon: float, digits: int = 4) -> float:
-    """To so many digits, never up: the number in a message must pass when it is typed."""
-    if epsilon < 1e-12:
-        return 0.0
-    scale = 10.0 ** (digits - 1 - math.floor(math.log10(epsilon)))
-    return math.floor(epsilon * scale) / scale

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
+from urllib.parse import quote
 
 from dalenius.errors import LedgerCorruptError, LedgerUnavailableError
 
@@ -44,62 +47,108 @@ MIGRATIONS: tuple[str, ...] = (
 )
 
 
-# Connections that a fork left behind. Closing one in the child would meddle with the parent's.
-_ABANDONED: list[sqlite3.Connection] = []
+class _Connection(sqlite3.Connection):
+    """A connection that remembers which file it opened, and which schema it was shown."""
+
+    inode: tuple[int, int]
+    schema_version: int
+
+    def close(self) -> None:
+        """Closes it, and forgets that it was open."""
+        _LIVE.pop(self, None)
+        super().close()
+
+
+# A forked child inherits SQLite's table of locks: it would believe to hold its parent's, and take none of its own.
+_LIVE: weakref.WeakKeyDictionary[_Connection, str] = weakref.WeakKeyDictionary()
+_INHERITED: dict[str, list[_Connection]] = {}
+
+
+def _forked() -> None:
+    for connection, file in list(_LIVE.items()):
+        _INHERITED.setdefault(file, []).append(connection)  # kept: closing one here would meddle with the parent's
+    _LIVE.clear()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 class Database:
-    """Connections to one file. Safe to share between threads, and dropped in a forked child."""
+    """Connections to one file, one per thread."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
         self._local = threading.local()
 
     @property
-    def connection(self) -> sqlite3.Connection:
+    def connection(self) -> _Connection:
         """This thread's connection, in this process."""
         if getattr(self._local, "process", None) != os.getpid():
-            if hasattr(self._local, "connection") and self._local.process is not None:
-                _ABANDONED.append(self._local.connection)
             self._local.connection = self._opened()
             self._local.process = os.getpid()
-        connection: sqlite3.Connection = self._local.connection
+        connection: _Connection = self._local.connection
         return connection
 
-    def create(self) -> None:
-        """A new file with the newest schema, readable by its owner only."""
-        os.close(os.open(self.file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    def create(self, fill: Callable[[sqlite3.Connection], None]) -> None:
+        """A new file with the newest schema and its first content, all there or not at all."""
+        new = self.file.with_suffix(".new")
+        new.unlink(missing_ok=True)
+        os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         with translated():
-            connection = self._connected()
-            connection.execute("PRAGMA journal_mode = WAL")
+            connection = _connected(new)
             self._migrate(connection)
+            connection.execute("BEGIN")
+            fill(connection)
+            connection.execute("COMMIT")
+            connection.execute("PRAGMA journal_mode = WAL")
             connection.close()
+        new.rename(self.file)
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction that holds the write lock from its start, and is on disk when the block has ended."""
-        with translated():
-            connection = self.connection
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+        with self._transaction("BEGIN IMMEDIATE") as connection:
+            yield connection
+            connection.execute("COMMIT")
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """One consistent view of the file."""
+        """One consistent view of the file, from its first SELECT on."""
+        with self._transaction("BEGIN") as connection:
+            yield connection
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[_Connection]:
         with translated():
             connection = self.connection
-            connection.execute("BEGIN")
             try:
+                if connection.in_transaction:  # left over from an interrupt
+                    connection.execute("ROLLBACK")
+                connection.execute(begin)
+                self._check(connection)
                 yield connection
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+
+    def _check(self, connection: _Connection) -> None:
+        """The file is still the one that was opened, and its schema ours: no trigger, no view, nothing more."""
+        if _inode(self.file) != connection.inode:
+            self._local.process = None  # the next use connects anew
+            raise LedgerCorruptError(
+                "The ledger's file was replaced or removed while in use.",
+                why="What is charged now would go to a file that nobody finds again.",
+                fix="Put the file back, or restore it together with its anchor; then open it anew.",
+            )
+        version = int(connection.execute("PRAGMA schema_version").fetchone()[0])
+        if version != connection.schema_version:
+            if _schema(connection) != expected_schema():
+                raise LedgerCorruptError(
+                    "The ledger's tables are not as they were made.",
+                    why="A table, view, trigger or index was added, changed or removed.",
+                    fix="Restore the newest good copy of ledger and anchor; do not answer questions from this one.",
+                )
+            connection.schema_version = version
 
     def close(self) -> None:
         """Closes this thread's connection."""
@@ -107,17 +156,13 @@ class Database:
             self._local.connection.close()
             self._local.process = None
 
-    def _connected(self) -> sqlite3.Connection:
-        # rw, not rwc: a missing file is an error, never a new empty ledger
-        connection = sqlite3.connect(
-            f"file:{_quoted(self.file)}?mode=rw", uri=True, timeout=BUSY_SECONDS, isolation_level=None
-        )
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA trusted_schema = OFF")
-        return connection
-
-    def _opened(self) -> sqlite3.Connection:
+    def _opened(self) -> _Connection:
+        if str(self.file.absolute()) in _INHERITED:
+            raise LedgerUnavailableError(
+                "The ledger was open when this process was forked.",
+                why="The child shares its parent's locks and could lose what either of them charges.",
+                fix="Close the ledger before forking, or start the process with spawn.",
+            )
         if not self.file.exists():
             raise LedgerUnavailableError(
                 "There is no ledger here.",
@@ -125,7 +170,7 @@ class Database:
                 fix="Restore it from your backup, or start a new home with 'dalenius protect'.",
             )
         with translated():
-            connection = self._connected()
+            connection = _connected(self.file)
             version = int(connection.execute("PRAGMA user_version").fetchone()[0])
             if version > len(MIGRATIONS):
                 connection.close()
@@ -136,6 +181,7 @@ class Database:
                 )
             if version < len(MIGRATIONS):
                 self._migrate(connection)
+            self._check(connection)
             return connection
 
     @staticmethod
@@ -155,13 +201,59 @@ def translated() -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
+        if any(words in str(error) for words in ("no such", "already exists", "malformed", "has no column")):
+            raise _damaged() from error
         raise _unavailable(error) from error
-    except sqlite3.DatabaseError as error:
-        raise LedgerCorruptError(
-            "The ledger's file is damaged.",
-            why="SQLite cannot read it.",
-            fix="Restore it from your backup, then run 'dalenius ledger verify'.",
-        ) from error
+    except (sqlite3.DatabaseError, ValueError, TypeError, KeyError, IndexError, OverflowError) as error:
+        # Inside a transaction only rows are read and written: a value that makes no sense was put there by somebody.
+        raise _damaged() from error
+
+
+def _damaged() -> LedgerCorruptError:
+    return LedgerCorruptError(
+        "The ledger's file is damaged.",
+        why="It holds what this release never writes.",
+        fix="Restore it from your backup, then run 'dalenius ledger verify'.",
+    )
+
+
+def _connected(file: Path) -> _Connection:
+    # rw, not rwc: a missing file is an error, never a new empty ledger
+    connection = sqlite3.connect(
+        f"file:{quote(str(file.absolute()))}?mode=rw",
+        uri=True,
+        timeout=BUSY_SECONDS,
+        isolation_level=None,
+        factory=_Connection,
+    )
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.inode, connection.schema_version = _inode(file), -1
+    _LIVE[connection] = str(file.absolute())
+    return connection
+
+
+def _inode(file: Path) -> tuple[int, int]:
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return 0, 0
+    return found.st_dev, found.st_ino
+
+
+def _schema(connection: sqlite3.Connection) -> list[tuple[str, ...]]:
+    return connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name").fetchall()
+
+
+@lru_cache(maxsize=1)
+def expected_schema() -> list[tuple[str, ...]]:
+    """What the migrations make."""
+    connection = sqlite3.connect(":memory:")
+    for script in MIGRATIONS:
+        connection.executescript("".join(f"{statement};" for statement in _statements(script)))
+    found = _schema(connection)
+    connection.close()
+    return found
 
 
 def _unavailable(error: sqlite3.OperationalError) -> LedgerUnavailableError:
@@ -182,9 +274,3 @@ def _statements(script: str) -> Iterator[str]:
     for statement in without_comments.split(";"):
         if statement.strip():
             yield statement
-
-
-def _quoted(file: Path) -> str:
-    from urllib.parse import quote
-
-    return quote(str(file.absolute()))

@@ -31,17 +31,20 @@ class Keys:
 
     @classmethod
     def create(cls, home: Path) -> Keys:
-        """New keys in ``home``; existing ones are never overwritten."""
+        """New keys in ``home``; existing ones are used as they are, never overwritten."""
         from cryptography.hazmat.primitives import serialization as form
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
         folder = home / FOLDER
+        if (folder / _PUBLIC).exists():  # the last of the three to be written
+            return cls.load(home)
         folder.mkdir(mode=0o700, exist_ok=True)
         signing = Ed25519PrivateKey.generate()
         private = signing.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption())
         public = signing.public_key().public_bytes(form.Encoding.PEM, form.PublicFormat.SubjectPublicKeyInfo)
         chain = secrets.token_bytes(32)
         for name, content in ((_CHAIN, chain.hex().encode()), (_SIGNING, private), (_PUBLIC, public)):
+            (folder / name).unlink(missing_ok=True)  # of an attempt that broke off before anything used it
             _write_new(folder / name, content)
         return cls(folder, chain)
 

@@ -7,18 +7,19 @@ history, and keeps the owner's records.
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from dalenius.accounting import parameters
-from dalenius.errors import InputError, LedgerCorruptError, LedgerUnavailableError, NotAllowedError
-from dalenius.ledger import anchor, charging
+from dalenius.errors import InputError, LedgerCorruptError, LedgerUnavailableError
+from dalenius.ledger import anchor, charging, database
 from dalenius.ledger.anchor import Anchor, Head
 from dalenius.ledger.budgets import Balance, Budget, Filter
 from dalenius.ledger.chain import Entry, canonical, link, origin
@@ -52,24 +53,32 @@ class Ledger:
     def create(cls, home: Path) -> Ledger:
         """A new ledger in ``home`` (made if missing). An existing one is never touched."""
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if (home / NAME).exists():
+        home.chmod(0o700)
+        if _is_there(home / NAME):
             raise InputError("There is a ledger here already.", why="A ledger is never replaced.", fix="Use it.")
         ledger = cls(home, Keys.create(home))
-        ledger.anchor.create(Head(0, origin(ledger.keys.chain)))
-        ledger.database.create()
-        ledger.append("ledger", {"format": 1})
+        start = Head(0, origin(ledger.keys.chain))
+        if not ledger.anchor.exists:
+            ledger.anchor.create(start)
+        elif ledger.anchor.read().count > 0:
+            raise _removed()
+        tail = start
+
+        def fill(connection: sqlite3.Connection) -> None:
+            nonlocal tail
+            entry = ledger.written(connection, start, "ledger", canonical({"format": 1}))
+            tail = Head(entry.number, entry.hash)
+
+        ledger.database.create(fill)
+        ledger.anchor.advance(tail)
         return ledger
 
     @classmethod
     def open(cls, home: Path) -> Ledger:
         """The ledger in ``home``, if its key fits and nothing was cut off since it was last written."""
         there = _is_there(home / NAME)
-        if not there and _is_there(home / anchor.NAME):
-            raise LedgerCorruptError(
-                "The ledger was removed.",
-                why=f"The anchor remembers it, but {NAME} is gone.",
-                fix="Restore it from your backup. Nothing can be asked until then.",
-            )
+        if not there and _is_there(home / anchor.NAME) and Anchor(home, Keys.load(home).chain).read().count > 0:
+            raise _removed()
         if not there:
             raise LedgerUnavailableError(
                 "There is no ledger here.",
@@ -85,7 +94,7 @@ class Ledger:
                     why="The first entry is not authentic under keys/chain.key.",
                     fix="Restore ledger and keys from the same backup.",
                 )
-            ledger.checked_tail(connection)
+        ledger.head  # noqa: B018 (refuses a file that is behind its anchor)
         return ledger
 
     # --- the history
@@ -103,22 +112,33 @@ class Ledger:
     @contextmanager
     def transaction(self) -> Iterator[tuple[sqlite3.Connection, Callable[[str, Mapping[str, Any]], Entry]]]:
         """A durable transaction that can append entries; the anchor follows once it is on disk."""
-        with self._turn:
+        turn = self._turn
+        if not turn.acquire(timeout=database.BUSY_SECONDS):
+            raise LedgerUnavailableError(
+                "The ledger cannot be used.", why="Others wait for it too.", fix="Try again in a while."
+            )
+        try:
             with self.database.writing() as connection:
-                tail = self.checked_tail(connection)
+                tail = self._checked_tail(connection, self.anchor.read())
 
                 def append(kind: str, data: Mapping[str, Any]) -> Entry:
                     nonlocal tail
-                    body = canonical(data)
-                    time = datetime.now(UTC).isoformat(timespec="milliseconds")
-                    number = tail.count + 1
-                    hashed = link(self.keys.chain, tail.hash, number, kind, time, body)
-                    connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", (number, kind, time, body, hashed))
-                    tail = Head(number, hashed)
-                    return Entry(number, kind, time, body, hashed)
+                    entry = self.written(connection, tail, kind, canonical(data))
+                    tail = Head(entry.number, entry.hash)
+                    return entry
 
                 yield connection, append
             self.anchor.advance(tail)
+        finally:
+            turn.release()
+
+    def written(self, connection: sqlite3.Connection, tail: Head, kind: str, body: str) -> Entry:
+        """The entry after ``tail``, in the file."""
+        time = datetime.now(UTC).isoformat(timespec="milliseconds")
+        number = tail.count + 1
+        hashed = link(self.keys.chain, tail.hash, number, kind, time, body)
+        connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", (number, kind, time, body, hashed))
+        return Entry(number, kind, time, body, hashed)
 
     @property
     def _turn(self) -> threading.Lock:
@@ -128,11 +148,10 @@ class Ledger:
             self._queue = (os.getpid(), lock := threading.Lock())
         return lock
 
-    def checked_tail(self, connection: sqlite3.Connection) -> Head:
+    def _checked_tail(self, connection: sqlite3.Connection, anchored: Head) -> Head:
         """The head of the file; refuses a file that is behind the anchor, or beside it."""
         row = connection.execute("SELECT number, hash FROM entries ORDER BY number DESC LIMIT 1").fetchone()
         tail = Head(*row) if row else Head(0, origin(self.keys.chain))
-        anchored = self.anchor.read()
         if anchored.count > tail.count:
             raise LedgerCorruptError(
                 f"The ledger ends at entry {tail.count}, but had {anchored.count}.",
@@ -168,8 +187,10 @@ class Ledger:
     @property
     def head(self) -> Head:
         """The head of the history."""
+        # The anchor follows each commit, so a view taken after it was read is never behind an honest one.
+        anchored = self.anchor.read()
         with self.database.reading() as connection:
-            return self.checked_tail(connection)
+            return self._checked_tail(connection, anchored)
 
     def link(self, previous: bytes, entry: Entry) -> bytes:
         """What an entry's hash must be."""
@@ -183,6 +204,12 @@ class Ledger:
             raise InputError(
                 f"{kind!r} is not an owner action.", why=f"Known: {', '.join(sorted(OWNER_KINDS))}.", fix="Use one."
             )
+        try:
+            canonical(data).encode()
+        except (TypeError, ValueError):
+            raise InputError(
+                "This cannot be recorded.", why="A record is plain JSON data.", fix="Give strings, numbers, lists."
+            ) from None
         return self.append(kind, data)
 
     def set_budget(self, dataset: str, budget: Budget, reason: str = "") -> None:
@@ -192,7 +219,7 @@ class Ledger:
         def effect(connection: sqlite3.Connection, _: Entry) -> None:
             row = connection.execute("SELECT body FROM budgets WHERE dataset = ?", (dataset,)).fetchone()
             if row is not None:
-                _check_change(Budget.from_dict(_loaded(row[0])), budget)
+                Budget.from_dict(_loaded(row[0])).check_change(budget)
             connection.execute("INSERT OR REPLACE INTO budgets VALUES (?, ?)", (dataset, canonical(budget.to_dict())))
 
         self.append("budget", {"dataset": dataset, "budget": budget.to_dict(), "reason": reason}, effect)
@@ -207,6 +234,33 @@ class Ledger:
             connection.execute("INSERT OR REPLACE INTO allotments VALUES (?, ?, ?)", (dataset, analyst, epsilon))
 
         self.append("allotment", {"dataset": dataset, "analyst": analyst, "epsilon": epsilon}, effect)
+
+    def end_allotment(self, dataset: str, analyst: str) -> None:
+        """Takes an analyst's allotment back. What was spent stays spent, also for an allotment given later."""
+
+        def effect(connection: sqlite3.Connection, _: Entry) -> None:
+            connection.execute("DELETE FROM allotments WHERE dataset = ? AND analyst = ?", (dataset, analyst))
+
+        if analyst in self.allotments(dataset):
+            self.append("allotment", {"dataset": dataset, "analyst": analyst, "epsilon": 0}, effect)
+
+    def records(self, kinds: Sequence[str], after: int = 0) -> Iterator[Entry]:
+        """Owner actions of some kinds, in order, each proved authentic before it is handed out."""
+        with self.database.reading() as connection:
+            rows = connection.execute(
+                "SELECT e.*, p.hash FROM entries e LEFT JOIN entries p ON p.number = e.number - 1 "
+                "WHERE e.number > ? AND e.kind IN (SELECT value FROM json_each(?)) ORDER BY e.number",
+                (after, json.dumps(list(kinds))),
+            ).fetchall()
+        for *columns, previous in rows:
+            entry = Entry(*columns)
+            if entry.hash != self.link(previous or origin(self.keys.chain), entry):
+                raise LedgerCorruptError(
+                    f"Entry {entry.number} was changed.",
+                    why="It does not fit its hash and the entry before it.",
+                    fix="Run 'dalenius ledger verify', and restore a good copy of ledger and anchor.",
+                )
+            yield entry
 
     def budget(self, dataset: str) -> Budget:
         """The budget of a data set."""
@@ -240,13 +294,14 @@ class Ledger:
             budget = charging.budget_of(connection, dataset)
             cap = charging.allotment_of(connection, dataset, analyst) if analyst else budget.epsilon
             guard: Filter = charging.filter_of(connection, budget, dataset, period, analyst, cap)
+            whole: Filter = charging.filter_of(connection, budget, dataset, period, "", budget.epsilon)
             row = connection.execute(
                 "SELECT charges FROM totals WHERE dataset = ? AND period = ? AND analyst = ?",
                 (dataset, period, analyst),
             ).fetchone()
-        return Balance(
-            budget, cap, guard.spent, guard.remaining_epsilon, guard.remaining_delta, row[0] if row else 0, period
-        )
+        left = min(guard.remaining_epsilon, whole.remaining_epsilon)  # an allotment never buys more than there is
+        left_delta = min(guard.remaining_delta, whole.remaining_delta)
+        return Balance(budget, cap, guard.spent, left, left_delta, row[0] if row else 0, period)
 
     # --- the way of a question
 
@@ -265,6 +320,14 @@ class Ledger:
     def ask(self, request: Request, work: Callable[[Claim], bytes], *, patience: float = 300.0) -> Answered:
         """Charges, looks, stores and returns; a concurrent identical question waits for the one answer."""
         return charging.ask(self, request, work, patience=patience)
+
+
+def _removed() -> LedgerCorruptError:
+    return LedgerCorruptError(
+        "The ledger was removed.",
+        why=f"The anchor remembers it, but {NAME} is gone.",
+        fix="Restore it from your backup. Nothing can be asked until then.",
+    )
 
 
 def _is_there(file: Path) -> bool:
@@ -289,19 +352,6 @@ def _name(value: str, what: str) -> None:
         )
 
 
-def _check_change(before: Budget, after: Budget) -> None:
-    fixed = ("accounting", "delta", "neighbors", "unit", "period")
-    changed = [each for each in fixed if getattr(before, each) != getattr(after, each)]
-    if changed:
-        raise NotAllowedError(
-            f"The {changed[0]} of a budget cannot be changed.",
-            why="What was charged so far was promised under it.",
-            fix="Keep it, or protect the data as a new data set with new people.",
-        )
-
-
 def _loaded(text: str) -> dict[str, Any]:
-    import json
-
     data: dict[str, Any] = json.loads(text)
     return data

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dalenius.ledger.keys import Keys
 
 VERSION = 1
+_LONGEST = 1_000_000  # bytes; a receipt has about a thousand
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +72,13 @@ def write(keys: Keys, entry: Entry, charge: Mapping[str, Any], release: str) -> 
 def read(file: Path) -> Receipt:
     """A receipt from a file; only its form is checked."""
     try:
-        data = json.loads(file.read_bytes())
+        with file.open("rb") as source:
+            data = json.loads(source.read(_LONGEST))
     except OSError:
         raise SourceUnavailableError(
             f"{file} cannot be read.", why="A receipt is a JSON file.", fix="Name an existing file."
         ) from None
-    except ValueError:
+    except (ValueError, RecursionError):
         data = None
     if isinstance(data, dict) and isinstance(data.get("receipt"), dict):
         data = data["receipt"]  # the whole answer of `ask --json` holds one

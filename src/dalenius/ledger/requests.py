@@ -31,8 +31,14 @@ class Request:
     periods: tuple[str, ...] = (WHOLE,)
 
     def __post_init__(self) -> None:
-        parameters.epsilon(self.epsilon)
-        parameters.delta(self.delta)
+        object.__setattr__(self, "epsilon", parameters.epsilon(self.epsilon))
+        object.__setattr__(self, "delta", parameters.delta(self.delta))
+        try:
+            "".join((self.dataset, self.analyst, self.key, self.question, *self.periods)).encode()
+        except (TypeError, UnicodeEncodeError):
+            raise InputError(
+                "This question cannot be written down.", why="Its texts must be valid Unicode.", fix="Correct them."
+            ) from None
         if not self.periods or len(set(self.periods)) != len(self.periods):
             raise InputError(
                 "A question reads at least one period, and each once.",

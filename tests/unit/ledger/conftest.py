@@ -23,6 +23,6 @@ def request_for():
     """`request_for(key, epsilon, analyst)`."""
 
     def requesting(key="count", epsilon=0.5, analyst="ana", **more):
-        return Request("students", analyst, key, epsilon, Zcdp(0.01), question=key, **more)
+        return Request("students", analyst, key, epsilon, Zcdp(1e-9, more.get("delta", 0)), question=key, **more)
 
     return requesting

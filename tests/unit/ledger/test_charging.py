@@ -83,7 +83,7 @@ def test_seven_questions_of_one_fit_into_three_and_the_eighth_does_not(ledger, r
     assert isinstance(ledger.charge(request_for("q7", fits)), Claim)
 
 
-def test_two_thousand_small_questions_fit_into_three(tmp_path):
+def test_two_thousand_small_questions_fit_into_three():
     """Through the filter that the ledger uses, resumed from stored units each time as the ledger does."""
     budget, units = Budget(3.0, 1e-6), (0, 0)
     for _ in range(2000):
@@ -94,7 +94,7 @@ def test_two_thousand_small_questions_fit_into_three(tmp_path):
     while pure.admits(pure.price(0.05)):
         pure.charge(pure.price(0.05))
         admitted += 1
-    assert admitted in (59, 60)
+    assert admitted == 59  # 0.05 is a little more than 1/20 in binary
 
 
 def test_two_allotments_of_two_inside_three_cannot_spend_four(ledger, request_for):
@@ -106,7 +106,7 @@ def test_two_allotments_of_two_inside_three_cannot_spend_four(ledger, request_fo
     for number in range(30):
         for analyst in ("ana", "bob"):
             for dataset in passed:
-                asking = Request(dataset, analyst, f"{analyst} {number}", 0.25, Zcdp(0.01))
+                asking = Request(dataset, analyst, f"{analyst} {number}", 0.25, Pure(0.001))
                 try:
                     ledger.charge(asking)
                     passed[dataset] += 1
@@ -134,6 +134,86 @@ def test_a_refusal_writes_nothing(ledger, request_for):
     assert ledger.head == before
 
 
+def test_invented_periods_are_no_fresh_budget(ledger, request_for):
+    for period in ("p0", "p1"):
+        with pytest.raises(InputError, match="periods"):
+            ledger.charge(request_for("q", 0.9, periods=(period,)))
+
+
+def test_an_event_that_costs_more_than_the_price_is_refused(ledger):
+    from dalenius.accounting.events import Gaussian, PoissonSampled
+    from dalenius.accounting.neighbors import Neighbors
+
+    def charging(event, epsilon=0.5, delta=0.0):
+        return ledger.charge(Request("students", "ana", "q", epsilon, event, delta))
+
+    for event in (Zcdp(5.0), Gaussian(1), Zcdp(1e-9, 1e-9), PoissonSampled(0.1, Gaussian(10))):
+        with pytest.raises(InputError, match="costs more"):
+            charging(event)
+    with pytest.raises(InputError, match="relations"):
+        charging(Zcdp(1e-9, neighbors=Neighbors.SUBSTITUTE))
+    assert ledger.balance("students").charges == 0
+    price = ledger.budget("students").filter().price(0.5).rho
+    assert isinstance(charging(Zcdp(price)), Claim)
+
+
+def test_a_price_never_above_the_smallest_stored_answer_that_serves(ledger, request_for):
+    ledger.ask(request_for("q", 0.2), lambda claim: b"rough")
+    ledger.ask(request_for("q", 1.5), lambda claim: b"precise")
+    ledger.set_allotment("students", "cy", 0.3)
+    assert ledger.ask(request_for("q", 0.1, "cy"), lambda claim: b"no").content == b"rough"
+    assert ledger.balance("students").charges == 2
+
+
+def test_an_analyst_never_has_more_left_than_the_data_set(ledger, request_for):
+    ledger.set_allotment("students", "ana", 3.0)
+    ledger.charge(request_for("q", 2.9))
+    left = ledger.balance("students", "bob").remaining_epsilon
+    assert left == ledger.balance("students").remaining_epsilon < 1
+    assert isinstance(ledger.charge(request_for("r", left, "bob")), Claim)
+
+
+def test_errors_after_the_charge_say_what_it_cost(ledger, request_for):
+    from dalenius.errors import EngineFailedError
+
+    def failing(claim):
+        raise EngineFailedError("It broke.", why="No idea.", fix="Try again.")
+
+    with pytest.raises(EngineFailedError) as failure:
+        ledger.ask(request_for(epsilon=0.5), failing)
+    assert failure.value.charge.epsilon == 0.5 and "0.5" in failure.value.cost
+
+
+def test_a_missing_signing_key_is_found_before_anything_is_charged(ledger, request_for):
+    (ledger.home / "keys" / "signing.key").unlink()
+    opened = Ledger.open(ledger.home)
+    with pytest.raises(LedgerUnavailableError):
+        opened.ask(request_for(), lambda claim: pytest.fail("looked"))
+    assert opened.balance("students").charges == 0
+
+
+def test_a_claim_is_free_again_when_the_charge_itself_broke_off(ledger, request_for, monkeypatch):
+    def broken(head):
+        raise LedgerUnavailableError("No.", why="No.", fix="No.")
+
+    monkeypatch.setattr(ledger.anchor, "advance", broken)
+    with pytest.raises(LedgerUnavailableError):
+        ledger.charge(request_for())
+    monkeypatch.undo()
+    assert ledger.ask(request_for(), lambda claim: b"42", patience=1).content == b"42"
+    assert ledger.balance("students").charges == 1
+
+
+def test_claims_that_are_done_are_forgotten(ledger, request_for):
+    from dalenius.ledger import holders
+
+    before = len(holders._ACTIVE)
+    ledger.answer(ledger.charge(request_for("a")), b"1")
+    ledger.fail(ledger.charge(request_for("b")))
+    ledger.ask(request_for("a"), lambda claim: b"no")
+    assert len(holders._ACTIVE) == before
+
+
 def test_delta_is_capped_for_data_set_and_analyst(ledger, request_for):
     ledger.charge(request_for("keys", 0.1, delta=4e-7))
     with pytest.raises(BudgetError, match="δ"):
@@ -146,11 +226,13 @@ def test_every_period_that_is_read_is_charged_at_once_or_none(ledger):
     ledger.set_allotment("visits", "ana", 1.0)
 
     def asking(key, epsilon, *periods):
-        return Request("visits", "ana", key, epsilon, Zcdp(0.01), periods=periods)
+        return Request("visits", "ana", key, epsilon, Zcdp(1e-9), periods=periods)
 
     ledger.charge(asking("january", 0.9, "2025-01"))
     with pytest.raises(BudgetError, match="2025-01"):
         ledger.charge(asking("both", 0.9, "2025-01", "2025-02"))
+    with pytest.raises(InputError, match="periods"):
+        ledger.charge(Request("visits", "ana", "all", 0.1, Zcdp(1e-9)))
     assert ledger.balance("visits", period="2025-02").charges == 0
     ledger.charge(asking("february", 0.9, "2025-02"))
     assert ledger.periods("visits") == ["2025-01", "2025-02"]
@@ -174,7 +256,7 @@ def test_strangers_and_unknown_data_sets_are_refused(ledger, request_for):
     with pytest.raises(NotAllowedError):
         ledger.charge(request_for(analyst="eve"))
     with pytest.raises(UnknownTableError):
-        ledger.charge(Request("nothing", "ana", "k", 0.1, Zcdp(0.01)))
+        ledger.charge(Request("nothing", "ana", "k", 0.1, Zcdp(1e-9)))
 
 
 def test_a_question_in_flight_makes_the_same_question_wait(ledger, request_for):
@@ -276,6 +358,29 @@ def test_bad_epsilons_never_reach_the_file(ledger, request_for, bad):
         with pytest.raises(InputError):
             broken()
     assert ledger.head == before
+
+
+@pytest.mark.parametrize("left", [("keys",), ("keys", "ledger.anchor"), ("keys", "ledger.anchor", "ledger.new")])
+def test_a_creation_that_broke_off_is_taken_up_again(tmp_path, left):
+    """Killed after the keys, after the anchor, or while the file was being filled."""
+    home = tmp_path / "home"
+    Ledger.create(home).database.close()
+    fresh = tmp_path / "fresh"
+    fresh.mkdir()
+    import shutil
+
+    shutil.copytree(home / "keys", fresh / "keys")
+    ledger = Ledger(fresh, __import__("dalenius.ledger.keys", fromlist=["Keys"]).Keys.load(fresh))
+    if "ledger.anchor" in left:
+        from dalenius.ledger.anchor import Head
+        from dalenius.ledger.chain import origin
+
+        ledger.anchor.create(Head(0, origin(ledger.keys.chain)))
+        with pytest.raises(LedgerUnavailableError, match="no ledger"):
+            Ledger.open(fresh)
+    if "ledger.new" in left:
+        (fresh / "ledger.new").write_bytes(b"half")
+    assert verify(Ledger.create(fresh)).entries == 1
 
 
 def test_an_existing_ledger_is_never_replaced(ledger):

@@ -140,17 +140,26 @@ def test_a_restored_old_copy_is_seen_and_cannot_be_spent_from(history, request_f
     history.database.close()
     old = (history.home / "ledger.sqlite").read_bytes()
     history.ask(request_for("later", 0.4), lambda claim: b"x")
-    history.database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    running = Ledger.open(history.home)
     history.database.close()
-    running.database.close()
     (history.home / "ledger.sqlite").write_bytes(old)
     for file in ("ledger.sqlite-wal", "ledger.sqlite-shm"):
         (history.home / file).unlink(missing_ok=True)
     with pytest.raises(LedgerCorruptError, match="had"):
         Ledger.open(history.home)
-    with pytest.raises(LedgerCorruptError, match="had"):  # also for a process that had it open
-        running.charge(request_for("again", 0.4))
+    with pytest.raises(LedgerCorruptError, match="had"):
+        history.charge(request_for("again", 0.4))
+
+
+@pytest.mark.parametrize("how", ["replaced", "removed"])
+def test_a_file_that_is_exchanged_while_in_use_is_not_charged(history, request_for, tmp_path, how):
+    history.charge(request_for("before", 0.1))  # the connection is open, and stays so
+    shutil.copy(history.home / "ledger.sqlite", tmp_path / "old")
+    if how == "replaced":
+        (tmp_path / "old").replace(history.home / "ledger.sqlite")
+    else:
+        (history.home / "ledger.sqlite").unlink()
+    with pytest.raises(LedgerCorruptError, match="replaced or removed"):
+        history.ask(request_for("after", 0.1), lambda claim: pytest.fail("looked without paying"))
 
 
 def test_ledger_and_anchor_restored_together_are_seen_by_a_head_or_a_receipt(history, request_for, tmp_path):
