@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from dalenius.accounting.guarantees import RDP, ZCDP, ApproxDP, PureDP
     from dalenius.accounting.neighbors import Neighbors
     from dalenius.accounting.pld import PLD
+    from dalenius.curator import Curator
     from dalenius.errors import DaleniusError
 
 # Public name → the module that defines it. A name stands in three places, which a contract test keeps equal:
 # here, in the imports above (for type checkers) and in __all__ (for readers and linters).
 _EXPORTS = {
     "ApproxDP": "accounting.guarantees",
+    "Curator": "curator",
     "DaleniusError": "errors",
     "Neighbors": "accounting.neighbors",
     "PLD": "accounting.pld",
@@ -35,6 +37,7 @@ __all__ = [
     "RDP",
     "ZCDP",
     "ApproxDP",
+    "Curator",
     "DaleniusError",
     "Neighbors",
     "PureDP",

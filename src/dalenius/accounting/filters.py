@@ -161,11 +161,18 @@ class ZCDPFilter:
         left = self._cap_rho - self._rho
         if left <= 0:
             return 0.0
-        # ρ(ε) is found by bisection, so step down until its own answer fits.
+        # ρ(ε) and ε(ρ) are found by search, so they are inverse but for the last digits: a round number that fits is
+        # taken (an untouched budget of 3 has 3 left), else step down until its own price fits.
         epsilon = conversions.zcdp_epsilon(_down(left), self.conversion_delta)
-        while epsilon > 0 and whole_units(conversions.zcdp_rho(epsilon, self.conversion_delta)) > left:
+        rounded = round(epsilon, 9)
+        if self._fits(rounded, left):
+            return rounded
+        while epsilon > 0 and not self._fits(epsilon, left):
             epsilon *= 1 - 1e-12
         return epsilon
+
+    def _fits(self, epsilon: float, left: int) -> bool:
+        return epsilon > 0 and whole_units(conversions.zcdp_rho(epsilon, self.conversion_delta)) <= left
 
     @property
     def spent(self) -> ZCDP:

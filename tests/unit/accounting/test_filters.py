@@ -34,6 +34,13 @@ def test_typing_exactly_what_is_left_passes_and_one_per_cent_more_does_not():
     assert budget.remaining_epsilon < 1e-4 * left
 
 
+def test_an_untouched_budget_has_all_of_itself_left():
+    for epsilon in (3.0, 1.0, 0.8, 0.05):
+        budget = ZCDPFilter(epsilon, 1e-6)
+        assert budget.remaining_epsilon == epsilon
+        assert budget.admits(budget.price(epsilon))
+
+
 def test_two_thousand_small_questions_fit_where_basic_composition_admits_sixty():
     budget = ZCDPFilter(3.0, 1e-6)
     for _ in range(2000):

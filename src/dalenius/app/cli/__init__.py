@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import typer
 
 # In the order of `dalenius --help`.
-COMMANDS: tuple[str, ...] = ("demo", "budget", "ledger", "account")
+COMMANDS: tuple[str, ...] = ("demo", "policy", "protect", "tables", "budget", "ledger", "account")
 
 
 def build() -> typer.Typer:

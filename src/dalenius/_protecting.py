@@ -1,0 +1,249 @@
+"""`protect`, thought through before anything is written: what would change, whether it may, what it needs.
+
+Order of writing, so that a crash never leaves a policy in force without its budget: budgets, allotments, policies, then
+the copies in `tables/`. Each step is left out when the ledger already says so, hence `protect` again completes it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from dalenius.errors import InputError, NotAllowedError
+from dalenius.ledger.budgets import Accounting, Budget
+from dalenius.ledger.ledger import Ledger
+from dalenius.queries.engines.schema import schema
+from dalenius.tables.compatibility import check_columns
+from dalenius.tables.difference import Change, difference
+from dalenius.tables.fingerprint import Fingerprint, check_unchanged, fingerprint
+from dalenius.tables.mistakes import invalid
+from dalenius.tables.policy import Policy
+from dalenius.tables.registry import Registry, Version
+
+FOLDER = "tables"
+_NOTE = "# The policy in force, written by dalenius; the ledger holds every version.\n"
+_NOTE += "# To change it, edit your own file and run 'dalenius protect' again.\n\n"
+
+
+@dataclass(frozen=True)
+class Protected:
+    """What `protect` did with one policy, or would do.
+
+    Attributes:
+        version: The table's version, in force if `recorded`.
+        state: "new", "changed" or "unchanged".
+        difference: What changed against the version in force.
+        needs: What is missing before it can be recorded: "yes", "reason".
+        recorded: Whether it is in force now.
+    """
+
+    version: Version
+    state: str
+    difference: tuple[Change, ...]
+    needs: tuple[str, ...]
+    recorded: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "table": self.version.table,
+            "dataset": self.version.dataset,
+            "version": self.version.version,
+            "data_version": self.version.data_version,
+            "state": self.state,
+            "difference": [change.to_dict() for change in self.difference],
+            "needs": list(self.needs),
+            "recorded": self.recorded,
+        }
+
+
+def inspect(policy: Policy) -> Fingerprint:
+    """Looks at the source: it is there, its columns are those of the policy. Reads names, types and hashes only."""
+    found = fingerprint(policy.source)
+    check_columns(policy, schema(found.paths, found.form))
+    return found
+
+
+def plan(policies: Sequence[Policy], registry: Registry, ledger: Ledger | None, reason: str) -> list[Protected]:
+    """What protecting them would do; raises for whatever may not be done."""
+    names = [policy.name.lower() for policy in policies]
+    if len(set(names)) < len(names):
+        raise InputError(
+            "Two of the policies are for the same table.", why="A table has one policy.", fix="Give one of them."
+        )
+    current = registry.current()
+    # Tables that carry the budget of their data set come first: the others need it to be there.
+    ordered = sorted(policies, key=lambda policy: policy.budget is None)
+    _check_datasets(ordered, current, ledger)
+    planned = [_planned(policy, registry, current, ledger, reason) for policy in ordered]
+    for one, other in combinations((each.version for each in planned), 2):
+        if one.dataset != other.dataset and one.fingerprint.shares(other.fingerprint):
+            _check_source(one, other)
+    return planned
+
+
+def budget_of(policy: Policy) -> Budget | None:
+    """The budget that a policy asks for, in the ledger's terms."""
+    spec = policy.budget
+    if spec is None:
+        return None
+    return Budget(
+        spec.epsilon,
+        spec.delta,
+        Accounting(spec.accounting),
+        ", ".join(policy.unit),
+        policy.neighbors,
+        spec.period.every if spec.period else None,
+    )
+
+
+def record(planned: Sequence[Protected], registry: Registry, ledger: Ledger) -> list[Protected]:
+    """Writes it down, in the order that a crash can interrupt anywhere."""
+    current = registry.current()
+    for each in planned:
+        if each.state != "unchanged":
+            _record_spending(each.version, current.get(each.version.table), ledger)
+    for each in planned:
+        if each.state != "unchanged":
+            ledger.record("policy", each.version.to_record())
+    now = registry.current()
+    for each in planned:
+        write_copy(ledger.home, now[each.version.table])
+    return [replace(each, version=now[each.version.table], recorded=True) for each in planned]
+
+
+def write_copy(home: Path, version: Version) -> None:
+    """The policy in force as a file that people can read; the ledger remains the truth."""
+    folder = home / FOLDER
+    folder.mkdir(mode=0o700, exist_ok=True)
+    file, text = folder / f"{version.table}.toml", _NOTE + version.text
+    if file.is_file() and file.read_text(encoding="utf-8") == text:
+        return
+    fresh = folder / f".{version.table}.{os.getpid()}"
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
+        out.write(text)
+    fresh.replace(file)
+
+
+def _planned(
+    policy: Policy, registry: Registry, current: dict[str, Version], ledger: Ledger | None, reason: str
+) -> Protected:
+    found = inspect(policy)
+    before = current.get(policy.name)
+    known = registry.known_as(found, policy.dataset)
+    version = Version(policy.name, policy.dataset, policy.text, policy.version, 1, found, reason)
+    _check_source(version, known)
+    if before is None:
+        return Protected(version, "new", (), _needs(policy, None, ledger, reason))
+    if before.policy.source == policy.source:
+        check_unchanged(policy.name, before.fingerprint, policy.source)
+        version = replace(version, data_version=before.data_version, fingerprint=before.fingerprint)
+    else:
+        moved = before.fingerprint.content == found.content
+        version = replace(version, data_version=before.data_version + (not moved))
+    if before.version == policy.version:
+        return Protected(before, "unchanged", (), ())
+    _check_fixed(before.policy, policy)
+    return Protected(version, "changed", difference(before.policy, policy), _needs(policy, before, ledger, reason))
+
+
+def _needs(policy: Policy, before: Version | None, ledger: Ledger | None, reason: str) -> tuple[str, ...]:
+    budget = budget_of(policy)
+    known = ledger is not None and policy.dataset in ledger.datasets()
+    raised = False
+    if budget is not None and ledger is not None and known:
+        in_force = ledger.budget(policy.dataset)
+        in_force.check_change(budget)
+        asked_before = before.policy.budget.epsilon if before and before.policy.budget else None
+        raised = budget.epsilon != asked_before and budget.epsilon > in_force.epsilon
+    if raised:
+        return ("yes",) if reason else ("yes", "reason")
+    return ("yes",) if before is not None else ()
+
+
+def _record_spending(version: Version, before: Version | None, ledger: Ledger) -> None:
+    policy, old = version.policy, before.policy if before else None
+    dataset, budget = policy.dataset, budget_of(policy)
+    # What the file did not change is left as the ledger has it: others may have changed it there since.
+    if budget is not None and (old is None or old.budget != policy.budget):
+        in_force = ledger.budget(dataset) if dataset in ledger.datasets() else None
+        if budget != in_force:
+            ledger.set_budget(dataset, budget, version.reason)
+    allotted, said = ledger.allotments(dataset), old.analysts if old else {}
+    for analyst, epsilon in policy.analysts.items():
+        if said.get(analyst) != epsilon and allotted.get(analyst) != epsilon:
+            ledger.set_allotment(dataset, analyst, epsilon)
+    for analyst in said:
+        if analyst not in policy.analysts:
+            ledger.end_allotment(dataset, analyst)
+
+
+def _check_datasets(policies: Sequence[Policy], current: dict[str, Version], ledger: Ledger | None) -> None:
+    """One budget per data set, one relation, one kind of unit; and names that SQL can tell apart."""
+    asked = {policy.name for policy in policies}
+    others = [version.policy for name, version in current.items() if name not in asked]
+    with_budget = set(ledger.datasets()) if ledger else set()
+    for place, policy in enumerate(policies):
+        for other in [*others, *policies[:place]]:
+            if other.name.lower() == policy.name.lower():
+                raise invalid(
+                    "table.name",
+                    f"there is a table {other.name!r}.",
+                    why="SQL cannot tell them apart.",
+                    fix="Rename it.",
+                )
+            if other.dataset == policy.dataset:
+                _check_together(policy, other)
+        if policy.budget is None and policy.dataset not in with_budget:
+            raise invalid(
+                "budget",
+                f"the data set {policy.dataset!r} has none yet.",
+                why="One of its tables must carry it.",
+                fix="Protect that table first, or both at once.",
+            )
+        with_budget.add(policy.dataset)
+
+
+def _check_together(policy: Policy, other: Policy) -> None:
+    if policy.budget is not None and other.budget is not None:
+        raise invalid(
+            "budget",
+            f"the budget of data set {policy.dataset!r} stands in table {other.name!r}.",
+            why="Tables with the same people share one budget.",
+            fix="Remove it here, or name another data set if these are other people.",
+        )
+    if (other.neighbors, len(other.unit)) != (policy.neighbors, len(policy.unit)):
+        raise invalid(
+            "table.unit",
+            f"table {other.name!r} of data set {policy.dataset!r} has another unit or relation.",
+            why="One budget makes one promise: the same neighbors, and units named by as many columns.",
+            fix="Bring them in line.",
+        )
+
+
+def _check_fixed(before: Policy, after: Policy) -> None:
+    for place, one, other in (
+        ("dataset", before.dataset, after.dataset),
+        ("unit", before.unit, after.unit),
+        ("neighbors", before.neighbors, after.neighbors),
+        ("period", before.budget and before.budget.period, after.budget and after.budget.period),
+    ):
+        if one != other:
+            raise NotAllowedError(
+                f"The {place} of table {before.name!r} cannot be changed.",
+                why="What was charged so far was promised under it.",
+                fix="Keep it.",
+            )
+
+
+def _check_source(version: Version, known: Version | None) -> None:
+    if known is not None:
+        raise NotAllowedError(
+            f"The source of {version.table!r} is known as table {known.table!r}.",
+            why="The same people would get a second budget.",
+            fix=f'Join its data set: write dataset = "{known.dataset}" in [table], without [budget].',
+        )

@@ -1,0 +1,235 @@
+"""`dalenius policy`: draft, check and compare policies."""
+
+from __future__ import annotations
+
+import os
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dalenius.app.cli.frame import Frame, framed, group
+from dalenius.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from dalenius.tables.difference import Change
+    from dalenius.tables.policy import Policy
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    commands = group("Drafts, checks and compares policies: who is protected, what may be asked, how much.")
+    for command in (draft, check, diff, show, history):
+        commands.command(command.__name__)(command)
+    app.add_typer(commands, name="policy")
+
+
+PolicyFile = Annotated[Path, typer.Argument(metavar="P.toml", help="A policy.")]
+TableName = Annotated[str, typer.Argument(metavar="TABLE", help="A protected table.")]
+
+
+@framed
+def draft(
+    frame: Frame,
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="Parquet or CSV; a path or a glob.")],
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write it there.")] = None,
+    unit: Annotated[
+        str | None, typer.Option("--unit", metavar="COL", help="The column that says whose a row is.")
+    ] = None,
+    keys: Annotated[
+        list[str] | None, typer.Option("--keys", metavar="COL=FILE:COLUMN", help="A column's keys, from a code list.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Overwrite the file.")] = False,
+) -> None:
+    """Drafts a policy from the schema of a source: names and types, never a value.
+
+    Example: dalenius policy draft visits.parquet -o visits.toml --keys region=codes.csv:code
+    """
+    from dalenius.queries.engines.schema import schema
+    from dalenius.tables import draft as drafting
+    from dalenius.tables.fingerprint import expand, form_of
+
+    if output is not None and output.exists() and not yes:
+        raise InputError(f"{output.name} is there already.", why="It may be yours.", fix="Name another, or give --yes.")
+    paths = expand([str(Path(source).absolute())])
+    lists = dict(_code_list(each, output) for each in keys or [])
+    text = drafting.draft(
+        _relative(source, output),
+        schema(paths, form_of(paths), guess=True),
+        file=output.name if output else "policy.toml",
+        unit=unit,
+        keys=lists,
+    )
+    if output is not None:
+        try:
+            output.write_text(text, encoding="utf-8")
+        except OSError:
+            raise InputError(
+                f"{output.name} cannot be written.", why="Its folder is missing or not yours.", fix="Name another file."
+            ) from None
+
+    def human(console: Console) -> None:
+        if output is None:
+            console.print(text, markup=False, highlight=False, soft_wrap=True, end="")
+        else:
+            console.print(f"Wrote {output}. Fill in what is marked, then:", highlight=False)
+            console.print(f"    dalenius policy check {output}", style="bold", highlight=False)
+
+    frame.emit({"policy": text, "file": str(output) if output else None}, human)
+
+
+@framed
+def check(frame: Frame, file: PolicyFile) -> None:
+    """Checks a policy, and that its source has the columns it names.
+
+    Example: dalenius policy check visits.toml
+    """
+    from dalenius.curator import Curator
+
+    policy = Curator(frame.home).check(file)
+
+    def human(console: Console) -> None:
+        console.print(f"[bold green]The policy is good[/]: table {policy.name}", highlight=False)
+        print_policy(console, policy)
+
+    frame.emit({"valid": True, "version": policy.version, "policy": policy.to_dict()}, human)
+
+
+@framed
+def diff(frame: Frame, file: PolicyFile) -> None:
+    """Shows what a policy would change.
+
+    Example: dalenius policy diff visits.toml
+    """
+    from dalenius.curator import Curator
+    from dalenius.tables.difference import difference
+    from dalenius.tables.reading import read_file
+
+    policy = read_file(file)
+    changes = difference(Curator(frame.home).policy(policy.name), policy)
+    data = {"table": policy.name, "difference": [change.to_dict() for change in changes]}
+    frame.emit(data, lambda console: print_difference(console, policy.name, changes))
+
+
+@framed
+def show(frame: Frame, table: TableName) -> None:
+    """Prints the policy in force, with everything spelled out.
+
+    Example: dalenius policy show visits
+    """
+    from dalenius.curator import Curator
+
+    version = Curator(frame.home).history(table)[-1]
+    data = {
+        "table": version.table,
+        "version": version.version,
+        "data_version": version.data_version,
+        "policy": version.policy.to_dict(),
+        "text": version.text,
+    }
+    frame.emit(data, lambda console: console.print(version.text, markup=False, highlight=False, soft_wrap=True, end=""))
+
+
+@framed
+def history(frame: Frame, table: TableName) -> None:
+    """Lists every version of a table's policy, and what each changed.
+
+    Example: dalenius policy history visits
+    """
+    from dalenius.curator import Curator
+    from dalenius.tables.difference import difference
+
+    versions = Curator(frame.home).history(table)
+    changes = [()] + [difference(one.policy, next_.policy) for one, next_ in pairwise(versions)]
+    data = {
+        "table": versions[-1].table,
+        "versions": [
+            {
+                "entry": version.entry,
+                "time": version.time,
+                "version": version.version,
+                "data_version": version.data_version,
+                "reason": version.reason or None,
+                "difference": [change.to_dict() for change in changed],
+            }
+            for version, changed in zip(versions, changes, strict=True)
+        ],
+    }
+
+    def human(console: Console) -> None:
+        for version, changed in zip(versions, changes, strict=True):
+            when = version.time[:19].replace("T", " ")
+            why = f"  ({version.reason})" if version.reason else ""
+            console.print(f"{when}  version {version.version[:12]}, data {version.data_version}{why}", markup=False)
+            for change in changed:
+                console.print(f"    {change}", markup=False, highlight=False)
+
+    frame.emit(data, human)
+
+
+def print_difference(console: Console, name: str, changes: Sequence[Change]) -> None:
+    """What changed, one line each, with what that means."""
+    from rich.text import Text
+
+    if not changes:
+        console.print(f"{name}: nothing changes.", markup=False, highlight=False)
+    for change in changes:
+        note = (f"  ({change.note})", "dim") if change.note else ""
+        console.print(Text.assemble("    ", str(change), note))
+
+
+def print_policy(console: Console, policy: Policy) -> None:
+    """What may be asked: columns, types, bounds, keys, limits."""
+    from rich.table import Table
+
+    from dalenius.tables.writing import literal
+
+    unit, relation = ", ".join(policy.unit), policy.neighbors.value
+    console.print(f"    protects each {unit} ({relation}), data set {policy.dataset}", style="dim", highlight=False)
+    table = Table(box=None, padding=(0, 2), header_style="dim")
+    for title in ("column", "type", "bounds", "step", "keys", "default"):
+        table.add_column(title, overflow="fold")
+    for name, column in policy.columns.items():
+        keys = column.keys or ()
+        shown = ", ".join(map(str, keys[:8])) + (f", … ({len(keys):,})" if len(keys) > 8 else "")
+        bounds = f"{literal(column.bounds.low)} to {literal(column.bounds.high)}" if column.bounds else ""
+        step = literal(column.step) if column.step is not None and column.step != 1 else ""
+        default = literal(column.default) if column.default is not None else ""
+        kind = column.kind.value + (f" ({column.zone})" if column.zone else "")
+        table.add_row(*(_plain(each) for each in (name, kind, bounds.replace('"', ""), step, shown, default)))
+    console.print(table)
+    limits = policy.contribution
+    parts = [f"{limits.rows:,} rows"] if limits.rows else []
+    parts += [f"{limits.groups:,} groups"] if limits.groups else []
+    parts += [f"a total {name} of {literal(total)}" for name, total in limits.totals.items()]
+    words = ", ".join(parts) or "no limit was declared"
+    console.print(f"    of one {unit} count at most: {words}", style="dim", highlight=False, markup=False)
+
+
+def _plain(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def _code_list(given: str, output: Path | None) -> tuple[str, tuple[str, str]]:
+    column, equals, rest = given.partition("=")
+    file, colon, code = rest.rpartition(":")
+    if not (equals and colon and column and file and code):
+        raise InputError(
+            "--keys cannot be read.", why="It is COL=FILE:COLUMN.", fix="Write --keys region=codes.csv:code."
+        )
+    return column, (_relative(file, output), code)
+
+
+def _relative(path: str, output: Path | None) -> str:
+    """A path as the policy must spell it: relative to where the policy will be."""
+    if Path(path).is_absolute():
+        return path
+    folder = output.absolute().parent if output else Path.cwd()
+    return Path(os.path.relpath(Path(path).absolute(), folder)).as_posix()

@@ -1,0 +1,108 @@
+"""`dalenius protect`: puts policies in force."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dalenius.app.cli.frame import Frame, framed
+from dalenius.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from dalenius._protecting import Protected
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("protect")(protect)
+
+
+@framed
+def protect(
+    frame: Frame,
+    files: Annotated[list[Path], typer.Argument(metavar="P.toml...", help="Policies; those of one data set together.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, write nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Record a change without asking.")] = False,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the history.")] = "",
+) -> None:
+    """Records policies; again with a changed file: shows the difference, asks, records.
+
+    Example: dalenius protect visits.toml --dry-run
+    """
+    from dalenius._home import future_home
+    from dalenius.curator import Curator
+    from dalenius.errors import HomeMissingError
+
+    curator = Curator(frame.home)
+    try:
+        before = curator.home
+    except HomeMissingError:
+        before = None
+        if dry_run:
+            frame.note(f"There is no home yet; 'dalenius protect' will make {future_home(frame.home)}.")
+    done = curator.protect(*files, dry_run=dry_run, yes=yes, reason=reason)
+    if not dry_run and any(each.needs for each in done):
+        reason = _confirmed(frame, done, reason)
+        done = curator.protect(*files, yes=True, reason=reason)
+    if before is None and not dry_run:
+        frame.note(f"Made a home in {curator.home}. Back it up: it holds the ledger and its keys.")
+    data = {
+        "dry_run": dry_run,
+        "tables": [each.to_dict() for each in done],
+        "home": None if dry_run and before is None else str(curator.home),
+    }
+    frame.emit(data, lambda console: _print(console, done, dry_run))
+
+
+def _confirmed(frame: Frame, planned: Sequence[Protected], reason: str) -> str:
+    """Shows what would change and asks; who cannot be asked must say so with --yes."""
+    changed = [each for each in planned if each.needs]
+    names = ", ".join(repr(each.version.table) for each in changed)
+    if frame.json or not sys.stdin.isatty():
+        raise InputError(
+            f"The policy of {names} changes what is in force.",
+            why="A change is recorded only when the owner has seen it.",
+            fix="See 'dalenius policy diff P.toml', then run this again with --yes"
+            + (" and --reason TEXT." if any("reason" in each.needs for each in changed) else "."),
+        )
+    from dalenius.app.cli.output import stderr
+    from dalenius.app.cli.policy import print_difference
+
+    for each in changed:
+        print_difference(stderr(), each.version.table, each.difference)
+    typer.confirm("Record this?", abort=True, err=True)
+    if any("reason" in each.needs for each in changed):
+        return str(typer.prompt("More ε widens what was promised. Why", err=True))
+    return reason
+
+
+def _print(console: Console, done: Sequence[Protected], dry_run: bool) -> None:
+    from dalenius.app.cli.policy import print_difference
+
+    for each in done:
+        version, policy = each.version, each.version.policy
+        words = {"new": "new", "changed": "changed", "unchanged": "unchanged"}[each.state]
+        verb = "Would protect" if dry_run else "Protected"
+        if each.state == "unchanged":
+            verb = "Already protected:"
+        console.print(f"{verb} [bold]{version.table}[/] ({words}, version {version.version[:12]})", highlight=False)
+        unit = ", ".join(policy.unit)
+        budget = policy.budget
+        if budget is not None:
+            about = f"    ε = {budget.epsilon:g}, δ = {budget.delta:g} for each {unit}, {policy.neighbors.value}"
+            console.print(about, style="dim", highlight=False)
+        else:
+            console.print(f"    on the budget of {policy.dataset}", style="dim", highlight=False)
+        if each.difference:
+            print_difference(console, version.table, each.difference)
+        if each.needs:
+            console.print(f"    needs --{' and --'.join(each.needs)}", style="yellow", highlight=False)
+    if not dry_run:
+        console.print("Next: [bold]dalenius tables[/] shows what may be asked.", highlight=False)

@@ -1,0 +1,102 @@
+"""`dalenius tables`: what may be asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dalenius.app.cli.frame import Frame, framed
+from dalenius.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dalenius.tables.registry import Version
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("tables")(tables)
+
+
+@framed
+def tables(
+    frame: Frame,
+    table: Annotated[str | None, typer.Argument(metavar="[TABLE]", help="One table, in full.")] = None,
+    fake: Annotated[
+        int | None, typer.Option("--fake", metavar="N", help="Make so many practice rows, from the policy alone.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Where they go (csv or parquet).")
+    ] = None,
+) -> None:
+    """Shows which tables there are and what may be asked about them.
+
+    Example: dalenius tables visits --fake 100 -o practice.csv
+    """
+    from dalenius.curator import Curator
+
+    curator = Curator(frame.home)
+    if (fake is None) != (output is None) or (fake is not None and table is None):
+        raise InputError(
+            "Practice rows need a table, a number and a file.",
+            why="--fake and -o go together, after the table's name.",
+            fix="Run: dalenius tables TABLE --fake 100 -o practice.csv",
+        )
+    if table is None:
+        versions = curator.tables()
+        frame.emit({"tables": [summary(each) for each in versions]}, lambda console: _print_all(console, versions))
+        return
+    version = curator.history(table)[-1]
+    if fake is not None and output is not None:
+        from dalenius.tables.practice import practice_rows, write_rows
+
+        write_rows(practice_rows(version.policy, fake), output)
+        words = f"Wrote {fake:,} made-up rows to {output}. They come from the policy alone."
+        frame.emit(
+            {"table": version.table, "rows": fake, "file": str(output)},
+            lambda console: console.print(words, markup=False, highlight=False),
+        )
+        return
+    frame.emit({"tables": [summary(version)]}, lambda console: _print_one(console, version))
+
+
+def summary(version: Version) -> dict[str, Any]:
+    """What analysts may know of a table: not where the data is, nor who else may ask."""
+    tree = version.policy.to_dict()
+    return {
+        "name": version.table,
+        "dataset": version.dataset,
+        "unit": list(version.policy.unit),
+        "neighbors": version.policy.neighbors.value,
+        "columns": tree.get("columns", {}),
+        "contribution": tree.get("contribution", {}),
+        "version": version.version,
+        "data_version": version.data_version,
+    }
+
+
+def _print_all(console: Console, versions: list[Version]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    if not versions:
+        console.print("No table is protected yet. 'dalenius protect P.toml' does it.", markup=False)
+        return
+    table = Table(box=None, padding=(0, 2), header_style="dim")
+    for title in ("table", "data set", "unit", "columns"):
+        table.add_column(title, overflow="fold")
+    for version in versions:
+        policy = version.policy
+        cells = (version.table, version.dataset, ", ".join(policy.unit), ", ".join(policy.columns))
+        table.add_row(*map(Text, cells))
+    console.print(table)
+
+
+def _print_one(console: Console, version: Version) -> None:
+    from dalenius.app.cli.policy import print_policy
+
+    console.print(f"[bold]{version.table}[/]", highlight=False)
+    print_policy(console, version.policy)

@@ -1,0 +1,135 @@
+"""The façade: protect, ask, release."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dalenius._home import find_home, future_home
+from dalenius.errors import HomeMissingError, NotAllowedError
+from dalenius.ledger import anchor, database
+from dalenius.ledger.ledger import Ledger
+from dalenius.tables.policy import Policy
+from dalenius.tables.reading import read_file, read_text
+from dalenius.tables.registry import Registry, Version
+
+if TYPE_CHECKING:
+    from dalenius._protecting import Protected
+
+
+class Curator:
+    """Stands between the tables of one home and the people who ask about them.
+
+    Args:
+        home: Folder of ledger and policies; else `DALENIUS_HOME`, else the nearest `.dalenius` upwards.
+        ledger: A ledger that is already open; its home is then the curator's.
+    """
+
+    def __init__(self, home: Path | str | None = None, ledger: Ledger | None = None) -> None:
+        self._given = Path(home) if home is not None else None
+        self._ledger = ledger
+        self._registry: Registry | None = None
+
+    @property
+    def home(self) -> Path:
+        """The home folder, which must exist."""
+        return self._ledger.home if self._ledger else find_home(self._given)
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger of the home."""
+        if self._ledger is None:
+            self._ledger = Ledger.open(self.home)
+        return self._ledger
+
+    @property
+    def registry(self) -> Registry:
+        """All versions of all tables."""
+        if self._registry is None:
+            self._registry = Registry(self.ledger)
+        return self._registry
+
+    # --- the owner
+
+    def protect(
+        self,
+        policy: Policy | Path | str,
+        *more: Policy | Path | str,
+        dry_run: bool = False,
+        yes: bool = False,
+        reason: str = "",
+    ) -> list[Protected]:
+        """Puts policies in force: all of them, or none.
+
+        A table that is new is recorded. A changed policy is recorded only with ``yes``; without it, what would change
+        is returned and nothing is written. More ε also needs a reason, which stays in the ledger.
+
+        Args:
+            policy: A policy, or the path of one.
+            more: More of them, such as the other tables of a data set.
+            dry_run: Check everything and write nothing.
+            yes: The owner has seen the difference.
+            reason: Why, for the history.
+        """
+        from dalenius import _protecting
+
+        policies = [_read(each) for each in (policy, *more)]
+        there = self._has_ledger()
+        registry, ledger = (self.registry, self.ledger) if there else (Registry(None), None)
+        planned = _protecting.plan(policies, registry, ledger, reason)
+        if dry_run or (not yes and any(each.needs for each in planned)):
+            return planned
+        unexplained = [each for each in planned if "reason" in each.needs]
+        if unexplained:
+            raise NotAllowedError(
+                f"More ε for {unexplained[0].version.dataset!r} needs a reason.",
+                why="It widens what was promised to the people in the table; the history must say why.",
+                fix="Give one with --reason TEXT.",
+            )
+        if ledger is None:
+            self._ledger = ledger = Ledger.create(self._made_home())
+            registry = self.registry
+        return _protecting.record([replace(each, needs=()) for each in planned], registry, ledger)
+
+    def check(self, policy: Policy | Path | str) -> Policy:
+        """Checks a policy against its source, without a home; returns it with everything spelled out."""
+        from dalenius import _protecting
+
+        found = _read(policy)
+        _protecting.inspect(found)
+        return found
+
+    def tables(self) -> list[Version]:
+        """The tables that are protected, by name."""
+        return [version for _, version in sorted(self.registry.current().items())]
+
+    def policy(self, name: str) -> Policy:
+        """The policy in force of a table."""
+        return self.history(name)[-1].policy
+
+    def history(self, name: str) -> list[Version]:
+        """Every version of a table, oldest first."""
+        return self.registry.history(name)
+
+    def _has_ledger(self) -> bool:
+        if self._ledger is not None:
+            return True
+        try:
+            home = self.home
+        except HomeMissingError:
+            return False
+        return (home / database.NAME).exists() or (home / anchor.NAME).exists()
+
+    def _made_home(self) -> Path:
+        try:
+            return self.home
+        except HomeMissingError:
+            home = future_home(self._given)
+            home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return home
+
+
+def _read(policy: Policy | Path | str) -> Policy:
+    # A policy made in Python is read back from its text: whatever way it came, it was checked.
+    return read_text(policy.text) if isinstance(policy, Policy) else read_file(Path(policy))

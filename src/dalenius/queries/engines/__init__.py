@@ -1,0 +1,1 @@
+"""The databases that compute exact integers, and nothing else."""

@@ -1,0 +1,190 @@
+"""One column of a policy, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from dalenius.tables.code_lists import code_list
+from dalenius.tables.mistakes import invalid
+from dalenius.tables.policy import BOUNDED, KEYED, NUMERIC, Bounds, Column, Kind, Value
+from dalenius.tables.sections import Section, type_name
+from dalenius.tables.steps import default_step, too_fine
+from dalenius.tables.values import decimal_text, exact, value_of, whole
+
+KNOWN = ("type", "bounds", "step", "keys", "default", "zone")
+MOST_KEYS = 100_000
+
+
+def read_column(name: str, values: object, folder: Path) -> Column:
+    """The column of a section [columns.NAME]; code lists are relative to ``folder``."""
+    section = Section(values, f"columns.{name}", KNOWN)
+    kind = Kind(section.one_of("type", tuple(each.value for each in Kind)))
+    zone = _zone(section, kind)
+    bounds = _bounds(section, kind)
+    keys = _keys(section, kind, folder)
+    if bounds is not None and keys is not None:
+        outside = [key for key in keys if not bounds.low <= key <= bounds.high]
+        if outside:
+            raise invalid(
+                section.at("keys"),
+                f"{_shown(outside[0])} lies outside the bounds.",
+                why="Both hold.",
+                fix="Correct one.",
+            )
+    return Column(name, kind, bounds, _step(section, kind, bounds), keys, _default(section, kind, bounds, keys), zone)
+
+
+def _bounds(section: Section, kind: Kind) -> Bounds | None:
+    if "bounds" not in section:
+        return None
+    place, values = section.at("bounds"), section.values["bounds"]
+    if kind not in BOUNDED:
+        raise invalid(
+            place,
+            f"a column of type {kind.value} has no bounds.",
+            why="Only numbers, dates and datetimes are ordered.",
+            fix="Remove them" + (", or list its keys." if kind in KEYED else "."),
+        )
+    if not isinstance(values, list) or len(values) != 2:
+        raise invalid(
+            place,
+            "these must be two values.",
+            why=f"They are {len(values)}." if isinstance(values, list) else f"This is {type_name(values)}.",
+            fix="Write bounds = [low, high].",
+        )
+    low, high = (value_of(kind, each, place) for each in values)
+    if low > high:  # type: ignore[operator]
+        raise invalid(
+            place, "low is above high.", why="A value would have to be both.", fix="Write the smaller one first."
+        )
+    return Bounds(low, high)
+
+
+def _step(section: Section, kind: Kind, bounds: Bounds | None) -> Fraction | None:
+    if kind not in NUMERIC or bounds is None:
+        if "step" in section:
+            raise invalid(
+                section.at("step"),
+                "there is nothing to round." if kind in NUMERIC else f"a column of type {kind.value} has no step.",
+                why="The step rounds numbers before they are added, which needs bounds.",
+                fix="Give bounds, or remove the step." if kind in NUMERIC else "Remove it.",
+            )
+        return None
+    if kind is Kind.INTEGER:
+        return Fraction(_integer_step(section, bounds))
+    place, width = section.at("step"), bounds.high - bounds.low
+    if width == 0:
+        raise invalid(
+            section.at("bounds"), "low and high are equal.", why="The column would be constant.", fix="Widen them."
+        )
+    if "step" not in section:
+        return default_step(bounds.low, bounds.high)
+    step = exact(section.values["step"], place)
+    _check_step(place, step, width)
+    if too_fine(step, bounds.low, bounds.high):
+        raise invalid(
+            place,
+            "this is finer than a double can tell.",
+            why="The bounds lie more than 2⁵³ steps from zero.",
+            fix=f"Give at least {decimal_text(default_step(bounds.low, bounds.high))}.",
+        )
+    return step
+
+
+def _integer_step(section: Section, bounds: Bounds) -> int:
+    if "step" not in section:
+        return 1
+    step = whole(section.values["step"], section.at("step"))
+    _check_step(section.at("step"), step, max(1, bounds.high - bounds.low))
+    return step
+
+
+def _check_step(place: str, step: Fraction | int, width: Fraction | int) -> None:
+    if step <= 0:
+        raise invalid(place, "this must be above 0.", why="Values are rounded to it.", fix="Give a step such as 0.01.")
+    if step > width:
+        raise invalid(
+            place, "this is larger than the range.", why="Every value would round alike.", fix="Give a smaller one."
+        )
+
+
+def _keys(section: Section, kind: Kind, folder: Path) -> tuple[Value, ...] | None:
+    if "keys" not in section:
+        return None
+    place, given = section.at("keys"), section.values["keys"]
+    if kind not in KEYED:
+        raise invalid(
+            place,
+            f"a column of type {kind.value} has no keys.",
+            why="Keys are whole numbers, texts or dates; those of a boolean are known.",
+            fix="Remove them.",
+        )
+    values = _from_file(given, kind, folder, place) if isinstance(given, Mapping) else given
+    if not isinstance(values, list) or not values:
+        raise invalid(
+            place,
+            "this must be a list of keys, or a file.",
+            why="It is empty." if values == [] else f"This is {type_name(values)}.",
+            fix='Write keys = ["north", "south"], or keys = { file = "codes.csv", column = "code" }.',
+        )
+    if len(values) > MOST_KEYS:
+        raise invalid(
+            place, f"these are more than {MOST_KEYS:,} keys.", why="An answer has a cell for each.", fix="Group them."
+        )
+    keys = tuple(value_of(kind, each, place) for each in values)
+    seen: set[Any] = set()
+    for key in keys:
+        if key in seen:
+            raise invalid(place, f"{_shown(key)} is there twice.", why="A key has one cell.", fix="Remove one.")
+        seen.add(key)
+    return keys
+
+
+def _from_file(given: Mapping[str, Any], kind: Kind, folder: Path, place: str) -> list[Any]:
+    section = Section(given, place, ("file", "column"))
+    file = folder / section.string("file", fix='Write file = "codes.csv".')
+    codes: list[Any] = code_list(file, section.string("column", fix="Name the column that holds the keys."), place)
+    if kind is not Kind.INTEGER:
+        return codes
+    try:
+        return [int(each) for each in codes]
+    except ValueError:
+        raise invalid(
+            place, "not every key is a whole number.", why="The column is of type integer.", fix="Correct the list."
+        ) from None
+
+
+def _default(section: Section, kind: Kind, bounds: Bounds | None, keys: tuple[Value, ...] | None) -> Value | None:
+    if "default" not in section:
+        return None
+    place = section.at("default")
+    value: Any = value_of(kind, section.values["default"], place)
+    if bounds is not None and not bounds.low <= value <= bounds.high:
+        raise invalid(place, "this lies outside the bounds.", why="It stands for a value.", fix="Move it inside.")
+    if keys is not None and value not in keys:
+        raise invalid(place, "this is not one of the keys.", why="It stands for a value.", fix="Use one of the keys.")
+    return value  # type: ignore[no-any-return]
+
+
+def _zone(section: Section, kind: Kind) -> str | None:
+    if "zone" not in section:
+        return None
+    place, fix = section.at("zone"), 'Write a name such as "Europe/Berlin" or "UTC".'
+    if kind is not Kind.DATETIME:
+        raise invalid(place, f"a column of type {kind.value} has no zone.", why="Only datetimes do.", fix="Remove it.")
+    zone = section.string("zone", fix=fix)
+    try:
+        ZoneInfo(zone)
+    except (OSError, ValueError, KeyError):  # ZoneInfoNotFoundError is a KeyError
+        raise invalid(
+            place, f"{zone!r} is not a time zone.", why="Names are those of the IANA list.", fix=fix
+        ) from None
+    return zone
+
+
+def _shown(value: Value) -> str:
+    return repr(value) if isinstance(value, str | int) else str(value)

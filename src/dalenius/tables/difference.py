@@ -1,0 +1,80 @@
+"""What changed between two versions of a policy, for people and for scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dalenius.tables.policy import Policy
+from dalenius.tables.writing import literal, plain, to_tree
+
+_NOTES = (
+    ("budget.epsilon", "how much may ever be learned about one unit"),
+    ("analysts.", "what this analyst may spend"),
+    ("contribution.", "more keeps more of the heavy units, and adds noise"),
+    ("table.source", "where the data is"),
+    ("time.", "when answers leave"),
+)
+_ANSWERS = "stored answers no longer fit; asking again is charged"
+_LONG = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One place of the policy that says something else than before; None: it says nothing there."""
+
+    place: str
+    before: Any
+    after: Any
+    note: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.place}: {_words(self.before, self.after)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {"place": self.place, "before": plain(self.before), "after": plain(self.after), "note": self.note}
+
+
+def difference(before: Policy, after: Policy) -> tuple[Change, ...]:
+    """All places that differ, in the order of the newer policy."""
+    old, new = dict(_leaves(to_tree(before))), dict(_leaves(to_tree(after)))
+    meaning = before.meaning != after.meaning
+    return tuple(
+        Change(place, old.get(place), new.get(place), _note(place, meaning))
+        for place in dict.fromkeys([*new, *old])
+        if old.get(place) != new.get(place)
+    )
+
+
+def _note(place: str, meaning: bool) -> str:
+    for beginning, words in _NOTES:
+        if place.startswith(beginning):
+            changes = meaning and beginning == "contribution."
+            return f"{words}; {_ANSWERS}" if changes else words
+    return _ANSWERS if meaning and place.startswith("columns.") else ""
+
+
+def _leaves(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _leaves(each, f"{place}.{key}" if place else key)
+    else:
+        yield place, value
+
+
+def _words(before: Any, after: Any) -> str:
+    if isinstance(before, list) and isinstance(after, list) and len(literal(before) + literal(after)) > _LONG:
+        gone = [each for each in before if each not in after]
+        come = [each for each in after if each not in before]
+        parts = [f"{sign}{_short(each)}" for sign, each in (("− ", gone), ("+ ", come)) if each]
+        return "  ".join(parts) or "another order"
+    if before is None:
+        return f"+ {_short(after)}"
+    return f"− {_short(before)}" if after is None else f"{_short(before)} → {_short(after)}"
+
+
+def _short(value: Any) -> str:
+    text = literal(value)
+    return text if len(text) <= _LONG else f"{text[:_LONG]}… ({len(value)})"

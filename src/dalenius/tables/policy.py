@@ -1,0 +1,179 @@
+"""A policy as plain data: who is protected, what may be asked, how much one unit may contribute.
+
+`reading` checks; what it returns is consistent and stays so, since everything here is frozen. Numbers that decide
+sensitivities (bounds, steps, totals) are exact: the decimal that stands in the file, never its nearest double.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from enum import Enum
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from dalenius.accounting.neighbors import Neighbors
+
+Value: TypeAlias = "bool | int | Fraction | str | date | datetime"
+
+
+class Kind(Enum):
+    """The type of a column, as a policy spells it."""
+
+    INTEGER = "integer"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    CATEGORY = "category"
+    TEXT = "text"
+    DATE = "date"
+    DATETIME = "datetime"
+
+
+NUMERIC = frozenset({Kind.INTEGER, Kind.NUMBER})
+BOUNDED = NUMERIC | {Kind.DATE, Kind.DATETIME}
+KEYED = frozenset({Kind.INTEGER, Kind.CATEGORY, Kind.TEXT, Kind.DATE})
+TIMES = frozenset({Kind.DATE, Kind.DATETIME})
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Limits of a value, both included: ints, exact fractions, dates or local datetimes, by the column's kind."""
+
+    low: Any
+    high: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What may be asked about one column.
+
+    Attributes:
+        name: As in the source.
+        kind: Its type.
+        bounds: Limits that values are clipped to; without them a number cannot be summed.
+        step: What numbers are rounded to before they are added; 1 for integers. None without bounds.
+        keys: All values that exist as far as answers are concerned; None when they are not public.
+        default: What NULL, NaN, infinities and failed casts become; None: they count as absent.
+        zone: The time zone in which a datetime is meant.
+    """
+
+    name: str
+    kind: Kind
+    bounds: Bounds | None = None
+    step: Fraction | None = None
+    keys: tuple[Value, ...] | None = None
+    default: Value | None = None
+    zone: str | None = None
+
+    @property
+    def summable(self) -> bool:
+        """Whether it can be added up."""
+        return self.kind in NUMERIC and self.bounds is not None
+
+    @property
+    def public_keys(self) -> tuple[Value, ...] | None:
+        """The declared keys; a boolean's are known anyway."""
+        return (False, True) if self.kind is Kind.BOOLEAN else self.keys
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What one unit adds at most. A limit of None was not declared."""
+
+    rows: int | None = None
+    groups: int | None = None
+    totals: Mapping[str, Fraction] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Each stretch of time has its own budget: the column that tells the time, and how long a stretch is."""
+
+    column: str
+    every: str
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetSpec:
+    """The budget that a policy asks for; the ledger's is the one that counts."""
+
+    epsilon: float
+    delta: float = 0.0
+    accounting: str = "zcdp"
+    period: Period | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """When answers leave, in seconds; None leaves it to the server."""
+
+    answer: float | None = None
+    cap: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One table's policy.
+
+    Attributes:
+        name: The table's name in questions.
+        source: Absolute paths or globs.
+        unit: The columns that together say whose a row is.
+        neighbors: Which two tables a guarantee compares.
+        dataset: Tables with the same people share it, and with it one budget.
+        budget: None in the tables of a data set that do not carry it.
+        analysts: What each may spend (ε).
+        columns: What may be asked about, by name.
+        contribution: Limits of one unit.
+        time: When answers leave.
+        anonymity: Roles and hierarchies, kept for `anonymize`.
+    """
+
+    name: str
+    source: tuple[str, ...]
+    unit: tuple[str, ...]
+    neighbors: Neighbors = Neighbors.ADD_REMOVE
+    dataset: str = ""
+    budget: BudgetSpec | None = None
+    analysts: Mapping[str, float] = field(default_factory=dict)
+    columns: Mapping[str, Column] = field(default_factory=dict)
+    contribution: Contribution = field(default_factory=Contribution)
+    time: Time = field(default_factory=Time)
+    anonymity: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dataset", self.dataset or self.name)
+
+    @property
+    def text(self) -> str:
+        """The policy as TOML with everything spelled out; `reading.read_text` takes it back."""
+        from dalenius.tables.writing import to_toml
+
+        return to_toml(self)
+
+    @property
+    def version(self) -> str:
+        """The hash of everything in it, whatever the order of its sections."""
+        from dalenius.tables.writing import digest
+
+        return digest(self)
+
+    @property
+    def meaning(self) -> str:
+        """The hash of what decides what a question means: stored answers stay good while it does.
+
+        More budget, another analyst or a file that moved must not make anyone pay again for the same answer. What the
+        file holds is the data version's business.
+        """
+        from dalenius.tables.writing import digest
+
+        spec = BudgetSpec(1.0, period=self.budget.period if self.budget else None)
+        return digest(replace(self, source=(), budget=spec, analysts={}, time=Time(), anonymity={}))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Nested dicts of plain values, for `--json`."""
+        from dalenius.tables.writing import plain, to_tree
+
+        found: dict[str, Any] = plain(to_tree(self))
+        return found

@@ -1,0 +1,171 @@
+"""A policy from TOML. Every mistake is named with its place, its reason and what to do."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from datetime import date, time
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+from dalenius.accounting.neighbors import Neighbors
+from dalenius.errors import Place, PolicyInvalidError, SourceUnavailableError
+from dalenius.tables.columns import read_column
+from dalenius.tables.limits import read_contribution, read_time
+from dalenius.tables.mistakes import invalid
+from dalenius.tables.policy import Column, Policy
+from dalenius.tables.sections import BLANK, Section, blanks, type_name
+from dalenius.tables.spending import read_analysts, read_budget
+from dalenius.tables.values import exact
+
+SECTIONS = ("table", "budget", "analysts", "columns", "contribution", "time", "anonymity")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
+
+
+def read_file(file: Path) -> Policy:
+    """The policy in a file; relative paths in it are relative to the file."""
+    try:
+        content = file.read_bytes()
+    except OSError:
+        raise SourceUnavailableError(
+            f"The policy {file.name} cannot be read.",
+            why="It is missing, or this user has no access to it.",
+            fix=f"Correct the path, or make one with 'dalenius policy draft SOURCE -o {file.name}'.",
+        ) from None
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise invalid("", f"{file.name} is not text.", why="TOML is UTF-8.", fix="Save it as UTF-8.") from None
+    return read_text(text, file.absolute().parent)
+
+
+def read_text(text: str, folder: Path | None = None) -> Policy:
+    """The policy in a text; relative paths in it are relative to ``folder`` (the working directory by default)."""
+    try:
+        tree = tomllib.loads(text, parse_float=Decimal)
+    except tomllib.TOMLDecodeError as error:
+        raise _not_toml(str(error)) from None
+    except (ValueError, InvalidOperation, RecursionError):
+        raise _not_toml("a number is too long, or tables lie too deep") from None
+    return read_tree(tree, folder or Path.cwd())
+
+
+def read_tree(tree: Mapping[str, Any], folder: Path) -> Policy:
+    """The policy in parsed TOML."""
+    top = Section(tree, "", SECTIONS)
+    empty = blanks(tree)
+    if empty:
+        raise invalid(
+            "",
+            f"{len(empty)} place{'s are' if len(empty) > 1 else ' is'} still to be filled in: {', '.join(empty)}.",
+            why=f"The draft marks with {BLANK!r} what only the owner knows; nothing is read from the data.",
+            fix="Replace each by what can be true of anyone, not by what is true of this data.",
+        )
+    table = Section(
+        top.need("table", "Write a section [table] with name, source and unit."),
+        "table",
+        ("name", "source", "unit", "neighbors", "dataset"),
+    )
+    name = _identifier(table, "name", None)
+    columns = _columns(top, folder)
+    budget = read_budget(top, columns)
+    if budget is None and "dataset" not in table:
+        raise invalid(
+            "budget",
+            "this is missing.",
+            why="Only a table that joins a data set may leave it to another one.",
+            fix="Write a section [budget] with epsilon and delta, or name the data set in table.dataset.",
+        )
+    return Policy(
+        name=name,
+        source=_source(table, folder),
+        unit=_unit(table),
+        neighbors=Neighbors(table.one_of("neighbors", tuple(each.value for each in Neighbors), "add-remove")),
+        dataset=_identifier(table, "dataset", name),
+        budget=budget,
+        analysts=read_analysts(top, budget),
+        columns=columns,
+        contribution=read_contribution(top, columns),
+        time=read_time(top),
+        anonymity=_opaque(tree.get("anonymity", {}), "anonymity"),
+    )
+
+
+def _identifier(section: Section, key: str, default: str | None) -> str:
+    fix = "Use letters, digits and _, not beginning with a digit; at most 63."
+    name = section.string(key, default, fix=fix)
+    if not _NAME.fullmatch(name):
+        raise invalid(section.at(key), f"{name!r} cannot be used.", why="It names a table in SQL and a file.", fix=fix)
+    return name
+
+
+def _source(table: Section, folder: Path) -> tuple[str, ...]:
+    fix = 'Write source = "visits.parquet", a glob, or a list of them.'
+    value = table.need("source", fix)
+    given = value if isinstance(value, list) else [value]
+    if not given or not all(isinstance(each, str) and each for each in given):
+        raise invalid(
+            table.at("source"), "this must be a path or a list of paths.", why="It says where the data is.", fix=fix
+        )
+    if any("://" in each for each in given):
+        raise invalid(table.at("source"), "this is an address.", why="Only files are read, never the network.", fix=fix)
+    return tuple(str((folder / each).absolute()) for each in given)
+
+
+def _unit(table: Section) -> tuple[str, ...]:
+    fix = 'Write unit = "user_id", or a list of columns that name one unit together.'
+    value = table.need("unit", fix)
+    given = value if isinstance(value, list) else [value]
+    if not given or not all(isinstance(each, str) and each for each in given):
+        raise invalid(
+            table.at("unit"), "this must be a column or a list of columns.", why="It says who is protected.", fix=fix
+        )
+    if len(set(given)) < len(given):
+        raise invalid(table.at("unit"), "a column is there twice.", why="Once is enough.", fix="Remove one.")
+    return tuple(given)
+
+
+def _columns(top: Section, folder: Path) -> dict[str, Column]:
+    section = Section(top.values.get("columns", {}), "columns", ())
+    seen: dict[str, str] = {}
+    for name in section.values:
+        if not name or len(name) > 200 or not name.isprintable():
+            raise invalid(
+                "columns", "a column has no usable name.", why="It is empty or unprintable.", fix="Rename it."
+            )
+        if name.lower() in seen:
+            raise invalid(
+                section.at(name),
+                f"{seen[name.lower()]!r} is there too.",
+                why="SQL cannot tell them apart.",
+                fix="Keep one.",
+            )
+        seen[name.lower()] = name
+    return {name: read_column(name, values, folder) for name, values in section.values.items()}
+
+
+def _opaque(value: Any, place: str) -> Any:
+    """What another part will read: kept, as plain values."""
+    if place == "anonymity" and not isinstance(value, Mapping):
+        raise invalid(place, f"this must be a table, not {type_name(value)}.", why="", fix="Write it as [anonymity].")
+    if isinstance(value, Mapping):
+        return {key: _opaque(each, f"{place}.{key}") for key, each in value.items()}
+    if isinstance(value, list):
+        return [_opaque(each, place) for each in value]
+    if isinstance(value, Decimal):
+        number = exact(value, place)
+        return int(number) if number.denominator == 1 else number
+    return value.isoformat() if isinstance(value, date | time) else value
+
+
+def _not_toml(words: str) -> PolicyInvalidError:
+    # tomllib ends its message with "(at line 3, column 5)"
+    found = re.search(r"\(at line (\d+), column (\d+)\)", words)
+    return PolicyInvalidError(
+        "This is not TOML.",
+        why=words,
+        fix="Correct the place; texts stand in quotes, sections in [brackets].",
+        at=Place(int(found[1]), int(found[2])) if found else None,
+    )

@@ -1,0 +1,104 @@
+"""One table of a TOML file, read key by key; whatever nobody asked for is a mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dalenius.errors import InputError
+from dalenius.tables.mistakes import invalid, listed, nearest
+
+BLANK = "FILL IN"  # how `policy draft` marks what only the owner can know
+
+
+class Section:
+    """A table of the file and its place in it."""
+
+    def __init__(self, values: object, place: str, known: tuple[str, ...]) -> None:
+        if not isinstance(values, Mapping):
+            raise invalid(
+                place,
+                f"this must be a table, not {type_name(values)}.",
+                why=f"It holds {listed(known)}." if known else "Its entries have names of their own.",
+                fix=f"Write it as [{place}].",
+            )
+        for key in values:
+            if known and key not in known:
+                meant = nearest(key, known)
+                raise invalid(
+                    self._at(place, key),
+                    "there is no such key.",
+                    why=f"Known here: {', '.join(known)}.",
+                    fix=f"Did you mean {meant!r}?" if meant else "Remove it.",
+                )
+        self.values, self.place = values, place
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.values
+
+    @staticmethod
+    def _at(place: str, key: str) -> str:
+        return f"{place}.{key}" if place else key
+
+    def at(self, key: str) -> str:
+        """The dotted place of a key."""
+        return self._at(self.place, key)
+
+    def need(self, key: str, fix: str) -> Any:
+        """A value that must be there."""
+        if key not in self.values:
+            raise invalid(self.at(key), "this is missing.", why="A policy cannot do without it.", fix=fix)
+        return self.values[key]
+
+    def string(self, key: str, default: str | None = None, *, fix: str) -> str:
+        """A text."""
+        value = self.values.get(key, default) if default is not None else self.need(key, fix)
+        if not isinstance(value, str) or not value:
+            what = "this is empty." if value == "" else f"this must be a text, not {type_name(value)}."
+            raise invalid(self.at(key), what, why="It is written in quotes.", fix=fix)
+        return value
+
+    def one_of(self, key: str, choices: tuple[str, ...], default: str | None = None) -> str:
+        """One of a few words."""
+        fix = f"Use {' or '.join(repr(each) for each in choices)}."
+        value = self.string(key, default, fix=fix)
+        if value not in choices:
+            meant = nearest(value, choices)
+            raise invalid(
+                self.at(key),
+                f"{value!r} is not one of its values.",
+                why=f"Known: {', '.join(choices)}.",
+                fix=f"Did you mean {meant!r}?" if meant else fix,
+            )
+        return value
+
+
+def at_place(place: str, error: InputError) -> Exception:
+    """A number's mistake, told where it stands in the policy."""
+    return invalid(place, error.message, why=error.why, fix=error.fix)
+
+
+def blanks(values: object, place: str = "") -> list[str]:
+    """The places that a draft left for the owner to fill in."""
+    if isinstance(values, str):
+        return [place] if values.startswith(BLANK) else []
+    if isinstance(values, Mapping):
+        return [found for key, each in values.items() for found in blanks(each, f"{place}.{key}".lstrip("."))]
+    if isinstance(values, list):
+        return list(dict.fromkeys(found for each in values for found in blanks(each, place)))
+    return []
+
+
+def type_name(value: object) -> str:
+    """A TOML value's type in words."""
+    names = {
+        "bool": "true or false",
+        "int": "a whole number",
+        "Decimal": "a number",
+        "str": "a text",
+        "list": "a list",
+        "dict": "a table",
+        "date": "a date",
+        "datetime": "a datetime",
+    }
+    return names.get(type(value).__name__, type(value).__name__)

@@ -1,0 +1,134 @@
+"""Single values of a policy, by the kind of their column. Decimals stay exact."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from dalenius.errors import PolicyInvalidError
+from dalenius.tables.mistakes import invalid
+from dalenius.tables.policy import Kind, Value
+from dalenius.tables.sections import type_name
+
+LARGEST_EXPONENT = 100  # past this a decimal is a mistake, and as a fraction would fill the memory
+MOST_DIGITS = 200
+WIDEST = 2**63  # integers are 64 bits wide in every engine
+LONGEST = 10_000
+
+
+def value_of(kind: Kind, value: object, place: str) -> Value:
+    """A value of a column: a bound, a key or a default."""
+    match kind:
+        case Kind.INTEGER:
+            return whole(value, place)
+        case Kind.NUMBER:
+            return exact(value, place)
+        case Kind.BOOLEAN:
+            if isinstance(value, bool):
+                return value
+            raise _mistyped(place, value, "true or false", "Write true or false, without quotes.")
+        case Kind.DATE:
+            return _date(value, place)
+        case Kind.DATETIME:
+            return _datetime(value, place)
+        case _:
+            return _text(value, place)
+
+
+def whole(value: object, place: str) -> int:
+    """A 64-bit integer."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _mistyped(place, value, "a whole number", "Write it without quotes and without a decimal point.")
+    if not -WIDEST <= value < WIDEST:
+        raise invalid(place, "this is too large.", why="Integers are 64 bits wide.", fix="Give a smaller one.")
+    return value
+
+
+def exact(value: object, place: str) -> Fraction:
+    """The decimal as it stands in the file."""
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        raise _mistyped(place, value, "a number", "Write it without quotes.")
+    decimal = Decimal(value)
+    if not decimal.is_finite():
+        raise invalid(place, "this must be finite.", why="It is nan or infinite.", fix="Give a finite number.")
+    _, digits, exponent = decimal.as_tuple()
+    if decimal and (
+        abs(decimal.adjusted()) > LARGEST_EXPONENT or len(digits) > MOST_DIGITS or int(exponent) < -MOST_DIGITS
+    ):
+        raise invalid(
+            place,
+            "this is no number of a sensible size.",
+            why=f"It must lie between 1e-{LARGEST_EXPONENT} and 1e{LARGEST_EXPONENT}, in at most {MOST_DIGITS} digits.",
+            fix="Give a simpler one.",
+        )
+    return Fraction(decimal)
+
+
+def plain_number(value: object) -> object:
+    """A decimal of the file as the nearest double, for numbers that `accounting.parameters` checks."""
+    return float(value) if isinstance(value, Decimal) else value
+
+
+def decimal_text(value: Fraction) -> str:
+    """The exact decimal of a fraction.
+
+    >>> decimal_text(Fraction(-1, 80)), decimal_text(Fraction(5000))
+    ('-0.0125', '5000')
+    """
+    rest, places = value.denominator, 0
+    for prime in (2, 5):
+        power = 0
+        while rest % prime == 0:
+            rest, power = rest // prime, power + 1
+        places = max(places, power)
+    if rest != 1:
+        raise invalid("", f"{value} is not a decimal.", why="Policies are written in decimals.", fix="Round it.")
+    digits = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
+    sign = "-" if value < 0 else ""
+    return sign + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)
+
+
+def _date(value: object, place: str) -> date:
+    fix = 'Write it as "2025-12-31".'
+    if isinstance(value, str):
+        try:
+            found = date.fromisoformat(value)
+        except ValueError:
+            found = None
+        if found is None or found.isoformat() != value:
+            raise invalid(place, "this is not a date.", why="Dates are ISO 8601: year-month-day.", fix=fix)
+        return found
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value
+    raise _mistyped(place, value, "a date", fix)
+
+
+def _datetime(value: object, place: str) -> datetime:
+    fix = 'Write local time as "2025-12-31T23:59:59"; zone says where that is.'
+    found: Any = value
+    if isinstance(value, str):
+        try:
+            found = datetime.fromisoformat(value) if len(value) > 10 else None
+        except ValueError:
+            found = None
+        if found is None:
+            raise invalid(place, "this is not a datetime.", why="Datetimes are ISO 8601, with their time.", fix=fix)
+    if not isinstance(found, datetime):
+        raise _mistyped(place, value, "a datetime", fix)
+    if found.tzinfo is not None:
+        raise invalid(place, "this has an offset.", why="A column's times are local to its zone.", fix=fix)
+    return found
+
+
+def _text(value: object, place: str) -> str:
+    if not isinstance(value, str):
+        raise _mistyped(place, value, "a text", "Write it in quotes.")
+    if len(value) > LONGEST or "\0" in value:
+        raise invalid(place, "this text is too long or holds a NUL.", why="No engine takes it.", fix="Shorten it.")
+    return value
+
+
+def _mistyped(place: str, value: object, wanted: str, fix: str) -> PolicyInvalidError:
+    return invalid(place, f"this must be {wanted}, not {type_name(value)}.", why="Nothing is guessed.", fix=fix)
