@@ -15,6 +15,7 @@ from dalenius.accounting.losses import merged_gaussian
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.accounting.pld import PLD, supported
 from dalenius.accounting.renyi import rdp
+from dalenius.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def account(event: Event | Iterable[Event], delta: float, *, adaptive: bool = Tr
     """
     whole = _as_event(event)
     delta = parameters.delta(delta)
-    bounds = {method: _finite(bound(whole, delta)) for method, bound in METHODS.items()}
+    bounds = {method: epsilon_by(method, whole, delta) for method in METHODS}
     if not adaptive:
         bounds["fixed-scores"] = _finite(_fixed_scores(whole, delta))
     known = {method: epsilon for method, epsilon in bounds.items() if epsilon is not None}
@@ -72,13 +73,19 @@ def account(event: Event | Iterable[Event], delta: float, *, adaptive: bool = Tr
 
 
 def epsilon_by(method: str, event: Event, delta: float) -> float | None:
-    """ε by one method alone: a key of `METHODS`."""
-    return _finite(METHODS[method](event, delta))
+    """ε by one method alone: a key of `METHODS`. None where it does not apply, or its numbers leave the doubles."""
+    try:
+        return _finite(METHODS[method](event, delta))
+    except (ArithmeticError, ValueError, MemoryError, InputError):
+        return None  # a bound that cannot be computed is no bound; the others stand
 
 
 def group_guarantee(event: Event, spent: Account, size: int) -> ApproxDP:
     """The guarantee for groups of ``size`` units: at the same δ where the events scale, else by (ε, δ) alone."""
-    scaled = for_group(event, size)
+    try:
+        scaled = for_group(event, size)
+    except InputError:  # scaled out of range
+        scaled = None
     epsilon = None if scaled is None or spent.method not in METHODS else epsilon_by(spent.method, scaled, spent.delta)
     if epsilon is None:
         return spent.guarantee.group(size)
@@ -125,7 +132,7 @@ def _gaussian(event: Event, delta: float) -> float | None:
 def _fixed_scores(event: Event, delta: float) -> float | None:
     counts = events.tally(event)
     [single] = counts if len(counts) == 1 else [None]
-    if not isinstance(single, events.Exponential) or counts[single] > 5000 or delta == 0:
+    if not isinstance(single, events.Exponential) or counts[single] > 1000 or delta == 0:
         return None
     return composition.exponential_mechanisms(single, counts[single], delta)
 

@@ -118,7 +118,14 @@ def least_noise(
     """
     target, delta = parameters.epsilon(epsilon), parameters.delta(delta)
     spent = by or (lambda event: account(event, delta).epsilon)
-    found = conversions.smallest(lambda noise: spent(mechanism(noise)) <= target, 1.0, PRECISION)
+
+    def holds(noise: float) -> bool:
+        try:
+            return spent(mechanism(noise)) <= target
+        except InputError:  # more noise than an event can have
+            return False
+
+    found = conversions.smallest(holds, 1.0, PRECISION)
     if math.isinf(found):
         raise InputError(
             f"No amount of noise gives ε = {target:g} at δ = {delta:g}.",

@@ -80,7 +80,7 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
         return 0.0
     if delta == 0:
         return math.inf
-    guess = 1 + math.sqrt(math.log(1 / delta) / rho)
+    guess = 1 + math.sqrt(-math.log(delta) / rho)
     best = _minimum_over_orders(lambda order: rdp_epsilon_at(order, order * rho, delta), guess)
     return min(best, zcdp_epsilon_standard(rho, delta))
 
@@ -91,7 +91,7 @@ def zcdp_epsilon_standard(rho: float, delta: float) -> float:
     >>> zcdp_epsilon_standard(0.5, 1e-6) > zcdp_epsilon(0.5, 1e-6)
     True
     """
-    return rho + 2 * math.sqrt(rho * math.log(1 / delta))
+    return rho + 2 * math.sqrt(-rho * math.log(delta))
 
 
 @lru_cache(maxsize=4096)
@@ -104,7 +104,7 @@ def zcdp_rho(epsilon: float, delta: float) -> float:
     0.0244
     """
     # One order α promises ε = ρα + c(α), so it allows ρ = (ε − c(α))/α; the best order allows the most.
-    log_inverse = math.log(1 / delta)
+    log_inverse = -math.log(delta)
     standard = (epsilon / (math.sqrt(log_inverse) + math.sqrt(log_inverse + epsilon))) ** 2
     guess = 1 + math.sqrt(log_inverse / standard)
     best = -_minimum_over_orders(lambda order: (_order_cost(order, delta) - epsilon) / order, guess)
@@ -120,6 +120,12 @@ def gaussian_delta(multiplier: float, epsilon: float) -> float:
     δ = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), μ = Δ/σ.
     """
     shift = 1 / multiplier
+    if shift < 1e-3:
+        # Φ(x) = e^(−x²/2)·erfcx(−x/√2)/2, and both terms share the factor: their difference is a derivative.
+        middle = epsilon / (shift * math.sqrt(2))
+        gap = _erfcx_slope(middle) * shift / math.sqrt(2)
+        upper = shift / 2 - epsilon / shift
+        return math.exp(-upper * upper / 2) * gap / 2 * (1 + shift * shift)
     upper, lower = shift / 2 - epsilon / shift, -shift / 2 - epsilon / shift
     if upper < -5:
         # Both terms are tiny and close: Φ(x) = e^(−x²/2)·erfcx(−x/√2)/2 puts a common factor outside.
@@ -148,7 +154,7 @@ def group_delta(epsilon: float, delta: float, size: int) -> float:
         return 0.0
     if epsilon == 0:
         return min(1.0, size * delta)
-    log_factor = (size - 1) * epsilon + math.log1p(-math.exp(-size * epsilon)) - math.log1p(-math.exp(-epsilon))
+    log_factor = (size - 1) * epsilon + math.log(-math.expm1(-size * epsilon)) - math.log(-math.expm1(-epsilon))
     return min(1.0, math.exp(min(700.0, log_factor)) * delta)
 
 
@@ -232,3 +238,12 @@ def _erfcx(x: float) -> float:
     for step in range(60, 0, -1):
         fraction = step / 2 / (x + fraction)
     return 1 / (math.sqrt(math.pi) * (x + fraction))
+
+
+def _erfcx_slope(x: float) -> float:
+    """−d/dx erfcx(x) = 2/√π − 2x·erfcx(x), for x ≥ 0; far out by its series, where the two terms nearly cancel."""
+    if x < 12:
+        return 2 / math.sqrt(math.pi) - 2 * x * _erfcx(x)
+    square = x * x
+    series = 1 / (2 * square) - 3 / (4 * square**2) + 15 / (8 * square**3) - 105 / (16 * square**4)
+    return 2 / math.sqrt(math.pi) * (series + 945 / (32 * square**5))

@@ -83,7 +83,7 @@ def _written(event: Event) -> dict[str, Any]:
 
 
 def _read(data: object, neighbors: Neighbors) -> Event:
-    if not isinstance(data, dict) or data.get("kind") not in KINDS:
+    if not isinstance(data, dict) or not isinstance(data.get("kind"), str) or data["kind"] not in KINDS:
         raise _malformed(f"An event has a kind out of: {', '.join(KINDS)}.")
     kind = KINDS[data["kind"]]
     known = {parameter.name for parameter in fields(kind)}
@@ -106,7 +106,7 @@ def _value(name: str, value: object, neighbors: Neighbors) -> object:
         if not isinstance(value, list):
             raise _malformed("events is a list.")
         return tuple(_read(part, neighbors) for part in value)
-    if isinstance(value, str) and _FRACTION.fullmatch(value) and int(value.split("/")[1]) != 0:
+    if isinstance(value, str) and len(value) < 4000 and _FRACTION.fullmatch(value) and int(value.split("/")[1]) != 0:
         return Fraction(value)
     return value
 

@@ -172,6 +172,12 @@ class PoissonSampled:
                 why="The number of units in the sample is random, so a substitution shows less than it hides.",
                 fix="Use add-remove, or sampling without replacement under substitute.",
             )
+        if any(isinstance(single, RandomizedResponse) for single, _ in flatten(self.event)):
+            raise InputError(
+                "Randomized response is not amplified by Poisson sampling.",
+                why="Whether there is a report shows who was sampled; only an exchange of values is hidden.",
+                fix="Leave the sampling out, or sample without replacement under substitute.",
+            )
 
     @property
     def neighbors(self) -> Neighbors:

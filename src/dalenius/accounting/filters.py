@@ -161,6 +161,8 @@ class ZCDPFilter:
         left = self._cap_rho - self._rho
         if left <= 0:
             return 0.0
+        if self._rho == 0:
+            return self.epsilon
         # ρ(ε) and ε(ρ) are found by search, so they are inverse but for the last digits: a round number that fits is
         # taken (an untouched budget of 3 has 3 left), else step down until its own price fits.
         epsilon = conversions.zcdp_epsilon(_down(left), self.conversion_delta)
@@ -204,6 +206,10 @@ class ZCDPOdometer:
 
     def __init__(self, delta: float, neighbors: Neighbors = Neighbors.ADD_REMOVE) -> None:
         self.delta = parameters.delta(delta)
+        if self.delta == 0:
+            raise InputError(
+                "An odometer needs a δ above 0.", why="ρ bounds a loss on average.", fix="Give 1e-6 or so."
+            )
         self.neighbors = neighbors
         self._rho = 0
         self._delta = 0
@@ -225,14 +231,30 @@ class ZCDPOdometer:
             rung += 1
         share = 6 * self.delta / (math.pi * (rung + 1)) ** 2
         epsilon = conversions.zcdp_epsilon_standard(self.LOWEST * 2 ** (rung / 4), share)
-        return ApproxDP(epsilon, self.delta + _up(self._delta), self.neighbors)
+        return ApproxDP(epsilon, min(1.0, self.delta + _up(self._delta)), self.neighbors)
+
+
+def rounded_down(epsilon: float, digits: int = 4) -> float:
+    """To so many digits, never up: a number that is shown as left must pass when it is typed.
+
+    >>> rounded_down(0.55589), rounded_down(0.049999999999999996)
+    (0.5558, 0.04999)
+    """
+    if epsilon < 1e-12:
+        return 0.0
+    place = digits - 1 - math.floor(math.log10(epsilon))
+    rounded = float(f"{epsilon:.{digits}g}")
+    while rounded > epsilon:
+        rounded = float(f"{rounded - 10.0**-place:.{digits}g}")
+    return rounded
 
 
 def _refusal(asked: float, fits: float) -> BudgetError:
+    shown = rounded_down(fits)
     return BudgetError(
         f"The budget does not cover ε = {asked:.4g}.",
-        why=f"What is left covers ε ≤ {fits:.4g}." if fits > 0 else "Nothing is left.",
-        fix=f"Ask with ε ≤ {math.floor(fits * 1e4) / 1e4:g}." if fits >= 1e-4 else "Ask the owner for more.",
+        why=f"ε ≤ {shown:g} would pass." if shown > 0 else "There is not enough left, of ε or of δ.",
+        fix=f"Ask with ε ≤ {shown:g}." if shown > 0 else "Ask for less, or ask the owner for more.",
         charge=Charge(),
         fits=Fits(fits) if fits > 0 else None,
     )

@@ -54,6 +54,8 @@ class PureDP:
 
     def delta(self, epsilon: float) -> float:
         """δ(ε′): 0 from ε on, below it the profile of randomized response, (e^ε − e^ε′)/(e^ε + 1)."""
+        if epsilon < 0:  # by symmetry of randomized response
+            return 1 - math.exp(epsilon) + math.exp(epsilon) * self.delta(-epsilon)
         if epsilon >= self.epsilon:
             return 0.0
         return -math.expm1(epsilon - self.epsilon) / (1 + math.exp(-self.epsilon))
@@ -89,10 +91,13 @@ class ApproxDP:
     def __post_init__(self) -> None:
         _non_negative(self.epsilon, "epsilon")
         _non_negative(self.delta, "delta")
+        if self.delta > 1:
+            raise InputError("delta must be at most 1.", why="It is a probability.", fix="Check delta.")
 
     def __add__(self, other: ApproxDP) -> ApproxDP:
         other = _same(self, other)
-        return ApproxDP(_sum(self.epsilon, other.epsilon), _sum(self.delta, other.delta), self.neighbors)
+        delta = min(1.0, _sum(self.delta, other.delta))
+        return ApproxDP(_sum(self.epsilon, other.epsilon), delta, self.neighbors)
 
     def __or__(self, other: ApproxDP) -> ApproxDP:
         """Both ran, on disjoint units."""

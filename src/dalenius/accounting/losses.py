@@ -68,13 +68,22 @@ class Pair:
     curve: Curve | None = None
     infinity: float = 0.0
     symmetric: bool = True
+    others: Array | None = None  # the Q-masses, where p·e^(−loss) would lose them
+
+    @property
+    def q_masses(self) -> Array:
+        """What Q has at the atoms."""
+        if self.others is not None:
+            return self.others
+        with np.errstate(divide="ignore", over="ignore"):
+            return np.exp(np.log(self.masses) - self.atoms)
 
     def reversed(self) -> Pair:
         """(Q, P): removal seen as addition. Pairs with mass at infinity are symmetric here, so they stay."""
         if self.symmetric:
             return self
         curve = self.curve.reversed() if self.curve else None
-        return Pair(-self.atoms, self.masses * np.exp(-self.atoms), curve, symmetric=False)
+        return Pair(-self.atoms, self.q_masses, curve, symmetric=False, others=self.masses)
 
 
 @dataclass(frozen=True)
@@ -153,16 +162,9 @@ def gaussian(shift: float) -> Pair:
 
 def laplace(epsilon: float) -> Pair:
     """Laplace noise at ε: atoms at ±ε (½ and ½e^(−ε)), between them the density ¼e^((x−ε)/2)."""
-    small = math.exp(-epsilon)
-
-    def above(x: Array) -> Masses:  # ∫ from x to ε of ¼e^((l−ε)/2), and of e^(−l) times that
-        return -np.expm1((x - epsilon) / 2) / 2, small * np.expm1((epsilon - x) / 2) / 2
-
-    def below(x: Array) -> Masses:
-        return small * np.expm1((x + epsilon) / 2) / 2, -np.expm1((-epsilon - x) / 2) / 2
-
-    atoms, masses = np.array([-epsilon, epsilon]), np.array([small / 2, 0.5])
-    return Pair(atoms, masses, Curve(above, below, -epsilon, epsilon))
+    inside = _half_slope(epsilon, 0.5)
+    atoms, masses = np.array([-epsilon, epsilon]), np.array([math.exp(-epsilon) / 2, 0.5])
+    return Pair(atoms, masses, inside, others=masses[::-1])
 
 
 def bounded_range(epsilon: float) -> Pair:
@@ -171,15 +173,21 @@ def bounded_range(epsilon: float) -> Pair:
     Among losses confined to [t−ε, t] the worst puts mass on the two ends [DDR20]. The best t for the profile at x
     is (x+ε)/2, which gives δ(x) = (1−e^((x−ε)/2))²/(1−e^(−ε)); this is the pair with that profile.
     """
-    whole = -math.expm1(-epsilon)
+    return Pair(curve=_half_slope(epsilon, -1 / math.expm1(-epsilon)))
+
+
+def _half_slope(epsilon: float, height: float) -> Curve:
+    """P(L > x) = h·(1 − e^((x−ε)/2)) on [−ε, ε]; written so that no exponent is above 0."""
 
     def above(x: Array) -> Masses:
-        return -np.expm1((x - epsilon) / 2) / whole, math.exp(-epsilon) * np.expm1((epsilon - x) / 2) / whole
+        return -height * np.expm1((x - epsilon) / 2), -height * np.exp(-(epsilon + x) / 2) * np.expm1((x - epsilon) / 2)
 
     def below(x: Array) -> Masses:
-        return math.exp(-epsilon) * np.expm1((x + epsilon) / 2) / whole, -np.expm1((-epsilon - x) / 2) / whole
+        return -height * np.exp((x - epsilon) / 2) * np.expm1(-(x + epsilon) / 2), -height * np.expm1(
+            -(x + epsilon) / 2
+        )
 
-    return Pair(curve=Curve(above, below, -epsilon, epsilon))
+    return Curve(above, below, -epsilon, epsilon)
 
 
 def randomized_response(epsilon: float, categories: int) -> Pair:
@@ -220,36 +228,39 @@ def discrete_gaussian(event: events.DiscreteGaussian) -> Pair | None:
     variance = float(event.variance)
     shift = math.isqrt(event.squared_sensitivity)
     reach = math.ceil(40 * math.sqrt(variance)) + 2  # e^(−800): nothing a double can hold lies beyond
-    if event.dimension > 1 or 2 * reach > MOST_ATOMS:
+    if event.dimension > 1 or 2 * reach + shift > MOST_ATOMS:
         return None
-    noise = np.arange(-reach, reach + 1, dtype=np.float64)
-    weights = np.exp(-noise * noise / (2 * variance))
+    noise = np.arange(-reach - shift, reach + 1, dtype=np.float64)  # where P or Q has any mass
+    weights, others = (np.exp(-((noise + move) ** 2) / (2 * variance)) for move in (0, shift))
     atoms = (2 * noise + shift) * shift / (2 * variance)
-    return Pair(atoms, weights / weights.sum())
+    return Pair(atoms, weights / weights.sum(), others=others / others.sum())
 
 
-def poisson_sampled(inner: Pair, rate: float) -> Pair:
+def poisson_sampled(inner: Pair, rate: float) -> Pair | None:
     """(1−q)Q + qP against Q, the removal of a unit; its reverse is the addition [ZDW22, Thm. 11].
 
     L′ = ln(1 − q + q·e^L). For pairs without mass at infinity: what Q alone could show would need an atom of its own.
     """
     if rate == 1:
         return inner
+    if inner.infinity > 0:
+        return None
 
     def sampled_loss(loss: Array) -> Array:
         large = loss + np.log(rate + (1 - rate) * np.exp(-np.abs(loss)))  # no overflow, for loss > 0
         return np.where(loss > 1, large, np.log1p(rate * np.expm1(np.minimum(loss, 1))))
 
-    q_masses = inner.masses * np.exp(-inner.atoms)
+    q_masses = inner.q_masses
     return Pair(
         sampled_loss(inner.atoms),
         rate * inner.masses + (1 - rate) * q_masses,
         _sampled_curve(inner.curve, rate) if inner.curve else None,
         symmetric=False,
+        others=q_masses,
     )
 
 
-def sampled_without_replacement(inner: Pair, rate: float) -> Pair:
+def sampled_without_replacement(inner: Pair, rate: float) -> Pair | None:
     """δ′(ln(1+q(e^x−1))) = q·δ(x) for x ≥ 0 [BBG18, Thm. 9], and symmetric, as substitution is.
 
     For positive losses that is the law of Poisson sampling; negative ones mirror it, and what is left sits at 0.
@@ -257,9 +268,11 @@ def sampled_without_replacement(inner: Pair, rate: float) -> Pair:
     if rate == 1:
         return inner
     one_sided = poisson_sampled(inner, rate)
+    if one_sided is None:
+        return None
     positive = one_sided.atoms > 0
     atoms, masses = one_sided.atoms[positive], one_sided.masses[positive]
-    mirrored = masses * np.exp(-atoms)
+    mirrored = one_sided.q_masses[positive]
     p_above, q_above = float(masses.sum()), float(mirrored.sum())
     curve = None
     if one_sided.curve:
@@ -354,9 +367,9 @@ def _curve_on_grid(curve: Curve, interval: float, tail: float) -> Grid:
     p_mass = np.maximum(np.where(right, p_above[:-1] - p_above[1:], p_below[1:] - p_below[:-1]), 0.0)
     q_mass = np.maximum(np.where(right, q_above[:-1] - q_above[1:], q_below[1:] - q_below[:-1]), 0.0)
     starts = np.arange(first, last) * interval
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         to_upper = (p_mass - np.exp(starts) * q_mass) / -math.expm1(-interval)
-    to_upper = np.clip(np.nan_to_num(to_upper, nan=0.0), 0.0, p_mass)
+    to_upper = np.where(np.isfinite(to_upper) & (starts < 700), np.clip(to_upper, 0.0, p_mass), p_mass)  # in doubt, up
     probabilities = np.zeros(last - first + 1)
     probabilities[:-1] += p_mass - to_upper
     probabilities[1:] += to_upper
@@ -366,19 +379,34 @@ def _curve_on_grid(curve: Curve, interval: float, tail: float) -> Grid:
 
 def support(curve: Curve, tail: float) -> tuple[float, float]:
     """Where all of the curve's P-mass lies but ``tail`` at either end."""
+
+    def above(x: float) -> bool:
+        return float(curve.above(np.array([x]))[0][0]) <= tail
+
+    def below(x: float) -> bool:
+        return float(curve.below(np.array([-x]))[0][0]) <= tail
+
     low, high = curve.low, curve.high
-    if math.isinf(high):
-        high = _first(lambda x: float(curve.above(np.array([x]))[0][0]) <= tail, max(low, 0.0))
-    if math.isinf(low):
-        low = -_first(lambda x: float(curve.below(np.array([-x]))[0][0]) <= tail, max(-high, 0.0))
-    return low, high
+    high = _first(above, 0.0 if low < 0 < high else max(low, 0.0), high)
+    low = -_first(below, 0.0 if low < 0 < high else max(-high, 0.0), -low)
+    return low, max(high, low)
 
 
-def _first(holds: Callable[[float], bool], start: float) -> float:
-    """Some x ≥ start at which a monotone condition holds, close to the first."""
-    step = 1e-6
-    while not holds(start + step):
+def extent(loss: Pair, tail: float) -> float:
+    """How far a loss reaches from its lowest to its highest value, but for ``tail`` at either end."""
+    low, high = support(loss.curve, tail) if loss.curve else (math.inf, -math.inf)
+    if loss.atoms.size:
+        low, high = min(low, float(loss.atoms.min())), max(high, float(loss.atoms.max()))
+    return high - low
+
+
+def _first(holds: Callable[[float], bool], start: float, end: float) -> float:
+    """Some x between start and end at which a monotone condition holds, close to the first; ``end`` if none does."""
+    step = 1e-30
+    while start + step < end and not holds(start + step):
         step *= 2
+    if start + step >= end:
+        return end
     low, high = start + step / 2, start + step
     for _ in range(20):
         middle = (low + high) / 2

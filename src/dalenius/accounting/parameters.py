@@ -14,9 +14,11 @@ from dalenius.errors import InputError
 
 Real: TypeAlias = "int | float | Fraction"
 
-# Below this an ε promises nothing anyone could use, and squares of it leave the range of a double.
-SMALLEST = 1e-100
-LARGEST = 1e100
+# Beyond these a loss is nothing, or everything, and arithmetic on it would only lose digits.
+SMALLEST = 1e-15
+LARGEST = 1e15
+MOST = 10**15  # of anything that is counted
+SMALLEST_DELTA = 1e-300
 
 
 def real(value: object, name: str, *, fix: str = "Give a number.") -> Real:
@@ -33,7 +35,7 @@ def real(value: object, name: str, *, fix: str = "Give a number.") -> Real:
 
 
 def positive(value: object, name: str, *, fix: str = "") -> Real:
-    """A real number in [1e-100, 1e100]."""
+    """A real number in [1e-15, 1e15]."""
     fix = fix or f"Give a {name} above 0."
     number = real(value, name, fix=fix)
     if not SMALLEST <= number <= LARGEST:
@@ -55,16 +57,16 @@ def epsilon(value: object, name: str = "epsilon") -> float:
 
 
 def delta(value: object, name: str = "delta") -> float:
-    """A δ in [0, 1)."""
+    """A δ in [0, 1): 0, or at least 1e-300."""
     fix = "Give a δ of at least 0 and below 1; well below 1/(number of units), such as 1e-6."
-    number = float(real(value, name, fix=fix))
-    if not 0.0 <= number < 1.0:
+    number = real(value, name, fix=fix)
+    if not 0 <= number < 1 or 0 < number < SMALLEST_DELTA:
         raise InputError(
-            f"{name} must be at least 0 and below 1.",
+            f"{name} must be at least 0 and below 1 (and, if above 0, at least {SMALLEST_DELTA:g}).",
             why="δ is a probability of failure; 1 promises nothing.",
             fix=fix,
         )
-    return number + 0.0  # -0.0 becomes 0.0
+    return float(number) + 0.0  # -0.0 becomes 0.0
 
 
 def probability(value: object, name: str) -> float:
@@ -81,6 +83,6 @@ def count(value: object, name: str, *, least: int = 1) -> int:
     fix = f"Give a whole number of at least {least}."
     if isinstance(value, bool) or not isinstance(value, int):
         raise InputError(f"{name} must be a whole number, not {type(value).__name__}.", why="It counts.", fix=fix)
-    if value < least:
-        raise InputError(f"{name} must be at least {least}.", why="It counts.", fix=fix)
+    if not least <= value <= MOST:
+        raise InputError(f"{name} must be between {least} and {MOST:.0e}.", why="It counts.", fix=fix)
     return value

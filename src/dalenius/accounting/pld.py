@@ -31,7 +31,7 @@ from scipy import fft
 from dalenius.accounting import conversions, events, parameters
 from dalenius.accounting.events import Event, Single
 from dalenius.accounting.guarantees import ApproxDP
-from dalenius.accounting.losses import Array, Grid, Pair, discretized, merged_gaussian, pair, support
+from dalenius.accounting.losses import Array, Grid, Pair, discretized, extent, merged_gaussian, pair
 from dalenius.accounting.neighbors import Neighbors, common_neighbors
 from dalenius.errors import InputError
 
@@ -41,10 +41,11 @@ ComplexArray: TypeAlias = npt.NDArray[np.complex128]
 VARIANCE_SHARE = 1e-5
 FEWEST_POINTS = 2**15
 MOST_POINTS = 2**22
+MOST_GRID_POINTS = 2**20  # of all single losses together
 # Tilted mass that may wrap around, and the share of δ that truncated tails may take.
 WRAPPED = 1e-14
 TRUNCATED_SHARE = 1e-9
-# Connect-the-dots shares are computed with a relative error below this (cancellation of two masses).
+# Connect-the-dots shares are computed with an error below this, and what cancels on fine grids (see `_misplaced`).
 SHARE_ERROR = 2.0**-24
 _NOTHING = 1e-300
 
@@ -85,8 +86,10 @@ class PLD:
         return max(law.epsilon(delta) for law in self._laws)
 
     def delta(self, epsilon: float) -> float:
-        """δ(ε)."""
-        return max(law.delta(float(parameters.real(epsilon, "epsilon"))) for law in self._laws)
+        """δ(ε), for ε ≥ 0."""
+        if parameters.real(epsilon, "epsilon") < 0:
+            raise InputError("ε must not be negative.", why="δ(ε) is asked for ε ≥ 0.", fix="Give an ε of at least 0.")
+        return max(law.delta(float(epsilon)) for law in self._laws)
 
     def group(self, size: int, epsilon: float) -> float:
         """δ at ε for groups of k units: δ(ε/k)·(e^ε−1)/(e^(ε/k)−1)."""
@@ -140,30 +143,36 @@ class Composition:
     def __init__(self, losses: list[tuple[Pair, int]]) -> None:
         self._losses = losses
         self._total = sum(times for _, times in losses)
-        self._fine: tuple[float, list[Grid]] | None = None
 
     def epsilon(self, delta: float) -> float:
-        """The smallest ε ≥ 0 with δ(ε) ≤ δ."""
+        """The smallest ε ≥ 0 with δ(ε) ≤ δ, or a little more; infinite if there is none."""
         if not self._losses:
             return 0.0
+        greatest = max(0.0, self._greatest)
         if delta == 0:
-            return math.inf if self._infinity else max(0.0, self._greatest)
+            return math.inf if self._infinity else greatest
         if self._infinity >= delta:
             return math.inf
         left = delta - self._infinity
-        tilt = _best_tilt(lambda t: (self._coarse_log_moment(t) - math.log(left)) / t)
-        tail = self._tail(tilt, truncated=TRUNCATED_SHARE * left)
-        return min(tail.epsilon(delta), max(0.0, self._greatest))
+        with np.errstate(all="ignore"):
+            near = 1e-2 * math.sqrt(self._variance)
+            tilt = self._best_tilt(lambda t: (self._coarse_log_moment(t) - math.log(left)) / t, near)
+            tail = self._tail(tilt, truncated=TRUNCATED_SHARE * left)
+            found = greatest if tail is None else tail.epsilon(delta)
+        return greatest if math.isnan(found) else min(found, greatest)
 
     def delta(self, epsilon: float) -> float:
-        """δ(ε)."""
+        """δ(ε) for ε ≥ 0, or a little more."""
         if not self._losses:
             return 0.0
         if epsilon >= self._greatest:
             return self._infinity
-        tilt = _best_tilt(lambda t: self._coarse_log_moment(t) - t * epsilon)
-        bound = math.exp(max(-690.0, min(0.0, self._coarse_log_moment(tilt) - tilt * epsilon)))
-        return min(1.0, self._tail(tilt, truncated=TRUNCATED_SHARE * bound).delta(epsilon))
+        with np.errstate(all="ignore"):
+            tilt = self._best_tilt(lambda t: self._coarse_log_moment(t) - t * epsilon, 0.05)
+            bound = math.exp(max(-690.0, min(0.0, self._coarse_log_moment(tilt) - tilt * epsilon)))
+            tail = self._tail(tilt, truncated=TRUNCATED_SHARE * bound)
+            found = 1.0 if tail is None else tail.delta(epsilon)
+        return 1.0 if math.isnan(found) else min(1.0, found)
 
     @cached_property
     def _infinity(self) -> float:
@@ -179,31 +188,47 @@ class Composition:
         return most
 
     @cached_property
-    def _coarse(self) -> list[tuple[Array, Array, int]]:
+    def _coarse(self) -> list[tuple[Grid, int]]:
         """Each loss on a rough grid of its own, far into the tails: enough to choose the tilt and the window."""
-        grids = ((_rough(loss, _NOTHING, 500), times) for loss, times in self._losses)
-        return [(grid.losses, grid.probabilities, times) for grid, times in grids]
+        return [(_rough(loss, _NOTHING, 500), times) for loss, times in self._losses]
 
     @cached_property
     def _variance(self) -> float:
         """Of the bulk of the sum, without rare extremes: what the step of the grid is measured by."""
         grids = ((_rough(loss, 1e-6, 2000), times) for loss, times in self._losses)
-        return math.fsum(times * _variance(grid.losses, grid.probabilities) for grid, times in grids)
+        return math.fsum(times * _moments(grid, 0.0)[2] for grid, times in grids)
 
     def _coarse_log_moment(self, tilt: float) -> float:
-        return sum(times * _log_moment(x, p, tilt) for x, p, times in self._coarse)
+        return math.fsum(times * _moments(grid, tilt)[0] for grid, times in self._coarse)
 
-    def _tail(self, tilt: float, truncated: float) -> Tail:
-        spread = self._coarse_window(tilt)
+    def _best_tilt(self, objective: Callable[[float], float], near: float) -> float:
+        """The smallest t > 0 at which a function with one valley is within ``near`` of its least value.
+
+        Measured by the width of the sum, and not so large that the moments lose their digits. Where the function keeps
+        falling (δ below the mass of the greatest loss), a t that is nearly as good is much better behaved.
+        """
+        width = math.sqrt(max(self._variance, _NOTHING))
+        reach = math.fsum(times * float(np.abs(grid.losses[[0, -1]]).max()) for grid, times in self._coarse)
+        most = min(1e5 / width, 1e9 / max(reach, _NOTHING))
+        grid = np.geomspace(min(1e-4 / width, most / 1e6), most, 81)
+        values = np.array([objective(float(t)) for t in grid])
+        values = np.where(np.isnan(values), np.inf, values)
+        return float(grid[int(np.flatnonzero(values <= values.min() + near)[0])])
+
+    def _tail(self, tilt: float, truncated: float) -> Tail | None:
+        """The composed law around where ``tilt`` puts it; None when the numbers do not allow it."""
+        window = _window(self._coarse, tilt)
+        if window is None:
+            return None
+        spread = window[1] - window[0]
+        truncated = max(truncated / self._total, _NOTHING)
         by_variance = 2 * math.sqrt(VARIANCE_SHARE * self._variance / self._total)
         interval = max(min(by_variance, spread / FEWEST_POINTS), spread / MOST_POINTS)
-        truncated = max(truncated / self._total, _NOTHING)
-        grids = [discretized(loss, interval, truncated) for loss, _ in self._losses]
-        return _composed(grids, [times for _, times in self._losses], interval, tilt)
-
-    def _coarse_window(self, tilt: float) -> float:
-        low, high = _window(self._coarse_log_moment, tilt)
-        return high - low
+        # A coarser grid is still sound; one that does not fit into memory is nothing.
+        widths = math.fsum(extent(loss, truncated) for loss, _ in self._losses)
+        interval = max(interval, widths / MOST_GRID_POINTS, _NOTHING)
+        grids = [(discretized(loss, interval, truncated), times) for loss, times in self._losses]
+        return _composed(grids, interval, tilt)
 
 
 @dataclass(frozen=True)
@@ -218,6 +243,8 @@ class Tail:
 
     def delta(self, epsilon: float) -> float:
         """Σ over losses above ε of (1 − e^(ε−loss))·mass, and the mass at infinity."""
+        if epsilon - self.shift < self.losses[0] and self.losses[0] > 0:
+            return 1.0  # what lies below the window is not known
         above = self.losses > epsilon - self.shift
         weights = -np.expm1(np.minimum(epsilon - self.shift - self.losses[above], 0.0))
         return self.infinity + math.exp(self.scale) * float(weights @ self.masses[above])
@@ -232,6 +259,8 @@ class Tail:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if self._at(middle) <= target else (middle, high)
+        if high == 0 and self.losses[0] > 0:
+            return float(self.losses[0]) + self.shift  # no more is known than that it suffices
         # … and between it and the one before, δ(ε) = upper − e^(ε−loss)·lower.
         upper = float(self.masses[high:].sum())
         lower = float(self.masses[high:] @ np.exp(self.losses[high] - self.losses[high:]))
@@ -245,17 +274,20 @@ class Tail:
         return float(-np.expm1(self.losses[index] - self.losses[index:]) @ self.masses[index:])
 
 
-def _composed(grids: list[Grid], counts: list[int], interval: float, tilt: float) -> Tail:
-    def log_moment(t: float) -> float:
-        parts = zip(grids, counts, strict=True)
-        return math.fsum(times * _log_moment(grid.losses, grid.probabilities, t) for grid, times in parts)
-
-    low, high = _window(log_moment, tilt)
+def _composed(grids: list[tuple[Grid, int]], interval: float, tilt: float) -> Tail | None:
+    window = _window(grids, tilt)
+    if window is None:
+        return None
+    low, high = window
     start = math.floor(low / interval)
-    size = fft.next_fast_len(math.ceil(high / interval) - start + 2, real=True)
+    needed = math.ceil(high / interval) - start + 2
+    if needed > 4 * MOST_POINTS:
+        return None
+    size = fft.next_fast_len(needed, real=True)
     spectrum = np.ones(size // 2 + 1, dtype=np.complex128)
-    log_scale, origin, log_kept = 0.0, 0, 0.0
-    for grid, times in zip(grids, counts, strict=True):
+    log_scale, origin, log_kept, total = 0.0, 0, 0.0, 0
+    reference = math.fsum(times * _moments(grid, tilt)[1] for grid, times in grids)  # where the tilted law has its bulk
+    for grid, times in grids:
         exponent = tilt * grid.losses
         peak = float(exponent[grid.probabilities > 0].max())
         tilted = grid.probabilities * np.exp(np.minimum(exponent - peak, 0.0))
@@ -265,22 +297,32 @@ def _composed(grids: list[Grid], counts: list[int], interval: float, tilt: float
         log_scale += times * (peak + math.log(mass))
         origin += times * grid.offset
         log_kept += times * math.log1p(-grid.infinity)
+        total += times
     law = fft.irfft(spectrum, size)
     law = np.roll(law, (origin - start) % size)
     # Rounding: each transform errs by a few ulp per level, relative; factors add their relative errors up.
-    total = sum(counts)
     rounding = np.finfo(float).eps * (4 * math.log2(size) + 2) * total * float(np.abs(spectrum).sum()) * 2 / size
     law = np.maximum(law, 0.0) + rounding
 
     losses = (start + np.arange(size, dtype=np.float64)) * interval
     # Untilt, in units of e^scale at the reference loss, and leave out what lies so far below that it overflows.
-    reference = (low + high) / 2
     keep = losses > max(-interval, reference - 600 / tilt)
     losses, law = losses[keep], law[keep]
     masses = law * np.exp(-tilt * (losses - reference))
     scale = log_scale - tilt * reference
     wrapped = WRAPPED * math.exp(min(0.0, log_scale - tilt * high))
-    return Tail(losses, masses, scale, -math.expm1(log_kept) + wrapped, total * interval * SHARE_ERROR)
+    if not losses.size or not math.isfinite(scale) or not np.isfinite(masses).all():
+        return None
+    return Tail(losses, masses, scale, -math.expm1(log_kept) + wrapped, _misplaced(grids))
+
+
+def _misplaced(grids: list[tuple[Grid, int]]) -> float:
+    """How far rounding may have moved mass down: a share is a difference of masses over a step, which cancel."""
+    unit = 16 * float(np.finfo(float).eps)
+    return math.fsum(
+        times * min(grid.interval, grid.interval * SHARE_ERROR + unit * grid.probabilities.size)
+        for grid, times in grids
+    )
 
 
 def _power(transform: ComplexArray, times: int) -> ComplexArray:
@@ -300,51 +342,36 @@ def _folded(values: Array, size: int) -> Array:
     return folded
 
 
-def _window(log_moment: Callable[[float], float], tilt: float) -> tuple[float, float]:
-    """Where the tilted law has all but WRAPPED of its mass, by Chernoff's bound with a few multiples of its width."""
-    at = log_moment(tilt)
-    step = tilt * 1e-3
-    curvature = max((log_moment(tilt + step) - 2 * at + log_moment(tilt - step)) / step**2, 1e-300)
-    width = math.sqrt(curvature)
+def _window(grids: list[tuple[Grid, int]], tilt: float) -> tuple[float, float] | None:
+    """Where the tilted law has all but WRAPPED of its mass: by Chernoff's bound, within the extreme losses."""
+    log_moment = math.fsum(times * _moments(grid, tilt)[0] for grid, times in grids)
+    width = math.sqrt(math.fsum(times * _moments(grid, tilt)[2] for grid, times in grids))
     need = math.log(2 / WRAPPED)
-    low, high = -math.inf, math.inf
-    for factor in (1.0, 2.0, 4.0, 6.0, 8.0, 12.0, 20.0):
+    low = math.fsum(times * float(grid.losses[0]) for grid, times in grids)
+    high = math.fsum(times * float(grid.losses[-1]) for grid, times in grids)
+    for factor in (1.0, 2.0, 4.0, 6.0, 8.0, 12.0, 20.0) if width > 0 else ():
         move = factor / width
-        high = min(high, (log_moment(tilt + move) - at + need) / move)
-        low = max(low, (at - log_moment(tilt - move) - need) / move)
-    return low, max(high, low)
-
-
-def _best_tilt(objective: Callable[[float], float]) -> float:
-    """The t > 0 that minimises a function with one valley, searched over its logarithm."""
-    grid = np.exp(np.linspace(math.log(1e-4), math.log(1e7), 61))
-    values = [objective(float(t)) for t in grid]
-    best = int(np.argmin(values))
-    low, high = math.log(grid[max(best - 1, 0)]), math.log(grid[min(best + 1, 60)])
-    for _ in range(12):
-        third = (high - low) / 3
-        if objective(math.exp(low + third)) < objective(math.exp(high - third)):
-            high -= third
-        else:
-            low += third
-    return math.exp((low + high) / 2)
+        above = math.fsum(times * _moments(grid, tilt + move)[0] for grid, times in grids)
+        below = math.fsum(times * _moments(grid, tilt - move)[0] for grid, times in grids)
+        if math.isfinite(above):
+            high = min(high, (above - log_moment + need) / move)
+        if math.isfinite(below):
+            low = max(low, (log_moment - below - need) / move)
+    spare = max(grid.interval for grid, _ in grids)
+    if not (math.isfinite(low) and math.isfinite(high) and low <= high + spare):
+        return None
+    return low - spare, high + spare
 
 
 def _rough(loss: Pair, tail: float, points: int) -> Grid:
-    low, high = support(loss.curve, tail) if loss.curve else (math.inf, -math.inf)
-    if loss.atoms.size:
-        low, high = min(low, float(loss.atoms.min())), max(high, float(loss.atoms.max()))
-    return discretized(loss, max((high - low) / points, _NOTHING), tail)
+    return discretized(loss, max(extent(loss, tail) / points, _NOTHING), tail)
 
 
-def _log_moment(x: Array, p: Array, tilt: float) -> float:
-    """ln Σ p·e^(tilt·x)."""
-    exponent = tilt * x
-    peak = float(exponent[p > 0].max())
-    return peak + math.log(float(p @ np.exp(np.minimum(exponent - peak, 0.0))))
-
-
-def _variance(x: Array, p: Array) -> float:
-    mass = float(p.sum())
-    mean = float(p @ x) / mass
-    return float(p @ (x - mean) ** 2) / mass
+def _moments(grid: Grid, tilt: float) -> tuple[float, float, float]:
+    """ln Σ p·e^(tilt·x), and mean and variance of the law tilted so."""
+    exponent = tilt * grid.losses
+    peak = float(exponent[grid.probabilities > 0].max())
+    weights = grid.probabilities * np.exp(np.minimum(exponent - peak, 0.0))
+    mass = float(weights.sum())
+    mean = float(weights @ grid.losses) / mass
+    return peak + math.log(mass), mean, float(weights @ (grid.losses - mean) ** 2) / mass

@@ -6,6 +6,10 @@ lost when the divergence is tiny.
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 
 from dalenius.accounting import costs, events
@@ -15,11 +19,9 @@ from dalenius.accounting.losses import Array, merged_gaussian, pair
 from dalenius.accounting.neighbors import Neighbors
 
 ROUNDING = 1e-15
-# dp_accounting sums over integer orders, so large ones cost time; these serve compositions with sampling.
-SAMPLING_ORDERS = (
-    tuple(1 + x / 20 for x in range(1, 200)) + tuple(float(order) for order in range(11, 65)) + (80.0, 100.0, 128.0)
-    + (160.0, 200.0, 256.0, 512.0, 1024.0)
-)  # fmt: skip
+# dp_accounting's fractional orders are slow, and its whole ones cost their own size; these serve sampling.
+_WHOLE_ORDERS = (*map(float, range(2, 65)), 80.0, 100.0, 128.0, 160.0, 200.0, 256.0, 512.0, 1024.0)
+SAMPLING_ORDERS = tuple(sorted({*(1 + x / 10 for x in range(1, 100)), *_WHOLE_ORDERS}))
 _MOST_ATOMS = 2000
 
 
@@ -32,8 +34,11 @@ def rdp(event: Event) -> RDP | None:
     5.543
     """
     counts = events.tally(event)
-    orders = np.array(SAMPLING_ORDERS if any(_is_sampled(single) for single in counts) else DEFAULT_ORDERS)
-    total = _summed(event, orders)
+    sampled = sum(_is_sampled(single) for single in counts)
+    # for long lists of unequal sampled mechanisms, whole orders must do
+    orders = np.array(DEFAULT_ORDERS if not sampled else SAMPLING_ORDERS if sampled <= 3 else _WHOLE_ORDERS)
+    with np.errstate(all="ignore"):
+        total = _summed(event, orders)
     return None if total is None else RDP(tuple(orders.tolist()), tuple(total.tolist()), event.neighbors)
 
 
@@ -80,7 +85,8 @@ def _is_sampled(single: Event) -> bool:
 def _capped(formula: Array, single: Event, orders: Array) -> Array:
     guarantee = costs.zcdp(single)
     rho = np.inf if guarantee is None else guarantee.rho
-    capped: Array = np.minimum(formula + ROUNDING, rho * orders)
+    slack = ROUNDING * (1 + 1 / (orders - 1))  # near order 1 a formula divides its rounding by α − 1
+    capped: Array = np.fmin(formula + slack, rho * orders)
     return capped
 
 
@@ -137,8 +143,21 @@ def _sampled(single: events.PoissonSampled | events.SampledWithoutReplacement, o
             relation = dp_accounting.NeighboringRelation.REPLACE_ONE
             event = dp_accounting.SampledWithoutReplacementDpEvent(single.population, single.sample, gaussian)
         accountant = dp_accounting.rdp.RdpAccountant(orders, relation)
-        accountant.compose(event)
-        curve: Array = accountant.rdp
+        with _quiet():
+            accountant.compose(event)
+        curve: Array = np.where(np.isnan(accountant.rdp), np.inf, accountant.rdp)
         return curve
     epsilon = costs.pure_epsilon(single)
     return None if epsilon is None else divergences(events.Pure(epsilon, Neighbors.ADD_REMOVE), orders)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the warnings that dp_accounting logs where a series does not converge (it then leaves the order out)."""
+    logger = logging.getLogger("absl")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,13 +20,28 @@ def check_target(target: Path) -> None:
             why="The ending says which format is meant.",
             fix="Name a file that ends in .png or .svg.",
         )
-    if not target.absolute().parent.is_dir():
+    try:
+        _check_writable(target.resolve())
+    except (OSError, RuntimeError) as error:  # a loop of links is a RuntimeError before Python 3.13
+        raise _unwritable(target, error) from None
+    require_extra("plot", "matplotlib")
+
+
+def _check_writable(target: Path) -> None:
+    if not target.parent.is_dir():
         raise SourceUnavailableError(
             f"The folder of {target.name} does not exist.",
             why="A plot is a file.",
             fix="Make the folder first.",
         )
-    require_extra("plot", "matplotlib")
+    if target.is_dir():
+        raise SourceUnavailableError(
+            f"{target.name} is a folder.",
+            why="A plot is a file.",
+            fix="Name a file in it, or another one.",
+        )
+    if not os.access(target if target.exists() else target.parent, os.W_OK):
+        raise PermissionError(None, "Permission denied")
 
 
 @contextmanager
@@ -41,6 +57,18 @@ def figure(target: Path) -> Iterator[Any]:
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(visible=True, alpha=0.25)
         yield axes
-        drawing.savefig(target, dpi=150)
+        try:
+            drawing.savefig(target, dpi=150)
+        except OSError as error:
+            raise _unwritable(target, error) from None
     finally:
         plt.close(drawing)
+
+
+def _unwritable(target: Path, error: Exception) -> SourceUnavailableError:
+    reason = error.strerror if isinstance(error, OSError) else None
+    return SourceUnavailableError(
+        f"{target.name} cannot be written.",
+        why=f"{reason or type(error).__name__}.",
+        fix="Name a file in a folder of yours, on a disk with room.",
+    )

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any, Protocol
 
 from dalenius.accounting import conversions, parameters
-from dalenius.accounting.filters import PureFilter, ZCDPFilter
+from dalenius.accounting.filters import PureFilter, ZCDPFilter, rounded_down
 from dalenius.accounting.guarantees import ZCDP, ApproxDP, PureDP
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError, NotAllowedError
 
 GROUPS = (2, 5, 10)
+
+__all__ = ["GROUPS", "Accounting", "Balance", "Budget", "Filter", "rounded_down"]
 
 
 class Filter(Protocol):
@@ -110,21 +111,6 @@ class Budget:
         return cls(
             **dict(data) | {"accounting": Accounting(data["accounting"]), "neighbors": Neighbors.of(data["neighbors"])}
         )
-
-
-def rounded_down(epsilon: float, digits: int = 4) -> float:
-    """To so many digits, never up: a number that is shown as left must pass when it is typed.
-
-    >>> rounded_down(0.55589), rounded_down(0.049999999999999996)
-    (0.5558, 0.04999)
-    """
-    if epsilon < 1e-12:
-        return 0.0
-    place = digits - 1 - math.floor(math.log10(epsilon))
-    rounded = float(f"{epsilon:.{digits}g}")
-    while rounded > epsilon:
-        rounded = float(f"{rounded - 10.0**-place:.{digits}g}")
-    return rounded
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,11 @@ def leaves(relation):
     )
 
 
+def has_no_reports(event):
+    """Randomized response cannot be sampled, see `events.PoissonSampled`."""
+    return not any(isinstance(single, events.RandomizedResponse) for single, _ in events.flatten(event))
+
+
 def trees(relation):
     def grow(inside):
         options = [
@@ -41,7 +46,7 @@ def trees(relation):
         ]
         if relation is Neighbors.ADD_REMOVE:
             options += [
-                st.builds(events.PoissonSampled, st.floats(1e-6, 1), inside),
+                st.builds(events.PoissonSampled, st.floats(1e-6, 1), inside.filter(has_no_reports)),
                 st.builds(events.Parallel, st.lists(inside, min_size=1, max_size=3).map(tuple)),
             ]
         else:

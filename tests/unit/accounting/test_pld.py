@@ -37,7 +37,7 @@ PAIRS: list[Event] = [
     Pure(0.4),
     PoissonSampled(0.1, Gaussian(1.0)),
     PoissonSampled(0.3, Laplace(1.0)),
-    PoissonSampled(0.3, RandomizedResponse(1.0, 3)),
+    PoissonSampled(0.3, DiscreteLaplace(2, 3)),
     SampledWithoutReplacement(1, 10, Gaussian(1.0, Neighbors.SUBSTITUTE)),
     SampledWithoutReplacement(1, 10, Laplace(1.0, Neighbors.SUBSTITUTE)),
 ]

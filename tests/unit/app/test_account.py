@@ -53,7 +53,7 @@ def test_it_reads_stdin(monkeypatch, capsys):
 def test_people_get_a_table_with_the_best_method_and_groups(call):
     code, out, _ = call([{"mechanism": "laplace", "scale": 10, "times": 100}], "--delta", "1e-6")
     assert code == 0
-    assert "ε = 4.69267" in out and "optimal" in out and "groups of 10" in out
+    assert "ε = 4.6926" in out and "optimal" in out and "groups of 10" in out
 
 
 def test_all_kinds_and_ways_of_writing(call):
@@ -154,6 +154,25 @@ def test_bad_entries_are_refused_with_what_to_do(call, entry):
     code, out, _ = call([entry], "--json")
     error = error_of(out)
     assert code == 2 and error["code"] == "input.invalid" and "entry 1" in error["message"]
+
+
+@pytest.mark.parametrize("where", ["times", "categories", "sensitivity", "epsilon"])
+def test_numbers_of_hundreds_of_digits_are_refused(call, where):
+    kind = {"categories": "randomized_response", "sensitivity": "discrete_laplace"}.get(where, "pure")
+    entry = {"mechanism": kind, "epsilon": 1} if kind != "discrete_laplace" else {"mechanism": kind, "scale": 1}
+    code, out, _ = call([entry | {where: 10**400}], "--json")
+    assert code == 2 and error_of(out)["code"] == "input.invalid"
+
+
+def test_a_key_that_stands_twice_is_refused(call):
+    code, out, _ = call('[{"mechanism": "pure", "epsilon": 1, "epsilon": 0.1}]', "--json")
+    assert code == 2 and "twice" in error_of(out)["message"]
+
+
+def test_without_stdin_the_input_is_empty(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", None)
+    assert run(build(), ["account", "--json"]) == 2
+    assert "empty" in error_of(capsys.readouterr().out)["message"]
 
 
 @pytest.mark.parametrize(

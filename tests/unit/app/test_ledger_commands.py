@@ -1,14 +1,21 @@
 """`dalenius ledger` and `dalenius budget`, as a user meets them."""
 
 import json
+import os
+import re
 import shutil
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dalenius.accounting.events import Zcdp
+from dalenius.accounting.events import Laplace, Zcdp
+from dalenius.app import burn_down
+from dalenius.app.burn_down import Name, points
 from dalenius.app.cli import build
+from dalenius.app.cli.budget import Guard, what_it_buys
 from dalenius.app.cli.run import run
 from dalenius.ledger import Budget, Ledger, Request
+from dalenius.ledger.budgets import Accounting
 
 
 @pytest.fixture
@@ -16,7 +23,7 @@ def home(tmp_path):
     ledger = Ledger.create(tmp_path / "home")
     ledger.set_budget("students", Budget(1.0, 1e-6, unit="student_id"))
     ledger.set_allotment("students", "ana", 0.8)
-    answered = ledger.ask(Request("students", "ana", "count", 0.5, Zcdp(0.01)), lambda claim: b"42")
+    answered = ledger.ask(Request("students", "ana", "count", 0.5, Zcdp(1e-9)), lambda claim: b"42")
     (tmp_path / "receipt.json").write_text(json.dumps(answered.receipt.to_dict()))
     ledger.database.close()
     return ledger.home
@@ -39,9 +46,11 @@ def test_show_lists_entries_balances_and_the_head(call, home):
         assert code == 0
         assert [entry["kind"] for entry in shown["entries"]] == ["ledger", "budget", "allotment", "charge", "answer"]
         assert shown["count"] == 5 and len(shown["head"]) == 64
-        assert set(shown["datasets"]["students"]["groups"]) == {"2", "5", "10"}
+        students = shown["datasets"]["students"]
+        assert set(students["dataset"]["groups"]) == {"2", "5", "10"} and students["analysts"]["ana"]["charges"] == 1
     code, out, _ = call("ledger")
     assert code == 0 and "ana asked students with ε = 0.5" in out and "groups of 2" in out
+    assert "students, ana" in out
     code, out, _ = call("ledger", "show", "--last", "1", "--json")
     assert [entry["number"] for entry in json.loads(out)["entries"]] == [5]
 
@@ -61,6 +70,195 @@ def test_budget_says_what_is_left_and_what_it_buys(call):
 def test_burn_down_is_drawn(call, tmp_path, command):
     code, _, _ = call(*command.split(), "--plot", tmp_path / "burn.svg")
     assert code == 0 and "<svg" in (tmp_path / "burn.svg").read_text()
+
+
+def test_ledger_without_show_takes_the_options_of_show(call, tmp_path):
+    code, out, _ = call("ledger", "--last", "1", "--plot", tmp_path / "burn.png", "--json")
+    assert code == 0 and [entry["number"] for entry in json.loads(out)["entries"]] == [5]
+    assert (tmp_path / "burn.png").is_file()
+    code, out, _ = call("ledger", "--last", "1", "verify", "--json")  # never swallowed unseen
+    assert code == 2 and "--last" in json.loads(out)["error"]["message"]
+
+
+def _shown_left(out):
+    return [float(each) for each in re.findall(r"left: one question of ε ≤ (\S+?)[,\s]", out.replace("\n", " "))]
+
+
+def test_what_is_shown_as_left_passes_when_typed(call, home):
+    ledger = Ledger.open(home)
+    ledger.set_allotment("students", "bob", 1.0)
+    for number in range(6):
+        left = _shown_left(call("budget", "--analyst", "bob")[1])[-1]
+        assert 0 < left <= ledger.balance("students", "bob").remaining_epsilon  # also of what ana has left him
+        spent = left if number % 2 else left / 3
+        ledger.charge(Request("students", "bob", f"question {number}", spent, Zcdp(1e-12)))
+    ledger.set_budget("pure", Budget(0.3, accounting=Accounting.PURE))
+    ledger.set_allotment("pure", "ana", 0.3)
+    for number in range(2):
+        ledger.charge(Request("pure", "ana", f"question {number}", 0.1, Laplace(100)))
+    assert ledger.balance("pure").remaining_epsilon < 0.1  # 0.3 is a little less than three times 0.1
+    assert 0.099 < _shown_left(call("budget")[1])[0] < 0.1
+
+
+def test_what_it_buys_is_what_the_filter_lets_pass():
+    for budget in (
+        Budget(0.31, 1e-6),
+        Budget(3.0, accounting=Accounting.PURE),
+        Budget(0.2, accounting=Accounting.PURE),
+    ):
+        for epsilon, count in what_it_buys(budget, [Guard(budget.epsilon, (0, 0))]).items():
+            guard, passed = budget.filter(), 0
+            while guard.admits(guard.price(epsilon)):
+                guard.charge(guard.price(epsilon))
+                passed += 1
+            assert count == passed
+    pure = Budget(3.0, accounting=Accounting.PURE)
+    assert what_it_buys(pure, [Guard(3.0, (0, 0))])[0.05] == 59
+    spent = pure.filter()
+    spent.charge(spent.price(2.0))
+    assert what_it_buys(pure, [Guard(3.0, spent.units), Guard(1.5, (0, 0))])[0.5] == 2
+    assert what_it_buys(pure, [Guard(1.0, spent.units)]) == {0.05: 0, 0.2: 0, 0.5: 0}
+    assert what_it_buys(pure, [Guard(1e6, (0, 0))])[0.2] == 4_999_999
+    assert what_it_buys(Budget(1e6, 1e-6), [Guard(1e6, (0, 0))])[0.05] > 10**9
+
+
+def test_an_untouched_allotment_buys_a_question_of_its_size(call, home):
+    Ledger.open(home).set_allotment("students", "bob", 0.5)
+    shown = " ".join(call("budget", "--analyst", "bob")[1].split()).rsplit("students, bob", 1)[1]
+    assert "left: one question of ε ≤ 0.5, or" in shown and "1 of ε = 0.5" in shown
+
+
+@pytest.fixture
+def monthly(home):
+    ledger = Ledger.open(home)
+    ledger.set_budget("visits", Budget(2.0, 1e-6, period="month"))
+    ledger.set_allotment("visits", "ana", 1.0)
+    return ledger
+
+
+def _ask(ledger, analyst, key, *periods, epsilon=0.5):
+    return ledger.ask(Request("visits", analyst, key, epsilon, Zcdp(1e-4), periods=periods), lambda claim: b"1")
+
+
+def test_periods_have_a_place_of_their_own_that_no_name_can_take(call, monthly):
+    monthly.set_budget("visits 2025-01", Budget(9.0, 1e-6))
+    assert set(json.loads(call("budget", "--json")[1])["datasets"]["visits"]["periods"]) == {""}
+    _ask(monthly, "ana", "both", "2025-01", "2025-02")
+    for command in ("budget", "ledger"):
+        found = json.loads(call(command, "--json")[1])["datasets"]
+        assert set(found["visits"]) == {"periods"} and set(found["visits"]["periods"]) == {"2025-01", "2025-02"}
+        january = found["visits"]["periods"]["2025-01"]
+        assert january["dataset"]["epsilon"] == 2.0 and january["analysts"]["ana"]["charges"] == 1
+        assert found["visits 2025-01"]["dataset"]["epsilon"] == 9.0
+        out = call(command)[1]
+        assert "visits, month 2025-01, ana" in out and "visits, month 2025-02" in out
+
+
+def test_of_many_periods_the_last_are_shown_and_it_says_so(call, monthly):
+    months = [f"2025-{month:02}" for month in range(1, 13)]
+    _ask(monthly, "ana", "year", *months)
+    for command in ("budget", "ledger"):
+        out = " ".join(call(command)[1].split())
+        assert "the last 6 of 12 periods" in out and "month 2025-07" in out and "month 2025-06" not in out
+        assert set(json.loads(call(command, "--json")[1])["datasets"]["visits"]["periods"]) == set(months)
+
+
+def test_text_of_entries_is_shown_as_it_is_and_commands_nothing(call, home):
+    ledger = Ledger.open(home)
+    ledger.record("note", {"text": "[/foo] [red]hidden[/red] [link=x]"})
+    ledger.record("note", {"text": "\x1b[2J\x07 wiped \u202e"})
+    ledger.record("policy", {"text": "neither table nor version"})
+    code, out, _ = call("ledger")
+    words = " ".join(out.split())
+    assert code == 0 and "[/foo] [red]hidden[/red] [link=x]" in words and "neither table nor version" in words
+    assert "wiped" in words and not {"\x1b", "\x07", "\u202e"} & set(out)
+
+
+def test_text_of_receipts_is_shown_as_it_is(call, home, tmp_path):
+    ledger = Ledger.open(home)
+    ledger.set_allotment("students", "[/foo]", 0.3)
+    answered = ledger.ask(Request("students", "[/foo]", "x", 0.1, Zcdp(1e-5)), lambda claim: b"1")
+    (tmp_path / "odd.json").write_text(json.dumps(answered.receipt.to_dict()))
+    code, out, _ = call("ledger", "receipt", tmp_path / "odd.json")
+    assert code == 0 and "[/foo]" in out and "ε = 0.1, δ = 0" in out
+
+
+def test_burn_down_of_a_data_set_starts_full_and_is_carried_to_now(home):
+    ledger = Ledger.open(home)
+    ledger.set_budget("idle", Budget(2.0, 1e-6))
+    now = datetime.now(UTC) + timedelta(hours=1)
+    lines = points(ledger, now=now)
+    assert set(lines) == {("students", "", ""), ("idle", "", "")}
+    students, idle = ([left for _, left in line] for line in lines.values())
+    assert students == pytest.approx([1.0, students[1], students[1]]) and students[1] < 1
+    assert idle == pytest.approx([2.0, 2.0])
+    assert all(line[-1][0] == now for line in lines.values())
+    assert all(line == sorted(line, key=lambda each: each[0]) for line in lines.values())
+
+
+def test_burn_down_of_periods_starts_full_and_shows_raises(monthly):
+    assert ("visits", "each month", "") in points(monthly)
+    _ask(monthly, "ana", "january", "2025-01")
+    monthly.set_budget("visits", Budget(3.0, 1e-6, period="month"))
+    _ask(monthly, "ana", "february", "2025-02")
+    lines = {name: [left for _, left in line] for name, line in points(monthly).items() if name.dataset == "visits"}
+    assert set(lines) == {("visits", "2025-01", ""), ("visits", "2025-02", "")}
+    full, less, raised, now = lines[Name("visits", "2025-01", "")]
+    assert full == pytest.approx(2.0) and less < 2 < raised < 3 and now == raised
+    assert lines[Name("visits", "2025-02", "")] == pytest.approx([2.0, 3.0, raised, raised])
+
+
+def test_burn_down_of_an_analyst_counts_what_the_data_set_has_left(home):
+    ledger = Ledger.open(home)
+    ledger.set_allotment("students", "bob", 0.9)
+    ledger.ask(Request("students", "bob", "count", 0.5, Zcdp(0.005)), lambda claim: b"")  # stored: his allotment alone
+    ledger.charge(Request("students", "ana", "more", 0.6, Zcdp(1e-4)))
+    lines = points(ledger, "bob")
+    assert set(lines) == {("students", "", ""), ("students", "", "bob")}
+    first, granted, *_, last = (left for _, left in lines[Name("students", "", "bob")])
+    assert first == ledger.balance("students").budget.filter(1.0, _units(ledger, 0.5)).remaining_epsilon  # 0.86 < 0.9
+    assert granted < first
+    assert last == ledger.balance("students", "bob").remaining_epsilon == lines[Name("students", "", "")][-1][1]
+    ledger.end_allotment("students", "bob")
+    assert points(ledger, "bob")[Name("students", "", "bob")][-1][1] == 0
+
+
+def _units(ledger, epsilon):
+    guard = ledger.budget("students").filter()
+    guard.charge(guard.price(epsilon))
+    return guard.units
+
+
+def test_burn_down_of_a_long_history_is_thinned(home, monkeypatch):
+    ledger = Ledger.open(home)
+    for number in range(40):
+        ledger.charge(Request("students", "ana", f"question {number}", 0.01, Zcdp(1e-12)))
+    whole = points(ledger)[Name("students", "", "")]
+    monkeypatch.setattr(burn_down, "_FINEST", 10)
+    thin = points(ledger)[Name("students", "", "")]
+    assert len(whole) == 43 and len(thin) <= 14 and set(thin[:-1]) <= set(whole) and thin[-1][1] == whole[-1][1]
+
+
+def test_burn_down_draws_any_name(call, home, tmp_path):
+    ledger = Ledger.open(home)
+    for name in ("_first", "$\\frac$", "^_$x"):
+        ledger.set_budget(name, Budget(1.0, 1e-6))
+    code, _, _ = call("budget", "--analyst", "ana", "--plot", tmp_path / "burn.svg")
+    assert code == 0
+    assert call("budget", "--plot", tmp_path / "burn.png")[0] == 0
+
+
+@pytest.mark.parametrize("command", ["budget", "ledger show", "ledger"])
+def test_a_plot_that_cannot_be_written_is_something_missing(call, tmp_path, command, monkeypatch):
+    (tmp_path / "folder.png").mkdir()
+    (tmp_path / "full.png").symlink_to("/dev/full")
+    (tmp_path / "loop.png").symlink_to("loop.png")
+    (tmp_path / "astray.png").symlink_to(tmp_path / "nowhere" / "astray.png")
+    for name in ("folder.png", "full.png", "loop.png", "astray.png", "nowhere/x.png", "x" * 300 + ".png"):
+        code, out, _ = call(*command.split(), "--plot", tmp_path / name, "--json")
+        assert code == 5 and json.loads(out)["error"]["code"] == "source.unavailable", name
+    monkeypatch.setattr("os.access", lambda file, mode: mode != os.W_OK)  # root may write anywhere
+    assert call(*command.split(), "--plot", tmp_path / "x.png", "--json")[0] == 5
 
 
 def test_verify_holds_and_fits_receipts_and_heads(call, tmp_path):

@@ -73,7 +73,8 @@ def account(
 
 def _text(file: str) -> str:
     try:
-        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        # with stdin closed, Python has none
+        data = (sys.stdin.buffer.read() if sys.stdin else b"") if file == "-" else Path(file).read_bytes()
     except OSError as error:
         raise SourceUnavailableError(
             f"{file} cannot be read.",
@@ -91,7 +92,7 @@ def _parsed(text: str) -> object:
         raise InputError(f"{constant} is not a number.", why="JSON has none such.", fix="Give a finite number.")
 
     try:
-        return json.loads(text, parse_constant=refuse)
+        return json.loads(text, parse_constant=refuse, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
         raise InputError(
             "This is not JSON." if text.strip() else "The input is empty.",
@@ -105,6 +106,20 @@ def _parsed(text: str) -> object:
             why="A list of mechanisms needs neither.",
             fix="Write it as a flat list.",
         ) from None
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object whose keys stand once each: of two ε, nobody knows which was meant."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise InputError("A key stands twice in one object.", why="Only one can be meant.", fix="Remove the other.")
+    return found
+
+
+def _number(epsilon: float | None) -> str:
+    if epsilon is None:
+        return "–"
+    return f"{epsilon:.6g}" if epsilon >= 1e6 or 0 < epsilon < 1e-4 else f"{epsilon:,.5f}"
 
 
 def _groups(event: Event, spent: Account) -> dict[int, ApproxDP]:
@@ -126,7 +141,7 @@ def _print(console: Console, spent: Account, groups: dict[int, ApproxDP]) -> Non
         return
     console.print(
         Text.assemble(
-            ("ε = ", "bold"), (f"{spent.epsilon:.5f}", "bold green"), f" at δ = {spent.delta:g}",
+            ("ε = ", "bold"), (_number(spent.epsilon), "bold green"), f" at δ = {spent.delta:g}",
             (f"   ({_WORDS[spent.method]}; neighbours: {spent.neighbors.value})", "dim"),
         )
     )  # fmt: skip
@@ -136,7 +151,7 @@ def _print(console: Console, spent: Account, groups: dict[int, ApproxDP]) -> Non
     table.add_column("how")
     for method, epsilon in spent.bounds.items():
         style = "bold green" if method == spent.method else ("dim" if epsilon is None else "")
-        table.add_row(method, "–" if epsilon is None else f"{epsilon:,.5f}", _WORDS[method], style=style)
+        table.add_row(method, _number(epsilon), _WORDS[method], style=style)
     console.print(table)
     for size in GROUPS:
         promise = f"ε = {groups[size].epsilon:.4g}, δ = {groups[size].delta:.1g}" if size in groups else "nothing"
@@ -165,4 +180,5 @@ def _draw(event: Event, spent: Account, target: Path) -> None:
             ylabel=f"ε at δ = {spent.delta:g}",
         )
         axes.set_title("What the list costs when it is repeated")
-        axes.legend(frameon=False)
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(frameon=False)

@@ -129,53 +129,54 @@ Version = Annotated[
 _GLOBAL = {"home": (Home, None), "json": (Json, False), "quiet": (Quiet, False), "version": (Version, False)}
 
 
-def group(summary: str, default: Callable[[Frame], None] | None = None) -> typer.Typer:
+def group(summary: str, default: Callable[Concatenate[Frame, P], None] | None = None) -> typer.Typer:
     """An app, or a group of commands such as `policy`, that knows the global options.
 
     Args:
         summary: What it is for.
-        default: What to do when no command is named; without it, the help is printed.
+        default: What to do when no command is named, with options of its own; without it, the help is printed.
     """
     app = typer.Typer(help=summary, pretty_exceptions_enable=False, invoke_without_command=True, add_completion=False)
 
-    @app.callback()
-    def options(
-        context: typer.Context,
-        home: Home = None,
-        json: Json = False,
-        quiet: Quiet = False,
-        version: Version = False,  # noqa: ARG001 (its callback has done the work)
-    ) -> None:
-        frame = _merge(context, home, json, quiet)
-        if context.invoked_subcommand is None and default is not None:
-            raise typer.Exit(_answered(frame, default))
-        if context.invoked_subcommand is None:
-            if frame.json:
-                raise InputError(
-                    "No command was given.",
-                    why=f"'{context.command_path}' needs to know what to do.",
-                    fix=f"Run '{context.command_path} --help' for the list of commands.",
-                )
+    def options(context: typer.Context, **values: Any) -> None:
+        frame = _merged(context, values)
+        if context.invoked_subcommand is not None:
+            _refuse_strays(context, values)
+        elif default is not None:
+            raise typer.Exit(_answered(frame, lambda own: default(own, **values)))  # type: ignore[call-arg]
+        elif frame.json:
+            raise InputError(
+                "No command was given.",
+                why=f"'{context.command_path}' needs to know what to do.",
+                fix=f"Run '{context.command_path} --help' for the list of commands.",
+            )
+        else:
             typer.echo(context.get_help())
             raise typer.Exit(InputError.exit_code)
 
+    app.callback()(_with_options(options, default))
     return app
 
 
 def framed(function: Callable[Concatenate[Frame, P], None]) -> Callable[..., None]:
     """Turns `function(frame, ...)` into a command with the global options added to its own."""
-    _, *own = inspect.signature(function).parameters.values()
-    # Resolved here, where the function's own module is at hand: Typer sees only the wrapper.
-    hints = get_type_hints(function, include_extras=True)
-
-    def parameter(name: str, hint: object, default: object = inspect.Parameter.empty) -> inspect.Parameter:
-        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=hint, default=default)
 
     @functools.wraps(function)
     def command(context: typer.Context, **values: Any) -> None:
-        shared = {name: values.pop(name) for name in _GLOBAL}
-        frame = _merge(context, shared["home"], shared["json"], shared["quiet"])
+        frame = _merged(context, values)
         raise typer.Exit(_answered(frame, lambda own: function(own, **values)))  # type: ignore[call-arg]
+
+    return _with_options(command, function)
+
+
+def _with_options(command: Callable[..., None], function: Callable[..., None] | None) -> Callable[..., None]:
+    """Tells Typer that ``command`` takes what ``function`` takes after its frame, and the global options."""
+    _, *own = inspect.signature(function).parameters.values() if function is not None else (None,)
+    # Resolved here, where the function's own module is at hand: Typer sees only the wrapper.
+    hints = get_type_hints(function, include_extras=True) if function is not None else {}
+
+    def parameter(name: str, hint: object, default: object = inspect.Parameter.empty) -> inspect.Parameter:
+        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=hint, default=default)
 
     parameters = [
         parameter("context", typer.Context),
@@ -185,6 +186,18 @@ def framed(function: Callable[Concatenate[Frame, P], None]) -> Callable[..., Non
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     return command
+
+
+def _refuse_strays(context: typer.Context, values: Mapping[str, object]) -> None:
+    """An option of the default command that stands before another command would be swallowed unseen."""
+    for each in context.command.params:
+        source = context.get_parameter_source(each.name or "")
+        if each.name in values and source is not None and source.name == "COMMANDLINE":
+            raise InputError(
+                f"{each.opts[0]} stands before '{context.invoked_subcommand}'.",
+                why=f"There it would be an option of '{context.command_path}' alone.",
+                fix=f"Write it after '{context.invoked_subcommand}', if that takes it.",
+            )
 
 
 def _answered(frame: Frame, function: Callable[[Frame], None]) -> int:
@@ -198,9 +211,13 @@ def _frame_of(context: typer.Context) -> Frame:
     return context.obj if isinstance(context.obj, Frame) else Frame()
 
 
-def _merge(context: typer.Context, home: Path | None, json: bool, quiet: bool) -> Frame:
-    # An option counts wherever it stands; of two homes the one nearer to the command's own arguments does.
+def _merged(context: typer.Context, values: dict[str, Any]) -> Frame:
+    """Takes the global options out of ``values``; they count wherever they stand."""
+    given = {name: values.pop(name) for name in _GLOBAL}
+    # Of two homes the one nearer to the command's own arguments counts.
     outer = _frame_of(context)
-    frame = Frame(home=home or outer.home, json=json or outer.json, quiet=quiet or outer.quiet)
+    frame = Frame(
+        home=given["home"] or outer.home, json=given["json"] or outer.json, quiet=given["quiet"] or outer.quiet
+    )
     context.obj = frame
     return frame

@@ -19,14 +19,13 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
-    commands = group("Shows the history of budgets, charges and owner actions, and checks it.", _show)
-    commands.command("show")(show)
+    commands = group("Shows the history of budgets, charges and owner actions, and checks it.", show)
+    commands.command("show")(framed(show))
     commands.command("verify")(verify)
     commands.command("receipt")(receipt)
     app.add_typer(commands, name="ledger")
 
 
-@framed
 def show(
     frame: Frame,
     last: Annotated[int, typer.Option("--last", min=1, help="So many entries, the newest.")] = 50,
@@ -38,10 +37,8 @@ def show(
 
     Example: dalenius ledger show --last 20 --plot burn-down.png
     """
-    _show(frame, last, plot)
+    from dalenius.app.cli.budget import print_totals, readable, totals, written
 
-
-def _show(frame: Frame, last: int = 50, plot: Path | None = None) -> None:
     if plot is not None:
         from dalenius.app.plots import check_target
 
@@ -49,7 +46,7 @@ def _show(frame: Frame, last: int = 50, plot: Path | None = None) -> None:
     ledger = _opened(frame)
     head = ledger.head
     entries = list(ledger.entries(after=max(0, head.count - last)))
-    balances = {dataset: ledger.balance(dataset, period=ledger.periods(dataset)[-1]) for dataset in ledger.datasets()}
+    balances = totals(ledger)
     if plot is not None:
         from dalenius.app.burn_down import draw
 
@@ -59,22 +56,21 @@ def _show(frame: Frame, last: int = 50, plot: Path | None = None) -> None:
         "entries": [_written(entry) for entry in entries],
         "count": head.count,
         "head": head.hash.hex(),
-        "datasets": {name: balance.to_dict() for name, balance in balances.items()},
+        "datasets": written(balances),
     }
 
     def human(console: Console) -> None:
         from rich.table import Table
-
-        from dalenius.app.cli.budget import print_balance
+        from rich.text import Text
 
         table = Table(box=None, padding=(0, 2), header_style="dim")
         for column in ("entry", "time (UTC)", "what", "details"):
             table.add_column(column, justify="right" if column == "entry" else "left", no_wrap=column != "details")
         for entry in entries:
-            table.add_row(str(entry.number), entry.time[:19].replace("T", " "), entry.kind, _details(entry))
-        console.print(table)
-        for name, balance in balances.items():
-            print_balance(console, name, balance)
+            cells = (entry.number, entry.time[:19].replace("T", " "), entry.kind, _details(entry))
+            table.add_row(*(Text(readable(each)) for each in cells))  # text, never markup: others wrote it
+        console.print(table, highlight=False)
+        print_totals(console, balances)
         console.print(f"head {head.hash.hex()}  ({head.count} entries)", style="dim", highlight=False)
 
     frame.emit(data, human)
@@ -139,20 +135,22 @@ def receipt(
 
 def _print_receipt(console: Console, found: Receipt) -> None:
     from rich.table import Table
+    from rich.text import Text
+
+    from dalenius.app.cli.budget import readable
 
     console.print("[bold green]The receipt is genuine.[/]")
     rows = Table.grid(padding=(0, 2))
-    charge = found.charge
     for name, value in (
         ("data set", found.dataset),
         ("analyst", found.analyst),
-        ("charge", f"ε = {charge['epsilon']:g}, δ = {charge['delta']:g}"),
+        ("charge", f"ε = {_number(found.charge.get('epsilon'))}, δ = {_number(found.charge.get('delta'))}"),
         ("time", found.time),
         ("entry", f"{found.entry}, chain {found.chain}"),
         ("question", found.question),
         ("release", found.release),
     ):
-        rows.add_row(f"[dim]{name}[/]", str(value))
+        rows.add_row(Text(name, "dim"), Text(readable(value)))  # text, never markup: others wrote it
     console.print(rows, highlight=False)
 
 
@@ -173,8 +171,14 @@ def _written(entry: Entry) -> dict[str, Any]:
 
 
 def _details(entry: Entry) -> str:
-    data = entry.data
-    match entry.kind:
+    try:
+        return _told(entry.kind, entry.data)
+    except (KeyError, TypeError, ValueError):  # an owner action may hold anything
+        return entry.body[:100]
+
+
+def _told(kind: str, data: dict[str, Any]) -> str:
+    match kind:
         case "charge":
             periods = f" for {', '.join(data['periods'])}" if data["periods"] != [""] else ""
             return f"{data['analyst']} asked {data['dataset']} with ε = {data['epsilon']:g}{periods}"
@@ -187,10 +191,18 @@ def _details(entry: Entry) -> str:
         case "budget":
             budget = data["budget"]
             return f"{data['dataset']}: ε = {budget['epsilon']:g}, δ = {budget['delta']:g} ({budget['accounting']})"
+        case "allotment" if data["epsilon"] == 0:
+            return f"{data['analyst']} may spend no more of {data['dataset']}"
         case "allotment":
             return f"{data['analyst']} may spend ε = {data['epsilon']:g} of {data['dataset']}"
+        case "policy":
+            return f"{data['table']}: version {data['version'][:12]}, data version {data['data_version']}"
         case _:
             return ", ".join(f"{key}: {value}" for key, value in data.items())[:100]
+
+
+def _number(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _progress(frame: Frame, total: int) -> Any:

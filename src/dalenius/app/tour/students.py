@@ -36,10 +36,9 @@ class Question:
     epsilon: float
     cells: tuple[str, ...] = ("",)
 
-    @property
-    def mechanism(self) -> Gaussian:
-        """The noise that its ε pays for."""
-        rho = BUDGET.filter().price(self.epsilon).rho
+    def mechanism(self, epsilon: float) -> Gaussian:
+        """The noise that ``epsilon`` pays for."""
+        rho = BUDGET.filter().price(epsilon).rho
         return Gaussian.of_rho(
             rho=Fraction(rho), squared_sensitivity=self.squared_sensitivity, dimension=len(self.cells)
         )
@@ -121,16 +120,17 @@ def visit(folder: Path) -> Visit:
 
 
 def _asked(ledger: Ledger, question: Question, rows: list[Student]) -> Shown:
-    mechanism = question.mechanism
-
-    def work(_: Claim) -> bytes:
+    def work(claim: Claim) -> bytes:
+        mechanism = question.mechanism(claim.epsilon)  # of what was charged, which may be more than was asked for
         noisy = mechanism.release(question.exact(rows))
-        return json.dumps([int(value) for value in noisy.value]).encode()
+        private = [int(value) for value in noisy.value]
+        return json.dumps({"private": private, "noise_error": mechanism.noise_error()}).encode()
 
-    request = Request(DATASET, ANALYST, question.words, question.epsilon, mechanism.event, question=question.words)
+    event = question.mechanism(question.epsilon).event
+    request = Request(DATASET, ANALYST, question.words, question.epsilon, event, question=question.words)
     answered = ledger.ask(request, work)
-    private = json.loads(answered.content)
-    return Shown(question, question.exact(rows), private, mechanism.noise_error(), answered.free)
+    release = json.loads(answered.content)
+    return Shown(question, question.exact(rows), release["private"], release["noise_error"], answered.free)
 
 
 def _written(shown: Shown) -> dict[str, Any]:
