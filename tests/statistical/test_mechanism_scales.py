@@ -50,6 +50,26 @@ def gaussian_tail(variance: float, k: int) -> float:
     return float(weights[k:].sum() / (2 * weights.sum() - 1))
 
 
+def analytic_variance(epsilon: float, delta: float) -> float:
+    """The σ² at which Σ_k max(0, P(k) − e^ε·P(k + 1)) is δ, by bisection."""
+
+    def exceeds(variance: float) -> bool:
+        k = np.arange(-500, 501)
+        p = np.exp(-(k**2) / (2 * variance))
+        return float(np.maximum(0, p[:-1] - math.exp(epsilon) * p[1:]).sum() / p.sum()) > delta
+
+    low, high = 1.0, 1000.0
+    while high - low > 1e-6:
+        middle = (low + high) / 2
+        low, high = (middle, high) if exceeds(middle) else (low, middle)
+    return high
+
+
+def analytic(epsilon: Fraction, n: int) -> int:
+    mechanism = m.Gaussian.analytic(epsilon=epsilon, delta=1e-6, squared_sensitivity=1)
+    return repeated(lambda: abs(mechanism.release(0).value) >= 8, n)
+
+
 def far_off(mechanism, n: int, k: int) -> int:
     return int((np.abs(mechanism.release(np.zeros(n, dtype=np.int64)).value) >= k).sum())
 
@@ -115,6 +135,7 @@ CASES = {
         ),
         lambda e: 2 * gaussian_tail(2 * math.log(125) * 4 / float(e) ** 2, 11),
     ),
+    "gaussian analytic": Case(analytic, lambda e: 2 * gaussian_tail(analytic_variance(float(e), 1e-6), 8)),
     "discrete gaussian": Case(
         lambda e, n: far_off(m.DiscreteGaussian(9 / e**2, 1, n), n, 6),
         lambda e: 2 * gaussian_tail(9 / float(e) ** 2, 6),

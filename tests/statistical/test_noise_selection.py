@@ -54,7 +54,7 @@ def p_value(draw, law: Law, draws: int) -> float:
     assert set(counts) <= set(law)
     expected = np.array([law[key] * draws for key in law])
     found = np.array([counts[key] for key in law])
-    few = expected < 25
+    few = expected < 50
     largest = expected.argmax()
     expected[largest] += expected[few].sum()
     found[largest] += found[few].sum()

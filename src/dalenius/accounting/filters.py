@@ -111,7 +111,7 @@ class ZCDPFilter:
         self.delta = parameters.delta(delta)
         self.neighbors = neighbors
         self.conversion_delta = self.delta / 2
-        self._cap_rho = _floor(ZCDP.largest(self.epsilon, self.conversion_delta).rho)
+        self._cap_rho = _floor(conversions.zcdp_rho(self.epsilon, self.conversion_delta) if self.delta else 0.0)
         self._cap_delta = _floor(self.delta / 2)
         self._rho, self._delta = units
 

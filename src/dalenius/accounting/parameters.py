@@ -15,9 +15,9 @@ from dalenius.errors import InputError
 Real: TypeAlias = "int | float | Fraction"
 
 # Beyond these a loss is nothing, or everything, and arithmetic on it would only lose digits.
-SMALLEST = 1e-15
-LARGEST = 1e15
-MOST = 10**15  # of anything that is counted
+SMALLEST = 1e-100
+LARGEST = 1e100
+MOST = 10**100  # of anything that is counted
 SMALLEST_DELTA = 1e-300
 
 
@@ -35,7 +35,7 @@ def real(value: object, name: str, *, fix: str = "Give a number.") -> Real:
 
 
 def positive(value: object, name: str, *, fix: str = "") -> Real:
-    """A real number in [1e-15, 1e15]."""
+    """A real number in [1e-100, 1e100]."""
     fix = fix or f"Give a {name} above 0."
     number = real(value, name, fix=fix)
     if not SMALLEST <= number <= LARGEST:
@@ -84,5 +84,5 @@ def count(value: object, name: str, *, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise InputError(f"{name} must be a whole number, not {type(value).__name__}.", why="It counts.", fix=fix)
     if not least <= value <= MOST:
-        raise InputError(f"{name} must be between {least} and {MOST:.0e}.", why="It counts.", fix=fix)
+        raise InputError(f"{name} must be between {least} and 1e100.", why="It counts.", fix=fix)
     return value

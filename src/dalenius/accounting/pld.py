@@ -213,7 +213,7 @@ class Composition:
         grid = np.geomspace(min(1e-4 / width, most / 1e6), most, 81)
         values = np.array([objective(float(t)) for t in grid])
         values = np.where(np.isnan(values), np.inf, values)
-        return float(grid[int(np.flatnonzero(values <= values.min() + near)[0])])
+        return float(grid[int(np.argmax(values <= values.min() + near))])
 
     def _tail(self, tilt: float, truncated: float) -> Tail | None:
         """The composed law around where ``tilt`` puts it; None when the numbers do not allow it."""

@@ -33,6 +33,7 @@ class Anchor:
     def __init__(self, home: Path, key: bytes) -> None:
         self._file = home / NAME
         self._key = key
+        self._known: tuple[bytes, Head] | None = None  # the last content that was checked, and what it says
 
     @property
     def exists(self) -> bool:
@@ -68,8 +69,11 @@ class Anchor:
             raise _closed() from None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if self._longest(os.pread(descriptor, 2 * _SLOT, 0)).count < head.count:
-                os.pwrite(descriptor, self._slot(head), (head.count % 2) * _SLOT)
+            content = os.pread(descriptor, 2 * _SLOT, 0)
+            if self._longest(content).count < head.count:
+                start, slot = (head.count % 2) * _SLOT, self._slot(head)
+                os.pwrite(descriptor, slot, start)
+                self._known = content[:start] + slot + content[start + _SLOT :], head
         finally:
             fcntl.flock(descriptor, fcntl.LOCK_UN)  # by itself, since a forked child may hold the descriptor too
             os.close(descriptor)
@@ -82,6 +86,9 @@ class Anchor:
         return hmac.digest(self._key, b"anchor " + text.encode(), "sha256").hex()
 
     def _longest(self, content: bytes) -> Head:
+        known = self._known
+        if known is not None and known[0] == content:
+            return known[1]
         heads = []
         for start in (0, _SLOT):
             words = content[start : start + _SLOT].decode("ascii", "replace").split()
@@ -89,7 +96,9 @@ class Anchor:
                 heads.append(Head(int(words[0]), bytes.fromhex(words[1])))
         if not heads:
             raise self._corrupt("does not verify")
-        return max(heads, key=lambda head: head.count)
+        longest = max(heads, key=lambda head: head.count)
+        self._known = content, longest
+        return longest
 
     def _corrupt(self, what: str) -> LedgerCorruptError:
         return LedgerCorruptError(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Any, Protocol
 
 from dalenius.accounting import conversions, parameters
@@ -104,6 +106,12 @@ class Budget:
     def to_dict(self) -> dict[str, Any]:
         """As it stands in the history."""
         return asdict(self) | {"accounting": self.accounting.value, "neighbors": self.neighbors.value}
+
+    @staticmethod
+    @lru_cache(maxsize=256)
+    def from_json(text: str) -> Budget:
+        """As it stands in the file; the same text gives the same budget."""
+        return Budget.from_dict(json.loads(text))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Budget:

@@ -7,7 +7,6 @@ dead, and the fencing token is checked in the commit that stores the release: no
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import time
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.accounting import costs
 from dalenius.accounting.event_json import to_json
-from dalenius.accounting.guarantees import ZCDP
+from dalenius.accounting.guarantees import ZCDP, PureDP
 from dalenius.accounting.neighbors import common_neighbors
 from dalenius.errors import (
     NOTHING,
@@ -60,7 +59,7 @@ def charge(ledger: Ledger, request: Request) -> Claim | Answered | Waiting:
 def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered | Waiting:
     with ledger.transaction() as (connection, append):
         budget = budget_of(connection, request.dataset)
-        _check_request(request, budget)
+        price = _price(request, budget)
         allotment = allotment_of(connection, request.dataset, request.analyst)
         stored = _stored(connection, request)
         if stored is not None:
@@ -74,7 +73,7 @@ def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered |
                 return Waiting(number, other)
             return _taken_over(connection, number, holder, fence + 1)
         guards = _guards(connection, request, budget, allotment)
-        data = _admitted(guards, request, budget)
+        data = _admitted(guards, request, price)
         entry = append("charge", data)
         _spend(connection, request, guards)
         connection.execute(
@@ -173,7 +172,7 @@ def budget_of(connection: sqlite3.Connection, dataset: str) -> Budget:
             why="No budget was ever recorded for it.",
             fix="Run 'dalenius tables' for those there are.",
         )
-    return Budget.from_dict(json.loads(row[0]))
+    return Budget.from_json(row[0])
 
 
 def allotment_of(connection: sqlite3.Connection, dataset: str, analyst: str) -> float:
@@ -240,8 +239,8 @@ def _charge_data(connection: sqlite3.Connection, number: int) -> dict[str, Any]:
 # --- deciding and writing
 
 
-def _check_request(request: Request, budget: Budget) -> None:
-    """The request fits the kind of budget, and its event costs no more than what will be charged for it."""
+def _price(request: Request, budget: Budget) -> PureDP | ZCDP:
+    """What the request is charged, if it fits the kind of budget and its event costs no more than that."""
     common_neighbors([budget.neighbors, request.event.neighbors])
     if (budget.period is None) != (request.periods == (WHOLE,)):
         raise InputError(
@@ -249,7 +248,7 @@ def _check_request(request: Request, budget: Budget) -> None:
             why="A budget per period charges every period that is read; any other has none.",
             fix=f"List the periods ({budget.period}s) that it reads." if budget.period else "Leave the periods out.",
         )
-    price = budget.filter().price(request.epsilon, request.delta)
+    price: PureDP | ZCDP = budget.filter().price(request.epsilon, request.delta)
     if isinstance(price, ZCDP):
         cost = costs.zcdp(request.event)
         fits = cost is not None and cost.rho <= price.rho * _TOLERANCE and cost.delta <= price.delta * _TOLERANCE
@@ -262,6 +261,7 @@ def _check_request(request: Request, budget: Budget) -> None:
             why="What is charged must cover what the mechanism does.",
             fix="Calibrate the noise to the price of the question.",
         )
+    return price
 
 
 def _guards(
@@ -275,9 +275,8 @@ def _guards(
     return guards
 
 
-def _admitted(guards: list[tuple[str, str, Filter]], request: Request, budget: Budget) -> dict[str, Any]:
+def _admitted(guards: list[tuple[str, str, Filter]], request: Request, price: PureDP | ZCDP) -> dict[str, Any]:
     """The body of the charge, if every filter admits it. The filters move on; nothing is written yet."""
-    price = budget.filter().price(request.epsilon, request.delta)
     if not all(guard.admits(price) for _, _, guard in guards):
         raise _refusal(request, guards)
     before = guards[0][2].units

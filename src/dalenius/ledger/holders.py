@@ -22,7 +22,7 @@ def me() -> str:
     """A holder for one claim: machine and boot, process id and its start, and a nonce of its own."""
     nonce = secrets.token_hex(8)
     _ACTIVE.add(nonce)
-    return f"{_boot()} {os.getpid()} {_start(os.getpid()) or '-'} {nonce}"
+    return f"{_boot()} {os.getpid()} {_own_start(os.getpid())} {nonce}"
 
 
 def let_go(holder: str) -> None:
@@ -54,6 +54,11 @@ def _boot() -> str:
     return (
         f"{_read(Path('/etc/machine-id')) or os.uname().nodename}/{_read(_PROC / 'sys/kernel/random/boot_id') or '-'}"
     )
+
+
+@lru_cache(maxsize=1)
+def _own_start(process: int) -> str:
+    return _start(process) or "-"
 
 
 def _start(process: int) -> str | None:

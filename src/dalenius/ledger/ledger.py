@@ -219,7 +219,7 @@ class Ledger:
         def effect(connection: sqlite3.Connection, _: Entry) -> None:
             row = connection.execute("SELECT body FROM budgets WHERE dataset = ?", (dataset,)).fetchone()
             if row is not None:
-                Budget.from_dict(_loaded(row[0])).check_change(budget)
+                Budget.from_json(row[0]).check_change(budget)
             connection.execute("INSERT OR REPLACE INTO budgets VALUES (?, ?)", (dataset, canonical(budget.to_dict())))
 
         self.append("budget", {"dataset": dataset, "budget": budget.to_dict(), "reason": reason}, effect)
@@ -350,8 +350,3 @@ def _name(value: str, what: str) -> None:
         raise InputError(
             f"This is no name for a {what}.", why="It is empty, too long or unprintable.", fix="Choose another."
         )
-
-
-def _loaded(text: str) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(text)
-    return data

@@ -8,9 +8,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
-from dalenius.accounting import events, parameters
+from dalenius.accounting import events
 from dalenius.accounting.neighbors import Neighbors
-from dalenius.mechanisms.inputs import IntArray, Vector, add, integers, probability, rational
+from dalenius.mechanisms.inputs import IntArray, Vector, add, count, integers, probability, rational, settle
 from dalenius.mechanisms.laws import DiscreteGaussianLaw
 from dalenius.mechanisms.result import Noisy
 from dalenius.mechanisms.vector import of_dimension
@@ -48,7 +48,13 @@ class DiscreteGaussian:
     neighbors: Neighbors = Neighbors.ADD_REMOVE
 
     def __post_init__(self) -> None:
-        self.event  # noqa: B018 — its fields are the checks
+        settle(
+            self,
+            squared_sensitivity=count(self.squared_sensitivity, "squared_sensitivity"),
+            dimension=count(self.dimension, "dimension"),
+            neighbors=Neighbors.of(self.neighbors),
+        )
+        self.event  # noqa: B018 — its fields are checks too
 
     @property
     def rho(self) -> Fraction:
@@ -63,7 +69,6 @@ class DiscreteGaussian:
     @cached_property
     def event(self) -> events.DiscreteGaussian:
         """What a release does, known before it."""
-        parameters.count(self.squared_sensitivity, "squared_sensitivity")
         variance = rational(self.variance, "variance")
         return events.DiscreteGaussian(variance, self.squared_sensitivity, self.dimension, self.neighbors)
 

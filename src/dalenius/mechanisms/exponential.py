@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dalenius.accounting import events, parameters
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.mechanisms import noise
-from dalenius.mechanisms.inputs import one_way, rational, size, vector
+from dalenius.mechanisms.inputs import count, one_way, rational, settle, size, vector
 from dalenius.mechanisms.result import Released
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Selection:
     neighbors: Neighbors = Neighbors.ADD_REMOVE
 
     def __post_init__(self) -> None:
-        parameters.count(self.sensitivity, "sensitivity")
+        settle(self, sensitivity=count(self.sensitivity, "sensitivity"), neighbors=Neighbors.of(self.neighbors))
         rational(self.rate, "epsilon / sensitivity")
         one_way(self.monotonic, self.neighbors)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -9,12 +10,12 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from dalenius.accounting import events
+from dalenius.accounting import events, parameters
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError
 from dalenius.mechanisms.finite import FiniteLaw
-from dalenius.mechanisms.inputs import IntArray, Vector, integers, rational, size
-from dalenius.mechanisms.randomized_response import Floats, answers_of, shaped_like
+from dalenius.mechanisms.inputs import IntArray, Vector, integers, rational, settle, size
+from dalenius.mechanisms.randomized_response import Floats, answers_of, counts_of, shaped_like
 from dalenius.mechanisms.result import Released
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ class FiniteResponse:
         size(matrix.size, "scores", most=_MOST_SCORES)
         if self.sensitivity == 0:
             raise InputError("All rows of scores are equal.", why="Reports would say nothing.", fix="Let them differ.")
+        # plain integers from here on: those of numpy wrap around
+        settle(self, scores=tuple(tuple(row) for row in matrix.tolist()), neighbors=Neighbors.of(self.neighbors))
         self.event  # noqa: B018
 
     @cached_property
@@ -76,7 +79,7 @@ class FiniteResponse:
     @cached_property
     def symmetric(self) -> bool:
         """Whether all rows hold the same scores in some order."""
-        return len({tuple(sorted(row)) for row in self.scores}) == 1
+        return len({tuple(sorted(row)) for row in self._matrix.tolist()}) == 1
 
     @property
     def rate(self) -> Fraction:
@@ -93,7 +96,8 @@ class FiniteResponse:
     @cached_property
     def law(self) -> FiniteLaw:
         """One row of weights per answer."""
-        return FiniteLaw(tuple(tuple((1, self.rate * (max(row) - score)) for score in row) for row in self.scores))
+        rows: list[list[int]] = self._matrix.tolist()
+        return FiniteLaw(tuple(tuple((1, self.rate * (max(row) - score)) for score in row) for row in rows))
 
     @overload
     def release(self, value: int) -> Released[int]: ...
@@ -109,6 +113,18 @@ class FiniteResponse:
 
     def estimate(self, reports: object) -> Floats:
         """The least-squares estimate of each answer's share; unbiased where the rows of P are independent."""
-        counts = np.bincount(answers_of(reports, len(self.scores[0])), minlength=len(self.scores[0]))
+        counts = counts_of(reports, len(self.scores[0]))
         transition = np.array([[float(p) for p in row] for row in self.probabilities()])
-        return np.asarray(np.linalg.lstsq(transition.T, counts / max(1, counts.sum()), rcond=None)[0], dtype=np.float64)
+        return np.asarray(np.linalg.lstsq(transition.T, counts / counts.sum(), rcond=None)[0], dtype=np.float64)
+
+    def utility(self, t: float) -> float:
+        """(ln k + t)/rate for k reports: how far a report scores below the best, but for probability e^(−t).
+
+        Whatever the answer: the reports that score so low have k weights of at most e^(−ln k − t) in all, against
+        1 for the best [Dwork & Roth (2014), Thm. 3.11].
+
+        >>> line = tuple(tuple(-abs(x - y) for y in range(5)) for x in range(5))
+        >>> round(FiniteResponse(epsilon=40, scores=line).utility(t=3.0), 2)
+        0.92
+        """
+        return (math.log(len(self.scores[0])) + float(parameters.positive(t, "t"))) / float(self.rate)

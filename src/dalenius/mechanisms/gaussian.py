@@ -128,7 +128,7 @@ class Gaussian(DiscreteGaussian):
 def _delta(value: Real) -> float:
     """A δ strictly between 0 and 1."""
     number = parameters.delta(value)
-    if number < parameters.SMALLEST:
+    if number == 0:
         raise InputError(
             "Gaussian noise needs a delta above 0.",
             why="It is not ε-DP for any ε.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -41,19 +41,18 @@ def probability(value: object, name: str) -> float:
 
 def integers(value: object, name: str = "value") -> Integers:
     """An int, or an array of ints: int64 when all fit, else object. Bools, floats and NaN are refused."""
-    if isinstance(value, bool | np.bool_):
-        _refuse(name, "bool")
-    if isinstance(value, int | np.integer):
+    if _is_integer(value):
         return int(value)
     if isinstance(value, list | tuple):
         value = _array(value, name)
-    if not isinstance(value, np.ndarray):
-        _refuse(name, type(value).__name__)
-    if value.dtype == object:
-        return _exact(value, name)
-    if not np.issubdtype(value.dtype, np.integer):
-        _refuse(name, str(value.dtype))
-    return value.astype(object if value.dtype == np.uint64 else np.int64)
+    array = _plain(value, name)
+    if array.dtype == object:
+        array = _exact(array, name)
+    elif array.dtype.kind not in "iu":
+        _refuse(name, str(array.dtype))
+    if array.ndim == 0:
+        return int(array[()])
+    return array.astype(object if array.dtype in (object, np.uint64) else np.int64)
 
 
 def vector(value: object, name: str, *, least: int = 1, most: int = MOST_CANDIDATES) -> IntArray:
@@ -78,9 +77,20 @@ def size(count: int, name: str, *, least: int = 1, most: int = MOST_CANDIDATES) 
     return count
 
 
+def bounds(low: object, high: object) -> tuple[int, int]:
+    """The declared bounds of a value, in order and less than 2⁶² apart: differences then fit into int64."""
+    least, most = whole(low, "low"), whole(high, "high")
+    if least > most:
+        raise InputError("low must not be above high.", why="They bound a value.", fix="Check the bounds.")
+    if most - least >= 2**62:
+        raise InputError("The bounds lie too far apart.", why="They span 2⁶² steps.", fix="Use a coarser step.")
+    return least, most
+
+
 def clipped(values: object, low: int, high: int) -> npt.NDArray[np.int64]:
     """Values brought into [low, high] and counted from low; the data may have any number of rows."""
     exact = vector(values, "values", least=0, most=2**62)
+    low, high = bounds(low, high)
     if not (_small(low) and _small(high)):
         exact = exact.astype(object)
     return (np.clip(exact, low, high) - low).astype(np.int64)
@@ -92,6 +102,20 @@ def whole(value: object, name: str) -> int:
     if not isinstance(number, int):
         raise InputError(f"{name} must be one integer.", why="A list was given.", fix="Give one integer.")
     return number
+
+
+def count(value: object, name: str, *, least: int = 1) -> int:
+    """A whole number, as a plain int."""
+    return int(parameters.count(value, name, least=least))
+
+
+def settle(mechanism: object, **fields: object) -> None:
+    """Puts what the checks returned in place of what was given, while a mechanism is being built.
+
+    So no numpy integer, which wraps around, and no relation by name is left in its fields.
+    """
+    for name, value in fields.items():
+        object.__setattr__(mechanism, name, value)
 
 
 def one_way(monotonic: object, neighbors: Neighbors) -> None:
@@ -126,7 +150,8 @@ def add(value: Integers, noise: Any) -> Integers:
     """
     if isinstance(value, int):
         return value + int(noise)
-    noise = np.asarray(noise).reshape(value.shape)
+    value = _plain(value, "value")
+    noise = _plain(noise, "noise").reshape(value.shape)
     if object not in (value.dtype, noise.dtype):
         total: IntArray = value + noise  # wraps around silently
         # a sum of two's complements overflowed where its sign differs from both of theirs
@@ -144,9 +169,21 @@ def _array(items: list[Any] | tuple[Any, ...], name: str) -> IntArray:
         raise InputError(f"{name} is ragged.", why="Its rows differ in length.", fix="Give equal rows.") from None
 
 
+def _is_integer(value: object) -> TypeGuard[int]:
+    """Bools and timedeltas are integers to Python and to numpy, but not here."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
+
+
+def _plain(value: object, name: str) -> IntArray:
+    """An array of the base class: a subclass may add in its own way, and a masked one skips masked cells."""
+    if not isinstance(value, np.ndarray) or isinstance(value, np.ma.MaskedArray):
+        _refuse(name, type(value).__name__)
+    return np.asarray(value)
+
+
 def _exact(array: IntArray, name: str) -> IntArray:
     for item in array.flat:
-        if isinstance(item, bool | np.bool_) or not isinstance(item, int | np.integer):
+        if not _is_integer(item):
             _refuse(name, type(item).__name__)
     if all(_small(int(item)) for item in array.flat):
         return array.astype(np.int64)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
-from dalenius.accounting import events, parameters
+from dalenius.accounting import events
 from dalenius.accounting.neighbors import Neighbors
-from dalenius.mechanisms.inputs import IntArray, Vector, add, integers, probability, rational
+from dalenius.mechanisms.inputs import IntArray, Vector, add, count, integers, probability, rational, settle
 from dalenius.mechanisms.laws import DiscreteLaplaceLaw
 from dalenius.mechanisms.result import Noisy
 from dalenius.mechanisms.vector import of_dimension
@@ -50,8 +50,12 @@ class Laplace:
 
     def __post_init__(self) -> None:
         rational(self.epsilon, "epsilon")
-        parameters.count(self.sensitivity, "sensitivity")
-        parameters.count(self.dimension, "dimension")
+        settle(
+            self,
+            sensitivity=count(self.sensitivity, "sensitivity"),
+            dimension=count(self.dimension, "dimension"),
+            neighbors=Neighbors.of(self.neighbors),
+        )
         self.event  # noqa: B018 — a scale out of range is refused now, not at the first release
 
     @property

@@ -107,7 +107,9 @@ def discrete_gaussian_delta(variance: Fraction, sensitivity: int, epsilon: float
 
     spread = float(variance)
     sigma = math.sqrt(spread)
-    threshold = epsilon * spread / sensitivity - sensitivity / 2
+    reach, half = epsilon * spread / sensitivity, sensitivity / 2
+    # rounding moves it by at most 4·2⁻⁵³ of its parts; δ grows as it falls, and just below an integer it matters
+    threshold = (reach - half) - 2.0**-50 * (reach + half)
     if variance <= _SUMMED:
         low = max(math.floor(threshold) + 1, -math.ceil(_REACH * sigma))
         x = np.arange(low, max(low, math.ceil(_REACH * sigma)) + 1, dtype=np.float64)

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from dalenius.accounting import events, parameters
+from dalenius.accounting import events
 from dalenius.mechanisms import noise
 from dalenius.mechanisms.exponential import Selection
-from dalenius.mechanisms.inputs import vector
+from dalenius.mechanisms.inputs import count, settle, vector
 from dalenius.mechanisms.result import Released
 
 
@@ -69,7 +69,7 @@ class TopK(Selection):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        parameters.count(self.k, "k")
+        settle(self, k=count(self.k, "k"))
 
     @cached_property
     def event(self) -> events.Repeated:

@@ -8,10 +8,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from dalenius.accounting import events, parameters
+from dalenius.accounting import events
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError
-from dalenius.mechanisms.inputs import probability, rational, whole
+from dalenius.mechanisms.inputs import count, probability, rational, settle, whole
 from dalenius.mechanisms.laws import MARGIN, DiscreteLaplaceLaw
 from dalenius.mechanisms.result import Noisy, Released
 
@@ -59,7 +59,7 @@ class ProposeTestRelease:
     neighbors: Neighbors = Neighbors.ADD_REMOVE
 
     def __post_init__(self) -> None:
-        parameters.count(self.bound, "bound")
+        settle(self, bound=count(self.bound, "bound"), neighbors=Neighbors.of(self.neighbors))
         probability(self.delta, "delta")
         rational(self.noise.scale, "noise scale")
         self.event, self.zcdp_event  # noqa: B018 — their fields are checks too

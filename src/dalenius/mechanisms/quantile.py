@@ -12,7 +12,7 @@ import numpy as np
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError
 from dalenius.mechanisms.exponential import Exponential
-from dalenius.mechanisms.inputs import IntArray, clipped, size, whole
+from dalenius.mechanisms.inputs import IntArray, clipped, settle, size, whole
 from dalenius.mechanisms.result import Released
 
 if TYPE_CHECKING:
@@ -50,9 +50,11 @@ class Quantile:
     neighbors: Neighbors = Neighbors.ADD_REMOVE
 
     def __post_init__(self) -> None:
-        if whole(self.low, "low") >= whole(self.high, "high"):
+        low, high = whole(self.low, "low"), whole(self.high, "high")
+        settle(self, low=low, high=high, neighbors=Neighbors.of(self.neighbors))
+        if low >= high:
             raise InputError("low must be below high.", why="The grid lies between them.", fix="Check the bounds.")
-        size(self.high - self.low + 1, "The grid from low to high")
+        size(high - low + 1, "The grid from low to high")
         at: object = self.at
         if not isinstance(at, Fraction) or not 0 < at < 1 or at.denominator > 10**6:
             raise InputError(

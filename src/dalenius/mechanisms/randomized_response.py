@@ -16,7 +16,7 @@ from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError
 from dalenius.mechanisms import noise
 from dalenius.mechanisms.finite import FiniteLaw
-from dalenius.mechanisms.inputs import IntArray, Integers, Vector, integers, probability, rational, size
+from dalenius.mechanisms.inputs import IntArray, Integers, Vector, count, integers, probability, rational, settle, size
 from dalenius.mechanisms.result import Released
 
 if TYPE_CHECKING:
@@ -51,8 +51,9 @@ class RandomizedResponse:
     neighbors: Neighbors = Neighbors.SUBSTITUTE
 
     def __post_init__(self) -> None:
+        categories = count(self.categories, "categories")
+        settle(self, categories=size(categories, "categories", least=2), neighbors=Neighbors.of(self.neighbors))
         self.event  # noqa: B018
-        size(self.categories, "categories", least=2)
 
     @cached_property
     def event(self) -> events.RandomizedResponse:
@@ -84,9 +85,9 @@ class RandomizedResponse:
 
     def estimate(self, reports: object) -> Floats:
         """The unbiased estimate of each category's share: (share of reports − q)/(p − q)."""
-        counts = np.bincount(answers_of(reports, self.categories), minlength=self.categories)
+        counts = counts_of(reports, self.categories)
         _, q, gap = self._chances
-        shares: Floats = (counts / max(1, counts.sum()) - q) / gap
+        shares: Floats = (counts / counts.sum() - q) / gap
         return shares
 
     def variance(self, share: float, reports: int) -> float:
@@ -122,6 +123,14 @@ def answers_of(value: object, categories: int) -> npt.NDArray[np.int64]:
             fix="Check the categories.",
         )
     return found.astype(np.int64)
+
+
+def counts_of(reports: object, categories: int) -> npt.NDArray[np.int64]:
+    """How often each category was reported."""
+    found = answers_of(reports, categories)
+    if not found.size:
+        raise InputError("There are no reports.", why="Nothing has no shares.", fix="Collect reports first.")
+    return np.bincount(found, minlength=categories)
 
 
 def shaped_like(value: object, reports: npt.NDArray[np.int64]) -> Integers:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
-from dalenius.accounting import events, parameters
+from dalenius.accounting import events
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError
 from dalenius.mechanisms.exponential import Exponential
-from dalenius.mechanisms.inputs import size, whole
+from dalenius.mechanisms.inputs import count, settle, size, whole
 from dalenius.mechanisms.quantile import Quantile
 from dalenius.mechanisms.result import Released
 
@@ -54,7 +54,13 @@ class SampleAndAggregate:
     neighbors: Neighbors = Neighbors.ADD_REMOVE
 
     def __post_init__(self) -> None:
-        size(parameters.count(self.blocks, "blocks"), "blocks")
+        settle(
+            self,
+            blocks=size(count(self.blocks, "blocks"), "blocks"),
+            low=whole(self.low, "low"),
+            high=whole(self.high, "high"),
+            neighbors=Neighbors.of(self.neighbors),
+        )
         self.aggregator, self.selection  # noqa: B018 — they check the rest
 
     @cached_property
@@ -108,5 +114,7 @@ class SampleAndAggregate:
     def _result(self, function: Callable[[list[T]], int], part: list[T]) -> int:
         try:
             return min(max(whole(function(part), "result"), self.low), self.high)
-        except Exception:  # noqa: BLE001 — whatever a stranger's function does, it must not show
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # noqa: BLE001 — SystemExit too: whatever a stranger's function does, it must not show
             return self.low

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError
-from dalenius.mechanisms.inputs import clipped, whole
+from dalenius.mechanisms.inputs import bounds, clipped, whole
 
 T = TypeVar("T")
 
@@ -40,9 +40,10 @@ def sum_sensitivity(low: int, high: int, neighbors: Neighbors = Neighbors.ADD_RE
     >>> sum_sensitivity(-2, 10), sum_sensitivity(5, 10, Neighbors.SUBSTITUTE)
     (10, 5)
     """
-    if whole(low, "low") > whole(high, "high"):
+    least, most = whole(low, "low"), whole(high, "high")
+    if least > most:
         raise InputError("low must not be above high.", why="They bound a value.", fix="Check the bounds.")
-    return max(abs(low), abs(high)) if neighbors is Neighbors.ADD_REMOVE else high - low
+    return max(abs(least), abs(most)) if Neighbors.of(neighbors) is Neighbors.ADD_REMOVE else most - least
 
 
 def local_sensitivity(
@@ -64,7 +65,8 @@ def local_sensitivity_of_median(values: object, low: int, high: int) -> LocalSen
     >>> local_sensitivity_of_median([1, 4, 9], 0, 10)
     LocalSensitivity(value=5)
     """
-    return LocalSensitivity(median_sensitivity(np.sort(clipped(values, low, high)), high - low, 0))
+    least, most = bounds(low, high)
+    return LocalSensitivity(median_sensitivity(np.sort(clipped(values, least, most)), most - least, 0))
 
 
 def median_distance(values: object, low: int, high: int, bound: int) -> int:
@@ -73,12 +75,18 @@ def median_distance(values: object, low: int, high: int, bound: int) -> int:
     For the test of propose–test–release: it changes by at most one when one value is exchanged. At most n +
     1.
     """
-    ordered = np.sort(clipped(values, low, high))
+    least, most = bounds(low, high)
+    limit = whole(bound, "bound")
+    if limit < 0:
+        raise InputError("bound must not be negative.", why="It bounds a distance.", fix="Give 0 or more.")
+    ordered = np.sort(clipped(values, least, most))
     # A_k does not decrease in k, so the first k past the bound is found by bisection
     first, last = 0, len(ordered) + 1
     while first < last:
         middle = (first + last) // 2
-        first, last = (first, middle) if median_sensitivity(ordered, high - low, middle) > bound else (middle + 1, last)
+        first, last = (
+            (first, middle) if median_sensitivity(ordered, most - least, middle) > limit else (middle + 1, last)
+        )
     return first
 
 

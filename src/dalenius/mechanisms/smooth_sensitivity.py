@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dalenius.accounting import events, parameters
+from dalenius.accounting import events
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError
-from dalenius.mechanisms.inputs import clipped, probability, rational, whole
+from dalenius.mechanisms.inputs import bounds, clipped, probability, rational, settle, whole
 from dalenius.mechanisms.laws import MARGIN, DiscreteLaplaceLaw
 from dalenius.mechanisms.result import Released
 from dalenius.mechanisms.sensitivity import median_rank, median_sensitivity
@@ -61,6 +61,7 @@ class SmoothSensitivity:
     neighbors: Neighbors = Neighbors.SUBSTITUTE
 
     def __post_init__(self) -> None:
+        settle(self, neighbors=Neighbors.of(self.neighbors))
         probability(self.delta, "delta")
         self.event, self.growth  # noqa: B018
         if self.growth == 0:
@@ -90,9 +91,11 @@ class SmoothSensitivity:
             most: A bound on all A_k, public.
             furthest: A k from which on A_k may be taken as ``most``, such as the number of units.
         """
-        weights = self._weights(furthest)
-        # past the list the weight stays what it is at its end, and no A_k exceeds `most`
-        best = most * weights[-1]
+        most = _at_least(1, most, "most")
+        weights = self._weights(_at_least(1, furthest, "furthest"))
+        # past the list the weight stays what it is at its end, and no A_k exceeds `most`; A_0 counts in any case
+        local = min(_at_least(0, at_distance(0), "at_distance"), most)
+        best = max(most * weights[-1], local * weights[0])
         # A_k does not decrease and w_k does not increase: between a and b nothing exceeds A_b·w_a
         pending = [(0, len(weights) - 1, most)]
         while pending:
@@ -100,7 +103,7 @@ class SmoothSensitivity:
             if at_end * weights[a] <= best:
                 continue
             middle = (a + b) // 2
-            here = min(at_distance(middle), most)
+            here = min(_at_least(0, at_distance(middle), "at_distance"), most)
             best = max(best, here * weights[middle])
             if a < middle:
                 pending.append((a, middle - 1, here))
@@ -122,8 +125,6 @@ class SmoothSensitivity:
     def release(self, value: object, at_distance: Callable[[int], int], *, most: int, furthest: int) -> Released[int]:
         """``value`` plus noise of scale 2S/ε."""
         exact = whole(value, "value")
-        parameters.count(most, "most")
-        parameters.count(furthest, "furthest")
         smooth = self.smooth_bound(at_distance, most=most, furthest=furthest)
         return Released(exact + self.noise(smooth).draw(), self.event)
 
@@ -134,6 +135,13 @@ class SmoothSensitivity:
     def utility(self, smooth: Fraction, beta: float) -> int:
         """⌈2S/ε·ln(1/β)⌉: the error but for probability β, given S."""
         return math.ceil(self.noise(smooth).scale * -math.log(probability(beta, "beta")))
+
+
+def _at_least(least: int, value: object, name: str) -> int:
+    number = whole(value, name)
+    if number < least:
+        raise InputError(f"{name} must be at least {least}.", why="It bounds a change.", fix=f"Check {name}.")
+    return number
 
 
 @dataclass(frozen=True)
@@ -163,10 +171,10 @@ class SmoothMedian:
     high: int
 
     def __post_init__(self) -> None:
-        if whole(self.low, "low") >= whole(self.high, "high"):
+        low, high = bounds(self.low, self.high)
+        if low == high:
             raise InputError("low must be below high.", why="The values lie between them.", fix="Check the bounds.")
-        if self.high - self.low >= 2**62:
-            raise InputError("The bounds lie too far apart.", why="They span 2⁶² steps.", fix="Use a coarser step.")
+        settle(self, low=low, high=high)
         self.mechanism  # noqa: B018
 
     @cached_property
@@ -194,3 +202,7 @@ class SmoothMedian:
         return self.mechanism.smooth_bound(
             lambda k: median_sensitivity(ordered, span, k), most=span, furthest=len(ordered) + 1
         )
+
+    def utility(self, smooth: Fraction, beta: float) -> int:
+        """⌈2S/ε·ln(1/β)⌉: the error but for probability β, given S = `smooth_bound`; as for `SmoothSensitivity`."""
+        return self.mechanism.utility(smooth, beta)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 from dalenius.accounting import events, parameters
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError
-from dalenius.mechanisms.inputs import one_way, probability, rational, vector, whole
+from dalenius.mechanisms.inputs import count, one_way, probability, rational, settle, vector, whole
 from dalenius.mechanisms.laws import DiscreteLaplaceLaw
 from dalenius.mechanisms.result import Released
 
@@ -60,8 +60,12 @@ class SparseVector:
     neighbors: Neighbors = Neighbors.ADD_REMOVE
 
     def __post_init__(self) -> None:
-        parameters.count(self.sensitivity, "sensitivity")
-        parameters.count(self.hits, "hits")
+        settle(
+            self,
+            sensitivity=count(self.sensitivity, "sensitivity"),
+            hits=count(self.hits, "hits"),
+            neighbors=Neighbors.of(self.neighbors),
+        )
         if rational(self.threshold_share, "threshold_share") >= 1:
             raise InputError(
                 "threshold_share must be below 1.",
@@ -157,12 +161,13 @@ class Stream:
     def above(self, value: int) -> bool:
         """Whether value + noise ≥ threshold + noise."""
         exact = whole(value, "value")
+        # before the lock, which in a forked child nobody may be left to release
+        if self._process != os.getpid():
+            _refuse(
+                "This stream belongs to another process.",
+                "Its threshold may serve only one stream of answers.",
+            )
         with self._lock:
-            if self._process != os.getpid():
-                _refuse(
-                    "This stream belongs to another process.",
-                    "Its threshold may serve only one stream of answers.",
-                )
             if not self._left:
                 _refuse(
                     "This stream has given all its hits.",

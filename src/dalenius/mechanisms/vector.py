@@ -52,7 +52,7 @@ def sensitivity_l1(bound: int, neighbors: Neighbors = Neighbors.ADD_REMOVE) -> i
     >>> sensitivity_l1(5), sensitivity_l1(5, Neighbors.SUBSTITUTE)
     (5, 10)
     """
-    return parameters.count(bound, "bound") * (1 if neighbors is Neighbors.ADD_REMOVE else 2)
+    return parameters.count(bound, "bound") * (1 if Neighbors.of(neighbors) is Neighbors.ADD_REMOVE else 2)
 
 
 def squared_sensitivity_l2(
@@ -66,7 +66,7 @@ def squared_sensitivity_l2(
     (9, 18)
     """
     square = parameters.count(bound, "bound") ** 2
-    if neighbors is Neighbors.ADD_REMOVE:
+    if Neighbors.of(neighbors) is Neighbors.ADD_REMOVE:
         return square
     return 2 * square if non_negative else 4 * square
 

@@ -13,8 +13,14 @@ import pytest
 from dalenius import mechanisms as m
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError
-from dalenius.mechanisms.sensitivity import LocalSensitivity
-from dalenius.mechanisms.vector import clip_l1, clip_l2
+from dalenius.mechanisms import noise
+from dalenius.mechanisms.sensitivity import (
+    LocalSensitivity,
+    local_sensitivity_of_median,
+    median_distance,
+    sum_sensitivity,
+)
+from dalenius.mechanisms.vector import clip_l1, clip_l2, sensitivity_l1, squared_sensitivity_l2
 
 pytestmark = pytest.mark.usefixtures("nothing_drawn")
 
@@ -32,6 +38,16 @@ VALUES = [
     [1, 2.5],
     [True, 1],
     np.array([1.0]),
+    np.ma.array([1, 2], mask=[False, True]),
+    np.ma.array([1, 2]),
+    np.ma.array(1, mask=True),
+    np.ma.masked,
+    np.timedelta64(1),
+    np.array([1, 2], dtype="m8"),
+    np.array([1, 2], dtype="m8[s]"),
+    [np.timedelta64(1), 2],
+    np.array(1.5),
+    np.array(None),
     {1: 2},
     1j,
 ]
@@ -193,6 +209,10 @@ def test_candidates_must_be_a_list_with_something_in_it(mechanism, scores):
         lambda: m.Gaussian.classical(epsilon=1.01, delta=1e-6, squared_sensitivity=1),
         lambda: m.Laplace(1e-90, 10**30),
         lambda: m.SparseVector(1e-90, 10**30),
+        lambda: m.RandomizedResponse(1).estimate([]),
+        lambda: m.FiniteResponse(1, LINE).estimate([]),
+        lambda: m.Exponential(1).release(np.array([[1, 2]]).view(np.matrix)),
+        lambda: clip_l2(np.array([[1, 2]]).view(np.matrix), 3),
     ],
 )
 def test_contradictions_are_refused(attempt):
@@ -215,3 +235,75 @@ def test_contradictions_are_refused(attempt):
 def test_sizes_over_memory_are_refused(attempt):
     with pytest.raises(InputError):
         attempt()
+
+
+@pytest.mark.parametrize("scores", [v for v in VALUES if isinstance(v, np.ndarray)], ids=repr)
+@pytest.mark.parametrize(
+    "choose", [noise.exponential_choice, noise.permute_and_flip, lambda s, rate: noise.exponential_top_k(s, rate, 1)]
+)
+def test_choices_refuse_arrays_that_are_not_plain_integers(choose, scores):
+    with pytest.raises(InputError):
+        choose(scores, 1)
+
+
+@pytest.mark.parametrize("neighbors", ["both", None, 1, ["substitute"], True], ids=repr)
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda r: m.Laplace(1, neighbors=r),
+        lambda r: m.DiscreteGaussian(1, neighbors=r),
+        lambda r: m.Exponential(1, neighbors=r),
+        lambda r: m.NoisyMax(1, neighbors=r),
+        lambda r: m.TopK(1, neighbors=r),
+        lambda r: m.Quantile(1, 0, 10, neighbors=r),
+        lambda r: m.SparseVector(1, neighbors=r),
+        lambda r: m.SampleAndAggregate(1, 3, 0, 9, neighbors=r),
+        lambda r: m.ProposeTestRelease(1, 1e-6, 2, neighbors=r),
+        lambda r: m.SmoothSensitivity(1, 1e-6, neighbors=r),
+        lambda r: m.RandomizedResponse(1, neighbors=r),
+        lambda r: m.FiniteResponse(1, LINE, neighbors=r),
+        lambda r: sum_sensitivity(0, 5, r),
+        lambda r: sensitivity_l1(5, r),
+        lambda r: squared_sensitivity_l2(5, r),
+    ],
+)
+def test_a_wrong_relation_is_refused(build, neighbors):
+    with pytest.raises(InputError):
+        build(neighbors)
+
+
+@pytest.mark.parametrize("wrong", [math.nan, 1.0, -1, None, True, "3", np.float64(2)], ids=repr)
+@pytest.mark.parametrize("at", [0, 1, 4])
+def test_a_wrong_sensitivity_at_a_distance_is_refused(wrong, at):
+    mechanism = m.SmoothSensitivity(1, 1e-6)
+    with pytest.raises(InputError):
+        mechanism.release(0, lambda k: wrong if k >= at else 0, most=1000, furthest=9)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 1.0, None, math.inf, True], ids=repr)
+def test_wrong_limits_of_a_smooth_bound_are_refused(wrong):
+    mechanism = m.SmoothSensitivity(1, 1e-6)
+    for limits in ({"most": wrong, "furthest": 9}, {"most": 9, "furthest": wrong}):
+        with pytest.raises(InputError):
+            mechanism.smooth_bound(lambda k: 1, **limits)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(5, 4), (-(2**63), 2**63 - 1), (0, 2**62), (-(2**62), 2**62), (0.0, 5), (0, None), (0, 10**30)],
+    ids=repr,
+)
+def test_wrong_bounds_of_a_median_are_refused(low, high):
+    for attempt in (
+        lambda: median_distance([1, 2, 3], low, high, 1),
+        lambda: local_sensitivity_of_median([1, 2, 3], low, high),
+        lambda: m.SmoothMedian(1, 1e-6, low, high),
+    ):
+        with pytest.raises(InputError):
+            attempt()
+
+
+@pytest.mark.parametrize("bound", [-1, 1.0, math.nan, None, True], ids=repr)
+def test_a_wrong_bound_on_the_median_is_refused(bound):
+    with pytest.raises(InputError):
+        median_distance([1, 2, 3], 0, 9, bound)

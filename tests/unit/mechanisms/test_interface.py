@@ -132,3 +132,65 @@ def test_a_data_dependent_noise_scale_has_no_noise_error_to_show():
     released = package.SmoothMedian(1, 1e-6, 0, 10).release([1, 2, 3])
     assert not hasattr(released, "noise_error")
     assert not hasattr(released, "noise")
+
+
+def test_what_looks_like_an_array_comes_back_as_a_plain_one():
+    class Own(np.ndarray):
+        def __add__(self, other):
+            return self
+
+    secret = np.arange(4).reshape(2, 2) * 10**6
+    for array in (secret.view(np.matrix), secret.view(Own)):
+        for mechanism in (package.Laplace(0.001, dimension=4), package.DiscreteGaussian(10**6, dimension=4)):
+            value = mechanism.release(array).value
+            assert type(value) is np.ndarray
+            assert (value != secret).sum() >= 2
+
+
+@pytest.mark.parametrize("value", [np.array(1), np.array(1, dtype=np.uint8), np.array(1, dtype=object)], ids=repr)
+def test_an_array_without_a_dimension_is_one_integer(value):
+    for mechanism in (package.Laplace(1), package.DiscreteGaussian(1), package.RandomizedResponse(1)):
+        assert type(mechanism.release(value).value) is int
+
+
+NUMPY: Any = np.int8
+BY_NUMPY: dict[str, tuple[Any, Any]] = {
+    "quantile": (package.Quantile(1, NUMPY(-100), NUMPY(100)), package.Quantile(1, -100, 100)),
+    "smooth-median": (
+        package.SmoothMedian(1, 1e-6, NUMPY(-100), NUMPY(100)),
+        package.SmoothMedian(1, 1e-6, -100, 100),
+    ),
+    "sample-and-aggregate": (
+        package.SampleAndAggregate(1, 3, NUMPY(-100), NUMPY(100)),
+        package.SampleAndAggregate(1, 3, -100, 100),
+    ),
+    "finite-response": (
+        package.FiniteResponse(1, ((NUMPY(-100), NUMPY(100)), (NUMPY(100), NUMPY(-100)))),
+        package.FiniteResponse(1, ((-100, 100), (100, -100))),
+    ),
+}
+
+
+def integers_in(value):
+    return [found for item in value for found in integers_in(item)] if isinstance(value, tuple) else [value]
+
+
+@pytest.mark.parametrize("name", BY_NUMPY)
+def test_no_numpy_integer_stays_in_a_field(name):
+    given, plain = BY_NUMPY[name]
+    assert given == plain
+    for field in dataclasses.fields(given):
+        assert not any(isinstance(item, np.generic) for item in integers_in(getattr(given, field.name)))
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES.keys() - {"smooth-median"}))
+def test_a_relation_may_be_given_by_name(name):
+    mechanism, _ = EXAMPLES[name]
+    other = dataclasses.replace(mechanism, neighbors="substitute")
+    assert other == dataclasses.replace(mechanism, neighbors=Neighbors.SUBSTITUTE)
+    assert other.event.neighbors is Neighbors.SUBSTITUTE
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_mechanism_has_its_theorem_about_utility(name):
+    assert callable(EXAMPLES[name][0].utility)

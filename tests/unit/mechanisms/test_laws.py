@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import pytest
@@ -101,3 +102,36 @@ def test_the_discrete_profile_tends_to_the_continuous_one():
     sigma = 900
     ours = discrete_gaussian_delta(Fraction(sigma**2), 300, 1.0)
     assert ours == pytest.approx(gaussian_delta(sigma / 300, 1.0), rel=0.01)
+
+
+def exact_delta(variance: Fraction, sensitivity: int, epsilon: float) -> Decimal:
+    """δ(ε) to 60 digits, as the sum of all that exceeds e^ε times the shifted law."""
+    with localcontext() as context:
+        context.prec = 120
+        spread = Decimal(variance.numerator) / variance.denominator
+        weights = {k: (-Decimal(k * k) / (2 * spread)).exp() for k in range(-60, 61)}
+        total = sum(weights.values())
+        factor = Decimal(epsilon).exp()
+        gaps = (w - factor * weights.get(k + sensitivity, Decimal(0)) for k, w in weights.items())
+        return sum((max(Decimal(0), gap) for gap in gaps), Decimal(0)) / total
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "variance", "sensitivity"),
+    [
+        (98.41572986293279, 0.015241465994197321, 1),
+        (70.59018710873659, 0.007083137479573525, 1),
+        (34.45799723172256, 0.014510419646203126, 1),
+        *((e, 1.5 / e, 1) for e in (15.3, 40.7, 71.1, 99.9, 203.7)),
+        *((e, 6.0 / e, 2) for e in (31.9, 57.7, 83.1)),
+        (1.0, 4.0, 1),
+        (0.5, 2.0, 3),
+    ],
+)
+def test_delta_is_never_too_small_where_the_threshold_is_next_to_an_integer(epsilon, variance, sensitivity):
+    exact = exact_delta(Fraction(variance), sensitivity, epsilon)
+    found = Decimal(discrete_gaussian_delta(Fraction(variance), sensitivity, epsilon))
+    assert found >= exact
+    # slightly more: 2⁻⁵⁰·ε times the probability of the integer at the threshold
+    level = round(epsilon * variance / sensitivity - sensitivity / 2)
+    assert found <= exact * (1 + Decimal("1e-8")) + Decimal(epsilon * 2.0**-48 * math.exp(-(level**2) / (2 * variance)))

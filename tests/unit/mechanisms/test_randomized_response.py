@@ -157,3 +157,23 @@ def test_a_word_on_the_boundary_is_settled_by_more_bits():
         with bits._injected(Edge(then)):
             found.append(int(law.draw(np.zeros(1, dtype=np.int64))[0]))
     assert found == [0, 1]
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int64])
+def test_scores_from_numpy_do_not_wrap(kind):
+    low, high = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
+    plain = ((low, high, 0), (high, low, 0), (0, 1, low))
+    given = FiniteResponse(4, tuple(tuple(map(kind, row)) for row in plain))
+    assert given.law == FiniteResponse(4, plain).law
+    assert given.symmetric == FiniteResponse(4, plain).symmetric
+    assert worst_ratio(given.probabilities()) <= 4 * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("scores", [DISTANCE, ((0, -1, -9), (-1, 0, -1), (-9, -1, 0))])
+@pytest.mark.parametrize("t", [0.5, 1.0, 3.0])
+def test_a_report_scores_no_lower_than_its_utility_says(scores, t):
+    for epsilon in (Fraction(1), Fraction(12), Fraction(40)):
+        mechanism = FiniteResponse(epsilon, scores)
+        for row, chances in zip(scores, mechanism.probabilities(), strict=True):
+            low = [p for score, p in zip(row, chances, strict=True) if max(row) - score >= mechanism.utility(t)]
+            assert sum(low) <= math.exp(-t)

@@ -49,7 +49,17 @@ def fails(block):
     raise ValueError(block)
 
 
-@pytest.mark.parametrize("function", [fails, lambda block: 1.5, lambda block: "secret", lambda block: None, max])
+def leaves(block):
+    raise SystemExit(block)
+
+
+def closes(block):
+    raise GeneratorExit(block)
+
+
+@pytest.mark.parametrize(
+    "function", [fails, leaves, closes, lambda block: 1.5, lambda block: "secret", lambda block: None, max]
+)
 def test_a_function_that_fails_shows_nothing(function):
     mechanism = SampleAndAggregate(50, blocks=20, low=3, high=9)
     units = dict.fromkeys(range(200), 0) if function is not max else {}
@@ -66,3 +76,11 @@ def test_a_stable_function_is_answered_well():
     units = {name: 400 + name % 7 for name in range(20_000)}
     found = mechanism.release(units, lambda block: sorted(block)[len(block) // 2], block_of=lambda name: name % 200)
     assert 390 < found.value < 420
+
+
+def test_the_keyboard_still_interrupts():
+    def interrupted(block):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        SampleAndAggregate(1, blocks=2, low=0, high=9).release({1: 1}, interrupted, block_of=lambda name: 0)

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
+import numpy as np
 import pytest
 
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError
 from dalenius.mechanisms import DiscreteGaussian, Exponential, Laplace, SparseVector
 from dalenius.mechanisms import sensitivity as module
-from dalenius.mechanisms.sensitivity import LocalSensitivity, local_sensitivity, median_distance, sum_sensitivity
+from dalenius.mechanisms.sensitivity import (
+    LocalSensitivity,
+    local_sensitivity,
+    local_sensitivity_of_median,
+    median_distance,
+    sum_sensitivity,
+)
+
+INT8: Any = np.int8
+RELATION: Any = "add-remove"
 
 
 @pytest.mark.parametrize("low", [-3, 0, 2])
@@ -50,3 +61,19 @@ def test_the_distance_of_a_median_is_one_lipschitz_and_not_too_large():
 
 def test_a_bound_that_never_fails_is_far():
     assert median_distance([1, 2, 3], 0, 4, 4) == 4
+
+
+def test_bounds_from_numpy_do_not_wrap():
+    assert sum_sensitivity(INT8(-128), INT8(127)) == 128
+    assert sum_sensitivity(INT8(-128), INT8(127), Neighbors.SUBSTITUTE) == 255
+    assert sum_sensitivity(-3, 2, RELATION) == 3
+    assert local_sensitivity_of_median([100, 100], INT8(-128), INT8(127)).value == 228
+    assert median_distance([-128, 127], INT8(-128), INT8(127), 200) == 0
+
+
+@pytest.mark.parametrize("low", [-(2**63), 2**63 - 2**61, -(2**61), 10**30])
+def test_the_median_is_exact_at_the_edges_of_int64(low):
+    high = low + 2**62 - 1
+    assert local_sensitivity_of_median([low, low, high], low, high).value == 2**62 - 1
+    assert median_distance([low] * 5, low, high, 2**62 - 2) == 2
+    assert median_distance([low] * 40 + [high] * 40, low, high, 10) == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from dalenius.mechanisms import SmoothMedian, SmoothSensitivity
 from dalenius.mechanisms.sensitivity import median_sensitivity
 
 HIGH = 4
+NUMPY: Any = np  # its integers where an int is asked for
 SIZES = [3, 4]
 
 
@@ -120,3 +122,39 @@ def test_a_calm_median_gets_less_noise_than_its_global_sensitivity():
     calm = np.sort(np.arange(10_001) * 10 + 450_000)
     assert mechanism.smooth_bound(calm) < 1000
     assert mechanism.smooth_bound(np.zeros(10_001, dtype=np.int64)) < 1
+
+
+def test_bounds_from_numpy_do_not_wrap():
+    low, high = -(2**61), 2**61 - 1
+    plain, given = SmoothMedian(1, 1e-6, low, high), SmoothMedian(1, 1e-6, NUMPY.int64(low), NUMPY.int64(high))
+    data = np.array([0, 2**61, 2**62 - 1])
+    assert given.smooth_bound(data) == plain.smooth_bound(data) >= 2**61 - 1
+    small = SmoothMedian(1, 1e-6, NUMPY.int8(-100), NUMPY.int8(100))
+    assert small.smooth_bound(np.array([0, 0, 200])) == SmoothMedian(1, 1e-6, -100, 100).smooth_bound(
+        np.array([0, 0, 200])
+    )
+
+
+def test_a_limit_from_numpy_does_not_wrap():
+    mechanism = SmoothSensitivity(1, 1e-6)
+    for most in (2**20, 2**62):
+        plain = mechanism.smooth_bound(lambda k: 10**6, most=most, furthest=9)
+        assert (
+            mechanism.smooth_bound(lambda k: NUMPY.int64(10**6), most=NUMPY.int64(most), furthest=NUMPY.int8(9))
+            == plain
+        )
+
+
+def test_the_local_sensitivity_counts_even_if_later_ones_are_smaller():
+    """A_k that falls is against the rules, but S stays at least the local sensitivity."""
+    bound = SmoothSensitivity(1, 1e-6).smooth_bound(lambda k: 900 if k == 0 else 0, most=1000, furthest=50)
+    assert bound >= 900
+
+
+def test_the_utility_is_a_tail_of_the_noise_at_the_bound():
+    mechanism = SmoothMedian(1, 1e-6, 0, 1000)
+    smooth = Fraction(7, 2)
+    for beta in (0.5, 0.05, 1e-6):
+        error = mechanism.utility(smooth, beta)
+        assert 2 * math.exp(mechanism.mechanism.noise(smooth).log_upper_tail(error + 1)) <= beta
+        assert error == mechanism.mechanism.utility(smooth, beta)

@@ -7,11 +7,14 @@ not an integral.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import itertools
 import math
 import multiprocessing
 import pickle
+import threading
+import time
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -214,3 +217,48 @@ def test_a_forked_child_is_refused():
     child.start()
     child.join(30)
     assert queue.get() == "refused"
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_child_forked_while_another_thread_is_inside_is_refused_at_once():
+    context = multiprocessing.get_context("fork")
+    queue = context.SimpleQueue()
+    stream = SparseVector(1).start(0)
+    with stream._lock:  # held for ever in the child, where the thread that would release it does not exist
+        child = context.Process(target=_in_child, args=(stream, queue))
+        child.start()
+        child.join(20)
+    waits = child.is_alive()
+    if waits:
+        child.kill()
+    assert not waits
+    assert queue.get() == "refused"
+
+
+class Slow:
+    """No noise, but every draw lets the other threads go ahead."""
+
+    def draw(self) -> int:
+        time.sleep(0.002)
+        return 0
+
+
+@pytest.mark.parametrize("hits", [1, 3])
+def test_threads_get_no_more_hits_than_were_paid_for(hits):
+    stream = SparseVector(1, hits=hits).start(threshold=0)
+    stream._noisy_threshold, stream._value_noise = 0, Slow()  # type: ignore[assignment]
+    together, answers = threading.Barrier(8), []
+
+    def ask() -> None:
+        together.wait()
+        with contextlib.suppress(InputError):
+            for _ in range(hits + 1):
+                answers.append(stream.above(1))  # noqa: PERF401 — kept up to where it is refused
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [True] * hits
+    assert stream.hits_left == 0

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 
+from dalenius.errors import InputError
 from dalenius.mechanisms.noise import bits
 
 Enclosure = Callable[[int], tuple[int, int]]
@@ -24,6 +25,12 @@ def exp_minus(x: Fraction, precision: int) -> tuple[int, int]:
     rounded down for the lower sum and up for the upper one. Squaring doubles the relative width, hence the k
     guard bits.
     """
+    if x.numerator < 0:
+        raise InputError(
+            "exp(−x) was asked for an x below 0.",
+            why="It is then no probability.",
+            fix="Report this: a weight was computed wrongly.",
+        )
     if x.numerator == 0:
         return 1 << precision, 1 << precision
     if x >= precision:  # exp(−x) < 2^−precision, without working on an enormous x

@@ -14,9 +14,14 @@ from dalenius.errors import InputError
 LARGEST_SIZE = 2**31
 
 
+def is_integer(value: Any) -> bool:
+    """Bools and timedeltas are integers to Python and to numpy, but not here."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
+
+
 def rational(value: Any, name: str, *, zero: bool = False) -> Fraction:
     """A parameter as the exact rational that it is; it must be above zero, or at least zero if `zero`."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction, np.integer, np.floating)):
+    if not (is_integer(value) or isinstance(value, (float, Fraction, np.floating))):
         raise InputError(
             f"{name} must be an int, a float or a Fraction, not {type(value).__name__}.",
             why="Noise is sampled exactly for the rational number given.",
@@ -42,7 +47,7 @@ def rational(value: Any, name: str, *, zero: bool = False) -> Fraction:
 
 def whole(value: Any, name: str, *, least: int) -> int:
     """An integer parameter, at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+    if not is_integer(value):
         raise InputError(
             f"{name} must be an int, not {type(value).__name__}.",
             why="It counts something.",

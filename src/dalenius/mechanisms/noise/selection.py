@@ -52,7 +52,11 @@ class Gaps:
 
 def _checked(scores: Any) -> NDArray[Any]:
     """Scores as an int64 array, or as Python integers where int64 is too small."""
-    values = scores if isinstance(scores, np.ndarray) else list(scores) if _is_sequence(scores) else None
+    values: Any = None
+    if isinstance(scores, np.ndarray) and not isinstance(scores, np.ma.MaskedArray) and scores.dtype.kind != "m":
+        values = np.asarray(scores)  # of the base class, whose arithmetic is known
+    elif _is_sequence(scores):
+        values = list(scores)
     if values is None or np.ndim(values) != 1 or len(values) == 0:
         raise InputError(
             "scores must be a list of integers with at least one entry.",
@@ -62,7 +66,7 @@ def _checked(scores: Any) -> NDArray[Any]:
     if isinstance(values, np.ndarray) and values.dtype.kind == "i":
         return np.array(values, np.int64)
     items = values.tolist() if isinstance(values, np.ndarray) else values
-    if not all(isinstance(s, (int, np.integer)) and not isinstance(s, bool) for s in items):
+    if not all(_parameters.is_integer(s) for s in items):
         raise InputError(
             "scores must be integers.",
             why="Exact selection works on exact scores.",
@@ -89,8 +93,7 @@ def _choose(scores: NDArray[Any], rate: Fraction) -> int:
     one kept is the answer.
     """
     gaps = Gaps(scores, rate)
-    # 1/ln 2 rounded down by far more than any float error, so that γ ≥ b·ln 2 holds for the true γ
-    bucket = np.minimum(np.floor(gaps.floats * (1.4426950408889634 * (1 - 2.0**-40))), _LAST).astype(np.uint8)
+    bucket = _buckets(gaps)
     order = np.argsort(bucket, kind="stable")
     members = np.bincount(bucket, minlength=_LAST + 1).tolist()
     first = [0, *accumulate(members)]
@@ -106,6 +109,12 @@ def _choose(scores: NDArray[Any], rate: Fraction) -> int:
         kept = _first_kept(gaps, proposed, buckets)
         if kept is not None:
             return kept
+
+
+def _buckets(gaps: Gaps) -> NDArray[np.uint8]:
+    """For each γ a b with γ ≥ b·ln 2, nearly always the largest."""
+    # 1/ln 2 rounded down by far more than any float error, so that it holds for the true γ
+    return np.minimum(np.floor(gaps.floats * (1.4426950408889634 * (1 - 2.0**-40))), _LAST).astype(np.uint8)
 
 
 def _first_kept(gaps: Gaps, proposed: NDArray[np.int64], buckets: list[int]) -> int | None:
@@ -212,7 +221,8 @@ def permute_and_flip(scores: Sequence[int] | NDArray[Any], rate: float | Fractio
     ε/2Δ (ε/Δ if all scores move the same way) the choice is ε-DP. It has no bounded range: charge ε²/2 as
     zCDP.
 
-    Assumes: as `discrete_laplace`. The exact fallback has probability below 2⁻⁴⁵ per candidate.
+    Assumes: as `discrete_laplace`. The exact fallback has probability below 2⁻⁴⁵ per candidate, so n·2⁻⁴⁵ per
+    choice; for candidates that are the best (γ = 0) there is none.
 
     References:
         McKenna, Sheldon (2020), "Permute-and-Flip"; Ding, Kifer, et al. (2021), "The Permute-and-Flip
@@ -231,5 +241,8 @@ def permute_and_flip(scores: Sequence[int] | NDArray[Any], rate: float | Fractio
     """
     exact_rate = _parameters.rational(rate, "rate", zero=True)
     gaps = Gaps(_checked(scores), exact_rate)
-    heads = np.flatnonzero(_fast.survive(bits.words(len(gaps.floats)), gaps.floats, gaps.exact))
+    words = bits.words(len(gaps.floats))
+    # floats are 0 where γ is, and only there; the word of such a coin is replaced by one that is surely heads
+    words = np.where(gaps.floats == 0.0, np.uint64(2**63), words)
+    heads = np.flatnonzero(_fast.survive(words, gaps.floats, gaps.exact))
     return int(heads[uniform.below(len(heads), 1)[0]])

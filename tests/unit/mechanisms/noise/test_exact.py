@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dalenius.errors import InputError
 from dalenius.mechanisms.noise import _exact, bits
 
 rationals = st.fractions(min_value=0, max_value=60, max_denominator=10**12)
@@ -91,3 +92,9 @@ def test_a_uniform_number_of_all_zeros_still_ends():
     with bits._injected(ZerosThenOnes()):
         j = _exact.LazyUniform(0, 63).geometric(Fraction(1, 1000))
     assert j == 0  # −ln U is about 255·ln 2
+
+
+def test_exp_of_something_positive_is_no_probability():
+    for function in (_exact.exp_minus, _exact.logistic):
+        with pytest.raises(InputError):
+            function(Fraction(-1, 10**9), 64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dalenius.mechanisms import noise
-from dalenius.mechanisms.noise import _batches, _exact, _fast, bits
+from dalenius.mechanisms.noise import _batches, _exact, _fast, bits, selection
 
 SCALES = [Fraction(1, 3), Fraction(7, 5), 0.1, 10, 16, 17, 1000, 12345.678, 10**7, 2**52, 1e-300]
 WIDE = [2**52 + 1, 2**60, 2**64 + Fraction(1, 3), 1e30, 1e300]
@@ -212,3 +213,130 @@ def test_noise_beyond_int64_raises_and_does_not_wrap():
         zeros = np.zeros(1, np.int64)
         with pytest.raises(OverflowError):
             blocks.values(Candidates(zeros, np.array([2.0 ** (63 - blocks.shift)]), zeros, None), None)
+
+
+RANDOM = random.Random(3)
+SIGMAS = [
+    *(Fraction(10) ** power for power in (-300, -150, -20, -3, 20, 150, 300)),
+    *(
+        Fraction(1, 2),
+        Fraction(14999, 10000),
+        Fraction(15001, 10000),
+        Fraction(33, 2),
+        Fraction(2**52),
+        Fraction(2**60),
+    ),
+    2**52 + Fraction(1, 2),
+    *(
+        Fraction(RANDOM.randrange(1, 2**60), RANDOM.randrange(1, 2**60)) * Fraction(2) ** RANDOM.randrange(-20, 80)
+        for _ in range(20)
+    ),
+]
+
+
+# Lemma 3 of docs/explanation/exact-noise.md: what `survive` asks of the exponents it is given.
+@pytest.mark.parametrize("sigma", SIGMAS, ids=lambda sigma: f"{float(sigma):.3g}")
+def test_exponents_keep_the_bound_that_the_coin_relies_on(sigma, monkeypatch):
+    from dalenius.mechanisms.noise.gaussian import DiscreteGaussian
+    from dalenius.mechanisms.noise.laplace import DiscreteLaplace
+
+    survive = _fast.survive
+    seen: list[tuple[float, Fraction]] = []
+
+    def spy(words, exponent, exact):
+        seen.extend((float(exponent[i]), exact(i)) for i in range(0, len(words), 20))
+        return survive(words, exponent, exact)
+
+    monkeypatch.setattr(_fast, "survive", spy)
+    DiscreteGaussian(sigma**2).batch(2000)
+    DiscreteLaplace(sigma).batch(2000)
+    assert seen
+    for rounded, exact in seen:
+        if exact >= _fast.LARGEST:
+            assert rounded >= _fast.LARGEST * (1 - 2.0**-40)
+        else:
+            assert abs(Fraction(rounded) - exact) <= Fraction(32, 2**53) * (1 + exact)
+
+
+@pytest.mark.parametrize("spread", [10, 2**40, 2**62, 2**70])
+def test_exponents_of_choices_keep_their_bound(spread):
+    draw = random.Random(spread)
+    for _ in range(50):
+        rate = Fraction(draw.randrange(1, 2**60), draw.randrange(1, 2**60)) * Fraction(40, spread)
+        scores = selection._checked([draw.randrange(-spread, spread) for _ in range(20)])
+        gaps = selection.Gaps(scores, rate)
+        for i in range(20):
+            exact = gaps.exact(i)
+            if exact >= 2**20:
+                assert gaps.floats[i] >= 2.0**20 * (1 - 2.0**-40)
+            else:
+                assert abs(Fraction(float(gaps.floats[i])) - exact) <= exact / 2**51
+
+
+def edges(q_times_2_63: int) -> list[tuple[int, int, bool]]:
+    """Words around a probability q, all bits that follow, and whether the number is then below q."""
+    v = q_times_2_63
+    return [(v - 1, 2**64 - 1, True), (v, 0, True), (v, 2**64 - 1, False), (v + 1, 0, False)]
+
+
+@pytest.mark.parametrize("off", [-0.99, -0.5, 0.5, 0.99])
+@pytest.mark.parametrize("x", [Fraction(1, 50), Fraction(1), Fraction(3), Fraction(8)])
+def test_a_coin_is_right_at_its_edge_for_every_exponent_within_the_bound(x, off):
+    exponent = np.array([float(x) + off * 2.0**-48 * (1 + float(x))])
+    for v, later, below in edges(_exact.exp_minus(x, 63)[0]):
+        with bits._injected(Constant(later)):
+            assert _fast.survive(np.array([2 * v], np.uint64), exponent, lambda _: x)[0] == below
+
+
+class First:
+    """One word, then others for ever."""
+
+    def __init__(self, word: int, later: int) -> None:
+        self.word, self.later = word, later
+
+    def words(self, count: int) -> np.ndarray:
+        word, self.word = self.word, self.later
+        return np.full(count, word, np.uint64)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_proposal_on_the_edge_is_handed_to_exact_arithmetic(seed):
+    draw = random.Random(seed)
+    gamma = Fraction(draw.randrange(2**59, 83 * 2**60), 2**60)
+    gaps = selection.Gaps(np.array([0, -1]), gamma)
+    bucket = int(selection._buckets(gaps)[1])
+    edge = _exact.exp_minus(gamma, 63 + bucket)[0]  # exp(−γ)·2^bucket, in units of 2⁻⁶³
+    for v, later, below in edges(edge):
+        with bits._injected(First(2 * v, later)):
+            assert selection._first_kept(gaps, np.array([1]), [bucket]) == (1 if below else None)
+
+
+def test_the_first_of_the_proposals_kept_is_taken():
+    gaps = selection.Gaps(np.array([0, -1, -2]), Fraction(1, 2))
+    with bits._injected(Constant(2)):
+        assert selection._first_kept(gaps, np.array([2, 0]), [0, 0]) == 2
+    with bits._injected(Constant(2**64 - 2)):  # U is nearly 1: only the best, with a coin that is always heads
+        assert selection._first_kept(gaps, np.array([2, 1, 0]), [0, 0, 0]) == 0
+        assert selection._first_kept(gaps, np.array([2, 1]), [0, 0]) is None
+
+
+@pytest.mark.parametrize("b", [*range(1, 121)])
+def test_no_candidate_is_in_a_bucket_above_its_weight(b):
+    """γ a hair below b·ln 2, as floats see it equal: its weight is above 2^−b, so bucket b would cut it short."""
+    with localcontext() as context:
+        context.prec = 80
+        below = Fraction(Decimal(2).ln() * b) - Fraction(1, 2**200)
+        for gamma in (below, Fraction(float(below)), Fraction(np.nextafter(float(below), 0.0))):
+            found = int(selection._buckets(selection.Gaps(np.array([0, -1]), gamma))[1])
+            assert found * Decimal(2).ln() <= Decimal(gamma.numerator) / gamma.denominator
+            assert found >= b - 1
+
+
+@pytest.mark.parametrize("word", [0, 1, 2**64 - 1])
+def test_the_coin_of_the_best_is_certain_and_needs_no_fallback(word, monkeypatch):
+    def fallback(word):
+        raise AssertionError("exact arithmetic was used")
+
+    monkeypatch.setattr(_fast, "lazy", fallback)
+    with bits._injected(Constant(word)):
+        assert noise.permute_and_flip([7] * 5, 1) in range(5)
