@@ -402,13 +402,15 @@ def extent(loss: Pair, tail: float) -> float:
 
 def _first(holds: Callable[[float], bool], start: float, end: float) -> float:
     """Some x between start and end at which a monotone condition holds, close to the first; ``end`` if none does."""
+    if math.isfinite(end) and not holds(start + (end - start) * (1 - 1e-6)):
+        return end
     step = 1e-30
     while start + step < end and not holds(start + step):
-        step *= 2
+        step *= 16
     if start + step >= end:
         return end
-    low, high = start + step / 2, start + step
-    for _ in range(20):
+    low, high = start + step / 16, start + step
+    for _ in range(24):
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high

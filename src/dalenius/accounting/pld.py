@@ -199,7 +199,7 @@ class Composition:
         return math.fsum(times * _moments(grid, 0.0)[2] for grid, times in grids)
 
     def _coarse_log_moment(self, tilt: float) -> float:
-        return math.fsum(times * _moments(grid, tilt)[0] for grid, times in self._coarse)
+        return math.fsum(times * _log_moment(grid, tilt) for grid, times in self._coarse)
 
     def _best_tilt(self, objective: Callable[[float], float], near: float) -> float:
         """The smallest t > 0 at which a function with one valley is within ``near`` of its least value.
@@ -344,15 +344,15 @@ def _folded(values: Array, size: int) -> Array:
 
 def _window(grids: list[tuple[Grid, int]], tilt: float) -> tuple[float, float] | None:
     """Where the tilted law has all but WRAPPED of its mass: by Chernoff's bound, within the extreme losses."""
-    log_moment = math.fsum(times * _moments(grid, tilt)[0] for grid, times in grids)
+    log_moment = math.fsum(times * _log_moment(grid, tilt) for grid, times in grids)
     width = math.sqrt(math.fsum(times * _moments(grid, tilt)[2] for grid, times in grids))
     need = math.log(2 / WRAPPED)
     low = math.fsum(times * float(grid.losses[0]) for grid, times in grids)
     high = math.fsum(times * float(grid.losses[-1]) for grid, times in grids)
     for factor in (1.0, 2.0, 4.0, 6.0, 8.0, 12.0, 20.0) if width > 0 else ():
         move = factor / width
-        above = math.fsum(times * _moments(grid, tilt + move)[0] for grid, times in grids)
-        below = math.fsum(times * _moments(grid, tilt - move)[0] for grid, times in grids)
+        above = math.fsum(times * _log_moment(grid, tilt + move) for grid, times in grids)
+        below = math.fsum(times * _log_moment(grid, tilt - move) for grid, times in grids)
         if math.isfinite(above):
             high = min(high, (above - log_moment + need) / move)
         if math.isfinite(below):
@@ -365,6 +365,14 @@ def _window(grids: list[tuple[Grid, int]], tilt: float) -> tuple[float, float] |
 
 def _rough(loss: Pair, tail: float, points: int) -> Grid:
     return discretized(loss, max(extent(loss, tail) / points, _NOTHING), tail)
+
+
+def _log_moment(grid: Grid, tilt: float) -> float:
+    """ln Σ p·e^(tilt·x)."""
+    exponent = tilt * grid.losses
+    peak = max(exponent[0], exponent[-1])  # an end of the grid, whether or not it has mass
+    total = float(grid.probabilities @ np.exp(exponent - peak))
+    return float(peak) + math.log(total) if total > 1e-250 else _moments(grid, tilt)[0]
 
 
 def _moments(grid: Grid, tilt: float) -> tuple[float, float, float]:
