@@ -16,6 +16,8 @@ from dalenius.tables.registry import Registry, Version
 
 if TYPE_CHECKING:
     from dalenius._protecting import Protected
+    from dalenius.analyst import Analyst
+    from dalenius.queries.engines.duckdb import Engines
 
 
 class Curator:
@@ -30,6 +32,7 @@ class Curator:
         self._given = Path(home) if home is not None else None
         self._ledger = ledger
         self._registry: Registry | None = None
+        self._engines: Engines | None = None
 
     @property
     def home(self) -> Path:
@@ -111,6 +114,23 @@ class Curator:
     def history(self, name: str) -> list[Version]:
         """Every version of a table, oldest first."""
         return self.registry.history(name)
+
+    # --- analysts
+
+    def analyst(self, name: str) -> Analyst:
+        """What one analyst may do."""
+        from dalenius.analyst import Analyst
+
+        return Analyst(name, self.ledger, self.registry, self.engines)
+
+    @property
+    def engines(self) -> Engines:
+        """The warm connections to the tables' files."""
+        if self._engines is None:
+            from dalenius.queries.engines.duckdb import Engines
+
+            self._engines = Engines()
+        return self._engines
 
     def _has_ledger(self) -> bool:
         if self._ledger is not None:

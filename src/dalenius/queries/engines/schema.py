@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dalenius.errors import SourceUnavailableError
+from dalenius.queries.engines.locked import locked
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -31,7 +32,7 @@ def schema(files: Sequence[Path], form: str, *, guess: bool = False) -> tuple[tu
     import duckdb
 
     found: tuple[tuple[str, str], ...] | None = None
-    connection = _locked(files)
+    connection = locked(files, threads=1)
     try:
         for file in files:
             each = _described(connection, file, form, guess)
@@ -67,22 +68,6 @@ def _described(connection: DuckDBPyConnection, file: Path, form: str, guess: boo
 
 def _shape(columns: tuple[tuple[str, str], ...], form: str) -> tuple[object, ...]:
     return tuple(name for name, _ in columns) if form == "csv" else columns
-
-
-def _locked(files: Sequence[Path]) -> DuckDBPyConnection:
-    import duckdb
-
-    connection = duckdb.connect(":memory:", config={"threads": 1})
-    paths = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
-    for statement in (
-        f"SET allowed_paths = [{paths}]",
-        "SET enable_external_access = false",
-        "SET autoinstall_known_extensions = false",
-        "SET autoload_known_extensions = false",
-        "SET lock_configuration = true",
-    ):
-        connection.execute(statement)
-    return connection
 
 
 def _unreadable(file: Path, form: str) -> SourceUnavailableError:

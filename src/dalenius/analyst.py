@@ -1,0 +1,235 @@
+"""One analyst's way through the curator: preview, ask, what is left, what was asked."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dalenius.accounting import parameters
+from dalenius.errors import InputError, UnknownTableError
+from dalenius.ledger.requests import Answered, Claim, Request
+from dalenius.queries.plan import Limits, Plan, Table
+from dalenius.queries.preview import CHOICES, Preview, previewed
+from dalenius.tables.fingerprint import check_unchanged
+
+if TYPE_CHECKING:
+    from dalenius.ledger.budgets import Balance
+    from dalenius.ledger.ledger import Ledger
+    from dalenius.queries.engines.duckdb import Engines
+    from dalenius.queries.release import Release
+    from dalenius.tables.registry import Registry, Version
+
+CAP = 60.0  # seconds that a question may take, where the policy does not say
+
+
+class Analyst:
+    """What one analyst may do. Made by `Curator.analyst`.
+
+    The way of a question: it is planned and priced without the data; the ledger charges it; only then does the engine
+    look; the release is on disk before it is returned.
+    """
+
+    def __init__(self, name: str, ledger: Ledger, registry: Registry, engines: Engines) -> None:
+        self.name = name
+        self._ledger = ledger
+        self._registry = registry
+        self._engines = engines
+
+    def preview(
+        self,
+        question: str,
+        *,
+        epsilon: float | None = None,
+        confidence: float = 0.95,
+        delta: float | None = None,
+        limits: Limits | None = None,
+    ) -> Preview:
+        """Price and expected error, for nothing: at ``epsilon``, or at three usual prices. Never touches the data."""
+        prices = CHOICES if epsilon is None else (parameters.epsilon(epsilon),)
+        plan, version = self._planned(question, confidence, delta, limits)
+        remaining = self._remaining(version.dataset, plan.periods)
+        return previewed(plan, prices, confidence, remaining)
+
+    def ask(
+        self,
+        question: str,
+        *,
+        epsilon: float | None = None,
+        confidence: float = 0.95,
+        delta: float | None = None,
+        limits: Limits | None = None,
+    ) -> Release:
+        """Asks. The whole question, taken alone, is (ε, δ)-DP; the same question again is free.
+
+        Args:
+            question: SQL, one SELECT over a protected table.
+            epsilon: The price.
+            confidence: Of the noise errors.
+            delta: For parts that need one; none of the questions so far does.
+            limits: Tighter limits of what one unit adds, for this question.
+        """
+        if epsilon is None:
+            raise self._unpriced(question, confidence, delta, limits)
+        epsilon = parameters.epsilon(epsilon)
+        plan, version = self._planned(question, confidence, delta, limits)
+        return self._release(question, plan, version, epsilon, confidence)
+
+    def budget(self) -> dict[str, Balance]:
+        """What is left of this analyst's allotments, by data set."""
+        return {
+            dataset: self._ledger.balance(dataset, self.name)
+            for dataset in self._ledger.datasets()
+            if self.name in self._ledger.allotments(dataset)
+        }
+
+    def history(self) -> list[dict[str, Any]]:
+        """Every charge of this analyst, oldest first."""
+        found = []
+        for entry in self._ledger.records(("charge", "grant")):
+            data = entry.data
+            if data["analyst"] == self.name:
+                paid = data if entry.kind == "charge" else self._charge(data["charge"])
+                charge = {key: paid[key] for key in ("epsilon", "delta", "rho")}
+                found.append(
+                    {
+                        "entry": entry.number,
+                        "time": entry.time,
+                        "dataset": paid["dataset"],
+                        "charge": charge,
+                        "question": data["question"],
+                    }
+                )
+        return found
+
+    # --- the way of a question
+
+    def _planned(
+        self, question: str, confidence: float, delta: float | None, limits: Limits | None
+    ) -> tuple[Plan, Version]:
+        from dalenius.queries.rules import planned
+
+        _check_confidence(confidence)
+        if delta is not None:
+            parameters.delta(delta)
+        versions = self._registry.current()
+        plan = planned(question, self._tables(versions), limits)
+        return plan, versions[plan.table.policy.name]
+
+    def _tables(self, versions: Mapping[str, Version]) -> dict[str, Table]:
+        """The tables that this analyst may ask about: those of data sets in which there is an allotment."""
+        open_ = {dataset for dataset in self._ledger.datasets() if self.name in self._ledger.allotments(dataset)}
+        if not open_:
+            from dalenius.errors import NotAllowedError
+
+            raise NotAllowedError(
+                f"Analyst {self.name!r} has no allotment.",
+                why="Who may ask, and how much, is the owner's decision.",
+                fix="Ask the owner for one, or check the name.",
+            )
+        budgets = {dataset: self._ledger.budget(dataset) for dataset in open_}
+        periods = {
+            version.dataset: version.policy.budget.period
+            for version in versions.values()
+            if version.policy.budget is not None
+        }
+        return {
+            name: Table(version.policy, budgets[version.dataset], periods.get(version.dataset))
+            for name, version in versions.items()
+            if version.dataset in open_
+        }
+
+    def _release(self, question: str, plan: Plan, version: Version, epsilon: float, confidence: float) -> Release:
+        from dalenius.queries.answering import Answer, measured
+        from dalenius.queries.rules.price import priced
+
+        policy, price = plan.table.policy, priced(plan, epsilon)
+        check_unchanged(policy.name, version.fingerprint, policy.source)
+        engine = self._engines.of(version.fingerprint)
+        engine.columns  # noqa: B018 (an unreadable file is found before anything is charged)
+
+        def work(claim: Claim) -> bytes:
+            # The noise is that of what was charged, which may be more than was asked for now.
+            paid = price if claim.epsilon == epsilon else priced(plan, claim.epsilon)
+            content = measured(plan, paid, engine, self._salt(version.dataset), policy.time.cap or CAP)
+            check_unchanged(policy.name, version.fingerprint, policy.source)  # what was read is what was protected
+            return content
+
+        request = Request(
+            version.dataset,
+            self.name,
+            plan.key(version.data_version),
+            epsilon,
+            price.event,
+            question=question,
+            periods=plan.periods,
+        )
+        answered = self._ledger.ask(request, work)
+        answer = Answer.read(plan, answered.content, confidence)
+        return self._shown(question, plan, answer, answered)
+
+    def _shown(self, question: str, plan: Plan, answer: Any, answered: Answered) -> Release:
+        from dalenius.queries.release import Release
+
+        table, budget = answer.table(), plan.table.budget
+        unit = ", ".join([*plan.table.policy.unit, *([budget.period] if budget.period else [])])
+        paid = {"epsilon": 0.0, "delta": 0.0, "rho": None if answer.rho is None else 0.0}
+        return Release(
+            columns=table.columns,
+            keys=table.keys,
+            rows=table.rows,
+            noise_error=table.noise_error,
+            interval=table.interval,
+            confidence=answer.confidence,
+            guarantee={
+                "kind": "pure" if answer.rho is None else "approx",
+                "epsilon": answer.epsilon,
+                "delta": budget.delta,
+                "unit": unit,
+                "neighbors": budget.neighbors.value,
+            },
+            charge=paid if answered.free else dict(answered.receipt.charge),
+            remaining=self._remaining(answered.receipt.dataset, plan.periods),
+            free=answered.free,
+            receipt=answered.receipt.to_dict(),
+            question=question,
+            notes=plan.notes,
+        )
+
+    def _unpriced(self, question: str, confidence: float, delta: float | None, limits: Limits | None) -> InputError:
+        found = self.preview(question, confidence=confidence, delta=delta, limits=limits)
+        return InputError(
+            "The question has no price yet.", why=f"It would give {found}", fix="Ask again with an epsilon."
+        )
+
+    def _remaining(self, dataset: str, periods: tuple[str, ...]) -> dict[str, dict[str, float]]:
+        """The largest ε and δ that one more question like this may type: in the scarcest of its periods."""
+        found = {}
+        for who, analyst in (("analyst", self.name), ("dataset", "")):
+            balances = [self._ledger.balance(dataset, analyst, period) for period in periods]
+            found[who] = {
+                "epsilon": min(each.remaining_epsilon for each in balances),
+                "delta": min(each.remaining_delta for each in balances),
+            }
+        return found
+
+    def _salt(self, dataset: str) -> str:
+        """The key of the hash that chooses groups: fixed for a data set, unknown to analysts."""
+        return hmac.new(self._ledger.keys.chain, b"groups " + dataset.encode(), hashlib.sha256).hexdigest()
+
+    def _charge(self, number: int) -> dict[str, Any]:
+        for entry in self._ledger.records(("charge",), number - 1):
+            if entry.number == number:
+                return entry.data
+        raise UnknownTableError("There is no such charge.", why="It is not in the history.", fix="Verify the ledger.")
+
+
+def _check_confidence(confidence: object) -> None:
+    value = parameters.real(confidence, "confidence", fix="Give a confidence such as 0.95.")
+    if not 0.5 <= value <= 0.9999:
+        raise InputError(
+            "confidence must lie between 0.5 and 0.9999.",
+            why="It is how often the truth lies within the noise error.",
+            fix="Give a confidence such as 0.95.",
+        )

@@ -1,0 +1,114 @@
+"""From a plan to the bytes that the ledger keeps, and from those bytes to numbers: look once, then only post-process.
+
+What is stored are the noisy integers with the laws of their noise. Averages, HAVING, ORDER BY, LIMIT, names and
+arithmetic on aggregates are done with them each time, so other wordings of one question share one stored answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from dalenius.errors import LedgerCorruptError
+from dalenius.mechanisms import noise
+from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
+from dalenius.queries._exact import Engine, exact
+from dalenius.queries.estimates import Estimate, Part, estimator
+from dalenius.queries.expressions import Aggregate, Type
+from dalenius.queries.functions import whole
+from dalenius.queries.released import Table as Released
+from dalenius.tables.policy import Kind
+
+if TYPE_CHECKING:
+    from dalenius.mechanisms.laws import Law
+    from dalenius.queries.plan import Plan
+    from dalenius.queries.rules.price import Priced
+
+FORMAT = 1
+
+
+def measured(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: float) -> bytes:
+    """Looks at the data: exact integers, exact noise, bytes. To be called once the charge is on disk, and only then.
+
+    Guarantee:
+        That of ``priced``: every measure's vector gets the noise of its own mechanism, drawn under a fresh key.
+    """
+    integers = exact(plan, engine, salt, seconds=seconds)
+    noise.fresh_key()
+    parts = []
+    for mechanism, vector in zip(priced.mechanisms, integers, strict=True):
+        noisy = mechanism.release(vector)
+        parts.append({"law": _law_to_json(noisy.noise), "values": [str(value) for value in noisy.value.tolist()]})
+    content = {"format": FORMAT, "epsilon": priced.epsilon, "rho": priced.rho, "measures": parts}
+    return json.dumps(content, separators=(",", ":")).encode()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A stored release, read in the terms of one question."""
+
+    plan: Plan
+    epsilon: float
+    rho: float | None
+    measures: tuple[tuple[Law, tuple[int, ...]], ...]
+    confidence: float
+
+    @classmethod
+    def read(cls, plan: Plan, content: bytes, confidence: float) -> Answer:
+        """As `measured` wrote it."""
+        data = json.loads(content)
+        measures = tuple((_law_of_json(each["law"]), tuple(map(int, each["values"]))) for each in data["measures"])
+        if data["format"] != FORMAT or len(measures) != len(plan.measures):
+            raise LedgerCorruptError(
+                "A stored answer cannot be read.", why="It has another form.", fix="Update dalenius, or ask the owner."
+            )
+        return cls(plan, data["epsilon"], data["rho"], measures, confidence)
+
+    @cached_property
+    def estimates(self) -> Mapping[Aggregate, list[Estimate]]:
+        """Every aggregate's number in every group."""
+        found = {}
+        for aggregate, number in self.plan.answers.items():
+            statistic = self.plan.statistics[number]
+            start = sum(len(each.measures) for each in self.plan.statistics[:number])
+            parts = self.measures[start : start + len(statistic.measures)]
+            estimate = estimator(aggregate.kind, statistic, self.confidence)
+            found[aggregate] = [
+                estimate([Part(values[cell], law) for law, values in parts]) for cell in range(len(self.plan.cells))
+            ]
+        return found
+
+    def table(self) -> Released:
+        """What the question asked to see."""
+        from dalenius.queries.released import released
+
+        return released(self.plan, self.keys, self.estimates)
+
+    @cached_property
+    def keys(self) -> list[list[Any]]:
+        """The groups' keys, column by column, as people write them: whole numbers without a point."""
+        columns = self.plan.table.policy.columns
+        integers = frozenset(name for name, each in columns.items() if each.kind is Kind.INTEGER)
+        found = []
+        for at, key in enumerate(self.plan.keys):
+            values: list[Any] = [cell[at] for cell in self.plan.cells]
+            if key.type is Type.NUMBER and whole(key, integers):
+                values = [int(value) for value in values]
+            found.append(values)
+        return found
+
+
+def _law_to_json(law: Law) -> dict[str, str]:
+    if isinstance(law, DiscreteGaussianLaw):
+        return {"gaussian": str(law.variance)}
+    return {"laplace": str(law.scale)}
+
+
+def _law_of_json(data: Mapping[str, str]) -> Law:
+    if "gaussian" in data:
+        return DiscreteGaussianLaw(Fraction(data["gaussian"]))
+    return DiscreteLaplaceLaw(Fraction(data["laplace"]))

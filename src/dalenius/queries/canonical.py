@@ -1,0 +1,238 @@
+"""One form per meaning, so that a question asked in other words finds its stored answer.
+
+Every rewriting here keeps SQL's three-valued truth. `call` is the only way in which `resolve` builds expressions, so an
+expression is in its form from the start.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+
+from dalenius.queries.expressions import (
+    FALSE,
+    NULL,
+    TRUE,
+    Call,
+    Expression,
+    Literal,
+    Type,
+    number,
+    written,
+)
+from dalenius.queries.functions import FUNCTIONS, whole
+
+B = Type.BOOLEAN
+
+
+def call(function: str, *arguments: Expression, integers: frozenset[str] = frozenset()) -> Expression:
+    """The function applied to arguments that are in their form already; the result is in its own.
+
+    >>> from dalenius.queries.expressions import Column
+    >>> age, region = Column("age", Type.NUMBER), Column("region", Type.TEXT)
+    >>> written(call("gt", age, number(17), integers=frozenset({"age"})))
+    'le(18, age)'
+    >>> written(call("not", call("ge", age, number(18))))
+    'lt(age, 18)'
+    """
+    match function:
+        case "and" | "or":
+            return _joined(function, arguments)
+        case "not":
+            return _negated(arguments[0], integers)
+        case "gt":
+            return call("lt", arguments[1], arguments[0], integers=integers)
+        case "ge":
+            return call("le", arguments[1], arguments[0], integers=integers)
+        case "lt" | "le":
+            return _compared(function, arguments[0], arguments[1], integers)
+        case "eq" | "ne":
+            return _equated(function, arguments[0], arguments[1])
+        case "in":
+            return _among(arguments[0], arguments[1:])
+        case "like" if isinstance(arguments[1], Literal) and not set("%_") & set(str(arguments[1].value)):
+            return _equated("eq", *arguments)
+        case "case":
+            return _chosen(arguments)
+        case "coalesce":
+            return _first(arguments)
+        case "add" | "mul":
+            arguments = tuple(sorted(arguments, key=written))
+    folded = _folded(function, arguments)
+    return folded if folded is not None else plain(function, *arguments)
+
+
+def plain(function: str, *arguments: Expression) -> Call:
+    """The function applied as it is, with its type."""
+    return Call(function, arguments, FUNCTIONS[function].gives or _type_of(function, arguments))
+
+
+def _type_of(function: str, arguments: Sequence[Expression]) -> Type:
+    if function == "date_trunc":
+        return arguments[1].type
+    if function == "date_add":
+        # months keep a date a date here; hours do not
+        unit = arguments[0]
+        small = isinstance(unit, Literal) and unit.value in {"hour", "minute", "second"}
+        return Type.DATETIME if small else arguments[1].type
+    values = (*arguments[1:-1:2], arguments[-1]) if function == "case" else arguments
+    return next((each.type for each in values if each.type is not Type.NOTHING), Type.NOTHING)
+
+
+def _joined(function: str, arguments: Sequence[Expression]) -> Expression:
+    neutral, absorbing = (TRUE, FALSE) if function == "and" else (FALSE, TRUE)
+    parts: list[Expression] = []
+    for each in arguments:
+        parts.extend(each.arguments if isinstance(each, Call) and each.function == function else (each,))
+    if absorbing in parts:
+        return absorbing
+    merged = _merged(function, [each for each in parts if each != neutral])
+    found = sorted(dict.fromkeys(merged), key=written)
+    return neutral if not found else found[0] if len(found) == 1 else Call(function, tuple(found), B)
+
+
+def _merged(function: str, parts: Sequence[Expression]) -> list[Expression]:
+    """x = 1 OR x = 2 is x IN (1, 2), and x <> 1 AND x <> 2 is NOT x IN (1, 2)."""
+    lists: dict[Expression, list[Expression]] = {}
+    others: list[Expression] = []
+    for each in parts:
+        found = _alternatives(each if function == "or" else _negated(each, frozenset()))
+        if found is None:
+            others.append(each)
+        else:
+            lists.setdefault(found[0], []).extend(found[1])
+    for subject, values in lists.items():
+        among = _among(subject, values)
+        others.append(among if function == "or" else _negated(among, frozenset()))
+    return others
+
+
+def _alternatives(part: Expression) -> tuple[Expression, list[Expression]] | None:
+    """(x, values) of x = value or x IN values."""
+    if not isinstance(part, Call):
+        return None
+    if part.function == "in":
+        return part.arguments[0], list(part.arguments[1:])
+    if part.function == "eq":
+        literals: list[Expression] = [each for each in part.arguments if isinstance(each, Literal)]
+        subjects = [each for each in part.arguments if not isinstance(each, Literal)]
+        if len(literals) == len(subjects) == 1:
+            return subjects[0], literals
+    return None
+
+
+_OPPOSITE = {"eq": "ne", "ne": "eq"}
+
+
+def _negated(part: Expression, integers: frozenset[str]) -> Expression:
+    if part in (TRUE, FALSE):
+        return FALSE if part == TRUE else TRUE
+    if isinstance(part, Call):
+        arguments = part.arguments
+        match part.function:
+            case "not":
+                return arguments[0]
+            case "eq" | "ne":
+                return Call(_OPPOSITE[part.function], arguments, B)
+            case "lt":
+                return _compared("le", arguments[1], arguments[0], integers)
+            case "le":
+                return _compared("lt", arguments[1], arguments[0], integers)
+            case "and" | "or":
+                other = "or" if part.function == "and" else "and"
+                return _joined(other, [_negated(each, integers) for each in arguments])
+    return Call("not", (part,), B)
+
+
+def _compared(function: str, low: Expression, high: Expression, integers: frozenset[str]) -> Expression:
+    """Where only whole numbers or days come, a strict comparison is a weak one with the next constant."""
+    if isinstance(low, Literal) and not isinstance(high, Literal) and _stepped(high, integers):
+        moved = _next(low, function == "lt", up=True)
+        if moved is not None:
+            return Call("le", (moved, high), B)
+    if isinstance(high, Literal) and not isinstance(low, Literal) and _stepped(low, integers):
+        moved = _next(high, function == "lt", up=False)
+        if moved is not None:
+            return Call("le", (low, moved), B)
+    return Call(function, (low, high), B)
+
+
+def _stepped(expression: Expression, integers: frozenset[str]) -> bool:
+    return expression.type is Type.DATE or (expression.type is Type.NUMBER and whole(expression, integers))
+
+
+def _next(literal: Literal, strict: bool, *, up: bool) -> Literal | None:
+    value = literal.value
+    if isinstance(value, float) and abs(value) < 2**52:
+        edge = math.ceil(value) if up else math.floor(value)
+        step = 1 if up else -1
+        return number(edge + step if strict and edge == value else edge)
+    if isinstance(value, date) and not isinstance(value, datetime):
+        if not strict:
+            return literal
+        try:
+            return Literal(value + timedelta(days=1 if up else -1), Type.DATE)
+        except OverflowError:
+            return None
+    return None
+
+
+def _equated(function: str, one: Expression, other: Expression) -> Expression:
+    pair = sorted((one, other), key=written)
+    for literal, subject in (pair, pair[::-1]):
+        if literal == TRUE and subject.type is B:
+            return subject if function == "eq" else _negated(subject, frozenset())
+        if literal == FALSE and subject.type is B:
+            return _negated(subject, frozenset()) if function == "eq" else subject
+    return Call(function, tuple(pair), B)
+
+
+def _among(subject: Expression, values: Sequence[Expression]) -> Expression:
+    found = sorted(dict.fromkeys(values), key=written)
+    return _equated("eq", subject, found[0]) if len(found) == 1 else Call("in", (subject, *found), B)
+
+
+def _chosen(arguments: Sequence[Expression]) -> Expression:
+    """Branches that cannot be taken go, and those behind one that always is."""
+    *pairs, otherwise = arguments
+    kept: list[Expression] = []
+    for condition, value in zip(pairs[::2], pairs[1::2], strict=True):
+        if condition in (FALSE, NULL):
+            continue
+        if condition == TRUE:
+            otherwise = value
+            break
+        kept += [condition, value]
+    return plain("case", *kept, otherwise) if kept else otherwise
+
+
+def _first(arguments: Sequence[Expression]) -> Expression:
+    parts: list[Expression] = []
+    for each in arguments:
+        parts.extend(each.arguments if isinstance(each, Call) and each.function == "coalesce" else (each,))
+    kept = [each for each in parts if each != NULL]
+    constant = next((place for place, each in enumerate(kept) if isinstance(each, Literal)), None)
+    kept = kept if constant is None else kept[: constant + 1]
+    return NULL if not kept else kept[0] if len(kept) == 1 else plain("coalesce", *kept)
+
+
+def _folded(function: str, arguments: Sequence[Expression]) -> Expression | None:
+    """Arithmetic on constants, in doubles as the engine would do it."""
+    values = [each.value for each in arguments if isinstance(each, Literal) and isinstance(each.value, float)]
+    if len(values) != len(arguments):
+        return None
+    match function, values:
+        case "neg", [a]:
+            result = -a
+        case "add", [a, b]:
+            result = a + b
+        case "sub", [a, b]:
+            result = a - b
+        case "mul", [a, b]:
+            result = a * b
+        case "div", [a, b] if b != 0:
+            result = a / b
+        case _:
+            return None
+    return number(result) if math.isfinite(result) else None

@@ -1,0 +1,290 @@
+"""DuckDB, in this process: it runs the SQL that our compiler made, on the files of one data version.
+
+What an analyst wrote never comes here. Still nothing is taken on trust: a connection opens its own files only, and
+each statement is looked at before it runs, because a file that DuckDB may read it may also write. DuckDB's own error
+messages may quote a row, so none of them is passed on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import TYPE_CHECKING, Any
+
+from dalenius.errors import EngineFailedError, EngineTimeoutError, InternalError, SourceUnavailableError
+from dalenius.queries.engines.locked import listed, locked
+from dalenius.queries.engines.schema import schema
+from dalenius.tables.fingerprint import Fingerprint
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from duckdb import DuckDBPyConnection, Statement
+
+Rows = list[tuple[Any, ...]]
+
+# Since DuckDB 2.0 a WITH may hold a COPY or an INSERT, and the whole still counts as a SELECT. A text without these
+# letters is free of them; in any other, which may only name a column so, the syntax tree tells. (Before 2.0 some
+# PRAGMAs count as the SELECT that stands behind them.)
+_MAY_WRITE = re.compile("copy|insert|update|delete|merge|pragma|query|json_execute", re.IGNORECASE)
+_RUNS_MORE = {"query", "query_table", "json_execute_serialized_sql"}  # SQL in a string, which nobody has looked at
+_READS = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
+_AGAIN = 0.05  # seconds
+
+
+class _Warm:
+    """A locked connection, opened when first needed, that any number of threads may use."""
+
+    _lock: threading.Lock
+    _connection: DuckDBPyConnection | None
+
+    def __init__(self, files: Sequence[Path], memory: str, threads: int | None) -> None:
+        self._files = tuple(files)
+        self._memory = memory
+        self._threads = threads
+        self.forked()
+        _LIVE.add(self)
+
+    def close(self) -> None:
+        """Lets go of the connection. What still runs on it ends as usual; the next run would open a new one."""
+        with self._lock:
+            # Not closed: DuckDB refuses that while a cursor is busy, and frees it with the last cursor anyway.
+            self._connection = None
+
+    def forked(self) -> None:
+        """Starts anew, as a forked child must."""
+        self._lock = threading.Lock()
+        self._connection = None
+
+    def _run(self, sql: str, tables: Mapping[str, pa.Table], seconds: float) -> Rows:
+        # DuckDB's errors are dropped before ours is raised, which would otherwise carry them as its context.
+        cursor = self._cursor()
+        try:
+            statement = _checked(cursor, sql)
+            if statement is None:
+                raise InternalError(
+                    "The compiler made SQL that may not run.",
+                    why="An engine runs one SELECT at a time, and none that writes.",
+                    fix="This is a bug of ours; report it without any data in it.",
+                )
+            limit = _Limit(cursor, seconds)
+            rows = _fetched(cursor, statement, tables, limit)
+        finally:
+            cursor.close()
+        if limit.struck:
+            raise EngineTimeoutError(
+                "The engine took too long.",
+                why=f"It was stopped after {seconds:g} seconds.",
+                fix="Ask for less at once, or allow more time.",
+            )
+        if rows is None:
+            raise EngineFailedError(
+                "The engine could not compute the answer.",
+                why="Its own message is held back because it could quote the data. It may have run out of memory.",
+                fix="Check that the source is complete and readable, and that there is memory; then ask again.",
+            )
+        return rows
+
+    def _cursor(self) -> DuckDBPyConnection:
+        with self._lock:
+            if self._connection is None:
+                self._connection = locked(self._files, memory=self._memory, threads=self._threads)
+            return self._connection.cursor()
+
+
+class DuckDB(_Warm):
+    """The files of one data version, on one warm connection that can open nothing else.
+
+    Args:
+        fingerprint: The data version.
+        memory: The most that all its runs together may use. Nothing spills to the disk.
+        threads: How many it may use; by default one per core.
+    """
+
+    def __init__(self, fingerprint: Fingerprint, *, memory: str = "2GB", threads: int | None = None) -> None:
+        super().__init__(fingerprint.paths, memory, threads)
+        self.fingerprint = fingerprint
+        self._cursor().close()
+
+    @property
+    def scan(self) -> str:
+        """All rows, as an item of FROM. Partition names in paths are not columns; files match by position."""
+        options = "hive_partitioning = false, union_by_name = false"
+        if self.fingerprint.form == "parquet":
+            return f"read_parquet({listed(self._files)}, {options})"
+        return f"read_csv({listed(self._files)}, header = true, all_varchar = true, {options})"
+
+    @cached_property
+    def columns(self) -> Mapping[str, str]:
+        """The type of each column, as DuckDB names it; in CSV all are VARCHAR."""
+        return MappingProxyType(dict(schema(self._files, self.fingerprint.form)))
+
+    def run(self, sql: str, *, seconds: float = 60.0) -> Rows:
+        """The rows of one SELECT; integers of any width are Python's.
+
+        Raises:
+            InternalError: The SQL is not one SELECT, or would write. Nothing ran.
+            EngineTimeoutError: It was stopped after `seconds`.
+            EngineFailedError: Whatever else went wrong.
+        """
+        return self._run(sql, {}, seconds)
+
+    def _cursor(self) -> DuckDBPyConnection:
+        if self._connection is None:
+            for file in self._files:
+                if not (file.is_file() and os.access(file, os.R_OK)):
+                    raise SourceUnavailableError(
+                        f"{file.name} cannot be read.",
+                        why="This user has no access to it, or it vanished.",
+                        fix="Put it back, or give this user read access.",
+                    )
+        return super()._cursor()
+
+
+class Public(_Warm):
+    """A connection without any file, for what is public: declared keys, and values that were released."""
+
+    def __init__(self, *, memory: str = "2GB", threads: int | None = None) -> None:
+        super().__init__((), memory, threads)
+
+    def run(self, sql: str, tables: Mapping[str, pa.Table] | None = None, *, seconds: float = 60.0) -> Rows:
+        """The rows of one SELECT, in which `tables` exist for this call only. Raises what `DuckDB.run` does."""
+        return self._run(sql, tables or {}, seconds)
+
+
+class Engines:
+    """Warm engines by fingerprint; the least recently used of more than `most` are closed."""
+
+    def __init__(self, most: int = 16) -> None:
+        self._most = most
+        self._engines: OrderedDict[Fingerprint, DuckDB] = OrderedDict()
+        self.forked()
+        _LIVE.add(self)
+
+    def of(self, fingerprint: Fingerprint) -> DuckDB:
+        """The engine of this data version, new if there is none."""
+        with self._lock:
+            engine = self._engines.get(fingerprint)
+            if engine is None:
+                engine = self._engines[fingerprint] = DuckDB(fingerprint)
+            self._engines.move_to_end(fingerprint)
+            while len(self._engines) > self._most:
+                self._engines.popitem(last=False)[1].close()
+            return engine
+
+    def close(self) -> None:
+        """Closes all of them."""
+        with self._lock:
+            while self._engines:
+                self._engines.popitem()[1].close()
+
+    def forked(self) -> None:
+        """Starts anew, as a forked child must; the engines see to themselves."""
+        self._lock = threading.Lock()
+
+
+# A forked child inherits locks that nobody there will release, and connections without their threads. This is
+# registered after the hook in `locked`, which keeps those connections from being freed.
+_LIVE: weakref.WeakSet[_Warm | Engines] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    for each in list(_LIVE):
+        each.forked()
+
+
+os.register_at_fork(after_in_child=_forked)
+
+_PUBLIC = Public()
+
+
+def public() -> Public:
+    """The one that all of this process share."""
+    return _PUBLIC
+
+
+class _Limit:
+    """Interrupts a cursor that is still busy after some seconds."""
+
+    def __init__(self, cursor: DuckDBPyConnection, seconds: float) -> None:
+        self.struck = False
+        self._cursor = cursor
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._timer = threading.Timer(seconds, self._strike)
+        self._timer.daemon = True
+
+    def __enter__(self) -> None:
+        self._timer.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
+        with self._lock:
+            self._over.set()
+
+    def _strike(self) -> None:
+        while not self._over.is_set():
+            with self._lock:
+                if not self._over.is_set():
+                    self.struck = True
+                    self._cursor.interrupt()
+            self._over.wait(_AGAIN)  # DuckDB forgets an interrupt that came before the query began
+
+
+def _checked(cursor: DuckDBPyConnection, sql: str) -> Statement | None:
+    """The statement, if it is one SELECT that writes nothing."""
+    import duckdb
+
+    try:
+        statements = cursor.extract_statements(sql)
+        if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+            return None
+        if _MAY_WRITE.search(sql):
+            found = cursor.execute("SELECT json_serialize_sql($sql::VARCHAR)", {"sql": sql}).fetchall()
+            tree = json.loads(found[0][0])
+            if tree["error"] or not _only_reads(tree):
+                return None
+    except (duckdb.Error, ValueError):  # ValueError: a kind of statement that DuckDB's Python side does not know
+        return None
+    return statements[0]
+
+
+def _only_reads(tree: Any) -> bool:
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            kind = node.get("type")
+            if isinstance(kind, str) and kind.endswith("_NODE") and kind not in _READS:
+                return False
+            if str(node.get("function_name")).lower() in _RUNS_MORE:
+                return False
+            waiting += node.values()
+        elif isinstance(node, list):
+            waiting += node
+    return True
+
+
+def _fetched(
+    cursor: DuckDBPyConnection, statement: Statement, tables: Mapping[str, pa.Table], limit: _Limit
+) -> Rows | None:
+    """The rows, or nothing after an error of any kind."""
+    try:
+        with limit:
+            for name, table in tables.items():
+                cursor.register(name, table)
+            return cursor.execute(statement).fetchall()
+    except Exception as error:  # noqa: BLE001 - not only DuckDB's own: a value that Python cannot hold has its say too
+        stopped_by_user = isinstance(error, RuntimeError) and str(error) == "Query interrupted"
+    if stopped_by_user:  # DuckDB swallows the exception of a signal, and raises this one in its place
+        raise KeyboardInterrupt
+    return None

@@ -1,0 +1,147 @@
+"""Expressions over one row, or over released values: small, typed and closed, so that each can be made total.
+
+Nothing of the analyst's text survives here but names, numbers and literals. Every number is a double, as it is on every
+engine; an expression that has no value (a bad cast, a zero divisor, a missing cell) is NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import Enum
+from typing import TypeAlias
+
+
+class Type(Enum):
+    """What an expression gives."""
+
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    TEXT = "text"
+    DATE = "date"
+    DATETIME = "datetime"
+    NOTHING = "nothing"  # the literal NULL, which fits everywhere
+
+
+Scalar: TypeAlias = "bool | float | str | date | datetime | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant of the question."""
+
+    value: Scalar
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the table, as its policy spells it."""
+
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of the allow-list (`functions`) on arguments."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """In what is done with released values: the group's value of one key."""
+
+    number: int
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """What is asked of many rows: `count`, `units`, `sum`, `avg`, `var_pop`, `var_samp`, `stddev_pop`, `stddev_samp`.
+
+    ``value`` is what is added up (for `count`: None counts rows); ``where`` says which rows, beyond the question's own.
+    """
+
+    kind: str
+    value: Expression | None
+    where: Expression
+    type: Type = Type.NUMBER
+
+
+Expression: TypeAlias = "Literal | Column | Call | Key | Aggregate"
+
+TRUE = Literal(True, Type.BOOLEAN)
+FALSE = Literal(False, Type.BOOLEAN)
+NULL = Literal(None, Type.NOTHING)
+
+
+def number(value: float) -> Literal:
+    """A number as a literal."""
+    return Literal(float(value) + 0.0, Type.NUMBER)  # + 0.0: there is no minus zero
+
+
+def text(value: str) -> Literal:
+    """A text as a literal."""
+    return Literal(value, Type.TEXT)
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """The expression and everything in it; aggregates are not looked into."""
+    stack = [expression]
+    while stack:
+        each = stack.pop()
+        yield each
+        if isinstance(each, Call):
+            stack.extend(each.arguments)
+
+
+def columns_of(expression: Expression) -> frozenset[str]:
+    """The columns that it reads."""
+    return frozenset(each.name for each in walk(expression) if isinstance(each, Column))
+
+
+def rebuilt(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """The expression with ``change`` applied to every part, from the inside out."""
+    if isinstance(expression, Call):
+        arguments = tuple(rebuilt(each, change) for each in expression.arguments)
+        if arguments != expression.arguments:
+            expression = Call(expression.function, arguments, expression.type)
+    return change(expression)
+
+
+def written(expression: Expression) -> str:
+    """The expression in a fixed notation: equal texts mean equal expressions. For keys of stored answers, and plans.
+
+    >>> age = Column("age", Type.NUMBER)
+    >>> written(Call("lt", (age, number(40)), Type.BOOLEAN))
+    'lt(age, 40)'
+    """
+    match expression:
+        case Literal(value=value, type=type_):
+            return _literal(value, type_)
+        case Column(name=name):
+            return name if name.isidentifier() else '"' + name.replace('"', '""') + '"'
+        case Call(function=function, arguments=arguments):
+            return f"{function}({', '.join(map(written, arguments))})"
+        case Key(number=place):
+            return f"key {place + 1}"
+        case Aggregate(kind=kind, value=value, where=where):
+            inside = "" if value is None else written(value)
+            return f"{kind}({inside})" + ("" if where == TRUE else f" where {written(where)}")
+
+
+def _literal(value: Scalar, type_: Type) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return f"{type_.value} '{value.isoformat()}'"

@@ -1,0 +1,232 @@
+"""A question on its way to a plan: what each pass in `rules` adds, as plain data.
+
+Asked → parse → restrict → resolve (Question) → total → bound (Plan) → price → compile (SQL)
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dalenius.accounting.neighbors import Neighbors
+from dalenius.queries.expressions import TRUE, Aggregate, Expression, Scalar, written
+
+if TYPE_CHECKING:
+    from sqlglot.expressions import Select
+
+    from dalenius.errors import Place
+    from dalenius.ledger.budgets import Budget
+    from dalenius.tables.policy import Period, Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A protected table, with the budget that pays for questions about it."""
+
+    policy: Policy
+    budget: Budget
+    period: Period | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Tighter limits for one question; a policy's own can only be lowered."""
+
+    rows: int | None = None
+    groups: int | None = None
+    totals: Mapping[str, Fraction] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One column of the answer: an expression over keys and aggregates."""
+
+    name: str
+    expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One term of ORDER BY."""
+
+    expression: Expression
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What was asked, with every name and type resolved."""
+
+    table: Table
+    where: Expression
+    keys: tuple[Expression, ...]
+    outputs: tuple[Output, ...]
+    having: Expression = TRUE
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    places: Mapping[Aggregate, Place | None] = field(default_factory=dict)
+
+    @property
+    def aggregates(self) -> tuple[Aggregate, ...]:
+        """All that is asked of the rows, each once."""
+        from dalenius.queries.expressions import walk
+
+        terms = (*(each.expression for each in self.outputs), self.having, *(each.expression for each in self.order))
+        found = (part for term in terms for part in walk(term) if isinstance(part, Aggregate))
+        return tuple(dict.fromkeys(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Safe:
+    """The question's expressions made total: each aggregate's value and rows, the condition and the keys."""
+
+    where: Expression
+    keys: tuple[Expression, ...]
+    values: Mapping[Aggregate, tuple[Expression | None, Expression]]
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One integer per group, which is exact in the engine and noisy outside.
+
+    A row adds floor(x/step + ½) − centre, clipped to [low, high]; for "rows" 1; for "square" the square of that.
+    One unit's vector over the groups is brought within ``clip`` in the plan's norm; for "units" it holds ones, at most
+    ``clip`` of them.
+
+    Attributes:
+        sensitivity: Δ2² where the norm is L2, Δ1 where it is L1: what one unit can change, as an exact integer.
+        share: The part of the question's price that it gets.
+    """
+
+    kind: str
+    value: Expression | None
+    where: Expression
+    step: Fraction
+    centre: int
+    low: int
+    high: int
+    clip: int
+    sensitivity: int
+    share: Fraction = Fraction(1)
+
+    def written(self) -> str:
+        """In the fixed notation."""
+        value = "" if self.value is None else written(self.value)
+        return (
+            f"{self.kind}({value}) where {written(self.where)} step {self.step} centre {self.centre} "
+            f"range {self.low}..{self.high} clip {self.clip} share {self.share}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """Measures that belong together: one, or the numerator and denominator of a ratio, which share a factor per unit.
+
+    ``kind``: "rows", "units", "sum", "moments" (count, sum and, for variances, sum of squares).
+    ``low`` and ``high`` bound the value that is summed.
+    """
+
+    kind: str
+    measures: tuple[Measure, ...]
+    low: Fraction = Fraction(0)
+    high: Fraction = Fraction(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What will run: whose rows, which groups, which exact integers, and what noise they get.
+
+    Attributes:
+        question: What it answers.
+        where: Which rows count, made total.
+        keys: What they are grouped by, made total.
+        cells: The groups, all of them public, in the order of the answer; one empty cell without keys.
+        groups: A unit counts in at most so many of them; None: in all.
+        statistics: What is measured.
+        answers: Which statistic, and what of it, gives each aggregate.
+        norm: "l2" (discrete Gaussian noise, zCDP) or "l1" (discrete Laplace, pure).
+        periods: The budget's periods that it reads.
+        sql: What the engine runs; `{scan}` stands for the source.
+    """
+
+    question: Question
+    where: Expression
+    keys: tuple[Expression, ...]
+    cells: tuple[tuple[Scalar, ...], ...]
+    groups: int | None
+    statistics: tuple[Statistic, ...]
+    answers: Mapping[Aggregate, int]
+    norm: str
+    periods: tuple[str, ...] = ("",)
+    sql: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def table(self) -> Table:
+        """The table it asks about."""
+        return self.question.table
+
+    @property
+    def neighbors(self) -> Neighbors:
+        """Which two tables the guarantee compares."""
+        return self.table.budget.neighbors
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """All measures, in order."""
+        return tuple(measure for statistic in self.statistics for measure in statistic.measures)
+
+    def canonical(self) -> str:
+        """What decides the exact integers and how the price is split: equal meaning, equal text.
+
+        Names, order, HAVING, ORDER BY and LIMIT are not in it: they are done with what was released.
+        """
+        lines = [
+            f"table {self.table.policy.name}",
+            f"where {written(self.where)}",
+            f"keys {', '.join(map(written, self.keys))}",
+            f"groups {self.groups}",
+            f"norm {self.norm}",
+            f"periods {' '.join(self.periods)}",
+        ]
+        for statistic in self.statistics:
+            lines.append(statistic.kind)
+            lines.extend("  " + measure.written() for measure in statistic.measures)
+        return "\n".join(lines)
+
+    def key(self, data_version: int) -> str:
+        """The key of stored answers: canonical plan, meaning of the policy, data version."""
+        parts = (self.canonical(), self.table.policy.meaning, str(data_version))
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+T = TypeVar("T")
+
+
+def needed(part: T | None) -> T:
+    """What an earlier pass has filled in."""
+    if part is None:
+        raise RuntimeError("A pass ran before the one that it needs.")
+    return part
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What the passes hand on: each fills in its own part."""
+
+    text: str
+    tables: Mapping[str, Table]
+    limits: Limits = field(default_factory=Limits)
+    tree: Select | None = None
+    question: Question | None = None
+    safe: Safe | None = None
+    plan: Plan | None = None
+
+    def with_(self, **changes: Any) -> Stage:
+        """The stage with some parts filled in."""
+        return replace(self, **changes)

@@ -1,0 +1,169 @@
+"""What a question would cost and how noisy it would be, before anything is paid. Never touches the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dalenius.queries import estimates
+from dalenius.queries.expressions import Aggregate, Expression, written
+from dalenius.queries.rules.price import Priced, priced
+
+if TYPE_CHECKING:
+    from dalenius.queries.plan import Measure, Plan
+
+CHOICES = (0.05, 0.2, 0.5)
+ROWS = 1000  # a group of so many rows stands for the ones that nobody has counted
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One price, and the noise error of each column at it; None for keys and for what depends on the answer."""
+
+    epsilon: float
+    rho: float | None
+    noise_error: tuple[float | None, ...]
+    noise_error_per_rows: tuple[float | None, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "epsilon": self.epsilon,
+            "rho": self.rho,
+            "noise_error": list(self.noise_error),
+            f"noise_error_at_{ROWS}_rows": list(self.noise_error_per_rows),
+        }
+
+
+@dataclass(frozen=True)
+class Preview:
+    """Price and expected error of a question.
+
+    Attributes:
+        columns: Names of the answer's columns.
+        groups: How many rows the answer has, before HAVING and LIMIT.
+        choices: One price, or the usual three.
+        confidence: Of the noise errors.
+        plan: The plan, for people.
+        remaining: What is left to spend.
+    """
+
+    columns: tuple[str, ...]
+    groups: int
+    choices: tuple[Choice, ...]
+    confidence: float
+    plan: str
+    remaining: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "columns": list(self.columns),
+            "groups": self.groups,
+            "choices": [each.to_dict() for each in self.choices],
+            "confidence": self.confidence,
+            "remaining": self.remaining,
+            "notes": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{self.groups:,} group{'s' if self.groups != 1 else ''}, {', '.join(self.columns)}"]
+        for choice in self.choices:
+            shown = []
+            for name, error, per_rows in zip(
+                self.columns, choice.noise_error, choice.noise_error_per_rows, strict=True
+            ):
+                if error is not None:
+                    shown.append(f"{name} ± {error:,.4g}")
+                elif per_rows is not None:
+                    shown.append(f"{name} ± {per_rows:,.4g} in a group of {ROWS:,} rows")
+            lines.append(f"  ε = {choice.epsilon:g}: {', '.join(shown) or 'keys only'}")
+        lines.append(f"  ({self.confidence:.0%} of the time, from the noise alone)")
+        return "\n".join([*lines, *self.notes])
+
+
+def previewed(plan: Plan, epsilons: Sequence[float], confidence: float, remaining: Mapping[str, Any]) -> Preview:
+    """The preview at some prices; what charges later is what is looked at here (`rules.price`)."""
+    choices = []
+    for epsilon in epsilons:
+        found = priced(plan, epsilon)
+        errors = [_error(plan, output.expression, found, confidence) for output in plan.question.outputs]
+        choices.append(Choice(epsilon, found.rho, tuple(each[0] for each in errors), tuple(each[1] for each in errors)))
+    return Preview(
+        tuple(output.name for output in plan.question.outputs),
+        len(plan.cells),
+        tuple(choices),
+        confidence,
+        described(plan, priced(plan, epsilons[0])),
+        remaining,
+        plan.notes,
+    )
+
+
+def _error(plan: Plan, expression: Expression, found: Priced, confidence: float) -> tuple[float | None, float | None]:
+    """Noise error of an output: of a sum or count always the same, of an average in a group of so many rows."""
+    if not isinstance(expression, Aggregate):
+        return None, None
+    number = plan.answers[expression]
+    statistic = plan.statistics[number]
+    start = sum(len(each.measures) for each in plan.statistics[:number])
+    laws = [each.noise for each in found.mechanisms[start : start + len(statistic.measures)]]
+    first = statistic.measures[0]
+    if statistic.kind != "moments":
+        return float(laws[0].noise_error(confidence) * first.step), None
+    summed, width = statistic.measures[1], statistic.high - statistic.low
+    # a group whose values spread evenly over the bounds
+    centre = summed.centre * summed.step
+    mean = ((statistic.low + statistic.high) / 2 - centre) / summed.step
+    spread = (width / summed.step) ** 2 / 12
+    sums = [ROWS, round(ROWS * mean), round(ROWS * (spread + mean * mean))]
+    parts = [estimates.Part(value, law) for value, law in zip(sums, laws, strict=False)]
+    estimate = estimates.estimator(expression.kind, statistic, confidence)(parts)
+    return None, estimate.noise_error
+
+
+def described(plan: Plan, found: Priced) -> str:
+    """The plan for people: what each step does, what one unit can change, what it costs."""
+    policy, budget = plan.table.policy, plan.table.budget
+    relation = "added or removed" if plan.neighbors.value == "add-remove" else "exchanged for another"
+    unit = " + ".join([*policy.unit, *([budget.period] if budget.period else [])])
+    lines = [
+        f"table     {policy.name}; protected is one {unit}, {relation}",
+        f"rows      {written(plan.where)}",
+        f"groups    {', '.join(map(written, plan.keys)) or 'none: one answer'} ({len(plan.cells):,}, all public)",
+    ]
+    if plan.groups is not None:
+        lines.append(f"          one {unit} counts in at most {plan.groups:,} of them, chosen by a keyed hash")
+    if plan.periods != ("",):
+        lines.append(f"periods   {plan.periods[0]} to {plan.periods[-1]} ({len(plan.periods)}), each charged in full")
+    for measure, mechanism in zip(plan.measures, found.mechanisms, strict=True):
+        lines += _steps(plan, measure, mechanism, found)
+    total = f"ρ = {found.rho:.6g}" if found.rho is not None else "pure"
+    lines.append(f"price     ε = {found.epsilon:g} for the whole question ({total}), charged before the data is read")
+    return "\n".join(lines)
+
+
+def _steps(plan: Plan, measure: Measure, mechanism: Any, found: Priced) -> list[str]:
+    names = {"rows": "count rows", "units": "count units", "sum": "sum", "square": "sum of squares"}
+    value = "" if measure.value is None else f" of {written(measure.value)}"
+    where = "" if written(measure.where) == "true" else f" where {written(measure.where)}"
+    lines = [f"measure   {names[measure.kind]}{value}{where}"]
+    if measure.value is not None:
+        centre = f" less {measure.centre * measure.step}" if measure.centre else ""
+        lines.append(f"  value   rounded to {float(measure.step):g}{centre}: {measure.low}..{measure.high} steps")
+    norm = "L2" if plan.norm == "l2" else "L1"
+    if measure.kind == "units":
+        lines.append(f"  clip    ones in at most {measure.clip:,} groups")
+    else:
+        lines.append(f"  clip    a unit's vector over the groups to {norm} norm {measure.clip:,} steps")
+    change = f"Δ2² = {measure.sensitivity:,}" if plan.norm == "l2" else f"Δ1 = {measure.sensitivity:,}"
+    if found.rho is not None:
+        price = f"ρ = {float(measure.share) * found.rho:.6g}"
+        noise = f"discrete Gaussian, σ = {float(mechanism.variance) ** 0.5:,.6g}"
+    else:
+        price = f"ε = {float(measure.share) * found.epsilon:.6g}"
+        noise = f"discrete Laplace, scale {float(mechanism.scale):,.6g}"
+    lines.append(f"  noise   {change}; {noise} steps; {price} ({float(measure.share):.0%} of the price)")
+    return lines

@@ -1,0 +1,364 @@
+"""What leaves: noisy values with their error, the guarantee, and what it cost."""
+
+from __future__ import annotations
+
+import html
+import math
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, time
+from decimal import Decimal
+from fractions import Fraction
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from dalenius.errors import InputError, SourceUnavailableError
+
+_ROWS = 50  # shown as text; the rest is in `rows`
+_KEY_WIDTH = 48
+_UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, repr=False)
+class Release:
+    """The answer to a question.
+
+    Attributes:
+        columns: Names, in the order of the question.
+        keys: Which columns are group keys; they carry no noise.
+        rows: The cells. None in a noisy column: the noise leaves nothing to say.
+        noise_error: Half-width of each cell at ``confidence`` from the noise alone; None for keys.
+        interval: Low and high of each cell; None for keys, and where the noise error tells it all.
+        confidence: Chance that an interval covers.
+        guarantee: `kind`, `epsilon`, `delta`, `unit`, `neighbors`.
+        charge: `epsilon`, `delta`, `rho`, as charged for this question.
+        remaining: `analyst` and `dataset`, each with the `epsilon` and `delta` that one more question may ask.
+        free: Asked before, so the stored answer came back for nothing.
+        receipt: Proof of the charge.
+        question: As it was asked.
+        notes: What the reader should know besides.
+
+    >>> release = Release(
+    ...     columns=("region", "visits"), keys=(True, False), rows=(("north", 1234), ("south", 98)),
+    ...     noise_error=((None, 56.0), (None, 56.0)), interval=((None, (1178.0, 1290.0)), (None, (42.0, 154.0))),
+    ...     confidence=0.95, free=False, receipt={"analyst": "ana"}, question="SELECT …",
+    ...     guarantee={"kind": "approx", "epsilon": 0.5, "delta": 1e-6, "unit": "user_id", "neighbors": "add-remove"},
+    ...     charge={"epsilon": 0.5, "delta": 0, "rho": 0.007},
+    ...     remaining={"analyst": {"epsilon": 0.41, "delta": 0}, "dataset": {"epsilon": 2.1, "delta": 0}})
+    >>> print(release)
+    region      visits
+    ──────  ──────────
+    north   1,234 ± 56
+    south      98 ± 56
+    95% from the noise alone · (ε = 0.5, δ = 1e-06)-DP for one user_id (add-remove) · charged ε = 0.5 ·
+    left: ana ε = 0.41, data set ε = 2.1
+    """
+
+    columns: tuple[str, ...]
+    keys: tuple[bool, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    noise_error: tuple[tuple[float | None, ...], ...]
+    interval: tuple[tuple[tuple[float, float] | None, ...], ...]
+    confidence: float
+    guarantee: Mapping[str, Any]
+    charge: Mapping[str, Any]
+    remaining: Mapping[str, Any]
+    free: bool
+    receipt: Mapping[str, Any] | None
+    question: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def value(self) -> Any:
+        """The one number, where there is only one.
+
+        Raises:
+            InputError: There are more, or none.
+        """
+        noisy = [place for place, key in enumerate(self.keys) if not key]
+        if len(noisy) == len(self.rows) == 1:
+            return self.rows[0][noisy[0]]
+        raise InputError(
+            f"This release has no single value: it has {_count(len(self.rows), 'row')} and "
+            f"{_count(len(noisy), 'column')} of values.",
+            why="`value` is for answers that are one number.",
+            fix="Use `rows`, `to_arrow()`, `to_pandas()` or `to_polars()`.",
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The shape in which a release leaves as JSON: no NaN or infinity, dates as ISO 8601."""
+        return {
+            "columns": list(self.columns),
+            "keys": list(self.keys),
+            "rows": _plain(self.rows),
+            "noise_error": _plain(self.noise_error),
+            "interval": _plain(self.interval),
+            "confidence": self.confidence,
+            "guarantee": _plain(self.guarantee),
+            "charge": _plain(self.charge),
+            "remaining": _plain(self.remaining),
+            "free": self.free,
+            "receipt": _plain(self.receipt),
+            "notes": list(self.notes),
+        }
+
+    def to_arrow(self) -> Any:
+        """A `pyarrow.Table`; beside each noisy column NAME stands NAME_noise_error."""
+        import pyarrow as pa
+
+        names: list[str] = []
+        arrays = []
+        for place, (name, key) in enumerate(zip(self.columns, self.keys, strict=True)):
+            cells = [row[place] for row in self.rows]
+            names.append(name)
+            arrays.append(_key_array(cells) if key else _value_array(cells))
+            if not key:
+                names.append(_fresh(f"{name}_noise_error", (*self.columns, *names)))
+                arrays.append(pa.array([row[place] for row in self.noise_error], pa.float64()))
+        return pa.Table.from_arrays(arrays, names=names)
+
+    def to_pandas(self) -> Any:
+        """A `pandas.DataFrame` with the columns of `to_arrow`.
+
+        Raises:
+            SourceUnavailableError: pandas is not installed.
+        """
+        _require("pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """A `polars.DataFrame` with the columns of `to_arrow`.
+
+        Raises:
+            SourceUnavailableError: polars is not installed.
+        """
+        _require("polars")
+        return import_module("polars").from_arrow(self.to_arrow())
+
+    def plot(self, file: Path | str | None = None) -> Any:
+        """A `matplotlib.figure.Figure` with error bars, written to ``file`` if one is given. Needs the extra `plot`.
+
+        Args:
+            file: Ends in .png or .svg.
+        """
+        from dalenius.queries import charts
+
+        if file is None:
+            return charts.figure(self)
+        target = Path(file)
+        charts.check_target(target)
+        drawing = charts.figure(self)
+        charts.save(drawing, target)
+        return drawing
+
+    def __str__(self) -> str:
+        table = self._cells()
+        columns = [
+            [name, "─" * max(map(_width, (name, *cells))), *cells]
+            for name, cells in zip(map(shown, self.columns), table, strict=True)
+        ]
+        lines = []
+        for line in zip(*columns, strict=True):
+            padded = [
+                _pad(text, _width(column[1]), left=key)
+                for text, column, key in zip(line, columns, self.keys, strict=True)
+            ]
+            lines.append("  ".join(padded).rstrip())
+        return "\n".join([*lines, *self._more(), self.summary, *map(shown, self.notes)])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks; every word of it is escaped."""
+        sides = ["left" if key else "right" for key in self.keys]
+
+        def line(tag: str, texts: Sequence[str]) -> str:
+            cells = (
+                f'<{tag} style="text-align: {side}; white-space: pre">{html.escape(text)}</{tag}>'
+                for text, side in zip(texts, sides, strict=True)
+            )
+            return f"<tr>{''.join(cells)}</tr>"
+
+        head = line("th", [shown(name) for name in self.columns])
+        body = "".join(line("td", texts) for texts in zip(*self._cells(), strict=True))
+        below = (
+            f'<div style="font-size: smaller; opacity: 0.75">{html.escape(text)}</div>'
+            for text in (*self._more(), self.summary, *map(shown, self.notes))
+        )
+        return f"<div><table><thead>{head}</thead><tbody>{body}</tbody></table>{''.join(below)}</div>"
+
+    @property
+    def summary(self) -> str:
+        """One line: confidence, guarantee, what it cost, what is left."""
+        if self.free:
+            cost = "free: asked before"
+        else:
+            delta = self.charge.get("delta")
+            cost = f"charged ε = {_number(self.charge.get('epsilon'))}" + (f", δ = {_number(delta)}" if delta else "")
+        name = (self.receipt or {}).get("analyst") or "you"
+        left = [
+            f"{who} ε = {_floor(self.remaining[whose].get('epsilon'))}"
+            for whose, who in (("analyst", shown(str(name))), ("dataset", "data set"))
+            if self.remaining.get(whose)
+        ]
+        parts = [self.promise, cost, *([f"left: {', '.join(left)}"] if left else [])]
+        return " · ".join(parts)
+
+    @property
+    def promise(self) -> str:
+        """The confidence and the guarantee, as they stand under tables and charts."""
+        guarantee = self.guarantee
+        delta = guarantee.get("delta")
+        terms = f"ε = {_number(guarantee.get('epsilon'))}" + (f", δ = {_number(delta)}" if delta else "")
+        unit, neighbors = shown(str(guarantee.get("unit"))), shown(str(guarantee.get("neighbors")))
+        return f"{self.confidence * 100:.10g}% from the noise alone · ({terms})-DP for one {unit} ({neighbors})"
+
+    def _cells(self) -> list[list[str]]:
+        """The cells as text, by column, down to the last row shown."""
+        rows = range(min(len(self.rows), _ROWS))
+        table = []
+        for place, key in enumerate(self.keys):
+            if key:
+                table.append([shown(self.rows[row][place], _KEY_WIDTH) for row in rows])
+                continue
+            pairs = [with_error(self.rows[row][place], self.noise_error[row][place]) for row in rows]
+            wide, errors = (max((len(pair[side]) for pair in pairs), default=0) for side in (0, 1))
+            table.append(
+                [f"{value:>{wide}} ± {error:>{errors}}" if error else f"{value:>{wide}}" for value, error in pairs]
+            )
+        return table
+
+    def _more(self) -> Iterator[str]:
+        if len(self.rows) > _ROWS:
+            yield f"… {len(self.rows) - _ROWS:,} more"
+
+
+def with_error(value: Any, error: float | None) -> tuple[str, str]:
+    """Value and error as text, both to the second digit of the error.
+
+    >>> with_error(1234.5678, 56.21), with_error(98765, 4321.0), with_error(0.123456, 0.00234)
+    (('1,235', '56'), ('98,800', '4,300'), ('0.1235', '0.0023'))
+    """
+    if value is None:
+        return _UNKNOWN, "" if error is None else _rounded(error, _place(error))
+    if not isinstance(value, int | float | Decimal | Fraction) or isinstance(value, bool):
+        return shown(value, _KEY_WIDTH), ""
+    if not error or not math.isfinite(error):
+        return _number(value, grouped=True), ""
+    place = min(_place(error), 0) if isinstance(value, int) else _place(error)
+    return _rounded(value, place), _rounded(error, place)
+
+
+def shown(value: Any, width: int | None = None) -> str:
+    r"""A key or a name as text that cannot steer a terminal: what does not print is escaped.
+
+    >>> shown(None), shown(True), shown(date(2024, 5, 1)), shown("a\nb"), shown("abcdef", 4)
+    ('NULL', 'true', '2024-05-01', 'a\\nb', 'abc…')
+    """
+    if value is None:
+        text = "NULL"
+    elif isinstance(value, bool):
+        text = str(value).lower()
+    else:
+        text = str(_plain(value))
+    text = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+    return text if width is None or len(text) <= width else f"{text[: width - 1]}…"
+
+
+def _place(error: float) -> int:
+    """How many digits after the point (or, negative, before it) the error justifies."""
+    return 1 - math.floor(math.log10(error)) if error and math.isfinite(error) else 0
+
+
+def _rounded(value: Any, place: int) -> str:
+    if place > 12 or abs(value) >= 1e18:
+        return f"{float(value):.6g}"
+    # exact for ints of any size; a float is rounded as it prints
+    near = round(value, place) if isinstance(value, int) else round(float(value), place)
+    return f"{near:,.{max(place, 0)}f}" if place > 0 or not isinstance(near, int) else f"{near:,}"
+
+
+def _number(value: Any, *, grouped: bool = False) -> str:
+    if value is None:
+        return "∞"  # JSON's null for an ε without end
+    if isinstance(value, int) and grouped:
+        return f"{value:,}"
+    return f"{float(value):{',' if grouped else ''}.6g}".replace("inf", "∞")
+
+
+def _floor(value: float | None) -> str:
+    """Three digits, rounded down: what is left must not look like more."""
+    if not value or not math.isfinite(value):
+        return _number(value)
+    place = 2 - math.floor(math.log10(abs(value)))
+    nearest = round(value, place)
+    return f"{nearest if nearest <= value else nearest - 10.0**-place:.3g}"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def _width(text: str) -> int:
+    """Columns on a terminal: wide characters take two, combining ones none."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _pad(text: str, width: int, *, left: bool) -> str:
+    space = " " * (width - _width(text))
+    return text + space if left else space + text
+
+
+def _plain(value: Any) -> Any:
+    """In JSON's terms."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Decimal | Fraction):
+        return _plain(float(value))
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value
+
+
+def _value_array(cells: Sequence[Any]) -> Any:
+    """Integers where all are and fit, else doubles."""
+    import pyarrow as pa
+
+    whole = all(isinstance(cell, int) and -(2**63) <= cell < 2**63 for cell in cells if cell is not None)
+    if whole and any(cell is not None for cell in cells):
+        return pa.array(cells, pa.int64())
+    if all(cell is None or isinstance(cell, int | float | Decimal | Fraction) for cell in cells):
+        return pa.array([None if cell is None else float(cell) for cell in cells], pa.float64())
+    return pa.array(cells)
+
+
+def _key_array(cells: Sequence[Any]) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.array(cells)
+    except (OverflowError, pa.ArrowException):  # of no one type that Arrow has
+        return pa.array([None if cell is None else str(cell) for cell in cells], pa.string())
+
+
+def _fresh(name: str, taken: Sequence[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _require(module: str) -> None:
+    """As `require_extra`, for a package that no extra brings."""
+    if find_spec(module) is None:
+        raise SourceUnavailableError(
+            f"This needs {module}.",
+            why="dalenius works without it and leaves it to you.",
+            fix=f"Run: pip install '{module}'",
+        )

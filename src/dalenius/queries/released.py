@@ -1,0 +1,174 @@
+"""What is done with released values: arithmetic on aggregates, HAVING, ORDER BY, LIMIT.
+
+All of it is post-processing of numbers that are public by now; the engine that computes it has no files.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cmp_to_key
+from typing import TYPE_CHECKING, Any
+
+from dalenius.queries.estimates import Estimate
+from dalenius.queries.expressions import TRUE, Aggregate, Expression, Key, Literal, Type, walk
+from dalenius.queries.rendering import Renderer
+from dalenius.queries.rules.total import made_total
+
+if TYPE_CHECKING:
+    from dalenius.queries.plan import Order, Plan
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns, rows, and the noise in every cell; None where there is none."""
+
+    columns: tuple[str, ...]
+    keys: tuple[bool, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    noise_error: tuple[tuple[float | None, ...], ...]
+    interval: tuple[tuple[Interval | None, ...], ...]
+
+
+def released(plan: Plan, keys: Sequence[Sequence[Any]], estimates: Mapping[Aggregate, Sequence[Estimate]]) -> Table:
+    """The question's own view of keys and estimates."""
+    question = plan.question
+    view = _View(len(plan.cells), keys, estimates, {at: key.type for at, key in enumerate(plan.keys)})
+    columns = [view.column(output.expression) for output in question.outputs]
+    places = list(range(len(plan.cells)))
+    if question.having != TRUE:
+        kept = view.column(question.having)
+        places = [at for at in places if kept[at].value is True]
+    places = _sorted(places, question.order, view)
+    last = None if question.limit is None else question.offset + question.limit
+    places = places[question.offset : last]
+    return Table(
+        tuple(output.name for output in question.outputs),
+        tuple(_is_key(output.expression) for output in question.outputs),
+        tuple(tuple(column[at].value for column in columns) for at in places),
+        tuple(tuple(column[at].noise_error for column in columns) for at in places),
+        tuple(tuple(_interval(column[at]) for column in columns) for at in places),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    value: Any
+    noise_error: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class _View:
+    """Keys and estimates as columns of one table, one row per group."""
+
+    def __init__(
+        self,
+        size: int,
+        keys: Sequence[Sequence[Any]],
+        estimates: Mapping[Aggregate, Sequence[Estimate]],
+        types: Mapping[int, Type],
+    ) -> None:
+        self.size = size
+        self.keys = keys
+        self.estimates = estimates
+        self.types = types
+
+    def column(self, expression: Expression) -> list[_Cell]:
+        match expression:
+            case Key(number=number):
+                return [_Cell(value) for value in self.keys[number]]
+            case Aggregate():
+                found = self.estimates[expression]
+                return [_Cell(each.value, each.noise_error, each.low, each.high) for each in found]
+            case Literal(value=value):
+                return [_Cell(value) for _ in range(self.size)]
+        return self.computed(expression)
+
+    def computed(self, expression: Expression) -> list[_Cell]:
+        """Arithmetic on released values. Its noise error adds those of its parts as independent noise adds.
+
+        Each aggregate in turn is moved up and down by its noise error; the larger effect counts, and effects add in
+        squares. To first order that is the half-width of the whole, at the same confidence.
+        """
+        parts = list(dict.fromkeys(each for each in walk(expression) if isinstance(each, Aggregate)))
+        values = {each: [estimate.value for estimate in self.estimates[each]] for each in parts}
+        errors = {each: [estimate.noise_error or 0.0 for estimate in self.estimates[each]] for each in parts}
+        variants = [values]
+        for moved in parts:
+            for sign in (1, -1):
+                shifted = [
+                    None if value is None else value + sign * error
+                    for value, error in zip(values[moved], errors[moved], strict=True)
+                ]
+                variants.append({**values, moved: shifted})
+        results = self._evaluated(expression, parts, variants)
+        base, around = results[0], results[1:]
+        found = []
+        for at, value in enumerate(base):
+            if not isinstance(value, float) or not parts:
+                found.append(_Cell(value))
+                continue
+            effects = []
+            for pair in range(0, len(around), 2):
+                moved_to = [around[pair][at], around[pair + 1][at]]
+                effects.append(max((abs(each - value) for each in moved_to if each is not None), default=0.0))
+            error = math.hypot(*effects)
+            found.append(_Cell(value, error, value - error, value + error))
+        return found
+
+    def _evaluated(
+        self, expression: Expression, parts: Sequence[Aggregate], variants: Sequence[Mapping[Aggregate, Sequence[Any]]]
+    ) -> list[list[Any]]:
+        import pyarrow as pa
+
+        from dalenius.queries.engines.duckdb import public
+
+        used = sorted({each.number for each in walk(expression) if isinstance(each, Key)})
+        table: dict[str, Any] = {"place": list(range(self.size * len(variants)))}
+        for number in used:
+            table[f"k{number}"] = pa.array(list(self.keys[number]) * len(variants), _arrow(self.types[number]))
+        for at, part in enumerate(parts):
+            values = [value for variant in variants for value in variant[part]]
+            table[f"a{at}"] = pa.array([None if v is None else float(v) for v in values], pa.float64())
+        renderer = Renderer(
+            {}, keys={number: f"k{number}" for number in used}, aggregates={p: f"a{at}" for at, p in enumerate(parts)}
+        )
+        sql = f"SELECT {renderer.sql(made_total(expression))} AS v FROM released ORDER BY place"  # noqa: S608
+        rows = [row[0] for row in public().run(sql, {"released": pa.table(table)})]
+        return [rows[at * self.size : (at + 1) * self.size] for at in range(len(variants))]
+
+
+def _sorted(places: list[int], order: Sequence[Order], view: _View) -> list[int]:
+    columns = [(view.column(each.expression), each) for each in order]
+
+    def compare(one: int, other: int) -> int:
+        for column, term in columns:
+            a, b = column[one].value, column[other].value
+            if a is None or b is None:
+                if (a is None) != (b is None):
+                    return (-1 if term.nulls_first else 1) * (1 if a is None else -1)
+                continue
+            if a != b:
+                return (1 if a > b else -1) * (-1 if term.descending else 1)
+        return 0
+
+    return sorted(places, key=cmp_to_key(compare)) if columns else places
+
+
+def _is_key(expression: Expression) -> bool:
+    return not any(isinstance(each, Aggregate) for each in walk(expression))
+
+
+def _interval(cell: _Cell) -> Interval | None:
+    return None if cell.low is None or cell.high is None else (cell.low, cell.high)
+
+
+def _arrow(type_: Type) -> Any:
+    import pyarrow as pa
+
+    kinds = {Type.NUMBER: pa.float64(), Type.BOOLEAN: pa.bool_(), Type.DATE: pa.date32()}
+    return kinds.get(type_, pa.timestamp("us") if type_ is Type.DATETIME else pa.string())

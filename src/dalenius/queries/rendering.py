@@ -1,0 +1,142 @@
+"""Expressions in DuckDB's SQL. Each function is written so that, on finite values and NULL, it cannot fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from dalenius.queries.expressions import Aggregate, Call, Column, Expression, Key, Literal, Scalar, Type
+from dalenius.queries.functions import whole
+
+
+def quoted(text: str) -> str:
+    """A text as SQL literal; DuckDB knows no escapes in it but the doubled quote."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def identifier(name: str) -> str:
+    """A name as SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def double(value: float) -> str:
+    """A number as SQL literal of type DOUBLE, exactly.
+
+    >>> double(1.5), double(-3.0), double(1e-05)
+    ('1.5e0', '(-3.0e0)', '1e-05')
+    """
+    shown = repr(float(value))
+    shown = shown if "e" in shown else shown + "e0"
+    return f"({shown})" if value < 0 else shown
+
+
+def literal(value: Scalar) -> str:
+    """A constant as SQL."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float | int):
+        return double(value)
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, datetime):
+        return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
+    return f"DATE '{value.isoformat()}'"
+
+
+class Renderer:
+    """Writes expressions; ``columns`` says how each column is spelled, ``integers`` which hold whole numbers only."""
+
+    def __init__(
+        self,
+        columns: Mapping[str, str],
+        integers: frozenset[str] = frozenset(),
+        keys: Mapping[int, str] | None = None,
+        aggregates: Mapping[Aggregate, str] | None = None,
+    ) -> None:
+        self.columns = columns
+        self.integers = integers
+        self.keys = keys or {}
+        self.aggregates = aggregates or {}
+
+    def sql(self, expression: Expression) -> str:
+        """The expression as SQL."""
+        match expression:
+            case Literal(value=value):
+                return literal(value)
+            case Column(name=name):
+                return self.columns[name]
+            case Key(number=place):
+                return self.keys[place]
+            case Aggregate():
+                return self.aggregates[expression]
+            case Call(function="to_text", arguments=(inner,)):
+                return self.as_text(inner)
+            case Call(function="date_trunc" | "date_add", type=Type.DATE):
+                return f"CAST({self.call(expression)} AS DATE)"
+            case Call():
+                return self.call(expression)
+
+    def call(self, call: Call) -> str:
+        """A function, by its template."""
+        function, arguments = call.function, call.arguments
+        if function in _WITH_CONSTANTS:
+            return _WITH_CONSTANTS[function](self, arguments)
+        parts = [self.sql(each) for each in arguments]
+        if function in _INFIX:
+            return "(" + f" {_INFIX[function]} ".join(parts) + ")"
+        if function == "case":
+            *pairs, otherwise = parts
+            branches = " ".join(f"WHEN {pairs[at]} THEN {pairs[at + 1]}" for at in range(0, len(pairs), 2))
+            return f"(CASE {branches} ELSE {otherwise} END)"
+        if function == "in":
+            return f"({parts[0]} IN ({', '.join(parts[1:])}))"
+        return _TEMPLATES.get(function, function + "({})").format(", ".join(parts), *parts)
+
+    def as_text(self, inner: Expression) -> str:
+        """A value as text; whole numbers without a decimal point."""
+        shown = self.sql(inner)
+        if inner.type is Type.NUMBER and whole(inner, self.integers):
+            shown = f"TRY_CAST({shown} AS BIGINT)"
+        return f"CAST({shown} AS VARCHAR)"
+
+
+_INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%", "eq": "=", "ne": "<>", "lt": "<", "le": "<="}
+_INFIX |= {"and": "AND", "or": "OR", "like": "LIKE", "ilike": "ILIKE", "concat": "||"}
+
+# {0} is all arguments, {1} the first
+_TEMPLATES = {
+    "neg": "(-{1})",
+    "not": "(NOT {1})",
+    "is_null": "({1} IS NULL)",
+    "finite": "(CASE WHEN isfinite({1}) THEN {1} END)",
+    "sign": "CAST(sign({1}) AS DOUBLE)",
+    "length": "CAST(length({1}) AS DOUBLE)",
+    "to_number": "TRY_CAST({1} AS DOUBLE)",
+    "to_integer": "round(TRY_CAST({1} AS DOUBLE))",
+    "to_boolean": "TRY_CAST({1} AS BOOLEAN)",
+    "to_date": "TRY_CAST({1} AS DATE)",
+    "to_datetime": "TRY_CAST({1} AS TIMESTAMP)",
+}
+
+
+def _count(expression: Expression) -> int:
+    return int(expression.value)  # type: ignore[union-attr, arg-type]
+
+
+def _word(expression: Expression) -> str:
+    return str(expression.value)  # type: ignore[union-attr]
+
+
+Arguments = tuple[Expression, ...]
+_WITH_CONSTANTS: dict[str, Callable[[Renderer, Arguments], str]] = {
+    "left": lambda r, a: f"left({r.sql(a[0])}, {_count(a[1])})",
+    "right": lambda r, a: f"right({r.sql(a[0])}, {_count(a[1])})",
+    "substring": lambda r, a: f"substring({', '.join([r.sql(a[0]), *(str(_count(each)) for each in a[1:])])})",
+    "round": lambda r, a: f"round({', '.join([r.sql(a[0]), *(str(_count(each)) for each in a[1:])])})",
+    "date_part": lambda r, a: f"CAST(date_part('{_word(a[0])}', {r.sql(a[1])}) AS DOUBLE)",
+    "date_trunc": lambda r, a: f"date_trunc('{_word(a[0])}', {r.sql(a[1])})",
+    "date_diff": lambda r, a: f"CAST(date_diff('{_word(a[0])}', {r.sql(a[1])}, {r.sql(a[2])}) AS DOUBLE)",
+    "date_add": lambda r, a: f"({r.sql(a[1])} + INTERVAL '{_count(a[2])} {_word(a[0])}')",
+}

@@ -1,0 +1,32 @@
+"""From a text to a plan, one pass per file, in this order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from dalenius.queries.plan import Limits, Plan, Stage, Table, needed
+from dalenius.queries.rules.bound import bound
+from dalenius.queries.rules.compile import compile_
+from dalenius.queries.rules.parse import parse
+from dalenius.queries.rules.price import price
+from dalenius.queries.rules.resolve import resolve
+from dalenius.queries.rules.restrict import restrict
+from dalenius.queries.rules.total import total
+
+RULES: tuple[Callable[[Stage], Stage], ...] = (
+    parse,  # text → syntax tree
+    restrict,  # only what is in the allow-list
+    resolve,  # names, types, one form per meaning
+    total,  # no row can make an expression fail
+    bound,  # groups, exact integers, what one unit can change
+    price,  # how the question's ε is shared
+    compile_,  # one SELECT for the engine
+)
+
+
+def planned(text: str, tables: Mapping[str, Table], limits: Limits | None = None) -> Plan:
+    """The plan of a question; raises for whatever cannot be asked. Never touches the data."""
+    stage = Stage(text, tables, limits or Limits())
+    for rule in RULES:
+        stage = rule(stage)
+    return needed(stage.plan)

@@ -1,0 +1,287 @@
+"""The fifth pass: which groups, which exact integers, and how much one unit can change them.
+
+Bounding is on exact integers (DESIGN, decisions 1 and 3). For one measure, a unit contributes a vector w over the
+groups: the sum of its rows' integers in each. It is brought within the norm C that the policy allows,
+
+    v = w                  where ‖w‖ ≤ C,
+    v = trunc(w·C/k)       else, with k = ⌈‖w‖⌉ settled on integers,
+
+so ‖v‖ ≤ C: truncation only shrinks, and ‖w‖·C/k ≤ C. Hence adding or removing a unit changes the sum over all units by
+at most C in that norm, whatever its rows hold; exchanging one changes it by at most 2C, and Δ2² = 2C² where no entry
+is negative (`mechanisms.vector`). COUNT(DISTINCT unit) adds ones to at most g groups: Δ1 = Δ2² = g.
+
+Measures of one ratio share the smallest of their factors C/k, so that numerator and denominator stay about the same
+rows; each is then within its own C.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from dalenius.accounting.neighbors import Neighbors
+from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError
+from dalenius.ledger.budgets import Accounting
+from dalenius.mechanisms.vector import sensitivity_l1, squared_sensitivity_l2
+from dalenius.queries.canonical import call
+from dalenius.queries.domains import cells
+from dalenius.queries.expressions import Aggregate, Column, Expression, columns_of, written
+from dalenius.queries.functions import bounded, dominated, whole
+from dalenius.queries.periods import charged, within
+from dalenius.queries.plan import Limits, Measure, Plan, Stage, Statistic, needed
+from dalenius.queries.rules.total import ranges_of
+from dalenius.queries.splitting import split
+from dalenius.tables.mistakes import nearest
+from dalenius.tables.policy import Kind, Policy
+from dalenius.tables.steps import default_step
+
+if TYPE_CHECKING:
+    from dalenius.errors import Place
+
+# Products w·C and squares Σw² are taken in 127 bits: C stays below 2⁶², and entries are clamped so that Σw² fits.
+MOST = 2**62
+Limit = TypeVar("Limit", int, Fraction)
+VARIANCES = frozenset({"var_pop", "var_samp", "stddev_pop", "stddev_samp"})
+MOMENTS = VARIANCES | {"avg"}
+
+
+def bound(stage: Stage) -> Stage:
+    """The plan without its prices and its SQL."""
+    question, safe = needed(stage.question), needed(stage.safe)
+    table = question.table
+    limits = _Tightened.of(table.policy, stage.limits)
+    first = question.places.get(question.aggregates[0])
+    found = cells(safe.keys, table.policy.columns, first)
+    periods = charged(table, safe.where)
+    norm = "l1" if table.budget.accounting is Accounting.PURE else "l2"
+    builder = _Builder(table.policy, limits, len(found), norm, table.budget.neighbors)
+    statistics: dict[tuple[str, str, str], Statistic] = {}
+    answers: dict[Aggregate, int] = {}
+    squares = {
+        _identity(each, *safe.values[each]) for each in question.aggregates if "var" in each.kind or "std" in each.kind
+    }
+    for each in question.aggregates:
+        value, where = safe.values[each]
+        identity = _identity(each, value, where)
+        if identity not in statistics:
+            place = question.places.get(each)
+            statistics[identity] = builder.statistic(each, value, where, identity in squares, place)
+        answers[each] = list(statistics).index(identity)
+    # The order in which columns were asked for does not matter to what is measured.
+    order = sorted(statistics)
+    places = {identity: order.index(identity) for identity in statistics}
+    by_number = [places[identity] for identity in statistics]
+    plan = Plan(
+        question,
+        call("and", safe.where, within(table, periods)),
+        safe.keys,
+        found,
+        limits.groups if limits.groups is not None and limits.groups < len(found) else None,
+        tuple(statistics[identity] for identity in order),
+        {each: by_number[number] for each, number in answers.items()},
+        norm,
+        periods,
+        notes=_notes(table.policy, question.aggregates, periods),
+    )
+    return stage.with_(plan=plan)
+
+
+def _identity(aggregate: Aggregate, value: Expression | None, where: Expression) -> tuple[str, str, str]:
+    kind = {"count": "rows"}.get(aggregate.kind, "moments" if aggregate.kind in MOMENTS else aggregate.kind)
+    return kind, "" if value is None else written(value), written(where)
+
+
+def _notes(policy: Policy, aggregates: Sequence[Aggregate], periods: tuple[str, ...]) -> tuple[str, ...]:
+    if periods != ("",) and any(each.kind == "units" for each in aggregates):
+        return (f"Each period has its own units: somebody in two periods counts twice ({', '.join(policy.unit)}).",)
+    return ()
+
+
+@dataclass(frozen=True)
+class _Tightened:
+    """The limits that hold for this question: the policy's, or lower ones."""
+
+    rows: int | None
+    groups: int | None
+    totals: dict[str, Fraction]
+
+    @classmethod
+    def of(cls, policy: Policy, asked: Limits) -> _Tightened:
+        declared = policy.contribution
+        totals = dict(declared.totals)
+        for name, value in asked.totals.items():
+            column = policy.columns.get(name)
+            if column is None or not column.summable:
+                meant = nearest(name, [each for each, spec in policy.columns.items() if spec.summable])
+                raise InputError(
+                    f"There is no total of {name!r} to limit.",
+                    why="A total needs a number column with bounds.",
+                    fix=f"Did you mean {meant!r}?" if meant else "Name a column that can be summed.",
+                )
+            totals[name] = _lower(f"total {name}", value, totals.get(name)) or value
+        return cls(_lower("rows", asked.rows, declared.rows), _lower("groups", asked.groups, declared.groups), totals)
+
+
+def _lower(what: str, asked: Limit | None, declared: Limit | None) -> Limit | None:
+    if asked is None:
+        return declared
+    if asked <= 0:
+        raise InputError(
+            f"The limit {what} must be above 0.", why="A unit must be able to add something.", fix="Raise it."
+        )
+    return asked if declared is None or asked <= declared else declared
+
+
+class _Builder:
+    """Builds statistics under the limits of one question."""
+
+    def __init__(self, policy: Policy, limits: _Tightened, groups: int, norm: str, neighbors: Neighbors) -> None:
+        self.policy = policy
+        self.limits = limits
+        self.norm = norm
+        self.neighbors = neighbors
+        self.ranges = ranges_of(policy.columns)
+        self.integers = frozenset(name for name, each in policy.columns.items() if each.kind is Kind.INTEGER)
+        # In how many groups one unit can be. Its rows do not limit that: their number is clipped, not the rows.
+        self.reach = min(each for each in (groups, limits.groups) if each is not None)
+
+    def statistic(
+        self, aggregate: Aggregate, value: Expression | None, where: Expression, squares: bool, at: Place | None
+    ) -> Statistic:
+        if aggregate.kind == "count":
+            return Statistic("rows", (self.rows(where, at),))
+        if aggregate.kind == "units":
+            return Statistic("units", (self.units(where),))
+        summed = cast("Expression", value)
+        low, high = self.range(summed, aggregate, at)
+        step = self.step(summed, low, high)
+        if aggregate.kind == "sum":
+            return Statistic("sum", (self.sum(summed, where, step, 0, at),), low, high)
+        return self.moments(summed, where, step, squares, at)
+
+    # --- one measure
+
+    def rows(self, where: Expression, at: Place | None) -> Measure:
+        clip = self.row_limit(at)
+        return self.measure("rows", None, where, Fraction(1), 0, (0, 1), clip)
+
+    def units(self, where: Expression) -> Measure:
+        found = self.measure("units", None, where, Fraction(1), 0, (0, 1), self.reach)
+        both = 1 if self.neighbors is Neighbors.ADD_REMOVE else 2
+        # At most g ones on either side; where one unit replaces another both sets of ones can differ.
+        return replace(found, sensitivity=self.reach * both)
+
+    def sum(self, value: Expression, where: Expression, step: Fraction, centre: int, at: Place | None) -> Measure:
+        low, high = self.whole_range(value, step)
+        largest = max(abs(low - centre), abs(high - centre), 1)
+        clips = [] if self.limits.rows is None else [self.limits.rows * largest]
+        total = dominated(value, {name: float(each) for name, each in self.limits.totals.items()})
+        if total is not None and centre == 0:
+            clips.append(max(1, math.floor(Fraction(total) / step)))
+        clip = min(clips, default=None) or self.row_limit(at)
+        return self.measure("sum", value, where, step, centre, (low - centre, high - centre), clip, at)
+
+    def square(self, value: Expression, where: Expression, step: Fraction, centre: int, at: Place | None) -> Measure:
+        low, high = self.whole_range(value, step)
+        largest = max(abs(low - centre), abs(high - centre), 1)
+        return self.measure(
+            "square", value, where, step, centre, (low - centre, high - centre), self.row_limit(at) * largest**2, at
+        )
+
+    def measure(
+        self,
+        kind: str,
+        value: Expression | None,
+        where: Expression,
+        step: Fraction,
+        centre: int,
+        ends: tuple[int, int],
+        clip: int,
+        at: Place | None = None,
+    ) -> Measure:
+        if clip >= MOST:
+            raise QuestionRefusedError(
+                "One unit could add too much to be summed exactly.",
+                why="Its limit, counted in steps, is beyond 2⁶².",
+                fix="Ask the owner for a coarser step, lower limits or narrower bounds.",
+                at=at,
+            )
+        signed = kind != "square" and ends[0] < 0 < ends[1]
+        if self.norm == "l1":
+            sensitivity = sensitivity_l1(clip, self.neighbors)
+        else:
+            sensitivity = squared_sensitivity_l2(clip, self.neighbors, non_negative=not signed)
+        return Measure(kind, value, where, step, centre, *ends, clip, sensitivity)
+
+    # --- averages and variances
+
+    def moments(
+        self, value: Expression, where: Expression, step: Fraction, squares: bool, at: Place | None
+    ) -> Statistic:
+        """Count, sum and (for variances) sum of squares, around the centre that gives the least noise."""
+        step = self.coarsened(value, step, at) if squares else step
+        present = call("and", where, call("not", call("is_null", value)))
+        low, high = self.whole_range(value, step)
+        tried = []
+        for centre in dict.fromkeys((0, (low + high) // 2)):
+            measures = [self.rows(present, at), self.sum(value, where, step, centre, at)]
+            if squares:
+                measures.append(self.square(value, where, step, centre, at))
+            tried.append(split(measures, low - centre, high - centre, self.norm))
+        measures_ = min(tried, key=lambda each: each.noise).measures
+        return Statistic("moments", measures_, low * step, high * step)
+
+    def coarsened(self, value: Expression, step: Fraction, at: Place | None) -> Fraction:
+        """A step at which the squares of one unit can be summed in 62 bits."""
+        rows = self.row_limit(at)
+        while True:
+            low, high = self.whole_range(value, step)
+            if rows * max(abs(low), abs(high), 1) ** 2 < MOST:
+                return step
+            step *= 10
+
+    # --- ranges and limits
+
+    def row_limit(self, at: Place | None) -> int:
+        if self.limits.rows is None:
+            raise NotAllowedError(
+                "How many rows one unit may add is not declared.",
+                why="Without a limit, one unit could change the answer by any amount.",
+                fix="Ask the owner for [contribution] rows, or give --rows N.",
+                at=at,
+            )
+        return self.limits.rows
+
+    def range(self, value: Expression, aggregate: Aggregate, at: Place | None) -> tuple[Fraction, Fraction]:
+        found = bounded(value, self.ranges)
+        if found is not None:
+            return Fraction(found[0]), Fraction(found[1])
+        without = sorted(
+            name
+            for name in columns_of(value)
+            if self.policy.columns[name].kind in {Kind.INTEGER, Kind.NUMBER}
+            and self.policy.columns[name].bounds is None
+        )
+        shown = without[0] if without else "x"
+        raise NotAllowedError(
+            f"Column {without[0]!r} has no bounds." if without else "What is summed has no bounds.",
+            why=f"{aggregate.kind.upper()} needs them: one unit could change it by any amount.",
+            fix=f"Ask the owner for bounds, clip it yourself with LEAST(GREATEST({shown}, 0), 100), or count it.",
+            at=at,
+        )
+
+    def step(self, value: Expression, low: Fraction, high: Fraction) -> Fraction:
+        if isinstance(value, Column):
+            return needed(self.policy.columns[value.name].step)
+        if whole(value, self.integers) and max(abs(low), abs(high)) < 2**53:
+            return Fraction(1)
+        return default_step(low, high) if low < high else default_step(low, low + 1)
+
+    def whole_range(self, value: Expression, step: Fraction) -> tuple[int, int]:
+        """The bounds as integers, rounded as the engine rounds: floor(x/step + ½) in doubles."""
+        found = needed(bounded(value, self.ranges))
+        low, high = (math.floor(each / float(step) + 0.5) for each in found)
+        return low, high

@@ -1,0 +1,298 @@
+"""The last pass: the plan as one SELECT. The analyst's text has no part in it; only names of the policy and constants.
+
+source   the columns of the file that are needed, cast without failing      (`source_sql`, where the file is known)
+clean    each column within its policy: finite, clipped, declared keys only; rows without a unit are gone
+kept     rows that count, with their groups and integers
+sums     one vector per unit: its integers summed per group
+chosen   at most `groups` groups per unit, by a keyed hash
+norms    the length of each unit's vector
+factors  what each unit's vector is scaled by
+clipped  the scaled vectors, truncated toward zero
+…        summed over units, per group
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dalenius.queries.expressions import TRUE, Expression, columns_of
+from dalenius.queries.periods import unit_part
+from dalenius.queries.plan import Measure, Plan, Stage, needed
+from dalenius.queries.rendering import Renderer, double, identifier, literal, quoted
+from dalenius.tables.policy import Kind
+
+if TYPE_CHECKING:
+    from dalenius.tables.policy import Column
+
+_FLOATS = frozenset({"FLOAT", "DOUBLE", "REAL"})
+_LONGEST_TEXT = 2000  # characters; what is longer is cut, so that no row makes a question heavy
+
+
+def compile_(stage: Stage) -> Stage:
+    """The plan with its SQL, all but the source."""
+    plan = needed(stage.plan)
+    return stage.with_(plan=replace(plan, sql=Compiler(plan).sql()))
+
+
+def source_sql(plan: Plan, scan: str, types: Mapping[str, str], salt: str) -> str:
+    """The beginning of the statement: the columns as they lie in the file, cast without failing.
+
+    Args:
+        plan: What will run.
+        scan: The engine's name for the files.
+        types: The types of their columns.
+        salt: The secret that decides which groups of a unit count, where it is in too many.
+    """
+    policy = plan.table.policy
+    parts = [f"{identifier(name)} AS u{at}" for at, name in enumerate(policy.unit)]
+    parts += [
+        f"{_cast(policy.columns[name], types.get(name, ''))} AS {column}" for name, column in _columns(plan).items()
+    ]
+    if plan.groups is not None:
+        unit = " || '|' || ".join(f"CAST({identifier(name)} AS VARCHAR)" for name in policy.unit)
+        parts.append(f"md5({quoted(salt)} || {unit}) AS seed")
+    there = [f"{identifier(name)} IS NOT NULL" for name in policy.unit]
+    there += [f"NOT isnan({identifier(name)})" for name in policy.unit if types.get(name, "").upper() in _FLOATS]
+    return f"source AS (SELECT {', '.join(parts)} FROM {scan} WHERE {' AND '.join(there)})"  # noqa: S608
+
+
+def statement(plan: Plan, scan: str, types: Mapping[str, str], salt: str) -> str:
+    """The whole SELECT."""
+    return f"WITH {source_sql(plan, scan, types, salt)},\n{plan.sql}"
+
+
+def _columns(plan: Plan) -> dict[str, str]:
+    """The columns that the plan reads, each with a name that nobody chose."""
+    measured = [each for measure in plan.measures for each in (measure.value, measure.where) if each is not None]
+    part = unit_part(plan.table)
+    expressions = [plan.where, *plan.keys, *measured, *([part] if part is not None else [])]
+    names = sorted(frozenset().union(*map(columns_of, expressions)))
+    return {name: f"c{at}" for at, name in enumerate(names)}
+
+
+def _cast(column: Column, type_: str) -> str:
+    name = identifier(column.name)
+    match column.kind:
+        case Kind.INTEGER | Kind.NUMBER:
+            return f"TRY_CAST({name} AS DOUBLE)"
+        case Kind.BOOLEAN:
+            return f"TRY_CAST({name} AS BOOLEAN)"
+        case Kind.CATEGORY:
+            return f"CAST({name} AS VARCHAR)"
+        case Kind.TEXT:
+            return f"left(CAST({name} AS VARCHAR), {_LONGEST_TEXT})"
+        case Kind.DATE:
+            return f"TRY_CAST({name} AS DATE)"
+    if column.zone is not None and "TIME ZONE" in type_.upper():
+        return f"timezone({quoted(column.zone)}, {name})"
+    return f"TRY_CAST({name} AS TIMESTAMP)"
+
+
+def clean(column: Column, name: str) -> str:
+    """A column within its policy: a finite value between its bounds and among its keys, or NULL, or the default."""
+    bounds, value = column.bounds, name
+    conditions = []
+    match column.kind:
+        case Kind.INTEGER | Kind.NUMBER:
+            value = f"floor({value} + 0.5e0)" if column.kind is Kind.INTEGER else value
+            conditions.append(f"isfinite({name})")
+            ends = None if bounds is None else (double(bounds.low), double(bounds.high))
+        case Kind.DATE:
+            conditions.append(f"{name} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'")
+            ends = None if bounds is None else (literal(bounds.low), literal(bounds.high))
+        case Kind.DATETIME:
+            conditions.append(f"{name} BETWEEN TIMESTAMP '0001-01-01' AND TIMESTAMP '9999-12-31 23:59:59'")
+            ends = None if bounds is None else (literal(bounds.low), literal(bounds.high))
+        case _:
+            ends = None
+    if ends is not None:
+        value = f"greatest({ends[0]}, least({ends[1]}, {value}))"
+    if column.keys is not None:
+        keys = ", ".join(literal(key if not isinstance(key, int) else float(key)) for key in column.keys)  # type: ignore[arg-type]
+        conditions.append(f"{value} IN ({keys})")
+    if conditions:
+        value = f"CASE WHEN {' AND '.join(conditions)} THEN {value} END"
+    if column.default is not None:
+        default = column.default
+        shown = literal(float(default) if column.kind in {Kind.INTEGER, Kind.NUMBER} else default)  # type: ignore[arg-type]
+        value = f"coalesce({value}, {shown})"
+    return value
+
+
+class Compiler:
+    """Writes the SELECT of one plan. Methods are the steps; the fuzzer's planted bugs replace single ones."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.columns = _columns(plan)
+        policy = plan.table.policy
+        integers = frozenset(name for name, each in policy.columns.items() if each.kind is Kind.INTEGER)
+        self.renderer = Renderer(self.columns, integers)
+        self.units = [f"u{at}" for at in range(len(policy.unit))]
+        self.period = unit_part(plan.table)
+        if self.period is not None:
+            self.units.append("period")
+        self.keys = [f"k{at}" for at in range(len(plan.keys))]
+        self.weights = [f"w{at}" for at in range(len(plan.measures))]
+        # Σw² of one unit must fit 127 bits; an entry that is clamped is far beyond what clipping leaves of it.
+        reach = plan.groups if plan.groups is not None else len(plan.cells)
+        self.most = math.isqrt(2**126 // max(1, reach))
+
+    def sql(self) -> str:
+        """All steps."""
+        grouped = self.plan.groups is not None
+        steps = [
+            ("clean", self.clean()),
+            ("kept", self.kept()),
+            ("sums", self.sums()),
+            *([("chosen", self.chosen())] if grouped else []),
+            ("norms", self.norms("chosen" if grouped else "sums")),
+            *self.roots(),
+            ("factors", self.factors("roots" if self.joint else "norms")),
+            ("clipped", self.clipped("chosen" if grouped else "sums")),
+        ]
+        body = ",\n".join(f"{name} AS ({text})" for name, text in steps)
+        sums = ", ".join([*self.keys, *(f"CAST(sum({each}) AS HUGEINT) AS {each}" for each in self.weights)])
+        return f"{body}\nSELECT {sums} FROM clipped{_grouped(self.keys)}"
+
+    @property
+    def joint(self) -> bool:
+        """Whether vectors have several entries and are clipped in L2; otherwise a norm is a plain sum."""
+        return self.plan.norm == "l2" and len(self.plan.cells) > 1
+
+    def clean(self) -> str:
+        """Every column within its policy."""
+        policy = self.plan.table.policy
+        parts = [f"u{at}" for at in range(len(policy.unit))]
+        parts += [f"{clean(policy.columns[name], column)} AS {column}" for name, column in self.columns.items()]
+        parts += ["seed"] if self.plan.groups is not None else []
+        return f"SELECT {', '.join(parts)} FROM source"  # noqa: S608
+
+    def kept(self) -> str:
+        """The rows that count, with their groups and integers."""
+        parts = [each for each in self.units if each != "period"]
+        if self.period is not None:
+            parts.append(f"{self.renderer.sql(self.period)} AS period")
+        parts += [f"{self.renderer.sql(key)} AS {name}" for key, name in zip(self.plan.keys, self.keys, strict=True)]
+        parts += [f"{self.integer(each)} AS {name}" for each, name in self._measured()]
+        parts += ["seed"] if self.plan.groups is not None else []
+        where = "" if self.plan.where == TRUE else f" WHERE {self.renderer.sql(self.plan.where)}"
+        return f"SELECT {', '.join(parts)} FROM clean{where}"  # noqa: S608
+
+    def _measured(self) -> Sequence[tuple[Measure, str]]:
+        return list(zip(self.plan.measures, self.weights, strict=True))
+
+    def integer(self, measure: Measure) -> str:
+        """What one row adds; a row that does not count, or whose value is NULL, adds 0."""
+        conditions: list[Expression] = [] if measure.where == TRUE else [measure.where]
+        shown = [self.renderer.sql(each) for each in conditions]
+        if measure.value is None:
+            return f"CAST(CASE WHEN {' AND '.join(shown)} THEN 1 ELSE 0 END AS HUGEINT)" if shown else "1::HUGEINT"
+        value = self.renderer.sql(measure.value)
+        scaled = self.scaled(measure, value)
+        scaled = scaled if measure.kind == "sum" else f"({scaled} * {scaled})"
+        return f"CASE WHEN {' AND '.join([*shown, f'{value} IS NOT NULL'])} THEN {scaled} ELSE 0::HUGEINT END"
+
+    def scaled(self, measure: Measure, value: str) -> str:
+        """floor(x/step + ½) in doubles, as an integer between the bounds, less the centre."""
+        low, high, step = measure.low + measure.centre, measure.high + measure.centre, double(float(measure.step))
+        rounded = f"floor({value} / {step} + 0.5e0)"
+        inside = f"greatest({double(low)}, least({double(high)}, {rounded}))"
+        return f"(CAST({inside} AS HUGEINT) - {measure.centre})"
+
+    def sums(self) -> str:
+        """One vector per unit. A row without a group is in none."""
+        parts = [*self.units, *self.keys]
+        for measure, name in self._measured():
+            total = f"max({name})" if measure.kind == "units" else f"sum({name})"
+            parts.append(f"{self.clamped(f'CAST({total} AS HUGEINT)')} AS {name}")
+        parts += ["any_value(seed) AS seed"] if self.plan.groups is not None else []
+        there = " AND ".join(f"{each} IS NOT NULL" for each in [*self.keys, *(["period"] if self.period else [])])
+        where = f" WHERE {there}" if there else ""
+        return f"SELECT {', '.join(parts)} FROM kept{where}{_grouped([*self.units, *self.keys])}"  # noqa: S608
+
+    def clamped(self, value: str) -> str:
+        """An entry small enough that squares can be summed."""
+        return f"greatest(-{self.most}::HUGEINT, least({self.most}::HUGEINT, {value}))"
+
+    def chosen(self) -> str:
+        """At most so many groups of a unit, by a keyed hash of unit and group: fixed, and not the analyst's choice."""
+        hashed = " || '|' || ".join(["seed", *(f"CAST({key} AS VARCHAR)" for key in self.keys)])
+        order = ", ".join([f"md5({hashed})", *self.keys])
+        partition = ", ".join(self.units)
+        parts = ", ".join([*self.units, *self.keys, *self.weights])
+        return (
+            f"SELECT {parts} FROM sums QUALIFY row_number() OVER "  # noqa: S608
+            f"(PARTITION BY {partition} ORDER BY {order}) <= {self.plan.groups}"
+        )
+
+    def norms(self, source: str) -> str:
+        """The length of each unit's vector: its square where the norm is L2, otherwise itself."""
+        length = "{0} * {0}" if self.joint else "abs({0})"
+        parts = [*self.units, *(f"CAST(sum({length.format(each)}) AS HUGEINT) AS {each}" for each in self.weights)]
+        return f"SELECT {', '.join(parts)} FROM {source}{_grouped(self.units)}"  # noqa: S608
+
+    def roots(self) -> list[tuple[str, str]]:
+        """k = ⌈√q⌉ on integers: a double's root, one step of Newton (which never falls below ⌊√q⌋), a comparison."""
+        if not self.joint:
+            return []
+        units = ", ".join(self.units)
+        near = ", ".join(f"{w}, CAST(ceil(sqrt(CAST({w} AS DOUBLE))) AS HUGEINT) + 1 AS r{w}" for w in self.weights)
+        newton = ", ".join(f"{w}, (r{w} + {w} // r{w}) // 2 AS r{w}" for w in self.weights)
+        root = ", ".join(
+            f"CASE WHEN r{w} * r{w} < {w} THEN r{w} + 1 WHEN r{w} > 0 AND (r{w} - 1) * (r{w} - 1) >= {w} "
+            f"THEN r{w} - 1 ELSE r{w} END AS {w}"
+            for w in self.weights
+        )
+        return [
+            ("near", f"SELECT {units}, {near} FROM norms"),  # noqa: S608
+            ("nearer", f"SELECT {units}, {newton} FROM near"),  # noqa: S608
+            ("roots", f"SELECT {units}, {root} FROM nearer"),  # noqa: S608
+        ]
+
+    def factors(self, source: str) -> str:
+        """The factor p/q of each statistic: the least C/k of its measures, or 1."""
+        parts, at = list(self.units), 0
+        for number, statistic in enumerate(self.plan.statistics):
+            pairs = []
+            for measure in statistic.measures:
+                pairs.append((f"least({measure.clip}::HUGEINT, w{at})", f"w{at}", measure))
+                at += 1
+            numerator, denominator = self.factor([(top, bottom) for top, bottom, _ in pairs])
+            if statistic.kind == "units":  # ones, and no more of them than groups: nothing to scale
+                numerator, denominator = "1::HUGEINT", "1::HUGEINT"
+            parts += [f"{numerator} AS p{number}", f"{denominator} AS q{number}"]
+        return f"SELECT {', '.join(parts)} FROM {source}"  # noqa: S608
+
+    def factor(self, pairs: Sequence[tuple[str, str]]) -> tuple[str, str]:
+        """The smallest of fractions, compared crosswise on integers. A length of 0 is a factor of 1."""
+        fractions = [(f"CASE WHEN {b} = 0 THEN 1 ELSE {t} END", f"greatest(1::HUGEINT, {b})") for t, b in pairs]
+        top, bottom = fractions[0]
+        for other_top, other_bottom in fractions[1:]:
+            less = f"({other_top}) * ({bottom}) < ({top}) * ({other_bottom})"
+            top, bottom = (
+                f"CASE WHEN {less} THEN ({other_top}) ELSE ({top}) END",
+                f"CASE WHEN {less} THEN ({other_bottom}) ELSE ({bottom}) END",
+            )
+        return f"CAST({top} AS HUGEINT)", f"CAST({bottom} AS HUGEINT)"
+
+    def clipped(self, source: str) -> str:
+        """The scaled vectors."""
+        parts, at = [f"s.{key}" for key in self.keys], 0
+        for number, statistic in enumerate(self.plan.statistics):
+            for _ in statistic.measures:
+                parts.append(f"{self.truncated(f's.w{at}', f'f.p{number}', f'f.q{number}')} AS w{at}")
+                at += 1
+        same = " AND ".join(f"s.{unit} = f.{unit}" for unit in self.units)
+        return f"SELECT {', '.join(parts)} FROM {source} s JOIN factors f ON {same}"  # noqa: S608
+
+    def truncated(self, value: str, top: str, bottom: str) -> str:
+        """v·p/q toward zero: DuckDB's // on integers drops the remainder."""
+        return f"({value} * {top}) // {bottom}"
+
+
+def _grouped(names: Sequence[str]) -> str:
+    return f" GROUP BY {', '.join(names)}" if names else ""

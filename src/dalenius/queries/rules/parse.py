@@ -1,0 +1,139 @@
+"""The first pass: text to syntax tree, with mistakes pointed at by line and column."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dalenius.errors import Place, QuestionRefusedError, SqlSyntaxError
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from dalenius.queries.plan import Stage
+
+LONGEST = 20_000
+DEEPEST = 60
+DIALECT = "duckdb"
+
+
+def parse(stage: Stage) -> Stage:
+    """One SELECT statement, or a refusal. Nothing of the text is ever executed."""
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    text = stage.text
+    _check_text(text)
+    try:
+        trees = [each for each in sqlglot.parse(text, dialect=DIALECT) if each is not None]
+        if not trees:
+            raise _syntax("The question is empty.", why="There is no SQL in it.", at=None)
+        if len(trees) > 1:
+            raise QuestionRefusedError(
+                "This is more than one statement.",
+                why="A question is one SELECT.",
+                fix="Ask them one by one.",
+            )
+        tree = trees[0]
+        if not isinstance(tree, exp.Select):
+            raise _not_a_select(tree)
+        _check_depth(tree)
+    except SqlglotError as error:
+        raise _syntax("This is not SQL that can be read.", why=_reason(error), at=_place_of(error, text)) from None
+    except RecursionError:
+        raise _too_deep() from None
+    return stage.with_(tree=tree)
+
+
+def place(node: exp.Expr, text: str) -> Place | None:
+    """Where a part of the tree stands in the text: at its first token that remembers."""
+    starts = [each.meta["start"] for each in node.walk() if "start" in each.meta]
+    if not starts:
+        return None
+    start = min(starts)
+    line = text.count("\n", 0, start) + 1
+    return Place(line, start - (text.rfind("\n", 0, start) + 1) + 1)
+
+
+def _check_text(text: str) -> None:
+    if not isinstance(text, str):
+        raise _syntax("A question is a text.", why="It is SQL.", at=None)
+    if len(text) > LONGEST:
+        raise QuestionRefusedError(
+            "The question is too long.", why=f"It has more than {LONGEST:,} characters.", fix="Ask in parts."
+        )
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise _syntax("The question is not valid Unicode.", why="It holds half a character.", at=None) from None
+    for position, character in enumerate(text):
+        if character < " " and character not in "\t\n\r":
+            line = text.count("\n", 0, position) + 1
+            at = Place(line, position - text.rfind("\n", 0, position))
+            raise _syntax("The question holds a control character.", why="No SQL has one.", at=at)
+
+
+def _check_depth(tree: exp.Expr) -> None:
+    level = [tree]
+    for _ in range(DEEPEST):
+        level = [child for each in level for child in each.iter_expressions()]
+        if not level:
+            return
+    raise _too_deep()
+
+
+def _too_deep() -> QuestionRefusedError:
+    return QuestionRefusedError(
+        "The question is nested too deeply.", why=f"At most {DEEPEST} levels are read.", fix="Simplify it."
+    )
+
+
+def _not_a_select(tree: exp.Expr) -> QuestionRefusedError:
+    from sqlglot import exp
+
+    if isinstance(tree, exp.SetOperation):
+        return QuestionRefusedError(
+            f"{tree.key.upper()} is not supported.",
+            why="Its parts would be about the same people, at the price of one.",
+            fix="Ask its parts as questions of their own.",
+        )
+    return QuestionRefusedError(
+        "Only SELECT can be asked.",
+        why="Questions read; nothing else is ever done for an analyst.",
+        fix="Write SELECT … FROM a table of 'dalenius tables'.",
+    )
+
+
+def _syntax(message: str, *, why: str, at: Place | None) -> SqlSyntaxError:
+    return SqlSyntaxError(message, why=why, fix="Correct it; the dialect is DuckDB's.", at=at)
+
+
+def _reason(error: Exception) -> str:
+    found = getattr(error, "errors", None) or [{}]
+    highlight = str(found[0].get("highlight") or "")[:40]
+    said = str(found[0].get("description") or "").split(" / ")[0].rstrip(".")
+    if highlight:
+        return f"It cannot go on at {highlight!r}."
+    return f"{said}." if said else "A text or a name is not closed, or a character has no meaning."
+
+
+def _place_of(error: Exception, text: str) -> Place | None:
+    found = getattr(error, "errors", None) or [{}]
+    line, column = found[0].get("line"), found[0].get("col")
+    if line is None or column is None:
+        return _unclosed(text)
+    # sqlglot names the last character of the token
+    return Place(int(line), max(1, int(column) - len(str(found[0].get("highlight") or " ")) + 1))
+
+
+def _unclosed(text: str) -> Place | None:
+    """Where a text or name that never ends begins; the tokenizer does not say."""
+    open_at, quote = None, ""
+    for position, character in enumerate(text):
+        if open_at is None and character in "'\"":
+            open_at, quote = position, character
+        elif open_at is not None and character == quote:
+            open_at = None
+    if open_at is None:
+        return None
+    return Place(text.count("\n", 0, open_at) + 1, open_at - text.rfind("\n", 0, open_at))

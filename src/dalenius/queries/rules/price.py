@@ -1,0 +1,83 @@
+"""The sixth pass: how the price of the question is shared, and the noise that each share buys.
+
+Every aggregate gets the same part of the price; inside a ratio it is split where it helps most (`splitting`). What
+previews a price is what charges it: `Priced` holds the mechanisms, their events and their noise for one ε.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from dalenius.accounting.events import Composed
+from dalenius.accounting.guarantees import ZCDP
+from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
+from dalenius.mechanisms.laplace import Laplace
+from dalenius.queries.plan import needed
+
+if TYPE_CHECKING:
+    from dalenius.accounting.events import Event
+    from dalenius.queries.plan import Plan, Stage
+
+_BITS = 24  # variances are rounded up to so many bits past the leading one
+
+
+def price(stage: Stage) -> Stage:
+    """The plan with every measure's share of the price."""
+    plan = needed(stage.plan)
+    part = Fraction(1, len(plan.statistics))
+    statistics = tuple(
+        replace(each, measures=tuple(replace(measure, share=measure.share * part) for measure in each.measures))
+        for each in plan.statistics
+    )
+    return stage.with_(plan=replace(plan, statistics=statistics))
+
+
+@dataclass(frozen=True)
+class Priced:
+    """A plan at one ε: ``rho`` is what is charged under zCDP, None under pure."""
+
+    epsilon: float
+    rho: float | None
+    mechanisms: tuple[DiscreteGaussian | Laplace, ...]
+
+    @property
+    def event(self) -> Event:
+        """What the whole question does."""
+        events = tuple(each.event for each in self.mechanisms)
+        return events[0] if len(events) == 1 else Composed(events)
+
+
+def priced(plan: Plan, epsilon: float) -> Priced:
+    """The noise that ``epsilon`` buys.
+
+    Guarantee:
+        Under zCDP measure i, of squared sensitivity Δ2², gets discrete Gaussian noise of variance Δ2²/2ρᵢ, which is
+        ρᵢ-zCDP; Σρᵢ = ρ(ε). Under pure DP it gets discrete Laplace noise of scale Δ1/εᵢ, with Σεᵢ = ε. Each is for the
+        whole vector over the groups, and they compose by addition.
+    """
+    cost = plan.table.budget.filter().price(epsilon)
+    if not isinstance(cost, ZCDP):
+        laplace = tuple(
+            Laplace(Fraction(epsilon) * each.share, each.sensitivity, len(plan.cells), plan.neighbors)
+            for each in plan.measures
+        )
+        return Priced(epsilon, None, laplace)
+    gaussian = tuple(
+        DiscreteGaussian(
+            _up(Fraction(each.sensitivity) / (2 * Fraction(cost.rho) * each.share)),
+            each.sensitivity,
+            len(plan.cells),
+            plan.neighbors,
+        )
+        for each in plan.measures
+    )
+    return Priced(epsilon, cost.rho, gaussian)
+
+
+def _up(value: Fraction) -> Fraction:
+    """The value, or slightly more, with few digits: exact arithmetic stays fast, and more noise costs no more."""
+    unit = Fraction(2) ** (value.numerator.bit_length() - value.denominator.bit_length() - _BITS)
+    return math.ceil(value / unit) * unit

@@ -1,0 +1,249 @@
+"""The second pass: only an allow-list of constructs goes on. Everything else is refused by name, with a way out."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from dalenius.errors import QuestionRefusedError
+from dalenius.queries.plan import needed
+from dalenius.queries.rules.parse import place
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sqlglot import exp
+
+    from dalenius.queries.plan import Stage
+
+# Node of the syntax tree → which of its parts are understood. A part that is not in the list is refused too, however
+# harmless it looks: what is not read must not be there.
+_ALLOWED = {
+    # the statement
+    "Select": "expressions from from_ where group having order limit offset",
+    "From": "this",
+    "Table": "this alias",
+    "TableAlias": "this",
+    "Where": "this",
+    "Group": "expressions all",
+    "Having": "this",
+    "Order": "expressions",
+    "Ordered": "this desc nulls_first",
+    "Limit": "expression",
+    "Offset": "expression",
+    "Alias": "this alias",
+    "Paren": "this",
+    # names and constants
+    "Column": "this table",
+    "Identifier": "this quoted",
+    "Literal": "this is_string",
+    "Boolean": "this",
+    "Null": "",
+    "Star": "",
+    "Var": "this",
+    "Tuple": "expressions",
+    "DataType": "this nested expressions kind",
+    "DataTypeParam": "this",
+    "Interval": "this unit",
+    # aggregates
+    "Count": "this expressions big_int",
+    "CountIf": "this",
+    "Sum": "this",
+    "Avg": "this",
+    "Variance": "this",
+    "VariancePop": "this",
+    "Stddev": "this",
+    "StddevSamp": "this",
+    "StddevPop": "this",
+    "Filter": "this expression",
+    "Distinct": "expressions",
+    # truth
+    "And": "this expression",
+    "Or": "this expression",
+    "Not": "this",
+    "EQ": "this expression",
+    "NEQ": "this expression",
+    "LT": "this expression",
+    "LTE": "this expression",
+    "GT": "this expression",
+    "GTE": "this expression",
+    "NullSafeEQ": "this expression",
+    "NullSafeNEQ": "this expression",
+    "Between": "this low high",
+    "In": "this expressions",
+    "Is": "this expression",
+    "Like": "this expression",
+    "ILike": "this expression",
+    "Contains": "this expression",
+    "StartsWith": "this expression",
+    "EndsWith": "this expression",
+    # choice
+    "Case": "this ifs default",
+    "If": "this true false",
+    "Coalesce": "this expressions",
+    "Nullif": "this expression",
+    # numbers
+    "Add": "this expression",
+    "Sub": "this expression",
+    "Mul": "this expression",
+    "Div": "this expression typed safe",
+    "IntDiv": "this expression",
+    "Mod": "this expression",
+    "Neg": "this",
+    "Abs": "this",
+    "Sign": "this",
+    "Floor": "this",
+    "Ceil": "this",
+    "Round": "this decimals",
+    "Trunc": "this",
+    "Sqrt": "this",
+    "Ln": "this",
+    "Log": "this expression",
+    "Exp": "this",
+    "Pow": "this expression",
+    "Least": "this expressions ignore_nulls",
+    "Greatest": "this expressions ignore_nulls",
+    # texts
+    "Lower": "this",
+    "Upper": "this",
+    "Trim": "this position",
+    "Length": "this",
+    "Left": "this expression",
+    "Right": "this expression",
+    "Substring": "this start length",
+    "Replace": "this expression replacement",
+    "DPipe": "this expression safe",
+    "Concat": "expressions safe coalesce",
+    # dates and casts
+    "Extract": "this expression",
+    "TimestampTrunc": "this unit",
+    "DateTrunc": "this unit unabbreviate",
+    "DateDiff": "this expression unit date_part_boundary",
+    "Year": "this",
+    "Quarter": "this",
+    "Month": "this",
+    "Week": "this",
+    "Day": "this",
+    "DayOfMonth": "this",
+    "DayOfWeek": "this",
+    "DayOfWeekIso": "this",
+    "DayOfYear": "this",
+    "Hour": "this",
+    "Minute": "this",
+    "Second": "this",
+    "TimeToStr": "this format",
+    "Cast": "this to",
+    "TryCast": "this to safe",
+    "Anonymous": "this expressions",  # by name, in `resolve`
+}
+
+# What is refused by name: why, and what to ask instead.
+_ONE_PERSON = "It would show what one person's rows hold."
+_REFUSED = {
+    "Subquery": ("A subquery", "Its answer would enter the question without a price.", "Ask without it."),
+    "Exists": ("EXISTS", "It needs a second table, which is not supported yet.", "Ask without it."),
+    "With": ("WITH", "Only one SELECT over one table is supported so far.", "Put the condition into WHERE."),
+    "CTE": ("WITH", "Only one SELECT over one table is supported so far.", "Put the condition into WHERE."),
+    "Join": ("A join", "Only one table at a time is supported so far.", "Ask about one table."),
+    "Lateral": ("LATERAL", "Only one table at a time is supported so far.", "Ask about one table."),
+    "Window": ("A window function", _ONE_PERSON, "Aggregate with GROUP BY instead of OVER."),
+    "Qualify": ("QUALIFY", _ONE_PERSON, "Use HAVING on released values."),
+    "Max": ("MAX", "The largest value belongs to one person.", "Count above a value: COUNT_IF(x > 100)."),
+    "Min": ("MIN", "The smallest value belongs to one person.", "Count below a value: COUNT_IF(x < 100)."),
+    "ArgMax": ("ARG_MAX", _ONE_PERSON, "Ask for a count or an average per group."),
+    "ArgMin": ("ARG_MIN", _ONE_PERSON, "Ask for a count or an average per group."),
+    "Median": ("MEDIAN", "Quantiles are not supported yet.", "Ask for AVG, or for counts by class of value."),
+    "Quantile": ("QUANTILE", "Quantiles are not supported yet.", "Ask for AVG, or for counts by class of value."),
+    "PercentileCont": ("A quantile", "They are not supported yet.", "Ask for AVG, or for counts by class of value."),
+    "PercentileDisc": ("A quantile", "They are not supported yet.", "Ask for AVG, or for counts by class of value."),
+    "First": ("FIRST", _ONE_PERSON, "Ask for a count or an average per group."),
+    "Last": ("LAST", _ONE_PERSON, "Ask for a count or an average per group."),
+    "AnyValue": ("ANY_VALUE", _ONE_PERSON, "Ask for a count or an average per group."),
+    "ArrayAgg": ("A list of values", _ONE_PERSON, "Ask for counts per group."),
+    "GroupConcat": ("A list of values", _ONE_PERSON, "Ask for counts per group."),
+    "Rollup": ("ROLLUP", "It is not supported yet.", "Group by the keys and add the released groups up."),
+    "Cube": ("CUBE", "It is not supported yet.", "Group by the keys and add the released groups up."),
+    "GroupingSets": ("GROUPING SETS", "They are not supported yet.", "Group by the keys and add the groups up."),
+    "TableSample": ("Sampling", "Chance in a question is not under the analyst's control.", "Ask without it."),
+    "Rand": ("RANDOM", "Chance in a question is not under the analyst's control.", "Ask without it."),
+    "Pivot": ("PIVOT", "Its columns would depend on the rows.", "Use GROUP BY, or COUNT_IF per value."),
+    "Unnest": ("UNNEST", "Lists are not supported.", "Ask about columns of the policy."),
+    "Lock": ("A lock", "Questions only read.", "Leave it out."),
+    "Into": ("INTO", "Questions only read.", "Leave it out."),
+    "Placeholder": ("A parameter", "Nobody fills it in.", "Write the value itself."),
+    "Parameter": ("A parameter", "Nobody fills it in.", "Write the value itself."),
+    "RegexpLike": ("A regular expression", "They are not supported.", "Use LIKE, CONTAINS or STARTS_WITH."),
+    "RegexpFullMatch": ("A regular expression", "They are not supported.", "Use LIKE, CONTAINS or STARTS_WITH."),
+    "CurrentDate": ("The current date", "The same question would mean something else tomorrow.", "Write a date."),
+    "CurrentTimestamp": ("The current time", "The same question would mean another thing later.", "Write a date."),
+    "Union": ("UNION", "Its parts would be about the same people.", "Ask its parts one by one."),
+    "Corr": ("CORR", "It is not supported yet.", "Ask for AVG and VAR."),
+    "CovarPop": ("COVAR_POP", "It is not supported yet.", "Ask for AVG and VAR."),
+    "CovarSamp": ("COVAR_SAMP", "It is not supported yet.", "Ask for AVG and VAR."),
+    "ApproxDistinct": ("APPROX_COUNT_DISTINCT", "It is not supported.", "Ask for COUNT(DISTINCT unit)."),
+}
+_PARTS = {
+    "distinct": ("SELECT DISTINCT", "It would list values that people have.", "Use GROUP BY with COUNT(*)."),
+    "with": _REFUSED["With"],
+    "with_": _REFUSED["With"],
+    "joins": _REFUSED["Join"],
+    "laterals": _REFUSED["Lateral"],
+    "qualify": _REFUSED["Qualify"],
+    "sample": _REFUSED["TableSample"],
+    "pivots": _REFUSED["Pivot"],
+    "locks": _REFUSED["Lock"],
+    "into": _REFUSED["Into"],
+    "windows": _REFUSED["Window"],
+    "over": _REFUSED["Window"],
+    "rollup": _REFUSED["Rollup"],
+    "cube": _REFUSED["Cube"],
+    "grouping_sets": _REFUSED["GroupingSets"],
+    "query": _REFUSED["Subquery"],
+    "db": ("A schema or catalog", "Tables have one name.", "Write the table's name alone."),
+    "catalog": ("A schema or catalog", "Tables have one name.", "Write the table's name alone."),
+}
+
+
+def restrict(stage: Stage) -> Stage:
+    """Walks the whole tree; one node that is not in the list refuses the question."""
+    allowed = _allowed()
+    for node in needed(stage.tree).walk():
+        parts = allowed.get(type(node))
+        if parts is None:
+            raise _refusal(node, stage.text, *_reason(node))
+        for part, value in node.args.items():
+            if part not in parts and value not in (None, False, [], ""):
+                raise _refusal(node, stage.text, *_PARTS.get(part, _unknown(node, part)))
+    return stage
+
+
+@cache
+def _allowed() -> Mapping[type, frozenset[str]]:
+    from sqlglot import exp
+
+    found = {getattr(exp, name, None): frozenset(parts.split()) for name, parts in _ALLOWED.items()}
+    return {cls: parts for cls, parts in found.items() if cls is not None}
+
+
+def _reason(node: exp.Expr) -> tuple[str, str, str]:
+    from sqlglot import exp
+
+    known = _REFUSED.get(type(node).__name__)
+    if known is not None:
+        return known
+    if isinstance(node, exp.Query | exp.SetOperation):
+        return _REFUSED["Subquery"]
+    return _unknown(node, "")
+
+
+def _unknown(node: exp.Expr, part: str) -> tuple[str, str, str]:
+    from sqlglot import exp
+
+    what = node.sql_name() if isinstance(node, exp.Func) else type(node).__name__
+    if part:
+        what = f"{part.replace('_', ' ').upper()} in {what}"
+    return what, "It is not among what has been shown to be safe.", "See docs/reference/sql.md for what can be asked."
+
+
+def _refusal(node: exp.Expr, text: str, what: str, why: str, fix: str) -> QuestionRefusedError:
+    return QuestionRefusedError(f"{what} is not supported.", why=why, fix=fix, at=place(node, text))

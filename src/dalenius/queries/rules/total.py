@@ -1,0 +1,118 @@
+"""The fourth pass: every expression is made total. No row can make it fail, and it is a finite value or NULL.
+
+Neighbours differ in a unit's rows. An expression that fails on some row, or gives infinity, would show whether such a
+row is there (ATTACKS, H6). So a divisor that is zero, a logarithm of what is not positive, an overflow are NULL, and a
+NULL adds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from dalenius.errors import QuestionRefusedError
+from dalenius.queries.canonical import plain
+from dalenius.queries.expressions import NULL, Aggregate, Call, Expression, Type, number
+from dalenius.queries.functions import Range, bounded
+from dalenius.queries.plan import Safe, needed
+from dalenius.tables.policy import NUMERIC
+
+if TYPE_CHECKING:
+    from dalenius.queries.plan import Stage
+    from dalenius.tables.policy import Column
+
+LARGEST = 20_000  # parts of an expression after guards were put in: each guard names its argument twice
+
+# Where a number is used up, it must be finite: comparing or printing an infinity would be defined, but not as SQL is.
+_USES = frozenset({"eq", "ne", "lt", "le", "in", "is_null", "coalesce", "nullif", "to_text", "to_boolean", "least"})
+_USES |= {"greatest", "case", "floor", "ceil", "trunc", "round", "mod"}
+
+
+def total(stage: Stage) -> Stage:
+    """The question's expressions with guards."""
+    question = needed(stage.question)
+    guard = _Guard(ranges_of(question.table.policy.columns))
+    values: dict[Aggregate, tuple[Expression | None, Expression]] = {}
+    for each in question.aggregates:
+        value = None if each.value is None else guard.finite(guard.expression(each.value))
+        values[each] = value, guard.expression(each.where)
+    keys = tuple(guard.finite(guard.expression(each)) for each in question.keys)
+    return stage.with_(safe=Safe(guard.expression(question.where), keys, values))
+
+
+def ranges_of(columns: Mapping[str, Column]) -> Mapping[str, Range]:
+    """The bounds of number columns, in doubles."""
+    return {
+        name: (float(each.bounds.low), float(each.bounds.high))
+        for name, each in columns.items()
+        if each.kind in NUMERIC and each.bounds is not None
+    }
+
+
+def made_total(expression: Expression) -> Expression:
+    """An expression over released values, made total."""
+    return _Guard({}).expression(expression)
+
+
+class _Guard:
+    """Puts guards in, and counts: an expression that grows too large is refused before it is written out."""
+
+    def __init__(self, ranges: Mapping[str, Range]) -> None:
+        self.ranges = ranges
+        self.sizes: dict[int, int] = {}
+        self.kept: list[Expression] = []  # alive, so that their ids stay theirs
+
+    def expression(self, given: Expression) -> Expression:
+        if not isinstance(given, Call):
+            return given
+        arguments = tuple(self.expression(each) for each in given.arguments)
+        if given.function in _USES:
+            arguments = tuple(self.finite(each) for each in arguments)
+        return self.sized(self.guarded(given, arguments))
+
+    def guarded(self, given: Call, arguments: tuple[Expression, ...]) -> Expression:
+        match given.function:
+            case "div" | "mod":
+                return plain(given.function, arguments[0], self.not_zero(arguments[1]))
+            case "intdiv":
+                quotient = self.sized(plain("div", arguments[0], self.not_zero(arguments[1])))
+                return plain("trunc", self.finite(quotient))
+            case "ln" | "log10" | "log2":
+                return plain(given.function, self.above(arguments[0], "lt"))
+            case "sqrt":
+                return plain("sqrt", self.above(arguments[0], "le"))
+        return Call(given.function, arguments, given.type)
+
+    def not_zero(self, divisor: Expression) -> Expression:
+        known = bounded(divisor, self.ranges)
+        return divisor if known and not known[0] <= 0 <= known[1] else self.sized(plain("nullif", divisor, number(0)))
+
+    def above(self, argument: Expression, relation: str) -> Expression:
+        known = bounded(argument, self.ranges)
+        if known and (known[0] > 0 or (relation == "le" and known[0] >= 0)):
+            return argument
+        condition = self.sized(Call(relation, (number(0), argument), Type.BOOLEAN))
+        return self.sized(plain("case", condition, argument, NULL))
+
+    def finite(self, given: Expression) -> Expression:
+        """The expression, or NULL where it is not finite; nothing to do where its range is known."""
+        if not isinstance(given, Call) or given.type is not Type.NUMBER or given.function == "finite":
+            return given
+        if bounded(given, self.ranges) is not None:
+            return given
+        return self.sized(Call("finite", (given,), Type.NUMBER))
+
+    def sized(self, given: Expression) -> Expression:
+        size = 1
+        if isinstance(given, Call):
+            twice = 2 if given.function in {"finite", "nullif"} else 1
+            size += twice * sum(self.sizes.get(id(each), 1) for each in given.arguments)
+        if size > LARGEST:
+            raise QuestionRefusedError(
+                "An expression is too involved.",
+                why="Guards against failing on some row would make it too large.",
+                fix="Nest fewer divisions, logarithms and roots.",
+            )
+        self.sizes[id(given)] = size
+        self.kept.append(given)
+        return given
