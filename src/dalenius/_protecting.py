@@ -16,6 +16,7 @@ from typing import Any
 from dalenius.errors import InputError, NotAllowedError
 from dalenius.ledger.budgets import Accounting, Budget
 from dalenius.ledger.ledger import Ledger
+from dalenius.queries.engines.decoding import check_decodes
 from dalenius.queries.engines.schema import schema
 from dalenius.tables.compatibility import check_columns
 from dalenius.tables.difference import Change, difference
@@ -62,9 +63,10 @@ class Protected:
 
 
 def inspect(policy: Policy) -> Fingerprint:
-    """Looks at the source: it is there, its columns are those of the policy. Reads names, types and hashes only."""
+    """Looks at the source: it is there, its columns are those of the policy, and every value in them can be read."""
     found = fingerprint(policy.source)
     check_columns(policy, schema(found.paths, found.form))
+    check_decodes(found, list(dict.fromkeys((*policy.unit, *policy.columns))))
     return found
 
 

@@ -1,4 +1,4 @@
-"""H7: a question that reached the data is charged in full, also when it fails; nobody gets a second look for nothing."""
+"""H7: a question that reached the data is charged in full, also when it fails; there is no second look for nothing."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tests.attack.curators import curator_of
 from dalenius.errors import (
     NOTHING,
     BudgetError,
+    Charge,
     DaleniusError,
     EngineFailedError,
     EngineTimeoutError,
@@ -75,20 +76,18 @@ def test_an_engine_that_fails_costs_what_one_that_answers_does(curator, price, m
     assert left(curator) == price
     assert kinds(curator) == ["charge", "failure"]
     if isinstance(caught.value, DaleniusError):
-        assert caught.value.charge == (EPSILON, 0)
+        assert caught.value.charge == Charge(EPSILON)
         assert f"It cost epsilon = {EPSILON:g}" in str(caught.value)
     assert [each["charge"]["epsilon"] for each in curator.analyst("eve").history()] == [EPSILON]
 
 
 def test_the_engine_s_real_time_limit_is_charged_too(curator, price, monkeypatch):
-    endless = (
-        "SELECT sum(a.range * b.range) FROM range(1000000000) a, range(1000000000) b WHERE (a.range + b.range) % 7 = 3"
-    )
+    endless = "SELECT sum(a.range * b.range) FROM range(1000000000) a, range(1000000000) b WHERE a.range <> b.range"
     run = DuckDB.run
     monkeypatch.setattr(DuckDB, "run", lambda self, _, seconds: run(self, endless, seconds=0.05))
     with pytest.raises(EngineTimeoutError) as caught:
         curator.analyst("eve").ask(QUESTION, epsilon=EPSILON)
-    assert caught.value.charge == (EPSILON, 0) and left(curator) == price
+    assert caught.value.charge == Charge(EPSILON) and left(curator) == price
 
 
 @pytest.mark.parametrize("where", ["noise", "store"])
@@ -103,7 +102,7 @@ def test_failing_after_the_look_is_charged_and_shows_nothing(curator, price, mon
         monkeypatch.setattr(charging, "answer", fails)
     with pytest.raises(LedgerUnavailableError) as caught:
         curator.analyst("eve").ask(QUESTION, epsilon=EPSILON)
-    assert caught.value.charge == (EPSILON, 0) and left(curator) == price
+    assert caught.value.charge == Charge(EPSILON) and left(curator) == price
 
 
 def test_a_file_replaced_between_the_charge_and_the_look_is_charged_and_not_answered(
@@ -122,7 +121,7 @@ def test_a_file_replaced_between_the_charge_and_the_look_is_charged_and_not_answ
         patched.setattr(DuckDB, "run", replaced)
         with pytest.raises(SourceChangedError) as caught:
             curator.analyst("eve").ask(QUESTION, epsilon=EPSILON)
-    assert len(seen) == 1 and caught.value.charge == (EPSILON, 0)
+    assert len(seen) == 1 and caught.value.charge == Charge(EPSILON)
     assert left(curator) == price and kinds(curator) == ["charge", "failure"]
     with pytest.raises(SourceChangedError) as caught:
         curator.analyst("eve").ask(QUESTION, epsilon=EPSILON)
@@ -153,16 +152,13 @@ def test_failures_run_out_of_budget_as_answers_do(curator, monkeypatch):
     looks: list[str] = []
     monkeypatch.setattr(DuckDB, "run", _failing(looks))
     eve = curator.analyst("eve")
-    for _ in range(200):
-        try:
+    errors: list[DaleniusError] = []
+    while len(errors) < 200 and not (errors and isinstance(errors[-1], BudgetError)):
+        with pytest.raises((EngineFailedError, BudgetError)) as caught:
             eve.ask(QUESTION, epsilon=EPSILON)
-        except EngineFailedError as error:
-            assert error.charge == (EPSILON, 0)
-        except BudgetError as error:
-            assert error.charge == NOTHING
-            break
-    else:
-        pytest.fail("The budget never ran out.")
+        errors.append(caught.value)
+    assert isinstance(errors[-1], BudgetError)
+    assert [each.charge for each in errors] == [Charge(EPSILON)] * (len(errors) - 1) + [NOTHING]
     assert len(looks) == kinds(curator).count("charge") == curator.ledger.balance("t", "eve").charges > 1
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import product
+from datetime import date
 from typing import Any
 
 import pyarrow as pa
@@ -38,8 +38,7 @@ bounds = ["2024-01-01", "2024-12-31"]
 """
 DEFAULTS = {"x": 7.25, "n": 3, "g": '"b"', "b": "true", "d": '"2024-06-01"'}
 SCHEMA = pa.schema(
-    [("id", pa.float64()), ("x", pa.float64()), ("n", pa.float64()), ("g", pa.string()), ("b", pa.bool_())]
-    + [("d", pa.date32())]
+    {"id": pa.float64(), "x": pa.float64(), "n": pa.float64(), "g": pa.string(), "b": pa.bool_(), "d": pa.date32()}
 )
 AGGREGATES = [
     "COUNT(*)",
@@ -76,7 +75,8 @@ def question(aggregate: str, grouping: str) -> str:
     return f"SELECT {keys}{aggregate} FROM t" + (" GROUP BY k" if grouping else "")
 
 
-QUESTIONS = [question(aggregate, grouping) for aggregate, grouping in product(AGGREGATES, GROUPINGS)]
+QUESTIONS = [question(", ".join(AGGREGATES), grouping) for grouping in GROUPINGS]
+QUESTIONS += [question(aggregate, "") for aggregate in ("COUNT(*)", "SUM(x)", "VAR_SAMP(n)")]
 
 
 def columns(default: bool) -> str:
@@ -102,20 +102,14 @@ def pair(request, default, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def plain(default, tmp_path_factory):
-    """The same with the default written out in the row, or with no row at all for what has none."""
-    written: dict[str, Any] = {"x": 7.25, "n": 3.0, "g": "b", "b": True, "d": None}
-    if default:
-        there = row(None).set_column(1, "x", pa.array([written["x"]]))
-        there = there.set_column(2, "n", pa.array([written["n"]]))
-        there = there.set_column(3, "g", pa.array(["b"])).set_column(4, "b", pa.array([True]))
-        there = there.set_column(5, "d", pa.array([19875], pa.int32()).cast(pa.date32()))
-    else:
-        there = row(None)
-    return neighbours(tmp_path_factory.mktemp("plain"), CROWD, there.cast(SCHEMA), columns(default))[1]
+    """The same with the default written out in the row, or NULL where there is none."""
+    written = {"id": [999.0], "x": [7.25], "n": [3.0], "g": ["b"], "b": [True], "d": [date(2024, 6, 1)]}
+    there = pa.table(written, schema=SCHEMA) if default else row(None)
+    return neighbours(tmp_path_factory.mktemp("plain"), CROWD, there, columns(default))[1]
 
 
 def badly_counted(pair, plain, some: list[str]) -> list[str]:
-    """Questions whose integers move by more than is claimed, or otherwise than an absent or default value moves them."""
+    """Questions whose integers move by more than is claimed, or otherwise than by an absent or default value."""
     found = []
     for each in some:
         plan = plan_of(pair[0], each)
@@ -132,22 +126,23 @@ def test_exact_integers_move_by_at_most_the_sensitivity_and_as_an_absent_value_d
 
 def test_answers_are_finite(pair):
     for each in QUESTIONS:
-        release = pair[1].analyst("eve").ask(each, epsilon=1.0)
+        release, _ = (curator.analyst("eve").ask(each, epsilon=1.0) for curator in reversed(pair))
         numbers = [cell for cells in (*release.rows, *release.noise_error) for cell in cells if cell is not None]
         numbers += [end for ends in release.interval for cell in ends if cell is not None for end in cell]
         assert all(math.isfinite(value) for value in numbers if isinstance(value, int | float))
 
 
 def test_nothing_but_noise_tells_that_the_row_is_there(pair):
-    for each in QUESTIONS[::7]:
-        assert outcome(pair[0], each, analyst="bob") == outcome(pair[1], each, analyst="bob")
+    for each in QUESTIONS:
+        without, with_ = (outcome(curator, each, 2.0, analyst="bob") for curator in pair)
+        assert without == with_ and with_.status == "answered"
 
 
 @pytest.mark.parametrize("unit", [None, math.nan], ids=["null", "nan"])
 def test_a_row_of_nobody_counts_nowhere(tmp_path, unit):
     nobody = row(50.0, unit=unit, times=30)
     pair = neighbours(tmp_path, CROWD, nobody, columns(True))
-    for each in QUESTIONS[::3]:
+    for each in QUESTIONS:
         assert integers_of(pair[0], each) == integers_of(pair[1], each)
 
 
@@ -155,7 +150,7 @@ def test_a_row_of_nobody_counts_nowhere(tmp_path, unit):
 def test_a_unit_of_very_many_such_rows_is_clipped(tmp_path, value):
     for default in (False, True):
         pair = neighbours(tmp_path / str(default), CROWD, row(value, times=5000), columns(default))
-        for each in QUESTIONS[::3]:
+        for each in QUESTIONS:
             assert too_far(plan_of(pair[0], each), *(integers_of(curator, each) for curator in pair)) == []
 
 

@@ -104,6 +104,9 @@ REFUSED = {
     "GROUPING SETS": "SELECT region, COUNT(*) FROM visits GROUP BY GROUPING SETS ((region), ())",
     "ROLLUP": "SELECT region, COUNT(*) FROM visits GROUP BY ROLLUP (region)",
     "CUBE": "SELECT region, COUNT(*) FROM visits GROUP BY CUBE (region, smoker)",
+    "an aggregate in WHERE": "SELECT COUNT(*) FROM visits WHERE COUNT(*) > 3",
+    "an aggregate in FILTER": "SELECT COUNT(*) FILTER (WHERE COUNT(*) > 3) FROM visits",
+    "an alias of an aggregate in WHERE": "SELECT COUNT(*) AS n FROM visits WHERE SUM(age) > 3 AND smoker",
     "an aggregate as key": "SELECT COUNT(*) FROM visits GROUP BY COUNT(*)",
     "an aggregate in an aggregate": "SELECT SUM(COUNT(*)) FROM visits",
     "PIVOT": "SELECT COUNT(*) FROM visits PIVOT (COUNT(*) FOR note IN ('a', 'b'))",
@@ -265,3 +268,14 @@ def test_every_declared_group_is_answered_even_where_nobody_is(curator, neighbou
     for each in (curator, neighbour):
         release = each.analyst("eve").ask("SELECT region, COUNT(*) FROM visits GROUP BY region", epsilon=0.1)
         assert [row[0] for row in release.rows] == ["north", "south", "east", "west"]
+
+
+@pytest.mark.parametrize("shape", ["a raw column", "MAX", "a window", "a subquery in FROM", "UNION", "SHOW"])
+def test_the_command_refuses_them_too(curator, capsys, shape):
+    from dalenius.app.cli import build
+    from dalenius.app.cli.run import run
+
+    home = ["--home", str(curator.home), "--analyst", "eve", "--json"]
+    with nothing_charged(curator):
+        assert run(build(), ["ask", REFUSED[shape], "--epsilon=0.1", *home]) == 3
+    assert '"code": "sql.refused"' in capsys.readouterr().out

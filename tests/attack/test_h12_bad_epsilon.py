@@ -167,3 +167,14 @@ def test_limits_of_the_wrong_kind_are_refused_too(curator, untouched, given):
 
     with nothing_charged(curator), pytest.raises(InputError):
         curator.analyst("eve").ask(QUESTION, epsilon=0.1, limits=Limits(**given))
+
+
+@pytest.mark.parametrize("typed", ["-1", "0", "-0.0", "nan", "inf", "1e-320", "1e999", "True", "x", "", "1_0 0"])
+def test_the_command_refuses_them_too(curator, untouched, capsys, typed):
+    from dalenius.app.cli import build
+    from dalenius.app.cli.run import run
+
+    home = ["--home", str(curator.home), "--analyst", "eve", "--json"]
+    with nothing_charged(curator):
+        assert run(build(), ["ask", QUESTION, f"--epsilon={typed}", *home]) == 2
+    assert '"code": "input.invalid"' in capsys.readouterr().out

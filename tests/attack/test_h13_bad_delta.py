@@ -69,3 +69,14 @@ def test_a_budget_with_a_bad_delta_is_never_made(tmp_path, delta):
         protected(tmp_path, people(victim=True), delta=delta)
     assert refusal.value.exit_code == 2
     assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.parametrize("typed", ["-1", "nan", "1", "2", "True", "x"])
+def test_the_command_refuses_them_too(curator, capsys, typed):
+    from dalenius.app.cli import build
+    from dalenius.app.cli.run import run
+
+    home = ["--home", str(curator.home), "--analyst", "eve", "--json"]
+    with nothing_charged(curator):
+        assert run(build(), ["ask", QUESTION, "--epsilon=0.1", f"--delta={typed}", *home]) == 2
+    assert '"code": "input.invalid"' in capsys.readouterr().out

@@ -12,7 +12,16 @@ import re
 import pytest
 from tests.attack.hostile import files_under, nothing_charged, people, protected, ran, state
 
-from dalenius.errors import NOTHING, BudgetError, DaleniusError, EngineError, InternalError
+from dalenius.errors import (
+    NOTHING,
+    BudgetError,
+    DaleniusError,
+    EngineError,
+    InputError,
+    InternalError,
+    PolicyError,
+    QuestionError,
+)
 from dalenius.queries.engines.duckdb import DuckDB
 
 REFUSED = [
@@ -280,7 +289,8 @@ VALID = [
     "SELECT SUM(COALESCE(TRY_CAST(LEFT(note, 2) AS DOUBLE), 0) * 0 + LEAST(age, 30)) FROM visits v WHERE v.age % 2 = 0",
     "SELECT EXTRACT(dow FROM day + INTERVAL 1 MONTH) AS d, VAR_POP(age) FROM visits GROUP BY ALL",
 ]
-SOUP = """SELECT FROM WHERE GROUP BY HAVING ORDER LIMIT OFFSET AS AND OR NOT IN IS NULL LIKE ILIKE BETWEEN CASE WHEN THEN
+SOUP = """
+SELECT FROM WHERE GROUP BY HAVING ORDER LIMIT OFFSET AS AND OR NOT IN IS NULL LIKE ILIKE BETWEEN CASE WHEN THEN
 ELSE END FILTER DISTINCT ALL COUNT(*) COUNT SUM AVG MIN MAX VAR_POP STDDEV COUNT_IF COALESCE NULLIF LEAST GREATEST ABS
 SIGN FLOOR CEIL ROUND TRUNC SQRT LN LOG LOG2 EXP POWER LOWER UPPER TRIM LENGTH LEFT RIGHT SUBSTRING REPLACE CONCAT
 EXTRACT DATE_TRUNC DATE_DIFF DATE_PART STRFTIME YEAR MONTH DAY HOUR CAST TRY_CAST INTERVAL DATE TIMESTAMP INTEGER
@@ -359,13 +369,43 @@ def test_mutated_questions_are_answered_or_refused_and_nothing_else(tmp_path, ro
     assert refused > answered > rounds(40_000) / 50  # teeth: the soup is not so thin that all is refused at once
 
 
+FUNCTIONS = """COUNT SUM AVG VAR_POP STDDEV COUNT_IF COALESCE NULLIF LEAST GREATEST ABS SIGN FLOOR CEIL ROUND TRUNC SQRT
+LN LOG LOG2 LOG10 EXP POWER LOWER TRIM LTRIM LENGTH LEFT RIGHT SUBSTRING REPLACE CONCAT CONTAINS STARTS_WITH ENDS_WITH
+PREFIX EXTRACT DATE_TRUNC DATE_DIFF DATE_PART STRFTIME YEAR WEEKDAY HOUR CAST TRY_CAST IF INTERVAL DATE"""
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.split())
+def test_any_function_with_any_number_of_arguments_is_priced_or_refused(curator, function):
+    arguments = ("*", "age", "note", "day", "'a'", "1", "NULL", "DISTINCT age", "COUNT(*)", "(age, 1)", "x -> x")
+    few = [
+        (),
+        *((each,) for each in arguments),
+        *((one, "1") for one in arguments),
+        *(("note", one) for one in arguments),
+    ]
+    many = [("note", "'a'", each) for each in arguments] + [("note", "'a'", "'b'", "1"), ("1",) * 5]
+    refused = 0
+    with nothing_charged(curator):
+        for some in (*few, *many):
+            for where in ("SELECT COUNT(*) FROM visits WHERE {} IS NULL", "SELECT {} FROM visits"):
+                question = where.format(f"{function}({', '.join(some)})")
+                try:
+                    curator.analyst("eve").preview(question, epsilon=0.1)
+                except (InputError, PolicyError, QuestionError):
+                    refused += 1
+    assert refused
+
+
 def test_the_mutations_would_find_a_pass_that_lets_an_exception_through(tmp_path, monkeypatch):
     """Teeth: a reader of whole numbers that is broken is found in half of the short run."""
     from dalenius.queries.rules import syntax
 
+    def broken(*_):
+        raise KeyError
+
     curator = protected(tmp_path, people(victim=False, units=20, rows=60))
     eve = curator.analyst("eve")
     chance = random.Random(21)
-    monkeypatch.setattr(syntax, "_whole", lambda *_: {}["nothing"])
+    monkeypatch.setattr(syntax, "_whole", broken)
     found = [failure(eve, mutated(chance)) for _ in range(1000)]
     assert any(isinstance(each, KeyError) for each in found)

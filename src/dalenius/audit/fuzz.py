@@ -67,7 +67,7 @@ class Violation:
         sql: The question.
         policy: The policy, as TOML.
         columns: Names and types of the file's columns.
-        first: The rows of one table, as texts.
+        first: The rows of one table, as texts; a date or datetime is its days or microseconds since 1970.
         second: Those of the other.
         claimed: The most that the plan allows.
         seen: What was found.
@@ -287,8 +287,8 @@ def _violation(report: Report, made: Pair, sql: str, found: Broken, folder: Path
         sql,
         shape_.policy.text,
         dict(shape_.storages),
-        texts(shape_, smaller.first),
-        texts(shape_, smaller.second),
+        texts(smaller.first),
+        texts(smaller.second),
         found.claimed,
         found.seen,
         found.measure,

@@ -46,5 +46,5 @@ def exact(plan: Plan, engine: Engine, salt: str, *, seconds: float = 60.0) -> li
                         "The engine failed.", why="It gave no number where one was expected.", fix="Report it as a bug."
                     )
                 continue  # a sum over no units at all
-            found[measure][at] = int(value)
+            found[measure][at] += int(value)
     return found

@@ -62,7 +62,8 @@ class Answer:
         """As `measured` wrote it."""
         data = json.loads(content)
         measures = tuple((_law_of_json(each["law"]), tuple(map(int, each["values"]))) for each in data["measures"])
-        if data["format"] != FORMAT or len(measures) != len(plan.measures):
+        sizes = {len(values) for _, values in measures}
+        if data["format"] != FORMAT or len(measures) != len(plan.measures) or sizes != {len(plan.cells)}:
             raise LedgerCorruptError(
                 "A stored answer cannot be read.", why="It has another form.", fix="Update dalenius, or ask the owner."
             )

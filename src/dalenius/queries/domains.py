@@ -26,7 +26,6 @@ from dalenius.queries.expressions import (
 )
 from dalenius.queries.functions import Range, bounded, branches, whole
 from dalenius.queries.rendering import Renderer, identifier
-from dalenius.queries.rules.total import ranges_of
 from dalenius.tables import policy as tables
 from dalenius.tables.policy import Kind
 
@@ -44,7 +43,7 @@ def cells(keys: Sequence[Expression], columns: Columns, at: Place | None = None)
     """All groups, in the order of declared keys and of values. One empty cell when there are no keys."""
     read = sorted(frozenset().union(*(columns_of(key) for key in keys)))
     try:
-        return _cells(tuple(keys), tuple(columns[name] for name in read))
+        found = _cells(tuple(keys), tuple(columns[name] for name in read))
     except _TooManyError as error:
         raise QuestionRefusedError(
             "The question has too many groups.",
@@ -59,6 +58,14 @@ def cells(keys: Sequence[Expression], columns: Columns, at: Place | None = None)
             fix=_advice(error.expression, columns),
             at=at,
         ) from error
+    if not found:
+        raise QuestionRefusedError(
+            "The question has no groups.",
+            why="A key of GROUP BY is NULL whatever the row holds, and a row without a key is in no group.",
+            fix="Group by something that can have a value.",
+            at=at,
+        )
+    return found
 
 
 class _TooManyError(Exception):
@@ -105,11 +112,11 @@ def _components(keys: Sequence[Expression]) -> list[tuple[int, ...]]:
 
 
 def _component(keys: list[Expression], columns: Columns) -> list[Cell]:
-    if len(keys) == 1:
+    if len(keys) == 1 and isinstance(keys[0], Column):
         simple = _simple(keys[0], columns)
         if simple is not None:
             return [(value,) for value in simple]
-    tried = _tried(keys, columns)
+    tried = _tried(keys, columns)  # before the shape alone: of all years, only those within the bounds are groups
     if tried is not None:
         return tried
     found = []
@@ -183,6 +190,10 @@ def _simple(key: Expression, columns: Columns) -> list[Scalar] | None:
             return _union(branches(key), columns)
         case Call(function="coalesce", arguments=arguments):
             return _union(arguments, columns)
+        case Call(function="finite", arguments=(inner,)):
+            return _simple(inner, columns)
+        case Call(function="date_part", arguments=(Literal(value="year"), Column(name=name))):
+            return _years(columns[name])
         case Call(function="date_trunc", arguments=(Literal(value=unit), Column(name=name))):
             return _truncations(str(unit), columns[name])
         case Call(function="to_date", arguments=(Column(name=name),)):
@@ -190,9 +201,16 @@ def _simple(key: Expression, columns: Columns) -> list[Scalar] | None:
         case Call(type=Type.BOOLEAN):
             return [False, True]
         case Call(type=Type.NUMBER):
+            from dalenius.queries.rules.total import ranges_of  # here, since `rules` import this module
+
             integers = frozenset(name for name, each in columns.items() if each.kind is Kind.INTEGER)
             return _whole_range(bounded(key, ranges_of(columns))) if whole(key, integers) else None
     return None
+
+
+def _years(column: tables.Column) -> list[Scalar] | None:
+    bounds = column.bounds
+    return None if bounds is None else [float(year) for year in range(bounds.low.year, bounds.high.year + 1)]
 
 
 def _whole_range(found: Range | None) -> list[Scalar] | None:

@@ -114,6 +114,9 @@ def rebuilt(expression: Expression, change: Callable[[Expression], Expression]) 
     return change(expression)
 
 
+_WORDS = frozenset({"true", "false", "null"})  # what literals are written as
+
+
 def written(expression: Expression) -> str:
     """The expression in a fixed notation: equal texts mean equal expressions. For keys of stored answers, and plans.
 
@@ -125,7 +128,8 @@ def written(expression: Expression) -> str:
         case Literal(value=value, type=type_):
             return _literal(value, type_)
         case Column(name=name):
-            return name if name.isidentifier() else '"' + name.replace('"', '""') + '"'
+            plain = name.isidentifier() and name not in _WORDS
+            return name if plain else '"' + name.replace('"', '""') + '"'
         case Call(function=function, arguments=arguments):
             return f"{function}({', '.join(map(written, arguments))})"
         case Key(number=place):

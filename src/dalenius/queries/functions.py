@@ -167,7 +167,8 @@ def conditions(case: Call) -> tuple[Expression, ...]:
 def bounded(expression: Expression, bounds: Mapping[str, Range]) -> Range | None:
     """An interval that holds its value, by interval arithmetic; None: there is none.
 
-    Not a proof of privacy: what is summed is clipped to it afterwards, on integers. It only has to be sensible.
+    It must be sound: guards against zero divisors, logarithms and overflows are left out where it says they cannot
+    matter (`rules.total`). Sensitivity does not rest on it: what is summed is clipped afterwards, on integers.
 
     >>> x = Column("x", Type.NUMBER)
     >>> bounded(Call("add", (x, x), Type.NUMBER), {"x": (0.0, 5.0)}), bounded(x, {})
@@ -191,8 +192,10 @@ def _range(expression: Expression, bounds: Mapping[str, Range]) -> Range:
             return _hull([_range(each, bounds) for each in arguments if each != NULL])
         case Call(function="least" | "greatest" as function, arguments=arguments):
             return _extreme(function, arguments, bounds)
-        case Call(function="date_part", arguments=(Literal(value=str() as part), _)):
-            return _PART_RANGES.get(part, EVERYTHING)
+        case Call(function="date_part", arguments=(Literal(value=str() as part), moment)):
+            # a date that was moved may lie before year 1 or past 9999
+            moved = part == "year" and not isinstance(moment, Column)
+            return EVERYTHING if moved else _PART_RANGES.get(part, EVERYTHING)
         case Call(function=function, arguments=arguments):
             if function not in _RULES or any(each.type is not Type.NUMBER for each in arguments):
                 return EVERYTHING

@@ -45,16 +45,17 @@ def within(table: Table, periods: tuple[str, ...]) -> Expression:
     column, every = _column(table), table.budget.period or ""
     first, last = _beginning(periods[0], every), _after(_beginning(periods[-1], every), every)
     if column.type is Type.DATE:
-        low, high = Literal(first, Type.DATE), Literal(last - timedelta(days=1), Type.DATE)
+        low: Expression = Literal(first, Type.DATE)
+        high: Expression = Literal(date.max if last is None else last - timedelta(days=1), Type.DATE)
         return Call(
             "and", (Call("le", (low, column), Type.BOOLEAN), Call("le", (column, high), Type.BOOLEAN)), Type.BOOLEAN
         )
-    moments = [Literal(datetime.combine(each, datetime.min.time()), Type.DATETIME) for each in (first, last)]
-    return Call(
-        "and",
-        (Call("le", (moments[0], column), Type.BOOLEAN), Call("lt", (column, moments[1]), Type.BOOLEAN)),
-        Type.BOOLEAN,
-    )
+    low = Literal(datetime.combine(first, datetime.min.time()), Type.DATETIME)
+    after = Call("le", (low, column), Type.BOOLEAN)
+    if last is None:  # no column holds a moment after the last year
+        return after
+    high = Literal(datetime.combine(last, datetime.min.time()), Type.DATETIME)
+    return Call("and", (after, Call("lt", (column, high), Type.BOOLEAN)), Type.BOOLEAN)
 
 
 def unit_part(table: Table) -> Expression | None:
@@ -109,8 +110,8 @@ def _day(value: date) -> date:
 
 
 def _days(first: date, last: date, every: str) -> Iterator[date]:
-    day = _beginning(_label(first, every), every)
-    while day <= last:
+    day: date | None = _beginning(_label(first, every), every)
+    while day is not None and day <= last:
         yield day
         day = _after(day, every)
 
@@ -140,13 +141,11 @@ def _beginning(label: str, every: str) -> date:
     return date.fromisoformat(label)
 
 
-def _after(day: date, every: str) -> date:
+def _after(day: date, every: str) -> date | None:
+    """The beginning of the next period; None: the calendar ends."""
     match every:
-        case "year":
-            return day.replace(year=day.year + 1)
-        case "quarter" | "month":
-            months = day.year * 12 + day.month - 1 + (3 if every == "quarter" else 1)
-            return date(months // 12, months % 12 + 1, 1)
-        case "week":
-            return day + timedelta(days=7)
-    return day + timedelta(days=1)
+        case "year" | "quarter" | "month":
+            months = day.year * 12 + day.month - 1 + {"year": 12, "quarter": 3, "month": 1}[every]
+            return date(months // 12, months % 12 + 1, 1) if months // 12 <= date.max.year else None
+    step = timedelta(days=7 if every == "week" else 1)
+    return day + step if day <= date.max - step else None

@@ -203,6 +203,7 @@ class Plan:
             f"table {self.table.policy.name}",
             f"where {written(self.where)}",
             f"keys {', '.join(map(written, self.keys))}",
+            f"cells {len(self.cells)} {hashlib.sha256(repr(self.cells).encode()).hexdigest()[:16]}",
             f"groups {self.groups}",
             f"norm {self.norm}",
             f"periods {' '.join(self.periods)}",

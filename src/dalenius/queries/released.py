@@ -36,7 +36,7 @@ class Table:
 def released(plan: Plan, keys: Sequence[Sequence[Any]], estimates: Mapping[Aggregate, Sequence[Estimate]]) -> Table:
     """The question's own view of keys and estimates."""
     question = plan.question
-    view = _View(len(plan.cells), keys, estimates, {at: key.type for at, key in enumerate(plan.keys)})
+    view = _View(len(plan.cells), keys, estimates, {at: key.type for at, key in enumerate(plan.keys)}, plan.answers)
     columns = [view.column(output.expression) for output in question.outputs]
     places = list(range(len(plan.cells)))
     if question.having != TRUE:
@@ -71,11 +71,13 @@ class _View:
         keys: Sequence[Sequence[Any]],
         estimates: Mapping[Aggregate, Sequence[Estimate]],
         types: Mapping[int, Type],
+        shared: Mapping[Aggregate, int],
     ) -> None:
         self.size = size
         self.keys = keys
         self.estimates = estimates
         self.types = types
+        self.shared = shared  # which statistic an aggregate comes from
 
     def column(self, expression: Expression) -> list[_Cell]:
         match expression:
@@ -91,8 +93,9 @@ class _View:
     def computed(self, expression: Expression) -> list[_Cell]:
         """Arithmetic on released values. Its noise error adds those of its parts as independent noise adds.
 
-        Each aggregate in turn is moved up and down by its noise error; the larger effect counts, and effects add in
-        squares. To first order that is the half-width of the whole, at the same confidence.
+        Each aggregate in turn is moved up and down by its noise error; the larger effect counts. Effects of different
+        statistics add in squares, which to first order is the half-width of the whole at the same confidence; those
+        of one statistic (AVG and VAR of one column) add up plainly, which is no less.
         """
         parts = list(dict.fromkeys(each for each in walk(expression) if isinstance(each, Aggregate)))
         values = {each: [estimate.value for estimate in self.estimates[each]] for each in parts}
@@ -112,11 +115,13 @@ class _View:
             if not isinstance(value, float) or not parts:
                 found.append(_Cell(value))
                 continue
-            effects = []
-            for pair in range(0, len(around), 2):
-                moved_to = [around[pair][at], around[pair + 1][at]]
-                effects.append(max((abs(each - value) for each in moved_to if each is not None), default=0.0))
-            error = math.hypot(*effects)
+            # Aggregates of one statistic share their noise, so their effects may all point the same way.
+            effects: dict[int, float] = {}
+            for number, part in enumerate(parts):
+                moved_to = [around[2 * number][at], around[2 * number + 1][at]]
+                effect = max((abs(each - value) for each in moved_to if each is not None), default=0.0)
+                effects[self.shared[part]] = effects.get(self.shared[part], 0.0) + effect
+            error = math.hypot(*effects.values())
             found.append(_Cell(value, error, value - error, value + error))
         return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import date
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -17,7 +18,7 @@ from dalenius.queries.rendering import Renderer
 
 N, B = Type.NUMBER, Type.BOOLEAN
 INTEGERS = frozenset({"i", "j"})
-DOMAINS = {
+DOMAINS: dict[str, list[Any]] = {
     "i": [None, -1.0, 0.0, 1.0, 2.0],
     "j": [None, 0.0, 1.0, 3.0],
     "x": [None, -0.5, 0.0, 1.0, 1.5],
@@ -103,7 +104,7 @@ def alike(one, other):
     return all(a == b and type(a) is type(b) for a, b in public().run(sql, {"t": TABLE}))
 
 
-@settings(max_examples=500)
+@settings(max_examples=300)
 @given(BOOLEANS)
 def test_a_rewritten_condition_is_true_false_or_null_on_the_same_rows(tree):
     assert alike(raw(tree), formed(tree))
@@ -115,7 +116,7 @@ def test_a_rewritten_number_has_the_same_value(tree):
     assert alike(raw(tree), formed(tree))
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(BOOLEANS)
 def test_a_form_is_final(tree):
     once = formed(tree)

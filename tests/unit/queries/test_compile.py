@@ -8,12 +8,13 @@ import random
 from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
 
 from dalenius.queries._exact import exact
+from dalenius.queries.engines.duckdb import public
 from dalenius.queries.expressions import Call, Column, Literal
 from dalenius.queries.rules.compile import Compiler, statement
 from dalenius.tables.policy import Kind
@@ -89,8 +90,8 @@ CONDITIONS = ["", " WHERE age > 30", " WHERE smoker AND change < 2.5", " WHERE r
 
 def model(plan, rows, salt=SALT):
     """For each measure its integers, one per cell."""
-    policy = plan.table.policy
-    vectors = [defaultdict(lambda: defaultdict(int)) for _ in plan.measures]  # unit → group → integer
+    policy, most = plan.table.policy, Compiler(plan).most
+    vectors: list[Any] = [defaultdict(lambda: defaultdict(int)) for _ in plan.measures]  # unit → group → integer
     groups = defaultdict(set)
     for raw in rows:
         unit = tuple(raw[name] for name in policy.unit)
@@ -114,7 +115,7 @@ def model(plan, rows, salt=SALT):
         for statistic in plan.statistics:
             numbers = range(at, at + len(statistic.measures))
             at += len(statistic.measures)
-            mine = [{group: clamped(vectors[number][unit][group], plan) for group in kept} for number in numbers]
+            mine = [{group: clamped(vectors[number][unit][group], most) for group in kept} for number in numbers]
             for number, clipped in zip(numbers, scaled(statistic, mine, plan), strict=True):
                 for group, amount in clipped.items():
                     results[number][plan.cells.index(group)] += amount
@@ -198,9 +199,8 @@ def md5(text):
     return hashlib.md5(text.encode()).hexdigest()
 
 
-def clamped(entry, plan):
-    """An entry that the engine can square: Σw² over the groups of one unit stays within 2¹²⁶."""
-    most = math.isqrt(2**126 // (len(plan.cells) if plan.groups is None else plan.groups))
+def clamped(entry, most):
+    """An entry that the engine can square; what it is cut to is far beyond what clipping leaves."""
     return min(max(entry, -most), most)
 
 
@@ -333,17 +333,19 @@ def test_a_unit_stays_within_its_clip_even_where_its_sums_are_clamped(accounting
     assert size > plan.measures[at].clip * 0.999999  # and clipping leaves nearly all that it may
 
 
-def test_the_root_is_the_exact_ceiling_for_any_square(visits):
-    """`roots` alone, on squares around those where a double's root is wrong."""
-    from dalenius.queries.engines.duckdb import public
-
-    plan = visits.plan("SELECT COUNT(*) FROM visits GROUP BY region")
-    steps = Compiler(plan).roots()
+@pytest.mark.parametrize("rows", [10, 50_000_000_000])  # small limits, and such as need all bits
+def test_the_root_is_the_exact_ceiling_for_any_square(rows, asker):
+    """`roots` alone, on squares around those where a double's root is wrong, up to the largest that may come."""
+    plan = asker(POLICY, contribution=f"rows = {rows}").plan("SELECT SUM(1000000 * age) FROM visits GROUP BY region")
+    compiler = Compiler(plan)
+    largest = compiler.most**2 * len(plan.cells)
     chance = random.Random(62)
-    roots = [chance.randint(0, 2 ** chance.randint(1, 63)) for _ in range(2000)]
-    squares = sorted({max(0, root * root + move) for root in [*roots, 2**63 - 1] for move in (-1, 0, 1)} | {2**126})
+    roots = [chance.randint(1, 2 ** chance.randint(1, 63)) for _ in range(2000)]
+    around = {root * root + move for root in [*roots, math.isqrt(largest)] for move in (-1, 0, 1)} | {1, 2, largest}
+    squares = sorted(each for each in around if 1 <= each <= largest)
+    assert len(squares) > 2000
     numbers = ", ".join(f"({at}, '{square}'::HUGEINT)" for at, square in enumerate(squares))
-    body = ", ".join(f"{name} AS ({text})" for name, text in steps)
+    body = ", ".join(f"{name} AS ({text})" for name, text in compiler.roots())
     found = public().run(f"WITH norms(u0, w0) AS (VALUES {numbers}), {body} SELECT w0 FROM roots ORDER BY u0")
     assert [row[0] for row in found] == [math.isqrt(each) + (math.isqrt(each) ** 2 < each) for each in squares]
 

@@ -11,6 +11,7 @@ from dalenius.queries.expressions import (
     Aggregate,
     Call,
     Column,
+    Expression,
     Key,
     Literal,
     Type,
@@ -52,7 +53,7 @@ def test_each_expression_has_its_notation(expression, shown):
 
 def test_different_expressions_are_written_differently():
     # Texts that could be taken for one another: a column named like a literal, a date and its text, a quote inside.
-    tricky = [
+    tricky: list[Expression] = [
         number(1),
         text("1"),
         Column("1", Type.NUMBER),

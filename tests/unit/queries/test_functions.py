@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dalenius.queries.canonical import plain
 from dalenius.queries.engines.duckdb import public
-from dalenius.queries.expressions import NULL, TRUE, Call, Column, Type, number, text
+from dalenius.queries.expressions import NULL, TRUE, Call, Column, Expression, Type, number, text
 from dalenius.queries.functions import FUNCTIONS, bounded, branches, conditions, dominated, whole
 from dalenius.queries.rendering import Renderer
 from dalenius.queries.rules.total import _Guard
@@ -98,10 +98,13 @@ def test_what_is_said_to_be_whole_is_whole(expression):
         assert all(value is None or value == math.floor(value) for value in evaluated(expression))
 
 
+OWN: st.SearchStrategy[Expression] = st.sampled_from([X, number(0), NULL])
+
+
 @settings(max_examples=200)
 @given(
     st.recursive(
-        st.sampled_from([X, number(0), NULL]),
+        OWN,
         lambda inner: st.one_of(
             st.builds(plain, st.sampled_from(["neg", "abs"]), inner),
             st.builds(lambda a, k: plain("mul", a, number(k)), inner, st.sampled_from([-2.0, 0.5, 3.0])),

@@ -54,9 +54,6 @@ def engine(shape: Shape, rows: Sequence[Row], file: Path) -> Engine:
     return DuckDB(fingerprint([str(path)]), threads=1)
 
 
-def texts(shape: Shape, rows: Sequence[Row]) -> list[list[str | None]]:
-    """The rows as DuckDB writes them, for people."""
-    if not rows:
-        return []
-    found = Memory(shape, rows).run(f"SELECT CAST(COLUMNS(*) AS VARCHAR) FROM {NAME}")  # noqa: S608
-    return [list(row) for row in found]
+def texts(rows: Sequence[Row]) -> list[list[str | None]]:
+    """The rows for people. Dates and datetimes are days and microseconds since 1970: some have no other form."""
+    return [[None if value is None else str(value) for value in row] for row in rows]

@@ -36,13 +36,13 @@ def expected(plan: Plan, shape: Shape, rows: Sequence[Row]) -> list[int] | None:
         summed = statistic.measures[-1]
         if statistic.kind == "moments" and summed.where != TRUE:
             return None
-    read = {each.value.name for each in plan.measures if isinstance(each.value, Column)}
-    table = arrow(shape, rows).select([*shape.policy.unit, *sorted(read)]).to_pylist()
-    units: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in table:
-        unit = tuple(row[name] for name in shape.policy.unit)
+    read = sorted({each.value.name for each in plan.measures if isinstance(each.value, Column)})
+    values = arrow(shape, rows).select(read).to_pylist() if read else [{}] * len(rows)  # as the file's types hold them
+    units: dict[Row, list[dict[str, Any]]] = {}
+    for row, held in zip(rows, values, strict=True):
+        unit = row[: len(shape.policy.unit)]
         if not any(each is None or (isinstance(each, float) and math.isnan(each)) for each in unit):
-            units.setdefault(unit, []).append(row)
+            units.setdefault(unit, []).append(held)
     totals = [0] * len(plan.measures)
     for own in units.values():
         for at, value in enumerate(_contribution(plan, shape, own)):

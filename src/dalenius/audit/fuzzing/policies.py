@@ -24,12 +24,12 @@ STORAGES = {
     "integer": ("BIGINT", "BIGINT", "INTEGER", "SMALLINT", "UBIGINT", "DOUBLE", "VARCHAR"),
     "number": ("DOUBLE", "DOUBLE", "DOUBLE", "FLOAT", "BIGINT", "DECIMAL(18,3)", "VARCHAR"),
     "boolean": ("BOOLEAN", "BOOLEAN", "INTEGER", "VARCHAR"),
-    "category": ("VARCHAR", "VARCHAR", "BIGINT"),
-    "text": ("VARCHAR", "VARCHAR", "DOUBLE"),
+    "category": ("VARCHAR", "VARCHAR", "VARCHAR", "BIGINT", "DATE", "TIMESTAMP"),
+    "text": ("VARCHAR", "VARCHAR", "VARCHAR", "DOUBLE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"),
     "date": ("DATE", "DATE", "TIMESTAMP", "VARCHAR"),
     "datetime": ("TIMESTAMP", "TIMESTAMP", "DATE", "TIMESTAMP WITH TIME ZONE", "VARCHAR"),
 }
-UNIT_STORAGES = ("BIGINT", "VARCHAR", "DOUBLE")
+UNIT_STORAGES = ("BIGINT", "BIGINT", "VARCHAR", "VARCHAR", "DOUBLE", "DOUBLE", "DATE", "TIMESTAMP")
 KEYS = ("north", "south", "o'east", "", "ß", "NULL", "a|b", "12", "x" * 40)
 _NAMES = ("x", "y", "Age", "select", "größe", "two words", 'quo"te', "from", "amount", "k1", "w0", "seed")
 _NUMBERS = (

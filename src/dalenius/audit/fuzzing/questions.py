@@ -42,6 +42,9 @@ class _Writer:
         if self.chance(0.15):  # what `expected` can work out by itself
             return f"SELECT {', '.join(self.plain() for _ in range(self.random.randint(1, 3)))} FROM {NAME}"  # noqa: S608
         keys = self.keys()
+        if keys and self.chance(0.35):  # a unit's whole vector over many groups
+            plain = self.pick([self.plain(), "COUNT(*)", self.distinct()])
+            return f"SELECT {', '.join([*keys, plain])} FROM {NAME} GROUP BY ALL"  # noqa: S608
         items = [self.aggregate() for _ in range(self.random.choice((1, 1, 1, 1, 2, 3)))]
         if self.chance(0.1):
             items.append(f"{self.aggregate()} {self.pick('+-*/')} {self.pick([self.aggregate(), '2'])}")

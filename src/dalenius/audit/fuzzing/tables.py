@@ -150,6 +150,8 @@ def _people(random: Random, shape: Shape, count: int) -> list[Row]:
     pools: dict[str, list[Any]] = {
         "BIGINT": [1, 2, 3, 0, -1, 2**63 - 1, -(2**63), 77, 2**53 + 1, 2**53],
         "VARCHAR": ["u1", "", " ", "o'x", "NaN", "ü", "u|1", "1", "1.0", "x" * 3000],
+        "DATE": list(_DAYS),
+        "TIMESTAMP": [*_MICROS, 1, 2],
         "DOUBLE": [1.0, 0.0, math.inf, -math.inf, 1e308, 5e-324, -1.5, 0.1, 2.0**53, -1e-9],
     }
     if shape.form == "csv":
@@ -173,7 +175,7 @@ def _spelled(random: Random, person: Row) -> Row:
 
 
 def _amount(random: Random) -> int:
-    return random.choice((1, 1, 2, 3, 5, 8, 20, 60, 250))
+    return random.choice((1, 1, 2, 3, 5, 8, 20, 20, 60, 250))
 
 
 # --- values
@@ -181,7 +183,7 @@ def _amount(random: Random) -> int:
 
 def _palette(random: Random, column: Column, storage: str) -> list[Any]:
     """What the rows of one table hold in a column."""
-    return [_value(random, column, storage) for _ in range(random.choice((2, 6, 12)))]
+    return [_value(random, column, storage) for _ in range(random.choice((3, 10, 25)))]
 
 
 def _value(random: Random, column: Column, storage: str) -> Any:

@@ -40,6 +40,9 @@ _READS = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
 _AGAIN = 0.05  # seconds
 
 
+_SMALL = 4 * 2**20  # bytes
+
+
 class _Warm:
     """A locked connection, opened when first needed, that any number of threads may use."""
 
@@ -86,12 +89,24 @@ class _Warm:
                 fix="Ask for less at once, or allow more time.",
             )
         if rows is None:
+            self._check()
             raise EngineFailedError(
                 "The engine could not compute the answer.",
                 why="Its own message is held back because it could quote the data. It may have run out of memory.",
                 fix="Check that the source is complete and readable, and that there is memory; then ask again.",
             )
         return rows
+
+    def _check(self) -> None:
+        """After some of DuckDB's errors nothing runs on a connection any more; then the next run opens a new one."""
+        import duckdb
+
+        connection = self._connection
+        if connection is not None:
+            try:
+                connection.cursor().execute("SELECT 1")
+            except duckdb.Error:
+                self.close()
 
     def _cursor(self) -> DuckDBPyConnection:
         with self._lock:
@@ -173,7 +188,7 @@ class Engines:
         with self._lock:
             engine = self._engines.get(fingerprint)
             if engine is None:
-                engine = self._engines[fingerprint] = DuckDB(fingerprint)
+                engine = self._engines[fingerprint] = DuckDB(fingerprint, threads=_threads(fingerprint))
             self._engines.move_to_end(fingerprint)
             while len(self._engines) > self._most:
                 self._engines.popitem(last=False)[1].close()
@@ -193,6 +208,11 @@ class Engines:
 # A forked child inherits locks that nobody there will release, and connections without their threads. This is
 # registered after the hook in `locked`, which keeps those connections from being freed.
 _LIVE: weakref.WeakSet[_Warm | Engines] = weakref.WeakSet()
+
+
+def _threads(fingerprint: Fingerprint) -> int | None:
+    """One for a small source: handing its few rows to others takes longer than reading them."""
+    return 1 if sum(file.size for file in fingerprint.files) < _SMALL else None
 
 
 def _forked() -> None:

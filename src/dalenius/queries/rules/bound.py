@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 # Products w·C and squares Σw² are taken in 127 bits: C stays below 2⁶², and entries are clamped so that Σw² fits.
 MOST = 2**62
 LARGEST = 1e100  # of a value that is summed: its square, with noise, is still a double
+_FINEST = Fraction(1, 10**100)  # of a step: it must be a double, and so must what is divided by it
 Limit = TypeVar("Limit", int, Fraction)
 VARIANCES = frozenset({"var_pop", "var_samp", "stddev_pop", "stddev_samp"})
 MOMENTS = VARIANCES | {"avg"}
@@ -286,7 +287,7 @@ class _Builder:
             return needed(self.policy.columns[value.name].step)
         if whole(value, self.integers) and max(abs(low), abs(high)) < 2**53:
             return Fraction(1)
-        return default_step(low, high) if low < high else default_step(low, low + 1)
+        return max(_FINEST, default_step(low, high) if low < high else default_step(low, low + 1))
 
     def whole_range(self, value: Expression, step: Fraction) -> tuple[int, int]:
         """The bounds as integers, rounded as the engine rounds: floor(x/step + ½) in doubles."""

@@ -48,14 +48,14 @@ def source_sql(plan: Plan, scan: str, types: Mapping[str, str], salt: str) -> st
     """
     policy = plan.table.policy
     parts = [f"{identifier(name)} AS u{at}" for at, name in enumerate(policy.unit)]
-    parts += [
-        f"{_cast(policy.columns[name], types.get(name, ''))} AS {column}" for name, column in _columns(plan).items()
-    ]
+    parts += [f"{_cast(policy.columns[name], types)} AS {column}" for name, column in _columns(plan).items()]
     if plan.groups is not None:
-        unit = " || '|' || ".join(f"CAST({identifier(name)} AS VARCHAR)" for name in policy.unit)
+        unit = " || '|' || ".join(f"coalesce({_text(name, types)}, '')" for name in policy.unit)
         parts.append(f"md5({quoted(salt)} || {unit}) AS seed")
     there = [f"{identifier(name)} IS NOT NULL" for name in policy.unit]
-    there += [f"NOT isnan({identifier(name)})" for name in policy.unit if types.get(name, "").upper() in _FLOATS]
+    # Not isnan: DuckDB settles that by a Parquet file's least and largest value, which leave NaN out.
+    floats = [identifier(name) for name in policy.unit if types.get(name, "").upper() in _FLOATS]
+    there += [f"CAST({name} AS VARCHAR) <> 'nan'" for name in floats]
     return f"source AS (SELECT {', '.join(parts)} FROM {scan} WHERE {' AND '.join(there)})"  # noqa: S608
 
 
@@ -73,7 +73,19 @@ def _columns(plan: Plan) -> dict[str, str]:
     return {name: f"c{at}" for at, name in enumerate(names)}
 
 
-def _cast(column: Column, type_: str) -> str:
+def _text(name: str, types: Mapping[str, str]) -> str:
+    """A column as text. A time beyond DuckDB's calendar, which a file can hold, has none: to print it is fatal."""
+    shown, type_ = identifier(name), types.get(name, "").upper()
+    if type_.startswith("TIMESTAMP"):
+        inside = f"TRY_CAST({shown} AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01' AND TIMESTAMP '9999-12-31 23:59:59.9'"
+    elif type_.startswith("TIME"):
+        inside = f"TRY_CAST({shown} AS TIME) BETWEEN TIME '00:00:00' AND TIME '23:59:59.999999'"
+    else:
+        return f"CAST({shown} AS VARCHAR)"
+    return f"CASE WHEN {inside} THEN CAST({shown} AS VARCHAR) END"
+
+
+def _cast(column: Column, types: Mapping[str, str]) -> str:
     name = identifier(column.name)
     match column.kind:
         case Kind.INTEGER | Kind.NUMBER:
@@ -81,12 +93,12 @@ def _cast(column: Column, type_: str) -> str:
         case Kind.BOOLEAN:
             return f"TRY_CAST({name} AS BOOLEAN)"
         case Kind.CATEGORY:
-            return f"CAST({name} AS VARCHAR)"
+            return _text(column.name, types)
         case Kind.TEXT:
-            return f"left(CAST({name} AS VARCHAR), {LONGEST_TEXT})"
+            return f"left({_text(column.name, types)}, {LONGEST_TEXT})"
         case Kind.DATE:
             return f"TRY_CAST({name} AS DATE)"
-    if column.zone is not None and "TIME ZONE" in type_.upper():
+    if column.zone is not None and "TIME ZONE" in types.get(column.name, "").upper():
         # At the ends of DuckDB's calendar the conversion itself would fail.
         inside = f"{name} BETWEEN TIMESTAMPTZ '0001-01-01 00:00:00+00' AND TIMESTAMPTZ '10000-01-01 00:00:00+00'"
         return f"timezone({quoted(column.zone)}, CASE WHEN {inside} THEN {name} END)"
@@ -126,7 +138,7 @@ def clean(column: Column, name: str) -> str:
 def _listed(column: Column) -> str:
     """A column's keys, for IN. DuckDB parses a list of 10⁵ in 20 seconds, and one long text in no time."""
     keys = [float(key) if isinstance(key, int) else key for key in column.keys or ()]
-    shown = [key if isinstance(key, str) else double(key) if isinstance(key, float) else str(key) for key in keys]
+    shown = [key if isinstance(key, str) else repr(key) if isinstance(key, float) else str(key) for key in keys]
     if len(keys) <= _FEW or any(_BETWEEN in each for each in shown):
         return ", ".join(literal(key) for key in keys)  # type: ignore[arg-type]
     type_ = {Kind.INTEGER: "DOUBLE", Kind.DATE: "DATE"}.get(column.kind, "VARCHAR")
@@ -149,9 +161,11 @@ class Compiler:
             self.units.append("period")
         self.keys = [f"k{at}" for at in range(len(plan.keys))]
         self.weights = [f"w{at}" for at in range(len(plan.measures))]
-        # Σw² of one unit must fit 127 bits; an entry that is clamped is far beyond what clipping leaves of it.
+        # Σw² of one unit must fit 127 bits; an entry that is clamped is far beyond what clipping leaves of it. Where
+        # limits are small, 104 bits: then a double's root is off by less than one, and needs no step of Newton.
         reach = plan.groups if plan.groups is not None else len(plan.cells)
-        self.most = math.isqrt(2**126 // max(1, reach))
+        self.small = max(measure.clip for measure in plan.measures) < 2**50 // max(1, reach)
+        self.most = math.isqrt(2 ** (104 if self.small else 126) // max(1, reach))
 
     def sql(self) -> str:
         """All steps."""
@@ -167,7 +181,7 @@ class Compiler:
             ("clipped", self.clipped("chosen" if grouped else "sums")),
         ]
         body = ",\n".join(f"{name} AS ({text})" for name, text in steps)
-        sums = ", ".join([*self.keys, *(f"CAST(sum({each}) AS HUGEINT) AS {each}" for each in self.weights)])
+        sums = ", ".join([*self.keys, *(f"sum({each}) AS {each}" for each in self.weights)])
         return f"{body}\nSELECT {sums} FROM clipped{_grouped(self.keys)}"
 
     @property
@@ -202,32 +216,35 @@ class Compiler:
         conditions: list[Expression] = [] if measure.where == TRUE else [measure.where]
         shown = [self.renderer.sql(each) for each in conditions]
         if measure.value is None:
-            return f"CAST(CASE WHEN {' AND '.join(shown)} THEN 1 ELSE 0 END AS HUGEINT)" if shown else "1::HUGEINT"
+            return f"CASE WHEN {' AND '.join(shown)} THEN 1 ELSE 0 END" if shown else "1"
         value = self.renderer.sql(measure.value)
         scaled = self.scaled(measure, value)
         scaled = scaled if measure.kind == "sum" else f"({scaled} * {scaled})"
-        return f"CASE WHEN {' AND '.join([*shown, f'{value} IS NOT NULL'])} THEN {scaled} ELSE 0::HUGEINT END"
+        return f"CASE WHEN {' AND '.join([*shown, f'{value} IS NOT NULL'])} THEN {scaled} ELSE 0 END"
 
     def scaled(self, measure: Measure, value: str) -> str:
         """floor(x/step + ½) in doubles, as an integer between the bounds, less the centre."""
         low, high, step = measure.low + measure.centre, measure.high + measure.centre, double(float(measure.step))
         rounded = f"floor({value} / {step} + 0.5e0)"
         inside = f"greatest({double(low)}, least({double(high)}, {rounded}))"
-        return f"(CAST({inside} AS HUGEINT) - {measure.centre})"
+        return f"(CAST({inside} AS HUGEINT) - {measure.centre})" if measure.centre else f"CAST({inside} AS HUGEINT)"
 
     def sums(self) -> str:
         """One vector per unit. A row without a group is in none."""
         parts = [*self.units, *self.keys]
         for measure, name in self._measured():
-            total = f"max({name})" if measure.kind == "units" else f"sum({name})"
-            parts.append(f"{self.clamped(f'CAST({total} AS HUGEINT)')} AS {name}")
+            total = f"max({name})::HUGEINT" if measure.kind == "units" else f"sum({name})"
+            parts.append(f"{self.clamped(measure, total)} AS {name}")
         parts += ["min(seed) AS seed"] if self.plan.groups is not None else []
         there = " AND ".join(f"{each} IS NOT NULL" for each in [*self.keys, *(["period"] if self.period else [])])
         where = f" WHERE {there}" if there else ""
         return f"SELECT {', '.join(parts)} FROM kept{where}{_grouped([*self.units, *self.keys])}"  # noqa: S608
 
-    def clamped(self, value: str) -> str:
-        """An entry small enough that squares can be summed."""
+    def clamped(self, measure: Measure, value: str) -> str:
+        """An entry small enough that squares can be summed; 2⁴⁰ rows of one unit are more than any file holds."""
+        largest = max(abs(measure.low), abs(measure.high)) ** (2 if measure.kind == "square" else 1)
+        if largest * 2**40 <= self.most:
+            return value
         return f"greatest(-{self.most}::HUGEINT, least({self.most}::HUGEINT, {value}))"
 
     def chosen(self) -> str:
@@ -242,27 +259,31 @@ class Compiler:
         )
 
     def norms(self, source: str) -> str:
-        """The length of each unit's vector: its square where the norm is L2, otherwise itself."""
+        """The length of each unit's vector, at least 1: its square where the norm is L2, otherwise itself."""
         length = "{0} * {0}" if self.joint else "abs({0})"
-        parts = [*self.units, *(f"CAST(sum({length.format(each)}) AS HUGEINT) AS {each}" for each in self.weights)]
+        parts = [*self.units, *(f"greatest(1, sum({length.format(each)})) AS {each}" for each in self.weights)]
         return f"SELECT {', '.join(parts)} FROM {source}{_grouped(self.units)}"  # noqa: S608
 
     def roots(self) -> list[tuple[str, str]]:
-        """k = ⌈√q⌉ on integers: a double's root, one step of Newton (which never falls below ⌊√q⌋), a comparison."""
+        """k = ⌈√q⌉ on integers: a double's root, one step of Newton (which never falls below ⌊√q⌋), a comparison.
+
+        Below 2¹⁰⁴ the double's root is off by less than 1.5·2⁻⁵³·2⁵² < 1, so ⌊root⌋ + 1 lies within ⌊√q⌋ + {0, 1, 2}
+        (not 2 for a square), and the comparison alone settles it.
+        """
         if not self.joint:
             return []
         units = ", ".join(self.units)
-        near = ", ".join(f"{w}, CAST(ceil(sqrt(CAST({w} AS DOUBLE))) AS HUGEINT) + 1 AS r{w}" for w in self.weights)
+        near = ", ".join(f"{w}, CAST(floor(sqrt(CAST({w} AS DOUBLE))) AS HUGEINT) + 1 AS r{w}" for w in self.weights)
         newton = ", ".join(f"{w}, (r{w} + {w} // r{w}) // 2 AS r{w}" for w in self.weights)
         root = ", ".join(
-            f"CASE WHEN r{w} * r{w} < {w} THEN r{w} + 1 WHEN r{w} > 0 AND (r{w} - 1) * (r{w} - 1) >= {w} "
+            f"CASE WHEN r{w} * r{w} < {w} THEN r{w} + 1 WHEN (r{w} - 1) * (r{w} - 1) >= {w} "
             f"THEN r{w} - 1 ELSE r{w} END AS {w}"
             for w in self.weights
         )
         return [
             ("near", f"SELECT {units}, {near} FROM norms"),  # noqa: S608
-            ("nearer", f"SELECT {units}, {newton} FROM near"),  # noqa: S608
-            ("roots", f"SELECT {units}, {root} FROM nearer"),  # noqa: S608
+            *([] if self.small else [("nearer", f"SELECT {units}, {newton} FROM near")]),  # noqa: S608
+            ("roots", f"SELECT {units}, {root} FROM {'near' if self.small else 'nearer'}"),  # noqa: S608
         ]
 
     def factors(self, source: str) -> str:
@@ -271,25 +292,24 @@ class Compiler:
         for number, statistic in enumerate(self.plan.statistics):
             pairs = []
             for measure in statistic.measures:
-                pairs.append((f"least({measure.clip}::HUGEINT, w{at})", f"w{at}", measure))
+                pairs.append((f"least({measure.clip}, w{at})", f"w{at}"))
                 at += 1
-            numerator, denominator = self.factor([(top, bottom) for top, bottom, _ in pairs])
+            numerator, denominator = self.factor(pairs)
             if statistic.kind == "units":  # ones, and no more of them than groups: nothing to scale
-                numerator, denominator = "1::HUGEINT", "1::HUGEINT"
+                numerator, denominator = "1", "1"
             parts += [f"{numerator} AS p{number}", f"{denominator} AS q{number}"]
         return f"SELECT {', '.join(parts)} FROM {source}"  # noqa: S608
 
     def factor(self, pairs: Sequence[tuple[str, str]]) -> tuple[str, str]:
-        """The smallest of fractions, compared crosswise on integers. A length of 0 is a factor of 1."""
-        fractions = [(f"CASE WHEN {b} = 0 THEN 1 ELSE {t} END", f"greatest(1::HUGEINT, {b})") for t, b in pairs]
-        top, bottom = fractions[0]
-        for other_top, other_bottom in fractions[1:]:
-            less = f"({other_top}) * ({bottom}) < ({top}) * ({other_bottom})"
+        """The smallest of fractions, compared crosswise on integers."""
+        top, bottom = pairs[0]
+        for other_top, other_bottom in pairs[1:]:
+            less = f"{other_top} * {bottom} < {top} * {other_bottom}"
             top, bottom = (
-                f"CASE WHEN {less} THEN ({other_top}) ELSE ({top}) END",
-                f"CASE WHEN {less} THEN ({other_bottom}) ELSE ({bottom}) END",
+                f"(CASE WHEN {less} THEN {other_top} ELSE {top} END)",
+                f"(CASE WHEN {less} THEN {other_bottom} ELSE {bottom} END)",
             )
-        return f"CAST({top} AS HUGEINT)", f"CAST({bottom} AS HUGEINT)"
+        return top, bottom
 
     def clipped(self, source: str) -> str:
         """The scaled vectors."""

@@ -75,6 +75,8 @@ class _Reader:
         self.table  # noqa: B018 (an unknown table is the first thing to say)
         where = self.tree.args.get("where")
         condition = self.boolean(where.this, "WHERE") if where else TRUE
+        if _aggregates(condition):
+            raise self.refused(where, "An aggregate cannot stand in WHERE.", "Put the condition into HAVING.")
         items = self.tree.expressions
         if len(items) > MOST_OUTPUTS:
             raise self.refused(items[0], f"At most {MOST_OUTPUTS} columns can be asked for.", "Ask in parts.")
@@ -250,7 +252,9 @@ class _Reader:
             raise self.invalid(node, f"{where} needs a condition.", f"This is a {found.type.value}.", "Compare it.")
         return found
 
-    def expression(self, node: exp.Expr) -> Expression:
+    def expression(self, node: exp.Expr | None) -> Expression:
+        if node is None:
+            raise InputError("An argument is missing.", why="A function has too few of them.", fix="Add it.")
         reader = _readers().get(type(node))
         if reader is None:  # allowed somewhere, but not here
             raise self.refused(node, f"{type(node).__name__} cannot stand here.", "See docs/reference/sql.md.")

@@ -72,7 +72,7 @@ def readers() -> Mapping[type, Read]:
         exp.Left: lambda reader, node: _cut(reader, node, "left", node.expression),
         exp.Right: lambda reader, node: _cut(reader, node, "right", node.expression),
         exp.Substring: lambda reader, node: _cut(
-            reader, node, "substring", node.args["start"], node.args.get("length")
+            reader, node, "substring", node.args.get("start"), node.args.get("length")
         ),
         exp.Replace: _replace,
         exp.Concat: _concat,
@@ -285,9 +285,12 @@ def _cut(reader: _Reader, node: Any, function: str, *places: Any) -> Expression:
 
 
 def _replace(reader: _Reader, node: Any) -> Expression:
-    parts = [reader.expression(node.args[part]) for part in ("expression", "replacement")]
+    parts = [reader.expression(node.args.get(part)) for part in ("expression", "replacement")]
     if not all(isinstance(each, Literal) and len(str(each.value)) <= 100 for each in parts):
         raise reader.refused(node, "REPLACE takes two short texts in quotes.", "Write them out.")
+    before, after = (len(str(each.value)) for each in parts if isinstance(each, Literal))
+    if after > max(before, 10):  # one row's text must not grow much, or its length shows in the time it takes
+        raise reader.refused(node, "REPLACE cannot put a long text in the place of a short one.", "Shorten it.")
     return reader.apply(node, "replace", reader.expression(node.this), *parts)
 
 

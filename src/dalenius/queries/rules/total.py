@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from dalenius.errors import QuestionRefusedError
 from dalenius.queries.canonical import plain
-from dalenius.queries.expressions import NULL, Aggregate, Call, Expression, Type, number
+from dalenius.queries.expressions import NULL, Aggregate, Call, Expression, Literal, Type, number
 from dalenius.queries.functions import Range, bounded
 from dalenius.queries.plan import Safe, needed
 from dalenius.tables.policy import NUMERIC
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dalenius.queries.plan import Stage
     from dalenius.tables.policy import Column
 
-LARGEST = 20_000  # parts of an expression after guards were put in: each guard names its argument twice
+LARGEST = 1000  # parts of an expression, constants aside, after guards were put in: the engine is slow with repeats
 
 # Where a number is used up, it must be finite: comparing or printing an infinity would be defined, but not as SQL is.
 _USES = frozenset({"eq", "ne", "lt", "le", "in", "is_null", "coalesce", "nullif", "to_text", "to_boolean", "least"})
@@ -109,7 +109,8 @@ class _Guard:
         size = 1
         if isinstance(given, Call):
             twice = 2 if given.function in _TWICE else 1
-            size += twice * sum(self.sizes.get(id(each), 1) for each in given.arguments)
+            parts = [each for each in given.arguments if not isinstance(each, Literal)]
+            size += twice * sum(self.sizes.get(id(each), 1) for each in parts)
         if size > LARGEST:
             raise QuestionRefusedError(
                 "An expression is too involved.",

@@ -1,0 +1,243 @@
+"""Groups are known without a row: all values that a key can have, and no question about the rest."""
+
+from __future__ import annotations
+
+import random
+from datetime import date, datetime, time, timedelta
+
+import pyarrow as pa
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from dalenius.errors import QuestionRefusedError
+from dalenius.queries._exact import exact
+from dalenius.queries.domains import MOST_CELLS
+from dalenius.queries.engines.duckdb import public
+from dalenius.queries.rendering import Renderer, identifier
+from dalenius.queries.rules.compile import clean
+from dalenius.tables.policy import Kind
+
+REGIONS = ["north", "south", "east", "west"]
+
+
+def day(text):
+    return date.fromisoformat(text)
+
+
+def moment(text):
+    return datetime.fromisoformat(text)
+
+
+def cells(visits, keys):
+    return list(visits.plan(f"SELECT COUNT(*) FROM visits GROUP BY {keys}").cells)
+
+
+@pytest.mark.parametrize(
+    ("key", "values"),
+    [
+        ("region", REGIONS),  # in the order of the policy
+        ("smoker", [False, True]),
+        ("child", [0.0, 1.0, 2.0]),
+        ("age", [float(each) for each in range(18, 91)]),
+        ('"odd name"', [float(each) for each in range(-3, 4)]),
+        ('"when"', [day("2025-01-01") + timedelta(days=each) for each in range(365)]),
+        ("age > 50", [False, True]),
+        ("note = 'x'", [False, True]),
+        ("note IS NULL", [False, True]),
+        ("UPPER(region)", sorted(each.upper() for each in REGIONS)),
+        ("LEFT(region, 1)", ["e", "n", "s", "w"]),
+        ("LENGTH(region)", [4.0, 5.0]),
+        ("COALESCE(region, 'unknown')", sorted([*REGIONS, "unknown"])),
+        ("CASE WHEN age < 30 THEN 'young' WHEN amount > 3 THEN 'rich' ELSE 'other' END", ["other", "rich", "young"]),
+        ("CASE WHEN note = 'x' THEN 'x' END", ["x"]),
+        ("IF(smoker, region, 'none')", sorted([*REGIONS, "none"])),
+        ("FLOOR(age / 10)", [float(each) for each in range(1, 10)]),
+        ("FLOOR(amount / 1000)", [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]),
+        ("CAST(change AS INTEGER)", [float(each) for each in range(-10, 11)]),
+        ('ABS("odd name")', [0.0, 1.0, 2.0, 3.0]),
+        ("child + 1", [1.0, 2.0, 3.0]),
+        ('MONTH("when")', [float(each) for each in range(1, 13)]),
+        ('YEAR("when")', [2025.0]),
+        ('YEAR("at")', [2025.0]),
+        ("CASE WHEN change > 0 THEN child ELSE -1 END", [-1.0, 0.0, 1.0, 2.0]),
+        ("DATE_TRUNC('quarter', \"when\")", [date(2025, month, 1) for month in (1, 4, 7, 10)]),
+        ("STRFTIME(\"when\", '%Y-%m')", [f"2025-{month:02}" for month in range(1, 13)]),
+        ("DATE_TRUNC('month', \"at\")", [moment(f"2025-0{month}-01") for month in (1, 2, 3)]),
+        ("DATE_TRUNC('week', \"at\")", [moment("2025-01-27") + timedelta(days=7 * each) for each in range(5)]),
+        ('CAST("at" AS DATE)', [day("2025-01-30") + timedelta(days=each) for each in range(32)]),
+        ('HOUR("at")', [float(each) for each in range(24)]),
+    ],
+)
+def test_the_values_of_a_key_are_known(key, values, visits):
+    assert cells(visits, key) == [(value,) for value in values]
+
+
+def test_without_keys_there_is_one_group(visits):
+    assert visits.plan("SELECT COUNT(*) FROM visits").cells == ((),)
+
+
+def test_keys_of_different_columns_are_combined_in_order(visits):
+    found = cells(visits, "region, smoker")
+    assert found == [(region, smoker) for region in REGIONS for smoker in (False, True)]
+    assert cells(visits, "smoker, region") == [(smoker, region) for smoker in (False, True) for region in REGIONS]
+
+
+def test_keys_of_one_column_are_combined_only_as_it_can_be(visits):
+    found = cells(visits, 'YEAR("when"), MONTH("when"), QUARTER("when")')
+    assert found == [(2025.0, float(month), float((month + 2) // 3)) for month in range(1, 13)]
+    assert len(cells(visits, 'MONTH("when"), region, QUARTER("when")')) == 12 * 4
+    assert len(cells(visits, "region, UPPER(region)")) == 4
+
+
+def test_a_hour_of_a_datetime_counts_every_hour_between_its_bounds(visits):
+    found = [each[0] for each in cells(visits, "DATE_TRUNC('hour', \"at\")")]
+    assert found[0] == moment("2025-01-30 10:00:00") and found[-1] == moment("2025-03-02 09:00:00")
+    assert found == sorted(found) and len(found) == len(set(found)) == (31 * 24)
+
+
+@pytest.mark.parametrize(
+    ("keys", "advice"),
+    [
+        ("note", 'declare keys or bounds for "note"'),
+        ("free", "FLOOR(free / 100)"),
+        ("FLOOR(free)", "FLOOR(free / 100)"),
+        ("amount", "FLOOR(amount / 100)"),
+        ('"at"', "DATE_TRUNC('month', at)"),
+        ("UPPER(note)", "declare keys"),
+        ("COALESCE(note, 'x')", "declare keys"),
+        ("CASE WHEN smoker THEN note ELSE 'x' END", "declare keys"),
+        ("region, note", "declare keys"),
+    ],
+)
+def test_values_that_nobody_declared_are_not_shown(keys, advice, visits):
+    error = visits.error(f"SELECT COUNT(*) FROM visits GROUP BY {keys}")
+    assert isinstance(error, QuestionRefusedError)
+    assert "are not public" in str(error) and advice in str(error)
+
+
+@pytest.mark.parametrize("keys", ['"when", age, region', 'age, "when", child, smoker', "DATE_TRUNC('second', \"at\")"])
+def test_too_many_groups_are_refused_before_anything_is_charged(keys, visits):
+    error = visits.error(f"SELECT COUNT(*) FROM visits GROUP BY {keys}")
+    assert isinstance(error, QuestionRefusedError)
+    assert f"{MOST_CELLS:,}" in str(error) or "not public" in str(error)
+
+
+# --- every value that rows can produce is among the cells
+
+KEYS = [
+    "region",
+    "child",
+    "smoker",
+    "age > 40",
+    "FLOOR(age / 7)",
+    "CEIL(amount / 500)",
+    "ROUND(change)",
+    "TRUNC(change)",
+    "CAST(change AS INTEGER)",
+    "CAST(change / 4 AS INTEGER)",
+    "FLOOR(change)",
+    "age % 7",
+    '"odd name" * child',
+    '"odd name" // 2',
+    'ABS("odd name") - child',
+    "SIGN(change)",
+    'GREATEST("odd name", child)',
+    "LEAST(age, 40)",
+    "NULLIF(child, 1)",
+    "COALESCE(region, 'x')",
+    'COALESCE("odd name", 99)',
+    "CASE WHEN change > 0 THEN child WHEN smoker THEN age ELSE -1 END",
+    "CASE WHEN smoker THEN region END",
+    "IF(note LIKE 'a%', 'a', COALESCE(region, 'none'))",
+    "CONCAT(region, '-', CAST(child AS VARCHAR))",
+    "SUBSTRING(region, 2, 2)",
+    "DATE_TRUNC('month', \"when\")",
+    "DATE_TRUNC('week', \"at\")",
+    "DATE_TRUNC('day', \"at\")",
+    "DATE_TRUNC('hour', \"at\")",
+    "DATE_TRUNC('quarter', \"at\")",
+    'CAST("at" AS DATE)',
+    'EXTRACT(dow FROM "at")',
+    'WEEK("when")',
+    '"when" + 3',
+    "STRFTIME(\"when\", '%j')",
+    "CAST(smoker AS INTEGER)",
+    "POWER(child, 2) = 4",
+]
+
+
+def rows():
+    chance = random.Random(17)
+    return [made(at, chance) for at in range(400)]
+
+
+def made(at, chance):
+    return {
+        "user_id": at,
+        "age": chance.choice([None, 18.0, 90.0, 17.0, 200.0, float(chance.randint(18, 90)), 33.5]),
+        "child": chance.choice([None, 0.0, 1.0, 2.0, 7.0]),
+        "region": chance.choice([None, *REGIONS, "mars"]),
+        "amount": chance.choice([None, 0.0, 5000.0, -1.0, chance.uniform(0, 5000)]),
+        "change": chance.choice([None, -10.0, 10.0, -2.5, 2.5, -0.5, 0.5, chance.uniform(-11, 11)]),
+        "free": chance.gauss(0, 1e6),
+        "smoker": chance.choice([None, True, False]),
+        "when": chance.choice([None, day("2024-12-31"), day("2025-01-01") + timedelta(chance.randrange(400))]),
+        "at": chance.choice(
+            [
+                None,
+                moment("2025-01-30 10:00:00"),
+                moment("2025-03-02 09:30:00"),
+                moment("2020-01-01"),
+                moment("2025-01-30") + timedelta(seconds=chance.randrange(32 * 86400)),
+            ]
+        ),
+        "note": chance.choice([None, "", "a", "abc"]),
+        "odd name": chance.choice([None, *map(float, range(-5, 6))]),
+    }
+
+
+ARROW = {Kind.BOOLEAN: pa.bool_(), Kind.DATE: pa.date32(), Kind.DATETIME: pa.timestamp("us")}
+
+
+def table(visits):
+    kinds = {name: each.kind for name, each in visits.table.policy.columns.items()}
+    numeric = {Kind.INTEGER, Kind.NUMBER}
+    types = {name: pa.float64() if kind in numeric else ARROW.get(kind, pa.string()) for name, kind in kinds.items()}
+    return pa.Table.from_pylist(rows(), pa.schema([("user_id", pa.int64()), *types.items()]))
+
+
+@settings(max_examples=120)
+@given(st.lists(st.sampled_from(KEYS), min_size=1, max_size=3, unique=True))
+def test_every_key_that_rows_can_have_is_among_the_groups(visits, keys):
+    try:
+        plan = visits.plan(f"SELECT COUNT(*) FROM visits GROUP BY {', '.join(keys)}")
+    except QuestionRefusedError:
+        event("refused")
+        return
+    policy = visits.table.policy.columns
+    cleaned = ", ".join(f"{clean(each, identifier(name))} AS {identifier(name)}" for name, each in policy.items())
+    integers = frozenset(name for name, each in policy.items() if each.kind is Kind.INTEGER)
+    renderer = Renderer({name: identifier(name) for name in policy}, integers)
+    sql = f"SELECT DISTINCT {', '.join(map(renderer.sql, plan.keys))} FROM (SELECT {cleaned} FROM t)"
+    known = set(plan.cells)
+    for found in public().run(sql, {"t": table(visits)}):
+        assert None in found or tuple(found) in known
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_each_of_these_keys_can_be_asked_for_alone(key, visits):
+    assert len(cells(visits, key)) < 1000
+
+
+def test_rows_outside_of_the_groups_are_not_lost_from_others(visits, memory):
+    plan = visits.plan("SELECT COUNT(*) FROM visits GROUP BY COALESCE(region, 'none')")
+    found = dict(zip(plan.cells, exact(plan, memory(table(visits)), "salt")[0], strict=True))
+    regions = [each["region"] for each in rows()]
+    assert found[("none",)] == sum(each in {None, "mars"} for each in regions)
+    assert found[("north",)] == regions.count("north")
+
+
+def test_a_time_of_day_is_no_hole_in_the_last_day(visits):
+    # the upper bound is half past nine: that day is a group, and so is its ninth hour
+    assert cells(visits, "DATE_TRUNC('day', \"at\")")[-1] == (datetime.combine(date(2025, 3, 2), time()),)

@@ -1,0 +1,83 @@
+"""A preview never touches the data, and promises the errors that the mechanisms have."""
+
+from __future__ import annotations
+
+import pytest
+
+from dalenius.queries.engines.duckdb import DuckDB, Engines
+from dalenius.queries.preview import CHOICES, described, previewed
+from dalenius.queries.rules.price import priced
+
+LEFT = {"analyst": {"epsilon": 1.0, "delta": 0.0}, "dataset": {"epsilon": 3.0, "delta": 0.0}}
+
+
+@pytest.fixture
+def no_engine(monkeypatch):
+    def never(*_, **__):
+        raise AssertionError("a preview looked at the data")
+
+    for each in ("__init__", "run", "_cursor"):
+        monkeypatch.setattr(DuckDB, each, never)
+    monkeypatch.setattr(Engines, "of", never)
+
+
+@pytest.mark.parametrize("accounting", ["zcdp", "pure"])
+@pytest.mark.parametrize("sql", ["SELECT COUNT(*), SUM(amount), COUNT(DISTINCT user_id) FROM visits"])
+def test_errors_are_those_of_the_mechanisms(sql, accounting, asker, no_engine):
+    plan = asker(accounting=accounting).plan(sql)
+    found = previewed(plan, CHOICES, 0.9, LEFT)
+    assert [each.epsilon for each in found.choices] == list(CHOICES)
+    for choice in found.choices:
+        price = priced(plan, choice.epsilon)
+        assert choice.rho == price.rho
+        for output, error in zip(plan.question.outputs, choice.noise_error, strict=True):
+            number = plan.answers[output.expression]
+            at = sum(len(each.measures) for each in plan.statistics[:number])
+            expected = price.mechanisms[at].noise.noise_error(0.9) * plan.measures[at].step
+            assert error == pytest.approx(float(expected))
+
+
+def test_more_epsilon_is_less_error(visits, no_engine):
+    found = previewed(visits.plan("SELECT region, COUNT(*) FROM visits GROUP BY region"), CHOICES, 0.95, LEFT)
+    errors = [each.noise_error[1] or 0.0 for each in found.choices]
+    assert errors == sorted(errors, reverse=True) and found.groups == 4
+    assert found.choices[0].noise_error[0] is None  # a key has none
+
+
+def test_an_average_is_told_for_a_group_of_some_size(visits, no_engine):
+    found = previewed(visits.plan("SELECT AVG(age), STDDEV(age), AVG(age) * 2 FROM visits"), (0.5,), 0.95, LEFT)
+    (choice,) = found.choices
+    assert choice.noise_error == (None, None, None)
+    average, deviation, computed = choice.noise_error_per_rows
+    assert average is not None and deviation is not None and 0 < average < 90 and 0 < deviation < 90
+    assert computed is None or computed > 0
+
+
+def test_a_preview_reads_as_text_and_as_json(visits, no_engine):
+    found = previewed(visits.plan("SELECT region, COUNT(*) AS n FROM visits GROUP BY region"), (0.2,), 0.95, LEFT)
+    assert "4 groups" in str(found) and "ε = 0.2: n ±" in str(found) and "95%" in str(found)
+    data = found.to_dict()
+    assert data["columns"] == ["region", "n"] and data["groups"] == 4 and data["remaining"] == LEFT
+    assert data["choices"][0]["noise_error"][0] is None
+
+
+@pytest.mark.parametrize("accounting", ["zcdp", "pure"])
+def test_the_plan_tells_every_step_and_its_price(accounting, asker, no_engine):
+    plan = asker(accounting=accounting).plan(
+        "SELECT region, AVG(age) AS a, COUNT(DISTINCT user_id) FROM visits WHERE smoker GROUP BY region"
+    )
+    text = described(plan, priced(plan, 0.5))
+    for part in (
+        "table     visits",
+        "one user_id",
+        "smoker",
+        "region",
+        "at most 2 of them",
+        "count units",
+        "sum of age",
+    ):
+        assert part in text
+    for measure in plan.measures:
+        assert f"{measure.sensitivity:,}" in text
+    assert text.count("noise ") == len(plan.measures)
+    assert ("discrete Gaussian" if accounting == "zcdp" else "discrete Laplace") in text
