@@ -7,6 +7,7 @@ import hmac
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dalenius._limiting import found_of
 from dalenius.accounting import parameters
 from dalenius.errors import InputError, UnknownTableError
 from dalenius.ledger.requests import Answered, Claim, Request
@@ -135,7 +136,12 @@ class Analyst:
             if version.policy.budget is not None
         }
         return {
-            name: Table(version.policy, budgets[version.dataset], periods.get(version.dataset))
+            name: Table(
+                version.policy,
+                budgets[version.dataset],
+                periods.get(version.dataset),
+                found_of(self._registry, version),
+            )
             for name, version in versions.items()
             if version.dataset in open_
         }

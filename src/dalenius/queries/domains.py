@@ -24,9 +24,8 @@ from dalenius.queries.expressions import (
     columns_of,
     written,
 )
-from dalenius.queries.functions import Range, bounded, branches, whole
+from dalenius.queries.functions import Range, bounded, branches, ranges_of, whole
 from dalenius.queries.rendering import Renderer, identifier
-from dalenius.queries.rules.total import ranges_of
 from dalenius.tables import policy as tables
 from dalenius.tables.policy import Kind
 
