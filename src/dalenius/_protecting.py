@@ -39,7 +39,7 @@ class Protected:
         difference: What changed against the version in force.
         needs: What is missing before it can be recorded: "yes", "reason".
         recorded: Whether it is in force now.
-        search: What finding the limits that are not declared costs the data set, once: ε, ρ, and the part of its budget.
+        search: What finding the limits that are not declared costs the data set, once: ε, ρ and part of the budget.
         limits: The limits that were found.
     """
 

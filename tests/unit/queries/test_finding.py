@@ -36,9 +36,7 @@ type = "text"
 
 
 def table(contribution: str = "", budget: str = "delta = 1e-6", epsilon: float = 3.0, neighbors: str = "add-remove"):
-    policy = read_text(
-        POLICY.format(contribution=contribution, budget=budget, epsilon=epsilon, neighbors=neighbors)
-    )
+    policy = read_text(POLICY.format(contribution=contribution, budget=budget, epsilon=epsilon, neighbors=neighbors))
     found = budget_of(policy)
     assert found is not None
     return Table(policy, found)
