@@ -15,19 +15,25 @@ if TYPE_CHECKING:
     from dalenius.accounting.guarantees import RDP, ZCDP, ApproxDP, PureDP
     from dalenius.accounting.neighbors import Neighbors
     from dalenius.accounting.pld import PLD
+    from dalenius.analyst import Analyst
     from dalenius.curator import Curator
     from dalenius.errors import DaleniusError
+    from dalenius.queries.preview import Preview
+    from dalenius.queries.release import Release
 
 # Public name → the module that defines it. A name stands in three places, which a contract test keeps equal:
 # here, in the imports above (for type checkers) and in __all__ (for readers and linters).
 _EXPORTS = {
+    "Analyst": "analyst",
     "ApproxDP": "accounting.guarantees",
     "Curator": "curator",
     "DaleniusError": "errors",
     "Neighbors": "accounting.neighbors",
     "PLD": "accounting.pld",
+    "Preview": "queries.preview",
     "PureDP": "accounting.guarantees",
     "RDP": "accounting.guarantees",
+    "Release": "queries.release",
     "ZCDP": "accounting.guarantees",
     "account": "accounting.accountant",
 }
@@ -36,11 +42,14 @@ __all__ = [
     "PLD",
     "RDP",
     "ZCDP",
+    "Analyst",
     "ApproxDP",
     "Curator",
     "DaleniusError",
     "Neighbors",
+    "Preview",
     "PureDP",
+    "Release",
     "__version__",
     "account",
 ]

@@ -1,14 +1,18 @@
 """H16: a new session, a copy, a rename or a link of a table never gets a fresh budget."""
 
+import os
 import shutil
+import subprocess
+import sys
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.attack.hostile import nothing_charged, people, protected
 
 from dalenius import Curator
 from dalenius.accounting.events import Zcdp
-from dalenius.errors import DaleniusError, NotAllowedError
+from dalenius.errors import BudgetError, DaleniusError, NotAllowedError
 from dalenius.ledger import Request
 
 POLICY = """
@@ -139,3 +143,137 @@ def test_an_allotment_that_ended_and_came_back_remembers_what_was_spent(folder):
     assert "ana" not in Curator().ledger.allotments("visits")
     protect(folder, "visits", "data/a.parquet", yes=True)
     assert left() == before
+
+
+# --- the same, through `ask`
+
+ASKED = "SELECT COUNT(*) FROM visits WHERE age > {}"
+IN_ANOTHER_PROCESS = """
+from dalenius import Curator
+print(repr(Curator().analyst("eve").ask({question!r}, epsilon=0.1).remaining["dataset"]["epsilon"]))
+"""
+
+
+@pytest.fixture
+def shop(tmp_path):
+    """A table that three analysts ask about; together they hold more than there is."""
+    folder = tmp_path / "shop"
+    return protected(folder, people(victim=True), epsilon=1.0, analysts={"eve": 1.0, "mallory": 0.6, "trudy": 0.6})
+
+
+def dataset_left(curator):
+    return curator.ledger.balance("visits").remaining_epsilon
+
+
+def test_a_new_curator_an_other_path_and_a_link_to_the_home_see_what_was_asked(shop, tmp_path):
+    shop.analyst("eve").ask(ASKED.format(30), epsilon=0.5)
+    left_over = dataset_left(shop)
+    assert left_over < 1
+    (tmp_path / "link").symlink_to(shop.home)
+    for home in (shop.home, str(shop.home), shop.home / ".." / "home", tmp_path / "link"):
+        again = Curator(home)
+        assert dataset_left(again) == left_over
+        same = again.analyst("eve").ask(ASKED.format(30), epsilon=0.5)
+        assert same.free and dataset_left(again) == left_over
+    with pytest.raises(BudgetError):
+        Curator(tmp_path / "link").analyst("eve").ask(ASKED.format(40), epsilon=0.999)
+
+
+def test_a_second_process_sees_the_old_balance_and_is_charged_beside_it(shop):
+    shop.analyst("eve").ask(ASKED.format(30), epsilon=0.5)
+    before = dataset_left(shop)
+    code = IN_ANOTHER_PROCESS.format(question=ASKED.format(50))
+    environment = {**os.environ, "DALENIUS_HOME": str(shop.home)}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert float(run.stdout) == dataset_left(shop) < before
+
+
+@pytest.mark.parametrize("trick", ["copy", "link", "hard link"])
+def test_what_was_asked_about_is_not_protected_anew(shop, trick):
+    folder = shop.home.parent
+    shop.analyst("eve").ask(ASKED.format(30), epsilon=0.5)
+    source, other = folder / "visits.parquet", folder / "other.parquet"
+    {"copy": lambda: shutil.copy(source, other), "link": lambda: other.symlink_to(source)}.get(
+        trick, lambda: other.hardlink_to(source)
+    )()
+    before = dataset_left(shop)
+    text = (folder / "visits.toml").read_text()
+    (folder / "other.toml").write_text(
+        text.replace('name = "visits"', 'name = "other"').replace("visits.parquet", "other.parquet")
+    )
+    with pytest.raises(NotAllowedError, match="is known as table 'visits'"):
+        Curator(shop.home).protect(folder / "other.toml", yes=True, reason="r")
+    assert dataset_left(Curator(shop.home)) == before
+    with pytest.raises(DaleniusError):
+        shop.analyst("eve").ask("SELECT COUNT(*) FROM other", epsilon=0.1)
+
+
+def test_a_table_that_joined_the_data_set_spends_from_the_same_budget(shop):
+    folder = shop.home.parent
+    shutil.copy(folder / "visits.parquet", folder / "other.parquet")
+    text = (folder / "visits.toml").read_text()
+    head, rest = text.split("[budget]")
+    rest = rest[rest.index("[columns.age]") :]
+    head = head.replace('name = "visits"', 'name = "other"\ndataset = "visits"').replace(
+        "visits.parquet", "other.parquet"
+    )
+    (folder / "other.toml").write_text(head + rest)
+    curator = Curator(shop.home)
+    curator.protect(folder / "other.toml")
+    eve = curator.analyst("eve")
+    before = dataset_left(curator)
+    release = eve.ask("SELECT COUNT(*) FROM other", epsilon=0.5)
+    assert not release.free and dataset_left(curator) < before
+    with pytest.raises(BudgetError):
+        eve.ask("SELECT COUNT(*) FROM visits", epsilon=0.95)
+
+
+@pytest.mark.parametrize("accounting", ["zcdp", "pure"])
+def test_all_analysts_together_stay_within_the_total(tmp_path, accounting):
+    """Three who may each spend most of it ask in turn, about different things, until none gets an answer."""
+    analysts = {"eve": 0.8, "mallory": 0.8, "trudy": 0.8}
+    curator = protected(tmp_path / "all", people(victim=True), epsilon=1.0, analysts=analysts, accounting=accounting)
+    asking, number = list(analysts), 0
+    while asking:
+        who, number = asking[number % len(asking)], number + 1
+        try:
+            curator.analyst(who).ask(ASKED.format(19 + number % 70), epsilon=0.15)
+        except BudgetError:
+            asking.remove(who)
+    assert number > 6
+    ledger = curator.ledger
+    total = ledger.balance("visits")
+    assert total.spent_guarantee.epsilon <= 1.0
+    assert total.spent_guarantee.epsilon > 0.8  # it was the total that stopped them, or nearly so
+    charges = [entry.data for entry in ledger.records(("charge",))]
+    amount = "rho" if accounting == "zcdp" else "epsilon"
+    cap = ledger.budget("visits").filter().price(1.0)
+    assert sum(each[amount] for each in charges) <= getattr(cap, amount) * (1 + 1e-12)
+    for who, most in analysts.items():
+        assert ledger.balance("visits", who).spent_guarantee.epsilon <= most
+
+
+def test_an_analyst_pays_his_own_allotment_for_what_another_has_asked(shop):
+    first = shop.analyst("eve").ask(ASKED.format(30), epsilon=0.5)
+    before = dataset_left(shop)
+    again = shop.analyst("mallory").ask(ASKED.format(30), epsilon=0.5)
+    assert again.rows == first.rows and not again.free
+    assert dataset_left(shop) == before  # the data set has paid
+    assert shop.ledger.balance("visits", "mallory").remaining_epsilon < 0.6
+
+
+@pytest.mark.parametrize("name", ["bob", "", "eve ", "EVE", "eve\x00", "*", "%", "'; DROP TABLE charges; --"])
+def test_a_name_without_an_allotment_gets_nothing(shop, name):
+    with nothing_charged(shop), pytest.raises(DaleniusError):
+        shop.analyst(name).ask(ASKED.format(30), epsilon=0.1)
+
+
+def test_two_homes_would_be_two_budgets(shop, tmp_path):
+    """Teeth: in a home of its own the same file starts anew, so what is seen above is the ledger's memory.
+
+    That is why a home belongs to the owner: whoever may make one, and reads the file, needs no curator.
+    """
+    shop.analyst("eve").ask(ASKED.format(30), epsilon=0.5)
+    fresh = Curator(tmp_path / "second")
+    fresh.protect(shop.home.parent / "visits.toml")
+    assert dataset_left(fresh) > dataset_left(shop)

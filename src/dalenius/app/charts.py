@@ -28,7 +28,16 @@ def bars(rows: Sequence[Bar], width: int = 48) -> Table:
     chart.add_column(justify="right", style="dim")
     chart.add_column(no_wrap=True)
     for row in rows:
-        eighths = round(8 * width * max(row.value, 0.0) / top) if top > 0 else 0
-        bar = "█" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "")
-        chart.add_row(row.label, Text.assemble((bar or "▏", row.style), f" {row.sign}{row.value:,.{row.digits}f}"))
+        drawn = (bar(row.value, top, width), row.style)
+        chart.add_row(row.label, Text.assemble(drawn, f" {row.sign}{row.value:,.{row.digits}f}"))
     return chart
+
+
+def bar(value: float, top: float, width: int) -> str:
+    """One bar, ``width`` characters long for ``top``.
+
+    >>> bar(3, 8, 4), bar(-1, 8, 4)
+    ('█▌', '▏')
+    """
+    eighths = round(8 * width * max(value, 0.0) / top) if top > 0 else 0
+    return "█" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "") or "▏"

@@ -203,7 +203,7 @@ def half_width(noise: Combination, confidence: float) -> float:
     scales = [coefficient * float(law.scale) for coefficient, law in heard if isinstance(law, DiscreteLaplaceLaw)]
     if len(scales) == len(heard):
         return _laplace_width(scales, 1 - confidence)
-    return NormalDist().inv_cdf((1 + confidence) / 2) * _deviation(heard)
+    return _normal(confidence) * _deviation(heard)
 
 
 @lru_cache(maxsize=1024)
@@ -234,14 +234,19 @@ def _ratio(
     if count.value <= half_width([(1.0, count.law)], confidence):
         return None
     centre = estimate - pivot
-    f, k = _deviation(fixed) / count.value, math.sqrt(noise_variance(count.law)) / count.value
+    # Looked up once: this runs for every cell of an answer.
+    fixed_variance, count_variance = _deviation(fixed) ** 2, noise_variance(count.law)
+    f, k = math.sqrt(fixed_variance) / count.value, math.sqrt(count_variance) / count.value
+    normal = _normal(confidence) if fixed_variance and _gaussian([*fixed, (1.0, count.law)]) else None
 
     def end(side: int) -> float | None:
         u = centre
-        for _ in range(2):
-            noise = [*fixed, (u, count.law)]
-            deviation = _deviation(noise)
-            z = half_width(noise, confidence) / deviation if deviation else 0.0
+        for _ in range(2 if normal is None else 1):
+            if normal is None:
+                deviation = math.sqrt(fixed_variance + u * u * count_variance)
+                z = half_width([*fixed, (u, count.law)], confidence) / deviation if deviation else 0.0
+            else:
+                z = normal
             left = 1 - (z * k) ** 2
             if left <= 0:
                 return None
@@ -276,6 +281,18 @@ def _rooted(estimate: Estimate, root: bool) -> Estimate:
 
 def _deviation(noise: Combination) -> float:
     return math.sqrt(sum(coefficient * coefficient * noise_variance(law) for coefficient, law in noise))
+
+
+def _gaussian(noise: Combination) -> bool:
+    from dalenius.mechanisms.laws import DiscreteGaussianLaw
+
+    return all(isinstance(law, DiscreteGaussianLaw) for _, law in noise)
+
+
+@lru_cache(maxsize=64)
+def _normal(confidence: float) -> float:
+    """The z with P(|N| ≤ z) = ``confidence`` for normal N."""
+    return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
 def _laplace_width(scales: Sequence[float], tail: float) -> float:

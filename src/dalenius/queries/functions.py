@@ -314,7 +314,7 @@ _RULES: dict[str, Rule] = {
     "floor": _monotone(lambda x: float(math.floor(x))),
     "ceil": _monotone(lambda x: float(math.ceil(x))),
     "trunc": _monotone(lambda x: float(math.trunc(x))),
-    "to_integer": _monotone(lambda x: float(math.floor(x + 0.5))),
+    "to_integer": _outward,  # half rounds away from zero
     "to_number": lambda a: a,
     "finite": lambda a: a,
     "round": _rounded,

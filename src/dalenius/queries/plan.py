@@ -11,7 +11,9 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from dalenius.accounting import parameters
 from dalenius.accounting.neighbors import Neighbors
+from dalenius.errors import InputError
 from dalenius.queries.expressions import TRUE, Aggregate, Expression, Scalar, written
 
 if TYPE_CHECKING:
@@ -69,6 +71,17 @@ class Limits:
     rows: int | None = None
     groups: int | None = None
     totals: Mapping[str, Fraction] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, value in (("rows", self.rows), ("groups", self.groups)):
+            if value is not None:
+                parameters.count(value, name, least=0)
+        if not isinstance(self.totals, Mapping):
+            raise InputError(
+                "totals must say which column has which.", why="It is a mapping.", fix="Write {'amount': 4000}."
+            )
+        totals = {name: Fraction(parameters.real(value, f"total {name}")) for name, value in self.totals.items()}
+        object.__setattr__(self, "totals", totals)
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,6 +154,12 @@ class Release:
         charts.save(drawing, target)
         return drawing
 
+    def write(self, file: Path | str) -> None:
+        """Writes it as .csv or .parquet (the columns of `to_arrow`), or as .json (`to_dict` and the question)."""
+        from dalenius.queries import files
+
+        files.write(self, Path(file))
+
     def __str__(self) -> str:
         table = self._cells()
         columns = [

@@ -138,8 +138,15 @@ class _View:
             {}, keys={number: f"k{number}" for number in used}, aggregates={p: f"a{at}" for at, p in enumerate(parts)}
         )
         sql = f"SELECT {renderer.sql(made_total(expression))} AS v FROM released ORDER BY place"  # noqa: S608
-        rows = [row[0] for row in public().run(sql, {"released": pa.table(table)})]
+        rows = [_sayable(row[0], expression.type) for row in public().run(sql, {"released": pa.table(table)})]
         return [rows[at * self.size : (at + 1) * self.size] for at in range(len(variants))]
+
+
+def _sayable(value: Any, type_: Type) -> Any:
+    """The value, or None where there is none to show: not finite, or a date past the years 1 to 9999."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return None if isinstance(value, str) and type_ in {Type.DATE, Type.DATETIME} else value
 
 
 def _sorted(places: list[int], order: Sequence[Order], view: _View) -> list[int]:

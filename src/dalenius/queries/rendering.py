@@ -8,6 +8,8 @@ from datetime import datetime
 from dalenius.queries.expressions import Aggregate, Call, Column, Expression, Key, Literal, Scalar, Type
 from dalenius.queries.functions import whole
 
+LONGEST_TEXT = 2000  # characters; what is longer is cut, so that no row makes a question heavy
+
 
 def quoted(text: str) -> str:
     """A text as SQL literal; DuckDB knows no escapes in it but the doubled quote."""
@@ -103,7 +105,13 @@ class Renderer:
 
 
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%", "eq": "=", "ne": "<>", "lt": "<", "le": "<="}
-_INFIX |= {"and": "AND", "or": "OR", "like": "LIKE", "ilike": "ILIKE", "concat": "||"}
+_INFIX |= {"and": "AND", "or": "OR", "like": "LIKE", "ilike": "ILIKE"}
+
+# A text may name a day that DuckDB can hold but not move; as in columns, only years 1 to 9999 exist.
+_TIME = (
+    "(CASE WHEN TRY_CAST({0} AS {type}) BETWEEN {type} '0001-01-01' AND {type} '{last}' "
+    "THEN TRY_CAST({0} AS {type}) END)"
+)
 
 # {0} is all arguments, {1} the first
 _TEMPLATES = {
@@ -116,8 +124,11 @@ _TEMPLATES = {
     "to_number": "TRY_CAST({1} AS DOUBLE)",
     "to_integer": "round(TRY_CAST({1} AS DOUBLE))",
     "to_boolean": "TRY_CAST({1} AS BOOLEAN)",
-    "to_date": "TRY_CAST({1} AS DATE)",
-    "to_datetime": "TRY_CAST({1} AS TIMESTAMP)",
+    "to_date": _TIME.format("{1}", type="DATE", last="9999-12-31"),
+    "to_datetime": _TIME.format("{1}", type="TIMESTAMP", last="9999-12-31 23:59:59.999999"),
+    # A text never grows: nested, these two would make one row heavier than all others together.
+    "concat": f"left({{1}} || {{2}}, {LONGEST_TEXT})",
+    "replace": f"left(replace({{0}}), {LONGEST_TEXT})",
 }
 
 

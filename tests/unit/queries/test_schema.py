@@ -47,3 +47,15 @@ def test_files_of_one_source_share_one_schema(tmp_path):
         pq.write_table(pa.table({column: [1]}), tmp_path / f"{name}.parquet")
     with pytest.raises(SourceUnavailableError, match="different columns"):
         schema([tmp_path / "a.parquet", tmp_path / "b.parquet"], "parquet")
+
+
+def test_paths_that_duckdb_takes_for_patterns(tmp_path):
+    for odd, other in (("a*", "ab"), ("a?", "ac"), ("a[1]", "a1")):
+        for name in (odd, other):
+            (tmp_path / f"{name}.csv").write_text("x\n1\n")
+            pq.write_table(pa.table({"x": [1]}), tmp_path / f"{name}.parquet")
+        for form in ("csv", "parquet"):
+            files = [tmp_path / f"{odd}.{form}", tmp_path / f"{other}.{form}"]  # the other would be read twice
+            with pytest.raises(SourceUnavailableError, match="cannot be read"):
+                schema(files, form)
+            assert schema(files[1:], form)

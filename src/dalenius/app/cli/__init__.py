@@ -20,7 +20,18 @@ if TYPE_CHECKING:
     import typer
 
 # In the order of `dalenius --help`.
-COMMANDS: tuple[str, ...] = ("demo", "policy", "protect", "tables", "budget", "ledger", "account")
+COMMANDS: tuple[str, ...] = (
+    "demo",
+    "policy",
+    "protect",
+    "tables",
+    "preview",
+    "ask",
+    "budget",
+    "ledger",
+    "account",
+    "audit",
+)
 
 
 def build() -> typer.Typer:

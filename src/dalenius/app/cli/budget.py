@@ -138,9 +138,13 @@ def print_totals(console: Console, found: Iterable[Total]) -> None:
 
 def _print_total(console: Console, total: Total) -> None:
     """One balance: a bar, what is left, what it buys, and what the loss means for groups."""
+    from rich.padding import Padding
     from rich.text import Text
 
     from dalenius.ledger.budgets import GROUPS, rounded_down
+
+    def detail(words: str) -> None:
+        console.print(Padding(Text(words, "dim"), (0, 0, 0, 4), expand=False))
 
     balance = total.balance
     gone = balance.spent_guarantee
@@ -155,11 +159,11 @@ def _print_total(console: Console, total: Total) -> None:
     left = rounded_down(balance.remaining_epsilon)  # what is shown must pass when it is typed
     counts = what_it_buys(balance.budget, total.guards)
     buys = "".join(f", or {count:,} of ε = {each:g}" for each, count in counts.items() if count)
-    console.print(Text(f"    left: one question of ε ≤ {left:g}{buys}" if left > 0 else "    nothing is left", "dim"))
+    detail(f"left: one question of ε ≤ {left:g}{buys}" if left > 0 else "nothing is left")
     if gone.epsilon > 0:
         promises = ((size, balance.group(size)) for size in GROUPS)
         groups = (f"{size}: " + (f"ε = {each.epsilon:.3g}" if each.delta < 1 else "none") for size, each in promises)
-        console.print(Text(f"    what was spent means for groups of {', '.join(groups)}", "dim"))
+        detail(f"what was spent means for groups of {', '.join(groups)}")
 
 
 def share_spent(balance: Balance) -> float:

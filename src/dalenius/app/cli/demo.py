@@ -12,10 +12,19 @@ from dalenius.app.cli.frame import Frame, framed
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from dalenius.app.tour.questions import Shown, Tour
     from dalenius.app.tour.spending import Spending
-    from dalenius.app.tour.students import Visit
 
 EPSILON, DELTA = 1.0, 1e-6
+LAST = 6  # entries
+# What works as it is printed, with the home between.
+NEXT = (
+    ("preview", '--analyst ana "SELECT region, SUM(amount) FROM visits GROUP BY region"'),
+    ("ask", "--analyst ana \"SELECT COUNT(*) FROM students WHERE gender = 'x'\" --epsilon 0.1"),
+    ("tables", "visits"),
+    ("budget", "--analyst ana"),
+    ("ledger", ""),
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -25,103 +34,114 @@ def register(app: typer.Typer) -> None:
 
 @framed
 def demo(frame: Frame) -> None:
-    """Shows what a budget buys and how it is spent: a tour of one minute.
+    """Protects two made-up tables and asks about them: a tour of one minute.
 
     Example: dalenius demo
     """
+    from dalenius.app.tour.questions import toured
     from dalenius.app.tour.spending import spending
-    from dalenius.app.tour.students import visit
 
-    frame.note("Asking about 2,000 made-up students, and working out what a budget buys …")
-    visited = visit(Path.cwd())
+    frame.note("Making up two tables, protecting them, and asking …")
+    tour = toured(Path.cwd())
     spent = spending(EPSILON, DELTA)
 
     def human(console: Console) -> None:
-        _print_visit(console, visited)
-        _print_history(console, visited)
+        _print_tables(console, tour)
+        for number, shown in enumerate(tour.shown, 1):
+            _print_question(console, number, shown)
+        _print_ledger(console, tour)
         _print_spending(console, spent)
+        _print_next(console, tour)
+
+    frame.emit(tour.to_dict() | {"spending": spent.to_dict()}, human)
+
+
+def _print_tables(console: Console, tour: Tour) -> None:
+    console.rule("[bold]Two tables, protected", style="dim")
+    students, people = tour.people
+    whole = {name: balance.epsilon for name, (_, balance) in tour.balances.items()}
+    console.print(
+        f"[bold]students[/]: {students:,} students, one row each; whatever is asked by whomever, no student's part may "
+        f"show by more than ε = {whole['students']:g} in all.\n"
+        f"[bold]visits[/]: {people:,} people, some with very many visits; ε = {whole['visits']:g} for each person.\n"
+        f"The policies are in {tour.home.name}/data. Analyst ana, whom nobody trusts, asks in SQL. Each question is "
+        "charged to the ledger before the table is looked at. [cyan]True[/] values stand beside the private ones only "
+        "because everybody here is made up; ana never sees them.",
+        highlight=False,
+    )
+
+
+def _print_question(console: Console, number: int, shown: Shown) -> None:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from dalenius.app.answers import print_release
+
+    question = shown.question
+    console.print()
+    console.print(Text.assemble((f"{number}. {question.why}", "bold"), f"   ε = {question.epsilon:g}"))
+    console.print(Padding(Text(question.sql, "green"), (0, 0, 0, 3), expand=False))
+    if shown.release is not None:
+        print_release(console, shown.release, chart=question.chart, true=shown.true)
+    elif shown.refusal is not None:
+        refusal = shown.refusal
+        console.print(Text.assemble(("refused: ", "bold yellow"), f"{refusal.message} {refusal.why} {refusal.fix}"))
+        console.print(Text(refusal.cost, "dim"))
+
+
+def _print_ledger(console: Console, tour: Tour) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from dalenius.app.cli.budget import readable
+    from dalenius.app.cli.ledger import details
+    from dalenius.ledger.budgets import rounded_down
+    from dalenius.ledger.ledger import Ledger
+
+    console.print()
+    console.rule("[bold]What the ledger remembers", style="dim")
+    table = Table.grid(padding=(0, 2))
+    for entry in Ledger.open(tour.home).entries(after=max(0, tour.history.entries - LAST)):
+        table.add_row(Text(str(entry.number), "dim"), entry.kind, Text(readable(details(entry))))
+    console.print(table)
+    console.print(
+        f"[bold green]The history holds[/]: {tour.history.entries} entries, head {tour.history.head[:16]}…",
+        highlight=False,
+    )
+    for name, (own, whole) in tour.balances.items():
         console.print(
-            f"\nNext: [bold]dalenius ledger --home {visited.home.name}[/] shows the history of this tour, "
-            f"[bold]dalenius budget --home {visited.home.name}[/] what is left, "
-            "and [bold]dalenius account --help[/] adds up a list of your own.",
+            f"left of [bold]{name}[/]: ana ε ≤ {rounded_down(own.remaining_epsilon):g} of {own.epsilon:g}, "
+            f"everybody together ε ≤ {rounded_down(whole.remaining_epsilon):g} of {whole.epsilon:g}",
             highlight=False,
         )
-
-    frame.emit({"students": visited.to_dict(), "spending": spent.to_dict()}, human)
-
-
-def _print_visit(console: Console, visited: Visit) -> None:
-    from rich.table import Table
-
-    from dalenius.app.charts import Bar, bars
-    from dalenius.app.tour.students import ALLOTMENT, BUDGET
-
-    console.rule("[bold]Asking about students", style="dim")
-    console.print(
-        f"2,000 made-up students are protected: whatever is asked, no student's part in it may show by more than "
-        f"ε = {BUDGET.epsilon:g} (δ = {BUDGET.delta:g}) in all. Analyst ana may spend ε = {ALLOTMENT:g} of that. Each "
-        "answer is charged to the ledger first, then gets exact noise.\n",
-        highlight=False,
-    )
-    table = Table(title="what ana sees (the true values are shown because nobody here is real)", title_style="dim")
-    for column in ("question", "ε", "true", "private", "noise error (95%)"):
-        table.add_column(column, justify="left" if column == "question" else "right")
-    for shown in visited.answers:
-        for place, cell in enumerate(shown.question.cells):
-            first = place == 0
-            words = shown.question.words if not cell else f"{shown.question.words}: {cell}" if first else f"… {cell}"
-            price = f"{shown.question.epsilon:g}" if first else ""
-            table.add_row(
-                words,
-                price,
-                f"{shown.true[place]:,}",
-                f"[bold]{shown.private[place]:,}[/]",
-                f"± {shown.noise_error:,}",
-            )
-    console.print(table)
-    histogram = visited.answers[-1]
-    console.print("\nstudents by editor: [cyan]true[/] and [green]private[/]", style="dim", highlight=False)
-    rows = []
-    for cell, true, private in zip(histogram.question.cells, histogram.true, histogram.private, strict=True):
-        rows += [Bar(cell, true, digits=0), Bar("", private, style="green", digits=0)]
-    console.print(bars(rows))
-
-
-def _print_history(console: Console, visited: Visit) -> None:
-    repeat, refusal = visited.repeat, visited.refusal
-    console.print(
-        f"\nAsked again “{repeat.question.words}”: [bold]{repeat.private[0]:,}[/], the same answer, for nothing.\n"
-        f"Asked one more with ε = {visited.refused:.2g}: [bold]refused[/]. {refusal.message} {refusal.why}\n"
-        f"The history of all this holds: {visited.history.entries} entries, head {visited.history.head[:16]}…\n",
-        highlight=False,
-    )
 
 
 def _print_spending(console: Console, spent: Spending) -> None:
     from rich.table import Table
 
-    from dalenius.app.charts import Bar, bars
-
+    console.print()
     console.rule("[bold]How far does a budget go?", style="dim")
-    console.print(
-        f"A table's owner allows ε = {spent.epsilon:g} in all (δ = {spent.delta:g}). An analyst wants many counts from "
-        "it. How much noise each gets depends on how the privacy loss of all of them is added up.\n",
-        highlight=False,
-    )
-    table = Table(title="noise error of each count (95% of answers are at most this far off)", title_style="dim")
-    table.add_column("added up by")
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
+    table.add_column("error of each, if added up by")
     for counts in spent.counts:
         table.add_column(f"{counts:,} count{'s' if counts > 1 else ''}", justify="right")
     for method, errors in spent.errors.items():
         best = [error == min(each[place] for each in spent.errors.values()) for place, error in enumerate(errors)]
-        cells = (f"[bold green]±{e:,.1f}[/]" if b else f"±{e:,.1f}" for e, b in zip(errors, best, strict=True))
+        cells = (f"[bold green]± {e:,.1f}[/]" if b else f"± {e:,.1f}" for e, b in zip(errors, best, strict=True))
         table.add_row(spent.words[method], *cells)
     console.print(table)
-    console.print(f"\n{spent.counts[-1]:,} counts, noise error of each (shorter is better):", style="dim")
-    console.print(bars([Bar(spent.words[method], errors[-1], "±") for method, errors in spent.errors.items()]))
     console.print(
-        f"\nWith the same promise to the people in the table, {spent.counts[-1]:,} counts come out "
-        f"[bold]{spent.gain:.0f} times[/] more precise than if their ε were simply summed. The ledger adds up by zCDP: "
-        "it stays valid when the analyst chooses each next question, and its price, after seeing the last answer.",
+        f"All of them keep the same promise (ε = {spent.epsilon:g}, δ = {spent.delta:g} in all). The ledger adds up by "
+        f"zCDP: it stays valid when each next question is chosen after the last answer.",
         highlight=False,
     )
+
+
+def _print_next(console: Console, tour: Tour) -> None:
+    console.print()
+    console.rule("[bold]Try next", style="dim")
+    home = f"--home {tour.home.name}"
+    for command, rest in NEXT:
+        console.print(
+            f"dalenius {command} {home} {rest}".rstrip(), style="bold", highlight=False, markup=False, soft_wrap=True
+        )

@@ -67,7 +67,7 @@ def show(
         for column in ("entry", "time (UTC)", "what", "details"):
             table.add_column(column, justify="right" if column == "entry" else "left", no_wrap=column != "details")
         for entry in entries:
-            cells = (entry.number, entry.time[:19].replace("T", " "), entry.kind, _details(entry))
+            cells = (entry.number, entry.time[:19].replace("T", " "), entry.kind, details(entry))
             table.add_row(*(Text(readable(each)) for each in cells))  # text, never markup: others wrote it
         console.print(table, highlight=False)
         print_totals(console, balances)
@@ -170,7 +170,8 @@ def _written(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _details(entry: Entry) -> str:
+def details(entry: Entry) -> str:
+    """What an entry says, in words."""
     try:
         return _told(entry.kind, entry.data)
     except (KeyError, TypeError, ValueError):  # an owner action may hold anything

@@ -20,6 +20,7 @@ from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import EngineFailedError, EngineTimeoutError, InternalError, SourceUnavailableError
+from dalenius.queries.engines.csv import header
 from dalenius.queries.engines.locked import listed, locked
 from dalenius.queries.engines.schema import schema
 from dalenius.tables.fingerprint import Fingerprint
@@ -113,13 +114,12 @@ class DuckDB(_Warm):
         self.fingerprint = fingerprint
         self._cursor().close()
 
-    @property
+    @cached_property
     def scan(self) -> str:
         """All rows, as an item of FROM. Partition names in paths are not columns; files match by position."""
-        options = "hive_partitioning = false, union_by_name = false"
         if self.fingerprint.form == "parquet":
-            return f"read_parquet({listed(self._files)}, {options})"
-        return f"read_csv({listed(self._files)}, header = true, all_varchar = true, {options})"
+            return f"read_parquet({listed(self._files)}, hive_partitioning = false, union_by_name = false)"
+        return header(self._files).scan(self._files)
 
     @cached_property
     def columns(self) -> Mapping[str, str]:

@@ -43,7 +43,8 @@ def locked(files: Sequence[Path], *, memory: str | None = None, threads: int | N
     DuckDB would let it write the files too: whoever takes statements from elsewhere must look at them first.
 
     Args:
-        files: Absolute paths. A path is taken by the letter: `*` in it stands for itself.
+        files: Absolute paths, allowed by the letter. When it reads, DuckDB takes one with `*`, `?` or `[` in it for a
+            pattern all the same, so `schema` refuses those.
         memory: The most it may use, as "2GB"; by default most of the machine's.
         threads: How many it may use; by default one per core.
     """

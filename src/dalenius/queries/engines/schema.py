@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dalenius.errors import SourceUnavailableError
+from dalenius.queries.engines.csv import Header, different, header, no_header
 from dalenius.queries.engines.locked import locked
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _NO_HEADER = re.compile(r"column\d+")
+_PATTERN = re.compile(r"[*?\[]")
 
 
 def schema(files: Sequence[Path], form: str, *, guess: bool = False) -> tuple[tuple[str, str], ...]:
@@ -31,17 +33,23 @@ def schema(files: Sequence[Path], form: str, *, guess: bool = False) -> tuple[tu
     """
     import duckdb
 
+    _check_paths(files)
     found: tuple[tuple[str, str], ...] | None = None
+    shared = header(files) if form == "csv" and files else None
     connection = locked(files, threads=1)
     try:
         for file in files:
-            each = _described(connection, file, form, guess)
-            if found is not None and _shape(each, form) != _shape(found, form):
-                raise SourceUnavailableError(
-                    "The files of the source have different columns.",
-                    why=f"{file.name} does not have the columns of {files[0].name}, in the same order and types.",
-                    fix="Bring them to one schema, or protect them as tables of one data set.",
-                )
+            if shared is None:
+                # Partition names in paths are not columns: what a table has must not depend on where it lies.
+                each = _described(connection, "read_parquet([$file], hive_partitioning = false)", {"file": str(file)})
+            elif guess:
+                each = _guessed(connection, file, shared)
+            else:
+                # DESCRIBE would not open the file.
+                connection.execute(f"SELECT 1 FROM {shared.scan([file])} LIMIT 1").fetchall()  # noqa: S608
+                each = _described(connection, shared.scan([file]), {})
+            if found is not None and shared is None and each != found:
+                raise different(file, files[0])
             found = found or each
     except duckdb.Error:
         raise _unreadable(file, form) from None
@@ -50,24 +58,30 @@ def schema(files: Sequence[Path], form: str, *, guess: bool = False) -> tuple[tu
     return found or ()
 
 
-def _described(connection: DuckDBPyConnection, file: Path, form: str, guess: bool) -> tuple[tuple[str, str], ...]:
-    if form == "parquet":
-        # Partition names in paths are not columns: what a table has must not depend on where it lies.
-        call = "read_parquet([$file], hive_partitioning = false)"
-    else:
-        call = f"read_csv([$file], hive_partitioning = false{'' if guess else ', header = true, all_varchar = true'})"
-    rows = connection.execute(f"DESCRIBE SELECT * FROM {call}", {"file": str(file)}).fetchall()  # noqa: S608
-    if form == "csv" and all(_NO_HEADER.fullmatch(row[0]) for row in rows):
-        raise SourceUnavailableError(
-            f"{file.name} has no header.",
-            why="The first line of a CSV file must name its columns.",
-            fix="Add one.",
-        )
+def _check_paths(files: Sequence[Path]) -> None:
+    # DuckDB takes such a path for a pattern and knows no escape: another file of the source would be read twice.
+    for file in files:
+        if _PATTERN.search(str(file)):
+            raise SourceUnavailableError(
+                f"{file.name} cannot be read.",
+                why="Its path contains one of * ? [, which DuckDB takes for a pattern.",
+                fix="Rename the file or its folder.",
+            )
+
+
+def _described(connection: DuckDBPyConnection, item: str, values: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    rows = connection.execute(f"DESCRIBE SELECT * FROM {item}", values).fetchall()  # noqa: S608
     return tuple((row[0], row[1]) for row in rows)
 
 
-def _shape(columns: tuple[tuple[str, str], ...], form: str) -> tuple[object, ...]:
-    return tuple(name for name, _ in columns) if form == "csv" else columns
+def _guessed(connection: DuckDBPyConnection, file: Path, shared: Header) -> tuple[tuple[str, str], ...]:
+    options = f"{shared.dialect}, null_padding = true, ignore_errors = true, parallel = false"
+    guess = f"read_csv([$file], {options}, hive_partitioning = false)"
+    found = _described(connection, guess, {"file": str(file)})
+    if all(_NO_HEADER.fullmatch(name) for name, _ in found):
+        raise no_header(file)
+    types = [kind for _, kind in found] + ["VARCHAR"] * len(shared.names)
+    return tuple(zip(shared.names, types, strict=False))
 
 
 def _unreadable(file: Path, form: str) -> SourceUnavailableError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from dalenius.errors import InputError
 from dalenius.queries.plan import Limits, Plan, Stage, Table, needed
 from dalenius.queries.rules.bound import bound
 from dalenius.queries.rules.compile import compile_
@@ -26,6 +27,8 @@ RULES: tuple[Callable[[Stage], Stage], ...] = (
 
 def planned(text: str, tables: Mapping[str, Table], limits: Limits | None = None) -> Plan:
     """The plan of a question; raises for whatever cannot be asked. Never touches the data."""
+    if not isinstance(limits, Limits | None):
+        raise InputError("limits must be Limits.", why="Nothing else is read.", fix="Give Limits(rows=3).")
     stage = Stage(text, tables, limits or Limits())
     for rule in RULES:
         stage = rule(stage)

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 # Products w·C and squares Σw² are taken in 127 bits: C stays below 2⁶², and entries are clamped so that Σw² fits.
 MOST = 2**62
+LARGEST = 1e100  # of a value that is summed: its square, with noise, is still a double
 Limit = TypeVar("Limit", int, Fraction)
 VARIANCES = frozenset({"var_pop", "var_samp", "stddev_pop", "stddev_samp"})
 MOMENTS = VARIANCES | {"avg"}
@@ -273,6 +274,13 @@ class _Builder:
 
     def range(self, value: Expression, aggregate: Aggregate, at: Place | None) -> tuple[Fraction, Fraction]:
         found = bounded(value, self.ranges)
+        if found is not None and max(map(abs, found)) > LARGEST:
+            raise QuestionRefusedError(
+                "What is summed is too large.",
+                why=f"Its values may lie beyond {LARGEST:g}; the answer would be no number that can be shown.",
+                fix="Scale it down.",
+                at=at,
+            )
         if found is not None:
             return Fraction(found[0]), Fraction(found[1])
         without = sorted(

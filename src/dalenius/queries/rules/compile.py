@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from dalenius.queries.expressions import TRUE, Expression, columns_of
 from dalenius.queries.periods import unit_part
 from dalenius.queries.plan import Measure, Plan, Stage, needed
-from dalenius.queries.rendering import Renderer, double, identifier, literal, quoted
+from dalenius.queries.rendering import LONGEST_TEXT, Renderer, double, identifier, literal, quoted
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dalenius.tables.policy import Column, Policy
 
 _FLOATS = frozenset({"FLOAT", "DOUBLE", "REAL"})
-_LONGEST_TEXT = 2000  # characters; what is longer is cut, so that no row makes a question heavy
+_FEW, _BETWEEN = 50, "\x1f"  # more keys than that are written as one text, with this (unit separator) between them
 
 
 def compile_(stage: Stage) -> Stage:
@@ -125,11 +125,13 @@ def _cast(column: Column, type_: str) -> str:
         case Kind.CATEGORY:
             return f"CAST({name} AS VARCHAR)"
         case Kind.TEXT:
-            return f"left(CAST({name} AS VARCHAR), {_LONGEST_TEXT})"
+            return f"left(CAST({name} AS VARCHAR), {LONGEST_TEXT})"
         case Kind.DATE:
             return f"TRY_CAST({name} AS DATE)"
     if column.zone is not None and "TIME ZONE" in type_.upper():
-        return f"timezone({quoted(column.zone)}, {name})"
+        # At the ends of DuckDB's calendar the conversion itself would fail.
+        inside = f"{name} BETWEEN TIMESTAMPTZ '0001-01-01 00:00:00+00' AND TIMESTAMPTZ '10000-01-01 00:00:00+00'"
+        return f"timezone({quoted(column.zone)}, CASE WHEN {inside} THEN {name} END)"
     return f"TRY_CAST({name} AS TIMESTAMP)"
 
 
@@ -153,8 +155,7 @@ def clean(column: Column, name: str) -> str:
     if ends is not None:
         value = f"greatest({ends[0]}, least({ends[1]}, {value}))"
     if column.keys is not None:
-        keys = ", ".join(literal(key if not isinstance(key, int) else float(key)) for key in column.keys)  # type: ignore[arg-type]
-        conditions.append(f"{value} IN ({keys})")
+        conditions.append(f"{value} IN ({_listed(column)})")
     if conditions:
         value = f"CASE WHEN {' AND '.join(conditions)} THEN {value} END"
     if column.default is not None:
@@ -162,6 +163,17 @@ def clean(column: Column, name: str) -> str:
         shown = literal(float(default) if column.kind in {Kind.INTEGER, Kind.NUMBER} else default)  # type: ignore[arg-type]
         value = f"coalesce({value}, {shown})"
     return value
+
+
+def _listed(column: Column) -> str:
+    """A column's keys, for IN. DuckDB parses a list of 10⁵ in 20 seconds, and one long text in no time."""
+    keys = [float(key) if isinstance(key, int) else key for key in column.keys or ()]
+    shown = [key if isinstance(key, str) else double(key) if isinstance(key, float) else str(key) for key in keys]
+    if len(keys) <= _FEW or any(_BETWEEN in each for each in shown):
+        return ", ".join(literal(key) for key in keys)  # type: ignore[arg-type]
+    type_ = {Kind.INTEGER: "DOUBLE", Kind.DATE: "DATE"}.get(column.kind, "VARCHAR")
+    text = quoted(_BETWEEN.join(shown))
+    return f"SELECT CAST(unnest(string_split({text}, {quoted(_BETWEEN)})) AS {type_})"
 
 
 class Compiler:
@@ -251,7 +263,7 @@ class Compiler:
         for measure, name in self._measured():
             total = f"max({name})" if measure.kind == "units" else f"sum({name})"
             parts.append(f"{self.clamped(f'CAST({total} AS HUGEINT)')} AS {name}")
-        parts += ["any_value(seed) AS seed"] if self.plan.groups is not None else []
+        parts += ["min(seed) AS seed"] if self.plan.groups is not None else []
         there = " AND ".join(f"{each} IS NOT NULL" for each in [*self.keys, *(["period"] if self.period else [])])
         where = f" WHERE {there}" if there else ""
         return f"SELECT {', '.join(parts)} FROM kept{where}{_grouped([*self.units, *self.keys])}"  # noqa: S608

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from dalenius.errors import Place, QuestionRefusedError, SqlSyntaxError
@@ -126,14 +127,16 @@ def _place_of(error: Exception, text: str) -> Place | None:
     return Place(int(line), max(1, int(column) - len(str(found[0].get("highlight") or " ")) + 1))
 
 
+# Whole texts, names and remarks; what is left of a quote belongs to none. `*+`: a doubled quote stays inside.
+_CLOSED = re.compile(
+    r"""'(?:[^']|'')*+'|"(?:[^"]|"")*+"|--[^\n]*|/\*.*?\*/|(?P<open>['"])""",
+    re.DOTALL,
+)
+
+
 def _unclosed(text: str) -> Place | None:
     """Where a text or name that never ends begins; the tokenizer does not say."""
-    open_at, quote = None, ""
-    for position, character in enumerate(text):
-        if open_at is None and character in "'\"":
-            open_at, quote = position, character
-        elif open_at is not None and character == quote:
-            open_at = None
-    if open_at is None:
+    found = next((each for each in _CLOSED.finditer(text) if each["open"]), None)
+    if found is None:
         return None
-    return Place(text.count("\n", 0, open_at) + 1, open_at - text.rfind("\n", 0, open_at))
+    return Place(text.count("\n", 0, found.start()) + 1, found.start() - text.rfind("\n", 0, found.start()))

@@ -190,8 +190,9 @@ class _Reader:
 
     def numbered(self, node: exp.Expr, items: list[Expression]) -> Expression:
         number_ = node.name
-        if not number_.isdigit() or not 1 <= int(number_) <= len(items):
-            raise self.invalid(node, f"There is no column {number_} in SELECT.", f"It has {len(items)}.", "Correct it.")
+        if not re.fullmatch(r"\d{1,10}", number_) or not 1 <= int(number_) <= len(items):
+            shown = number_[:20]
+            raise self.invalid(node, f"There is no column {shown} in SELECT.", f"It has {len(items)}.", "Correct it.")
         return items[int(number_) - 1]
 
     def order(self, keys: tuple[Expression, ...], outputs: tuple[Output, ...]) -> tuple[Order, ...]:
@@ -373,6 +374,8 @@ class _Reader:
             if value.type is not Type.NUMBER:
                 raise self.mismatch(node, "number", value.type.value)
             value, where = _guarded(value, where, kind)
+            if kind == "sum" and value == number(1):  # SUM(1) is COUNT(*)
+                kind, value = "count", None
         found = Aggregate(kind, value, where)
         self.places.setdefault(found, place(node, self.text))
         return found
@@ -387,7 +390,7 @@ class _Reader:
             return self.aggregate(node, "count", None, where)
         if isinstance(inner, exp.Distinct):
             return self.counted_units(node, inner, where)
-        value = self.expression(inner)
+        value, where = _guarded(self.expression(inner), where, "count")
         if isinstance(value, Literal):
             present: Expression = TRUE if value != NULL else call("not", TRUE)
         else:

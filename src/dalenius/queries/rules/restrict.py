@@ -171,7 +171,6 @@ _REFUSED = {
     "Lock": ("A lock", "Questions only read.", "Leave it out."),
     "Into": ("INTO", "Questions only read.", "Leave it out."),
     "Placeholder": ("A parameter", "Nobody fills it in.", "Write the value itself."),
-    "Parameter": ("A parameter", "Nobody fills it in.", "Write the value itself."),
     "RegexpLike": ("A regular expression", "They are not supported.", "Use LIKE, CONTAINS or STARTS_WITH."),
     "RegexpFullMatch": ("A regular expression", "They are not supported.", "Use LIKE, CONTAINS or STARTS_WITH."),
     "CurrentDate": ("The current date", "The same question would mean something else tomorrow.", "Write a date."),
@@ -228,7 +227,8 @@ def _allowed() -> Mapping[type, frozenset[str]]:
 def _reason(node: exp.Expr) -> tuple[str, str, str]:
     from sqlglot import exp
 
-    known = _REFUSED.get(type(node).__name__)
+    # ANY_VALUE(x) comes wrapped in a node of its own, as do quantiles with WITHIN GROUP
+    known = _REFUSED.get(type(node).__name__) or _REFUSED.get(type(node.this).__name__)
     if known is not None:
         return known
     if isinstance(node, exp.Query | exp.SetOperation):
@@ -246,4 +246,8 @@ def _unknown(node: exp.Expr, part: str) -> tuple[str, str, str]:
 
 
 def _refusal(node: exp.Expr, text: str, what: str, why: str, fix: str) -> QuestionRefusedError:
-    return QuestionRefusedError(f"{what} is not supported.", why=why, fix=fix, at=place(node, text))
+    around: exp.Expr | None = node
+    at = place(node, text)
+    while at is None and around is not None:  # not every node remembers; one around it does
+        at, around = place(around, text), around.parent
+    return QuestionRefusedError(f"{what} is not supported.", why=why, fix=fix, at=at)

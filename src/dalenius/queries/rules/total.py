@@ -26,6 +26,9 @@ _USES = frozenset({"eq", "ne", "lt", "le", "in", "is_null", "coalesce", "nullif"
 _USES |= {"greatest", "case", "floor", "ceil", "trunc", "round", "mod"}
 
 
+_TWICE = frozenset({"finite", "nullif", "to_date", "to_datetime"})  # written out, they name their argument twice
+
+
 def total(stage: Stage) -> Stage:
     """The question's expressions with guards."""
     question = needed(stage.question)
@@ -94,7 +97,7 @@ class _Guard:
     def sized(self, given: Expression) -> Expression:
         size = 1
         if isinstance(given, Call):
-            twice = 2 if given.function in {"finite", "nullif"} else 1
+            twice = 2 if given.function in _TWICE else 1
             size += twice * sum(self.sizes.get(id(each), 1) for each in given.arguments)
         if size > LARGEST:
             raise QuestionRefusedError(

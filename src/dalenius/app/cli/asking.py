@@ -1,0 +1,90 @@
+"""What `preview` and `ask` share: the question, who asks, and the options that bound it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dalenius.errors import InputError, SourceUnavailableError
+
+if TYPE_CHECKING:
+    from dalenius.analyst import Analyst
+    from dalenius.app.cli.frame import Frame
+    from dalenius.queries.plan import Limits
+
+_DECIMAL = re.compile(r"\d{1,30}(\.\d{1,30})?")
+
+Sql = Annotated[str, typer.Argument(metavar="SQL", help="One SELECT; - reads stdin, @FILE a file.")]
+Who = Annotated[str | None, typer.Option("--analyst", metavar="A", help="Whose allotment pays.")]
+Epsilon = Annotated[float | None, typer.Option("--epsilon", metavar="E", help="The price of the whole question.")]
+Confidence = Annotated[float, typer.Option("--confidence", help="Of the noise errors.")]
+Delta = Annotated[float | None, typer.Option("--delta", metavar="D", help="For parts that need one.")]
+Rows = Annotated[int | None, typer.Option("--rows", metavar="N", help="Of one unit count at most so many rows.")]
+Groups = Annotated[int | None, typer.Option("--groups", metavar="N", help="One unit counts in at most so many groups.")]
+Totals = Annotated[
+    list[str] | None, typer.Option("--total", metavar="COL=X", help="One unit's total of a column, at most.")
+]
+
+
+def text_of(sql: str) -> str:
+    """The question: the argument itself, stdin for ``-``, a file for ``@FILE``."""
+    if sql != "-" and not sql.startswith("@"):
+        return sql
+    try:
+        # with stdin closed, Python has none
+        data = (sys.stdin.buffer.read() if sys.stdin else b"") if sql == "-" else Path(sql[1:]).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise SourceUnavailableError(
+            f"{sql[1:] or 'The question'} cannot be read.",
+            why=f"{reason or type(error).__name__}.",
+            fix="Write the SQL itself, @FILE for a file with it, or - to read it from stdin.",
+        ) from None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError("The question is not text.", why="It must be UTF-8.", fix="Save it as UTF-8.") from None
+
+
+def analyst_of(frame: Frame, name: str | None) -> Analyst:
+    """Who asks: the one that was named, or the only one there is."""
+    from dalenius.curator import Curator
+
+    curator = Curator(frame.home)
+    if name is None:
+        ledger = curator.ledger
+        names = {each for dataset in ledger.datasets() for each in ledger.allotments(dataset)}
+        if len(names) != 1:
+            raise InputError(
+                "Who asks?" if names else "Nobody may ask yet.",
+                why=f"{len(names)} analysts have an allotment." if names else "No analyst has an allotment.",
+                fix="Give --analyst NAME; 'dalenius budget' lists them."
+                if names
+                else "The owner writes [analysts.NAME] with an epsilon into a policy, and runs 'dalenius protect'.",
+            )
+        (name,) = names
+        frame.note(f"Asking as {name}, the only analyst.")
+    return curator.analyst(name)
+
+
+def limits_of(rows: int | None, groups: int | None, totals: Sequence[str] | None) -> Limits:
+    """The limits for this question; they can only tighten the policy's."""
+    from dalenius.queries.plan import Limits
+
+    found: dict[str, Fraction] = {}
+    for given in totals or ():
+        column, _, limit = given.rpartition("=")
+        if not column or not _DECIMAL.fullmatch(limit) or column in found:
+            raise InputError(
+                "--total names a column twice." if column in found else "--total cannot be read.",
+                why="It is COL=X, with X a decimal number, once for each column.",
+                fix="Write for example --total amount=500.",
+            )
+        found[column] = Fraction(limit)
+    return Limits(rows, groups, found)

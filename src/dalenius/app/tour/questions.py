@@ -1,0 +1,148 @@
+"""The tour's questions: asked of a real curator, in SQL, by an analyst whom nobody trusts.
+
+The true answers stand beside the private ones only because the people in the tables are made up.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dalenius.app.tour.home import lay_anew
+from dalenius.app.tour.tables import lay_tables
+from dalenius.curator import Curator
+from dalenius.errors import DaleniusError
+from dalenius.ledger.verification import Verified, verify
+
+if TYPE_CHECKING:
+    from dalenius.ledger.budgets import Balance
+    from dalenius.queries.release import Release
+    from dalenius.samples.students import Student
+    from dalenius.samples.visits import Visit
+
+ANALYST = "ana"
+Truth = dict[Any, tuple[float, ...]]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question of the tour: what for, its SQL, its price, and the true answer by key."""
+
+    why: str
+    sql: str
+    epsilon: float
+    true: Callable[[Sequence[Student], Sequence[Visit]], Truth] | None = None
+    chart: bool = False
+
+
+def _editors(students: Sequence[Student], _: Sequence[Visit]) -> Truth:
+    return {key: (count,) for key, count in Counter(row.editor for row in students).items()}
+
+
+def _scholarships(students: Sequence[Student], _: Sequence[Visit]) -> Truth:
+    found: dict[str, list[int]] = {}
+    for row in students:
+        found.setdefault(row.department, []).append(row.scholarship)
+    return {key: (sum(each) / len(each),) for key, each in found.items()}
+
+
+def _regions(_: Sequence[Student], visits: Sequence[Visit]) -> Truth:
+    people = Counter(region for _, region in {(row.user_id, row.region) for row in visits})
+    return {key: (people[key], count) for key, count in Counter(row.region for row in visits).items()}
+
+
+QUESTIONS = (
+    Question(
+        "Groups, with a chart",
+        "SELECT editor, COUNT(*) AS students FROM students GROUP BY editor ORDER BY students DESC",
+        0.3,
+        _editors,
+        chart=True,
+    ),
+    Question(
+        "Averages",
+        "SELECT department, AVG(scholarship) AS scholarship FROM students GROUP BY department ORDER BY scholarship",
+        0.6,
+        _scholarships,
+    ),
+    Question(
+        "People with many rows: at most 25 visits of one person count",
+        "SELECT region, COUNT(DISTINCT user_id) AS people, COUNT(*) AS visits FROM visits GROUP BY region",
+        1.0,
+        _regions,
+    ),
+    Question("A question about one person", "SELECT MAX(amount) FROM visits", 0.2),
+    Question(
+        "The first one again, in other words",
+        "SELECT s.Editor, COUNT(*) AS n FROM Students AS s GROUP BY 1 HAVING n > 1000 ORDER BY n DESC LIMIT 2",
+        0.3,
+        _editors,
+    ),
+    Question("More than is left", "SELECT AVG(age) FROM visits WHERE region = 'north'", 1.4),
+)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What came of a question: a release with the true cells beside it, or a refusal."""
+
+    question: Question
+    release: Release | None = None
+    true: tuple[tuple[Any, ...], ...] | None = None
+    refusal: DaleniusError | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        asked = {"question": self.question.sql, "epsilon": self.question.epsilon}
+        if self.release is None:
+            return asked | (self.refusal.to_dict() if self.refusal else {})
+        return asked | self.release.to_dict() | {"true": self.true}
+
+
+@dataclass(frozen=True)
+class Tour:
+    """What happened, and the history that remembers it."""
+
+    home: Path
+    people: tuple[int, int]
+    shown: list[Shown]
+    history: Verified
+    balances: dict[str, tuple[Balance, Balance]]  # ana's and all analysts', by data set
+
+    def to_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "home": self.home,
+            "questions": [each.to_dict() for each in self.shown],
+            "verified": {"entries": self.history.entries, "head": self.history.head},
+            "remaining": {
+                name: {"analyst": own.remaining_epsilon, "dataset": whole.remaining_epsilon}
+                for name, (own, whole) in self.balances.items()
+            },
+        }
+
+
+def toured(folder: Path) -> Tour:
+    """Lays the demo home in ``folder``, protects both tables and asks."""
+    home = lay_anew(folder)
+    students, visits, policies = lay_tables(home / "data")
+    curator = Curator(home)
+    curator.protect(*policies)
+    shown = [_asked(curator, each, students, visits) for each in QUESTIONS]
+    ledger = curator.ledger
+    balances = {name: (ledger.balance(name, ANALYST), ledger.balance(name)) for name in ledger.datasets()}
+    people = len(students), len({row.user_id for row in visits})
+    curator.engines.close()
+    return Tour(home, people, shown, verify(ledger), balances)
+
+
+def _asked(curator: Curator, question: Question, students: Sequence[Student], visits: Sequence[Visit]) -> Shown:
+    try:
+        release = curator.analyst(ANALYST).ask(question.sql, epsilon=question.epsilon)
+    except DaleniusError as refusal:
+        return Shown(question, refusal=refusal)
+    true = question.true(students, visits) if question.true else {}
+    return Shown(question, release, tuple((row[0], *true[row[0]]) for row in release.rows))

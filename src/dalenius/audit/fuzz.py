@@ -1,0 +1,310 @@
+"""The neighbour fuzzer: made-up policies, tables, a neighbour of each, and questions.
+
+A plan claims how much one unit can change its exact integers; its noise is made for that claim. Here the plan runs on
+both tables without any noise, and the integers are compared. What counts as a violation:
+
+difference  they differ by more than the plan claims (Σd² or Σ|d|, in the plan's norm)
+nobody      rows that have no unit change something
+unit        a table with one unit alone holds more than its clip
+order       the rows in another order give other integers
+expected    a simple plan gives other integers than its definition (`fuzzing.expected`)
+engine      the engine fails, which on some other table it would not have done
+planner     the planner fails in another way than by refusing
+
+Questions that the planner refuses are counted, by their reason. Chance here is seeded: it is no noise.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from dalenius.accounting.neighbors import Neighbors
+from dalenius.audit.fuzzing.engines import engine, texts
+from dalenius.audit.fuzzing.expected import expected
+from dalenius.audit.fuzzing.policies import shape
+from dalenius.audit.fuzzing.questions import question
+from dalenius.audit.fuzzing.shrinking import shrunk
+from dalenius.audit.fuzzing.tables import Pair, Row, pair, shuffled
+from dalenius.errors import (
+    DaleniusError,
+    EngineFailedError,
+    EngineTimeoutError,
+    InputError,
+    InternalError,
+    SourceUnavailableError,
+)
+from dalenius.queries._exact import exact
+from dalenius.queries.plan import Measure, Plan
+from dalenius.queries.rules import planned
+
+if TYPE_CHECKING:
+    from dalenius.queries._exact import Engine
+
+SALT = "not a secret: the tables are made up"
+QUESTIONS = 8  # about each pair of tables
+_FILES = 0.02  # of the pairs go through a Parquet file, and as many through CSV
+_ALONE = 0.4  # of the cases: a look at the victim alone
+_ORDER = 0.15  # and at the rows in another order
+_SECONDS = 20.0
+_BROKEN = (EngineFailedError, EngineTimeoutError, InternalError, SourceUnavailableError)
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A case that breaks the promise, as small as it could be made.
+
+    Attributes:
+        kind: What is broken; see this module.
+        case: Its number in the run with this ``seed``.
+        sql: The question.
+        policy: The policy, as TOML.
+        columns: Names and types of the file's columns.
+        first: The rows of one table, as texts.
+        second: Those of the other.
+        claimed: The most that the plan allows.
+        seen: What was found.
+        measure: Where, in the notation of plans; or what failed.
+    """
+
+    kind: str
+    seed: int
+    case: int
+    sql: str
+    policy: str
+    columns: dict[str, str]
+    first: list[list[str | None]]
+    second: list[list[str | None]]
+    claimed: str
+    seen: str
+    measure: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return asdict(self)
+
+
+@dataclass
+class Report:
+    """What a run did."""
+
+    seed: int
+    cases: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    drawn: Counter[str] = field(default_factory=Counter)
+    violations: list[Violation] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def compared(self) -> int:
+        """The cases that ran on both tables."""
+        return self.cases - sum(self.refused.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "seed": self.seed,
+            "cases": self.cases,
+            "compared": self.compared,
+            "refused": dict(sorted(self.refused.items())),
+            "drawn": dict(sorted(self.drawn.items())),
+            "seconds": round(self.seconds, 3),
+            "violations": [each.to_dict() for each in self.violations],
+        }
+
+
+def fuzz(
+    *,
+    cases: int | None = None,
+    minutes: float | None = None,
+    seed: int | None = None,
+    most: int = 1,
+    progress: Callable[[Report], None] | None = None,
+) -> Report:
+    """Runs so many cases, or for so long.
+
+    Args:
+        cases: How many questions.
+        minutes: How long.
+        seed: The same seed gives the same cases; by default a new one.
+        most: Stop after so many violations.
+        progress: Called after each pair of tables.
+    """
+    _check(cases, minutes, seed)
+    report = Report(secrets.randbits(32) if seed is None else seed)
+    start = time.monotonic()
+    with TemporaryDirectory() as folder:
+        number = 0
+        while len(report.violations) < most and _goes_on(report, cases, minutes):
+            # A source of its own for each pair: any one of them can be drawn again alone.
+            chance = Random(f"{report.seed} {number}")  # noqa: S311
+            _pair_of_tables(chance, report, cases, Path(folder))
+            number += 1
+            report.seconds = time.monotonic() - start
+            if progress is not None:
+                progress(report)
+    return report
+
+
+def _check(cases: int | None, minutes: float | None, seed: int | None) -> None:
+    if (cases is None) == (minutes is None):
+        raise InputError(
+            "The fuzzer needs a length.",
+            why="It would go on for ever, or has two lengths.",
+            fix="Give either a number of cases or minutes.",
+        )
+    if (cases is not None and cases < 1) or (minutes is not None and not 0 < minutes <= 100_000):
+        raise InputError(
+            "This is no length of a run.", why="It must be above 0, and finite.", fix="Give more cases, or minutes."
+        )
+    if seed is not None and seed < 0:
+        raise InputError("A seed is not negative.", why="It numbers the runs.", fix="Give 0 or more.")
+
+
+def _goes_on(report: Report, cases: int | None, minutes: float | None) -> bool:
+    if cases is not None:
+        return report.cases < cases
+    return minutes is not None and report.seconds < minutes * 60
+
+
+def _pair_of_tables(random: Random, report: Report, cases: int | None, folder: Path) -> None:
+    chance = random.random()
+    made = pair(random, shape(random, "parquet" if chance < _FILES else "csv" if chance < 2 * _FILES else "memory"))
+    policy = made.shape.policy
+    sides: _Sides | None = None
+    for _ in range(QUESTIONS if cases is None else min(QUESTIONS, cases - report.cases)):
+        sql = question(random, made.shape)
+        report.cases += 1
+        found: Broken | None
+        try:
+            plan = planned(sql, {policy.name: made.shape.table})
+        except _BROKEN as error:
+            found = Broken("planner", "no failure", type(error).__name__, error.message)
+        except DaleniusError as error:
+            report.refused[error.code] += 1
+            continue
+        except Exception as error:  # noqa: BLE001 (whatever it is, it is a finding)
+            found = Broken("planner", "no failure", type(error).__name__, str(error))
+        else:
+            report.drawn.update((policy.neighbors.value, plan.norm, made.shape.form))
+            try:
+                sides = sides or _Sides(made, random, folder)
+                found = sides.checked(plan)
+            except _BROKEN as error:
+                found = Broken("engine", "no failure", type(error).__name__, error.message)
+        if found is not None:
+            report.violations.append(_violation(report, made, sql, found, folder))
+            return
+
+
+@dataclass(frozen=True)
+class Broken:
+    """What a check found."""
+
+    kind: str
+    claimed: str
+    seen: str
+    measure: str
+
+
+class _Sides:
+    """A pair of tables, each in its engine, ready for many plans."""
+
+    def __init__(self, made: Pair, random: Random, folder: Path) -> None:
+        self.made = made
+        self.random = random
+        self.substitutes = made.shape.policy.neighbors is Neighbors.SUBSTITUTE
+
+        def at(name: str, rows: Sequence[Row]) -> Engine:
+            return engine(made.shape, rows, folder / name)
+
+        self.first = at("first", shuffled(random, made.first))
+        self.second = at("second", made.second)
+        self.alone = at("alone", made.victim)
+        self.again = at("again", shuffled(random, made.first))
+
+    def checked(self, plan: Plan, *, all_: bool = False) -> Broken | None:
+        """The first promise that this plan breaks here; ``all_`` leaves no check to chance."""
+        first, second = (
+            exact(plan, self.first, SALT, seconds=_SECONDS),
+            exact(plan, self.second, SALT, seconds=_SECONDS),
+        )
+        # Where a unit is removed, the difference is what it holds.
+        looks = self.substitutes and (all_ or self.random.random() < _ALONE)
+        alone = exact(plan, self.alone, SALT, seconds=_SECONDS) if looks else None
+        for number, measure in enumerate(plan.measures):
+            difference = [one - other for one, other in zip(first[number], second[number], strict=True)]
+            seen = length(difference, plan.norm)
+            if self.made.nobody and seen:
+                return Broken("nobody", "0", str(seen), measure.written())
+            if seen > measure.sensitivity:
+                return Broken("difference", str(measure.sensitivity), str(seen), measure.written())
+            most = limit(measure, plan.norm)
+            if alone is not None and length(alone[number], plan.norm) > most:
+                seen = length(alone[number], plan.norm)
+                return Broken("unit", str(most), str(seen), measure.written())
+        known = expected(plan, self.made.shape, self.made.first)
+        if known is not None and [[each] for each in known] != first:
+            return Broken("expected", str(known), str([each for (each,) in first]), plan.canonical())
+        if (all_ or self.random.random() < _ORDER) and exact(plan, self.again, SALT, seconds=_SECONDS) != first:
+            return Broken("order", "the same integers", "others", plan.canonical())
+        return None
+
+
+def length(vector: Sequence[int], norm: str) -> int:
+    """Σv² where the norm is L2, Σ|v| where it is L1."""
+    return sum(each * each if norm == "l2" else abs(each) for each in vector)
+
+
+def limit(measure: Measure, norm: str) -> int:
+    """The most that one unit's own vector may be long: C², or C; for ones, how many there may be."""
+    return measure.clip**2 if norm == "l2" and measure.kind != "units" else measure.clip
+
+
+# --- a violation, made small
+
+
+def _violation(report: Report, made: Pair, sql: str, found: Broken, folder: Path) -> Violation:
+    seed, case = report.seed, report.cases - 1
+
+    def again(candidate: Pair) -> Broken | None:
+        return _once(candidate, sql, found.kind, folder)
+
+    smaller = shrunk(made, lambda candidate: again(candidate) is not None)
+    found = again(smaller) or found
+    shape_ = smaller.shape
+    return Violation(
+        found.kind,
+        seed,
+        case,
+        sql,
+        shape_.policy.text,
+        dict(shape_.storages),
+        texts(shape_, smaller.first),
+        texts(shape_, smaller.second),
+        found.claimed,
+        found.seen,
+        found.measure,
+    )
+
+
+def _once(candidate: Pair, sql: str, kind: str, folder: Path) -> Broken | None:
+    """The same kind of violation on a smaller pair, if it is still there."""
+    try:
+        plan = planned(sql, {candidate.shape.policy.name: candidate.shape.table})
+    except DaleniusError:
+        return None
+    except Exception as error:  # noqa: BLE001
+        return Broken("planner", "no failure", type(error).__name__, str(error)) if kind == "planner" else None
+    try:
+        found = _Sides(candidate, Random(0), folder).checked(plan, all_=True)  # noqa: S311
+    except _BROKEN as error:
+        found = Broken("engine", "no failure", type(error).__name__, error.message)
+    return found if found is not None and found.kind == kind else None

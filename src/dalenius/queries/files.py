@@ -1,0 +1,81 @@
+"""A release as a file: csv, parquet or json, by its ending."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dalenius.errors import InputError, SourceUnavailableError
+
+if TYPE_CHECKING:
+    from dalenius.queries.release import Release
+
+ENDINGS = (".csv", ".parquet", ".json")
+
+
+def check_target(target: Path) -> None:
+    """Refuses a file that could not be written, before anything is charged."""
+    if target.suffix.lower() not in ENDINGS:
+        raise InputError(
+            f"An answer cannot be written as {target.suffix or 'a file without ending'}.",
+            why="The ending says which format is meant.",
+            fix=f"Name a file that ends in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}.",
+        )
+    try:
+        place = target.resolve()
+        folder, missing = place.is_dir(), not place.parent.is_dir()
+        writable = os.access(place if place.exists() else place.parent, os.W_OK)
+    except (OSError, RuntimeError) as error:  # a loop of links is a RuntimeError before Python 3.13
+        raise _unwritable(target, error) from None
+    if folder or missing:
+        raise SourceUnavailableError(
+            f"{target.name} is a folder." if folder else f"The folder of {target.name} does not exist.",
+            why="An answer is written to a file.",
+            fix="Name a file in a folder that exists.",
+        )
+    if not writable:
+        raise _unwritable(target, PermissionError(13, "Permission denied"))
+
+
+def write(release: Release, target: Path) -> None:
+    """Writes a release; a file that is there is replaced."""
+    check_target(target)
+    try:
+        _WRITERS[target.suffix.lower()](release, target)
+    except OSError as error:
+        raise _unwritable(target, error) from None
+
+
+def _write_csv(release: Release, target: Path) -> None:
+    from pyarrow import csv
+
+    csv.write_csv(release.to_arrow(), target, csv.WriteOptions(quoting_style="needed"))
+
+
+def _write_parquet(release: Release, target: Path) -> None:
+    from pyarrow import parquet
+
+    about = {name: value for name, value in _tree(release).items() if name not in {"rows", "noise_error", "columns"}}
+    parquet.write_table(release.to_arrow().replace_schema_metadata({"dalenius": json.dumps(about)}), target)
+
+
+def _write_json(release: Release, target: Path) -> None:
+    target.write_text(json.dumps(_tree(release), ensure_ascii=False, allow_nan=False, indent=1) + "\n", "utf-8")
+
+
+def _tree(release: Release) -> dict[str, Any]:
+    return {"question": release.question, **release.to_dict()}
+
+
+_WRITERS = {".csv": _write_csv, ".parquet": _write_parquet, ".json": _write_json}
+
+
+def _unwritable(target: Path, error: Exception) -> SourceUnavailableError:
+    reason = error.strerror if isinstance(error, OSError) else None
+    return SourceUnavailableError(
+        f"{target.name} cannot be written.",
+        why=f"{reason or type(error).__name__}.",
+        fix="Name a file in a folder of yours, on a disk with room.",
+    )

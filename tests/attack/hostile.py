@@ -1,0 +1,206 @@
+"""What the attacks of a hostile analyst share: tables that differ in one victim, protected, and ways to look on.
+
+The victim owns `VICTIM_ROWS` rows, all of them with values that nobody else has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dalenius.accounting.neighbors import Neighbors
+from dalenius.analyst import Analyst
+from dalenius.curator import Curator
+from dalenius.queries._exact import exact
+from dalenius.queries.engines.duckdb import DuckDB
+from dalenius.queries.plan import Plan
+from dalenius.queries.rules import planned
+
+VICTIM = 7777
+VICTIM_ROWS = 500
+RARE = "a rare word"
+REGIONS = ("north", "south", "east", "west")
+
+POLICY = """
+[table]
+name = "{name}"
+source = "{source}"
+unit = "user_id"
+neighbors = "{neighbors}"
+{more}
+[budget]
+epsilon = {epsilon}
+delta = {delta}
+accounting = "{accounting}"
+{analysts}
+[columns.age]
+type = "integer"
+bounds = [18, 90]
+[columns.region]
+type = "category"
+keys = ["north", "south", "east", "west"]
+[columns.amount]
+type = "number"
+bounds = [0, 5000]
+step = 0.01
+[columns.day]
+type = "date"
+bounds = ["2025-01-01", "2025-12-31"]
+[columns.smoker]
+type = "boolean"
+[columns.note]
+type = "text"
+[contribution]
+rows = 20
+groups = 3
+totals = {{ amount = 20000 }}
+"""
+
+
+def people(*, victim: bool, units: int = 120, rows: int = 480) -> pa.Table:
+    """Rows of ordinary people, and those of the victim or not."""
+    found: dict[str, list[Any]] = {
+        "user_id": [at % units for at in range(rows)],
+        "age": [18 + (7 * at) % 60 for at in range(rows)],
+        "region": [REGIONS[at % 3] for at in range(rows)],  # nobody lives in the west
+        "amount": [float((37 * at) % 900) for at in range(rows)],
+        "day": [date(2025, 1, 1) + timedelta(days=at % 300) for at in range(rows)],
+        "smoker": [at % 4 == 0 for at in range(rows)],
+        "note": [f"word {at % 5}" for at in range(rows)],
+    }
+    if victim:
+        more = VICTIM_ROWS
+        rare = {
+            "user_id": VICTIM,
+            "age": 90,
+            "region": "west",
+            "amount": 5000.0,
+            "day": date(2025, 12, 31),
+            "smoker": None,
+            "note": RARE,
+        }
+        for name, value in rare.items():
+            found[name] += [value] * more
+    return pa.table(found)
+
+
+def protected(
+    folder: Path,
+    table: pa.Table,
+    *,
+    name: str = "visits",
+    epsilon: float = 3.0,
+    delta: float = 1e-6,
+    analysts: Mapping[str, float] | None = None,
+    accounting: str = "zcdp",
+    neighbors: str = "add-remove",
+    policy: str = POLICY,
+    more: str = "",
+) -> Curator:
+    """The table as a file in the folder, protected, under a home in the same folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    source = folder / f"{name}.parquet"
+    pq.write_table(table, source)
+    shown = "\n".join(f"[analysts.{who}]\nepsilon = {each}" for who, each in (analysts or {"eve": epsilon}).items())
+    text = policy.format(
+        name=name,
+        source=source.name,
+        neighbors=neighbors,
+        epsilon=epsilon,
+        delta=0.0 if accounting == "pure" else delta,
+        accounting=accounting,
+        analysts=shown,
+        more=more,
+    )
+    (folder / f"{name}.toml").write_text(text, encoding="utf-8")
+    curator = Curator(folder / "home")
+    curator.protect(folder / f"{name}.toml")
+    return curator
+
+
+def plan_of(curator: Curator, question: str, analyst: str = "eve") -> Plan:
+    """The plan that `ask` would run."""
+    eve = curator.analyst(analyst)
+    return planned(question, eve._tables(eve._registry.current()))
+
+
+def integers_of(curator: Curator, question: str) -> list[list[int]]:
+    """The plan's integers before noise. The hash that chooses groups has the same key everywhere here."""
+    engine = curator.engines.of(curator.tables()[0].fingerprint)
+    return exact(plan_of(curator, question), engine, "one salt for both")
+
+
+def moved(plan: Plan, one: Sequence[Sequence[int]], other: Sequence[Sequence[int]]) -> list[bool]:
+    """For each measure: does it move by no more than the plan says?"""
+    found = []
+    for measure, before, after in zip(plan.measures, one, other, strict=True):
+        steps = [abs(a - b) for a, b in zip(before, after, strict=True)]
+        change = sum(steps) if plan.norm == "l1" else sum(each * each for each in steps)
+        found.append(change <= measure.sensitivity)
+    assert plan.neighbors is Neighbors.ADD_REMOVE
+    return found
+
+
+@dataclass(frozen=True)
+class State:
+    """What of a ledger must stay as it is when nothing is charged."""
+
+    entries: int
+    spent: tuple[Any, ...]
+
+
+def state(curator: Curator) -> State:
+    """Number of entries, and what every budget and allotment has spent."""
+    ledger = curator.ledger
+    spent = []
+    for dataset in ledger.datasets():
+        for who in ("", *sorted(ledger.allotments(dataset))):
+            balance = ledger.balance(dataset, who)
+            spent.append((dataset, who, str(balance.spent), balance.charges))
+    return State(ledger.head.count, tuple(spent))
+
+
+@contextmanager
+def nothing_charged(curator: Curator) -> Iterator[None]:
+    """What happens inside costs nothing and leaves no entry."""
+    before = state(curator)
+    yield
+    assert state(curator) == before
+
+
+def ran(monkeypatch: Any) -> list[str]:
+    """From now on, every statement that an engine with files runs."""
+    seen: list[str] = []
+    run = DuckDB.run
+
+    def spied(self: DuckDB, sql: str, *, seconds: float = 60.0) -> list[tuple[Any, ...]]:
+        seen.append(sql)
+        return run(self, sql, seconds=seconds)
+
+    monkeypatch.setattr(DuckDB, "run", spied)
+    return seen
+
+
+def files_under(folder: Path) -> dict[str, bytes]:
+    """Every file with its content."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def until_refused(analyst: Analyst, questions: Iterator[str], epsilon: float, most: int = 1000) -> list[Any]:
+    """Asks one question after another until the budget says no."""
+    from dalenius.errors import BudgetError
+
+    found: list[Any] = []
+    for _ in range(most):
+        try:
+            found.append(analyst.ask(next(questions), epsilon=epsilon))
+        except BudgetError:
+            return found
+    raise AssertionError("the budget never said no")

@@ -1,0 +1,191 @@
+"""H5: sums are exact. Whatever the type and size of the values, one unit moves them by no more than is claimed.
+
+In floating point 1e16 + 1 − 1e16 depends on the order, and a sum that overflows jumps by more than any one row is
+worth. Here each row is a clipped whole number of steps, and they are added in 128 bits.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+import random
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tests.attack.curators import curator_of, integers_of, neighbours, plan_of, too_far
+
+from dalenius import Curator
+
+decimal.getcontext().prec = 60
+LARGEST_DECIMAL = Decimal(10) ** 38 - 1
+MOST = 2**60  # what one row may add: more units than 16 pass 2^64
+BOUNDS = [-MOST, MOST]
+TYPES: dict[str, tuple[pa.DataType, list[Any]]] = {
+    **{f"int{n}": (getattr(pa, f"int{n}")(), [2 ** (n - 1) - 1, -(2 ** (n - 1)), 100, 0, 1]) for n in (8, 16, 32, 64)},
+    **{f"uint{n}": (getattr(pa, f"uint{n}")(), [2**n - 1, 2**n - 2, 2 ** (n - 1), 0, 1]) for n in (8, 16, 32, 64)},
+    "float32": (pa.float32(), [3.4028234663852886e38, -3.4028234663852886e38, 16777216.0, 1.0, 1e-45, 0.5]),
+    "float64": (pa.float64(), [1.7976931348623157e308, -1.7976931348623157e308, 1e16, 1.0, -1e16, 5e-324, 0.5]),
+    "decimal128(38, 10)": (
+        pa.decimal128(38, 10),
+        [LARGEST_DECIMAL.scaleb(-10), -LARGEST_DECIMAL.scaleb(-10), Decimal("1152921504606846975.5"), Decimal("0.5")],
+    ),
+    "decimal128(38, 0)": (pa.decimal128(38, 0), [LARGEST_DECIMAL, -LARGEST_DECIMAL, Decimal(2**63), Decimal(2**60)]),
+    "decimal128(9, 2)": (pa.decimal128(9, 2), [Decimal("9999999.99"), Decimal("-9999999.99"), Decimal("0.50")]),
+}
+COLUMNS = f"""
+[columns.x]
+type = "{{kind}}"
+bounds = {BOUNDS}
+{{step}}
+[columns.g]
+type = "category"
+keys = ["a", "b"]
+"""
+QUESTIONS = [
+    "SELECT SUM(x) FROM t",
+    "SELECT g, SUM(x), COUNT(*) FROM t GROUP BY g",
+    "SELECT AVG(x) FROM t",
+    "SELECT g, VAR_POP(x) FROM t GROUP BY g",
+    "SELECT SUM(LEAST(GREATEST(x, -1000), 1000) * 3) FROM t",
+]
+
+
+def columns(name: str) -> str:
+    whole = "int" in name
+    return COLUMNS.format(kind="integer" if whole else "number", step="" if whole else "step = 1")
+
+
+def table(kind: pa.DataType, values: list[Any], units: list[int]) -> pa.Table:
+    groups = ["ab"[unit % 2] for unit in units]
+    return pa.table({"id": units, "x": pa.array(values, kind), "g": groups})
+
+
+def crowd(kind: pa.DataType, values: list[Any]) -> pa.Table:
+    """Every value forty times, each row another unit's: where rows may add 2^60, their sum passes 2^64."""
+    many = values * 40
+    return table(kind, many, list(range(len(many))))
+
+
+def by_hand(values: list[Any], step: int = 1) -> int:
+    """The sum that the policy promises, in Python's integers: a double, rounded, clipped."""
+    found = 0
+    for value in values:
+        rounded = float(value) / step + 0.5
+        found += max(-MOST, min(MOST, math.floor(rounded) if math.isfinite(rounded) else round(rounded)))
+    return found
+
+
+def both(folder: Path, name: str, rows: int, **more: Any) -> tuple[Curator, Curator]:
+    """A crowd, and the same crowd with one more unit, which holds ``rows`` times every value of the type."""
+    kind, values = TYPES[name]
+    theirs = values * rows
+    victim = table(kind, theirs, [10**6] * len(theirs))
+    contribution = "rows = 1" if rows == 1 else "rows = 3"
+    return neighbours(folder, crowd(kind, values), victim, columns(name), contribution=contribution, **more)
+
+
+@pytest.mark.parametrize("accounting", ["zcdp", "pure"])
+@pytest.mark.parametrize("name", TYPES)
+def test_one_more_unit_moves_sums_by_at_most_the_sensitivity(tmp_path, name, accounting):
+    pair = both(tmp_path, name, 30, accounting=accounting)
+    for question in QUESTIONS:
+        plan = plan_of(pair[0], question)
+        assert too_far(plan, *(integers_of(each, question) for each in pair)) == []
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_each_further_row_moves_the_sum_by_at_most_one_rows_worth(tmp_path, name):
+    """k rows and k + 1, across all that types can hold: no jump where 2^63 or 2^64 is passed."""
+    kind, values = TYPES[name]
+    sums = []
+    for k in range(14, 20):
+        top = [max(values)] * k
+        curator = curator_of(
+            tmp_path / str(k), table(kind, top, list(range(k))), columns(name), contribution="rows = 1"
+        )
+        plan = plan_of(curator, QUESTIONS[0])
+        [[found]] = integers_of(curator, QUESTIONS[0])
+        assert found == by_hand(top)
+        sums.append(found)
+    assert plan.measures[0].clip == MOST
+    assert all(0 <= after - before <= MOST for before, after in pairwise(sums))
+    if max(values) > MOST:
+        assert sums[0] < 2**64 < sums[-1]
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_sums_are_exact_and_the_same_in_any_order(tmp_path, name):
+    kind, values = TYPES[name]
+    rows = crowd(kind, values)
+    places = list(range(rows.num_rows))
+    found = []
+    for seed in range(3):
+        random.Random(seed).shuffle(places)
+        curator = curator_of(tmp_path / str(seed), rows.take(places), columns(name), contribution="rows = 1")
+        found.append([integers_of(curator, question) for question in QUESTIONS])
+    assert found[0] == found[1] == found[2]
+    assert found[0][0] == [[by_hand(values * 40)]]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 1000])
+def test_mixed_magnitudes_of_one_unit_are_summed_exactly(tmp_path, rows):
+    """1e16 + 1 − 1e16 is 0, 1 or 2 in doubles, by order. The unit's total is clipped as a whole, and exactly."""
+    values = [1e16, 1.0, -1e16] * rows
+    for at, order in enumerate([sorted(values), sorted(values, reverse=True), values]):
+        data = table(pa.float64(), order, [7] * len(order))
+        curator = curator_of(tmp_path / str(at), data, columns("float64"), contribution="rows = 3000")
+        assert integers_of(curator, QUESTIONS[0]) == [[rows]]
+
+
+def test_steps_of_any_size_give_whole_numbers(tmp_path):
+    """0.1 + 0.2 and its like: each value is rounded to its step before anything is added."""
+    values = [0.1, 0.2, 0.3, 0.7, 1e-9, 4999.995, 5000.0, 1e300, -1.0]
+    for at, step in enumerate(["0.01", "0.1", "1", "0.000001"]):
+        spec = f'[columns.x]\ntype = "number"\nbounds = [0, 5000]\nstep = {step}'
+        data = pa.table({"id": list(range(len(values))), "x": values})
+        curator = curator_of(tmp_path / str(at), data, spec, contribution="rows = 1")
+        expected = sum(math.floor(max(0.0, min(5000.0, each)) / float(Fraction(step)) + 0.5) for each in values)
+        assert integers_of(curator, QUESTIONS[0]) == [[expected]]
+
+
+# --- the checks reject sums in the type of the column
+
+
+def in_doubles(values: list[Any]) -> float:
+    total = 0.0
+    for each in values:
+        total += float(each)
+    return total
+
+
+def in_64_bits(values: list[int]) -> int:
+    return (sum(values) + 2**63) % 2**64 - 2**63
+
+
+@pytest.mark.parametrize(
+    ("summed", "values"),
+    [(in_doubles, [1e16, 1.0, -1e16]), (in_doubles, [0.1, 0.2, 0.3, -0.6]), (in_doubles, [1e308, 1e308, -1e308])],
+)
+def test_sums_of_doubles_depend_on_the_order(summed: Callable[[list[Any]], float], values):
+    assert len({summed(order) for order in (values, sorted(values), sorted(values, reverse=True))}) > 1
+
+
+def test_a_sum_that_wraps_is_noticed(tmp_path):
+    """The check of further rows, on sums as 64 bits would give them."""
+    sums = [in_64_bits([MOST] * k) for k in range(1, 20)]
+    assert not all(0 <= after - before <= MOST for before, after in pairwise(sums))
+
+
+def test_a_clip_that_is_missing_is_noticed(tmp_path, monkeypatch):
+    from dalenius.queries.rules.compile import Compiler
+
+    monkeypatch.setattr(Compiler, "truncated", lambda _, value, *__: value)
+    pair = both(tmp_path, "int64", 30)
+    plan = plan_of(pair[0], QUESTIONS[0])
+    assert too_far(plan, *(integers_of(each, QUESTIONS[0]) for each in pair))

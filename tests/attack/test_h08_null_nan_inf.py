@@ -1,0 +1,184 @@
+"""H8: NULL, NaN and infinities count as absent, or as the declared default; never as a bound, never as an error."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tests.attack.curators import integers_of, neighbours, outcome, plan_of, too_far
+
+from dalenius.queries.rules import compile as compiling
+from dalenius.queries.rules.compile import Compiler
+
+SPECIAL = {"null": None, "nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+COLUMNS = """
+[columns.x]
+type = "number"
+bounds = [-20, 100]
+step = 0.01
+{x}
+[columns.n]
+type = "integer"
+bounds = [0, 50]
+{n}
+[columns.g]
+type = "category"
+keys = ["a", "b"]
+{g}
+[columns.b]
+type = "boolean"
+{b}
+[columns.d]
+type = "date"
+bounds = ["2024-01-01", "2024-12-31"]
+{d}
+"""
+DEFAULTS = {"x": 7.25, "n": 3, "g": '"b"', "b": "true", "d": '"2024-06-01"'}
+SCHEMA = pa.schema(
+    [("id", pa.float64()), ("x", pa.float64()), ("n", pa.float64()), ("g", pa.string()), ("b", pa.bool_())]
+    + [("d", pa.date32())]
+)
+AGGREGATES = [
+    "COUNT(*)",
+    "COUNT(x)",
+    "COUNT(g)",
+    "COUNT(DISTINCT id)",
+    "COUNT_IF(b)",
+    "SUM(x)",
+    "SUM(n * x)",
+    "SUM(x) FILTER (WHERE n > 1 OR d > '2024-03-01')",
+    "AVG(x)",
+    "AVG(n)",
+    "VAR_POP(x)",
+    "VAR_SAMP(n)",
+    "STDDEV_POP(x)",
+    "STDDEV(n)",
+]
+GROUPINGS = ["", "g", "b", "FLOOR(n / 10)", "MONTH(d)"]
+CROWD = pa.table(
+    {
+        "id": [float(at) for at in range(40)],
+        "x": [float(at) for at in range(40)],
+        "n": [float(at) for at in range(40)],
+        "g": ["a", "b"] * 20,
+        "b": [True, False] * 20,
+        "d": pa.array([19723 + at for at in range(40)], pa.int32()).cast(pa.date32()),
+    },
+    schema=SCHEMA,
+)
+
+
+def question(aggregate: str, grouping: str) -> str:
+    keys = f"{grouping} AS k, " if grouping else ""
+    return f"SELECT {keys}{aggregate} FROM t" + (" GROUP BY k" if grouping else "")
+
+
+QUESTIONS = [question(aggregate, grouping) for aggregate, grouping in product(AGGREGATES, GROUPINGS)]
+
+
+def columns(default: bool) -> str:
+    return COLUMNS.format(**{name: f"default = {value}" if default else "" for name, value in DEFAULTS.items()})
+
+
+def row(value: Any, *, times: int = 1, unit: float = 999.0) -> pa.Table:
+    """One unit's rows with a special value wherever a column can hold it, else NULL."""
+    cells: dict[str, Any] = {"id": unit, "x": value, "n": value, "g": None, "b": None, "d": None}
+    return pa.table({name: [cell] * times for name, cell in cells.items()}, schema=SCHEMA)
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["absent", "default"])
+def default(request):
+    return request.param
+
+
+@pytest.fixture(scope="module", params=SPECIAL)
+def pair(request, default, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("h8")
+    return neighbours(folder, CROWD, row(SPECIAL[request.param]), columns(default), epsilon=1000.0)
+
+
+@pytest.fixture(scope="module")
+def plain(default, tmp_path_factory):
+    """The same with the default written out in the row, or with no row at all for what has none."""
+    written: dict[str, Any] = {"x": 7.25, "n": 3.0, "g": "b", "b": True, "d": None}
+    if default:
+        there = row(None).set_column(1, "x", pa.array([written["x"]]))
+        there = there.set_column(2, "n", pa.array([written["n"]]))
+        there = there.set_column(3, "g", pa.array(["b"])).set_column(4, "b", pa.array([True]))
+        there = there.set_column(5, "d", pa.array([19875], pa.int32()).cast(pa.date32()))
+    else:
+        there = row(None)
+    return neighbours(tmp_path_factory.mktemp("plain"), CROWD, there.cast(SCHEMA), columns(default))[1]
+
+
+def badly_counted(pair, plain, some: list[str]) -> list[str]:
+    """Questions whose integers move by more than is claimed, or otherwise than an absent or default value moves them."""
+    found = []
+    for each in some:
+        plan = plan_of(pair[0], each)
+        without, with_ = (integers_of(curator, each) for curator in pair)
+        found += [f"{each}: {far}" for far in too_far(plan, without, with_)]
+        if with_ != integers_of(plain, each):
+            found.append(f"{each}: not as an absent value")
+    return found
+
+
+def test_exact_integers_move_by_at_most_the_sensitivity_and_as_an_absent_value_does(pair, plain):
+    assert badly_counted(pair, plain, QUESTIONS) == []
+
+
+def test_answers_are_finite(pair):
+    for each in QUESTIONS:
+        release = pair[1].analyst("eve").ask(each, epsilon=1.0)
+        numbers = [cell for cells in (*release.rows, *release.noise_error) for cell in cells if cell is not None]
+        numbers += [end for ends in release.interval for cell in ends if cell is not None for end in cell]
+        assert all(math.isfinite(value) for value in numbers if isinstance(value, int | float))
+
+
+def test_nothing_but_noise_tells_that_the_row_is_there(pair):
+    for each in QUESTIONS[::7]:
+        assert outcome(pair[0], each, analyst="bob") == outcome(pair[1], each, analyst="bob")
+
+
+@pytest.mark.parametrize("unit", [None, math.nan], ids=["null", "nan"])
+def test_a_row_of_nobody_counts_nowhere(tmp_path, unit):
+    nobody = row(50.0, unit=unit, times=30)
+    pair = neighbours(tmp_path, CROWD, nobody, columns(True))
+    for each in QUESTIONS[::3]:
+        assert integers_of(pair[0], each) == integers_of(pair[1], each)
+
+
+@pytest.mark.parametrize("value", SPECIAL.values(), ids=SPECIAL)
+def test_a_unit_of_very_many_such_rows_is_clipped(tmp_path, value):
+    for default in (False, True):
+        pair = neighbours(tmp_path / str(default), CROWD, row(value, times=5000), columns(default))
+        for each in QUESTIONS[::3]:
+            assert too_far(plan_of(pair[0], each), *(integers_of(curator, each) for curator in pair)) == []
+
+
+# --- the checks reject planted weaknesses
+
+
+def test_a_value_pinned_to_its_bound_is_noticed(tmp_path, monkeypatch):
+    """Without a look for infinities, clipping alone makes them a bound: within the sensitivity, and wrong."""
+    clean = compiling.clean
+
+    def pinned(column: Any, name: str) -> str:
+        return clean(column, name).replace(f"isfinite({name})", "true")
+
+    absent = neighbours(tmp_path / "plain", CROWD, row(None), columns(False))[1]
+    expected = [integers_of(absent, each) for each in QUESTIONS]
+    monkeypatch.setattr(compiling, "clean", pinned)
+    for value in (math.inf, -math.inf, math.nan):
+        pair = neighbours(tmp_path / str(value), CROWD, row(value), columns(False))
+        assert [integers_of(pair[1], each) for each in QUESTIONS] != expected
+
+
+def test_a_default_that_is_not_clipped_is_noticed(tmp_path, monkeypatch):
+    monkeypatch.setattr(Compiler, "truncated", lambda _, value, *__: value)
+    pair = neighbours(tmp_path, CROWD, row(math.nan, times=5000), columns(True))
+    asked = question("SUM(x)", "")
+    assert too_far(plan_of(pair[0], asked), *(integers_of(curator, asked) for curator in pair))

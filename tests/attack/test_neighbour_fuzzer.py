@@ -1,0 +1,15 @@
+"""The strongest test we know (last paragraph of ATTACKS): no neighbours differ by more than their plan claims."""
+
+from __future__ import annotations
+
+from dalenius.audit.fuzz import fuzz
+
+
+def test_no_neighbours_differ_by_more_than_the_plan_claims(rounds):
+    report = fuzz(cases=rounds(20_000), seed=1977)
+    assert not report.violations, report.violations[0]
+    assert report.cases == rounds(20_000)
+    assert report.compared >= 0.75 * report.cases, report.refused
+    # both neighbour relations, both accountings, memory and both kinds of file
+    for drawn in ("add-remove", "substitute", "l1", "l2", "memory", "parquet", "csv"):
+        assert report.drawn[drawn] > 0, drawn

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from dalenius.app.cli import build
+from dalenius.app.cli.run import run
+from dalenius.audit.fuzz import fuzz, length
+from dalenius.audit.fuzzing.engines import Memory, engine
+from dalenius.audit.fuzzing.expected import expected
+from dalenius.audit.fuzzing.policies import shape
+from dalenius.audit.fuzzing.questions import question
+from dalenius.audit.fuzzing.shrinking import shrunk
+from dalenius.audit.fuzzing.tables import pair, shuffled
+from dalenius.errors import DaleniusError, InputError
+from dalenius.queries._exact import exact
+from dalenius.queries.rules import planned
+from dalenius.queries.rules.compile import Compiler
+
+
+def test_the_same_seed_draws_the_same_cases():
+    one, other = (fuzz(cases=20, seed=7).to_dict() for _ in range(2))
+    assert one | {"seconds": 0} == other | {"seconds": 0}
+    assert one["cases"] == 20 and one["violations"] == []
+
+
+def test_minutes_end_a_run():
+    report = fuzz(minutes=0.01, seed=7)
+    assert report.cases > 0 and report.seconds >= 0.6
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"cases": 1, "minutes": 1.0},
+        {"cases": 0},
+        {"minutes": float("nan")},
+        {"minutes": -1},
+        {"cases": 1, "seed": -1},
+    ],
+)
+def test_a_run_without_a_sensible_length_is_refused(options):
+    with pytest.raises(InputError):
+        fuzz(**options)
+
+
+def test_lengths_are_those_of_the_norm():
+    assert length([3, -4], "l2") == 25
+    assert length([3, -4], "l1") == 7
+
+
+def test_most_questions_can_be_asked_and_all_kinds_are_drawn():
+    refused, kinds, drawn = 0, set(), set()
+    for number in range(40):
+        random = Random(number)
+        made = shape(random, "memory")
+        drawn |= {made.policy.neighbors, made.table.budget.accounting, made.table.budget.period is None}
+        drawn |= set(made.policy.unit) | {column.kind for column in made.policy.columns.values()}
+        for _ in range(10):
+            try:
+                plan = planned(question(random, made), {made.policy.name: made.table})
+            except DaleniusError:
+                refused += 1
+                continue
+            kinds |= {(each.kind, bool(plan.keys)) for each in plan.statistics}
+    assert refused < 100  # a quarter
+    assert kinds == {(kind, keyed) for kind in ("rows", "units", "sum", "moments") for keyed in (False, True)}
+    assert len(drawn) == 2 + 2 + 2 + 2 + 7
+
+
+def test_neighbours_differ_in_one_unit_only():
+    for number in range(60):
+        random = Random(number)
+        made = pair(random, shape(random, "memory"))
+        width = len(made.shape.policy.unit)
+        victims = {row[:width] for row in made.victim}
+        assert made.nobody or len({str(tuple(map(abs_zero, each))) for each in victims}) == 1
+        assert made.nobody or not victims & {row[:width] for row in made.others + made.instead}
+        assert bool(made.instead) == (made.shape.policy.neighbors.value == "substitute" and not made.nobody)
+
+
+def abs_zero(value):
+    return 0.0 if value == 0 else value
+
+
+@pytest.mark.parametrize("form", ["memory", "parquet", "csv"])
+def test_a_made_up_table_reads_back_in_every_form(form, tmp_path: Path):
+    random = Random(3)
+    made = pair(random, shape(random, form))
+    found = engine(made.shape, made.first, tmp_path / "made")
+    assert dict(found.columns) == dict(made.shape.storages)
+    assert found.run(f"SELECT count(*) FROM {found.scan}") == [(len(made.first),)]
+
+
+def test_simple_plans_are_worked_out_as_they_are_defined():
+    seen = 0
+    for number in range(200):
+        random = Random(number)
+        made = pair(random, shape(random, "memory"))
+        try:
+            plan = planned("SELECT COUNT(*), COUNT(DISTINCT person) FROM made", {"made": made.shape.table})
+        except DaleniusError:
+            continue
+        if len(made.shape.policy.unit) == 1 and plan.periods == ("",) and (rows := made.shape.policy.contribution.rows):
+            victim = made.victim if not made.nobody else ()
+            counts = {"rows": min(rows, len(victim)), "units": min(1, len(victim))}
+            by_hand = [counts[each.kind] for each in plan.statistics]
+            assert expected(plan, made.shape, victim) == by_hand
+            assert exact(plan, Memory(made.shape, victim), "salt") == [[each] for each in by_hand]
+            seen += 1
+    assert seen > 20
+
+
+def test_shrinking_leaves_only_what_is_needed():
+    random = Random(5)
+    made = pair(random, shape(random, "memory"))
+    made = made.with_(victim=shuffled(random, made.victim * 3), others=made.others * 3)
+    smaller = shrunk(made, lambda candidate: len(candidate.victim) >= 2)
+    assert len(smaller.victim) == 2 and not smaller.others and not smaller.shape.policy.columns
+
+
+def test_a_violation_is_printed_whole_and_exits_with_6(monkeypatch, capsys):
+    monkeypatch.setattr(Compiler, "factor", lambda self, pairs: ("1::HUGEINT", "1::HUGEINT"))
+    assert run(build(), ["audit", "fuzz", "--cases", "400", "--seed", "1", "--json"]) == 6
+    answer = json.loads(capsys.readouterr().out)
+    (found,) = answer["violations"]
+    assert int(found["seen"].strip("[]").split(",")[0]) != int(found["claimed"].strip("[]").split(",")[0])
+    assert "[contribution]" in found["policy"] and found["sql"].startswith("SELECT")
+
+    assert run(build(), ["audit", "fuzz", "--cases", str(found["case"] + 1), "--seed", "1"]) == 6
+    out = capsys.readouterr().out
+    for part in (found["sql"], "[contribution]", "its neighbour", found["claimed"], found["seen"]):
+        assert part in out
+
+
+def test_a_clean_run_exits_with_0_and_prints_its_seed(capsys):
+    assert run(build(), ["audit", "fuzz", "--cases", "8", "--seed", "4"]) == 0
+    out = capsys.readouterr().out
+    assert "No violation" in out and "seed" in out

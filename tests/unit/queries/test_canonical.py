@@ -1,0 +1,287 @@
+"""One form per meaning: rewriting keeps SQL's three-valued truth, and other words find the same stored answer."""
+
+from __future__ import annotations
+
+import random
+from datetime import date
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dalenius.queries.canonical import call, plain
+from dalenius.queries.engines.duckdb import public
+from dalenius.queries.expressions import FALSE, NULL, TRUE, Call, Column, Literal, Type, number, text
+from dalenius.queries.rendering import Renderer
+
+N, B = Type.NUMBER, Type.BOOLEAN
+INTEGERS = frozenset({"i", "j"})
+DOMAINS = {
+    "i": [None, -1.0, 0.0, 1.0, 2.0],
+    "j": [None, 0.0, 1.0, 3.0],
+    "x": [None, -0.5, 0.0, 1.0, 1.5],
+    "p": [None, True, False],
+    "q": [None, True, False],
+    "s": [None, "a", "b", "%"],
+    "d": [None, date(2025, 1, 1), date(2025, 1, 2), date(2025, 1, 3)],
+}
+TYPES = {"i": N, "j": N, "x": N, "p": B, "q": B, "s": Type.TEXT, "d": Type.DATE}
+ARROW = {N: pa.float64(), B: pa.bool_(), Type.TEXT: pa.string(), Type.DATE: pa.date32()}
+
+
+def table():
+    chance = random.Random(5)
+    columns = {name: [chance.choice(values) for _ in range(200)] for name, values in DOMAINS.items()}
+    return pa.table({name: pa.array(values, ARROW[TYPES[name]]) for name, values in columns.items()})
+
+
+TABLE = table()
+RENDERER = Renderer({name: name for name in DOMAINS}, INTEGERS)
+COLUMN = {name: Column(name, type_) for name, type_ in TYPES.items()}
+DAY = [Literal(date(2025, 1, day), Type.DATE) for day in (1, 2, 3)]
+
+
+# A tree is an expression, or a function and trees. It is built twice: as it stands, and through `call`.
+
+
+def raw(tree):
+    if not isinstance(tree, tuple):
+        return tree
+    function, *parts = tree
+    arguments = [raw(each) for each in parts]
+    if function in {"gt", "ge"}:  # which have no form of their own
+        return plain({"gt": "lt", "ge": "le"}[function], arguments[1], arguments[0])
+    return plain(function, *arguments)
+
+
+def formed(tree):
+    if not isinstance(tree, tuple):
+        return tree
+    function, *parts = tree
+    return call(function, *map(formed, parts), integers=INTEGERS)
+
+
+COMPARISONS = st.sampled_from(["eq", "ne", "lt", "le", "gt", "ge"])
+NUMBER_LEAVES = st.sampled_from([COLUMN["i"], COLUMN["j"], COLUMN["x"], *map(number, (-1, 0, 0.5, 1, 1.5, 2)), NULL])
+NUMBERS = st.one_of(
+    NUMBER_LEAVES,
+    st.tuples(st.sampled_from(["add", "sub", "mul"]), NUMBER_LEAVES, NUMBER_LEAVES),
+    st.tuples(st.sampled_from(["neg", "floor", "abs"]), NUMBER_LEAVES),
+    st.tuples(st.just("coalesce"), NUMBER_LEAVES, NUMBER_LEAVES),
+)
+BOOLEAN_LEAVES = st.one_of(
+    st.sampled_from([COLUMN["p"], COLUMN["q"], TRUE, FALSE]),
+    st.tuples(COMPARISONS, NUMBERS, NUMBERS),
+    st.tuples(COMPARISONS, st.just(COLUMN["d"]), st.sampled_from(DAY)),
+    st.tuples(COMPARISONS, st.sampled_from(DAY), st.just(COLUMN["d"])),
+    st.tuples(st.sampled_from(["eq", "ne"]), st.just(COLUMN["s"]), st.sampled_from([text("a"), text("b")])),
+    st.tuples(st.just("like"), st.just(COLUMN["s"]), st.sampled_from([text("a"), text("%"), text("_"), text("b%")])),
+    st.tuples(st.just("is_null"), NUMBERS),
+    st.lists(st.sampled_from([*map(number, (0, 1, 2, 0.5))]), min_size=1, max_size=4).flatmap(
+        lambda values: st.sampled_from(["i", "x"]).map(lambda name: ("in", COLUMN[name], *values))
+    ),
+)
+BOOLEANS = st.recursive(
+    BOOLEAN_LEAVES,
+    lambda inner: st.one_of(
+        st.tuples(st.just("not"), inner),
+        st.lists(inner, min_size=2, max_size=4).flatmap(
+            lambda parts: st.sampled_from(["and", "or"]).map(lambda function: (function, *parts))
+        ),
+        st.tuples(st.sampled_from(["eq", "ne"]), inner, inner),
+        st.tuples(st.just("case"), inner, inner, inner),
+        st.tuples(st.just("coalesce"), inner, inner),
+        st.tuples(st.just("is_null"), inner),
+    ),
+    max_leaves=8,
+)
+
+
+def alike(one, other):
+    sql = f"SELECT {RENDERER.sql(one)}, {RENDERER.sql(other)} FROM t"
+    return all(a == b and type(a) is type(b) for a, b in public().run(sql, {"t": TABLE}))
+
+
+@settings(max_examples=500)
+@given(BOOLEANS)
+def test_a_rewritten_condition_is_true_false_or_null_on_the_same_rows(tree):
+    assert alike(raw(tree), formed(tree))
+
+
+@settings(max_examples=150)
+@given(NUMBERS)
+def test_a_rewritten_number_has_the_same_value(tree):
+    assert alike(raw(tree), formed(tree))
+
+
+@settings(max_examples=200)
+@given(BOOLEANS)
+def test_a_form_is_final(tree):
+    once = formed(tree)
+
+    def again(expression):
+        if not isinstance(expression, Call):
+            return expression
+        return call(expression.function, *map(again, expression.arguments), integers=INTEGERS)
+
+    assert alike(again(once), once)
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(BOOLEAN_LEAVES, min_size=2, max_size=4), st.sampled_from(["and", "or"]), st.randoms(use_true_random=False)
+)
+def test_the_order_of_parts_does_not_matter(parts, function, chance):
+    shuffled = chance.sample(parts, len(parts))
+    assert formed((function, *parts)) == formed((function, *shuffled))
+
+
+# --- whole questions
+
+
+def where(condition):
+    return f"SELECT COUNT(*) FROM visits WHERE {condition}"
+
+
+SAME = [
+    ("SELECT COUNT(*) FROM visits", "select count( * )  from VISITS"),
+    ("SELECT COUNT(*) FROM visits", "SELECT COUNT(*) AS n FROM visits AS v"),
+    ("SELECT COUNT(*) FROM visits", "SELECT COUNT(1) FROM visits"),
+    ("SELECT COUNT(*) FROM visits", "SELECT COUNT(*) FROM visits WHERE TRUE"),
+    ("SELECT COUNT(*) FROM visits", "SELECT COUNT(*) FROM visits -- a remark"),
+    ("SELECT COUNT(*) FROM visits", "SELECT COUNT(*) FROM visits;"),
+    ("SELECT COUNT(*) FROM visits", "SELECT COUNT(*) * 2 FROM visits"),
+    ("SELECT COUNT(*) FROM visits", "SELECT COUNT(*) FROM visits HAVING COUNT(*) > 5"),
+    ("SELECT COUNT(*) FROM visits", "SELECT COUNT(*), COUNT(*) + 1 FROM visits"),
+    ("SELECT COUNT(*) FROM visits", "SELECT COUNT(child) FROM visits"),  # which has a default
+    ("SELECT SUM(age), COUNT(*) FROM visits", "SELECT COUNT(*), SUM(age) FROM visits"),
+    ("SELECT AVG(age) FROM visits", "SELECT AVG(AGE) FROM visits v"),
+    ("SELECT AVG(age), STDDEV(age) FROM visits", "SELECT VAR_POP(age), AVG(visits.age) FROM visits"),
+    ("SELECT STDDEV(age) FROM visits", "SELECT VAR_SAMP(age) FROM visits"),
+    (where("age > 17"), where("age >= 18")),
+    (where("age > 30"), where("30 < age")),
+    (where("age > 30"), where("NOT age <= 30")),
+    (where("age > 30"), where("NOT (30 >= age)")),
+    (where("age > 30.5"), where("age >= 31")),
+    (where("age BETWEEN 20 AND 30"), where("age >= 20 AND age <= 30")),
+    (where("age BETWEEN 20 AND 30"), where("age > 19 AND 31 > age")),
+    (where("age = 20 OR age = 30"), where("age IN (30, 20)")),
+    (where("age IN (20, 30, 20)"), where("age IN (20, 30)")),
+    (where("age IN (20)"), where("20 = age")),
+    (where("NOT age IN (20, 30)"), where("age <> 20 AND age != 30")),
+    (where("NOT age IN (20, 30)"), where("age NOT IN (30, 20)")),
+    (where("smoker AND age > 30"), where("age > 30 AND smoker")),
+    (where("smoker"), where("smoker = TRUE")),
+    (where("smoker"), where("(((smoker)))")),
+    (where("smoker"), where("smoker AND smoker")),
+    (where("smoker"), where("NOT NOT smoker")),
+    (where("NOT smoker"), where("smoker = FALSE")),
+    (where("NOT (smoker OR age > 30)"), where("NOT smoker AND age <= 30")),
+    (where("NOT (smoker AND age > 30)"), where("age < 31 OR NOT smoker")),
+    (where("smoker AND (age > 30 AND region = 'north')"), where("(smoker AND age > 30) AND region = 'north'")),
+    (where("region = 'north'"), where("'north' = region")),
+    (where("region LIKE 'north'"), where("region = 'north'")),
+    (where("age + 1 > 30"), where("1 + age > 30")),
+    (where("amount < 2 * 50"), where("amount < 100")),
+    (where("\"when\" > '2025-03-01'"), where("\"when\" >= DATE '2025-03-02'")),
+    (where("\"when\" = '2025-03-01'"), where("\"when\" = CAST('2025-03-01' AS DATE)")),
+    (where('YEAR("when") = 2025'), where('EXTRACT(year FROM "when") = 2025')),
+    (where('YEAR("when") = 2025'), where("DATE_PART('year', \"when\") = 2025")),
+    (where("age IS NOT NULL"), where("NOT age IS NULL")),
+    ("SELECT COUNT(age) FROM visits", "SELECT COUNT(*) FILTER (WHERE age IS NOT NULL) FROM visits"),
+    ("SELECT COUNT_IF(age > 30) FROM visits", "SELECT COUNT(*) FILTER (WHERE age > 30) FROM visits"),
+    ("SELECT COUNT_IF(smoker) FROM visits", "SELECT SUM(smoker) FROM visits"),
+    (
+        "SELECT SUM(CASE WHEN smoker THEN age ELSE 0 END) FROM visits",
+        "SELECT SUM(age) FILTER (WHERE smoker) FROM visits",
+    ),
+    ("SELECT SUM(CASE WHEN smoker THEN age END) FROM visits", "SELECT SUM(IF(smoker, age, 0)) FROM visits"),
+    ("SELECT AVG(CASE WHEN smoker THEN age END) FROM visits", "SELECT AVG(age) FILTER (WHERE smoker) FROM visits"),
+    ("SELECT region, COUNT(*) FROM visits GROUP BY region", "SELECT COUNT(*), region r FROM visits GROUP BY 2"),
+    ("SELECT region, COUNT(*) FROM visits GROUP BY region", "SELECT region, COUNT(*) FROM visits GROUP BY ALL"),
+    ("SELECT region, COUNT(*) FROM visits GROUP BY region", "SELECT COUNT(*) FROM visits GROUP BY region, region"),
+    (
+        "SELECT region, COUNT(*) FROM visits GROUP BY region",
+        "SELECT region, COUNT(*) AS n FROM visits GROUP BY region HAVING n > 5 ORDER BY n DESC LIMIT 2 OFFSET 1",
+    ),
+    (
+        "SELECT DATE_TRUNC('month', \"when\") m, COUNT(*) FROM visits GROUP BY m",
+        "SELECT COUNT(*) FROM visits GROUP BY date_trunc('MONTH', \"when\")",
+    ),
+]
+DIFFERENT = [
+    ("SELECT COUNT(*) FROM visits", "SELECT COUNT(age) FROM visits"),
+    ("SELECT COUNT(*) FROM visits", "SELECT COUNT(DISTINCT user_id) FROM visits"),
+    ("SELECT COUNT(*) FROM visits", "SELECT COUNT(*), SUM(age) FROM visits"),
+    ("SELECT COUNT(*) FROM visits", "SELECT COUNT(*) FROM visits GROUP BY region"),
+    ("SELECT SUM(age) FROM visits", "SELECT AVG(age) FROM visits"),
+    ("SELECT AVG(age) FROM visits", "SELECT STDDEV(age) FROM visits"),
+    ("SELECT SUM(age) FROM visits", "SELECT SUM(age + 0.5) FROM visits"),
+    ("SELECT SUM(age) FROM visits", "SELECT SUM(-age) FROM visits"),
+    (
+        "SELECT AVG(CASE WHEN smoker THEN age END) FROM visits",
+        "SELECT AVG(CASE WHEN smoker THEN age ELSE 0 END) FROM visits",
+    ),
+    (
+        "SELECT SUM(CASE WHEN smoker THEN age ELSE 1 END) FROM visits",
+        "SELECT SUM(age) FILTER (WHERE smoker) FROM visits",
+    ),
+    ("SELECT COUNT(*) FROM visits GROUP BY region", "SELECT COUNT(*) FROM visits GROUP BY smoker"),
+    ("SELECT COUNT(*) FROM visits GROUP BY region", "SELECT COUNT(*) FROM visits GROUP BY region, smoker"),
+    (where("age > 30"), where("age >= 30")),
+    (where("age > 30"), where("age > 30.5 OR age IS NULL")),
+    (where("amount > 30"), where("amount >= 31")),
+    (where("amount > 30"), where("amount >= 30")),
+    (where("age > 30"), where("age < 30")),
+    (where("age < child"), where("age <= child")),
+    (where("age = 20"), where("age <> 20")),
+    (where("age IN (20, 30)"), where("age IN (20, 31)")),
+    (where("age IN (20, 30)"), where("age NOT IN (20, 30)")),
+    (where("smoker"), where("NOT smoker")),
+    (where("smoker"), where("smoker OR smoker IS NULL")),
+    (where("NOT smoker"), where("NOT smoker OR smoker IS NULL")),
+    (where("smoker AND age > 30"), where("smoker OR age > 30")),
+    (where("NOT (smoker AND age > 30)"), where("NOT smoker AND NOT age > 30")),
+    (where("region = 'north'"), where("region = 'North'")),
+    (where("region = 'north'"), where("region LIKE 'north%'")),
+    (where("region LIKE 'n_rth'"), where("region = 'n_rth'")),
+    (where("region ILIKE 'north'"), where("region = 'north'")),
+    (where("\"when\" > '2025-03-01'"), where("\"when\" >= '2025-03-01'")),
+    (where("\"at\" > '2025-03-01'"), where("\"at\" >= '2025-03-02'")),
+    (where("age - 1 > child"), where("1 - age > child")),
+    (where("amount / 2 > free"), where("2 / amount > free")),
+    (where("note = '1'"), where("note = '1.0'")),
+    (where("COALESCE(age, child) > 20"), where("COALESCE(child, age) > 20")),
+    (where('YEAR("when") = 2025'), where('MONTH("when") = 2025')),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_other_words_for_the_same_question_have_the_same_plan(one, other, visits):
+    assert visits.plan(one).canonical() == visits.plan(other).canonical()
+    assert visits.plan(one).key(1) == visits.plan(other).key(1) != visits.plan(one).key(2)
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERENT)
+def test_questions_that_differ_have_different_plans(one, other, visits):
+    assert visits.plan(one).canonical() != visits.plan(other).canonical()
+
+
+def test_there_are_enough_pairs():
+    assert len(SAME) >= 40 and len(DIFFERENT) >= 30
+
+
+def test_a_constant_is_computed_only_where_it_is_finite():
+    assert call("mul", number(2), number(3)) == number(6)
+    assert call("div", number(1), number(0)) == plain("div", number(1), number(0))
+    assert call("mul", number(1e300), number(1e300)) == plain("mul", number(1e300), number(1e300))
+
+
+def test_branches_that_cannot_be_taken_go():
+    x, p = COLUMN["x"], COLUMN["p"]
+    assert call("case", FALSE, number(1), x) == x
+    assert call("case", NULL, number(1), p, x, number(2)) == plain("case", p, x, number(2))
+    assert call("case", p, x, TRUE, number(1), number(2)) == plain("case", p, x, number(1))
+    assert call("coalesce", NULL, x, number(1), x) == plain("coalesce", x, number(1))
+    assert call("coalesce", NULL, NULL) == NULL
