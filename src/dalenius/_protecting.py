@@ -7,7 +7,7 @@ the copies in `tables/`. Each step is left out when the ledger already says so, 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -40,6 +40,8 @@ class Protected:
         difference: What changed against the version in force.
         needs: What is missing before it can be recorded: "yes", "reason".
         recorded: Whether it is in force now.
+        search: What finding the limits that are not declared costs the data set, once: ε, ρ and part of the budget.
+        limits: The limits that were found.
     """
 
     version: Version
@@ -47,6 +49,8 @@ class Protected:
     difference: tuple[Change, ...]
     needs: tuple[str, ...]
     recorded: bool = False
+    search: Mapping[str, float | None] | None = None
+    limits: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """For `--json`."""
@@ -59,6 +63,8 @@ class Protected:
             "difference": [change.to_dict() for change in self.difference],
             "needs": list(self.needs),
             "recorded": self.recorded,
+            "search": self.search,
+            "limits": self.limits,
         }
 
 

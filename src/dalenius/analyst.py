@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from dalenius._limiting import found_of
 from dalenius.accounting import parameters
 from dalenius.errors import InputError, UnknownTableError
 from dalenius.ledger.requests import Answered, Claim, Request
@@ -42,13 +43,16 @@ class Analyst:
         question: str,
         *,
         epsilon: float | None = None,
+        error: float | Mapping[str, float] | None = None,
         confidence: float = 0.95,
         delta: float | None = None,
         limits: Limits | None = None,
     ) -> Preview:
         """Price and expected error, for nothing: at ``epsilon``, or at three usual prices. Never touches the data."""
-        prices = CHOICES if epsilon is None else (parameters.epsilon(epsilon),)
         plan, version = self._planned(question, confidence, delta, limits)
+        if error is not None:
+            epsilon = self._by_error(plan, epsilon, error, confidence)
+        prices = CHOICES if epsilon is None else (parameters.epsilon(epsilon),)
         remaining = self._remaining(version.dataset, plan.periods)
         return previewed(plan, prices, confidence, remaining)
 
@@ -57,6 +61,7 @@ class Analyst:
         question: str,
         *,
         epsilon: float | None = None,
+        error: float | Mapping[str, float] | None = None,
         confidence: float = 0.95,
         delta: float | None = None,
         limits: Limits | None = None,
@@ -65,16 +70,19 @@ class Analyst:
 
         Args:
             question: SQL, one SELECT over a protected table.
-            epsilon: The price.
+            epsilon: The price; or
+            error: the noise error that is good enough, for all columns or by name: the least ε that gives it is paid.
             confidence: Of the noise errors.
             delta: For parts that need one; none of the questions so far does.
             limits: Tighter limits of what one unit adds, for this question.
         """
-        if epsilon is None:
+        if epsilon is None and error is None:
             raise self._unpriced(question, confidence, delta, limits)
-        epsilon = parameters.epsilon(epsilon)
+        if epsilon is not None:
+            epsilon = parameters.epsilon(epsilon)
         plan, version = self._planned(question, confidence, delta, limits)
-        return self._release(question, plan, version, epsilon, confidence)
+        price = epsilon if error is None else self._by_error(plan, epsilon, error, confidence)
+        return self._release(question, plan, version, cast("float", price), confidence)
 
     def budget(self) -> dict[str, Balance]:
         """What is left of this analyst's allotments, by data set."""
@@ -117,6 +125,15 @@ class Analyst:
         plan = planned(question, self._tables(versions), limits)
         return plan, versions[plan.table.policy.name]
 
+    def _by_error(
+        self, plan: Plan, epsilon: float | None, error: float | Mapping[str, float], confidence: float
+    ) -> float:
+        from dalenius.queries.accuracy import epsilon_for
+
+        if epsilon is not None:
+            raise InputError("There are two prices.", why="An error is a price too.", fix="Give ε or the error.")
+        return epsilon_for(plan, error, confidence)
+
     def _tables(self, versions: Mapping[str, Version]) -> dict[str, Table]:
         """The tables that this analyst may ask about: those of data sets in which there is an allotment."""
         open_ = {dataset for dataset in self._ledger.datasets() if self.name in self._ledger.allotments(dataset)}
@@ -135,7 +152,12 @@ class Analyst:
             if version.policy.budget is not None
         }
         return {
-            name: Table(version.policy, budgets[version.dataset], periods.get(version.dataset))
+            name: Table(
+                version.policy,
+                budgets[version.dataset],
+                periods.get(version.dataset),
+                found_of(self._registry, version),
+            )
             for name, version in versions.items()
             if version.dataset in open_
         }

@@ -75,12 +75,12 @@ class Curator:
             yes: The owner has seen the difference.
             reason: Why, for the history.
         """
-        from dalenius import _protecting
+        from dalenius import _limiting, _protecting
 
         policies = [_read(each) for each in (policy, *more)]
         there = self._has_ledger()
         registry, ledger = (self.registry, self.ledger) if there else (Registry(None), None)
-        planned = _protecting.plan(policies, registry, ledger, reason)
+        planned = _limiting.priced(_protecting.plan(policies, registry, ledger, reason), registry, ledger)
         if dry_run or (not yes and any(each.needs for each in planned)):
             return planned
         unexplained = [each for each in planned if "reason" in each.needs]
@@ -93,7 +93,8 @@ class Curator:
         if ledger is None:
             self._ledger = ledger = Ledger.create(self._made_home())
             registry = self.registry
-        return _protecting.record([replace(each, needs=()) for each in planned], registry, ledger)
+        recorded = _protecting.record([replace(each, needs=()) for each in planned], registry, ledger)
+        return _limiting.find(recorded, registry, ledger, self.engines)
 
     def check(self, policy: Policy | Path | str) -> Policy:
         """Checks a policy against its source, without a home; returns it with everything spelled out."""

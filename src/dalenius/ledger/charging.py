@@ -32,7 +32,7 @@ from dalenius.errors import (
 from dalenius.ledger import holders, receipts
 from dalenius.ledger.budgets import Budget, Filter, rounded_down
 from dalenius.ledger.chain import Entry, digest
-from dalenius.ledger.requests import WHOLE, Answered, Claim, Request, Waiting
+from dalenius.ledger.requests import OWNER, WHOLE, Answered, Claim, Request, Waiting
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger
@@ -176,7 +176,9 @@ def budget_of(connection: sqlite3.Connection, dataset: str) -> Budget:
 
 
 def allotment_of(connection: sqlite3.Connection, dataset: str, analyst: str) -> float:
-    """The ε that an analyst may spend."""
+    """The ε that an analyst may spend; the owner, all of it."""
+    if analyst == OWNER:
+        return budget_of(connection, dataset).epsilon
     row = connection.execute(
         "SELECT epsilon FROM allotments WHERE dataset = ? AND analyst = ?", (dataset, analyst)
     ).fetchone()
@@ -270,7 +272,8 @@ def _guards(
     """(period, analyst or '', filter) of every total the question is charged to."""
     guards = []
     for period in request.periods:
-        for analyst, cap in (("", budget.epsilon), (request.analyst, allotment)):
+        # of the owner's own questions there is no second total
+        for analyst, cap in {"": budget.epsilon, request.analyst: allotment}.items():
             guards.append((period, analyst, filter_of(connection, budget, request.dataset, period, analyst, cap)))
     return guards
 

@@ -28,7 +28,7 @@ from dalenius.ledger.keys import Keys
 from dalenius.ledger.requests import WHOLE, Answered, Claim, Request, Waiting
 
 # Kinds that anyone may `record`; the others are written by their own methods, which keep totals in step.
-OWNER_KINDS = frozenset({"policy", "publication", "refresh", "token", "note"})
+OWNER_KINDS = frozenset({"policy", "limits", "publication", "refresh", "token", "note"})
 
 
 class Ledger:

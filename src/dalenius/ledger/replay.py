@@ -57,7 +57,7 @@ class Replay:
                 self.allotments[data["dataset"], data["analyst"]] = data["epsilon"]
             case "charge":
                 self._check_price(data)
-                self._spend(data, ("", data["analyst"]))
+                self._spend(data, tuple(dict.fromkeys(("", data["analyst"]))))
                 self.charges[entry.number] = data
                 self.states[entry.number] = ("claimed", None)
             case "answer":

@@ -11,6 +11,7 @@ from dalenius.errors import InputError
 from dalenius.ledger.receipts import Receipt
 
 WHOLE = ""  # the one period of a budget that has none
+OWNER = ""  # who asks when the owner does: paid by the data set alone. No analyst can have that name.
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from dalenius.queries.expressions import (
     columns_of,
     written,
 )
-from dalenius.queries.functions import Range, bounded, branches, whole
+from dalenius.queries.functions import Range, bounded, branches, ranges_of, whole
 from dalenius.queries.rendering import Renderer, identifier
 from dalenius.tables import policy as tables
 from dalenius.tables.policy import Kind
@@ -201,8 +201,6 @@ def _simple(key: Expression, columns: Columns) -> list[Scalar] | None:
         case Call(type=Type.BOOLEAN):
             return [False, True]
         case Call(type=Type.NUMBER):
-            from dalenius.queries.rules.total import ranges_of  # here, since `rules` import this module
-
             integers = frozenset(name for name, each in columns.items() if each.kind is Kind.INTEGER)
             return _whole_range(bounded(key, ranges_of(columns))) if whole(key, integers) else None
     return None

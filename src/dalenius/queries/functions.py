@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from dalenius.queries.expressions import NULL, Call, Column, Expression, Literal, Type, columns_of
+from dalenius.tables import policy as tables
 
 Range: TypeAlias = tuple[float, float]
 Rule: TypeAlias = Callable[..., Range]
@@ -162,6 +163,15 @@ def branches(case: Call) -> tuple[Expression, ...]:
 def conditions(case: Call) -> tuple[Expression, ...]:
     """The conditions of a `case`."""
     return case.arguments[0:-1:2]
+
+
+def ranges_of(columns: Mapping[str, tables.Column]) -> Mapping[str, Range]:
+    """The bounds of number columns, in doubles."""
+    return {
+        name: (float(each.bounds.low), float(each.bounds.high))
+        for name, each in columns.items()
+        if each.kind in tables.NUMERIC and each.bounds is not None
+    }
 
 
 def bounded(expression: Expression, bounds: Mapping[str, Range]) -> Range | None:

@@ -25,12 +25,43 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """Limits that were found privately and are public: rows, totals by column, norms of rows over a column's keys.
+
+    ``units`` and ``row_count`` are noisy numbers of units and (clipped) rows, for previews.
+    """
+
+    rows: int
+    totals: Mapping[str, Fraction] = field(default_factory=dict)
+    norms: Mapping[str, int] = field(default_factory=dict)
+    units: int = 0
+    row_count: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """As it stands in the ledger."""
+        return {
+            "rows": self.rows,
+            "totals": {name: str(value) for name, value in self.totals.items()},
+            "norms": dict(self.norms),
+            "units": self.units,
+            "row_count": self.row_count,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Found:
+        """As `to_dict` wrote it."""
+        totals = {name: Fraction(value) for name, value in data["totals"].items()}
+        return cls(data["rows"], totals, dict(data["norms"]), data["units"], data["row_count"])
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
-    """A protected table, with the budget that pays for questions about it."""
+    """A protected table, with the budget that pays for questions about it and the limits that were found for it."""
 
     policy: Policy
     budget: Budget
     period: Period | None = None
+    found: Found | None = None
 
 
 @dataclass(frozen=True, slots=True)

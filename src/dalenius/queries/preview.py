@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dalenius.queries import estimates
@@ -118,10 +119,26 @@ def _error(plan: Plan, expression: Expression, found: Priced, confidence: float)
     centre = summed.centre * summed.step
     mean = ((statistic.low + statistic.high) / 2 - centre) / summed.step
     spread = (width / summed.step) ** 2 / 12
-    sums = [ROWS, round(ROWS * mean), round(ROWS * (spread + mean * mean))]
+    if summed.centre == 0:  # or whose totals are near their limit, where that is less
+        typical = Fraction(summed.clip, first.clip)
+        mean, spread = min(mean, typical), min(spread, typical * typical)
+    rows = usual_rows(plan)
+    sums = [rows, round(rows * mean), round(rows * (spread + mean * mean))]
     parts = [estimates.Part(value, law) for value, law in zip(sums, laws, strict=False)]
     estimate = estimates.estimator(expression.kind, statistic, confidence)(parts)
     return None, estimate.noise_error
+
+
+def usual_rows(plan: Plan) -> int:
+    """How many rows a group is reckoned to have: by the noisy number of rows, or else a round number."""
+    found = plan.table.found
+    return ROWS if found is None else max(1, found.row_count // len(plan.cells))
+
+
+def noise_error(plan: Plan, expression: Expression, found: Priced, confidence: float) -> float | None:
+    """The noise error of an output at a price; of a ratio, in a group of the usual number of rows."""
+    always, usual = _error(plan, expression, found, confidence)
+    return usual if always is None else always
 
 
 def described(plan: Plan, found: Priced) -> str:

@@ -3,7 +3,8 @@
 The mean is s/n with s = Σ(x − c), n = Σ1. To first order its noise has variance (σs² + μ²σn²)/n², where μ is the mean
 less the centre. The variance q/n − μ² has (σq² + 4μ²σs² + (μ² − V)²σn²)/n². With σ² = Δ²/2ρᵢ (Gaussian) the sum
 Σ aᵢ/ρᵢ is least for ρᵢ ∝ √aᵢ; with scale Δ/εᵢ (Laplace) Σ aᵢ/εᵢ² is least for εᵢ ∝ aᵢ^⅓. The mean is not known, so μ²
-stands for its average over the bounds. All of it is public: nothing here has seen a row.
+stands for its average over the bounds, or for what the limits of total and rows make of it. All of it is public:
+nothing here has seen a row.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ class Split:
 
 def split(measures: Sequence[Measure], low: int, high: int, norm: str) -> Split:
     """Shares for [count, sum] or [count, sum, squares] of values between ``low`` and ``high`` (less the centre)."""
-    mean_square = (low * low + low * high + high * high) / 3
+    # Where totals are limited below rows × bounds, typical values lie near total per row, far inside the bounds.
+    mean_square = min((low * low + low * high + high * high) / 3, (measures[1].clip / measures[0].clip) ** 2)
     spread = (high - low) ** 2 / 12
     weights = [mean_square, 1.0]
     if len(measures) == 3:

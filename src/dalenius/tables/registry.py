@@ -13,7 +13,7 @@ from dalenius.tables.mistakes import nearest
 from dalenius.tables.policy import Policy
 from dalenius.tables.reading import read_text
 
-KINDS = ("policy", "refresh")
+KINDS = ("policy", "refresh", "limits")
 
 
 class Record(Protocol):
@@ -98,10 +98,16 @@ class Registry:
         self._history = history
         self._after = 0
         self._versions: dict[str, list[Version]] = {}
+        self._limits: dict[tuple[str, str, int], dict[str, Any]] = {}
 
     def versions(self) -> dict[str, list[Version]]:
         """By table, oldest first."""
         for record in self._history.records(KINDS, self._after) if self._history else ():
+            if record.kind == "limits":
+                data = record.data
+                self._limits[data["table"], data["version"], data["data_version"]] = data["found"]
+                self._after = record.number
+                continue
             known = self._versions.setdefault(record.data["table"], [])
             known.append(Version.from_record(record, known[-1] if record.kind == "refresh" else None))
             self._after = record.number
@@ -110,6 +116,11 @@ class Registry:
     def current(self) -> dict[str, Version]:
         """The version in force of each table."""
         return {name: known[-1] for name, known in self.versions().items()}
+
+    def limits(self, version: Version) -> dict[str, Any] | None:
+        """The limits that were found for a version, as they stand in the ledger."""
+        self.versions()
+        return self._limits.get((version.table, version.version, version.data_version))
 
     def history(self, name: str) -> list[Version]:
         """All versions of one table."""

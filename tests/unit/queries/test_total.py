@@ -220,12 +220,12 @@ def test_a_guard_is_put_only_where_one_is_needed():
 
 
 @pytest.mark.parametrize(
-    "one", ["(1 / LN({}))", "POWER(1 / {}, 2)", "LENGTH(CAST(CAST(CAST({} AS VARCHAR) AS DATE) AS VARCHAR))"]
+    "one", ["(1 / LN({}))", "POWER(1 / {}, 2)", "LENGTH(CAST(CAST({} AS VARCHAR) AS DATE)::VARCHAR)"]
 )
 def test_guards_cannot_blow_an_expression_up(one, visits):
     # Each guard names its argument twice; nested, that would be 2ⁿ.
     nested = "free"
-    for _ in range(12):
+    for _ in range(11):
         nested = one.format(nested)
     error = visits.error(f"SELECT COUNT(*) FROM visits WHERE {nested} > 0")
     assert isinstance(error, QuestionRefusedError) and "involved" in str(error)

@@ -31,6 +31,7 @@ def ask(
     sql: asking.Sql,
     analyst: asking.Who = None,
     epsilon: asking.Epsilon = None,
+    error: asking.Errors = None,
     confidence: asking.Confidence = 0.95,
     delta: asking.Delta = None,
     rows: asking.Rows = None,
@@ -57,12 +58,13 @@ def ask(
 
         check_plot(plot)
     question, limits = asking.text_of(sql), asking.limits_of(rows, groups, total)
+    wanted = asking.error_of(error)
     asker = asking.analyst_of(frame, analyst)
-    if epsilon is None:
+    if epsilon is None and wanted is None:
         found = asker.preview(question, confidence=confidence, delta=delta, limits=limits)
         _emit_unpriced(frame, question, found)
         return
-    release = asker.ask(question, epsilon=epsilon, confidence=confidence, delta=delta, limits=limits)
+    release = asker.ask(question, epsilon=epsilon, error=wanted, confidence=confidence, delta=delta, limits=limits)
     for target, written, done in ((output, release.write, "Wrote"), (plot, release.plot, "Drew")):
         if target is not None:
             _put(frame, release, target, written, done)
@@ -97,7 +99,9 @@ def _emit_unpriced(frame: Frame, question: str, found: Preview) -> None:
     """The usual three prices to choose from, as an error: nothing was asked yet."""
     choices = " ".join(str(found).split())
     error = InputError(
-        "The question has no price yet.", why=f"It would give {choices}", fix="Ask again with --epsilon E."
+        "The question has no price yet.",
+        why=f"It would give {choices}",
+        fix="Ask again with --epsilon or --error.",
     )
 
     def human(console: Console) -> None:

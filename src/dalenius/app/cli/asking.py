@@ -23,6 +23,10 @@ _DECIMAL = re.compile(r"\d{1,30}(\.\d{1,30})?")
 Sql = Annotated[str, typer.Argument(metavar="SQL", help="One SELECT; - reads stdin, @FILE a file.")]
 Who = Annotated[str | None, typer.Option("--analyst", metavar="A", help="Whose allotment pays.")]
 Epsilon = Annotated[float | None, typer.Option("--epsilon", metavar="E", help="The price of the whole question.")]
+Errors = Annotated[
+    list[str] | None,
+    typer.Option("--error", metavar="X|COL=X", help="Pay for a noise error of X instead: of all columns, or of COL."),
+]
 Confidence = Annotated[float, typer.Option("--confidence", help="Of the noise errors.")]
 Delta = Annotated[float | None, typer.Option("--delta", metavar="D", help="For parts that need one.")]
 Rows = Annotated[int | None, typer.Option("--rows", metavar="N", help="Of one unit count at most so many rows.")]
@@ -71,6 +75,25 @@ def analyst_of(frame: Frame, name: str | None) -> Analyst:
         (name,) = names
         frame.note(f"Asking as {name}, the only analyst.")
     return curator.analyst(name)
+
+
+def error_of(given: Sequence[str] | None) -> float | dict[str, float] | None:
+    """The noise error that is good enough: one for all columns, or one per column."""
+    if not given:
+        return None
+    pairs = [each.rpartition("=") for each in given]
+    names = [name for name, _, _ in pairs]
+    if not all(_DECIMAL.fullmatch(value) for _, _, value in pairs) or len(set(names)) < len(names):
+        raise InputError(
+            "--error cannot be read.",
+            why="It is X, or COL=X once for each column, with X a decimal number.",
+            fix="Write for example --error 200, or --error people=200.",
+        )
+    if names == [""]:
+        return float(pairs[0][2])
+    if "" in names:
+        raise InputError("--error is given for all columns and for one.", why="Which holds?", fix="Give one of them.")
+    return {name: float(value) for name, _, value in pairs}
 
 
 def limits_of(rows: int | None, groups: int | None, totals: Sequence[str] | None) -> Limits:

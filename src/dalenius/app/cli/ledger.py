@@ -182,7 +182,8 @@ def _told(kind: str, data: dict[str, Any]) -> str:
     match kind:
         case "charge":
             periods = f" for {', '.join(data['periods'])}" if data["periods"] != [""] else ""
-            return f"{data['analyst']} asked {data['dataset']} with ε = {data['epsilon']:g}{periods}"
+            who = data["analyst"] or "the owner"
+            return f"{who} asked {data['dataset']} with ε = {data['epsilon']:g}{periods}"
         case "answer":
             return f"answered entry {data['charge']}"
         case "failure":

@@ -24,6 +24,7 @@ def preview(
     sql: asking.Sql,
     analyst: asking.Who = None,
     epsilon: asking.Epsilon = None,
+    error: asking.Errors = None,
     confidence: asking.Confidence = 0.95,
     delta: asking.Delta = None,
     rows: asking.Rows = None,
@@ -39,7 +40,12 @@ def preview(
 
     question, limits = asking.text_of(sql), asking.limits_of(rows, groups, total)
     found = asking.analyst_of(frame, analyst).preview(
-        question, epsilon=epsilon, confidence=confidence, delta=delta, limits=limits
+        question,
+        epsilon=epsilon,
+        error=asking.error_of(error),
+        confidence=confidence,
+        delta=delta,
+        limits=limits,
     )
 
     def human(console: Console) -> None:

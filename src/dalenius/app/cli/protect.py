@@ -100,9 +100,27 @@ def _print(console: Console, done: Sequence[Protected], dry_run: bool) -> None:
             console.print(about, style="dim", highlight=False)
         else:
             console.print(f"    on the budget of {policy.dataset}", style="dim", highlight=False)
+        _print_search(console, each, dry_run)
         if each.difference:
             print_difference(console, version.table, each.difference)
         if each.needs:
             console.print(f"    needs --{' and --'.join(each.needs)}", style="yellow", highlight=False)
     if not dry_run:
         console.print("Next: [bold]dalenius tables[/] shows what may be asked.", highlight=False)
+
+
+def _print_search(console: Console, each: Protected, dry_run: bool) -> None:
+    """What was found for limits that are not declared, or what finding them will cost."""
+    unit = ", ".join(each.version.policy.unit)
+    if each.search is not None:
+        verb = "will be" if dry_run or not each.recorded else "were"
+        cost = f"ε = {each.search['epsilon']:.2g}, {each.search['part']:.1%} of the budget, once"
+        console.print(f"    limits {verb} searched privately ({cost})", style="dim", highlight=False)
+    if each.limits is not None:
+        found = each.limits
+        console.print(
+            f"    found: about {found['units']:,} × {unit}, {found['row_count']:,} rows; one counts with at most "
+            f"{found['rows']:,} rows",
+            style="dim",
+            highlight=False,
+        )

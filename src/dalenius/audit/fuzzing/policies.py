@@ -29,7 +29,7 @@ STORAGES = {
     "date": ("DATE", "DATE", "TIMESTAMP", "VARCHAR"),
     "datetime": ("TIMESTAMP", "TIMESTAMP", "DATE", "TIMESTAMP WITH TIME ZONE", "VARCHAR"),
 }
-UNIT_STORAGES = ("BIGINT", "BIGINT", "VARCHAR", "VARCHAR", "DOUBLE", "DOUBLE", "DATE", "TIMESTAMP")
+UNIT_STORAGES = ("BIGINT", "BIGINT", "VARCHAR", "VARCHAR", "DOUBLE", "DOUBLE", "DOUBLE", "DATE", "TIMESTAMP")
 KEYS = ("north", "south", "o'east", "", "ß", "NULL", "a|b", "12", "x" * 40)
 _NAMES = ("x", "y", "Age", "select", "größe", "two words", 'quo"te', "from", "amount", "k1", "w0", "seed")
 _NUMBERS = (

@@ -93,7 +93,7 @@ def pair(random: Random, shape: Shape) -> Pair:
 
     # In a budget per period the unit is the person-period: all rows of one share the value that tells it.
     single = {period.column: random.choice(palettes[period.column])} if period is not None else None
-    nobody = random.random() < 0.12
+    nobody = random.random() < 0.15
     victim = rows(_no_one(random, shape) if nobody else people[0], _amount(random), single)
     others = [row for person in people[2 : random.randint(2, 7)] for row in rows(person, random.randint(1, 6))]
     if random.random() < 0.2:

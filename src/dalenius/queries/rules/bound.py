@@ -29,10 +29,9 @@ from dalenius.mechanisms.vector import sensitivity_l1, squared_sensitivity_l2
 from dalenius.queries.canonical import call
 from dalenius.queries.domains import cells
 from dalenius.queries.expressions import Aggregate, Column, Expression, columns_of, written
-from dalenius.queries.functions import bounded, dominated, whole
+from dalenius.queries.functions import bounded, dominated, ranges_of, whole
 from dalenius.queries.periods import charged, within
-from dalenius.queries.plan import Limits, Measure, Plan, Stage, Statistic, needed
-from dalenius.queries.rules.total import ranges_of
+from dalenius.queries.plan import Limits, Measure, Plan, Stage, Statistic, Table, needed
 from dalenius.queries.splitting import split
 from dalenius.tables.mistakes import nearest
 from dalenius.tables.policy import Kind, Policy
@@ -54,12 +53,12 @@ def bound(stage: Stage) -> Stage:
     """The plan without its prices and its SQL."""
     question, safe = needed(stage.question), needed(stage.safe)
     table = question.table
-    limits = _Tightened.of(table.policy, stage.limits)
+    limits = _Tightened.of(table, stage.limits)
     first = question.places.get(question.aggregates[0])
     found = cells(safe.keys, table.policy.columns, first)
     periods = charged(table, safe.where)
     norm = "l1" if table.budget.accounting is Accounting.PURE else "l2"
-    builder = _Builder(table.policy, limits, len(found), norm, table.budget.neighbors)
+    builder = _Builder(table.policy, limits, len(found), norm, table.budget.neighbors, _norm(table, safe.keys))
     statistics: dict[tuple[str, str, str], Statistic] = {}
     answers: dict[Aggregate, int] = {}
     squares = {
@@ -111,9 +110,10 @@ class _Tightened:
     totals: dict[str, Fraction]
 
     @classmethod
-    def of(cls, policy: Policy, asked: Limits) -> _Tightened:
-        declared = policy.contribution
-        totals = dict(declared.totals)
+    def of(cls, table: Table, asked: Limits) -> _Tightened:
+        policy, declared, found = table.policy, table.policy.contribution, table.found
+        totals = {**(found.totals if found else {}), **declared.totals}
+        rows = declared.rows if declared.rows is not None or found is None else found.rows
         for name, value in asked.totals.items():
             column = policy.columns.get(name)
             if column is None or not column.summable:
@@ -124,7 +124,7 @@ class _Tightened:
                     fix=f"Did you mean {meant!r}?" if meant else "Name a column that can be summed.",
                 )
             totals[name] = _lower(f"total {name}", value, totals.get(name)) or value
-        return cls(_lower("rows", asked.rows, declared.rows), _lower("groups", asked.groups, declared.groups), totals)
+        return cls(_lower("rows", asked.rows, rows), _lower("groups", asked.groups, declared.groups), totals)
 
 
 def _lower(what: str, asked: Limit | None, declared: Limit | None) -> Limit | None:
@@ -137,13 +137,28 @@ def _lower(what: str, asked: Limit | None, declared: Limit | None) -> Limit | No
     return asked if declared is None or asked <= declared else declared
 
 
+def _norm(table: Table, keys: Sequence[Expression]) -> int | None:
+    """The least norm of a unit's rows that was found over one of the keys; finer groups only shorten the vector."""
+    norms = table.found.norms if table.found and table.policy.contribution.rows is None else {}
+    return min((norms[key.name] for key in keys if isinstance(key, Column) and key.name in norms), default=None)
+
+
 class _Builder:
     """Builds statistics under the limits of one question."""
 
-    def __init__(self, policy: Policy, limits: _Tightened, groups: int, norm: str, neighbors: Neighbors) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        limits: _Tightened,
+        groups: int,
+        norm: str,
+        neighbors: Neighbors,
+        found_norm: int | None = None,
+    ) -> None:
         self.policy = policy
         self.limits = limits
         self.norm = norm
+        self.found_norm = found_norm if norm == "l2" else None
         self.neighbors = neighbors
         self.ranges = ranges_of(policy.columns)
         self.integers = frozenset(name for name, each in policy.columns.items() if each.kind is Kind.INTEGER)
@@ -168,6 +183,7 @@ class _Builder:
 
     def rows(self, where: Expression, at: Place | None) -> Measure:
         clip = self.row_limit(at)
+        clip = clip if self.found_norm is None else min(clip, self.found_norm)
         return self.measure("rows", None, where, Fraction(1), 0, (0, 1), clip)
 
     def units(self, where: Expression) -> Measure:

@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING
 from dalenius.errors import QuestionRefusedError
 from dalenius.queries.canonical import plain
 from dalenius.queries.expressions import NULL, Aggregate, Call, Expression, Literal, Type, number
-from dalenius.queries.functions import Range, bounded
+from dalenius.queries.functions import Range, bounded, ranges_of
 from dalenius.queries.plan import Safe, needed
-from dalenius.tables.policy import NUMERIC
 
 if TYPE_CHECKING:
     from dalenius.queries.plan import Stage
-    from dalenius.tables.policy import Column
 
 LARGEST = 1000  # parts of an expression, constants aside, after guards were put in: the engine is slow with repeats
 
@@ -41,15 +39,6 @@ def total(stage: Stage) -> Stage:
         values[each] = value, guard.expression(each.where)
     keys = tuple(guard.finite(guard.expression(each)) for each in question.keys)
     return stage.with_(safe=Safe(guard.expression(question.where), keys, values))
-
-
-def ranges_of(columns: Mapping[str, Column]) -> Mapping[str, Range]:
-    """The bounds of number columns, in doubles."""
-    return {
-        name: (float(each.bounds.low), float(each.bounds.high))
-        for name, each in columns.items()
-        if each.kind in NUMERIC and each.bounds is not None
-    }
 
 
 def made_total(expression: Expression) -> Expression:

@@ -1,0 +1,90 @@
+"""A question can be priced by the error that is good enough."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dalenius.curator import Curator
+from dalenius.errors import InputError, QuestionRefusedError
+
+POLICY = """
+[table]
+name = "visits"
+source = "visits.parquet"
+unit = "person"
+[budget]
+epsilon = 50.0
+delta = 1e-6
+[analysts.ana]
+epsilon = 50.0
+[columns.age]
+type = "integer"
+bounds = [18, 90]
+[columns.region]
+type = "category"
+keys = ["north", "south"]
+[contribution]
+rows = 20
+"""
+
+
+@pytest.fixture(scope="module")
+def curator(tmp_path_factory: pytest.TempPathFactory) -> Curator:
+    folder: Path = tmp_path_factory.mktemp("accuracy")
+    rows = {"person": list(range(3000)), "age": [18 + each % 60 for each in range(3000)], "region": ["north"] * 3000}
+    pq.write_table(pa.table(rows), folder / "visits.parquet")
+    (folder / "visits.toml").write_text(POLICY)
+    curator = Curator(folder / "home")
+    curator.protect(folder / "visits.toml")
+    return curator
+
+
+@pytest.mark.parametrize("error", [60.0, 200.0, 1000.0])
+def test_the_error_asked_for_is_the_error_had_at_the_least_price(curator: Curator, error: float):
+    ana = curator.analyst("ana")
+    (choice,) = ana.preview("SELECT COUNT(*) AS n FROM visits", error=error).choices
+    assert choice.noise_error[0] is not None
+    assert 0.98 * error <= choice.noise_error[0] <= error
+    (cheaper,) = ana.preview("SELECT COUNT(*) AS n FROM visits", epsilon=0.99 * choice.epsilon).choices
+    assert (cheaper.noise_error[0] or 0) >= error * 0.99
+
+
+def test_the_release_has_that_error_and_paid_that_price(curator: Curator):
+    ana = curator.analyst("ana")
+    question = "SELECT region, COUNT(*) AS n, SUM(age) AS s FROM visits GROUP BY region"
+    release = ana.ask(question, error={"n": 300})
+    assert 0.98 * 300 <= (release.noise_error[0][1] or 0) <= 300
+    (choice,) = ana.preview(question, error={"n": 300}).choices
+    assert release.charge["epsilon"] == choice.epsilon
+
+
+def test_an_average_is_priced_for_a_group_of_the_usual_size(curator: Curator):
+    (choice,) = curator.analyst("ana").preview("SELECT AVG(age) AS a FROM visits", error=5).choices
+    assert 4.9 <= (choice.noise_error_per_rows[0] or 0) <= 5
+
+
+def test_two_prices_are_one_too_many(curator: Curator):
+    with pytest.raises(InputError, match="two prices"):
+        curator.analyst("ana").ask("SELECT COUNT(*) FROM visits", epsilon=1.0, error=5)
+
+
+@pytest.mark.parametrize("error", [0, -1, float("nan"), float("inf"), True, "200", {"people": 5}, {"n": 0}])
+def test_a_bad_error_is_refused_and_charges_nothing(curator: Curator, error: object):
+    before = curator.ledger.balance("visits").charges
+    with pytest.raises(InputError):
+        curator.analyst("ana").ask("SELECT COUNT(*) AS n FROM visits", error=error)  # type: ignore[arg-type]
+    assert curator.ledger.balance("visits").charges == before
+
+
+def test_what_no_price_can_give_is_refused(curator: Curator):
+    with pytest.raises(QuestionRefusedError, match="No price"):
+        curator.analyst("ana").ask("SELECT AVG(age) AS n FROM visits", error=1e-9)
+
+
+def test_arithmetic_on_aggregates_has_no_price_by_error(curator: Curator):
+    with pytest.raises(InputError, match="priced by its error"):
+        curator.analyst("ana").ask("SELECT COUNT(*) / 2 AS half FROM visits", error=5)
