@@ -20,6 +20,8 @@ from scipy import stats
 from dalenius.mechanisms import noise
 from dalenius.mechanisms.noise import _batches, bits
 
+pytestmark = pytest.mark.alone
+
 CALLS = 20_000
 REFILLS = 10_000
 

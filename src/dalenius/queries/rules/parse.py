@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dalenius.queries.plan import Stage
 
 LONGEST = 20_000
-DEEPEST = 60
+DEEPEST = 100
 DIALECT = "duckdb"
 
 
