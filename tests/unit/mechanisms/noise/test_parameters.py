@@ -13,7 +13,7 @@ from dalenius.errors import InputError
 from dalenius.mechanisms import noise
 from dalenius.mechanisms.noise import bits
 
-NOT_NUMBERS = [True, False, np.True_, "1", b"1", 1j, None, [1], (1,), {}, Decimal(1), np.array([1.0]), object()]
+NOT_NUMBERS = [True, False, np.True_, "1", b"1", 1j, None, [1], (1,), {}, Decimal(1), np.array([1.0]), object]
 NOT_FINITE = [float("nan"), float("inf"), float("-inf"), np.float64("nan"), np.float32("inf")]
 NEGATIVE = [-1, -1.5, Fraction(-1, 3), np.int64(-2)]
 
