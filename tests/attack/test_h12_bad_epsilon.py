@@ -38,8 +38,8 @@ def pure(tmp_path_factory):
 
 
 @pytest.fixture
-def untouched(monkeypatch):
-    """The test fails if an engine runs, or an answer is measured."""
+def untouched(monkeypatch, curator, pure):
+    """The test fails if an engine runs, or an answer is measured; `protect` has done both before."""
     monkeypatch.setattr(DuckDB, "run", lambda *_, **__: pytest.fail("the data was touched"))
     monkeypatch.setattr(answering, "measured", lambda *_, **__: pytest.fail("an answer was measured"))
 

@@ -23,6 +23,8 @@ unit = "user_id"
 {more}
 [columns.age]
 type = "integer"
+[contribution]
+rows = 5
 """
 BUDGET = "[budget]\nepsilon = 1.0\ndelta = 1e-6\n[analysts.ana]\nepsilon = 1.0"
 

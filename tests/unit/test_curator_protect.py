@@ -34,6 +34,8 @@ epsilon = 1.0
 [columns.age]
 type = "integer"
 bounds = [18, 90]
+[contribution]
+rows = 5
 """
 ORDERS = """
 [table]
@@ -43,6 +45,8 @@ source = "orders.parquet"
 unit = "user_id"
 [columns.age]
 type = "integer"
+[contribution]
+rows = 5
 """
 
 

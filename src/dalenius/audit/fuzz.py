@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 SALT = "not a secret: the tables are made up"
 QUESTIONS = 8  # about each pair of tables
-_FILES = 0.02  # of the pairs go through a Parquet file, and as many through CSV
+_PARQUET, _CSV = 0.05, 0.02  # of the pairs go through real files
 _ALONE = 0.4  # of the cases: a look at the victim alone
 _ORDER = 0.15  # and at the rows in another order
 _SECONDS = 20.0
@@ -176,7 +176,8 @@ def _goes_on(report: Report, cases: int | None, minutes: float | None) -> bool:
 
 def _pair_of_tables(random: Random, report: Report, cases: int | None, folder: Path) -> None:
     chance = random.random()
-    made = pair(random, shape(random, "parquet" if chance < _FILES else "csv" if chance < 2 * _FILES else "memory"))
+    form = "parquet" if chance < _PARQUET else "csv" if chance < _PARQUET + _CSV else "memory"
+    made = pair(random, shape(random, form))
     policy = made.shape.policy
     sides: _Sides | None = None
     for _ in range(QUESTIONS if cases is None else min(QUESTIONS, cases - report.cases)):

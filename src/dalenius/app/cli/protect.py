@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from dalenius._protecting import Protected
 
 
+_FEW = 2000  # units; below that, limits found privately are mostly noise
+
+
 def register(app: typer.Typer) -> None:
     """Adds the command."""
     app.command("protect")(protect)
@@ -124,3 +127,6 @@ def _print_search(console: Console, each: Protected, dry_run: bool) -> None:
             style="dim",
             highlight=False,
         )
+        if found["units"] < _FEW:
+            words = "    that is too few to see much: declare \\[contribution] rows, and protect again"
+            console.print(words, style="yellow", highlight=False)

@@ -15,6 +15,7 @@ from dalenius.audit.fuzzing.policies import Shape
 from dalenius.audit.fuzzing.tables import Row, arrow
 from dalenius.queries.expressions import TRUE, Column
 from dalenius.queries.plan import Measure, Plan
+from dalenius.queries.rules.compile import Compiler
 from dalenius.tables.policy import Column as Declared
 from dalenius.tables.policy import Kind
 
@@ -56,9 +57,11 @@ def _simple(value: Any, shape: Shape) -> bool:
 
 def _contribution(plan: Plan, shape: Shape, rows: Sequence[dict[str, Any]]) -> list[int]:
     found: list[int] = []
+    most = Compiler(plan).most  # entries beyond it are clamped, so that their squares can be summed
     for statistic in plan.statistics:
         summed = statistic.measures[-1].value
         sums = [sum(_integer(measure, summed, shape, row) for row in rows) for measure in statistic.measures]
+        sums = [max(-most, min(most, each)) for each in sums]
         if statistic.kind == "units":
             found.append(1)
             continue

@@ -124,7 +124,8 @@ def _text(name: str, types: Mapping[str, str]) -> str:
         inside = f"TRY_CAST({shown} AS TIME) BETWEEN TIME '00:00:00' AND TIME '23:59:59.999999'"
     else:
         return f"CAST({shown} AS VARCHAR)"
-    return f"CASE WHEN {inside} THEN CAST({shown} AS VARCHAR) END"
+    # The cast around the choice, not in it: of a column with few values DuckDB casts all of them, chosen or not.
+    return f"CAST(CASE WHEN {inside} THEN {shown} END AS VARCHAR)"
 
 
 def _cast(column: Column, types: Mapping[str, str]) -> str:

@@ -225,7 +225,8 @@ def _like(reader: _Reader, node: Any, function: str) -> Expression:
         raise reader.refused(node, "LIKE takes a pattern in quotes.", "Write a LIKE 'x%'.")
     if "\\" in str(pattern.value):
         raise reader.refused(node, "A backslash in a pattern is not supported.", "Use CONTAINS.")
-    return reader.apply(node, function, reader.expression(node.this), pattern)
+    found = reader.apply(node, function, reader.expression(node.this), pattern)
+    return reader.apply(node, "not", found) if node.args.get("negate") else found
 
 
 def _case(reader: _Reader, node: Any) -> Expression:
