@@ -439,3 +439,42 @@ def test_a_smaller_clip_never_gives_larger_integers(asker, memory):
         assert last is None or all(now <= before for now, before in zip(found, last, strict=True))
         last = found
     assert sum(last or []) <= 7
+
+
+def test_which_groups_of_a_unit_count_does_not_depend_on_the_order_of_its_rows(tmp_path):
+    """-3 % 3 is -0.0 and 3 % 3 is 0.0: one group with two texts, and the hash that chooses groups sees the text."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from dalenius._protecting import budget_of
+    from dalenius.queries.engines.duckdb import DuckDB
+    from dalenius.queries.plan import Table
+    from dalenius.queries.rules import planned
+    from dalenius.tables.fingerprint import fingerprint
+    from dalenius.tables.reading import read_text
+
+    text = f"""
+[table]
+name = "t"
+source = "{tmp_path}/t.parquet"
+unit = "u"
+[budget]
+epsilon = 3.0
+delta = 1e-6
+[columns.x]
+type = "integer"
+bounds = [-9, 9]
+[contribution]
+rows = 20
+groups = 1
+"""
+    policy = read_text(text)
+    budget = budget_of(policy)
+    assert budget is not None
+    plan = planned("SELECT x % 3, COUNT(*) FROM t GROUP BY 1", {"t": Table(policy, budget)})
+    answers = set()
+    for xs in ((-3, 3, 1, 2), (3, -3, 1, 2)):
+        rows = [(u, x) for u in range(200) for x in xs]
+        pq.write_table(pa.table({"u": [u for u, _ in rows], "x": [x for _, x in rows]}), tmp_path / "t.parquet")
+        answers.add(str(exact(plan, DuckDB(fingerprint(policy.source)), "salt")))
+    assert len(answers) == 1

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dalenius.queries.expressions import TRUE, Expression, columns_of
+from dalenius.queries.expressions import TRUE, Expression, Type, columns_of
 from dalenius.queries.periods import unit_part
 from dalenius.queries.plan import Measure, Plan, Stage, needed
 from dalenius.queries.rendering import LONGEST_TEXT, Renderer, double, identifier, literal, quoted
@@ -245,11 +245,16 @@ class Compiler:
         parts = [each for each in self.units if each != "period"]
         if self.period is not None:
             parts.append(f"{self.renderer.sql(self.period)} AS period")
-        parts += [f"{self.renderer.sql(key)} AS {name}" for key, name in zip(self.plan.keys, self.keys, strict=True)]
+        parts += [f"{self.key(key)} AS {name}" for key, name in zip(self.plan.keys, self.keys, strict=True)]
         parts += [f"{self.integer(each)} AS {name}" for each, name in self._measured()]
         parts += ["seed"] if self.plan.groups is not None else []
         where = "" if self.plan.where == TRUE else f" WHERE {self.renderer.sql(self.plan.where)}"
         return f"SELECT {', '.join(parts)} FROM clean{where}"  # noqa: S608
+
+    def key(self, key: Expression) -> str:
+        """A group's key. −0.0 becomes 0.0: they are one group, but two texts, and the hash that chooses sees those."""
+        shown = self.renderer.sql(key)
+        return f"({shown} + 0e0)" if key.type is Type.NUMBER else shown
 
     def _measured(self) -> Sequence[tuple[Measure, str]]:
         return list(zip(self.plan.measures, self.weights, strict=True))
