@@ -21,7 +21,7 @@ import pytest
 from tests.attack.curators import curator_of, integers_of, neighbours, plan_of, too_far
 
 from dalenius import Curator
-from dalenius.queries.rules.compile import Compiler
+from dalenius.queries.statements.sums import Compiler
 
 decimal.getcontext().prec = 60
 LARGEST_DECIMAL = Decimal(10) ** 38 - 1

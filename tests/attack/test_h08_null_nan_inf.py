@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from tests.attack.curators import integers_of, neighbours, outcome, plan_of, too_far
 
-from dalenius.queries.rules import compile as compiling
-from dalenius.queries.rules.compile import Compiler
+from dalenius.queries.statements import source
+from dalenius.queries.statements.sums import Compiler
 
 SPECIAL = {"null": None, "nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 COLUMNS = """
@@ -159,14 +159,14 @@ def test_a_unit_of_very_many_such_rows_is_clipped(tmp_path, value):
 
 def test_a_value_pinned_to_its_bound_is_noticed(tmp_path, monkeypatch):
     """Without a look for infinities, clipping alone makes them a bound: within the sensitivity, and wrong."""
-    clean = compiling.clean
+    clean = source.clean
 
     def pinned(column: Any, name: str) -> str:
         return clean(column, name).replace(f"isfinite({name})", "true")
 
     absent = neighbours(tmp_path / "plain", CROWD, row(None), columns(False))[1]
     expected = [integers_of(absent, each) for each in QUESTIONS]
-    monkeypatch.setattr(compiling, "clean", pinned)
+    monkeypatch.setattr(source, "clean", pinned)
     for value in (math.inf, -math.inf, math.nan):
         pair = neighbours(tmp_path / str(value), CROWD, row(value), columns(False))
         assert [integers_of(pair[1], each) for each in QUESTIONS] != expected

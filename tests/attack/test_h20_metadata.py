@@ -91,7 +91,7 @@ def observed(folder, monkeypatch, caplog, capfd, *, victim: bool) -> dict[str, s
         eve = curator.analyst("eve")
         for question in ASKED:
             plan = plan_of(curator, question)
-            found[f"plan: {question}"] = f"{plan.canonical()}\n{plan.sql}\n{plan.cells}\n{plan.notes}"
+            found[f"plan: {question}"] = f"{plan.canonical()}\n{plan.parts}\n{plan.cells}\n{plan.notes}"
             preview = eve.preview(question, epsilon=0.1)
             found[f"preview: {question}"] = f"{preview}\n{preview.plan}\n{json.dumps(preview.to_dict())}"
         for question in REFUSED:

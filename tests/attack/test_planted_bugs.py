@@ -11,8 +11,8 @@ from dataclasses import replace
 import pytest
 
 from dalenius.audit import fuzz as fuzzer
-from dalenius.queries.rules import compile as compiling
-from dalenius.queries.rules.compile import Compiler
+from dalenius.queries.statements import source
+from dalenius.queries.statements.sums import Compiler
 
 CASES = 1000  # as many as `test_neighbour_fuzzer` runs in its short form
 SEED = 1977
@@ -42,12 +42,12 @@ def no_range_check(monkeypatch):
         return f"(CAST(greatest(-1e15, least(1e15, {rounded})) AS HUGEINT) - {measure.centre})"
 
     monkeypatch.setattr(Compiler, "scaled", scaled)
-    clean = compiling.clean
+    clean = source.clean
 
     def unbounded(column, name):
         return clean(column if column.default is not None else replace(column, bounds=None), name)
 
-    monkeypatch.setattr(compiling, "clean", unbounded)
+    monkeypatch.setattr(source, "clean", unbounded)
 
 
 def a_null_that_counts(monkeypatch):
@@ -60,7 +60,7 @@ def a_null_that_counts(monkeypatch):
 
 
 def a_nan_that_is_a_unit(monkeypatch):
-    monkeypatch.setattr(compiling, "_FLOATS", frozenset())
+    monkeypatch.setattr(source, "_FLOATS", frozenset())
 
 
 def rounding_to_nearest(monkeypatch):
@@ -71,8 +71,8 @@ def rounding_to_nearest(monkeypatch):
 
 
 def a_cast_that_fails(monkeypatch):
-    cast = compiling._cast
-    monkeypatch.setattr(compiling, "_cast", lambda column, types: cast(column, types).replace("TRY_CAST", "CAST"))
+    cast = source.cast
+    monkeypatch.setattr(source, "cast", lambda column, types: cast(column, types).replace("TRY_CAST", "CAST"))
 
 
 def half_the_sensitivity_of_a_substitution(monkeypatch):

@@ -46,7 +46,7 @@ from dalenius.queries.plan import Measure, Plan
 from dalenius.queries.rules import planned
 
 if TYPE_CHECKING:
-    from dalenius.queries._exact import Engine
+    from dalenius.queries.engines.engine import Engine
 
 SALT = "not a secret: the tables are made up"
 QUESTIONS = 8  # about each pair of tables

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from dalenius.errors import LedgerCorruptError
 from dalenius.mechanisms import noise
 from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
-from dalenius.queries._exact import Engine, exact
+from dalenius.queries._exact import exact
 from dalenius.queries.estimates import Estimate, Part, estimator
 from dalenius.queries.expressions import Aggregate, Type
 from dalenius.queries.functions import whole
@@ -25,6 +25,7 @@ from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
     from dalenius.mechanisms.laws import Law
+    from dalenius.queries.engines.engine import Engine
     from dalenius.queries.plan import Plan
     from dalenius.queries.rules.price import Priced
 
@@ -62,8 +63,8 @@ class Answer:
         """As `measured` wrote it."""
         data = json.loads(content)
         measures = tuple((_law_of_json(each["law"]), tuple(map(int, each["values"]))) for each in data["measures"])
-        sizes = {len(values) for _, values in measures}
-        if data["format"] != FORMAT or len(measures) != len(plan.measures) or sizes != {len(plan.cells)}:
+        sizes = [len(values) for _, values in measures]
+        if data["format"] != FORMAT or sizes != [len(plan.cells) * each.width for each in plan.measures]:
             raise LedgerCorruptError(
                 "A stored answer cannot be read.", why="It has another form.", fix="Update dalenius, or ask the owner."
             )
@@ -75,7 +76,7 @@ class Answer:
         found = {}
         for aggregate, number in self.plan.answers.items():
             statistic = self.plan.statistics[number]
-            start = sum(len(each.measures) for each in self.plan.statistics[:number])
+            start = self.plan.start(number)
             parts = self.measures[start : start + len(statistic.measures)]
             estimate = estimator(aggregate.kind, statistic, self.confidence)
             found[aggregate] = [

@@ -32,11 +32,11 @@ from dalenius.queries.domains import column_values
 from dalenius.queries.expressions import TRUE
 from dalenius.queries.periods import charged
 from dalenius.queries.plan import Found
-from dalenius.queries.rules.compile import units_sql
+from dalenius.queries.statements.sizes import units_sql
 
 if TYPE_CHECKING:
     from dalenius.ledger.budgets import Budget
-    from dalenius.queries._exact import Engine
+    from dalenius.queries.engines.engine import Engine
     from dalenius.queries.plan import Table
     from dalenius.tables.policy import Policy
 

@@ -6,7 +6,7 @@ Asked → parse → restrict → resolve (Question) → total → bound (Plan) �
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -145,6 +145,7 @@ class Measure:
     Attributes:
         sensitivity: Δ2² where the norm is L2, Δ1 where it is L1: what one unit can change, as an exact integer.
         share: The part of the question's price that it gets.
+        width: How many integers it has in each group; more than one for a histogram of values.
     """
 
     kind: str
@@ -157,6 +158,7 @@ class Measure:
     clip: int
     sensitivity: int
     share: Fraction = Fraction(1)
+    width: int = 1
 
     def written(self) -> str:
         """In the fixed notation."""
@@ -164,7 +166,7 @@ class Measure:
         return (
             f"{self.kind}({value}) where {written(self.where)} step {self.step} centre {self.centre} "
             f"range {self.low}..{self.high} clip {self.clip} share {self.share}"
-        )
+        ) + (f" width {self.width}" if self.width > 1 else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +184,15 @@ class Statistic:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """One SELECT: the numbers of the measures that it gives, and its text after the source."""
+
+    kind: str
+    measures: tuple[int, ...]
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What will run: whose rows, which groups, which exact integers, and what noise they get.
 
@@ -195,7 +206,7 @@ class Plan:
         answers: Which statistic, and what of it, gives each aggregate.
         norm: "l2" (discrete Gaussian noise, zCDP) or "l1" (discrete Laplace, pure).
         periods: The budget's periods that it reads.
-        sql: What the engine runs; `{scan}` stands for the source.
+        parts: What the engine runs.
     """
 
     question: Question
@@ -207,7 +218,7 @@ class Plan:
     answers: Mapping[Aggregate, int]
     norm: str
     periods: tuple[str, ...] = ("",)
-    sql: str = ""
+    parts: tuple[Part, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -224,6 +235,19 @@ class Plan:
     def measures(self) -> tuple[Measure, ...]:
         """All measures, in order."""
         return tuple(measure for statistic in self.statistics for measure in statistic.measures)
+
+    def start(self, number: int) -> int:
+        """Where the measures of a statistic begin."""
+        return sum(len(each.measures) for each in self.statistics[:number])
+
+    def numbers(self, kinds: Container[str]) -> tuple[int, ...]:
+        """The numbers of the measures of all statistics of some kinds."""
+        found = [(each, self.start(at)) for at, each in enumerate(self.statistics)]
+        return tuple(start + at for each, start in found if each.kind in kinds for at in range(len(each.measures)))
+
+    def only(self, kinds: Container[str]) -> Plan:
+        """The plan with the statistics of some kinds alone, for the statement that gives them."""
+        return replace(self, statistics=tuple(each for each in self.statistics if each.kind in kinds), answers={})
 
     def canonical(self) -> str:
         """What decides the exact integers and how the price is split: equal meaning, equal text.

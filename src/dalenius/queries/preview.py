@@ -109,7 +109,7 @@ def _error(plan: Plan, expression: Expression, found: Priced, confidence: float)
         return None, None
     number = plan.answers[expression]
     statistic = plan.statistics[number]
-    start = sum(len(each.measures) for each in plan.statistics[:number])
+    start = plan.start(number)
     laws = [each.noise for each in found.mechanisms[start : start + len(statistic.measures)]]
     first = statistic.measures[0]
     if statistic.kind != "moments":

@@ -18,7 +18,7 @@ from dalenius.audit.fuzzing.tables import pair, shuffled
 from dalenius.errors import DaleniusError, InputError
 from dalenius.queries._exact import exact
 from dalenius.queries.rules import planned
-from dalenius.queries.rules.compile import Compiler
+from dalenius.queries.statements.sums import Compiler
 
 
 def test_the_same_seed_draws_the_same_cases():

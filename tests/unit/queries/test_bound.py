@@ -11,8 +11,8 @@ import pytest
 from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError
 from dalenius.queries.plan import Limits
 from dalenius.queries.rules.bound import MOST
-from dalenius.queries.rules.compile import Compiler
 from dalenius.queries.splitting import split
+from dalenius.queries.statements.sums import Compiler
 
 
 def asked(what, keys=""):

@@ -15,7 +15,7 @@ from dalenius.queries._exact import exact
 from dalenius.queries.domains import MOST_CELLS
 from dalenius.queries.engines.duckdb import public
 from dalenius.queries.rendering import Renderer, identifier
-from dalenius.queries.rules.compile import clean
+from dalenius.queries.statements.source import clean
 from dalenius.tables.policy import Kind
 
 REGIONS = ["north", "south", "east", "west"]

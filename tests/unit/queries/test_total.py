@@ -18,8 +18,8 @@ from dalenius.queries.engines.duckdb import public
 from dalenius.queries.expressions import Column, Type, number
 from dalenius.queries.plan import needed
 from dalenius.queries.rendering import Renderer, identifier
-from dalenius.queries.rules.compile import clean
 from dalenius.queries.rules.total import _Guard, made_total
+from dalenius.queries.statements.source import clean
 
 HOSTILE = [None, 0.0, -0.0, 1.0, -1.0, 0.5, -7.25, 1e308, -1e308, 1e-308, 5e-324, 2.0**63, -(2.0**64)]
 TEXTS = [None, "", "x", "it's", "12", "1e400", "nan", "inf", "-infinity", "2025-02-30", "99999-01-01", "%_\\", "é" * 50]

@@ -15,7 +15,7 @@ from dalenius.tables.fingerprint import fingerprint
 
 if TYPE_CHECKING:
     from dalenius.audit.fuzzing.policies import Shape
-    from dalenius.queries._exact import Engine
+    from dalenius.queries.engines.engine import Engine
 
 
 @cache

@@ -15,7 +15,7 @@ from dalenius.audit.fuzzing.policies import Shape
 from dalenius.audit.fuzzing.tables import Row, arrow
 from dalenius.queries.expressions import TRUE, Column
 from dalenius.queries.plan import Measure, Plan
-from dalenius.queries.rules.compile import Compiler
+from dalenius.queries.statements.sums import Compiler
 from dalenius.tables.policy import Column as Declared
 from dalenius.tables.policy import Kind
 

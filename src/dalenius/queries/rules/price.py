@@ -61,7 +61,7 @@ def priced(plan: Plan, epsilon: float) -> Priced:
     cost = plan.table.budget.filter().price(epsilon)
     if not isinstance(cost, ZCDP):
         laplace = tuple(
-            Laplace(Fraction(epsilon) * each.share, each.sensitivity, len(plan.cells), plan.neighbors)
+            Laplace(Fraction(epsilon) * each.share, each.sensitivity, len(plan.cells) * each.width, plan.neighbors)
             for each in plan.measures
         )
         return Priced(epsilon, None, laplace)
@@ -69,7 +69,7 @@ def priced(plan: Plan, epsilon: float) -> Priced:
         DiscreteGaussian(
             _up(Fraction(each.sensitivity) / (2 * Fraction(cost.rho) * each.share)),
             each.sensitivity,
-            len(plan.cells),
+            len(plan.cells) * each.width,
             plan.neighbors,
         )
         for each in plan.measures

@@ -1,0 +1,129 @@
+"""How every statement begins: rows that belong to somebody, columns cast without failing and within their policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from dalenius.queries.expressions import columns_of
+from dalenius.queries.periods import unit_part
+from dalenius.queries.rendering import LONGEST_TEXT, double, identifier, literal, quoted
+from dalenius.tables.policy import Kind
+
+if TYPE_CHECKING:
+    from dalenius.queries.plan import Plan
+    from dalenius.tables.policy import Column, Policy
+
+_FLOATS = frozenset({"FLOAT", "DOUBLE", "REAL"})
+_FEW, _BETWEEN = 50, "\x1f"  # more keys than that are written as one text, with this (unit separator) between them
+
+
+def source_sql(plan: Plan, scan: str, types: Mapping[str, str], salt: str) -> str:
+    """The beginning of the statement: the columns as they lie in the file, cast without failing.
+
+    Args:
+        plan: What will run.
+        scan: The engine's name for the files.
+        types: The types of their columns.
+        salt: The secret that decides which groups of a unit count, where it is in too many.
+    """
+    policy = plan.table.policy
+    parts = [f"{identifier(name)} AS u{at}" for at, name in enumerate(policy.unit)]
+    parts += [f"{cast(policy.columns[name], types)} AS {column}" for name, column in columns_read(plan).items()]
+    if plan.groups is not None:
+        unit = " || '|' || ".join(f"coalesce({_text(name, types)}, '')" for name in policy.unit)
+        parts.append(f"md5({quoted(salt)} || {unit}) AS seed")
+    return f"source AS (SELECT {', '.join(parts)} FROM {scan} WHERE {there(policy, types)})"  # noqa: S608
+
+
+def columns_read(plan: Plan) -> dict[str, str]:
+    """The columns that the plan reads, each with a name that nobody chose."""
+    measured = [each for measure in plan.measures for each in (measure.value, measure.where) if each is not None]
+    part = unit_part(plan.table)
+    expressions = [plan.where, *plan.keys, *measured, *([part] if part is not None else [])]
+    names = sorted(frozenset().union(*map(columns_of, expressions)))
+    return {name: f"c{at}" for at, name in enumerate(names)}
+
+
+def there(policy: Policy, types: Mapping[str, str]) -> str:
+    """A row without a unit belongs to nobody."""
+    there = [f"{identifier(name)} IS NOT NULL" for name in policy.unit]
+    # Not isnan: DuckDB settles that by a Parquet file's least and largest value, which leave NaN out.
+    floats = [identifier(name) for name in policy.unit if types.get(name, "").upper() in _FLOATS]
+    there += [f"CAST({name} AS VARCHAR) <> 'nan'" for name in floats]
+    return " AND ".join(there)
+
+
+def _text(name: str, types: Mapping[str, str]) -> str:
+    """A column as text. A time beyond DuckDB's calendar, which a file can hold, has none: to print it is fatal."""
+    shown, type_ = identifier(name), types.get(name, "").upper()
+    if type_.startswith("TIMESTAMP"):
+        inside = f"TRY_CAST({shown} AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01' AND TIMESTAMP '9999-12-31 23:59:59.9'"
+    elif type_.startswith("TIME"):
+        inside = f"TRY_CAST({shown} AS TIME) BETWEEN TIME '00:00:00' AND TIME '23:59:59.999999'"
+    else:
+        return f"CAST({shown} AS VARCHAR)"
+    # The cast around the choice, not in it: of a column with few values DuckDB casts all of them, chosen or not.
+    return f"CAST(CASE WHEN {inside} THEN {shown} END AS VARCHAR)"
+
+
+def cast(column: Column, types: Mapping[str, str]) -> str:
+    """A column in its declared type; NULL where it cannot be."""
+    name = identifier(column.name)
+    match column.kind:
+        case Kind.INTEGER | Kind.NUMBER:
+            return f"TRY_CAST({name} AS DOUBLE)"
+        case Kind.BOOLEAN:
+            return f"TRY_CAST({name} AS BOOLEAN)"
+        case Kind.CATEGORY:
+            return _text(column.name, types)
+        case Kind.TEXT:
+            return f"left({_text(column.name, types)}, {LONGEST_TEXT})"
+        case Kind.DATE:
+            return f"TRY_CAST({name} AS DATE)"
+    if column.zone is not None and "TIME ZONE" in types.get(column.name, "").upper():
+        # At the ends of DuckDB's calendar the conversion itself would fail.
+        inside = f"{name} BETWEEN TIMESTAMPTZ '0001-01-01 00:00:00+00' AND TIMESTAMPTZ '10000-01-01 00:00:00+00'"
+        return f"timezone({quoted(column.zone)}, CASE WHEN {inside} THEN {name} END)"
+    return f"TRY_CAST({name} AS TIMESTAMP)"
+
+
+def clean(column: Column, name: str) -> str:
+    """A column within its policy: a finite value between its bounds and among its keys, or NULL, or the default."""
+    bounds, value = column.bounds, name
+    conditions = []
+    match column.kind:
+        case Kind.INTEGER | Kind.NUMBER:
+            value = f"floor({value} + 0.5e0)" if column.kind is Kind.INTEGER else value
+            conditions.append(f"isfinite({name})")
+            ends = None if bounds is None else (double(bounds.low), double(bounds.high))
+        case Kind.DATE:
+            conditions.append(f"{name} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31'")
+            ends = None if bounds is None else (literal(bounds.low), literal(bounds.high))
+        case Kind.DATETIME:
+            conditions.append(f"{name} BETWEEN TIMESTAMP '0001-01-01' AND TIMESTAMP '9999-12-31 23:59:59'")
+            ends = None if bounds is None else (literal(bounds.low), literal(bounds.high))
+        case _:
+            ends = None
+    if ends is not None:
+        value = f"greatest({ends[0]}, least({ends[1]}, {value}))"
+    if column.keys is not None:
+        conditions.append(f"{value} IN ({_listed(column)})")
+    if conditions:
+        value = f"CASE WHEN {' AND '.join(conditions)} THEN {value} END"
+    if column.default is not None:
+        default = column.default
+        shown = literal(float(default) if column.kind in {Kind.INTEGER, Kind.NUMBER} else default)  # type: ignore[arg-type]
+        value = f"coalesce({value}, {shown})"
+    return value
+
+
+def _listed(column: Column) -> str:
+    """A column's keys, for IN. DuckDB parses a list of 10⁵ in 20 seconds, and one long text in no time."""
+    keys = [float(key) if isinstance(key, int) else key for key in column.keys or ()]
+    shown = [key if isinstance(key, str) else repr(key) if isinstance(key, float) else str(key) for key in keys]
+    if len(keys) <= _FEW or any(_BETWEEN in each for each in shown):
+        return ", ".join(literal(key) for key in keys)  # type: ignore[arg-type]
+    type_ = {Kind.INTEGER: "DOUBLE", Kind.DATE: "DATE"}.get(column.kind, "VARCHAR")
+    text = quoted(_BETWEEN.join(shown))
+    return f"SELECT CAST(unnest(string_split({text}, {quoted(_BETWEEN)})) AS {type_})"
