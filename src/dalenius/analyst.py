@@ -73,7 +73,7 @@ class Analyst:
             epsilon: The price; or
             error: the noise error that is good enough, for all columns or by name: the least ε that gives it is paid.
             confidence: Of the noise errors.
-            delta: For parts that need one; none of the questions so far does.
+            delta: For finding keys that are not public; by default a fortieth of the budget's. Not used otherwise.
             limits: Tighter limits of what one unit adds, for this question.
         """
         if epsilon is None and error is None:
@@ -82,7 +82,7 @@ class Analyst:
             epsilon = parameters.epsilon(epsilon)
         plan, version = self._planned(question, confidence, delta, limits)
         price = epsilon if error is None else self._by_error(plan, epsilon, error, confidence)
-        return self._release(question, plan, version, cast("float", price), confidence)
+        return self._release(question, plan, version, cast("float", price), delta, confidence)
 
     def budget(self) -> dict[str, Balance]:
         """What is left of this analyst's allotments, by data set."""
@@ -123,6 +123,10 @@ class Analyst:
             parameters.delta(delta)
         versions = self._registry.current()
         plan = planned(question, self._tables(versions), limits)
+        if plan.selection is not None and delta == 0:
+            raise InputError(
+                "delta must be above 0.", why="Keys cannot be found without any.", fix="Give a δ such as 1e-7."
+            )
         return plan, versions[plan.table.policy.name]
 
     def _by_error(
@@ -162,18 +166,21 @@ class Analyst:
             if version.dataset in open_
         }
 
-    def _release(self, question: str, plan: Plan, version: Version, epsilon: float, confidence: float) -> Release:
+    def _release(
+        self, question: str, plan: Plan, version: Version, epsilon: float, delta: float | None, confidence: float
+    ) -> Release:
         from dalenius.queries.answering import Answer, measured
         from dalenius.queries.rules.price import priced
 
-        policy, price = plan.table.policy, priced(plan, epsilon)
+        policy, price = plan.table.policy, priced(plan, epsilon, delta)
         check_unchanged(policy.name, version.fingerprint, policy.source)
         engine = self._engines.of(version.fingerprint)
         engine.columns  # noqa: B018 (an unreadable file is found before anything is charged)
 
         def work(claim: Claim) -> bytes:
             # The noise is that of what was charged, which may be more than was asked for now.
-            paid = price if claim.epsilon == epsilon else priced(plan, claim.epsilon)
+            same = (claim.epsilon, claim.delta) == (epsilon, price.delta)
+            paid = price if same else priced(plan, claim.epsilon, claim.delta)
             content = measured(plan, paid, engine, self._salt(version.dataset), policy.time.cap or CAP)
             check_unchanged(policy.name, version.fingerprint, policy.source)  # what was read is what was protected
             return content
@@ -184,6 +191,7 @@ class Analyst:
             plan.key(version.data_version),
             epsilon,
             price.event,
+            price.delta,
             question=question,
             periods=plan.periods,
         )
@@ -194,6 +202,7 @@ class Analyst:
     def _shown(self, question: str, plan: Plan, answer: Any, answered: Answered) -> Release:
         from dalenius.queries.release import Release
 
+        plan = answer.plan
         table, budget = answer.table(), plan.table.budget
         unit = ", ".join([*plan.table.policy.unit, *([budget.period] if budget.period else [])])
         paid = {"epsilon": 0.0, "delta": 0.0, "rho": None if answer.rho is None else 0.0}

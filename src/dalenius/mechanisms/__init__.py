@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dalenius.mechanisms.finite_response import FiniteResponse
     from dalenius.mechanisms.gaussian import Gaussian
     from dalenius.mechanisms.geometric import Geometric
+    from dalenius.mechanisms.key_selection import KeySelection
     from dalenius.mechanisms.laplace import Laplace
     from dalenius.mechanisms.noisy_max import NoisyMax, TopK
     from dalenius.mechanisms.propose_test_release import ProposeTestRelease
@@ -48,6 +49,7 @@ MECHANISMS = {
     "exponential": ("exponential", "Exponential"),
     "noisy-max": ("noisy_max", "NoisyMax"),
     "top-k": ("noisy_max", "TopK"),
+    "key-selection": ("key_selection", "KeySelection"),
     "quantile": ("quantile", "Quantile"),
     "sparse-vector": ("sparse_vector", "SparseVector"),
     "sample-and-aggregate": ("sample_and_aggregate", "SampleAndAggregate"),
@@ -67,6 +69,7 @@ __all__ = [
     "FiniteResponse",
     "Gaussian",
     "Geometric",
+    "KeySelection",
     "Laplace",
     "Noisy",
     "NoisyMax",

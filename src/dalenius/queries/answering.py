@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date, datetime
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,17 +18,21 @@ from dalenius.errors import LedgerCorruptError
 from dalenius.mechanisms import noise
 from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
 from dalenius.queries._exact import exact
+from dalenius.queries.domains import in_order
 from dalenius.queries.estimates import Estimate, Part, estimator
-from dalenius.queries.expressions import Aggregate, Type
+from dalenius.queries.expressions import Aggregate, Scalar, Type
 from dalenius.queries.functions import whole
+from dalenius.queries.plan import Plan, needed
 from dalenius.queries.released import Table as Released
+from dalenius.queries.rules.price import Priced
+from dalenius.queries.rules.price import priced as price
+from dalenius.queries.statements.keys import weights as key_weights
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
+    from dalenius.mechanisms.key_selection import KeySelection
     from dalenius.mechanisms.laws import Law
     from dalenius.queries.engines.engine import Engine
-    from dalenius.queries.plan import Plan
-    from dalenius.queries.rules.price import Priced
 
 FORMAT = 1
 
@@ -38,14 +43,24 @@ def measured(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: flo
     Guarantee:
         That of ``priced``: every measure's vector gets the noise of its own mechanism, drawn under a fresh key.
     """
-    integers = exact(plan, engine, salt, seconds=seconds)
     noise.fresh_key()
-    parts = []
-    for mechanism, vector in zip(priced.mechanisms, integers, strict=True):
-        noisy = mechanism.release(vector)
-        parts.append({"law": _law_to_json(noisy.noise), "values": [str(value) for value in noisy.value.tolist()]})
-    content = {"format": FORMAT, "epsilon": priced.epsilon, "rho": priced.rho, "measures": parts}
+    content: dict[str, Any] = {"format": FORMAT, "epsilon": priced.epsilon, "rho": priced.rho}
+    if priced.selection is not None:
+        plan = selected(plan, priced.selection, engine, salt, seconds)
+        priced = price(plan, priced.epsilon, priced.delta)  # the same noise, on as many groups as were found
+        content |= {"cells": [[_key_to_json(value) for value in cell] for cell in plan.cells]}
+    content["measures"] = []
+    for mechanism, vector in zip(priced.mechanisms, exact(plan, engine, salt, seconds=seconds), strict=True):
+        values = mechanism.release(vector).value.tolist() if vector else []
+        content["measures"].append({"law": _law_to_json(mechanism.noise), "values": [str(value) for value in values]})
     return json.dumps(content, separators=(",", ":")).encode()
+
+
+def selected(plan: Plan, selection: KeySelection, engine: Engine, salt: str, seconds: float) -> Plan:
+    """The plan with the groups that are released, in the order of their keys."""
+    cells, weights = key_weights(plan, engine, salt, seconds)
+    passed = selection.release(weights, units=needed(plan.selection).units).value
+    return replace(plan, cells=in_order([cells[at] for at in passed]))
 
 
 @dataclass(frozen=True)
@@ -62,6 +77,10 @@ class Answer:
     def read(cls, plan: Plan, content: bytes, confidence: float) -> Answer:
         """As `measured` wrote it."""
         data = json.loads(content)
+        if plan.selection is not None:
+            types = [key.type for key in plan.keys]
+            cells = (tuple(map(_key_of_json, cell, types)) for cell in data["cells"])
+            plan = replace(plan, cells=tuple(cells))
         measures = tuple((_law_of_json(each["law"]), tuple(map(int, each["values"]))) for each in data["measures"])
         sizes = [len(values) for _, values in measures]
         if data["format"] != FORMAT or sizes != [len(plan.cells) * each.width for each in plan.measures]:
@@ -102,6 +121,16 @@ class Answer:
                 values = [int(value) for value in values]
             found.append(values)
         return found
+
+
+def _key_to_json(value: Scalar) -> Any:
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _key_of_json(value: Any, type_: Type) -> Scalar:
+    if type_ is Type.DATE:
+        return date.fromisoformat(value)
+    return datetime.fromisoformat(value) if type_ is Type.DATETIME else value
 
 
 def _law_to_json(law: Law) -> dict[str, str]:

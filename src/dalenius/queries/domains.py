@@ -7,7 +7,7 @@ also the empty ones: which groups appear says nothing about anyone. A row whose 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 from itertools import product
@@ -39,8 +39,22 @@ Cell = tuple[Scalar, ...]
 Columns = Mapping[str, tables.Column]
 
 
+def public_cells(keys: Sequence[Expression], columns: Columns, at: Place | None = None) -> tuple[Cell, ...] | None:
+    """All groups where they are public, as `cells` gives them; None where they would have to be found."""
+    try:
+        return cells(keys, columns, at)
+    except QuestionRefusedError as error:
+        if isinstance(error.__cause__, _TooManyError | _UnknownError):
+            return None
+        raise
+
+
 def cells(keys: Sequence[Expression], columns: Columns, at: Place | None = None) -> tuple[Cell, ...]:
-    """All groups, in the order of declared keys and of values. One empty cell when there are no keys."""
+    """All groups, in the order of declared keys and of values. One empty cell when there are no keys.
+
+    Raises:
+        QuestionRefusedError: They are not public, too many, or none.
+    """
     read = sorted(frozenset().union(*(columns_of(key) for key in keys)))
     try:
         found = _cells(tuple(keys), tuple(columns[name] for name in read))
@@ -158,7 +172,7 @@ def _tried(keys: Sequence[Expression], columns: Columns) -> list[Cell] | None:
         },
     )
     found = [tuple(row) for row in rows if None not in row]
-    return sorted(found, key=lambda row: tuple(map(_sortable, row)))
+    return list(in_order(found))
 
 
 def column_values(column: tables.Column) -> list[Scalar] | None:
@@ -262,6 +276,11 @@ def _floored(unit: str, moment: datetime) -> datetime:
         case "second":
             return moment.replace(microsecond=0)
     return day
+
+
+def in_order(found: Iterable[Cell]) -> tuple[Cell, ...]:
+    """Groups in the order of their keys, which says nothing about how they were come by."""
+    return tuple(sorted(found, key=lambda row: tuple(map(_sortable, row))))
 
 
 def _sortable(value: Any) -> tuple[int, Any]:

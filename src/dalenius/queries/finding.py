@@ -33,6 +33,7 @@ from dalenius.queries.expressions import TRUE
 from dalenius.queries.periods import charged
 from dalenius.queries.plan import Found
 from dalenius.queries.statements.sizes import units_sql
+from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
     from dalenius.ledger.budgets import Budget
@@ -44,13 +45,14 @@ RHO, EPSILON = 0.005, 0.1  # what the search costs at most, under zCDP and pure
 PART = 0.05  # of the budget, where that is less
 CLASSES = 129  # sizes 0, 1, …, up to 2⁶⁴, by factors of √2
 _NORM_KEYS = 1000  # columns with more keys than this are rarely grouped by
+_HIDDEN_KEYS = 100  # how many groups a question is reckoned to have, where keys are not public
 _REACH = 4.0  # how far beyond the last class that stands out of the noise a tail is believed
 _USUAL = 1.0  # the ε of a question that limits are made for
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """What is limited: "rows"; "total" of a number column; "norm" of rows over the keys of a column."""
+    """What is limited: "rows"; "total" of a number column; "norm" of rows over a column's keys; "distinct" keys."""
 
     kind: str
     column: str = ""
@@ -58,7 +60,7 @@ class Quantity:
     @property
     def weight(self) -> int:
         """Its part of the price, beside the others."""
-        return {"rows": 3, "total": 2, "norm": 2}[self.kind]
+        return {"rows": 3, "total": 2, "norm": 2, "distinct": 1}[self.kind]
 
 
 def quantities(policy: Policy) -> tuple[Quantity, ...]:
@@ -68,7 +70,9 @@ def quantities(policy: Policy) -> tuple[Quantity, ...]:
     totals = [Quantity("total", name) for name, each in policy.columns.items() if each.summable]
     totals = [each for each in totals if each.column not in policy.contribution.totals]
     keyed = [name for name, each in policy.columns.items() if 1 < len(column_values(each) or ()) <= _NORM_KEYS]
-    return (Quantity("rows"), *totals, *(Quantity("norm", name) for name in keyed))
+    hidden = [name for name, each in policy.columns.items() if each.kind is Kind.CATEGORY and each.public_keys is None]
+    norms = (Quantity("norm", name) for name in [*keyed, *hidden])
+    return (Quantity("rows"), *totals, *norms, *(Quantity("distinct", name) for name in hidden))
 
 
 @dataclass(frozen=True)
@@ -149,6 +153,7 @@ class Search:
             "rows": found[Quantity("rows")],
             "totals": {name: str(found[Quantity("total", name)] * (step or 1)) for name, step in steps.items()},
             "norms": {each.column: value for each, value in found.items() if each.kind == "norm"},
+            "distinct": {each.column: value for each, value in found.items() if each.kind == "distinct"},
             "units": max(0, units),
             "row_count": max(0, rows),
         }
@@ -174,7 +179,7 @@ class Search:
     def _cells(self, quantity: Quantity) -> int:
         if quantity.kind != "norm":
             return 1
-        return len(column_values(self.table.policy.columns[quantity.column]) or ())
+        return len(column_values(self.table.policy.columns[quantity.column]) or ()) or _HIDDEN_KEYS
 
 
 def chosen(noisy: Sequence[int], deviation: float, noise_per_step: float, cells: int = 1) -> int:

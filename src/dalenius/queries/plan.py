@@ -24,11 +24,15 @@ if TYPE_CHECKING:
     from dalenius.tables.policy import Period, Policy
 
 
+MOST_GROUPS = 2**31  # of one unit, where groups are not public: no file holds more rows of one unit
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """Limits that were found privately and are public: rows, totals by column, norms of rows over a column's keys.
 
-    ``units`` and ``row_count`` are noisy numbers of units and (clipped) rows, for previews.
+    ``distinct`` is how many different keys of a column one unit has, where they are not public. ``units`` and
+    ``row_count`` are noisy numbers of units and (clipped) rows, for previews.
     """
 
     rows: int
@@ -36,6 +40,7 @@ class Found:
     norms: Mapping[str, int] = field(default_factory=dict)
     units: int = 0
     row_count: int = 0
+    distinct: Mapping[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """As it stands in the ledger."""
@@ -45,13 +50,15 @@ class Found:
             "norms": dict(self.norms),
             "units": self.units,
             "row_count": self.row_count,
+            "distinct": dict(self.distinct),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Found:
         """As `to_dict` wrote it."""
         totals = {name: Fraction(value) for name, value in data["totals"].items()}
-        return cls(data["rows"], totals, dict(data["norms"]), data["units"], data["row_count"])
+        distinct = dict(data.get("distinct", {}))
+        return cls(data["rows"], totals, dict(data["norms"]), data["units"], data["row_count"], distinct)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +73,18 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Tighter limits for one question; a policy's own can only be lowered."""
+    """Tighter limits for one question; a policy's own can only be lowered.
+
+    ``units``: a group whose key had to be found is released only where so many units are surely in it.
+    """
 
     rows: int | None = None
     groups: int | None = None
     totals: Mapping[str, Fraction] = field(default_factory=dict)
+    units: int | None = None
 
     def __post_init__(self) -> None:
-        for name, value in (("rows", self.rows), ("groups", self.groups)):
+        for name, value in (("rows", self.rows), ("groups", self.groups), ("units", self.units)):
             if value is not None:
                 parameters.count(value, name, least=0)
         if not isinstance(self.totals, Mapping):
@@ -184,6 +195,19 @@ class Statistic:
 
 
 @dataclass(frozen=True, slots=True)
+class Selection:
+    """Keys that are not public are found first, by weighted set union (`mechanisms.key_selection`).
+
+    ``cap``: a unit weighs on at most so many keys. ``units``: so many must surely be in a group that is released.
+    ``share``: the part of the question's price that the search gets.
+    """
+
+    cap: int
+    units: int = 0
+    share: Fraction = Fraction(1, 2)
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """One SELECT: the numbers of the measures that it gives, and its text after the source."""
 
@@ -201,6 +225,7 @@ class Plan:
         where: Which rows count, made total.
         keys: What they are grouped by, made total.
         cells: The groups, all of them public, in the order of the answer; one empty cell without keys.
+        selection: How the groups are found where they are not public; there are no cells until then.
         groups: A unit counts in at most so many of them; None: in all.
         statistics: What is measured.
         answers: Which statistic, and what of it, gives each aggregate.
@@ -218,6 +243,7 @@ class Plan:
     answers: Mapping[Aggregate, int]
     norm: str
     periods: tuple[str, ...] = ("",)
+    selection: Selection | None = None
     parts: tuple[Part, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -258,7 +284,7 @@ class Plan:
             f"table {self.table.policy.name}",
             f"where {written(self.where)}",
             f"keys {', '.join(map(written, self.keys))}",
-            f"cells {len(self.cells)} {hashlib.sha256(repr(self.cells).encode()).hexdigest()[:16]}",
+            f"cells {self._cells()}",
             f"groups {self.groups}",
             f"norm {self.norm}",
             f"periods {' '.join(self.periods)}",
@@ -267,6 +293,11 @@ class Plan:
             lines.append(statistic.kind)
             lines.extend("  " + measure.written() for measure in statistic.measures)
         return "\n".join(lines)
+
+    def _cells(self) -> str:
+        if self.selection is not None:
+            return f"found cap {self.selection.cap} units {self.selection.units} share {self.selection.share}"
+        return f"{len(self.cells)} {hashlib.sha256(repr(self.cells).encode()).hexdigest()[:16]}"
 
     def key(self, data_version: int) -> str:
         """The key of stored answers: canonical plan, meaning of the policy, data version."""

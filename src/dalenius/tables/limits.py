@@ -16,7 +16,7 @@ _MOST = 10**12
 
 def read_contribution(top: Section, columns: Mapping[str, Column]) -> Contribution:
     """The section [contribution]."""
-    section = Section(top.values.get("contribution", {}), "contribution", ("rows", "groups", "totals"))
+    section = Section(top.values.get("contribution", {}), "contribution", ("rows", "groups", "totals", "units"))
     totals = Section(section.values.get("totals", {}), "contribution.totals", ())
     found = {}
     for name, value in totals.values.items():
@@ -38,7 +38,7 @@ def read_contribution(top: Section, columns: Mapping[str, Column]) -> Contributi
             kind = "a whole number above 0" if column.kind is Kind.INTEGER else "above 0"
             raise invalid(place, f"this must be {kind}.", why="One unit's total is clipped to it.", fix="Correct it.")
         found[name] = limit
-    return Contribution(_count(section, "rows"), _count(section, "groups"), found)
+    return Contribution(_count(section, "rows"), _count(section, "groups"), found, _count(section, "units"))
 
 
 def _count(section: Section, key: str) -> int | None:

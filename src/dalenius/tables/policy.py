@@ -79,11 +79,15 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What one unit adds at most. A limit of None was not declared."""
+    """What one unit adds at most. A limit of None was not declared.
+
+    ``units`` is about groups instead: one whose key had to be found is released only where so many units are in it.
+    """
 
     rows: int | None = None
     groups: int | None = None
     totals: Mapping[str, Fraction] = field(default_factory=dict)
+    units: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,9 @@ def to_tree(policy: Policy) -> dict[str, Any]:
     tree["analysts"] = {name: {"epsilon": epsilon} for name, epsilon in policy.analysts.items()}
     tree["columns"] = {name: _column(each) for name, each in policy.columns.items()}
     limits = policy.contribution
-    tree["contribution"] = _said({"rows": limits.rows, "groups": limits.groups, "totals": dict(limits.totals) or None})
+    tree["contribution"] = _said(
+        {"rows": limits.rows, "groups": limits.groups, "totals": dict(limits.totals) or None, "units": limits.units}
+    )
     tree["time"] = _said({"answer": policy.time.answer, "cap": policy.time.cap})
     tree["anonymity"] = dict(policy.anonymity)
     return {name: each for name, each in tree.items() if each}

@@ -27,11 +27,11 @@ from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError
 from dalenius.ledger.budgets import Accounting
 from dalenius.mechanisms.vector import sensitivity_l1, squared_sensitivity_l2
 from dalenius.queries.canonical import call
-from dalenius.queries.domains import cells
+from dalenius.queries.domains import cells, column_values, public_cells
 from dalenius.queries.expressions import Aggregate, Column, Expression, columns_of, written
 from dalenius.queries.functions import bounded, dominated, ranges_of, whole
 from dalenius.queries.periods import charged, within
-from dalenius.queries.plan import Limits, Measure, Plan, Stage, Statistic, Table, needed
+from dalenius.queries.plan import MOST_GROUPS, Limits, Measure, Plan, Selection, Stage, Statistic, Table, needed
 from dalenius.queries.splitting import split
 from dalenius.tables.mistakes import nearest
 from dalenius.tables.policy import Kind, Policy
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 # Products w·C and squares Σw² are taken in 127 bits: C stays below 2⁶², and entries are clamped so that Σw² fits.
 MOST = 2**62
+MOST_KEYS, USUAL_KEYS = 200, 32  # on which one unit weighs while they are found
 LARGEST = 1e100  # of a value that is summed: its square, with noise, is still a double
 _FINEST = Fraction(1, 10**100)  # of a step: it must be a double, and so must what is divided by it
 Limit = TypeVar("Limit", int, Fraction)
@@ -55,10 +56,21 @@ def bound(stage: Stage) -> Stage:
     table = question.table
     limits = _Tightened.of(table, stage.limits)
     first = question.places.get(question.aggregates[0])
-    found = cells(safe.keys, table.policy.columns, first)
     periods = charged(table, safe.where)
     norm = "l1" if table.budget.accounting is Accounting.PURE else "l2"
-    builder = _Builder(table.policy, limits, len(found), norm, table.budget.neighbors, _norm(table, safe.keys))
+    # Under pure DP keys cannot be found: a key of one unit alone must have no chance at all.
+    found = (cells if norm == "l1" else public_cells)(safe.keys, table.policy.columns, first)
+    selection = None if found is not None else _selection(table, safe.keys, limits, stage.limits)
+    if selection is not None and any(each.kind == "units" for each in question.aggregates):
+        limits = replace(limits, groups=selection.cap)  # ones in a limited number of groups
+    builder = _Builder(
+        table.policy,
+        limits,
+        MOST_GROUPS if found is None else len(found),
+        norm,
+        table.budget.neighbors,
+        _norm(table, safe.keys),
+    )
     statistics: dict[tuple[str, str, str], Statistic] = {}
     answers: dict[Aggregate, int] = {}
     squares = {
@@ -79,12 +91,13 @@ def bound(stage: Stage) -> Stage:
         question,
         call("and", safe.where, within(table, periods)),
         safe.keys,
-        found,
-        limits.groups if limits.groups is not None and limits.groups < len(found) else None,
+        found or (),
+        limits.groups if limits.groups is not None and (found is None or limits.groups < len(found)) else None,
         tuple(statistics[identity] for identity in order),
         {each: by_number[number] for each, number in answers.items()},
         norm,
         periods,
+        selection,
         notes=_notes(table.policy, question.aggregates, periods),
     )
     return stage.with_(plan=plan)
@@ -135,6 +148,17 @@ def _lower(what: str, asked: Limit | None, declared: Limit | None) -> Limit | No
             f"The limit {what} must be above 0.", why="A unit must be able to add something.", fix="Raise it."
         )
     return asked if declared is None or asked <= declared else declared
+
+
+def _selection(table: Table, keys: Sequence[Expression], limits: _Tightened, asked: Limits) -> Selection:
+    """How the keys are found: on how many of them a unit weighs, and how many units a group must have."""
+    units = max(table.policy.contribution.units or 0, asked.units or 0)
+    if limits.groups is not None:
+        return Selection(min(limits.groups, MOST_KEYS), units)
+    known = table.found.distinct if table.found is not None else {}
+    read = frozenset().union(*map(columns_of, keys))
+    caps = [known.get(name) or len(column_values(table.policy.columns[name]) or ()) for name in read]
+    return Selection(min(math.prod(caps), MOST_KEYS) if all(caps) else USUAL_KEYS, units)
 
 
 def _norm(table: Table, keys: Sequence[Expression]) -> int | None:

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dalenius.accounting.events import Composed
+from dalenius.accounting.events import Composed, Zcdp
 from dalenius.accounting.guarantees import ZCDP
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
+from dalenius.mechanisms.key_selection import KeySelection
 from dalenius.mechanisms.laplace import Laplace
 from dalenius.queries.plan import needed
 
@@ -21,13 +22,15 @@ if TYPE_CHECKING:
     from dalenius.accounting.events import Event
     from dalenius.queries.plan import Plan, Stage
 
+_SELECTS = 1 / 40  # of the budget's δ, for finding the keys of one question
 _BITS = 24  # variances are rounded up to so many bits past the leading one
 
 
 def price(stage: Stage) -> Stage:
     """The plan with every measure's share of the price."""
     plan = needed(stage.plan)
-    part = Fraction(1, len(plan.statistics))
+    rest = 1 - (plan.selection.share if plan.selection is not None else 0)
+    part = Fraction(rest) / len(plan.statistics)
     statistics = tuple(
         replace(each, measures=tuple(replace(measure, share=measure.share * part) for measure in each.measures))
         for each in plan.statistics
@@ -37,31 +40,43 @@ def price(stage: Stage) -> Stage:
 
 @dataclass(frozen=True)
 class Priced:
-    """A plan at one ε: ``rho`` is what is charged under zCDP, None under pure."""
+    """A plan at one ε: ``rho`` is what is charged under zCDP, None under pure; ``delta`` is that of key selection."""
 
     epsilon: float
     rho: float | None
     mechanisms: tuple[DiscreteGaussian | Laplace, ...]
+    delta: float = 0.0
+    selection: KeySelection | None = None
 
     @property
     def event(self) -> Event:
         """What the whole question does."""
-        events = tuple(each.event for each in self.mechanisms)
-        return events[0] if len(events) == 1 else Composed(events)
+        if self.selection is None:
+            events: tuple[Event, ...] = tuple(each.event for each in self.mechanisms)
+            return events[0] if len(events) == 1 else Composed(events)
+        # How many groups will be measured is not known yet, and does not matter: only ρ does.
+        after = (Zcdp(each.rho, 0, each.neighbors) for each in self.mechanisms if isinstance(each, DiscreteGaussian))
+        return Composed((self.selection.event, *after))
 
 
-def priced(plan: Plan, epsilon: float) -> Priced:
-    """The noise that ``epsilon`` buys.
+def priced(plan: Plan, epsilon: float, delta: float | None = None) -> Priced:
+    """The noise that ``epsilon`` buys; ``delta`` is for finding keys, by default a fortieth of the budget's.
 
     Guarantee:
         Under zCDP measure i, of squared sensitivity Δ2², gets discrete Gaussian noise of variance Δ2²/2ρᵢ, which is
-        ρᵢ-zCDP; Σρᵢ = ρ(ε). Under pure DP it gets discrete Laplace noise of scale Δ1/εᵢ, with Σεᵢ = ε. Each is for the
-        whole vector over the groups, and they compose by addition.
+        ρᵢ-zCDP; Σρᵢ = ρ(ε), with the part of key selection, which is δ-approximate. Under pure DP a measure gets
+        discrete Laplace noise of scale Δ1/εᵢ, with Σεᵢ = ε. Each is for the whole vector over the groups, and they
+        compose by addition.
     """
-    cost = plan.table.budget.filter().price(epsilon)
+    if plan.selection is None:
+        delta = 0.0
+    elif delta is None:
+        delta = plan.table.budget.delta * _SELECTS
+    cost = plan.table.budget.filter().price(epsilon, delta)
+    size = max(1, len(plan.cells))  # unknown, where groups are found first
     if not isinstance(cost, ZCDP):
         laplace = tuple(
-            Laplace(Fraction(epsilon) * each.share, each.sensitivity, len(plan.cells) * each.width, plan.neighbors)
+            Laplace(Fraction(epsilon) * each.share, each.sensitivity, size * each.width, plan.neighbors)
             for each in plan.measures
         )
         return Priced(epsilon, None, laplace)
@@ -69,12 +84,16 @@ def priced(plan: Plan, epsilon: float) -> Priced:
         DiscreteGaussian(
             _up(Fraction(each.sensitivity) / (2 * Fraction(cost.rho) * each.share)),
             each.sensitivity,
-            len(plan.cells) * each.width,
+            size * each.width,
             plan.neighbors,
         )
         for each in plan.measures
     )
-    return Priced(epsilon, cost.rho, gaussian)
+    selection = plan.selection
+    if selection is None:
+        return Priced(epsilon, cost.rho, gaussian)
+    first = KeySelection(Fraction(cost.rho) * selection.share, delta, selection.cap, plan.neighbors)
+    return Priced(epsilon, cost.rho, gaussian, delta, first)
 
 
 def _up(value: Fraction) -> Fraction:

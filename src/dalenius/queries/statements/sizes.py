@@ -38,12 +38,15 @@ def units_sql(table: Table, kind: str, column: str, scan: str, types: Mapping[st
         inner = f"SELECT CAST(count(*) AS DOUBLE) AS value FROM clean GROUP BY {by}"  # noqa: S608
     elif kind == "total":
         step = double(float(policy.columns[column].step or 1))
-        total = f"sum(abs(coalesce(floor({value} / {step} + 0.5e0), 0e0)))"
-        inner = f"SELECT {total} AS value FROM clean GROUP BY {by}"  # noqa: S608
+        # In integers: a sum of doubles past 2⁵³ depends on how rows fall to threads, which is other units' doing.
+        total = f"sum(CAST(abs(coalesce(floor({value} / {step} + 0.5e0), 0e0)) AS HUGEINT))"
+        inner = f"SELECT CAST({total} AS DOUBLE) AS value FROM clean GROUP BY {by}"  # noqa: S608
+    elif kind == "distinct":
+        inner = f"SELECT CAST(count(DISTINCT {value}) AS DOUBLE) AS value FROM clean GROUP BY {by}"  # noqa: S608
     else:
         per_key = f"SELECT count(*) AS n, {', '.join(f'{each} AS g{at}' for at, each in enumerate(grouped))} "
         per_key += f"FROM clean WHERE {value} IS NOT NULL GROUP BY {by}, {value}"
         outer = ", ".join(f"g{at}" for at in range(len(grouped)))
-        inner = f"SELECT sqrt(CAST(sum(n * n) AS DOUBLE)) AS value FROM ({per_key}) GROUP BY {outer}"  # noqa: S608
+        inner = f"SELECT sqrt(CAST(sum(CAST(n AS HUGEINT) * n) AS DOUBLE)) AS value FROM ({per_key}) GROUP BY {outer}"  # noqa: S608
     size = "CASE WHEN value < 1e0 THEN 0 ELSE least(128, 1 + CAST(ceil(2 * log2(value)) AS INTEGER)) END"
     return f"{source} sizes AS (SELECT {size} AS size, value FROM ({inner}))"  # noqa: S608

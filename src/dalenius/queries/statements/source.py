@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dalenius.queries.expressions import columns_of
@@ -31,9 +31,15 @@ def source_sql(plan: Plan, scan: str, types: Mapping[str, str], salt: str) -> st
     parts = [f"{identifier(name)} AS u{at}" for at, name in enumerate(policy.unit)]
     parts += [f"{cast(policy.columns[name], types)} AS {column}" for name, column in columns_read(plan).items()]
     if plan.groups is not None:
-        unit = " || '|' || ".join(f"coalesce({_text(name, types)}, '')" for name in policy.unit)
-        parts.append(f"md5({quoted(salt)} || {unit}) AS seed")
+        parts.append(f"{seed(policy, types, salt, [identifier(name) for name in policy.unit])} AS seed")
     return f"source AS (SELECT {', '.join(parts)} FROM {scan} WHERE {there(policy, types)})"  # noqa: S608
+
+
+def seed(policy: Policy, types: Mapping[str, str], salt: str, units: Sequence[str]) -> str:
+    """The part of the keyed hash that is a unit's own; ``units`` are its columns, as the statement calls them."""
+    named = zip(policy.unit, units, strict=True)
+    unit = " || '|' || ".join(f"coalesce({_text(shown, types.get(name, ''))}, '')" for name, shown in named)
+    return f"md5({quoted(salt)} || {unit})"
 
 
 def columns_read(plan: Plan) -> dict[str, str]:
@@ -50,13 +56,13 @@ def there(policy: Policy, types: Mapping[str, str]) -> str:
     there = [f"{identifier(name)} IS NOT NULL" for name in policy.unit]
     # Not isnan: DuckDB settles that by a Parquet file's least and largest value, which leave NaN out.
     floats = [identifier(name) for name in policy.unit if types.get(name, "").upper() in _FLOATS]
-    there += [f"CAST({name} AS VARCHAR) <> 'nan'" for name in floats]
+    there += [f"CAST({name} AS VARCHAR) NOT IN ('nan', '-nan')" for name in floats]
     return " AND ".join(there)
 
 
-def _text(name: str, types: Mapping[str, str]) -> str:
+def _text(shown: str, type_: str) -> str:
     """A column as text. A time beyond DuckDB's calendar, which a file can hold, has none: to print it is fatal."""
-    shown, type_ = identifier(name), types.get(name, "").upper()
+    type_ = type_.upper()
     if type_.startswith("TIMESTAMP"):
         inside = f"TRY_CAST({shown} AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01' AND TIMESTAMP '9999-12-31 23:59:59.9'"
     elif type_.startswith("TIME"):
@@ -76,9 +82,9 @@ def cast(column: Column, types: Mapping[str, str]) -> str:
         case Kind.BOOLEAN:
             return f"TRY_CAST({name} AS BOOLEAN)"
         case Kind.CATEGORY:
-            return _text(column.name, types)
+            return _text(name, types.get(column.name, ""))
         case Kind.TEXT:
-            return f"left({_text(column.name, types)}, {LONGEST_TEXT})"
+            return f"left({_text(name, types.get(column.name, ''))}, {LONGEST_TEXT})"
         case Kind.DATE:
             return f"TRY_CAST({name} AS DATE)"
     if column.zone is not None and "TIME ZONE" in types.get(column.name, "").upper():

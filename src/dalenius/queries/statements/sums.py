@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from dalenius.errors import EngineFailedError
 from dalenius.queries.expressions import TRUE, Expression, Type
 from dalenius.queries.periods import unit_part
-from dalenius.queries.plan import Measure, Part, Plan
+from dalenius.queries.plan import MOST_GROUPS, Measure, Part, Plan
 from dalenius.queries.rendering import Renderer, double
 from dalenius.queries.statements import source
 from dalenius.tables.policy import Kind
@@ -76,7 +76,9 @@ class Compiler:
         # Σw² of one unit must fit 127 bits; an entry that is clamped is far beyond what clipping leaves of it. Where
         # limits are small, 104 bits: then a double's root is off by less than one, and needs no step of Newton.
         reach = plan.groups if plan.groups is not None else len(plan.cells)
-        self.small = max(measure.clip for measure in plan.measures) < 2**50 // max(1, reach)
+        if plan.groups is None and plan.selection is not None:
+            reach = MOST_GROUPS
+        self.small = max((measure.clip for measure in plan.measures), default=0) < 2**50 // max(1, reach)
         self.most = math.isqrt(2 ** (104 if self.small else 126) // max(1, reach))
 
     def sql(self) -> str:
@@ -99,7 +101,7 @@ class Compiler:
     @property
     def joint(self) -> bool:
         """Whether vectors have several entries and are clipped in L2; otherwise a norm is a plain sum."""
-        return self.plan.norm == "l2" and len(self.plan.cells) > 1
+        return self.plan.norm == "l2" and (len(self.plan.cells) > 1 or self.plan.selection is not None)
 
     def clean(self) -> str:
         """Every column within its policy."""

@@ -1,0 +1,74 @@
+"""The weights of keys that are not public: what `mechanisms.key_selection` needs to find them.
+
+pairs    each unit with each of its keys, once
+held     how many keys a unit has
+chosen   of a unit with more keys than the cap, those that a keyed hash puts first
+…        ⌊2²⁰/√m⌋ summed over the units of each key, m = min(number of keys, cap)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dalenius.errors import EngineFailedError
+from dalenius.mechanisms.key_selection import KeySelection
+from dalenius.queries.plan import Plan, needed
+from dalenius.queries.statements import source
+from dalenius.queries.statements.sums import Compiler
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dalenius.queries.domains import Cell
+    from dalenius.queries.engines.engine import Engine
+
+
+def weights(plan: Plan, engine: Engine, salt: str, seconds: float) -> tuple[list[Cell], list[int]]:
+    """All keys that occur, each with its weight, in no order that says anything."""
+    rows = engine.run(statement(plan, engine.scan, engine.columns, salt), seconds=seconds)
+    if any(row[-1] is None for row in rows):
+        raise EngineFailedError(
+            "The engine failed.", why="It gave no number where one was expected.", fix="Report it as a bug."
+        )
+    return [tuple(row[:-1]) for row in rows], [int(row[-1]) for row in rows]
+
+
+def statement(plan: Plan, scan: str, types: Mapping[str, str], salt: str) -> str:
+    """The whole SELECT."""
+    return Keys(plan).statement(scan, types, salt)
+
+
+class Keys(Compiler):
+    """The rows are kept as for sums, but nothing of them is measured."""
+
+    def __init__(self, plan: Plan) -> None:
+        # Conditions of single aggregates do not matter: a key is there where a row counts at all.
+        super().__init__(replace(plan.only(()), groups=None))
+        self.cap = needed(plan.selection).cap
+
+    def statement(self, scan: str, types: Mapping[str, str], salt: str) -> str:
+        """All steps."""
+        units, keys = ", ".join(self.units), ", ".join(self.keys)
+        same = " AND ".join(f"p.{unit} = h.{unit}" for unit in self.units)
+        there = " AND ".join(f"{each} IS NOT NULL" for each in [*self.keys, *(["period"] if self.period else [])])
+        read = source.source_sql(self.plan, scan, types, salt)
+        listed = ", ".join(str(KeySelection.weight(m)) for m in range(1, self.cap + 1))
+        kept, own = (", ".join(f"p.{each}" for each in names) for names in (self.keys, self.units))
+        return f"""WITH {read},
+clean AS ({self.clean()}),
+kept AS ({self.kept()}),
+pairs AS MATERIALIZED (SELECT {units}, {keys} FROM kept WHERE {there} GROUP BY {units}, {keys}),
+held AS MATERIALIZED (SELECT {units}, count(*) AS m FROM pairs GROUP BY {units}),
+chosen AS (SELECT {kept}, {self.cap} AS m FROM pairs p JOIN held h ON {same} WHERE h.m > {self.cap}
+QUALIFY row_number() OVER (PARTITION BY {own} ORDER BY {self.order(types, salt)}) <= {self.cap}),
+light AS (SELECT {kept}, h.m AS m FROM pairs p JOIN held h ON {same} WHERE h.m <= {self.cap})
+SELECT {keys}, sum(list_extract([{listed}], m)) AS weight
+FROM (SELECT * FROM light UNION ALL SELECT * FROM chosen) GROUP BY {keys}"""  # noqa: S608
+
+    def order(self, types: Mapping[str, str], salt: str) -> str:
+        """By the same keyed hash as in sums, so that a unit counts in the groups in which it weighed."""
+        policy = self.plan.table.policy
+        seed = source.seed(policy, types, salt, [f"p.u{at}" for at in range(len(policy.unit))])
+        hashed = " || '|' || ".join([seed, *(f"CAST(p.{key} AS VARCHAR)" for key in self.keys)])
+        return ", ".join([f"md5({hashed})", *(f"p.{key}" for key in self.keys)])
