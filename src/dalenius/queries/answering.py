@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 from dalenius.errors import LedgerCorruptError
 from dalenius.mechanisms import noise
 from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
+from dalenius.queries import trees
 from dalenius.queries._exact import exact
 from dalenius.queries.estimates import Estimate, Part, estimator
-from dalenius.queries.expressions import Aggregate, Type
+from dalenius.queries.expressions import Aggregate, Type, walk
 from dalenius.queries.functions import whole
+from dalenius.queries.packing import packed, unpacked
 from dalenius.queries.released import Table as Released
 from dalenius.tables.policy import Kind
 
@@ -41,9 +43,11 @@ def measured(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: flo
     integers = exact(plan, engine, salt, seconds=seconds)
     noise.fresh_key()
     parts = []
-    for mechanism, vector in zip(priced.mechanisms, integers, strict=True):
+    for measure, mechanism, vector in zip(plan.measures, priced.mechanisms, integers, strict=True):
         noisy = mechanism.release(vector)
-        parts.append({"law": _law_to_json(noisy.noise), "values": [str(value) for value in noisy.value.tolist()]})
+        values = noisy.value.tolist()
+        stored = packed(values, noisy.noise) if measure.kind == "leaves" else [str(value) for value in values]
+        parts.append({"law": _law_to_json(noisy.noise), "values": stored})
     content = {"format": FORMAT, "epsilon": priced.epsilon, "rho": priced.rho, "measures": parts}
     return json.dumps(content, separators=(",", ":")).encode()
 
@@ -62,7 +66,7 @@ class Answer:
     def read(cls, plan: Plan, content: bytes, confidence: float) -> Answer:
         """As `measured` wrote it."""
         data = json.loads(content)
-        measures = tuple((_law_of_json(each["law"]), tuple(map(int, each["values"]))) for each in data["measures"])
+        measures = tuple((_law_of_json(each["law"]), _values(each["values"])) for each in data["measures"])
         sizes = [len(values) for _, values in measures]
         if data["format"] != FORMAT or sizes != [len(plan.cells) * each.width for each in plan.measures]:
             raise LedgerCorruptError(
@@ -76,6 +80,9 @@ class Answer:
         found = {}
         for aggregate, number in self.plan.answers.items():
             statistic = self.plan.statistics[number]
+            if statistic.kind == trees.KIND:
+                found[aggregate] = self.trees[number].estimates(aggregate)
+                continue
             start = self.plan.start(number)
             parts = self.measures[start : start + len(statistic.measures)]
             estimate = estimator(aggregate.kind, statistic, self.confidence)
@@ -83,6 +90,23 @@ class Answer:
                 estimate([Part(values[cell], law) for law, values in parts]) for cell in range(len(self.plan.cells))
             ]
         return found
+
+    @cached_property
+    def trees(self) -> Mapping[int, trees.Tree]:
+        """The statistics that are trees, by their numbers, each made consistent once."""
+        numbers = {number for number in self.plan.answers.values() if self.plan.statistics[number].kind == trees.KIND}
+        found = {}
+        for number in numbers:
+            at = self.plan.start(number)
+            found[number] = trees.Tree.read(self.plan.measures[at], *self.measures[at], self.confidence)
+        return found
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the reader should know besides, at this price."""
+        shown = [part for output in self.plan.question.outputs for part in walk(output.expression)]
+        extremes = [each for each in shown if isinstance(each, Aggregate) and each.kind in {"min", "max"}]
+        return tuple(dict.fromkeys(self.trees[self.plan.answers[each]].note(each) for each in extremes))
 
     def table(self) -> Released:
         """What the question asked to see."""
@@ -102,6 +126,10 @@ class Answer:
                 values = [int(value) for value in values]
             found.append(values)
         return found
+
+
+def _values(stored: Any) -> tuple[int, ...]:
+    return unpacked(stored) if isinstance(stored, dict) else tuple(map(int, stored))
 
 
 def _law_to_json(law: Law) -> dict[str, str]:
