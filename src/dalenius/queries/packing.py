@@ -29,8 +29,8 @@ def packed(values: Sequence[int], law: Law) -> dict[str, Any]:
     short = [value >> shift for value in values]
     if max(map(abs, short), default=0) >= 2**62:
         return {"shift": shift, "texts": " ".join(map(str, short))}
-    # The sign goes into the lowest bit, and bytes of one rank lie together, over all integers: the upper ones are nearly
-    # all 0. Past level 1 zlib is slow, and gains little.
+    # The sign goes into the lowest bit, and bytes of one rank lie together: the upper ones are nearly all 0. Past level
+    # 1 zlib is slow, and gains little.
     signed = np.array(short, dtype="<i8")
     planes = ((signed << 1) ^ (signed >> 63)).view(np.uint8).reshape(-1, 8).T.tobytes()
     return {"shift": shift, "zlib": base64.b64encode(zlib.compress(planes, 1)).decode()}
