@@ -225,7 +225,7 @@ class Analyst:
             free=answered.free,
             receipt=answered.receipt.to_dict(),
             question=question,
-            notes=plan.notes,
+            notes=(*plan.notes, *answer.notes),
         )
 
     def _unpriced(self, question: str, confidence: float, delta: float | None, limits: Limits | None) -> InputError:

@@ -29,9 +29,10 @@ ASKED = [
     "SELECT DATE_TRUNC('month', day) AS m, SUM(age) FROM visits GROUP BY m",
     "SELECT COUNT_IF(LN(amount - 4999) = 0), COUNT_IF(1 / (90 - age) > 0) FROM visits",
     "SELECT AVG(amount), STDDEV(age), COUNT(*) / COUNT(DISTINCT user_id) FROM visits WHERE region = 'west'",
+    "SELECT MEDIAN(age), MIN(amount), MAX(amount) FROM visits",
 ]
 REFUSED = [
-    "SELECT MAX(age) FROM visits",
+    "SELECT ARG_MAX(note, age) FROM visits",
     f"SELECT note FROM visits WHERE note = '{RARE}'",
     "SELECT note, COUNT(*) FROM visits GROUP BY note",
     "SELECT COUNT(*) FROM visits WHERE user_id = 7777",

@@ -12,6 +12,7 @@ import pytest
 
 from dalenius.audit import fuzz as fuzzer
 from dalenius.queries.statements import source
+from dalenius.queries.statements.leaves import LeafCompiler
 from dalenius.queries.statements.sums import Compiler
 
 CASES = 1000  # as many as `test_neighbour_fuzzer` runs in its short form
@@ -85,6 +86,11 @@ def half_the_sensitivity_of_a_substitution(monkeypatch):
     )
 
 
+def an_unbounded_weight_of_rows_in_quantiles(monkeypatch):
+    weighed = LeafCompiler.weighed
+    monkeypatch.setattr(LeafCompiler, "weighed", lambda self: f"SELECT * FROM ({weighed(self)}) WHERE FALSE")
+
+
 LEAKS = (
     no_clipping,
     a_forgotten_group_limit,
@@ -92,6 +98,7 @@ LEAKS = (
     rounding_to_nearest,
     half_the_sensitivity_of_a_substitution,
     a_cast_that_fails,
+    an_unbounded_weight_of_rows_in_quantiles,
 )
 WRONG = (a_step_ten_times_too_fine, no_range_check, a_null_that_counts)
 

@@ -229,7 +229,7 @@ def test_without_a_price_the_preview_is_the_answer(ana, curator):
 
 def test_a_refused_question_costs_nothing(ana, curator):
     for sql, kind in (
-        ("SELECT MAX(age) FROM visits", QuestionRefusedError),
+        ("SELECT FIRST(age) FROM visits", QuestionRefusedError),
         ("SELECT COUNT(*) FROM x", UnknownTableError),
     ):
         with pytest.raises(kind):
@@ -317,3 +317,73 @@ def test_rows_outside_of_the_charged_months_are_not_read(tmp_path):
     assert truth < 250
     # σ is about 5 at ε = 1.9: 60 is 12σ, and far from the 600 rows of all months
     assert abs(release.value - truth) < 60
+
+
+# --- quantiles
+
+QUANTILES = "SELECT MEDIAN(age) AS m, QUANTILE_CONT(age, 0.9) AS q, MIN(age) AS low, MAX(age) AS high FROM visits"
+
+
+@pytest.mark.parametrize("budget", ["delta = 1e-6", 'accounting = "pure"'])
+def test_quantiles_of_a_column_cost_once_and_others_are_free(tmp_path, budget):
+    curator = protected(tmp_path, budget)
+    ana = curator.analyst("ana")
+    release = ana.ask(QUANTILES, epsilon=0.9)
+    paid = spent(curator)
+    ((median, ninth, low, high),) = release.rows
+    assert low <= median <= ninth and median <= high and low >= 18 and high <= 90
+    assert [note.split(" is ")[0] for note in release.notes] == ["MIN(age)", "MAX(age)"]
+    other = ana.ask("SELECT PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY age) FROM visits", epsilon=0.9)
+    assert other.free and other.value <= median and not other.notes and spent(curator) == paid
+
+
+def test_the_median_of_many_rows_is_near_the_true_one(tmp_path):
+    curator = protected(tmp_path)
+    chance = random.Random(9)
+    table = {
+        "user_id": [at // 2 for at in range(40_000)],
+        "age": [chance.randint(18, 90) for _ in range(40_000)],
+        "region": [chance.choice(["north", "south"]) for _ in range(40_000)],
+        "when": pa.array([date(2025, 2, 1)] * 40_000, pa.date32()),
+    }
+    pq.write_table(pa.table(table), tmp_path / "many.parquet")
+    policy = (tmp_path / "visits.toml").read_text()
+    for old, new in (("visits.parquet", "many.parquet"), ('name = "visits"', 'name = "many"')):
+        policy = policy.replace(old, new)
+    (tmp_path / "many.toml").write_text(policy)
+    curator.protect(tmp_path / "many.toml")
+    release = curator.analyst("ana").ask("SELECT region, MEDIAN(age) FROM many GROUP BY region", epsilon=0.9)
+    # σ of a rank is about 30 rows, and a year holds 270: 2 years are 9 deviations and more, a chance far below 1e-6.
+    for region, median in release.rows:
+        ages = sorted(age for age, there in zip(table["age"], table["region"], strict=True) if there == region)
+        assert abs(median - ages[len(ages) // 2]) <= 2
+
+
+def test_quantiles_by_group_beside_other_aggregates(ana, monkeypatch):
+    seen = runs(monkeypatch)
+    sql = """SELECT region, COUNT(*) AS n, MEDIAN(age) FILTER (WHERE age > 20) AS m, MAX(age) - MIN(age) AS spread
+             FROM visits WHERE "when" < DATE '2025-04-01' GROUP BY region ORDER BY region"""
+    release = ana.ask(sql, epsilon=0.9)
+    assert [row[0] for row in release.rows] == ["north", "south"]
+    assert len([each for each in seen if "weighed" in each]) == 1 and len(release.notes) == 2
+    for row, interval in zip(release.rows, release.interval, strict=True):
+        assert row[2] is None or interval[2][0] <= row[2] <= interval[2][1]
+    again = ana.ask(sql.replace("MEDIAN(age)", "QUANTILE_CONT(age, 0.1)"), epsilon=0.9)
+    assert again.free and [row[:2] for row in again.rows] == [row[:2] for row in release.rows]
+
+
+def test_an_empty_selection_gives_no_quantile(ana):
+    release = ana.ask("SELECT MEDIAN(age), MAX(age) FROM visits WHERE age > 200", epsilon=0.5)
+    # The number of rows would have to seem clearly positive: 2.5% of the time, and then it is some value within bounds.
+    for value, interval in zip(release.rows[0], release.interval[0], strict=True):
+        assert interval == (18.0, 90.0) if value is None else 18 <= value <= 90
+
+
+def test_a_quantile_is_priced_by_its_error_and_unit_level_ones_are_cheaper(ana):
+    sql = "SELECT MEDIAN(age) AS m FROM visits"
+    rows, units = (ana.preview(sql, error=5, limits=limits).choices[0] for limits in (None, Limits(rows=1)))
+    assert units.epsilon < rows.epsilon and rows.noise_error_per_rows[0] <= 5
+    finer = ana.preview(sql, error={"m": 2}).choices[0]
+    assert finer.epsilon > rows.epsilon and finer.noise_error_per_rows[0] <= 2
+    assert "m ±" in str(ana.preview(sql, epsilon=0.5)) and "rows" in str(ana.preview(sql, epsilon=0.5))
+    assert "tree of values of age" in ana.preview(sql, epsilon=0.5).plan

@@ -9,7 +9,6 @@ from rich.table import Table
 from rich.text import Text
 
 from dalenius.app.charts import bar
-from dalenius.queries.preview import ROWS
 from dalenius.queries.release import shown, with_error
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ def print_preview(console: Console, preview: Preview) -> None:
     about = f"{preview.confidence * 100:.10g}% of answers are at most so far off, from the noise alone"
     lines = [f"{groups} · {about} · left: you ε ≤ {left['analyst']:g}, data set ε ≤ {left['dataset']:g}"]
     if starred:
-        lines.append(f"* in a group of {ROWS:,} rows that spread evenly over the bounds; more rows, less error")
+        lines.append(f"* in a group of {preview.rows:,} rows that spread evenly over the bounds; more rows, less error")
     lines += map(shown, preview.notes)
     for line in lines:
         console.print(Text(line, "dim"))

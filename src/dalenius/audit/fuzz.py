@@ -44,6 +44,7 @@ from dalenius.errors import (
 from dalenius.queries._exact import exact
 from dalenius.queries.plan import Measure, Plan
 from dalenius.queries.rules import planned
+from dalenius.queries.trees import largest
 
 if TYPE_CHECKING:
     from dalenius.queries.engines.engine import Engine
@@ -265,7 +266,9 @@ def length(vector: Sequence[int], norm: str) -> int:
 
 
 def limit(measure: Measure, norm: str) -> int:
-    """The most that one unit's own vector may be long: C², or C; for ones, how many there may be."""
+    """The most that one unit's own vector may be long: C², or C; of ones, their number; of trees, all levels."""
+    if measure.kind == "leaves":
+        return largest(measure, norm)
     return measure.clip**2 if norm == "l2" and measure.kind != "units" else measure.clip
 
 

@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any
 from dalenius.errors import LedgerCorruptError
 from dalenius.mechanisms import noise
 from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
+from dalenius.queries import trees
 from dalenius.queries._exact import exact
 from dalenius.queries.domains import in_order
 from dalenius.queries.estimates import Estimate, Part, estimator
-from dalenius.queries.expressions import Aggregate, Scalar, Type
+from dalenius.queries.expressions import Aggregate, Scalar, Type, walk
 from dalenius.queries.functions import whole
+from dalenius.queries.packing import packed, unpacked
 from dalenius.queries.plan import Plan, needed
 from dalenius.queries.released import Table as Released
 from dalenius.queries.rules.price import Priced
@@ -50,9 +52,11 @@ def measured(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: flo
         priced = price(plan, priced.epsilon, priced.delta)  # the same noise, on as many groups as were found
         content |= {"cells": [[_key_to_json(value) for value in cell] for cell in plan.cells]}
     content["measures"] = []
-    for mechanism, vector in zip(priced.mechanisms, exact(plan, engine, salt, seconds=seconds), strict=True):
+    integers = exact(plan, engine, salt, seconds=seconds)
+    for measure, mechanism, vector in zip(plan.measures, priced.mechanisms, integers, strict=True):
         values = mechanism.release(vector).value.tolist() if vector else []
-        content["measures"].append({"law": _law_to_json(mechanism.noise), "values": [str(value) for value in values]})
+        stored = packed(values, mechanism.noise) if measure.kind == "leaves" else [str(value) for value in values]
+        content["measures"].append({"law": _law_to_json(mechanism.noise), "values": stored})
     return json.dumps(content, separators=(",", ":")).encode()
 
 
@@ -81,7 +85,7 @@ class Answer:
             types = [key.type for key in plan.keys]
             cells = (tuple(map(_key_of_json, cell, types)) for cell in data["cells"])
             plan = replace(plan, cells=tuple(cells))
-        measures = tuple((_law_of_json(each["law"]), tuple(map(int, each["values"]))) for each in data["measures"])
+        measures = tuple((_law_of_json(each["law"]), _values(each["values"])) for each in data["measures"])
         sizes = [len(values) for _, values in measures]
         if data["format"] != FORMAT or sizes != [len(plan.cells) * each.width for each in plan.measures]:
             raise LedgerCorruptError(
@@ -95,6 +99,9 @@ class Answer:
         found = {}
         for aggregate, number in self.plan.answers.items():
             statistic = self.plan.statistics[number]
+            if statistic.kind == trees.KIND:
+                found[aggregate] = self.trees[number].estimates(aggregate)
+                continue
             start = self.plan.start(number)
             parts = self.measures[start : start + len(statistic.measures)]
             estimate = estimator(aggregate.kind, statistic, self.confidence)
@@ -102,6 +109,23 @@ class Answer:
                 estimate([Part(values[cell], law) for law, values in parts]) for cell in range(len(self.plan.cells))
             ]
         return found
+
+    @cached_property
+    def trees(self) -> Mapping[int, trees.Tree]:
+        """The statistics that are trees, by their numbers, each made consistent once."""
+        numbers = {number for number in self.plan.answers.values() if self.plan.statistics[number].kind == trees.KIND}
+        found = {}
+        for number in numbers:
+            at = self.plan.start(number)
+            found[number] = trees.Tree.read(self.plan.measures[at], *self.measures[at], self.confidence)
+        return found
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the reader should know besides, at this price."""
+        shown = [part for output in self.plan.question.outputs for part in walk(output.expression)]
+        extremes = [each for each in shown if isinstance(each, Aggregate) and each.kind in {"min", "max"}]
+        return tuple(dict.fromkeys(self.trees[self.plan.answers[each]].note(each) for each in extremes))
 
     def table(self) -> Released:
         """What the question asked to see."""
@@ -131,6 +155,10 @@ def _key_of_json(value: Any, type_: Type) -> Scalar:
     if type_ is Type.DATE:
         return date.fromisoformat(value)
     return datetime.fromisoformat(value) if type_ is Type.DATETIME else value
+
+
+def _values(stored: Any) -> tuple[int, ...]:
+    return unpacked(stored) if isinstance(stored, dict) else tuple(map(int, stored))
 
 
 def _law_to_json(law: Law) -> dict[str, str]:

@@ -62,15 +62,19 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """What is asked of many rows: `count`, `units`, `sum`, `avg`, `var_pop`, `var_samp`, `stddev_pop`, `stddev_samp`.
+    """What is asked of many rows.
 
+    ``kind`` is `count`, `units`, `sum`, `avg`, `var_pop`, `var_samp`, `stddev_pop`, `stddev_samp`, `quantile`, `min` or
+    `max`.
     ``value`` is what is added up (for `count`: None counts rows); ``where`` says which rows, beyond the question's own.
+    ``parameter`` is the share of rows that lie below a quantile.
     """
 
     kind: str
     value: Expression | None
     where: Expression
     type: Type = Type.NUMBER
+    parameter: float | None = None
 
 
 Expression: TypeAlias = "Literal | Column | Call | Key | Aggregate"
@@ -134,8 +138,9 @@ def written(expression: Expression) -> str:
             return f"{function}({', '.join(map(written, arguments))})"
         case Key(number=place):
             return f"key {place + 1}"
-        case Aggregate(kind=kind, value=value, where=where):
+        case Aggregate(kind=kind, value=value, where=where, parameter=parameter):
             inside = "" if value is None else written(value)
+            inside += "" if parameter is None else f", {parameter!r}"
             return f"{kind}({inside})" + ("" if where == TRUE else f" where {written(where)}")
 
 

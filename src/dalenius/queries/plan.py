@@ -151,7 +151,7 @@ class Measure:
 
     A row adds floor(x/step + ½) − centre, clipped to [low, high]; for "rows" 1; for "square" the square of that.
     One unit's vector over the groups is brought within ``clip`` in the plan's norm; for "units" it holds ones, at most
-    ``clip`` of them.
+    ``clip`` of them; for "leaves" it holds rows by groups, and the integers are the nodes of a tree (`trees`).
 
     Attributes:
         sensitivity: Δ2² where the norm is L2, Δ1 where it is L1: what one unit can change, as an exact integer.
@@ -184,7 +184,7 @@ class Measure:
 class Statistic:
     """Measures that belong together: one, or the numerator and denominator of a ratio, which share a factor per unit.
 
-    ``kind``: "rows", "units", "sum", "moments" (count, sum and, for variances, sum of squares).
+    ``kind``: "rows", "units", "sum", "moments" (count, sum and, for variances, sum of squares), "quantiles" (a tree).
     ``low`` and ``high`` bound the value that is summed.
     """
 

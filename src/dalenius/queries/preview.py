@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dalenius.queries import estimates
+from dalenius.queries import estimates, trees
 from dalenius.queries.expressions import Aggregate, Expression, written
 from dalenius.queries.rules.price import Priced, priced
 
@@ -48,6 +48,8 @@ class Preview:
         confidence: Of the noise errors.
         plan: The plan, for people.
         remaining: What is left to spend.
+        notes: What the reader should know besides.
+        rows: How many rows a group is reckoned to have, where the error depends on that.
     """
 
     columns: tuple[str, ...]
@@ -57,6 +59,7 @@ class Preview:
     plan: str
     remaining: Mapping[str, Any]
     notes: tuple[str, ...] = ()
+    rows: int = ROWS
 
     def to_dict(self) -> dict[str, Any]:
         """For `--json`."""
@@ -79,7 +82,7 @@ class Preview:
                 if error is not None:
                     shown.append(f"{name} ± {error:,.4g}")
                 elif per_rows is not None:
-                    shown.append(f"{name} ± {per_rows:,.4g} in a group of {ROWS:,} rows")
+                    shown.append(f"{name} ± {per_rows:,.4g} in a group of {self.rows:,} rows")
             lines.append(f"  ε = {choice.epsilon:g}: {', '.join(shown) or 'keys only'}")
         lines.append(f"  ({self.confidence:.0%} of the time, from the noise alone)")
         return "\n".join([*lines, *self.notes])
@@ -100,6 +103,7 @@ def previewed(plan: Plan, epsilons: Sequence[float], confidence: float, remainin
         described(plan, priced(plan, epsilons[0])),
         remaining,
         plan.notes,
+        usual_rows(plan),
     )
 
 
@@ -112,6 +116,8 @@ def _error(plan: Plan, expression: Expression, found: Priced, confidence: float)
     start = plan.start(number)
     laws = [each.noise for each in found.mechanisms[start : start + len(statistic.measures)]]
     first = statistic.measures[0]
+    if statistic.kind == trees.KIND:
+        return None, trees.expected_error(expression, first, laws[0], usual_rows(plan), confidence)
     if statistic.kind != "moments":
         return float(laws[0].noise_error(confidence) * first.step), None
     summed, width = statistic.measures[1], statistic.high - statistic.low
@@ -164,6 +170,7 @@ def described(plan: Plan, found: Priced) -> str:
 
 def _steps(plan: Plan, measure: Measure, mechanism: Any, found: Priced) -> list[str]:
     names = {"rows": "count rows", "units": "count units", "sum": "sum", "square": "sum of squares"}
+    names["leaves"] = "tree of values"
     value = "" if measure.value is None else f" of {written(measure.value)}"
     where = "" if written(measure.where) == "true" else f" where {written(measure.where)}"
     lines = [f"measure   {names[measure.kind]}{value}{where}"]
@@ -171,7 +178,11 @@ def _steps(plan: Plan, measure: Measure, mechanism: Any, found: Priced) -> list[
         centre = f" less {measure.centre * measure.step}" if measure.centre else ""
         lines.append(f"  value   rounded to {float(measure.step):g}{centre}: {measure.low}..{measure.high} steps")
     norm = "L2" if plan.norm == "l2" else "L1"
-    if measure.kind == "units":
+    if measure.kind == "leaves":
+        layout = trees.Layout.of(measure)
+        lines.append(f"  tree    {layout.used:,} leaves of {layout.size:,} steps, {layout.levels} levels")
+        lines.append(f"  clip    a unit's rows over the groups to {norm} norm {measure.clip:,}, by weighing them less")
+    elif measure.kind == "units":
         lines.append(f"  clip    ones in at most {measure.clip:,} groups")
     else:
         lines.append(f"  clip    a unit's vector over the groups to {norm} norm {measure.clip:,} steps")

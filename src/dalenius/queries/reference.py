@@ -43,6 +43,9 @@ AGGREGATES = (
     ("VAR_POP(x)", "the variance, over n", "bounds of x; `rows`"),
     ("STDDEV_SAMP(x), STDDEV(x)", "the standard deviation, over n − 1", "bounds of x; `rows`"),
     ("STDDEV_POP(x)", "the standard deviation, over n", "bounds of x; `rows`"),
+    ("MEDIAN(x), QUANTILE_CONT(x, 0.9)", "the value below which half, or 0.9, of the rows lie", "bounds of x; `rows`"),
+    ("PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)", "the same; also QUANTILE(x, 0.9)", "bounds of x; `rows`"),
+    ("MIN(x), MAX(x)", "private extremes: a few rows may lie beyond, and a note says how many", "bounds of x; `rows`"),
     ("… FILTER (WHERE p)", "any of them, over the rows in which p is true", ""),
 )
 # the first function of each group, in the order of `FUNCTIONS`

@@ -284,7 +284,7 @@ def test_unknown_names_list_near_ones(shop, sql, code, near, column):
     [
         "SELECT * FROM visits",
         "SELECT age FROM visits",
-        "SELECT MAX(amount) FROM visits",
+        "SELECT FIRST(amount) FROM visits",
         "SELECT SUM(region) FROM visits",
         "SELECT COUNT(*) FROM visits WHERE region > 3",
         "SELECT COUNT(*) FROM visits WHERE age = 'old'",

@@ -60,7 +60,7 @@ def test_a_question_may_come_from_stdin_or_a_file(shop, monkeypatch):
     ("words", "code", "exit_code"),
     [
         (("SELECT COUNT(* FROM visits",), "sql.syntax", 2),
-        (("SELECT MAX(age) FROM visits",), "sql.refused", 3),
+        (("SELECT FIRST(age) FROM visits",), "sql.refused", 3),
         (("SELECT COUNT(*) FROM vists",), "policy.unknown-table", 3),
         ((COUNT, "--analyst", "eve"), "policy.not-allowed", 3),
         ((COUNT, "--epsilon", "-1"), "input.invalid", 2),

@@ -27,7 +27,12 @@ def test_every_function_and_every_refusal_is_on_the_page():
 @pytest.mark.parametrize("aggregate", [each for row in AGGREGATES for each in row[0].replace("), ", ")\n").split("\n")])
 def test_every_aggregate_of_the_page_can_be_asked(aggregate, visits):
     written = (
-        aggregate.replace("unit", "user_id").replace("…", "SUM(x)").replace("(x)", "(age)").replace("(p)", "(smoker)")
+        aggregate.replace("unit", "user_id")
+        .replace("…", "SUM(x)")
+        .replace("(x)", "(age)")
+        .replace("(x, ", "(age, ")
+        .replace("BY x", "BY age")
+        .replace("(p)", "(smoker)")
     )
     assert visits.plan(f"SELECT {written.replace('WHERE p', 'WHERE smoker')} FROM visits").measures
 

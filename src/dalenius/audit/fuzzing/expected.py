@@ -15,7 +15,7 @@ from dalenius.audit.fuzzing.policies import Shape
 from dalenius.audit.fuzzing.tables import Row, arrow
 from dalenius.queries.expressions import TRUE, Column
 from dalenius.queries.plan import Measure, Plan
-from dalenius.queries.statements.sums import Compiler
+from dalenius.queries.statements.sums import LINEAR, Compiler
 from dalenius.tables.policy import Column as Declared
 from dalenius.tables.policy import Kind
 
@@ -28,6 +28,8 @@ def expected(plan: Plan, shape: Shape, rows: Sequence[Row]) -> list[int] | None:
     if plan.keys or plan.where != TRUE or plan.periods != ("",):
         return None
     for statistic in plan.statistics:
+        if statistic.kind not in LINEAR:
+            return None
         for measure in statistic.measures:
             if measure.value is not None and not _simple(measure.value, shape):
                 return None

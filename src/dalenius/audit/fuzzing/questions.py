@@ -70,6 +70,8 @@ class _Writer:
 
     def aggregate(self) -> str:
         kind = self.random.randrange(9)
+        if self.chance(0.06):
+            return self.quantile()
         if kind == 0:
             found = "COUNT(*)"
         elif kind == 1:
@@ -86,6 +88,18 @@ class _Writer:
         if kind != 2 and self.chance(0.25):
             found += f" FILTER (WHERE {self.boolean(2)})"
         return found
+
+    def quantile(self) -> str:
+        value, share = self.summand(), self.pick(["0", "0.1", "0.5", "0.99", "1"])
+        found = self.pick(
+            [
+                f"MEDIAN({value})",
+                f"{self.pick(['QUANTILE_CONT', 'QUANTILE', 'APPROX_QUANTILE'])}({value}, {share})",
+                f"PERCENTILE_CONT({share}) WITHIN GROUP (ORDER BY {value}{self.pick(['', ' DESC'])})",
+                f"{self.pick(['MIN', 'MAX'])}({value})",
+            ]
+        )
+        return found + (f" FILTER (WHERE {self.boolean(2)})" if self.chance(0.25) else "")
 
     def distinct(self) -> str:
         unit = ", ".join(self.policy.unit)

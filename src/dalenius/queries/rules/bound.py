@@ -12,6 +12,9 @@ is negative (`mechanisms.vector`). COUNT(DISTINCT unit) adds ones to at most g g
 
 Measures of one ratio share the smallest of their factors C/k, so that numerator and denominator stay about the same
 rows; each is then within its own C.
+
+Quantiles: rows are counted by group and value, in a tree of values; a unit's row counts over the groups are brought
+within C by weights, and `trees.largest` says how long its tree can then be. No entry is negative.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError
 from dalenius.ledger.budgets import Accounting
 from dalenius.mechanisms.vector import sensitivity_l1, squared_sensitivity_l2
+from dalenius.queries import trees
 from dalenius.queries.canonical import call
 from dalenius.queries.domains import cells, column_values, public_cells
 from dalenius.queries.expressions import Aggregate, Column, Expression, columns_of, written
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
 
 # Products w·C and squares Σw² are taken in 127 bits: C stays below 2⁶², and entries are clamped so that Σw² fits.
 MOST = 2**62
+FOUND_GROUPS = 512
 MOST_KEYS, USUAL_KEYS = 200, 32  # on which one unit weighs while they are found
 LARGEST = 1e100  # of a value that is summed: its square, with noise, is still a double
 _FINEST = Fraction(1, 10**100)  # of a step: it must be a double, and so must what is divided by it
@@ -105,6 +110,7 @@ def bound(stage: Stage) -> Stage:
 
 def _identity(aggregate: Aggregate, value: Expression | None, where: Expression) -> tuple[str, str, str]:
     kind = {"count": "rows"}.get(aggregate.kind, "moments" if aggregate.kind in MOMENTS else aggregate.kind)
+    kind = trees.KIND if kind in trees.ASKED else kind
     return kind, "" if value is None else written(value), written(where)
 
 
@@ -121,6 +127,7 @@ class _Tightened:
     rows: int | None
     groups: int | None
     totals: dict[str, Fraction]
+    typical: int | None = None  # twice the rows of an average unit, where `rows` was found rather than given
 
     @classmethod
     def of(cls, table: Table, asked: Limits) -> _Tightened:
@@ -137,7 +144,10 @@ class _Tightened:
                     fix=f"Did you mean {meant!r}?" if meant else "Name a column that can be summed.",
                 )
             totals[name] = _lower(f"total {name}", value, totals.get(name)) or value
-        return cls(_lower("rows", asked.rows, rows), _lower("groups", asked.groups, declared.groups), totals)
+        typical = None
+        if found is not None and declared.rows is None and asked.rows is None:
+            typical = -(-2 * max(1, found.row_count) // max(1, found.units))
+        return cls(_lower("rows", asked.rows, rows), _lower("groups", asked.groups, declared.groups), totals, typical)
 
 
 def _lower(what: str, asked: Limit | None, declared: Limit | None) -> Limit | None:
@@ -186,6 +196,7 @@ class _Builder:
         self.neighbors = neighbors
         self.ranges = ranges_of(policy.columns)
         self.integers = frozenset(name for name, each in policy.columns.items() if each.kind is Kind.INTEGER)
+        self.cells = groups
         # In how many groups one unit can be. Its rows do not limit that: their number is clipped, not the rows.
         self.reach = min(each for each in (groups, limits.groups) if each is not None)
 
@@ -201,6 +212,8 @@ class _Builder:
         step = self.step(summed, low, high)
         if aggregate.kind == "sum":
             return Statistic("sum", (self.sum(summed, where, step, 0, at),), low, high)
+        if aggregate.kind in trees.ASKED:
+            return Statistic(trees.KIND, (self.leaves(summed, where, step, at),), low, high)
         return self.moments(summed, where, step, squares, at)
 
     # --- one measure
@@ -233,6 +246,28 @@ class _Builder:
             "square", value, where, step, centre, (low - centre, high - centre), self.row_limit(at) * largest**2, at
         )
 
+    def leaves(self, value: Expression, where: Expression, step: Fraction, at: Place | None) -> Measure:
+        """A tree of values, for quantiles."""
+        low, high = self.whole_range(value, step)
+        # Groups that are found are reckoned to be some hundreds.
+        leaves = trees.leaves_for(high - low + 1, self.cells if self.cells < MOST_GROUPS else FOUND_GROUPS)
+        if leaves is None:
+            raise QuestionRefusedError(
+                f"There are too many groups for quantiles: {self.cells:,}.",
+                why=f"All groups together have at most {trees.MOST_NODES:,} counts, which is too few for each here.",
+                fix="Group by fewer keys, or ask for averages.",
+                at=at,
+            )
+        clip = self.tree_limit(self.rows(where, at).clip, leaves.bit_length())
+        found = self.measure("leaves", value, where, step, 0, (low, high), clip, at)
+        found = replace(found, width=2 * leaves - 1)
+        # A unit's tree has L levels, each within S·C in the plan's norm, and no entry that is negative.
+        levels, most = trees.Layout.of(found).levels, trees.SCALE * found.clip
+        if self.norm == "l1":
+            return replace(found, sensitivity=levels * sensitivity_l1(most, self.neighbors))
+        squared = squared_sensitivity_l2(most, self.neighbors, non_negative=True)
+        return replace(found, sensitivity=levels * squared)
+
     def measure(
         self,
         kind: str,
@@ -257,6 +292,18 @@ class _Builder:
         else:
             sensitivity = squared_sensitivity_l2(clip, self.neighbors, non_negative=not signed)
         return Measure(kind, value, where, step, centre, *ends, clip, sensitivity)
+
+    def tree_limit(self, clip: int, levels: int) -> int:
+        """The limit of a unit's rows in a tree: less than that of a count, where it was found to suit counts.
+
+        A found limit balances a count's noise with what it cuts off. A tree has √L times that noise (L times in L1),
+        and cuts nothing off: it weighs heavy units less. Typical units keep their full weight. What was declared or
+        asked for is taken as it is.
+        """
+        if self.limits.typical is None:
+            return clip
+        times = levels if self.norm == "l1" else math.sqrt(levels)
+        return min(clip, max(math.ceil(clip / times), self.limits.typical))
 
     # --- averages and variances
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dalenius.queries.plan import Part, Plan, Stage, needed
+from dalenius.queries.statements.leaves import KINDS, LeafCompiler
 from dalenius.queries.statements.sums import LINEAR, Compiler
 
 
@@ -18,4 +19,6 @@ def compiled(plan: Plan) -> Plan:
     parts = []
     if numbers := plan.numbers(LINEAR):
         parts.append(Part("sums", numbers, Compiler(plan.only(LINEAR)).sql()))
+    if numbers := plan.numbers(KINDS):
+        parts.append(Part("leaves", numbers, LeafCompiler(plan.only(KINDS)).sql()))
     return replace(plan, parts=tuple(parts))

@@ -368,7 +368,14 @@ class _Reader:
 
     # --- aggregates
 
-    def aggregate(self, node: exp.Expr, kind: str, value: Expression | None, where: Expression) -> Aggregate:
+    def aggregate(
+        self,
+        node: exp.Expr,
+        kind: str,
+        value: Expression | None,
+        where: Expression,
+        parameter: float | None = None,
+    ) -> Aggregate:
         if any(_aggregates(each) for each in (value, where) if each is not None):
             raise self.refused(node, "An aggregate inside an aggregate is not supported.", "Ask for one of them.")
         if value is not None and value.type is Type.BOOLEAN and kind == "sum":
@@ -380,7 +387,7 @@ class _Reader:
             value, where = _guarded(value, where, kind)
             if kind == "sum" and value == number(1):  # SUM(1) is COUNT(*)
                 kind, value = "count", None
-        found = Aggregate(kind, value, where)
+        found = Aggregate(kind, value, where, parameter=parameter)
         self.places.setdefault(found, place(node, self.text))
         return found
 
@@ -434,12 +441,41 @@ class _Reader:
             return self.counted(node, where)
         if isinstance(node, exp.CountIf):
             return self.aggregate(node, "count", None, call("and", where, self.boolean(node.this, "COUNT_IF")))
+        if isinstance(node, _quantiles()):
+            return self.quantile(node, where)
         kind = _kinds().get(type(node))
         if kind is None:
             raise self.refused(node, "FILTER belongs to an aggregate.", "Write COUNT(*) FILTER (WHERE …).")
         if isinstance(node.this, exp.Distinct):
             raise self.refused(node, "DISTINCT inside an aggregate is not supported.", "Leave it out.")
         return self.aggregate(node, kind, self.expression(node.this), where)
+
+    def quantile(self, node: Any, where: Expression) -> Aggregate:
+        """MEDIAN(x), QUANTILE_CONT(x, p) and the like, PERCENTILE_CONT(p) WITHIN GROUP (ORDER BY x)."""
+        from sqlglot import exp
+
+        value, share, descending = node.this, node.args.get("quantile") or node.args.get("expression"), False
+        if isinstance(node, exp.WithinGroup):
+            order = node.expression
+            terms = order.expressions if isinstance(order, exp.Order) else []
+            if not isinstance(value, _quantiles()) or value.args.get("expression") is not None or len(terms) != 1:
+                raise self.refused(
+                    node,
+                    "WITHIN GROUP is not understood here.",
+                    "Write PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x).",
+                )
+            value, share, descending = terms[0].this, value.this, bool(terms[0].args.get("desc"))
+        if isinstance(value, exp.Distinct):
+            raise self.refused(node, "DISTINCT inside an aggregate is not supported.", "Leave it out.")
+        if isinstance(node, exp.Median):
+            return self.aggregate(node, "quantile", self.expression(value), where, 0.5)
+        found = None if share is None else self.expression(share)
+        at = found.value if isinstance(found, Literal) else None
+        if not isinstance(at, float) or not 0 <= at <= 1:
+            raise self.invalid(
+                node, "A quantile needs a share.", "It is one number from 0 to 1.", "Write QUANTILE_CONT(x, 0.9)."
+            )
+        return self.aggregate(node, "quantile", self.expression(value), where, 1 - at if descending else at)
 
     # --- errors
 
@@ -476,7 +512,22 @@ def _kinds() -> Mapping[type, str]:
         exp.Stddev: "stddev_samp",
         exp.StddevSamp: "stddev_samp",
         exp.StddevPop: "stddev_pop",
+        exp.Min: "min",
+        exp.Max: "max",
     }
+
+
+def _quantiles() -> tuple[type[Any], ...]:
+    from sqlglot import exp
+
+    return (
+        exp.Median,
+        exp.Quantile,
+        exp.ApproxQuantile,
+        exp.PercentileCont,
+        exp.PercentileDisc,
+        exp.WithinGroup,
+    )
 
 
 def _aggregates(expression: Expression) -> bool:

@@ -94,11 +94,15 @@ def readers() -> Mapping[type, Read]:
     for name, part in _PART_NODES.items():
         if hasattr(exp, name):
             found[getattr(exp, name)] = _named_part(part)
-    for name in ("Count", "CountIf", "Sum", "Avg", "Variance", "VariancePop", "Stddev", "StddevSamp", "StddevPop"):
+    for name in _AGGREGATES:
         found[getattr(exp, name)] = lambda reader, node: reader.aggregated(node)
     return found
 
 
+_AGGREGATES = (
+    *("Count", "CountIf", "Sum", "Avg", "Variance", "VariancePop", "Stddev", "StddevSamp", "StddevPop", "Min", "Max"),
+    *("Median", "Quantile", "ApproxQuantile", "PercentileCont", "PercentileDisc", "WithinGroup"),
+)
 _BINARY = {
     "And": "and",
     "Or": "or",

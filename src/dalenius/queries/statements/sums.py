@@ -118,9 +118,14 @@ class Compiler:
             parts.append(f"{self.renderer.sql(self.period)} AS period")
         parts += [f"{self.key(key)} AS {name}" for key, name in zip(self.plan.keys, self.keys, strict=True)]
         parts += [f"{self.integer(each)} AS {name}" for each, name in self._measured()]
+        parts += self.more()
         parts += ["seed"] if self.plan.groups is not None else []
         where = "" if self.plan.where == TRUE else f" WHERE {self.renderer.sql(self.plan.where)}"
         return f"SELECT {', '.join(parts)} FROM clean{where}"  # noqa: S608
+
+    def more(self) -> list[str]:
+        """What another kind of statement needs of each row besides."""
+        return []
 
     def key(self, key: Expression) -> str:
         """A group's key. −0.0 becomes 0.0: they are one group, but two texts, and the hash that chooses sees those."""
