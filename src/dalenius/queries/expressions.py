@@ -62,15 +62,19 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """What is asked of many rows: `count`, `units`, `sum`, `avg`, `var_pop`, `var_samp`, `stddev_pop`, `stddev_samp`.
+    """What is asked of many rows.
 
-    ``value`` is what is added up (for `count`: None counts rows); ``where`` says which rows, beyond the question's own.
+    ``kind`` is `count`, `units`, `distinct`, `sum`, `avg`, `var_pop`, `var_samp`, `stddev_pop`, `stddev_samp`,
+    `covar_pop`, `covar_samp` or `corr`.
+    ``value`` is what is added up (for `count`: None counts rows); ``where`` says which rows, beyond the question's own;
+    ``other`` is the second argument of those that have two.
     """
 
     kind: str
     value: Expression | None
     where: Expression
     type: Type = Type.NUMBER
+    other: Expression | None = None
 
 
 Expression: TypeAlias = "Literal | Column | Call | Key | Aggregate"
@@ -134,8 +138,8 @@ def written(expression: Expression) -> str:
             return f"{function}({', '.join(map(written, arguments))})"
         case Key(number=place):
             return f"key {place + 1}"
-        case Aggregate(kind=kind, value=value, where=where):
-            inside = "" if value is None else written(value)
+        case Aggregate(kind=kind, value=value, where=where, other=other):
+            inside = ", ".join(written(each) for each in (value, other) if each is not None)
             return f"{kind}({inside})" + ("" if where == TRUE else f" where {written(where)}")
 
 

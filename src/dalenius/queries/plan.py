@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 class Found:
     """Limits that were found privately and are public: rows, totals by column, norms of rows over a column's keys.
 
-    ``units`` and ``row_count`` are noisy numbers of units and (clipped) rows, for previews.
+    ``distinct`` is how many different keys of a column one unit has, where they are not public. ``units`` and
+    ``row_count`` are noisy numbers of units and (clipped) rows, for previews.
     """
 
     rows: int
@@ -36,6 +37,7 @@ class Found:
     norms: Mapping[str, int] = field(default_factory=dict)
     units: int = 0
     row_count: int = 0
+    distinct: Mapping[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """As it stands in the ledger."""
@@ -45,13 +47,15 @@ class Found:
             "norms": dict(self.norms),
             "units": self.units,
             "row_count": self.row_count,
+            "distinct": dict(self.distinct),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Found:
         """As `to_dict` wrote it."""
         totals = {name: Fraction(value) for name, value in data["totals"].items()}
-        return cls(data["rows"], totals, dict(data["norms"]), data["units"], data["row_count"])
+        distinct = dict(data.get("distinct", {}))
+        return cls(data["rows"], totals, dict(data["norms"]), data["units"], data["row_count"], distinct)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,20 +136,23 @@ class Safe:
     where: Expression
     keys: tuple[Expression, ...]
     values: Mapping[Aggregate, tuple[Expression | None, Expression]]
+    others: Mapping[Aggregate, Expression] = field(default_factory=dict)  # second arguments
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
     """One integer per group, which is exact in the engine and noisy outside.
 
-    A row adds floor(x/step + ½) − centre, clipped to [low, high]; for "rows" 1; for "square" the square of that.
+    A row adds floor(x/step + ½) − centre, clipped to [low, high]; for "rows" 1; for "square" the square of that; for
+    "product" that times what it adds to ``times``.
     One unit's vector over the groups is brought within ``clip`` in the plan's norm; for "units" it holds ones, at most
-    ``clip`` of them.
+    ``clip`` of them; for "distinct" it is no vector: a unit keeps at most ``clip`` pairs of group and value.
 
     Attributes:
         sensitivity: Δ2² where the norm is L2, Δ1 where it is L1: what one unit can change, as an exact integer.
         share: The part of the question's price that it gets.
         width: How many integers it has in each group; more than one for a histogram of values.
+        times: The second factor of a product.
     """
 
     kind: str
@@ -159,6 +166,7 @@ class Measure:
     sensitivity: int
     share: Fraction = Fraction(1)
     width: int = 1
+    times: Measure | None = None
 
     def written(self) -> str:
         """In the fixed notation."""
@@ -166,14 +174,19 @@ class Measure:
         return (
             f"{self.kind}({value}) where {written(self.where)} step {self.step} centre {self.centre} "
             f"range {self.low}..{self.high} clip {self.clip} share {self.share}"
-        ) + (f" width {self.width}" if self.width > 1 else "")
+        ) + self._more()
+
+    def _more(self) -> str:
+        times = "" if self.times is None else f" times {self.times.written()}"
+        return times + (f" width {self.width}" if self.width > 1 else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
     """Measures that belong together: one, or the numerator and denominator of a ratio, which share a factor per unit.
 
-    ``kind``: "rows", "units", "sum", "moments" (count, sum and, for variances, sum of squares).
+    ``kind``: "rows", "units", "distinct", "sum", "moments" (count, sum and, for variances, sum of squares),
+    "covariance" (count, two sums, sum of products and, for correlations, two sums of squares).
     ``low`` and ``high`` bound the value that is summed.
     """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dalenius.queries.plan import Part, Plan, Stage, needed
+from dalenius.queries.statements import distinct
 from dalenius.queries.statements.sums import LINEAR, Compiler
 
 
@@ -18,4 +19,5 @@ def compiled(plan: Plan) -> Plan:
     parts = []
     if numbers := plan.numbers(LINEAR):
         parts.append(Part("sums", numbers, Compiler(plan.only(LINEAR)).sql()))
+    parts += [distinct.part(plan, number) for number in plan.numbers({"distinct"})]
     return replace(plan, parts=tuple(parts))
