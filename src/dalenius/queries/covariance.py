@@ -134,10 +134,14 @@ def estimator(kind: str, statistic: Statistic, confidence: float) -> Callable[[S
 
 
 def usual(statistic: Statistic, rows: int) -> list[int]:
-    """The sums of so many rows whose values spread evenly over the bounds, without correlation; for previews."""
+    """The sums of so many rows whose values spread evenly over the bounds, half correlated; for previews.
+
+    The square of the correlation is ⅓, its average between −1 and 1, as it is where the price is shared.
+    """
     count, a, b = statistic.measures[:3]
     (mean, spread), (other, width) = _even(a, count), _even(b, count)
-    sums = [Fraction(1), mean, other, mean * other, spread + mean * mean, width + other * other]
+    together = Fraction(math.isqrt(math.floor(spread * width / 3)))
+    sums = [Fraction(1), mean, other, mean * other + together, spread + mean * mean, width + other * other]
     return [round(rows * each) for each in sums[: len(statistic.measures)]]
 
 
