@@ -12,6 +12,7 @@ import pytest
 
 from dalenius.audit import fuzz as fuzzer
 from dalenius.queries.statements import source
+from dalenius.queries.statements.distinct import Pairs
 from dalenius.queries.statements.leaves import LeafCompiler
 from dalenius.queries.statements.sums import Compiler
 
@@ -28,6 +29,21 @@ def a_forgotten_group_limit(monkeypatch):
         return f"SELECT {', '.join([*self.units, *self.keys, *self.weights])} FROM sums"
 
     monkeypatch.setattr(Compiler, "chosen", chosen)
+
+
+def pairs_without_a_limit(monkeypatch):
+    monkeypatch.setattr(Pairs, "chosen", lambda self: f"SELECT {', '.join([*self.keys, 'v'])} FROM pairs")
+
+
+def a_second_factor_without_bounds(monkeypatch):
+    scaled = Compiler.scaled
+
+    def second(self, measure):
+        factor = measure.times or measure
+        wide = replace(factor, low=10 * factor.low, high=10 * factor.high, step=factor.step / 10)
+        return scaled(self, wide, self.renderer.sql(factor.value))
+
+    monkeypatch.setattr(Compiler, "second", second)
 
 
 def a_step_ten_times_too_fine(monkeypatch):
@@ -94,13 +110,14 @@ def an_unbounded_weight_of_rows_in_quantiles(monkeypatch):
 LEAKS = (
     no_clipping,
     a_forgotten_group_limit,
+    pairs_without_a_limit,
     a_nan_that_is_a_unit,
     rounding_to_nearest,
     half_the_sensitivity_of_a_substitution,
     a_cast_that_fails,
     an_unbounded_weight_of_rows_in_quantiles,
 )
-WRONG = (a_step_ten_times_too_fine, no_range_check, a_null_that_counts)
+WRONG = (a_step_ten_times_too_fine, no_range_check, a_null_that_counts, a_second_factor_without_bounds)
 
 
 @pytest.mark.parametrize("plant", LEAKS, ids=lambda plant: plant.__name__)

@@ -14,6 +14,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import QuestionRefusedError
+from dalenius.queries import images
 from dalenius.queries.expressions import (
     Call,
     Column,
@@ -24,7 +25,7 @@ from dalenius.queries.expressions import (
     columns_of,
     written,
 )
-from dalenius.queries.functions import Range, bounded, branches, ranges_of, whole
+from dalenius.queries.functions import Range, bounded, ranges_of, whole
 from dalenius.queries.rendering import Renderer, identifier
 from dalenius.tables import policy as tables
 from dalenius.tables.policy import Kind
@@ -201,7 +202,7 @@ def _simple(key: Expression, columns: Columns) -> list[Scalar] | None:
         case Column(name=name):
             return column_values(columns[name])
         case Call(function="case"):
-            return _union(branches(key), columns)
+            return _union(images.reachable(key, ranges_of(columns)), columns)
         case Call(function="coalesce", arguments=arguments):
             return _union(arguments, columns)
         case Call(function="finite", arguments=(inner,)):
@@ -214,9 +215,13 @@ def _simple(key: Expression, columns: Columns) -> list[Scalar] | None:
             return _truncations("day", columns[name], days=True)
         case Call(type=Type.BOOLEAN):
             return [False, True]
-        case Call(type=Type.NUMBER):
+        case Call():
             integers = frozenset(name for name, each in columns.items() if each.kind is Kind.INTEGER)
-            return _whole_range(bounded(key, ranges_of(columns))) if whole(key, integers) else None
+            ranges = ranges_of(columns)
+            found = images.values(key, lambda inside: _simple(inside, columns), ranges, integers)
+            if found is None and key.type is Type.NUMBER and whole(key, integers):
+                return _whole_range(bounded(key, ranges))
+            return found
     return None
 
 

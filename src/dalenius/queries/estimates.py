@@ -155,7 +155,11 @@ def variance(
 
 def estimator(kind: str, statistic: Statistic, confidence: float) -> Callable[[Sequence[Part]], Estimate]:
     """What turns a statistic's noisy measures into an aggregate's number."""
+    from dalenius.queries import covariance
+
     first = statistic.measures[0]
+    if statistic.kind == "covariance":
+        return covariance.estimator(kind, statistic, confidence)
     if statistic.kind != "moments":
         return lambda parts: total(parts[0], first.step, confidence)
     summed = statistic.measures[1]

@@ -64,10 +64,10 @@ class Key:
 class Aggregate:
     """What is asked of many rows.
 
-    ``kind`` is `count`, `units`, `sum`, `avg`, `var_pop`, `var_samp`, `stddev_pop`, `stddev_samp`, `quantile`, `min` or
-    `max`.
+    ``kind`` is `count`, `units`, `distinct`, `sum`, `avg`, `var_pop`, `var_samp`, `stddev_pop`, `stddev_samp`,
+    `covar_pop`, `covar_samp`, `corr`, `quantile`, `min` or `max`.
     ``value`` is what is added up (for `count`: None counts rows); ``where`` says which rows, beyond the question's own.
-    ``parameter`` is the share of rows that lie below a quantile.
+    ``parameter`` is the share of rows that lie below a quantile; ``other`` is the second argument of those with two.
     """
 
     kind: str
@@ -75,6 +75,7 @@ class Aggregate:
     where: Expression
     type: Type = Type.NUMBER
     parameter: float | None = None
+    other: Expression | None = None
 
 
 Expression: TypeAlias = "Literal | Column | Call | Key | Aggregate"
@@ -138,8 +139,8 @@ def written(expression: Expression) -> str:
             return f"{function}({', '.join(map(written, arguments))})"
         case Key(number=place):
             return f"key {place + 1}"
-        case Aggregate(kind=kind, value=value, where=where, parameter=parameter):
-            inside = "" if value is None else written(value)
+        case Aggregate(kind=kind, value=value, where=where, parameter=parameter, other=other):
+            inside = ", ".join(written(each) for each in (value, other) if each is not None)
             inside += "" if parameter is None else f", {parameter!r}"
             return f"{kind}({inside})" + ("" if where == TRUE else f" where {written(where)}")
 

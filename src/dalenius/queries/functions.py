@@ -147,7 +147,7 @@ def whole(expression: Expression, integers: frozenset[str]) -> bool:
             if function in _WHOLE:
                 return True
             if function == "round":
-                return len(arguments) == 1 or _is_zero(arguments[1]) or whole(arguments[0], integers)
+                return len(arguments) == 1 or _not_above_zero(arguments[1]) or whole(arguments[0], integers)
             if function in _KEEPS_WHOLE:
                 return all(whole(each, integers) for each in arguments)
             if function == "case":
@@ -243,8 +243,8 @@ def dominated(expression: Expression, totals: Mapping[str, float]) -> float | No
     return None
 
 
-def _is_zero(expression: Expression) -> bool:
-    return isinstance(expression, Literal) and expression.value == 0
+def _not_above_zero(expression: Expression) -> bool:
+    return isinstance(expression, Literal) and isinstance(expression.value, float) and expression.value <= 0
 
 
 def _hull(parts: list[Range]) -> Range:

@@ -143,20 +143,24 @@ class Safe:
     where: Expression
     keys: tuple[Expression, ...]
     values: Mapping[Aggregate, tuple[Expression | None, Expression]]
+    others: Mapping[Aggregate, Expression] = field(default_factory=dict)  # second arguments
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
     """One integer per group, which is exact in the engine and noisy outside.
 
-    A row adds floor(x/step + ½) − centre, clipped to [low, high]; for "rows" 1; for "square" the square of that.
+    A row adds floor(x/step + ½) − centre, clipped to [low, high]; for "rows" 1; for "square" the square of that; for
+    "product" that times what it adds to ``times``.
     One unit's vector over the groups is brought within ``clip`` in the plan's norm; for "units" it holds ones, at most
-    ``clip`` of them; for "leaves" it holds rows by groups, and the integers are the nodes of a tree (`trees`).
+    ``clip`` of them; for "leaves" it holds rows by groups, and the integers are the nodes of a tree (`trees`); for
+    "distinct" it is no vector: a unit keeps at most ``clip`` pairs of group and value.
 
     Attributes:
         sensitivity: Δ2² where the norm is L2, Δ1 where it is L1: what one unit can change, as an exact integer.
         share: The part of the question's price that it gets.
         width: How many integers it has in each group; more than one for a histogram of values.
+        times: The second factor of a product.
     """
 
     kind: str
@@ -170,6 +174,7 @@ class Measure:
     sensitivity: int
     share: Fraction = Fraction(1)
     width: int = 1
+    times: Measure | None = None
 
     def written(self) -> str:
         """In the fixed notation."""
@@ -177,14 +182,19 @@ class Measure:
         return (
             f"{self.kind}({value}) where {written(self.where)} step {self.step} centre {self.centre} "
             f"range {self.low}..{self.high} clip {self.clip} share {self.share}"
-        ) + (f" width {self.width}" if self.width > 1 else "")
+        ) + self._more()
+
+    def _more(self) -> str:
+        times = "" if self.times is None else f" times {self.times.written()}"
+        return times + (f" width {self.width}" if self.width > 1 else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
     """Measures that belong together: one, or the numerator and denominator of a ratio, which share a factor per unit.
 
-    ``kind``: "rows", "units", "sum", "moments" (count, sum and, for variances, sum of squares), "quantiles" (a tree).
+    ``kind``: "rows", "units", "distinct", "sum", "moments" (count, sum and, for variances, sum of squares),
+    "covariance" (count, two sums, sum of products and, for correlations, two sums of squares), "quantiles" (a tree).
     ``low`` and ``high`` bound the value that is summed.
     """
 

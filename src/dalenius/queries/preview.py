@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dalenius.queries import estimates, trees
+from dalenius.queries import covariance, estimates, trees
 from dalenius.queries.expressions import Aggregate, Expression, written
 from dalenius.queries.rules.price import Priced, priced
 
@@ -118,6 +118,10 @@ def _error(plan: Plan, expression: Expression, found: Priced, confidence: float)
     first = statistic.measures[0]
     if statistic.kind == trees.KIND:
         return None, trees.expected_error(expression, first, laws[0], usual_rows(plan), confidence)
+    if statistic.kind == "covariance":
+        sums = covariance.usual(statistic, usual_rows(plan))
+        parts = [estimates.Part(value, law) for value, law in zip(sums, laws, strict=True)]
+        return None, estimates.estimator(expression.kind, statistic, confidence)(parts).noise_error
     if statistic.kind != "moments":
         return float(laws[0].noise_error(confidence) * first.step), None
     summed, width = statistic.measures[1], statistic.high - statistic.low
@@ -171,10 +175,13 @@ def described(plan: Plan, found: Priced) -> str:
 def _steps(plan: Plan, measure: Measure, mechanism: Any, found: Priced) -> list[str]:
     names = {"rows": "count rows", "units": "count units", "sum": "sum", "square": "sum of squares"}
     names["leaves"] = "tree of values"
+    names |= {"distinct": "count distinct values", "product": "sum of products"}
     value = "" if measure.value is None else f" of {written(measure.value)}"
+    if measure.times is not None and measure.times.value is not None:
+        value += f" and {written(measure.times.value)}"
     where = "" if written(measure.where) == "true" else f" where {written(measure.where)}"
     lines = [f"measure   {names[measure.kind]}{value}{where}"]
-    if measure.value is not None:
+    if measure.value is not None and measure.kind != "distinct":
         centre = f" less {measure.centre * measure.step}" if measure.centre else ""
         lines.append(f"  value   rounded to {float(measure.step):g}{centre}: {measure.low}..{measure.high} steps")
     norm = "L2" if plan.norm == "l2" else "L1"
@@ -184,6 +191,8 @@ def _steps(plan: Plan, measure: Measure, mechanism: Any, found: Priced) -> list[
         lines.append(f"  clip    a unit's rows over the groups to {norm} norm {measure.clip:,}, by weighing them less")
     elif measure.kind == "units":
         lines.append(f"  clip    ones in at most {measure.clip:,} groups")
+    elif measure.kind == "distinct":
+        lines.append(f"  clip    at most {measure.clip:,} pairs of group and value of a unit, chosen by a keyed hash")
     else:
         lines.append(f"  clip    a unit's vector over the groups to {norm} norm {measure.clip:,} steps")
     change = f"Δ2² = {measure.sensitivity:,}" if plan.norm == "l2" else f"Δ1 = {measure.sensitivity:,}"

@@ -37,6 +37,7 @@ AGGREGATES = (
     ("COUNT(x)", "rows in which x is not NULL", "`rows`"),
     ("COUNT_IF(p)", "rows in which p is true", "`rows`"),
     ("COUNT(DISTINCT unit)", "units: people, devices, whoever is protected", "nothing"),
+    ("COUNT(DISTINCT x)", "different values of x; NULL is none", "`groups`, or `rows`, or public values of x"),
     ("SUM(x)", "the sum; NULL adds nothing", "bounds of x; `rows`, or a `total` of its column"),
     ("AVG(x)", "the average of what is not NULL", "bounds of x; `rows`"),
     ("VAR_SAMP(x), VARIANCE(x)", "the variance, over n − 1", "bounds of x; `rows`"),
@@ -46,7 +47,17 @@ AGGREGATES = (
     ("MEDIAN(x), QUANTILE_CONT(x, 0.9)", "the value below which half, or 0.9, of the rows lie", "bounds of x; `rows`"),
     ("PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)", "the same; also QUANTILE(x, 0.9)", "bounds of x; `rows`"),
     ("MIN(x), MAX(x)", "private extremes: a few rows may lie beyond, and a note says how many", "bounds of x; `rows`"),
+    ("COVAR_SAMP(x, y)", "the covariance, over n − 1; rows in which both are not NULL", "bounds of x and y; `rows`"),
+    ("COVAR_POP(x, y)", "the covariance, over n", "bounds of x and y; `rows`"),
+    ("CORR(x, y)", "the correlation, between −1 and 1", "bounds of x and y; `rows`"),
     ("… FILTER (WHERE p)", "any of them, over the rows in which p is true", ""),
+)
+BUCKETS = (
+    ("FLOOR(x / 10) * 10", "0, 10, 20 …; also with other constants, with CEIL, TRUNC, x // 10 and + 5"),
+    ("ROUND(x, -1)", "the nearest of 0, 10, 20 …"),
+    ("x - x % 10", "0, 10, 20 …, towards zero"),
+    ("WIDTH_BUCKET(x, 0, 100, 10)", "1 to 10 between 0 and 100, 0 below, 11 from 100 on; also where x has no bounds"),
+    ("TIME_BUCKET(INTERVAL 1 WEEK, d)", "the same as DATE_TRUNC('week', d); one unit of time"),
 )
 # the first function of each group, in the order of `FUNCTIONS`
 _GROUPS = {
@@ -76,6 +87,7 @@ def generated() -> str:
         parts += [f"### {title}", "", *_table(("write", "takes", "gives"), rows), ""]
     parts += [f"Parts of dates, for EXTRACT and DATE_PART: {', '.join(PARTS)}; also as functions, as in YEAR(d)."]
     parts += [f"Units of time, for DATE_TRUNC, DATE_DIFF and INTERVAL: {', '.join(UNITS)}.", ""]
+    parts += ["### Buckets", "", *_table(("write", "gives"), ((_code(one), other) for one, other in BUCKETS)), ""]
     parts += ["## Limits", "", *_table(("of", "at most"), _limits()), "", "## What is refused", ""]
     parts += ["Anything else is refused too: only what stands above is understood.", ""]
     parts += _table(("construct", "why", "instead"), dict.fromkeys((*_REFUSED.values(), *_PARTS.values())))

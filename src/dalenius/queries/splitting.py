@@ -36,8 +36,14 @@ def split(measures: Sequence[Measure], low: int, high: int, norm: str) -> Split:
     weights = [mean_square, 1.0]
     if len(measures) == 3:
         weights = [(mean_square - spread) ** 2 + spread**2, 4 * mean_square, 1.0]
+    return weighted(measures, weights, norm)
+
+
+def weighted(measures: Sequence[Measure], weights: Sequence[float], norm: str) -> Split:
+    """Shares that make Σ weight·(variance of the noise) least."""
     squared = [float(each.sensitivity) if norm == "l2" else float(each.sensitivity) ** 2 for each in measures]
-    parts = [max(weight, 1e-12) * each for weight, each in zip(weights, squared, strict=True)]
+    parts = [weight * each for weight, each in zip(weights, squared, strict=True)]
+    parts = [max(each, 1e-12 * max(parts), 1e-300) for each in parts]  # none is nothing
     roots = [math.sqrt(each) if norm == "l2" else each ** (1 / 3) for each in parts]
     shares = _exact([each / sum(roots) for each in roots])
     power = 1 if norm == "l2" else 2

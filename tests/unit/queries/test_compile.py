@@ -82,6 +82,10 @@ AGGREGATES = [
     "AVG(big)",
     "VAR_POP(change)",
     "STDDEV(age)",
+    "COVAR_POP(age, change)",
+    "COVAR_SAMP(change, odd) FILTER (WHERE smoker)",
+    "CORR(change, age)",
+    "CORR(odd, odd)",
 ]
 CONDITIONS = ["", " WHERE age > 30", " WHERE smoker AND change < 2.5", " WHERE region IN ('north', 'east') OR odd = 1"]
 
@@ -182,6 +186,8 @@ def integer(measure, row):
         return 0
     rounded = math.floor(found / float(measure.step) + 0.5) - measure.centre
     within = min(max(rounded, measure.low), measure.high)
+    if measure.kind == "product":
+        return within * integer(measure.times, row)
     return within * within if measure.kind == "square" else within
 
 

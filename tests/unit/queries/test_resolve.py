@@ -82,16 +82,38 @@ def test_units_are_counted(visits, asker):
         assert question.outputs[0].expression == Aggregate("units", None, TRUE)
 
 
-@pytest.mark.parametrize("what", ["age", "region", "(user_id, age)", "user_id, user_id, age", "user_id + 1"])
-def test_other_values_are_not_counted_distinct(what, visits):
+@pytest.mark.parametrize("what", ["(user_id, age)", "user_id, user_id, age", "age, region"])
+def test_several_values_are_not_counted_distinct_together(what, visits):
     error = visits.error(f"SELECT COUNT(DISTINCT {what}) FROM visits")
     assert isinstance(error, QuestionRefusedError) and "COUNT(DISTINCT user_id)" in str(error)
 
 
-@pytest.mark.parametrize("what", ["user_id", "day", "(user_id, age)"])
+@pytest.mark.parametrize("what", ["user_id", "day", "user_id + 1", "(user_id, age)"])
 def test_half_a_unit_is_not_a_unit(what, asker):
     error = asker(unit='["user_id", "day"]').error(f"SELECT COUNT(DISTINCT {what}) FROM visits")
-    assert isinstance(error, QuestionRefusedError) and "COUNT(DISTINCT (user_id, day))" in str(error)
+    assert isinstance(error, NotAllowedError | QuestionRefusedError) and "COUNT(DISTINCT " in str(error)
+
+
+def test_distinct_values_are_counted(visits):
+    age, note = Column("age", Type.NUMBER), Column("note", Type.TEXT)
+    smokes = Column("smoker", Type.BOOLEAN)
+    for what, found in (
+        ("age", Aggregate("distinct", age, TRUE)),
+        ("(age)", Aggregate("distinct", age, TRUE)),
+        ("CASE WHEN smoker THEN note END", Aggregate("distinct", note, smokes)),
+    ):
+        assert visits.question(f"SELECT COUNT(DISTINCT {what}) FROM visits").outputs[0].expression == found
+
+
+@pytest.mark.parametrize("function", ["COVAR_POP", "COVAR_SAMP", "CORR"])
+def test_aggregates_of_two_arguments_do_not_care_which_comes_first(function, visits):
+    one, other = (
+        visits.question(f"SELECT {function}({pair}) FILTER (WHERE smoker) FROM visits").outputs[0].expression
+        for pair in ("age, amount", "amount, age")
+    )
+    assert one == other and (one.value.name, one.other.name) == ("age", "amount")
+    assert isinstance(visits.error(f"SELECT {function}(age, region) FROM visits"), InputError)
+    assert isinstance(visits.error(f"SELECT {function}(age, COUNT(*)) FROM visits"), QuestionRefusedError)
 
 
 # --- groups

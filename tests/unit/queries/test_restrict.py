@@ -40,6 +40,8 @@ ALLOWED = [
     'SELECT COUNT(*) FROM visits WHERE DAYOFYEAR("when") = 1 OR HOUR("at") = 1 OR MINUTE("at") = SECOND("at")',
     "SELECT COUNT(*) FROM visits WHERE TRY_CAST(note AS DECIMAL(10, 2)) = 1 OR STRLEN(note) = 1",
     "SELECT region, COUNT(*) FROM visits GROUP BY ALL ORDER BY ALL",
+    "SELECT COVAR_POP(age, amount), COVAR_SAMP(age, amount), CORR(age, amount), COUNT(DISTINCT note) FROM visits",
+    "SELECT COUNT(*) FROM visits GROUP BY WIDTH_BUCKET(amount, 0, 100, 4), TIME_BUCKET(INTERVAL 1 WEEK, at)",
 ]
 
 
@@ -82,9 +84,7 @@ REFUSED = {
     "CurrentDate": where('"when" < CURRENT_DATE'),
     "CurrentTimestamp": where('"at" < CURRENT_TIMESTAMP'),
     "Union": "SELECT COUNT(*) FROM visits UNION SELECT 1",
-    "Corr": asked("CORR(age, amount)"),
-    "CovarPop": asked("COVAR_POP(age, amount)"),
-    "CovarSamp": asked("COVAR_SAMP(age, amount)"),
+    "RegrSlope": asked("REGR_SLOPE(age, amount)"),
     "ApproxDistinct": asked("APPROX_COUNT_DISTINCT(age)"),
 }
 

@@ -7,14 +7,15 @@ whole contribution is clipped; but what was measured is then not what the plan s
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from dalenius.audit.fuzzing.policies import Shape
 from dalenius.audit.fuzzing.tables import Row, arrow
+from dalenius.queries.canonical import call
 from dalenius.queries.expressions import TRUE, Column
-from dalenius.queries.plan import Measure, Plan
+from dalenius.queries.plan import Measure, Plan, Statistic
 from dalenius.queries.statements.sums import LINEAR, Compiler
 from dalenius.tables.policy import Column as Declared
 from dalenius.tables.policy import Kind
@@ -30,16 +31,9 @@ def expected(plan: Plan, shape: Shape, rows: Sequence[Row]) -> list[int] | None:
     for statistic in plan.statistics:
         if statistic.kind not in LINEAR:
             return None
-        for measure in statistic.measures:
-            if measure.value is not None and not _simple(measure.value, shape):
-                return None
-            # Averages count the rows whose value is not NULL; every other condition is left to the engine.
-            if measure.where != TRUE and statistic.kind != "moments":
-                return None
-        summed = statistic.measures[-1]
-        if statistic.kind == "moments" and summed.where != TRUE:
+        if not all(_simple(each, shape) for each in _values(statistic)) or not _unconditional(statistic):
             return None
-    read = sorted({each.value.name for each in plan.measures if isinstance(each.value, Column)})
+    read = sorted({each.name for statistic in plan.statistics for each in _values(statistic)})
     values = arrow(shape, rows).select(read).to_pylist() if read else [{}] * len(rows)  # as the file's types hold them
     units: dict[Row, list[dict[str, Any]]] = {}
     for row, held in zip(rows, values, strict=True):
@@ -50,7 +44,41 @@ def expected(plan: Plan, shape: Shape, rows: Sequence[Row]) -> list[int] | None:
     for own in units.values():
         for at, value in enumerate(_contribution(plan, shape, own)):
             totals[at] += value
+    for number in plan.numbers({"distinct"}):
+        measure = plan.measures[number]
+        name = measure.value.name if isinstance(measure.value, Column) else ""
+        found = _distinct(measure, name, shape, units.values())
+        if found is None:
+            return None
+        totals[number] = found
     return totals
+
+
+def _values(statistic: Statistic) -> tuple[Any, ...]:
+    """What a row must have to count: one value, two or none."""
+    return tuple(dict.fromkeys(each.value for each in statistic.measures if each.value is not None))
+
+
+def _unconditional(statistic: Statistic) -> bool:
+    """Averages and covariances count the rows that have a value; every other condition is left to the engine."""
+    present = call("and", *(call("not", call("is_null", each)) for each in _values(statistic)))
+    match statistic.kind:
+        case "moments":
+            return all(each.where == TRUE for each in statistic.measures[1:])
+        case "covariance":
+            return all(each.where == present for each in statistic.measures)
+    return all(each.where == TRUE for each in statistic.measures)
+
+
+def _distinct(measure: Measure, name: str, shape: Shape, units: Iterable[Sequence[dict[str, Any]]]) -> int | None:
+    """How many values there are; None where a unit has more than count, and a hash chooses."""
+    found: set[float | None] = set()
+    for own in units:
+        values = {_clean(shape.policy.columns[name], row[name]) for row in own} - {None}
+        if len(values) > measure.clip:
+            return None
+        found |= values
+    return len(found)
 
 
 def _simple(value: Any, shape: Shape) -> bool:
@@ -59,12 +87,15 @@ def _simple(value: Any, shape: Shape) -> bool:
 
 def _contribution(plan: Plan, shape: Shape, rows: Sequence[dict[str, Any]]) -> list[int]:
     found: list[int] = []
-    most = Compiler(plan).most  # entries beyond it are clamped, so that their squares can be summed
+    linear = plan.only(LINEAR)
+    most = (
+        Compiler(linear).most if linear.statistics else 0
+    )  # entries beyond it are clamped, so that their squares can be summed
     for statistic in plan.statistics:
-        summed = statistic.measures[-1].value
-        sums = [sum(_integer(measure, summed, shape, row) for row in rows) for measure in statistic.measures]
+        needed = _values(statistic)
+        sums = [sum(_integer(measure, needed, shape, row) for row in rows) for measure in statistic.measures]
         sums = [max(-most, min(most, each)) for each in sums]
-        if statistic.kind == "units":
+        if statistic.kind in {"units", "distinct"}:
             found.append(1)
             continue
         factors = [
@@ -77,18 +108,21 @@ def _contribution(plan: Plan, shape: Shape, rows: Sequence[dict[str, Any]]) -> l
     return found
 
 
-def _integer(measure: Measure, summed: Any, shape: Shape, row: dict[str, Any]) -> int:
+def _integer(measure: Measure, needed: Sequence[Column], shape: Shape, row: dict[str, Any]) -> int:
     """floor(x/step + ½) − centre, within the bounds; 0 where there is no value."""
-    if not isinstance(summed, Column):
-        return 1
-    value = _clean(shape.policy.columns[summed.name], row[summed.name])
-    if value is None:
+    values = {each: _clean(shape.policy.columns[each.name], row[each.name]) for each in needed}
+    if None in values.values():
         return 0
     if measure.value is None:
         return 1
-    ratio = value / float(measure.step) + 0.5
-    found = min(measure.high, max(measure.low, math.floor(ratio) - measure.centre))
-    return found if measure.kind == "sum" else found * found
+    if measure.kind in {"square", "product"}:
+        return _scaled(measure, values) * _scaled(measure.times or measure, values)
+    return _scaled(measure, values)
+
+
+def _scaled(measure: Measure, values: Mapping[Any, float | None]) -> int:
+    ratio = (values[measure.value] or 0.0) / float(measure.step) + 0.5
+    return min(measure.high, max(measure.low, math.floor(ratio) - measure.centre))
 
 
 def _clean(column: Declared, value: Any) -> float | None:

@@ -43,7 +43,7 @@ class _Writer:
             return f"SELECT {', '.join(self.plain() for _ in range(self.random.randint(1, 3)))} FROM {NAME}"  # noqa: S608
         keys = self.keys()
         if keys and self.chance(0.35):  # a unit's whole vector over many groups
-            plain = self.pick([self.plain(), "COUNT(*)", self.distinct()])
+            plain = self.pick([self.plain(), "COUNT(*)", self.distinct(), self.values(), self.paired()])
             return f"SELECT {', '.join([*keys, plain])} FROM {NAME} GROUP BY ALL"  # noqa: S608
         items = [self.aggregate() for _ in range(self.random.choice((1, 1, 1, 1, 2, 3)))]
         if self.chance(0.1):
@@ -66,14 +66,24 @@ class _Writer:
         summable = [each for each in self.columns if each.summable]
         if not summable or self.chance(0.2):
             return self.pick(["COUNT(*)", self.distinct()])
-        return f"{self.pick(['SUM', 'SUM', 'AVG', 'VAR_POP', 'STDDEV'])}({self.name(self.pick(summable))})"
+        one, kind = (
+            self.name(self.pick(summable)),
+            self.pick(["SUM", "SUM", "AVG", "VAR_POP", "STDDEV", "CORR", "VALUES"]),
+        )
+        if kind == "VALUES":
+            return f"COUNT(DISTINCT {one})"
+        return f"{kind}({one}, {self.name(self.pick(summable))})" if kind == "CORR" else f"{kind}({one})"
 
     def aggregate(self) -> str:
-        kind = self.random.randrange(9)
+        kind = self.random.randrange(13)
         if self.chance(0.06):
             return self.quantile()
         if kind == 0:
             found = "COUNT(*)"
+        elif kind in {9, 10}:
+            found = self.values()
+        elif kind in {11, 12}:
+            found = self.paired()
         elif kind == 1:
             found = f"COUNT({self.anything(1)})"
         elif kind == 2:
@@ -104,6 +114,13 @@ class _Writer:
     def distinct(self) -> str:
         unit = ", ".join(self.policy.unit)
         return f"COUNT(DISTINCT {unit if len(self.policy.unit) == 1 else f'({unit})'})"
+
+    def values(self) -> str:
+        column = self.name(self.pick(self.columns))
+        return f"COUNT(DISTINCT {self.pick([column, column, self.anything(1)])})"
+
+    def paired(self) -> str:
+        return f"{self.pick(['COVAR_POP', 'COVAR_SAMP', 'CORR'])}({self.summand()}, {self.summand()})"
 
     def summand(self) -> str:
         """A number with bounds."""
@@ -149,14 +166,24 @@ class _Writer:
                 return [lambda: name, lambda: f"{name} % 3", lambda: f"{name} // 7", lambda: f"ABS({name})"]
             case Kind.INTEGER | Kind.NUMBER:
                 width = repr(max(float(high) - float(low), 1e-12) / 5)
+                ends = f"{float(low)!r}, {float(high) + 1.0!r}"
                 return [
                     lambda: f"FLOOR({name} / {width})",
+                    lambda: f"FLOOR({name} / {width}) * {self.pick([width, '10', '-0.1'])} + {self.literal()}",
+                    lambda: f"{name} - {name} % {width}",
+                    lambda: f"ROUND({name} / {width}, {self.pick(['0', '1', '-1'])})",
+                    lambda: f"WIDTH_BUCKET({name}, {self.pick([ends, '-1, 1'])}, {self.random.randint(1, 6)})",
                     lambda: f"SIGN({name})",
                     lambda: f"{name} > {self.literal()}",
                 ]
             case Kind.DATE | Kind.DATETIME:
                 part = self.pick(["year", "month", "dow"])
-                return [lambda: f"DATE_TRUNC('month', {name})", lambda: f"EXTRACT({part} FROM {name})"]
+                bucket = self.pick(["1 MONTH", "3 MONTHS", "1 YEAR"])
+                return [
+                    lambda: f"DATE_TRUNC('month', {name})",
+                    lambda: f"TIME_BUCKET(INTERVAL {bucket}, {name})",
+                    lambda: f"EXTRACT({part} FROM {name})",
+                ]
         return []
 
     # --- numbers

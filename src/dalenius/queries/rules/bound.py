@@ -8,7 +8,8 @@ groups: the sum of its rows' integers in each. It is brought within the norm C t
 
 so ‖v‖ ≤ C: truncation only shrinks, and ‖w‖·C/k ≤ C. Hence adding or removing a unit changes the sum over all units by
 at most C in that norm, whatever its rows hold; exchanging one changes it by at most 2C, and Δ2² = 2C² where no entry
-is negative (`mechanisms.vector`). COUNT(DISTINCT unit) adds ones to at most g groups: Δ1 = Δ2² = g.
+is negative (`mechanisms.vector`). COUNT(DISTINCT unit) adds ones to at most g groups: Δ1 = Δ2² = g. COUNT(DISTINCT x)
+keeps at most K pairs of group and value of a unit: Δ1 = K, Δ2² = K² (`statements.distinct`).
 
 Measures of one ratio share the smallest of their factors C/k, so that numerator and denominator stay about the same
 rows; each is then within its own C.
@@ -20,7 +21,7 @@ within C by weights, and `trees.largest` says how long its tree can then be. No 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -36,6 +37,8 @@ from dalenius.queries.expressions import Aggregate, Column, Expression, columns_
 from dalenius.queries.functions import bounded, dominated, ranges_of, whole
 from dalenius.queries.periods import charged, within
 from dalenius.queries.plan import MOST_GROUPS, Limits, Measure, Plan, Selection, Stage, Statistic, Table, needed
+from dalenius.queries.rules.covariance import covariance
+from dalenius.queries.rules.distinct import pairs
 from dalenius.queries.splitting import split
 from dalenius.tables.mistakes import nearest
 from dalenius.tables.policy import Kind, Policy
@@ -78,15 +81,15 @@ def bound(stage: Stage) -> Stage:
     )
     statistics: dict[tuple[str, str, str], Statistic] = {}
     answers: dict[Aggregate, int] = {}
-    squares = {
-        _identity(each, *safe.values[each]) for each in question.aggregates if "var" in each.kind or "std" in each.kind
-    }
+    squares = {_identity(each, *safe.values[each]) for each in question.aggregates if each.kind in VARIANCES | {"corr"}}
     for each in question.aggregates:
         value, where = safe.values[each]
         identity = _identity(each, value, where)
         if identity not in statistics:
             place = question.places.get(each)
-            statistics[identity] = builder.statistic(each, value, where, identity in squares, place)
+            statistics[identity] = builder.statistic(
+                each, value, where, identity in squares, place, safe.others.get(each)
+            )
         answers[each] = list(statistics).index(identity)
     # The order in which columns were asked for does not matter to what is measured.
     order = sorted(statistics)
@@ -103,7 +106,7 @@ def bound(stage: Stage) -> Stage:
         norm,
         periods,
         selection,
-        notes=_notes(table.policy, question.aggregates, periods),
+        notes=(*_notes(table.policy, question.aggregates, periods), *builder.notes),
     )
     return stage.with_(plan=plan)
 
@@ -111,6 +114,8 @@ def bound(stage: Stage) -> Stage:
 def _identity(aggregate: Aggregate, value: Expression | None, where: Expression) -> tuple[str, str, str]:
     kind = {"count": "rows"}.get(aggregate.kind, "moments" if aggregate.kind in MOMENTS else aggregate.kind)
     kind = trees.KIND if kind in trees.ASKED else kind
+    if aggregate.other is not None:
+        return "covariance", f"{written(cast('Expression', value))}, {written(aggregate.other)}", written(where)
     return kind, "" if value is None else written(value), written(where)
 
 
@@ -127,6 +132,7 @@ class _Tightened:
     rows: int | None
     groups: int | None
     totals: dict[str, Fraction]
+    distinct: Mapping[str, int]
     typical: int | None = None  # twice the rows of an average unit, where `rows` was found rather than given
 
     @classmethod
@@ -147,7 +153,8 @@ class _Tightened:
         typical = None
         if found is not None and declared.rows is None and asked.rows is None:
             typical = -(-2 * max(1, found.row_count) // max(1, found.units))
-        return cls(_lower("rows", asked.rows, rows), _lower("groups", asked.groups, declared.groups), totals, typical)
+        groups, distinct = _lower("groups", asked.groups, declared.groups), found.distinct if found else {}
+        return cls(_lower("rows", asked.rows, rows), groups, totals, distinct, typical)
 
 
 def _lower(what: str, asked: Limit | None, declared: Limit | None) -> Limit | None:
@@ -199,15 +206,27 @@ class _Builder:
         self.cells = groups
         # In how many groups one unit can be. Its rows do not limit that: their number is clipped, not the rows.
         self.reach = min(each for each in (groups, limits.groups) if each is not None)
+        self.cells = groups
+        self.notes: list[str] = []
 
     def statistic(
-        self, aggregate: Aggregate, value: Expression | None, where: Expression, squares: bool, at: Place | None
+        self,
+        aggregate: Aggregate,
+        value: Expression | None,
+        where: Expression,
+        squares: bool,
+        at: Place | None,
+        other: Expression | None = None,
     ) -> Statistic:
         if aggregate.kind == "count":
             return Statistic("rows", (self.rows(where, at),))
         if aggregate.kind == "units":
             return Statistic("units", (self.units(where),))
         summed = cast("Expression", value)
+        if aggregate.kind == "distinct":
+            return Statistic("distinct", (self.distinct(summed, where, at),))
+        if other is not None:
+            return covariance(self, aggregate, (summed, other), where, squares, at)
         low, high = self.range(summed, aggregate, at)
         step = self.step(summed, low, high)
         if aggregate.kind == "sum":
@@ -228,6 +247,20 @@ class _Builder:
         both = 1 if self.neighbors is Neighbors.ADD_REMOVE else 2
         # At most g ones on either side; where one unit replaces another both sets of ones can differ.
         return replace(found, sensitivity=self.reach * both)
+
+    def distinct(self, value: Expression, where: Expression, at: Place | None) -> Measure:
+        limits = self.limits
+        found = pairs(
+            value,
+            self.policy,
+            groups=limits.groups,
+            found=limits.distinct,
+            rows=limits.rows,
+            cells=self.cells,
+            at=at,
+        )
+        self.notes.append(found.note)
+        return self.measure("distinct", value, where, Fraction(1), 0, (0, 1), found.most, at)
 
     def sum(self, value: Expression, where: Expression, step: Fraction, centre: int, at: Place | None) -> Measure:
         low, high = self.whole_range(value, step)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dalenius.queries.plan import Part, Plan, Stage, needed
+from dalenius.queries.statements import distinct
 from dalenius.queries.statements.leaves import KINDS, LeafCompiler
 from dalenius.queries.statements.sums import LINEAR, Compiler
 
@@ -21,4 +22,5 @@ def compiled(plan: Plan) -> Plan:
         parts.append(Part("sums", numbers, Compiler(plan.only(LINEAR)).sql()))
     if numbers := plan.numbers(KINDS):
         parts.append(Part("leaves", numbers, LeafCompiler(plan.only(KINDS)).sql()))
+    parts += [distinct.part(plan, number) for number in plan.numbers({"distinct"})]
     return replace(plan, parts=tuple(parts))

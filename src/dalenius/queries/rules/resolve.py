@@ -29,6 +29,7 @@ from dalenius.queries.expressions import (
     Type,
     number,
     walk,
+    written,
 )
 from dalenius.queries.functions import FUNCTIONS
 from dalenius.queries.plan import Order, Output, Question, Stage, Table
@@ -50,6 +51,7 @@ TYPES = {
     Kind.DATE: Type.DATE,
     Kind.DATETIME: Type.DATETIME,
 }
+PAIRED = frozenset({"covar_pop", "covar_samp", "corr"})  # aggregates of two arguments
 MOST_OUTPUTS = 100
 MOST_ROWS = 10**9
 
@@ -374,20 +376,23 @@ class _Reader:
         kind: str,
         value: Expression | None,
         where: Expression,
+        other: Expression | None = None,
         parameter: float | None = None,
     ) -> Aggregate:
-        if any(_aggregates(each) for each in (value, where) if each is not None):
+        if any(_aggregates(each) for each in (value, where, other) if each is not None):
             raise self.refused(node, "An aggregate inside an aggregate is not supported.", "Ask for one of them.")
         if value is not None and value.type is Type.BOOLEAN and kind == "sum":
             kind, where = "count", call("and", where, value)
             value = None
         if value is not None and kind != "count":
-            if value.type is not Type.NUMBER:
-                raise self.mismatch(node, "number", value.type.value)
-            value, where = _guarded(value, where, kind)
+            for each in (value, other):
+                if each is not None and each.type is not Type.NUMBER and kind != "distinct":
+                    raise self.mismatch(node, "number", each.type.value)
+            if other is None:
+                value, where = _guarded(value, where, kind)
             if kind == "sum" and value == number(1):  # SUM(1) is COUNT(*)
                 kind, value = "count", None
-        found = Aggregate(kind, value, where, parameter=parameter)
+        found = Aggregate(kind, value, where, other=other, parameter=parameter)
         self.places.setdefault(found, place(node, self.text))
         return found
 
@@ -420,14 +425,17 @@ class _Reader:
             nodes = nodes[0].expressions
         named = {each.name.lower() for each in nodes if isinstance(each, exp.Column)}
         unit = self.table.policy.unit
-        if len(named) != len(nodes) or named != {each.lower() for each in unit}:
-            raise QuestionRefusedError(
-                "COUNT(DISTINCT …) is supported for the unit only.",
-                why="Other values may be shared by many people, so one person's part in them is not bounded here.",
-                fix=f"Ask for COUNT(DISTINCT {', '.join(unit) if len(unit) == 1 else '(' + ', '.join(unit) + ')'}).",
-                at=place(node, self.text),
-            )
-        return self.aggregate(node, "units", None, where)
+        if len(named) == len(nodes) and named == {each.lower() for each in unit}:
+            return self.aggregate(node, "units", None, where)
+        if len(nodes) == 1:
+            return self.aggregate(node, "distinct", self.expression(nodes[0]), where)
+        raise QuestionRefusedError(
+            "COUNT(DISTINCT …) takes the unit or one value.",
+            why="Of several values together the parts of one person are not bounded here.",
+            fix="Ask for one of them, or for "
+            f"COUNT(DISTINCT {', '.join(unit) if len(unit) == 1 else '(' + ', '.join(unit) + ')'}).",
+            at=place(node, self.text),
+        )
 
     def filtered(self, node: Any) -> Aggregate:
         inner = node.this
@@ -448,6 +456,9 @@ class _Reader:
             raise self.refused(node, "FILTER belongs to an aggregate.", "Write COUNT(*) FILTER (WHERE …).")
         if isinstance(node.this, exp.Distinct):
             raise self.refused(node, "DISTINCT inside an aggregate is not supported.", "Leave it out.")
+        if kind in PAIRED:  # the same whichever comes first
+            pair = sorted((self.expression(node.this), self.expression(node.expression)), key=written)
+            return self.aggregate(node, kind, pair[0], where, pair[1])
         return self.aggregate(node, kind, self.expression(node.this), where)
 
     def quantile(self, node: Any, where: Expression) -> Aggregate:
@@ -468,14 +479,14 @@ class _Reader:
         if isinstance(value, exp.Distinct):
             raise self.refused(node, "DISTINCT inside an aggregate is not supported.", "Leave it out.")
         if isinstance(node, exp.Median):
-            return self.aggregate(node, "quantile", self.expression(value), where, 0.5)
+            return self.aggregate(node, "quantile", self.expression(value), where, parameter=0.5)
         found = None if share is None else self.expression(share)
         at = found.value if isinstance(found, Literal) else None
         if not isinstance(at, float) or not 0 <= at <= 1:
             raise self.invalid(
                 node, "A quantile needs a share.", "It is one number from 0 to 1.", "Write QUANTILE_CONT(x, 0.9)."
             )
-        return self.aggregate(node, "quantile", self.expression(value), where, 1 - at if descending else at)
+        return self.aggregate(node, "quantile", self.expression(value), where, parameter=1 - at if descending else at)
 
     # --- errors
 
@@ -514,6 +525,9 @@ def _kinds() -> Mapping[type, str]:
         exp.StddevPop: "stddev_pop",
         exp.Min: "min",
         exp.Max: "max",
+        exp.CovarPop: "covar_pop",
+        exp.CovarSamp: "covar_samp",
+        exp.Corr: "corr",
     }
 
 

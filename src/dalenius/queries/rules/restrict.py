@@ -63,6 +63,9 @@ _ALLOWED = {
     "PercentileCont": "this expression",
     "PercentileDisc": "this expression",
     "WithinGroup": "this expression",
+    "CovarPop": "this expression",
+    "CovarSamp": "this expression",
+    "Corr": "this expression",
     "Filter": "this expression",
     "Distinct": "expressions",
     # truth
@@ -109,6 +112,7 @@ _ALLOWED = {
     "Log": "this expression",
     "Exp": "this",
     "Pow": "this expression",
+    "WidthBucket": "this min_value max_value num_buckets",
     "Least": "this expressions ignore_nulls",
     "Greatest": "this expressions ignore_nulls",
     # texts
@@ -126,6 +130,7 @@ _ALLOWED = {
     "Extract": "this expression",
     "TimestampTrunc": "this unit",
     "DateTrunc": "this unit unabbreviate",
+    "DateBin": "this expression",
     "DateDiff": "this expression unit date_part_boundary",
     "Year": "this",
     "Quarter": "this",
@@ -178,10 +183,8 @@ _REFUSED = {
     "CurrentDate": ("The current date", "The same question would mean something else tomorrow.", "Write a date."),
     "CurrentTimestamp": ("The current time", "The same question would mean another thing later.", "Write a date."),
     "Union": ("UNION", "Its parts would be about the same people.", "Ask its parts one by one."),
-    "Corr": ("CORR", "It is not supported yet.", "Ask for AVG and VAR."),
-    "CovarPop": ("COVAR_POP", "It is not supported yet.", "Ask for AVG and VAR."),
-    "CovarSamp": ("COVAR_SAMP", "It is not supported yet.", "Ask for AVG and VAR."),
-    "ApproxDistinct": ("APPROX_COUNT_DISTINCT", "It is not supported.", "Ask for COUNT(DISTINCT unit)."),
+    "RegrSlope": ("A regression", "It is not supported.", "Divide COVAR_POP by VAR_POP, which is the slope."),
+    "ApproxDistinct": ("APPROX_COUNT_DISTINCT", "It is not supported.", "Ask for COUNT(DISTINCT x)."),
 }
 _PARTS = {
     "distinct": ("SELECT DISTINCT", "It would list values that people have.", "Use GROUP BY with COUNT(*)."),

@@ -44,6 +44,8 @@ def readers() -> Mapping[type, Read]:
     """The table."""
     from sqlglot import exp
 
+    from dalenius.queries.rules import buckets
+
     found: dict[Any, Read] = {
         exp.Paren: lambda reader, node: reader.expression(node.this),
         exp.Column: lambda reader, node: reader.column(node),
@@ -79,6 +81,8 @@ def readers() -> Mapping[type, Read]:
         exp.Extract: lambda reader, node: _part(reader, node, node.this.name, node.expression),
         exp.TimestampTrunc: lambda reader, node: _truncated(reader, node, node.args["unit"].name, node.this),
         exp.DateTrunc: lambda reader, node: _truncated(reader, node, node.args["unit"].name, node.this),
+        exp.WidthBucket: buckets.width_bucket,
+        exp.DateBin: buckets.time_bucket,
         exp.DateDiff: _difference,
         exp.TimeToStr: _formatted,
         exp.Cast: _cast,
@@ -101,6 +105,7 @@ def readers() -> Mapping[type, Read]:
 
 _AGGREGATES = (
     *("Count", "CountIf", "Sum", "Avg", "Variance", "VariancePop", "Stddev", "StddevSamp", "StddevPop", "Min", "Max"),
+    *("CovarPop", "CovarSamp", "Corr"),
     *("Median", "Quantile", "ApproxQuantile", "PercentileCont", "PercentileDisc", "WithinGroup"),
 )
 _BINARY = {

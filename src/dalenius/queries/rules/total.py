@@ -37,8 +37,11 @@ def total(stage: Stage) -> Stage:
     for each in question.aggregates:
         value = None if each.value is None else guard.finite(guard.expression(each.value))
         values[each] = value, guard.expression(each.where)
+    others = {
+        each: guard.finite(guard.expression(each.other)) for each in question.aggregates if each.other is not None
+    }
     keys = tuple(guard.finite(guard.expression(each)) for each in question.keys)
-    return stage.with_(safe=Safe(guard.expression(question.where), keys, values))
+    return stage.with_(safe=Safe(guard.expression(question.where), keys, values, others))
 
 
 def made_total(expression: Expression) -> Expression:

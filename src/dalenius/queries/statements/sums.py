@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from dalenius.errors import EngineFailedError
 from dalenius.queries.expressions import TRUE, Expression, Type
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dalenius.queries.engines.engine import Engine
 
 
-LINEAR = frozenset({"rows", "units", "sum", "moments"})  # statistics that are sums of clipped vectors
+LINEAR = frozenset({"rows", "units", "sum", "moments", "covariance"})  # statistics that are sums of clipped vectors
 
 
 def statement(plan: Plan, part: Part, scan: str, types: Mapping[str, str], salt: str) -> str:
@@ -143,8 +143,14 @@ class Compiler:
             return f"CASE WHEN {' AND '.join(shown)} THEN 1 ELSE 0 END" if shown else "1"
         value = self.renderer.sql(measure.value)
         scaled = self.scaled(measure, value)
-        scaled = scaled if measure.kind == "sum" else f"({scaled} * {scaled})"
+        if measure.kind != "sum":
+            scaled = f"({scaled} * {self.second(measure)})"
         return f"CASE WHEN {' AND '.join([*shown, f'{value} IS NOT NULL'])} THEN {scaled} ELSE 0 END"
+
+    def second(self, measure: Measure) -> str:
+        """The other factor of a product, or of a square the same again."""
+        factor = measure.times or measure
+        return self.scaled(factor, self.renderer.sql(cast("Expression", factor.value)))
 
     def scaled(self, measure: Measure, value: str) -> str:
         """floor(x/step + ½) in doubles, as an integer between the bounds, less the centre."""
@@ -166,7 +172,10 @@ class Compiler:
 
     def clamped(self, measure: Measure, value: str) -> str:
         """An entry small enough that squares can be summed; 2⁴⁰ rows of one unit are more than any file holds."""
-        largest = max(abs(measure.low), abs(measure.high)) ** (2 if measure.kind == "square" else 1)
+        largest = max(abs(measure.low), abs(measure.high))
+        if measure.kind in {"square", "product"}:
+            factor = measure.times or measure
+            largest *= max(abs(factor.low), abs(factor.high))
         if largest * 2**40 <= self.most:
             return value
         return f"greatest(-{self.most}::HUGEINT, least({self.most}::HUGEINT, {value}))"

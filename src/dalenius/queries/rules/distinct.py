@@ -1,0 +1,81 @@
+"""How many pairs of group and value one unit may add to a COUNT(DISTINCT x)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dalenius.errors import NotAllowedError, QuestionRefusedError
+from dalenius.queries.domains import cells
+from dalenius.queries.expressions import Column, Expression, Literal, written
+from dalenius.tables.policy import Policy
+
+if TYPE_CHECKING:
+    from dalenius.errors import Place
+
+USUAL = 32  # pairs, where nobody said or found how many a unit has
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The limit K, and what the reader of a release should know of it."""
+
+    most: int
+    note: str
+
+
+def pairs(
+    value: Expression,
+    policy: Policy,
+    *,
+    groups: int | None,
+    found: Mapping[str, int],
+    rows: int | None,
+    cells: int,
+    at: Place | None,
+) -> Pairs:
+    """K: the declared or asked limit of groups; else what was found for the column; else a usual one.
+
+    Never more than there are pairs at all, where the values are public.
+
+    Args:
+        value: What is counted.
+        policy: Of the table.
+        groups: The limit of groups that is declared or asked for.
+        found: How many keys of a column one unit has, as was found privately.
+        rows: The limit of rows.
+        cells: How many groups the question has.
+        at: Where it stands in the question.
+    """
+    limits = [groups, found.get(value.name) if isinstance(value, Column) else None]
+    known = next((each for each in limits if each), None)
+    usual = known is None and rows is not None
+    most = min(rows or 1, USUAL) if usual else known
+    public = public_values(value, policy)
+    if public is not None:
+        usual = usual and (most or 0) < public * cells
+        most = public * cells if most is None else min(most, public * cells)
+    if most is None:
+        raise NotAllowedError(
+            "How many values one unit may add is not declared.",
+            why="Without a limit, one unit could change the answer by any amount.",
+            fix="Ask the owner for [contribution] groups or rows, or give --groups N.",
+            at=at,
+        )
+    shown, unit = written(value), " + ".join(policy.unit)
+    what = ("value" if most == 1 else "values") if cells == 1 else "pairs of group and value"
+    note = f"COUNT(DISTINCT {shown}): of one {unit}, at most {most:,} {what} count; those beyond are left out."
+    if usual:
+        note += " That limit is a usual one, since none is declared or found: --groups N sets another."
+    return Pairs(most, note)
+
+
+def public_values(value: Expression, policy: Policy) -> int | None:
+    """How many values an expression can have, where that is public; at least 1."""
+    if isinstance(value, Literal):
+        return 1
+    try:
+        return len(cells((value,), policy.columns))
+    except QuestionRefusedError:
+        return None
