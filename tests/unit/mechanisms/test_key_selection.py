@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -92,9 +93,11 @@ def test_the_noise_is_at_least_what_the_price_asks_for():
 
 
 def test_no_keys_give_no_keys():
-    for nothing in ([], (), np.array([], dtype=np.int64)):
-        released = KeySelection(1, 1e-6).release(nothing)
-        assert released.value == () and released.event.delta == 1e-6
+    nothings: list[Any] = [[], (), np.array([], dtype=np.int64)]
+    for nothing in nothings:
+        selection = KeySelection(1, 1e-6)
+        released = selection.release(nothing)
+        assert released.value == () and released.event is selection.event
 
 
 def test_keys_far_above_are_found_and_far_below_are_not():
