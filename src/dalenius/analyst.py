@@ -54,7 +54,7 @@ class Analyst:
             epsilon = self._by_error(plan, epsilon, error, confidence)
         prices = CHOICES if epsilon is None else (parameters.epsilon(epsilon),)
         remaining = self._remaining(version.dataset, plan.periods)
-        return previewed(plan, prices, confidence, remaining)
+        return previewed(plan, prices, confidence, remaining, delta)
 
     def ask(
         self,
@@ -202,6 +202,7 @@ class Analyst:
     def _shown(self, question: str, plan: Plan, answer: Any, answered: Answered) -> Release:
         from dalenius.queries.release import Release
 
+        notes = _found(answer.plan, answered.receipt.charge)
         plan = answer.plan
         table, budget = answer.table(), plan.table.budget
         unit = ", ".join([*plan.table.policy.unit, *([budget.period] if budget.period else [])])
@@ -225,7 +226,7 @@ class Analyst:
             free=answered.free,
             receipt=answered.receipt.to_dict(),
             question=question,
-            notes=(*plan.notes, *answer.notes),
+            notes=(*plan.notes, *answer.notes, *notes),
         )
 
     def _unpriced(self, question: str, confidence: float, delta: float | None, limits: Limits | None) -> InputError:
@@ -254,6 +255,19 @@ class Analyst:
             if entry.number == number:
                 return entry.data
         raise UnknownTableError("There is no such charge.", why="It is not in the history.", fix="Verify the ledger.")
+
+
+def _found(plan: Plan, charge: Mapping[str, Any]) -> tuple[str, ...]:
+    """What to know about groups that were found: which are missing, and what would show more of them."""
+    from dalenius.queries.rules.price import priced
+
+    if plan.selection is None:
+        return ()
+    least = priced(plan, charge["epsilon"], charge["delta"]).least_units
+    shown = f"At ε = {charge['epsilon']:g} and δ = {charge['delta']:.3g} a key needs about {least:,} units"
+    if not plan.cells:
+        return (f"No key was found: {shown[0].lower()}{shown[1:]}. A larger ε or δ, or coarser keys, find more.",)
+    return (f"Keys were found privately; those of few units are missing. {shown}, or more where units have many.",)
 
 
 def _check_confidence(confidence: object) -> None:

@@ -43,6 +43,7 @@ def policy(
     epsilon: float = 50.0,
     accounting: str = "zcdp",
     neighbors: str = "add-remove",
+    delta: float = 1e-6,
 ) -> str:
     """A policy; ``columns`` is its TOML below the budget, ``contribution`` that of its section."""
     return POLICY.format(
@@ -51,7 +52,7 @@ def policy(
         contribution=f"[contribution]\n{contribution}" if contribution else "",
         epsilon=epsilon,
         accounting=accounting,
-        delta="delta = 1e-6" if accounting == "zcdp" else "",
+        delta=f"delta = {delta}" if accounting == "zcdp" else "",
         neighbors=neighbors,
     )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,12 @@ import pyarrow.parquet as pq
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.analyst import Analyst
 from dalenius.curator import Curator
+from dalenius.mechanisms.key_selection import KeySelection
 from dalenius.queries._exact import exact
 from dalenius.queries.engines.duckdb import DuckDB
-from dalenius.queries.plan import Plan
+from dalenius.queries.plan import Plan, needed
 from dalenius.queries.rules import planned
+from dalenius.queries.statements.keys import weights
 
 VICTIM = 7777
 VICTIM_ROWS = 500
@@ -64,8 +66,8 @@ totals = {{ amount = 20000 }}
 """
 
 
-def people(*, victim: bool, units: int = 120, rows: int = 480) -> pa.Table:
-    """Rows of ordinary people, and those of the victim or not."""
+def people(*, victim: bool, units: int = 120, rows: int = 480, keys: int = 1) -> pa.Table:
+    """Rows of ordinary people, and those of the victim or not; the victim's notes and amounts are ``keys`` kinds."""
     found: dict[str, list[Any]] = {
         "user_id": [at % units for at in range(rows)],
         "age": [18 + (7 * at) % 60 for at in range(rows)],
@@ -88,6 +90,9 @@ def people(*, victim: bool, units: int = 120, rows: int = 480) -> pa.Table:
         }
         for name, value in rare.items():
             found[name] += [value] * more
+        if keys > 1:
+            found["note"][-more:] = [f"{RARE} {at % keys}" for at in range(more)]
+            found["amount"][-more:] = [5000.0 - at % keys for at in range(more)]
     return pa.table(found)
 
 
@@ -135,6 +140,32 @@ def integers_of(curator: Curator, question: str) -> list[list[int]]:
     """The plan's integers before noise. The hash that chooses groups has the same key everywhere here."""
     engine = curator.engines.of(curator.tables()[0].fingerprint)
     return exact(plan_of(curator, question), engine, "one salt for both")
+
+
+def weights_of(curator: Curator, question: str) -> dict[tuple[Any, ...], int]:
+    """The weight of every key that occurs, before noise, where keys have to be found."""
+    engine = curator.engines.of(curator.tables()[0].fingerprint)
+    cells, found = weights(plan_of(curator, question), engine, "one salt for both", 60.0)
+    return dict(zip(cells, found, strict=True))
+
+
+def found_on(curator: Curator, question: str, cells: Sequence[tuple[Any, ...]]) -> list[list[int]]:
+    """The plan's integers before noise, had these groups been found."""
+    engine = curator.engines.of(curator.tables()[0].fingerprint)
+    return exact(replace(plan_of(curator, question), cells=tuple(cells)), engine, "one salt for both")
+
+
+def weighs_too_much(plan: Plan, one: Mapping[Any, int], other: Mapping[Any, int]) -> list[str]:
+    """What is wrong with the weights of keys on two tables that differ in one unit: nothing, or words for it."""
+    found = []
+    change = sum((one.get(key, 0) - other.get(key, 0)) ** 2 for key in one.keys() | other.keys())
+    if change > KeySelection(1, 1e-6, 1, plan.neighbors).squared_sensitivity:
+        found.append(f"Σ(w − w')² = {change}")
+    for here, there in ((one, other), (other, one)):
+        lone = [weight for key, weight in here.items() if key not in there]
+        if lone and (len(lone) > needed(plan.selection).cap or max(lone) > KeySelection.weight(len(lone))):
+            found.append(f"{len(lone)} keys of one unit weigh up to {max(lone)}")
+    return found
 
 
 def moved(plan: Plan, one: Sequence[Sequence[int]], other: Sequence[Sequence[int]]) -> list[bool]:

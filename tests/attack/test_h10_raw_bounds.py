@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 from tests.attack.curators import curator_of, outcome
+from tests.attack.hostile import weighs_too_much, weights_of
 
-from dalenius.errors import NOTHING, DaleniusError, NotAllowedError
+from dalenius.accounting.neighbors import Neighbors
+from dalenius.errors import NOTHING, DaleniusError, NotAllowedError, QuestionRefusedError
 from dalenius.queries.engines.duckdb import DuckDB
 
 COLUMNS = """
@@ -39,7 +43,7 @@ FINE = [
     "SELECT SUM(bounded), VAR_POP(bounded) FROM t",
     "SELECT raw > 10 AS k, AVG(bounded) FROM t GROUP BY k",
 ]
-SHARED = [*NEED_BOUNDS, *KEYS_NEEDED, *FINE]
+SHARED = [*NEED_BOUNDS, *FINE]
 
 
 def people(outlier: float | None) -> pa.Table:
@@ -61,16 +65,45 @@ def curators(tmp_path_factory):
     ]
 
 
-@pytest.mark.parametrize("question", [*NEED_BOUNDS, *KEYS_NEEDED])
+@pytest.mark.parametrize("question", NEED_BOUNDS)
 def test_without_bounds_a_sum_is_refused_before_anything_is_charged_or_read(curators, monkeypatch, question):
     looks: list[str] = []
     monkeypatch.setattr(DuckDB, "run", lambda *arguments, **_: looks.append(arguments[1]))
     before = curators[0].ledger.balance("t", "eve")
-    with pytest.raises(DaleniusError) as caught:
+    with pytest.raises(NotAllowedError) as caught:
         curators[0].analyst("eve").ask(question, epsilon=0.1)
-    assert isinstance(caught.value, NotAllowedError) == (question in NEED_BOUNDS)
     assert caught.value.charge == NOTHING and "No budget was spent." in str(caught.value)
     assert looks == [] and curators[0].ledger.balance("t", "eve") == before
+
+
+@pytest.fixture(scope="module")
+def pure(tmp_path_factory):
+    return curator_of(tmp_path_factory.mktemp("h10-pure"), people(1e300), COLUMNS, accounting="pure")
+
+
+@pytest.mark.parametrize("question", KEYS_NEEDED)
+def test_without_bounds_keys_are_refused_where_they_cannot_be_found(pure, monkeypatch, question):
+    monkeypatch.setattr(DuckDB, "run", lambda *_, **__: pytest.fail("the data was touched"))
+    before = pure.ledger.balance("t", "eve")
+    with pytest.raises(QuestionRefusedError, match="not public") as caught:
+        pure.analyst("eve").ask(question, epsilon=0.1)
+    assert caught.value.charge == NOTHING and pure.ledger.balance("t", "eve") == before
+
+
+@pytest.mark.parametrize("question", KEYS_NEEDED)
+def test_an_outlier_that_is_a_key_weighs_as_one_unit_and_says_nothing_before_it_is_paid_for(curators, question):
+    weights = [weights_of(each, question) for each in curators]
+    plan = curators[0].analyst("eve")._planned(question, 0.95, None, None)[0]
+    assert len({public(each, question) for each in curators}) == 1
+    for other in weights[1:]:
+        # One unit's value is another's here: it left one key, and has come to another.
+        swapped = replace(plan, question=replace(plan.question, table=_swapping(plan.table)))
+        assert weighs_too_much(swapped, weights[0], other) == []
+    assert any(weights[0] != other for other in weights[1:])
+
+
+def _swapping(table):
+    return replace(table, budget=replace(table.budget, neighbors=Neighbors.SUBSTITUTE))
 
 
 @pytest.mark.parametrize("question", FINE)

@@ -7,7 +7,17 @@ noise move by at most what the plan says, and the rest is computed from noisy nu
 from __future__ import annotations
 
 import pytest
-from tests.attack.hostile import integers_of, moved, nothing_charged, people, plan_of, protected
+from tests.attack.hostile import (
+    found_on,
+    integers_of,
+    moved,
+    nothing_charged,
+    people,
+    plan_of,
+    protected,
+    weighs_too_much,
+    weights_of,
+)
 
 from dalenius.errors import NOTHING, DaleniusError, NotAllowedError, QuestionRefusedError, SqlSyntaxError
 from dalenius.queries.answering import Answer
@@ -91,10 +101,6 @@ REFUSED = {
     "a bucket of days": "SELECT TIME_BUCKET(INTERVAL 10 DAY, day), COUNT(*) FROM visits GROUP BY 1",
     "a bucket from an origin": "SELECT TIME_BUCKET(INTERVAL 1 DAY, day, day), COUNT(*) FROM visits GROUP BY 1",
     "APPROX_COUNT_DISTINCT": "SELECT APPROX_COUNT_DISTINCT(note) FROM visits",
-    "a float key": "SELECT amount, COUNT(*) FROM visits GROUP BY amount",
-    "a function of a float as key": "SELECT amount * 1.5, COUNT(*) FROM visits GROUP BY 1",
-    "a text key": "SELECT note, COUNT(*) FROM visits GROUP BY note",
-    "a part of a text as key": "SELECT LEFT(note, 1), COUNT(*) FROM visits GROUP BY ALL",
     "GROUPING SETS": "SELECT region, COUNT(*) FROM visits GROUP BY GROUPING SETS ((region), ())",
     "ROLLUP": "SELECT region, COUNT(*) FROM visits GROUP BY ROLLUP (region)",
     "CUBE": "SELECT region, COUNT(*) FROM visits GROUP BY CUBE (region, smoker)",
@@ -150,6 +156,17 @@ OTHERWISE = {
     "the file's name": ("SELECT COUNT(*) FROM visits WHERE filename = 'x'", DaleniusError),
     "another table": ("SELECT COUNT(*) FROM information_schema", DaleniusError),
     "half a statement": ("SELECT COUNT(* FROM visits", SqlSyntaxError),
+}
+# Groups that are not public: found privately, or refused where that cannot be (pure).
+FOUND = {
+    "a float key": "SELECT amount, COUNT(*) FROM visits GROUP BY amount",
+    "a function of a float as key": "SELECT amount * 1.5, COUNT(*), COUNT(DISTINCT user_id) FROM visits GROUP BY 1",
+    "a text key": "SELECT note, COUNT(*), SUM(amount), AVG(age) FROM visits GROUP BY note HAVING COUNT(*) > 3",
+    "a part of a text as key": "SELECT LEFT(note, 1), COUNT(*) FROM visits GROUP BY ALL",
+    "a text and a declared key": "SELECT region, note, COUNT(*) FROM visits WHERE age > 20 GROUP BY ALL",
+    "a text by FILTER": "SELECT note, COUNT(*) FILTER (WHERE age > 80) FROM visits GROUP BY note ORDER BY 2 LIMIT 1",
+    "too many groups": "SELECT age, day, region, COUNT(*) FROM visits GROUP BY ALL",
+    "a text that is made": "SELECT note || CAST(amount AS VARCHAR), COUNT(DISTINCT user_id) FROM visits GROUP BY 1",
 }
 NO_PLACE = {"bare VALUES", "UNION", "UNION ALL", "INTERSECT", "EXCEPT", "PIVOT as statement", "DESCRIBE", "SUMMARIZE"}
 NO_PLACE |= {"EXPLAIN", "SHOW"}  # it is the whole statement
@@ -229,6 +246,67 @@ def test_what_is_answered_moves_by_no_more_than_the_plan_says(curator, neighbour
     one, other = integers_of(curator, question), integers_of(neighbour, question)
     assert all(moved(plan, one, other))
     assert plan_of(neighbour, question).canonical() == plan.canonical()
+
+
+@pytest.fixture(scope="module")
+def many_keys(tmp_path_factory):
+    """The victim's 500 rows have 500 keys that nobody else has."""
+    return protected(tmp_path_factory.mktemp("h11-keys"), people(victim=True, keys=500))
+
+
+@pytest.fixture(scope="module")
+def pure(tmp_path_factory):
+    return protected(tmp_path_factory.mktemp("h11-pure"), people(victim=True), accounting="pure")
+
+
+@pytest.mark.parametrize("shape", FOUND)
+def test_groups_that_have_to_be_found_move_by_no_more_than_the_plan_says(curator, many_keys, neighbour, shape):
+    question = FOUND[shape]
+    plan = plan_of(curator, question)
+    assert plan.selection is not None and plan.cells == ()
+    without = weights_of(neighbour, question)
+    for each in (curator, many_keys):
+        assert plan_of(each, question).canonical() == plan_of(neighbour, question).canonical() == plan.canonical()
+        weights = weights_of(each, question)
+        assert weights.keys() - without.keys()  # the victim has keys of its own, and no more than count
+        assert weighs_too_much(plan, weights, without) == []
+        cells = sorted(weights.keys() | without.keys(), key=repr)
+        assert all(moved(plan, found_on(each, question, cells), found_on(neighbour, question, cells)))
+
+
+def test_the_neighbour_test_sees_weights_that_are_too_large(curator, many_keys, neighbour, monkeypatch):
+    """Teeth: a unit that adds 2²⁰ to every key of its, as if its groups were other people's."""
+    from dalenius.mechanisms.key_selection import WEIGHT, KeySelection
+
+    question = FOUND["a text key"]
+    plan, without = plan_of(curator, question), weights_of(neighbour, question)
+    assert len(weights_of(many_keys, question)) - len(without) == 3  # of 500 keys those that count
+    weight = KeySelection.weight
+    monkeypatch.setattr(KeySelection, "weight", staticmethod(lambda keys: WEIGHT))
+    heavy = weights_of(many_keys, question)
+    monkeypatch.setattr(KeySelection, "weight", staticmethod(weight))
+    assert len(weighs_too_much(plan, heavy, without)) == 2
+
+
+@pytest.mark.parametrize("shape", FOUND)
+def test_under_pure_groups_that_are_not_public_are_refused_before_any_charge(pure, monkeypatch, shape):
+    monkeypatch.setattr(DuckDB, "run", lambda *_, **__: pytest.fail("the data was touched"))
+    eve = pure.analyst("eve")
+    for call in (eve.ask, eve.preview):
+        with nothing_charged(pure), pytest.raises(QuestionRefusedError, match=r"not public|too many groups") as refusal:
+            call(FOUND[shape], epsilon=0.1)
+        assert refusal.value.at is not None and refusal.value.fix
+
+
+@pytest.mark.parametrize("shape", FOUND)
+def test_the_victims_own_keys_do_not_leave(curator, shape):
+    """δ is 2.5e-8 here: a victim's key that is seen is no accident."""
+    from tests.attack.hostile import RARE
+
+    release = curator.analyst("eve").ask(FOUND[shape], epsilon=0.3)
+    assert release.charge["delta"] == pytest.approx(1e-6 / 40)
+    shown = {value for row in release.rows for value in row}
+    assert not shown & {RARE, 5000.0, 7500.0, f"{RARE}5000.0"}
 
 
 def test_a_quotient_without_bounds_is_refused(curator):

@@ -183,5 +183,6 @@ def test_the_number_of_rows_is_public_before_asking(tmp_path, question):
     for victim in (True, False):
         eve = protected(tmp_path / str(victim), people(victim=victim)).analyst("eve")
         groups = eve.preview(question, epsilon=0.1).groups
+        assert groups is not None  # all of them public
         rows = len(eve.ask(question, epsilon=0.1).rows)
         assert rows == (min(5, groups) if "LIMIT 5" in question else groups)

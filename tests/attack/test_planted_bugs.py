@@ -5,14 +5,18 @@ That the same run without them is clean is `test_neighbour_fuzzer`, which draws 
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
 from dalenius.audit import fuzz as fuzzer
+from dalenius.mechanisms.key_selection import WEIGHT, KeySelection
 from dalenius.queries.statements import source
 from dalenius.queries.statements.distinct import Pairs
+from dalenius.queries.statements.keys import Keys
 from dalenius.queries.statements.leaves import LeafCompiler
 from dalenius.queries.statements.sums import Compiler
 
@@ -107,7 +111,24 @@ def an_unbounded_weight_of_rows_in_quantiles(monkeypatch):
     monkeypatch.setattr(LeafCompiler, "weighed", lambda self: f"SELECT * FROM ({weighed(self)}) WHERE FALSE")
 
 
+def groups_of_one_unit_as_if_of_many(monkeypatch):
+    """Composed in parallel: a unit adds 2²⁰ to every key of its, though the noise is for 2²⁰ in all."""
+    monkeypatch.setattr(KeySelection, "weight", staticmethod(lambda keys: WEIGHT))
+
+
+def a_forgotten_cap_of_keys(monkeypatch):
+    """Units with too many keys add to all of them what would be right for as many as count."""
+    statement = Keys.statement
+
+    def uncapped(self, scan, types, salt):
+        return statement(self, scan, types, salt).replace(f"<= {self.cap}),\nlight", f"<= 1000 * {self.cap}),\nlight")
+
+    monkeypatch.setattr(Keys, "statement", uncapped)
+
+
 LEAKS = (
+    groups_of_one_unit_as_if_of_many,
+    a_forgotten_cap_of_keys,
     no_clipping,
     a_forgotten_group_limit,
     pairs_without_a_limit,
@@ -126,7 +147,7 @@ def test_a_planted_leak_shows_on_neighbours(plant, monkeypatch):
     # By neighbours alone: without what Python works out by itself.
     monkeypatch.setattr(fuzzer, "expected", lambda *_: None)
     found = violation()
-    assert found.kind in {"difference", "unit", "nobody", "engine"}
+    assert found.kind in {"difference", "unit", "nobody", "engine", "lone"}
     assert (found.kind == "engine") == (plant is a_cast_that_fails)
 
 
@@ -135,6 +156,64 @@ def test_a_planted_miscalculation_shows_where_python_can_follow(plant, monkeypat
     # The clip of a unit's whole contribution holds in spite of these, so that no neighbours can tell.
     plant(monkeypatch)
     assert violation().kind == "expected"
+
+
+# --- thresholds: no table shows them, a sum over the noise does
+
+
+def promised(selection):
+    """Whether a lone unit's keys appear with chance at most δ, by summing the noise; H9 is the same by drawing it."""
+    variance = float(selection.noise.variance)
+    mass = [math.exp(-x * x / (2 * variance)) for x in range(int(12 * math.sqrt(variance)) + 12)]
+    whole = 2 * math.fsum(mass) - mass[0]
+
+    def chance(keys):
+        beyond = selection.threshold - math.floor(2**20 / math.sqrt(keys))
+        tail = math.fsum(mass[beyond:]) / whole if beyond > 0 else 1.0
+        return 1 - (1 - tail) ** keys
+
+    return max(map(chance, range(1, selection.cap + 1))) <= selection.delta
+
+
+SELECTIONS = [(variance, delta, cap) for variance in (4, 100, 9000) for delta in (1e-2, 1e-5) for cap in (1, 8, 32)]
+
+
+def off_by_one(monkeypatch):
+    threshold = vars(KeySelection)["threshold"].func
+    monkeypatch.setattr(KeySelection, "threshold", property(lambda self: threshold(self) - 1))
+
+
+def a_forgotten_weight(monkeypatch):
+    """As if a lone unit's key weighed nothing."""
+    threshold = vars(KeySelection)["threshold"].func
+    monkeypatch.setattr(KeySelection, "threshold", property(lambda self: threshold(self) - 2**20))
+
+
+def one_key_where_there_may_be_many(monkeypatch):
+    def single(self):
+        return self._least(1, 1)
+
+    monkeypatch.setattr(KeySelection, "threshold", property(single))
+
+
+def kept(selections=SELECTIONS):
+    # Δ2² = 2⁴⁰: a ρ for each variance
+    return [promised(KeySelection(Fraction(2**39, variance), delta, cap)) for variance, delta, cap in selections]
+
+
+@pytest.mark.parametrize("plant", [off_by_one, a_forgotten_weight], ids=lambda plant: plant.__name__)
+def test_a_threshold_below_what_delta_allows_is_seen(plant, monkeypatch):
+    assert all(kept())
+    plant(monkeypatch)
+    assert not any(kept())
+
+
+def test_a_threshold_for_one_key_alone_is_seen_where_noise_is_wide(monkeypatch):
+    # Noise as wide as weights: then more keys are more chances.
+    wide = [(2**40 // 100, 1e-3, 32)]
+    assert all(kept(wide))
+    one_key_where_there_may_be_many(monkeypatch)
+    assert not any(kept(wide))
 
 
 def violation():

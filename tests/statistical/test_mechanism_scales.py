@@ -188,6 +188,13 @@ CASES = {
     ),
     "smooth sensitivity": Case(smooth, lambda e: 2 * laplace_tail(10 / float(e), 25)),
     "smooth median": Case(smooth_median, lambda e: 2 * laplace_tail(10 / float(e), 25)),
+    "key selection": Case(
+        # 45 below the threshold, whatever that is: the noise, of variance 900/ε², must make up for it
+        lambda e, n: len(
+            (chosen := m.KeySelection(Fraction(2**39, 900) * e**2, 0.001, 8)).release([chosen.threshold - 45] * n).value
+        ),
+        lambda e: gaussian_tail(900 / float(e) ** 2, 45),
+    ),
     "randomized response": Case(
         lambda e, n: int((m.RandomizedResponse(3 * e).release(np.ones(n, dtype=np.int64)).value == 0).sum()),
         lambda e: 1 / (1 + math.exp(3 * float(e))),

@@ -78,7 +78,7 @@ def print_preview(console: Console, preview: Preview) -> None:
         dear = [Text("more than is left", "yellow")] if choice.epsilon > most else []
         table.add_row(Text(f"{choice.epsilon:g}"), *cells, *dear)
     console.print(table)
-    groups = f"{preview.groups:,} row{'s' if preview.groups != 1 else ''}"
+    groups = preview.size("row")
     starred = any(_error(each, place).endswith("*") for each in preview.choices for place in noisy)
     about = f"{preview.confidence * 100:.10g}% of answers are at most so far off, from the noise alone"
     lines = [f"{groups} · {about} · left: you ε ≤ {left['analyst']:g}, data set ε ≤ {left['dataset']:g}"]

@@ -7,6 +7,8 @@ difference  they differ by more than the plan claims (Σd² or Σ|d|, in the pla
 nobody      rows that have no unit change something
 unit        a table with one unit alone holds more than its clip
 order       the rows in another order give other integers
+lone        keys that one unit alone has weigh more than their number allows, where keys have to be found
+keys        such a key is nothing that an answer can show
 expected    a simple plan gives other integers than its definition (`fuzzing.expected`)
 engine      the engine fails, which on some other table it would not have done
 planner     the planner fails in another way than by refusing
@@ -20,13 +22,14 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from dalenius.accounting.neighbors import Neighbors
+from dalenius.audit.fuzzing import found as keys
 from dalenius.audit.fuzzing.engines import engine, texts
 from dalenius.audit.fuzzing.expected import expected
 from dalenius.audit.fuzzing.policies import shape
@@ -196,6 +199,7 @@ def _pair_of_tables(random: Random, report: Report, cases: int | None, folder: P
             found = Broken("planner", "no failure", type(error).__name__, str(error))
         else:
             report.drawn.update((policy.neighbors.value, plan.norm, made.shape.form))
+            report.drawn.update(["found"] if plan.selection is not None else [])
             try:
                 sides = sides or _Sides(made, random, folder)
                 found = sides.checked(plan)
@@ -234,6 +238,11 @@ class _Sides:
 
     def checked(self, plan: Plan, *, all_: bool = False) -> Broken | None:
         """The first promise that this plan breaks here; ``all_`` leaves no check to chance."""
+        if plan.selection is not None:
+            found = self.weighed(plan, all_=all_)
+            if isinstance(found, Broken):
+                return found
+            plan = found
         first, second = (
             exact(plan, self.first, SALT, seconds=_SECONDS),
             exact(plan, self.second, SALT, seconds=_SECONDS),
@@ -258,6 +267,24 @@ class _Sides:
         if (all_ or self.random.random() < _ORDER) and exact(plan, self.again, SALT, seconds=_SECONDS) != first:
             return Broken("order", "the same integers", "others", plan.canonical())
         return None
+
+    def weighed(self, plan: Plan, *, all_: bool) -> Plan | Broken:
+        """The plan with all keys of both tables for its groups, or what is wrong with their weights."""
+
+        def of(table: Engine) -> keys.Weights:
+            return keys.weighed(plan, table, SALT, _SECONDS)
+
+        where = f"weights of {plan.canonical()}"
+        try:
+            first, second = of(self.first), of(self.second)
+            wrong = keys.broken(plan, first, second, nobody=self.made.nobody)
+            if wrong is None and self.substitutes and (all_ or self.random.random() < _ALONE):
+                wrong = keys.too_long(of(self.alone))
+            if wrong is None and (all_ or self.random.random() < _ORDER) and of(self.again) != first:
+                wrong = "order", "the same weights", "others"
+        except keys.UnsayableError as error:
+            wrong = "keys", "each key once, as an answer can show it", str(error)
+        return replace(plan, cells=keys.union(first, second)) if wrong is None else Broken(*wrong, where)
 
 
 def length(vector: Sequence[int], norm: str) -> int:

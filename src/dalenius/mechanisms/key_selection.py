@@ -13,7 +13,7 @@ import numpy as np
 
 from dalenius.accounting import events, parameters
 from dalenius.accounting.neighbors import Neighbors
-from dalenius.mechanisms.inputs import MOST_CANDIDATES, add, count, rational, settle, vector
+from dalenius.mechanisms.inputs import MOST_CANDIDATES, add, count, probability, rational, settle, vector
 from dalenius.mechanisms.laws import DiscreteGaussianLaw
 from dalenius.mechanisms.result import Released
 
@@ -111,20 +111,22 @@ class KeySelection:
     def sure(self, units: int) -> int:
         """A threshold that also says, with chance 99.9%, that a released key is that of ``units`` units or more.
 
-        A unit adds at most 2²⁰ to a key, so a weight above k·2²⁰ is that of more than k units; beyond it the noise
-        is 3.09 deviations. Zero units: no more than the threshold itself.
+        A unit adds at most 2²⁰ to a key, so fewer than k of them weigh at most (k − 1)·2²⁰; the noise is beyond 3.09
+        deviations with chance 0.1%, for each such key. One unit or none: no more than the threshold itself.
         """
-        if units < 1:
+        if units <= 1:
             return self.threshold
-        return max(self.threshold, units * WEIGHT + math.ceil(3.09 * math.sqrt(self.noise.variance)))
+        return max(self.threshold, (units - 1) * WEIGHT + math.ceil(3.09 * math.sqrt(self.noise.variance)))
 
     def release(self, weights: Sequence[int] | IntArray, *, units: int = 0) -> Released[tuple[int, ...]]:
         """The places of the keys that are released, in order; ``weights`` are of all keys that occur."""
         found: list[int] = []
-        for start in range(0, len(weights), MOST_CANDIDATES):  # however many there are: their number is no one's
-            exact = vector(weights[start : start + MOST_CANDIDATES], "weights")
+        threshold = self.sure(units)
+        every = vector(weights, "weights", least=0, most=2**62)  # however many there are: a refusal would tell of it
+        for start in range(0, every.size, MOST_CANDIDATES):
+            exact = every[start : start + MOST_CANDIDATES]
             noisy = add(exact, self.noise.draw(exact.size))
-            passed = np.asarray(noisy >= self.sure(units), dtype=bool)
+            passed = np.asarray(noisy >= threshold, dtype=bool)
             found += (start + int(at) for at in np.flatnonzero(passed))
         return Released(tuple(found), self.event)
 
@@ -134,5 +136,5 @@ class KeySelection:
         >>> KeySelection(rho=0.01, delta=1e-6).utility(beta=0.05) > KeySelection(rho=0.01, delta=1e-6).threshold
         True
         """
-        spread = math.sqrt(2 * float(self.noise.variance) * -math.log(beta))
+        spread = math.sqrt(2 * float(self.noise.variance) * -math.log(probability(beta, "beta")))
         return self.threshold + math.ceil(spread)

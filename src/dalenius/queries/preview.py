@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dalenius.queries.plan import Measure, Plan
 
 CHOICES = (0.05, 0.2, 0.5)
+GROUPS = 100  # so many stand for those that nobody knows before they are found
 ROWS = 1000  # a group of so many rows stands for the ones that nobody has counted
 
 
@@ -43,37 +44,46 @@ class Preview:
 
     Attributes:
         columns: Names of the answer's columns.
-        groups: How many rows the answer has, before HAVING and LIMIT.
+        groups: How many rows the answer has, before HAVING and LIMIT; None where groups have to be found.
         choices: One price, or the usual three.
         confidence: Of the noise errors.
         plan: The plan, for people.
         remaining: What is left to spend.
         notes: What the reader should know besides.
         rows: How many rows a group is reckoned to have, where the error depends on that.
+        delta: What finding the groups costs besides; 0 where they are public.
     """
 
     columns: tuple[str, ...]
-    groups: int
+    groups: int | None
     choices: tuple[Choice, ...]
     confidence: float
     plan: str
     remaining: Mapping[str, Any]
     notes: tuple[str, ...] = ()
     rows: int = ROWS
+    delta: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """For `--json`."""
         return {
             "columns": list(self.columns),
             "groups": self.groups,
+            "delta": self.delta,
             "choices": [each.to_dict() for each in self.choices],
             "confidence": self.confidence,
             "remaining": self.remaining,
             "notes": list(self.notes),
         }
 
+    def size(self, what: str) -> str:
+        """How many rows or groups, in words."""
+        if self.groups is None:
+            return f"groups found privately, δ = {self.delta:.3g}"
+        return f"{self.groups:,} {what}{'s' if self.groups != 1 else ''}"
+
     def __str__(self) -> str:
-        lines = [f"{self.groups:,} group{'s' if self.groups != 1 else ''}, {', '.join(self.columns)}"]
+        lines = [f"{self.size('group')}, {', '.join(self.columns)}"]
         for choice in self.choices:
             shown = []
             for name, error, per_rows in zip(
@@ -88,22 +98,29 @@ class Preview:
         return "\n".join([*lines, *self.notes])
 
 
-def previewed(plan: Plan, epsilons: Sequence[float], confidence: float, remaining: Mapping[str, Any]) -> Preview:
+def previewed(
+    plan: Plan,
+    epsilons: Sequence[float],
+    confidence: float,
+    remaining: Mapping[str, Any],
+    delta: float | None = None,
+) -> Preview:
     """The preview at some prices; what charges later is what is looked at here (`rules.price`)."""
     choices = []
     for epsilon in epsilons:
-        found = priced(plan, epsilon)
+        found = priced(plan, epsilon, delta)
         errors = [_error(plan, output.expression, found, confidence) for output in plan.question.outputs]
         choices.append(Choice(epsilon, found.rho, tuple(each[0] for each in errors), tuple(each[1] for each in errors)))
     return Preview(
         tuple(output.name for output in plan.question.outputs),
-        len(plan.cells),
+        None if plan.selection is not None else len(plan.cells),
         tuple(choices),
         confidence,
-        described(plan, priced(plan, epsilons[0])),
+        described(plan, priced(plan, epsilons[0], delta)),
         remaining,
         plan.notes,
         usual_rows(plan),
+        priced(plan, epsilons[0], delta).delta,
     )
 
 
@@ -142,7 +159,8 @@ def _error(plan: Plan, expression: Expression, found: Priced, confidence: float)
 def usual_rows(plan: Plan) -> int:
     """How many rows a group is reckoned to have: by the noisy number of rows, or else a round number."""
     found = plan.table.found
-    return ROWS if found is None else max(1, found.row_count // len(plan.cells))
+    groups = GROUPS if plan.selection is not None else len(plan.cells)
+    return ROWS if found is None else max(1, found.row_count // groups)
 
 
 def noise_error(plan: Plan, expression: Expression, found: Priced, confidence: float) -> float | None:
@@ -156,10 +174,12 @@ def described(plan: Plan, found: Priced) -> str:
     policy, budget = plan.table.policy, plan.table.budget
     relation = "added or removed" if plan.neighbors.value == "add-remove" else "exchanged for another"
     unit = " + ".join([*policy.unit, *([budget.period] if budget.period else [])])
+    size = f"{len(plan.cells):,}, all public" if plan.selection is None else "found privately"
     lines = [
         f"table     {policy.name}; protected is one {unit}, {relation}",
         f"rows      {written(plan.where)}",
-        f"groups    {', '.join(map(written, plan.keys)) or 'none: one answer'} ({len(plan.cells):,}, all public)",
+        f"groups    {', '.join(map(written, plan.keys)) or 'none: one answer'} ({size})",
+        *_search(found, unit),
     ]
     if plan.groups is not None:
         lines.append(f"          one {unit} counts in at most {plan.groups:,} of them, chosen by a keyed hash")
@@ -168,8 +188,25 @@ def described(plan: Plan, found: Priced) -> str:
     for measure, mechanism in zip(plan.measures, found.mechanisms, strict=True):
         lines += _steps(plan, measure, mechanism, found)
     total = f"ρ = {found.rho:.6g}" if found.rho is not None else "pure"
+    total += f", δ = {found.delta:.3g}" if found.delta else ""
     lines.append(f"price     ε = {found.epsilon:g} for the whole question ({total}), charged before the data is read")
     return "\n".join(lines)
+
+
+def _search(found: Priced, unit: str) -> list[str]:
+    """How groups that are not public are found."""
+    selection = found.selection
+    if selection is None:
+        return []
+    noise = (
+        f"Δ2² = {selection.squared_sensitivity:,}; discrete Gaussian, σ = {float(selection.noise.variance) ** 0.5:,.6g}"
+    )
+    weight, units = found.least_weight, found.least_units
+    return [
+        f"  weigh   one {unit} adds ⌊2²⁰/√m⌋ to each of its m keys, at most {selection.cap:,} by a keyed hash",
+        f"  noise   {noise}; ρ = {float(selection.rho):.6g}, δ = {selection.delta:.3g}",
+        f"  shown   keys whose noisy weight is at least {weight:,}: that of {units:,} with this key alone",
+    ]
 
 
 def _steps(plan: Plan, measure: Measure, mechanism: Any, found: Priced) -> list[str]:

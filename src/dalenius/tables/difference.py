@@ -12,6 +12,7 @@ from dalenius.tables.writing import literal, plain, to_tree
 _NOTES = (
     ("budget.epsilon", "how much may ever be learned about one unit"),
     ("analysts.", "what this analyst may spend"),
+    ("contribution.units", "more hides more of the groups whose keys have to be found"),
     ("contribution.", "more keeps more of the heavy units, and adds noise"),
     ("table.source", "where the data is"),
     ("time.", "when answers leave"),
@@ -51,7 +52,7 @@ def difference(before: Policy, after: Policy) -> tuple[Change, ...]:
 def _note(place: str, meaning: bool) -> str:
     for beginning, words in _NOTES:
         if place.startswith(beginning):
-            changes = meaning and beginning == "contribution."
+            changes = meaning and beginning.startswith("contribution.")
             return f"{words}; {_ANSWERS}" if changes else words
     return _ANSWERS if meaning and place.startswith("columns.") else ""
 

@@ -28,6 +28,7 @@ EXAMPLES: dict[str, tuple[Any, Any]] = {
     "top-k": (package.TopK(1, k=2), ([1, 2, 3],)),
     "quantile": (package.Quantile(1, 0, 10), ([1, 2, 3],)),
     "sparse-vector": (package.SparseVector(1), ([1, 2, 3], 2)),
+    "key-selection": (package.KeySelection(1, 1e-6), ([1, 2, 3],)),
     "sample-and-aggregate": (package.SampleAndAggregate(1, 3, 0, 9), ({1: 4, 2: 5}, sum, lambda unit: unit % 3)),
     "propose-test-release": (package.ProposeTestRelease(1, 1e-6, 2), (5, 100)),
     "smooth-sensitivity": (package.SmoothSensitivity(1, 1e-6), None),
@@ -85,6 +86,7 @@ def test_what_is_charged_is_the_theorem():
     assert package.Exponential(half).event == events.Exponential(half)
     assert package.NoisyMax(half).event == events.NoisyMax(half)
     assert package.TopK(half, k=4).event == events.Repeated(events.Exponential(half), 4)
+    assert package.KeySelection(half, 1e-6, 8).event == events.Zcdp(half, 1e-6)
     assert package.SparseVector(half, hits=7).event == events.Pure(half)
     assert package.ProposeTestRelease(half, 1e-6, 1).event == events.Approx(Fraction(1), 1e-6)
     assert package.ProposeTestRelease(half, 1e-6, 1).zcdp_event == events.Zcdp(Fraction(1, 4), 1e-6)

@@ -28,9 +28,13 @@ Errors = Annotated[
     typer.Option("--error", metavar="X|COL=X", help="Pay for a noise error of X instead: of all columns, or of COL."),
 ]
 Confidence = Annotated[float, typer.Option("--confidence", help="Of the noise errors.")]
-Delta = Annotated[float | None, typer.Option("--delta", metavar="D", help="For parts that need one.")]
+Delta = Annotated[float | None, typer.Option("--delta", metavar="D", help="For finding keys that are not public.")]
 Rows = Annotated[int | None, typer.Option("--rows", metavar="N", help="Of one unit count at most so many rows.")]
 Groups = Annotated[int | None, typer.Option("--groups", metavar="N", help="One unit counts in at most so many groups.")]
+Units = Annotated[
+    int | None,
+    typer.Option("--units", metavar="N", help="A group whose key had to be found has at least so many units."),
+]
 Totals = Annotated[
     list[str] | None, typer.Option("--total", metavar="COL=X", help="One unit's total of a column, at most.")
 ]
@@ -96,7 +100,7 @@ def error_of(given: Sequence[str] | None) -> float | dict[str, float] | None:
     return {name: float(value) for name, _, value in pairs}
 
 
-def limits_of(rows: int | None, groups: int | None, totals: Sequence[str] | None) -> Limits:
+def limits_of(rows: int | None, groups: int | None, totals: Sequence[str] | None, units: int | None = None) -> Limits:
     """The limits for this question; they can only tighten the policy's."""
     from dalenius.queries.plan import Limits
 
@@ -110,4 +114,4 @@ def limits_of(rows: int | None, groups: int | None, totals: Sequence[str] | None
                 fix="Write for example --total amount=500.",
             )
         found[column] = Fraction(limit)
-    return Limits(rows, groups, found)
+    return Limits(rows, groups, found, units)

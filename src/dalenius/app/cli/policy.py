@@ -207,6 +207,9 @@ def print_policy(console: Console, policy: Policy) -> None:
     parts = [f"{limits.rows:,} rows"] if limits.rows else []
     parts += [f"{limits.groups:,} groups"] if limits.groups else []
     parts += [f"a total {name} of {literal(total)}" for name, total in limits.totals.items()]
+    if limits.units:
+        text = f"    groups whose keys have to be found: of {limits.units:,} {unit} or more"
+        console.print(text, style="dim", highlight=False, markup=False)
     words = ", ".join(parts) or "no limit was declared"
     console.print(f"    of one {unit} count at most: {words}", style="dim", highlight=False, markup=False)
 

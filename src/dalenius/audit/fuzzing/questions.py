@@ -7,6 +7,7 @@ from random import Random
 from typing import TypeVar
 
 from dalenius.audit.fuzzing.policies import KEYS, NAME, Shape
+from dalenius.ledger.budgets import Accounting
 from dalenius.tables.policy import Column, Kind
 
 _NUMBERS = ("0", "1", "-1", "2", "0.5", "3", "10", "100", "1e6", "-2.5", "1e-3", "1e300", "-1e300", "7")
@@ -35,6 +36,7 @@ class _Writer:
         self.random = random
         self.policy = shape.policy
         self.columns = list(shape.policy.columns.values())
+        self.finds = shape.table.budget.accounting is Accounting.ZCDP  # keys that are not public
 
     # --- the statement
 
@@ -139,16 +141,36 @@ class _Writer:
 
     def keys(self) -> list[str]:
         makers = [maker for each in self.columns for maker in self._makers(each)]
+        hidden = [each for each in map(self._hidden, self.columns) if each]
         makers += [lambda: self.boolean(2), lambda: f"CASE WHEN {self.boolean(2)} THEN 'yes' ELSE 'no' END"]
         wanted = self.random.choice((0, 0, 1, 1, 1, 2, 2, 3))
         found: list[str] = []
         cells = 1
         for _ in range(wanted):
             cells *= 12
-            found.append(self.pick(makers)())
+            drawn = hidden and self.chance(0.6 if self.finds else 0.03)  # under pure they are refused
+            found.append(self.pick(self.pick(hidden)) if drawn else self.pick(makers)())
             if cells > 5000:
                 break
         return list(dict.fromkeys(found))
+
+    def _hidden(self, column: Column) -> list[str]:
+        """Keys that have to be found, some of them because there are too many."""
+        name = self.name(column)
+        if column.public_keys is not None:
+            return []
+        match column.kind:
+            case Kind.CATEGORY | Kind.TEXT:
+                return [name, name, f"UPPER({name})", f"LEFT({name}, 1)", f"COALESCE({name}, 'none')"]
+            case Kind.NUMBER:
+                return [name, f"{name} * -2.5", f"ROUND({name})", f"EXP({name})"]
+            case Kind.INTEGER:
+                return [name, f"{name} + 1", f"{name} / 3"]
+            case Kind.DATE:
+                return [name, f"({name} + INTERVAL 1 DAY)", f"DATE_TRUNC('week', {name})"]
+            case Kind.DATETIME:
+                return [name, f"({name} - INTERVAL 30 DAY)", f"DATE_TRUNC('second', {name})", f"CAST({name} AS DATE)"]
+        return []
 
     def _makers(self, column: Column) -> list[Callable[[], str]]:
         name = self.name(column)

@@ -206,8 +206,10 @@ class _Builder:
         self.cells = groups
         # In how many groups one unit can be. Its rows do not limit that: their number is clipped, not the rows.
         self.reach = min(each for each in (groups, limits.groups) if each is not None)
-        self.cells = groups
         self.notes: list[str] = []
+        # Where groups have to be found there may be so many that entries are clamped (`Compiler.most`) below 2⁶²: a
+        # limit past that would silently be a lower one.
+        self.most = MOST if groups < MOST_GROUPS else min(MOST, math.isqrt(2**126 // self.reach))
 
     def statistic(
         self,
@@ -312,10 +314,10 @@ class _Builder:
         clip: int,
         at: Place | None = None,
     ) -> Measure:
-        if clip >= MOST:
+        if clip >= self.most:
             raise QuestionRefusedError(
                 "One unit could add too much to be summed exactly.",
-                why="Its limit, counted in steps, is beyond 2⁶².",
+                why=f"Its limit, counted in steps, is beyond {'2⁶²' if self.most == MOST else f'{self.most:,}'}.",
                 fix="Ask the owner for a coarser step, lower limits or narrower bounds.",
                 at=at,
             )
@@ -361,7 +363,7 @@ class _Builder:
         rows = self.row_limit(at)
         while True:
             low, high = self.whole_range(value, step)
-            if rows * max(abs(low), abs(high), 1) ** 2 < MOST:
+            if rows * max(abs(low), abs(high), 1) ** 2 < self.most:
                 return step
             step *= 10
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from dalenius.accounting.events import Composed, Zcdp
 from dalenius.accounting.guarantees import ZCDP
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
-from dalenius.mechanisms.key_selection import KeySelection
+from dalenius.mechanisms.key_selection import WEIGHT, KeySelection
 from dalenius.mechanisms.laplace import Laplace
 from dalenius.queries.plan import needed
 
@@ -47,6 +47,17 @@ class Priced:
     mechanisms: tuple[DiscreteGaussian | Laplace, ...]
     delta: float = 0.0
     selection: KeySelection | None = None
+    units: int = 0
+
+    @property
+    def least_weight(self) -> int:
+        """The noisy weight from which on a key that had to be found is shown; 0 where keys are public."""
+        return 0 if self.selection is None else self.selection.sure(self.units)
+
+    @property
+    def least_units(self) -> int:
+        """So many units with that key alone weigh as much."""
+        return -(-self.least_weight // WEIGHT)
 
     @property
     def event(self) -> Event:
@@ -93,7 +104,7 @@ def priced(plan: Plan, epsilon: float, delta: float | None = None) -> Priced:
     if selection is None:
         return Priced(epsilon, cost.rho, gaussian)
     first = KeySelection(Fraction(cost.rho) * selection.share, delta, selection.cap, plan.neighbors)
-    return Priced(epsilon, cost.rho, gaussian, delta, first)
+    return Priced(epsilon, cost.rho, gaussian, delta, first, selection.units)
 
 
 def _up(value: Fraction) -> Fraction:

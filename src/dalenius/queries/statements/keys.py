@@ -1,6 +1,6 @@
 """The weights of keys that are not public: what `mechanisms.key_selection` needs to find them.
 
-pairs    each unit with each of its keys, once
+pairs    each unit with each of its keys, once, and the seed of its hash where equal units can be different texts
 held     how many keys a unit has
 chosen   of a unit with more keys than the cap, those that a keyed hash puts first
 …        ⌊2²⁰/√m⌋ summed over the units of each key, m = min(number of keys, cap)
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from dalenius.queries.domains import Cell
     from dalenius.queries.engines.engine import Engine
 
+# Types of units whose equal values are equal texts. Floats (0.0, -0.0) and intervals (1 month, 30 days) are not.
+_ONE_TEXT = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "VARCHAR", "DATE", "TIMESTAMP", "UUID"})
+_ONE_TEXT |= frozenset({"UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT", "DECIMAL", "BOOLEAN"})
+
 
 def weights(plan: Plan, engine: Engine, salt: str, seconds: float) -> tuple[list[Cell], list[int]]:
     """All keys that occur, each with its weight, in no order that says anything."""
@@ -36,16 +40,22 @@ def weights(plan: Plan, engine: Engine, salt: str, seconds: float) -> tuple[list
 
 def statement(plan: Plan, scan: str, types: Mapping[str, str], salt: str) -> str:
     """The whole SELECT."""
-    return Keys(plan).statement(scan, types, salt)
+    same = all(types.get(name, "").upper().split("(")[0] in _ONE_TEXT for name in plan.table.policy.unit)
+    return Keys(plan, seeded=not same).statement(scan, types, salt)
 
 
 class Keys(Compiler):
-    """The rows are kept as for sums, but nothing of them is measured."""
+    """The rows are kept as for sums, but nothing of them is measured.
 
-    def __init__(self, plan: Plan) -> None:
+    ``seeded``: every row brings the seed of its unit's hash, and the least of them counts. Which of the texts of a
+    unit (0.0 and -0.0 are one) stands for a group is chance, and other units' rows could move it. Where a unit has one
+    text, the seed is worked out for units with too many keys alone.
+    """
+
+    def __init__(self, plan: Plan, *, seeded: bool = True) -> None:
+        self.cap, self.seeded = needed(plan.selection).cap, seeded
         # Conditions of single aggregates do not matter: a key is there where a row counts at all.
-        super().__init__(replace(plan.only(()), groups=None))
-        self.cap = needed(plan.selection).cap
+        super().__init__(replace(plan.only(()), groups=self.cap if seeded else None))
 
     def statement(self, scan: str, types: Mapping[str, str], salt: str) -> str:
         """All steps."""
@@ -54,11 +64,12 @@ class Keys(Compiler):
         there = " AND ".join(f"{each} IS NOT NULL" for each in [*self.keys, *(["period"] if self.period else [])])
         read = source.source_sql(self.plan, scan, types, salt)
         listed = ", ".join(str(KeySelection.weight(m)) for m in range(1, self.cap + 1))
+        least = ", min(seed) AS seed" if self.seeded else ""
         kept, own = (", ".join(f"p.{each}" for each in names) for names in (self.keys, self.units))
         return f"""WITH {read},
 clean AS ({self.clean()}),
 kept AS ({self.kept()}),
-pairs AS MATERIALIZED (SELECT {units}, {keys} FROM kept WHERE {there} GROUP BY {units}, {keys}),
+pairs AS MATERIALIZED (SELECT {units}, {keys}{least} FROM kept WHERE {there} GROUP BY {units}, {keys}),
 held AS MATERIALIZED (SELECT {units}, count(*) AS m FROM pairs GROUP BY {units}),
 chosen AS (SELECT {kept}, {self.cap} AS m FROM pairs p JOIN held h ON {same} WHERE h.m > {self.cap}
 QUALIFY row_number() OVER (PARTITION BY {own} ORDER BY {self.order(types, salt)}) <= {self.cap}),
@@ -69,6 +80,7 @@ FROM (SELECT * FROM light UNION ALL SELECT * FROM chosen) GROUP BY {keys}"""  # 
     def order(self, types: Mapping[str, str], salt: str) -> str:
         """By the same keyed hash as in sums, so that a unit counts in the groups in which it weighed."""
         policy = self.plan.table.policy
-        seed = source.seed(policy, types, salt, [f"p.u{at}" for at in range(len(policy.unit))])
+        own = [f"p.u{at}" for at in range(len(policy.unit))]
+        seed = "p.seed" if self.seeded else source.seed(policy, types, salt, own)
         hashed = " || '|' || ".join([seed, *(f"CAST(p.{key} AS VARCHAR)" for key in self.keys)])
         return ", ".join([f"md5({hashed})", *(f"p.{key}" for key in self.keys)])

@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 
 LINEAR = frozenset({"rows", "units", "sum", "moments", "covariance"})  # statistics that are sums of clipped vectors
 
+_CALENDAR = {
+    Type.DATE: ("DATE '0001-01-01'", "DATE '9999-12-31'"),
+    Type.DATETIME: ("TIMESTAMP '0001-01-01'", "TIMESTAMP '9999-12-31 23:59:59.999999'"),
+}
+
 
 def statement(plan: Plan, part: Part, scan: str, types: Mapping[str, str], salt: str) -> str:
     """The whole SELECT."""
@@ -130,6 +135,9 @@ class Compiler:
     def key(self, key: Expression) -> str:
         """A group's key. −0.0 becomes 0.0: they are one group, but two texts, and the hash that chooses sees those."""
         shown = self.renderer.sql(key)
+        if self.plan.selection is not None and key.type in _CALENDAR:  # a day that no calendar of the answer has
+            first, last = _CALENDAR[key.type]
+            return f"CASE WHEN {shown} BETWEEN {first} AND {last} THEN {shown} END"
         return f"({shown} + 0e0)" if key.type is Type.NUMBER else shown
 
     def _measured(self) -> Sequence[tuple[Measure, str]]:
