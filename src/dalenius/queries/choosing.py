@@ -80,7 +80,8 @@ def _last(noisy: Sequence[int], law: DiscreteGaussian | Laplace) -> int | None:
         best = max(sums, key=lambda at: sums[at])
         if sums[best] <= _together(law):
             return None
-        sure = [max(range(best, best + _WINDOW), key=lambda at: noisy[at])]
+        window = range(best, best + _WINDOW)
+        sure = [at for at in window if noisy[at] > 2 * _deviation(law)] or [max(window, key=lambda at: noisy[at])]
     last = sure[-1]
     while near := [at for at in range(last + 1, min(last + _NEAR + 1, CLASSES)) if noisy[at] > mild]:
         last = near[-1]
