@@ -4,31 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from dalenius._protecting import Protected, budget_of
+from dalenius._protecting import Protected, next_budget
 from dalenius.ledger.requests import OWNER, Claim, Request
-from dalenius.queries.finding import Search, read
+from dalenius.queries.finding import Search, known, read
 from dalenius.queries.plan import Found, Table
 from dalenius.tables.fingerprint import check_unchanged
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger
     from dalenius.queries.engines.duckdb import Engines
-    from dalenius.tables.policy import Period
     from dalenius.tables.registry import Registry, Version
 
 SECONDS = 3600.0  # the owner waits
+_SLACK = 60.0  # for what comes around the search of another process
 
 
 def priced(planned: Sequence[Protected], registry: Registry, ledger: Ledger | None) -> list[Protected]:
-    """What the search of each will cost; nothing where limits are declared, or were found for this very version."""
+    """What the search of each will cost; nothing where limits are declared, or were found for the same before."""
     found = []
     for each in planned:
-        search = Search.of(_table(each.version, planned, registry, ledger))
-        done = registry.limits(each.version)
-        known = search is not None and done is not None
-        found.append(each if search is None or known else replace(each, search=search.charge))
+        search, done = _wanted(each.version, planned, registry, ledger)
+        found.append(replace(each, search=None if search is None or done is not None else search.charge))
     return found
 
 
@@ -47,12 +45,14 @@ def _found(
     each: Protected, planned: Sequence[Protected], registry: Registry, ledger: Ledger, engines: Engines
 ) -> Protected:
     version = each.version
-    known = registry.limits(version)
-    if known is not None:
-        return replace(each, limits=known)
-    search = Search.of(_table(version, planned, registry, ledger))
+    search, done = _wanted(version, planned, registry, ledger)
     if search is None:
         return each
+    if done is not None:
+        limits = done.to_dict()
+        if registry.limits(version) is None:
+            _record(version, limits, ledger)
+        return replace(each, search=None, limits=limits)
     check_unchanged(version.table, version.fingerprint, version.policy.source)
     engine = engines.of(version.fingerprint)
     engine.columns  # noqa: B018 (an unreadable file is found before anything is charged)
@@ -71,7 +71,14 @@ def _found(
         question=f"limits of {version.table}",
         periods=search.periods,
     )
-    limits = read(ledger.ask(request, work).content).to_dict()
+    answered = ledger.ask(request, work, patience=SECONDS + _SLACK)
+    limits = read(answered.content).to_dict()
+    _record(version, limits, ledger)
+    # Free where another process has just found them, or had when it was stopped.
+    return replace(each, search=None if answered.free else search.charge, limits=limits)
+
+
+def _record(version: Version, limits: Mapping[str, Any], ledger: Ledger) -> None:
     ledger.record(
         "limits",
         {
@@ -82,19 +89,33 @@ def _found(
             "found": limits,
         },
     )
-    return replace(each, limits=limits)
+
+
+def _wanted(
+    version: Version, planned: Sequence[Protected], registry: Registry, ledger: Ledger | None
+) -> tuple[Search | None, Found | None]:
+    """The search that a version needs, and what it would find where that is known already."""
+    table = _table(version, planned, registry, ledger)
+    search = Search.of(table)
+    if search is None:
+        return None, None
+    own = registry.limits(version)
+    if own is not None:
+        return search, Found.from_dict(own)
+    before = [
+        (replace(table, policy=each.policy), Found.from_dict(limits))
+        for each, limits in registry.found(version.table, version.data_version)
+    ]
+    return search, known(search, before)
 
 
 def _table(version: Version, planned: Sequence[Protected], registry: Registry, ledger: Ledger | None) -> Table:
-    policies = {name: each.policy for name, each in registry.current().items()}
-    policies |= {each.version.table: each.version.policy for each in planned}
+    """The table with the budget that it will have: what is shown is what will be charged."""
+    current = {name: each.policy for name, each in registry.current().items()}
+    policies = current | {each.version.table: each.version.policy for each in planned}
     carriers = [each for each in policies.values() if each.dataset == version.dataset and each.budget is not None]
-    budget = budget_of(carriers[0]) if carriers else None
-    if ledger is not None and version.dataset in ledger.datasets():
-        budget = ledger.budget(version.dataset)
-    periods: Mapping[str, Period | None] = {
-        each.dataset: each.budget.period for each in policies.values() if each.budget is not None
-    }
+    carrier = carriers[0] if carriers else version.policy
+    budget = next_budget(carrier, current.get(carrier.name), ledger)
     if budget is None:
         raise RuntimeError("A data set without a budget was planned.")
-    return Table(version.policy, budget, periods.get(version.dataset))
+    return Table(version.policy, budget, carrier.budget.period if carrier.budget else None)

@@ -109,6 +109,17 @@ def budget_of(policy: Policy) -> Budget | None:
     )
 
 
+def next_budget(policy: Policy, old: Policy | None, ledger: Ledger | None) -> Budget | None:
+    """The budget of the data set once a policy is recorded; None: another table carries it, and it is not there yet.
+
+    What the file did not change is left as the ledger has it: others may have changed it there since.
+    """
+    in_force = ledger.budget(policy.dataset) if ledger and policy.dataset in ledger.datasets() else None
+    asked = budget_of(policy)
+    changes = asked is not None and (old is None or old.budget != policy.budget)
+    return asked if changes or in_force is None else in_force
+
+
 def record(planned: Sequence[Protected], registry: Registry, ledger: Ledger) -> list[Protected]:
     """Writes it down, in the order that a crash can interrupt anywhere."""
     current = registry.current()
@@ -175,12 +186,9 @@ def _needs(policy: Policy, before: Version | None, ledger: Ledger | None, reason
 
 def _record_spending(version: Version, before: Version | None, ledger: Ledger) -> None:
     policy, old = version.policy, before.policy if before else None
-    dataset, budget = policy.dataset, budget_of(policy)
-    # What the file did not change is left as the ledger has it: others may have changed it there since.
-    if budget is not None and (old is None or old.budget != policy.budget):
-        in_force = ledger.budget(dataset) if dataset in ledger.datasets() else None
-        if budget != in_force:
-            ledger.set_budget(dataset, budget, version.reason)
+    dataset, budget = policy.dataset, next_budget(policy, old, ledger)
+    if budget is not None and (dataset not in ledger.datasets() or budget != ledger.budget(dataset)):
+        ledger.set_budget(dataset, budget, version.reason)
     allotted, said = ledger.allotments(dataset), old.analysts if old else {}
     for analyst, epsilon in policy.analysts.items():
         if said.get(analyst) != epsilon and allotted.get(analyst) != epsilon:

@@ -55,6 +55,10 @@ def _wanted(plan: Plan, error: float | Mapping[str, float]) -> list[tuple[Output
     if not isinstance(error, Mapping):
         most = float(parameters.positive(error, "error"))
         return [(each, most) for each in outputs.values()]
+    if not error:
+        raise InputError(
+            "No error is given.", why="It is a price: the least ε that gives it.", fix="Name a column and its error."
+        )
     for name in error:
         if name not in outputs:
             meant = nearest(name, outputs)

@@ -1,10 +1,10 @@
 """Limits of what one unit adds, found privately at `protect` where the owner declared none (DESIGN, decision 3).
 
-For each quantity of a unit (its rows, Σ|x| of a number column, the L2 norm of its rows over the keys of a column) the
-units are counted by size, in classes that grow by √2. A unit is in one class of each, so the whole histogram has
-sensitivity 1: noise of one unit's worth on every class tells how the sizes are spread, except for the last hundred
-units or so. The limit is where clipping would cost about as much as noise: below it lies the bias of what is cut off,
-above it the noise that grows with the limit.
+For each quantity of a unit (its rows, Σ|x| of a number column, the L2 norm of its rows over the keys of a column, how
+many keys it has) the units are counted by size, in classes that grow by √2. A unit is in one class of each, so the
+whole histogram has sensitivity 1: noise of one unit's worth on every class tells how the sizes are spread, except for
+the last hundred units or so. The limit is where clipping would cost about as much as noise: below it lies the bias of
+what is cut off, above it the noise that grows with the limit (`choosing`).
 
 A histogram rather than a sparse vector: for the same ρ it gives all classes at once with less noise than one
 comparison, so the tail's slope is known where a threshold search only knows one point, and the few largest units can
@@ -16,7 +16,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -25,9 +26,11 @@ from dalenius.accounting import conversions
 from dalenius.accounting.events import Event, Pure, Zcdp
 from dalenius.accounting.guarantees import ZCDP
 from dalenius.accounting.neighbors import Neighbors
+from dalenius.ledger.budgets import Accounting
 from dalenius.mechanisms import noise
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import Laplace
+from dalenius.queries.choosing import CLASSES, Choice, chosen
 from dalenius.queries.domains import column_values
 from dalenius.queries.expressions import TRUE
 from dalenius.queries.periods import charged
@@ -43,10 +46,9 @@ if TYPE_CHECKING:
 
 RHO, EPSILON = 0.005, 0.1  # what the search costs at most, under zCDP and pure
 PART = 0.05  # of the budget, where that is less
-CLASSES = 129  # sizes 0, 1, …, up to 2⁶⁴, by factors of √2
 _NORM_KEYS = 1000  # columns with more keys than this are rarely grouped by
 _HIDDEN_KEYS = 100  # how many groups a question is reckoned to have, where keys are not public
-_REACH = 4.0  # how far beyond the last class that stands out of the noise a tail is believed
+_LEAST_SHARE = 1e-4  # of the mass; less than that is not told from nothing
 _USUAL = 1.0  # the ε of a question that limits are made for
 
 
@@ -62,13 +64,23 @@ class Quantity:
         """Its part of the price, beside the others."""
         return {"rows": 3, "total": 2, "norm": 2, "distinct": 1}[self.kind]
 
+    @property
+    def name(self) -> str:
+        """As people read it."""
+        return f"{self.kind} {self.column}".rstrip()
 
-def quantities(policy: Policy) -> tuple[Quantity, ...]:
-    """What has to be found: nothing where `rows` is declared, since the owner has then decided."""
+
+def quantities(policy: Policy, accounting: Accounting) -> tuple[Quantity, ...]:
+    """What has to be found: nothing where `rows` is declared, since the owner has then decided.
+
+    Under pure accounting no question uses an L2 norm, nor keys that are not public, so they are not paid for.
+    """
     if policy.contribution.rows is not None:
         return ()
     totals = [Quantity("total", name) for name, each in policy.columns.items() if each.summable]
     totals = [each for each in totals if each.column not in policy.contribution.totals]
+    if accounting is Accounting.PURE:
+        return (Quantity("rows"), *totals)
     keyed = [name for name, each in policy.columns.items() if 1 < len(column_values(each) or ()) <= _NORM_KEYS]
     hidden = [name for name, each in policy.columns.items() if each.kind is Kind.CATEGORY and each.public_keys is None]
     norms = (Quantity("norm", name) for name in [*keyed, *hidden])
@@ -94,11 +106,11 @@ class Search:
     @classmethod
     def of(cls, table: Table) -> Search | None:
         """The search that a table needs, or None."""
-        wanted = quantities(table.policy)
+        wanted = quantities(table.policy, table.budget.accounting)
         if not wanted:
             return None
         epsilon, rho = _price(table.budget)
-        return cls(table, wanted, epsilon, rho, charged(table, TRUE))
+        return cls(table, wanted, epsilon, rho, _periods(table))
 
     @property
     def event(self) -> Event:
@@ -115,47 +127,46 @@ class Search:
 
     def key(self, data_version: int) -> str:
         """The key under which its result is stored: what is counted, not what else the policy says."""
-        policy = self.table.policy
-        lines = [f"limits {policy.name} {data_version} {policy.unit} {' '.join(self.periods)}"]
-        lines += [f"{each.kind} {policy.columns.get(each.column)!r}" for each in self.quantities]
+        lines = [f"limits {self.table.policy.name} {data_version}"]
+        lines += [identity(self.table, each) for each in self.quantities]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
     def run(self, engine: Engine, seconds: float) -> bytes:
-        """Looks at the data, once the charge is on disk."""
+        """Looks at the data, once the charge is on disk; all of it takes ``seconds`` at most."""
         noise.fresh_key()
+        until = time.monotonic() + seconds
+
+        def rows_of(kind: str, column: str, selected: str) -> list[tuple[Any, ...]]:
+            sql = f"{units_sql(self.table, kind, column, engine.scan, engine.columns)} SELECT {selected}"  # noqa: S608
+            return list(engine.run(sql, seconds=max(1.0, until - time.monotonic())))
+
         shares = self._shares()
-        found: dict[Quantity, int] = {}
+        found: dict[Quantity, Choice] = {}
         for quantity, share in zip(self.quantities, shares, strict=False):
-            sql = units_sql(self.table, quantity.kind, quantity.column, engine.scan, engine.columns)
             counts = [0] * CLASSES
-            for place, count in engine.run(
-                f"{sql} SELECT size, count(*) FROM sizes GROUP BY size",  # noqa: S608
-                seconds=seconds,
-            ):
+            for place, count in rows_of(quantity.kind, quantity.column, "size, count(*) FROM sizes GROUP BY size"):
                 counts[int(place)] = int(count)
             law = self._mechanism(1, share, CLASSES)
             noisy = [int(value) for value in law.release(counts).value.tolist()]
-            found[quantity] = chosen(noisy, _deviation(law), self._noise_per_step(), self._cells(quantity))
-        rows = found[Quantity("rows")]
-        sql = units_sql(self.table, "rows", "", engine.scan, engine.columns)
-        ((units, total),) = engine.run(
-            f"{sql} SELECT count(*), coalesce(sum(least(value, {rows})), 0) FROM sizes",  # noqa: S608
-            seconds=seconds,
-        )
+            found[quantity] = chosen(noisy, law, self._noise(quantity), self._cells(quantity))
+        rows = found[Quantity("rows")].limit
+        ((units, total),) = rows_of("rows", "", f"count(*), coalesce(sum(least(value, {rows})), 0) FROM sizes")
         units = self._mechanism(1, shares[-2]).release(int(units)).value
         total = self._mechanism(rows, shares[-1]).release(int(total)).value
         return json.dumps(self._written(found, units, total)).encode()
 
-    def _written(self, found: Mapping[Quantity, int], units: int, rows: int) -> dict[str, Any]:
+    def _written(self, found: Mapping[Quantity, Choice], units: int, rows: int) -> dict[str, Any]:
         columns = self.table.policy.columns
+        limits = {each: choice.limit for each, choice in found.items()}
         steps = {each.column: columns[each.column].step for each in found if each.kind == "total"}
         return {
-            "rows": found[Quantity("rows")],
-            "totals": {name: str(found[Quantity("total", name)] * (step or 1)) for name, step in steps.items()},
-            "norms": {each.column: value for each, value in found.items() if each.kind == "norm"},
-            "distinct": {each.column: value for each, value in found.items() if each.kind == "distinct"},
+            "rows": limits[Quantity("rows")],
+            "totals": {name: str(limits[Quantity("total", name)] * (step or 1)) for name, step in steps.items()},
+            "norms": {each.column: value for each, value in limits.items() if each.kind == "norm"},
+            "distinct": {each.column: value for each, value in limits.items() if each.kind == "distinct"},
             "units": max(0, units),
             "row_count": max(0, rows),
+            "clipped": {each.name: _shown(choice.clipped) for each, choice in found.items()},
         }
 
     def _shares(self) -> list[Fraction]:
@@ -171,54 +182,64 @@ class Search:
         squared = bound * bound * exchanged
         return DiscreteGaussian(squared / (2 * Fraction(self.rho) * share), squared, dimension, neighbors)
 
-    def _noise_per_step(self) -> float:
-        """Median |noise| of a usual question, for each step of the limit."""
+    def _noise(self, quantity: Quantity) -> Callable[[int], float]:
+        """Median |noise| of a usual question at a limit.
+
+        It grows with the limit; where a unit adds ones to so many groups, with its root (Δ2² = limit).
+        """
         cost = self.table.budget.filter().price(_USUAL)
-        return 0.6745 / math.sqrt(2 * cost.rho) if isinstance(cost, ZCDP) else math.log(2) / _USUAL
+        each = 0.6745 / math.sqrt(2 * cost.rho) if isinstance(cost, ZCDP) else math.log(2) / _USUAL
+        return (lambda limit: each * math.sqrt(limit)) if quantity.kind == "distinct" else (lambda limit: each * limit)
 
     def _cells(self, quantity: Quantity) -> int:
-        if quantity.kind != "norm":
+        if quantity.kind not in {"norm", "distinct"}:
             return 1
         return len(column_values(self.table.policy.columns[quantity.column]) or ()) or _HIDDEN_KEYS
 
 
-def chosen(noisy: Sequence[int], deviation: float, noise_per_step: float, cells: int = 1) -> int:
-    """The limit at which bias and noise are least, from a noisy histogram of sizes; public post-processing.
+def identity(table: Table, quantity: Quantity) -> str:
+    """What was counted for a quantity: the same text, the same sizes of all units of the same data."""
+    policy, period = table.policy, table.period
+    told = None if table.budget.period is None or period is None else policy.columns.get(period.column)
+    return f"{policy.unit} {' '.join(_periods(table))} {told!r} {quantity.kind} {policy.columns.get(quantity.column)!r}"
 
-    Class 0 holds size 0, class 1 size 1, class j the sizes above 2^((j−2)/2) up to 2^((j−1)/2).
 
-    >>> chosen([0, 5000, *[0] * 127], deviation=10.0, noise_per_step=3.0)
-    1
+def known(search: Search, before: Sequence[tuple[Table, Found]]) -> Found | None:
+    """The limits that a search would find, where earlier ones of the same data found each of them; newest last.
+
+    They were paid for and are public, whatever their ε was: nothing is looked at, and nothing is charged.
     """
-    middle = [0.0, 1.0, *(2 ** ((at - 1) / 2 - 0.25) for at in range(2, CLASSES))]
-    clear = [at for at in range(1, len(noisy)) if noisy[at] > 4 * deviation]
-    if not clear:
-        return 1
-    last = clear[-1]
-    counts = [max(0.0, float(each)) if each > 2 * deviation else 0.0 for each in noisy[: last + 1]]
-    slope = _slope([(math.log(middle[at]), math.log(noisy[at]), noisy[at]) for at in clear[-6:]], deviation)
-    for at in range(last + 1, CLASSES):
-        believed = slope is not None and middle[at] <= _REACH * middle[last]
-        counts.append(noisy[last] * (middle[at] / middle[last]) ** slope if believed else 0.0)  # type: ignore[operator]
+    found: list[tuple[Quantity, Found]] = []
+    for quantity in search.quantities:
+        meant = identity(search.table, quantity)
+        there = [each for table, each in before if _has(each, quantity) and identity(table, quantity) == meant]
+        if not there:
+            return None
+        found.append((quantity, there[-1]))
+    whole = found[0][1]  # the rows are always searched
+    return Found(
+        whole.rows,
+        {each.column: one.totals[each.column] for each, one in found if each.kind == "total"},
+        {each.column: one.norms[each.column] for each, one in found if each.kind == "norm"},
+        whole.units,
+        whole.row_count,
+        {each.column: one.distinct[each.column] for each, one in found if each.kind == "distinct"},
+        {each.name: one.clipped[each.name] for each, one in found if each.name in one.clipped},
+    )
 
-    def cost(limit: int) -> float:
-        cut = sum(count * (size - limit) for count, size in zip(counts, middle, strict=True) if size > limit)
-        return cut / cells + noise_per_step * limit
 
-    candidates = sorted({math.ceil(2 ** (at / 4)) for at in range(4 * CLASSES // 2)})
-    return min(candidates, key=cost)
+def _has(found: Found, quantity: Quantity) -> bool:
+    parts: dict[str, Mapping[str, Any]] = {"total": found.totals, "norm": found.norms, "distinct": found.distinct}
+    return quantity.kind == "rows" or quantity.column in parts[quantity.kind]
 
 
-def _slope(points: Sequence[tuple[float, float, int]], deviation: float) -> float | None:
-    """Least squares of log count on log size, by how well each count is known; None with fewer than three classes."""
-    if len(points) < 3:
-        return None
-    weights = [count * count / (deviation * deviation + count) for _, _, count in points]
-    total = sum(weights)
-    x = sum(w * p[0] for w, p in zip(weights, points, strict=True)) / total
-    y = sum(w * p[1] for w, p in zip(weights, points, strict=True)) / total
-    spread = sum(w * (p[0] - x) ** 2 for w, p in zip(weights, points, strict=True))
-    return min(-0.5, sum(w * (p[0] - x) * (p[1] - y) for w, p in zip(weights, points, strict=True)) / spread)
+def _periods(table: Table) -> tuple[str, ...]:
+    return charged(table, TRUE, "The search for limits", "Declare [contribution] rows, then nothing is searched.")
+
+
+def _shown(share: float) -> float:
+    """Two digits: the rest is noise."""
+    return float(f"{share:.2g}") if share >= _LEAST_SHARE else 0.0
 
 
 def read(content: bytes) -> Found:
@@ -234,9 +255,3 @@ def _price(budget: Budget) -> tuple[float, float | None]:
     epsilon = conversions.zcdp_epsilon(min(RHO, PART * whole.rho), budget.delta / 2)
     cost = budget.filter().price(epsilon)
     return epsilon, cost.rho if isinstance(cost, ZCDP) else None
-
-
-def _deviation(mechanism: DiscreteGaussian | Laplace) -> float:
-    if isinstance(mechanism, DiscreteGaussian):
-        return math.sqrt(float(mechanism.variance))
-    return math.sqrt(2) * float(mechanism.scale)

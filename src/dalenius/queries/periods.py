@@ -22,8 +22,10 @@ WHOLE = ("",)
 MOST = 1000
 
 
-def charged(table: Table, where: Expression) -> tuple[str, ...]:
-    """The labels of the periods that a question reads, in order."""
+def charged(
+    table: Table, where: Expression, reader: str = "The question", fix: str = "Restrict the time in WHERE."
+) -> tuple[str, ...]:
+    """The labels of the periods that a question reads, in order; ``reader`` and ``fix`` word the refusal."""
     if table.budget.period is None:
         return WHOLE
     first, last = _span(table, where)
@@ -31,9 +33,7 @@ def charged(table: Table, where: Expression) -> tuple[str, ...]:
     found = list(dict.fromkeys(_label(day, every) for day in _days(first, last, every)))
     if len(found) > MOST:
         raise NotAllowedError(
-            f"The question reads more than {MOST} periods.",
-            why="It is charged to every one of them.",
-            fix="Restrict the time in WHERE.",
+            f"{reader} reads more than {MOST} periods.", why="It is charged to every one of them.", fix=fix
         )
     return tuple(found)
 

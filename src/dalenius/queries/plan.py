@@ -32,7 +32,8 @@ class Found:
     """Limits that were found privately and are public: rows, totals by column, norms of rows over a column's keys.
 
     ``distinct`` is how many different keys of a column one unit has, where they are not public. ``units`` and
-    ``row_count`` are noisy numbers of units and (clipped) rows, for previews.
+    ``row_count`` are noisy numbers of units and (clipped) rows, for previews. ``clipped`` estimates which share of the
+    mass lies beyond each limit, by name ("rows", "total amount"), as far as the noise lets it be seen.
     """
 
     rows: int
@@ -41,6 +42,7 @@ class Found:
     units: int = 0
     row_count: int = 0
     distinct: Mapping[str, int] = field(default_factory=dict)
+    clipped: Mapping[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """As it stands in the ledger."""
@@ -51,14 +53,15 @@ class Found:
             "units": self.units,
             "row_count": self.row_count,
             "distinct": dict(self.distinct),
+            "clipped": dict(self.clipped),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Found:
         """As `to_dict` wrote it."""
         totals = {name: Fraction(value) for name, value in data["totals"].items()}
-        distinct = dict(data.get("distinct", {}))
-        return cls(data["rows"], totals, dict(data["norms"]), data["units"], data["row_count"], distinct)
+        distinct, clipped = dict(data.get("distinct", {})), dict(data.get("clipped", {}))
+        return cls(data["rows"], totals, dict(data["norms"]), data["units"], data["row_count"], distinct, clipped)
 
 
 @dataclass(frozen=True, slots=True)

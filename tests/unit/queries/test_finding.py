@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import random
-
 import pytest
 
 from dalenius._protecting import budget_of
 from dalenius.accounting import costs
-from dalenius.queries.finding import CLASSES, RHO, Search, chosen, quantities
+from dalenius.ledger.budgets import Accounting
+from dalenius.queries.choosing import CLASSES
+from dalenius.queries.finding import RHO, Search, identity, known, quantities
 from dalenius.queries.plan import Found, Table
 from dalenius.tables.reading import read_text
 
@@ -42,26 +41,18 @@ def table(contribution: str = "", budget: str = "delta = 1e-6", epsilon: float =
     return Table(policy, found)
 
 
-def histogram(sizes: list[int], deviation: float = 0.0) -> list[int]:
-    counts = [0] * CLASSES
-    for size in sizes:
-        counts[0 if size < 1 else 1 + math.ceil(2 * math.log2(size))] += 1
-    chance = random.Random(1)
-    return [round(count + chance.gauss(0, deviation)) for count in counts]
-
-
 def test_what_is_not_declared_is_searched():
-    kinds = [(each.kind, each.column) for each in quantities(table().policy)]
+    kinds = [(each.kind, each.column) for each in quantities(table().policy, Accounting.ZCDP)]
     assert kinds == [("rows", ""), ("total", "age"), ("norm", "age"), ("norm", "region")]
 
 
 def test_an_owner_who_declares_rows_is_charged_for_nothing():
-    assert quantities(table("rows = 10").policy) == ()
+    assert quantities(table("rows = 10").policy, Accounting.ZCDP) == ()
     assert Search.of(table("rows = 10")) is None
 
 
 def test_a_declared_total_is_not_searched():
-    kinds = [(each.kind, each.column) for each in quantities(table("totals = { age = 500 }").policy)]
+    kinds = [(each.kind, each.column) for each in quantities(table("totals = { age = 500 }").policy, Accounting.ZCDP)]
     assert ("total", "age") not in kinds
 
 
@@ -90,36 +81,6 @@ def mechanisms(search: Search):
     shares = search._shares()
     histograms = [search._mechanism(1, share, CLASSES) for share in shares[:-2]]
     return [*histograms, search._mechanism(1, shares[-2]), search._mechanism(50, shares[-1])]
-
-
-def test_everybody_alike_needs_no_more_than_that():
-    assert chosen(histogram([1] * 5000, 20), 20, 3.0) == 1
-    assert 10 <= chosen(histogram([10] * 5000, 20), 20, 3.0) <= 16
-
-
-def test_nothing_to_see_gives_the_smallest_limit():
-    assert chosen(histogram([], 20), 20, 3.0) == 1
-    assert chosen(histogram([5] * 10, 20), 20, 3.0) <= 8
-
-
-def test_a_heavy_tail_is_reckoned_with():
-    chance = random.Random(7)
-    sizes = [min(500, 1 + int(3 * chance.paretovariate(1.6))) for _ in range(100_000)]
-    limit = chosen(histogram(sizes, 27), 27, 3.03)
-    cut = sum(size - limit for size in sizes if size > limit)
-    assert cut < 0.01 * sum(sizes)
-    assert limit < 2500
-
-
-def test_one_giant_does_not_move_the_limit():
-    sizes = [4] * 10_000
-    assert chosen(histogram([*sizes, 10**9], 20), 20, 3.0) == chosen(histogram(sizes, 20), 20, 3.0)
-
-
-def test_more_cells_mean_a_lower_limit():
-    chance = random.Random(7)
-    counts = histogram([1 + int(3 * chance.paretovariate(1.6)) for _ in range(50_000)], 27)
-    assert chosen(counts, 27, 3.0, cells=100) <= chosen(counts, 27, 3.0)
 
 
 def test_found_limits_survive_the_ledger():

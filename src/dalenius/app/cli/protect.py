@@ -114,6 +114,8 @@ def _print(console: Console, done: Sequence[Protected], dry_run: bool) -> None:
 
 def _print_search(console: Console, each: Protected, dry_run: bool) -> None:
     """What was found for limits that are not declared, or what finding them will cost."""
+    from dalenius.app.cli.tables import limit_lines
+
     unit = ", ".join(each.version.policy.unit)
     if each.search is not None:
         verb = "will be" if dry_run or not each.recorded else "were"
@@ -122,11 +124,10 @@ def _print_search(console: Console, each: Protected, dry_run: bool) -> None:
     if each.limits is not None:
         found = each.limits
         console.print(
-            f"    found: about {found['units']:,} × {unit}, {found['row_count']:,} rows; one counts with at most "
-            f"{found['rows']:,} rows",
-            style="dim",
-            highlight=False,
+            f"    found: about {found['units']:,} × {unit}, {found['row_count']:,} rows", style="dim", highlight=False
         )
+        for line in limit_lines(found):
+            console.print(f"    {line}", style="dim", markup=False, highlight=False)
         if found["units"] < _FEW:
             words = "    that is too few to see much: declare \\[contribution] rows, and protect again"
             console.print(words, style="yellow", highlight=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -47,7 +49,8 @@ def tables(
         )
     if table is None:
         versions = curator.tables()
-        frame.emit({"tables": [summary(each) for each in versions]}, lambda console: _print_all(console, versions))
+        shown = [summary(each, curator.registry.limits(each)) for each in versions]
+        frame.emit({"tables": shown}, lambda console: _print_all(console, versions))
         return
     version = curator.history(table)[-1]
     if fake is not None and output is not None:
@@ -60,11 +63,12 @@ def tables(
             lambda console: console.print(words, markup=False, highlight=False),
         )
         return
-    frame.emit({"tables": [summary(version)]}, lambda console: _print_one(console, version))
+    limits = curator.registry.limits(version)
+    frame.emit({"tables": [summary(version, limits)]}, lambda console: _print_one(console, version, limits))
 
 
-def summary(version: Version) -> dict[str, Any]:
-    """What analysts may know of a table: not where the data is, nor who else may ask."""
+def summary(version: Version, limits: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What analysts may know of a table: not where the data is, nor who else may ask. Found limits are public."""
     tree = version.policy.to_dict()
     return {
         "name": version.table,
@@ -73,6 +77,7 @@ def summary(version: Version) -> dict[str, Any]:
         "neighbors": version.policy.neighbors.value,
         "columns": tree.get("columns", {}),
         "contribution": tree.get("contribution", {}),
+        "limits": limits,
         "version": version.version,
         "data_version": version.data_version,
     }
@@ -95,8 +100,30 @@ def _print_all(console: Console, versions: list[Version]) -> None:
     console.print(table)
 
 
-def _print_one(console: Console, version: Version) -> None:
+def _print_one(console: Console, version: Version, limits: Mapping[str, Any] | None) -> None:
     from dalenius.app.cli.policy import print_policy
 
     console.print(f"[bold]{version.table}[/]", highlight=False)
     print_policy(console, version.policy)
+    for line in limit_lines(limits or {}):
+        console.print(f"    {line}", style="dim", markup=False, highlight=False)
+
+
+def limit_lines(found: Mapping[str, Any]) -> list[str]:
+    """The limits that were found, with what lies beyond them, for people."""
+    if not found:
+        return []
+    clipped = found.get("clipped", {})
+    lines = [f"limits: {found['rows']:,} rows a unit" + _beyond(clipped.get("rows"), "rows")]
+    for name, total in found["totals"].items():
+        beyond = _beyond(clipped.get(f"total {name}"), f"total of {name}")
+        lines.append(f"limits: {float(Fraction(total)):,.10g} of {name} a unit" + beyond)
+    return lines
+
+
+def _beyond(share: float | None, what: str) -> str:
+    """Says it only where it was estimated; an estimate of nothing means that the noise hides it."""
+    if share is None:
+        return ""
+    about = f"about {100 * share:.2g}%" if share >= 0.001 else "less than 0.1%"
+    return f"; {about} of the {what} {'lie' if what == 'rows' else 'lies'} beyond"

@@ -269,7 +269,7 @@ class _Builder:
         largest = max(abs(low - centre), abs(high - centre), 1)
         clips = [] if self.limits.rows is None else [self.limits.rows * largest]
         total = dominated(value, {name: float(each) for name, each in self.limits.totals.items()})
-        if total is not None and centre == 0:
+        if total is not None and math.isfinite(total) and centre == 0:
             clips.append(max(1, math.floor(Fraction(total) / step)))
         clip = min(clips, default=None) or self.row_limit(at)
         return self.measure("sum", value, where, step, centre, (low - centre, high - centre), clip, at)

@@ -1,0 +1,157 @@
+"""Where a limit is put, from a noisy histogram of sizes: public post-processing, which costs nothing.
+
+Most of the 129 classes are empty, and some of them show a count that is noise. A class is taken for real where all
+noise of the histogram together would practically never make such a count; next to real ones, where the noise of that
+one class would not. So a stray count far out never becomes a limit, and the thin end of a tail still counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
+from dalenius.mechanisms.laplace import Laplace
+
+CLASSES = 129  # sizes 0, 1, …, up to 2⁶⁴, by factors of √2
+_ALARM = 1e-6  # chance that noise anywhere is taken for units
+_MILD = 1e-4  # the same for one class that lies next to real ones, on either side
+_NEAR = 4  # classes past a real one that count as next to it: a factor of four
+_FALL, _FEW = 0.8, 4  # a tail is believed until one of size^(−2.3) would have fallen to so many units
+_WINDOW = 8  # classes that are added up where no single one stands out
+_SMOOTH = 7  # from here on a class holds several whole sizes, so that counts fall evenly
+_CURVED = 8  # classes that are needed to see a tail bend
+_STRAIGHT = 6
+_STEEPER = 0.1  # log of the ratio of two classes, by which a tail falls faster where it cannot fall as it did
+_SLOWEST = -0.25 * math.log(2)  # log of the ratio of two classes: a tail of size^(−½) has no mean any more
+
+_MIDDLE = (0.0, 1.0, *(2 ** ((at - 1) / 2 - 0.25) for at in range(2, CLASSES)))
+_CANDIDATES = tuple(sorted({math.ceil(2 ** (at / 4)) for at in range(2 * CLASSES)}))
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A limit, and about which share of all mass lies beyond it, as far as the noise lets it be seen."""
+
+    limit: int
+    clipped: float
+
+
+def chosen(
+    noisy: Sequence[int], law: DiscreteGaussian | Laplace, noise: Callable[[int], float], cells: int = 1
+) -> Choice:
+    """The limit at which bias and noise are least.
+
+    Class 0 holds size 0, class 1 size 1, class j the sizes above 2^((j−2)/2) up to 2^((j−1)/2).
+
+    Args:
+        noisy: Units by class.
+        law: What noise they have.
+        noise: What a limit costs in noise.
+        cells: Over how many groups the bias is spread.
+
+    >>> law = DiscreteGaussian(variance=100, dimension=CLASSES)
+    >>> chosen([0, 5000, *[0] * 127], law, lambda limit: 3.0 * limit)
+    Choice(limit=1, clipped=0.0)
+    """
+    last = _last(noisy, law)
+    if last is None:
+        return Choice(1, 0.0)
+    seen = [float(each) if each > 2 * _deviation(law) else 0.0 for each in noisy[: last + 1]]
+    tail = _tail(noisy, last, law)
+    # An extrapolation decides only as far as it can be trusted; what may lie beyond is told twice as far.
+    believed = [*seen, *tail[: len(tail) // 2]]
+    limit = min(_CANDIDATES, key=lambda each: _beyond(believed, each) / cells + noise(each))
+    return Choice(limit, _beyond([*seen, *tail], limit) / max(_beyond([*seen, *tail], 0), 1.0))
+
+
+def _beyond(counts: Sequence[float], limit: int) -> float:
+    """The mass that a limit cuts off."""
+    return sum(count * (size - limit) for count, size in zip(counts, _MIDDLE, strict=False) if size > limit)
+
+
+def _last(noisy: Sequence[int], law: DiscreteGaussian | Laplace) -> int | None:
+    """The last class that surely holds units."""
+    strict, mild = law.utility(_ALARM), law.noise_error(1 - _MILD)
+    sure = [at for at in range(1, CLASSES) if noisy[at] > strict]
+    if not sure:  # few units, or much noise: several classes together
+        sums = {at: sum(noisy[at : at + _WINDOW]) for at in range(1, CLASSES - _WINDOW + 1)}
+        best = max(sums, key=lambda at: sums[at])
+        if sums[best] <= _together(law):
+            return None
+        window = range(best, best + _WINDOW)
+        sure = [at for at in window if noisy[at] > 2 * _deviation(law)] or [max(window, key=lambda at: noisy[at])]
+    last = sure[-1]
+    while near := [at for at in range(last + 1, min(last + _NEAR + 1, CLASSES)) if noisy[at] > mild]:
+        last = near[-1]
+    return last
+
+
+def _together(law: DiscreteGaussian | Laplace) -> float:
+    """What the noise of a window's classes adds up to with chance _ALARM at most, over all windows.
+
+    Chernoff: P(ΣX > t) ≤ e^(−λt)·E[e^(λX)]^w; for scale b at λ = 4/(5b), E ≤ 25/9; for variance σ² at the best λ.
+    """
+    chance = math.log(CLASSES / _ALARM)
+    if isinstance(law, DiscreteGaussian):
+        return _deviation(law) * math.sqrt(2 * _WINDOW * chance)
+    return float(law.scale) * (chance + _WINDOW * math.log(25 / 9)) / 0.8
+
+
+def _tail(noisy: Sequence[int], last: int, law: DiscreteGaussian | Laplace) -> list[float]:
+    """What may be in the classes past the last real one.
+
+    In log count against class, the last real ones lie about a line (Pareto) or a parabola that bends down (log-normal
+    and most that people do). A line past a bend overshoots by a factor of two, so the bend is followed where there are
+    classes enough to see it.
+    """
+    mild = law.noise_error(1 - _MILD)
+    real = [at for at in range(1, last + 1) if noisy[at] > mild]
+    curve = _curve(noisy, real, last, _deviation(law) ** 2)
+    if curve is None:
+        return []
+    start, slope, bend = curve
+    reach = max(2, round(math.log(mild / _FEW) / _FALL))
+    while True:
+        tail = [math.exp(start + slope * at + bend * at * at) for at in range(1, 2 * reach + 1)]
+        if not _refuted(tail, noisy[last + 1 :], mild):
+            return tail
+        slope -= _STEEPER
+
+
+def _refuted(tail: Sequence[float], noisy: Sequence[int], mild: float) -> bool:
+    """Whether so many units could not have stayed hidden: sizes end at an edge, such as a quota."""
+    return any(sum(tail[:width]) > max(0, sum(noisy[:width])) + mild * math.sqrt(width) for width in (1, _NEAR))
+
+
+def _curve(noisy: Sequence[int], real: Sequence[int], last: int, variance: float) -> tuple[float, float, float] | None:
+    """Log count at ``last``, its slope and its bend, per class; None where fewer than three classes are real."""
+    bent = real[-_CURVED:]
+    if len(bent) == _CURVED and bent[0] >= _SMOOTH:
+        start, slope, bend = _fitted(noisy, bent, last, variance, 2)
+        if bend < 0:
+            return start, min(slope, _SLOWEST), bend
+    if len(real) < 3:
+        return None
+    _, slope, _ = _fitted(noisy, real[-_STRAIGHT:], last, variance, 1)
+    return math.log(noisy[real[-1]]), min(slope, _SLOWEST), 0.0
+
+
+def _fitted(
+    noisy: Sequence[int], points: Sequence[int], last: int, variance: float, degree: int
+) -> tuple[float, float, float]:
+    """Least squares of log count on class, around ``last``, by how well each count is known."""
+    from numpy.polynomial import polynomial
+
+    weights = [noisy[at] / math.sqrt(variance + noisy[at]) for at in points]
+    found = polynomial.polyfit(
+        [at - last for at in points], [math.log(noisy[at]) for at in points], degree, w=weights
+    ).tolist()
+    return found[0], found[1], found[2] if degree == 2 else 0.0
+
+
+def _deviation(law: DiscreteGaussian | Laplace) -> float:
+    if isinstance(law, DiscreteGaussian):
+        return math.sqrt(float(law.variance))
+    return math.sqrt(2) * float(law.scale)
