@@ -48,6 +48,8 @@ class Preview:
         confidence: Of the noise errors.
         plan: The plan, for people.
         remaining: What is left to spend.
+        search: The share of the price with which the question first finds its own limits; the noise errors are then
+            the most that they will be.
     """
 
     columns: tuple[str, ...]
@@ -57,6 +59,7 @@ class Preview:
     plan: str
     remaining: Mapping[str, Any]
     notes: tuple[str, ...] = ()
+    search: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """For `--json`."""
@@ -67,6 +70,7 @@ class Preview:
             "confidence": self.confidence,
             "remaining": self.remaining,
             "notes": list(self.notes),
+            "search": self.search,
         }
 
     def __str__(self) -> str:
@@ -99,8 +103,17 @@ def previewed(plan: Plan, epsilons: Sequence[float], confidence: float, remainin
         confidence,
         described(plan, priced(plan, epsilons[0])),
         remaining,
-        plan.notes,
+        (*plan.notes, *_search_notes(plan)),
+        float(sum(each.search for each in plan.measures)),
     )
+
+
+def _search_notes(plan: Plan) -> tuple[str, ...]:
+    share = sum(each.search for each in plan.measures)
+    if not share:
+        return ()
+    with_ = f"with {float(share):.0%} of the price"
+    return (f"The noise error is at most that: the question first finds its own limits {with_}.",)
 
 
 def _error(plan: Plan, expression: Expression, found: Priced, confidence: float) -> tuple[float | None, float | None]:
@@ -175,6 +188,10 @@ def _steps(plan: Plan, measure: Measure, mechanism: Any, found: Priced) -> list[
         lines.append(f"  clip    ones in at most {measure.clip:,} groups")
     else:
         lines.append(f"  clip    a unit's vector over the groups to {norm} norm {measure.clip:,} steps")
+    if measure.search:
+        lines.append(
+            f"  search  a lower norm first, from noisy counts of units; {float(measure.search):.0%} of the price"
+        )
     change = f"Δ2² = {measure.sensitivity:,}" if plan.norm == "l2" else f"Δ1 = {measure.sensitivity:,}"
     if found.rho is not None:
         price = f"ρ = {float(measure.share) * found.rho:.6g}"

@@ -37,6 +37,7 @@ def ask(
     rows: asking.Rows = None,
     groups: asking.Groups = None,
     total: asking.Totals = None,
+    find_limits: asking.Search = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the answer (csv, parquet or json).")
     ] = None,
@@ -57,7 +58,7 @@ def ask(
         from dalenius.app.plots import check_target as check_plot
 
         check_plot(plot)
-    question, limits = asking.text_of(sql), asking.limits_of(rows, groups, total)
+    question, limits = asking.text_of(sql), asking.limits_of(rows, groups, total, find_limits)
     wanted = asking.error_of(error)
     asker = asking.analyst_of(frame, analyst)
     if epsilon is None and wanted is None:

@@ -34,6 +34,14 @@ Groups = Annotated[int | None, typer.Option("--groups", metavar="N", help="One u
 Totals = Annotated[
     list[str] | None, typer.Option("--total", metavar="COL=X", help="One unit's total of a column, at most.")
 ]
+Search = Annotated[
+    float | None,
+    typer.Option(
+        "--find-limits",
+        metavar="SHARE",
+        help="Find this question's own limits with that share of its price; 0: do not. By default 0.1 where it pays.",
+    ),
+]
 
 
 def text_of(sql: str) -> str:
@@ -96,7 +104,9 @@ def error_of(given: Sequence[str] | None) -> float | dict[str, float] | None:
     return {name: float(value) for name, _, value in pairs}
 
 
-def limits_of(rows: int | None, groups: int | None, totals: Sequence[str] | None) -> Limits:
+def limits_of(
+    rows: int | None, groups: int | None, totals: Sequence[str] | None, search: float | None = None
+) -> Limits:
     """The limits for this question; they can only tighten the policy's."""
     from dalenius.queries.plan import Limits
 
@@ -110,4 +120,4 @@ def limits_of(rows: int | None, groups: int | None, totals: Sequence[str] | None
                 fix="Write for example --total amount=500.",
             )
         found[column] = Fraction(limit)
-    return Limits(rows, groups, found)
+    return Limits(rows, groups, found, search=search)

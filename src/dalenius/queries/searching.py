@@ -1,0 +1,202 @@
+"""One question finds its own limits: how long units' vectors are *here*, then the measures at the clips that fit.
+
+For each measure that is searched the units are counted by the length k = ⌈‖w‖⌉ of their vector over the groups, in
+the classes of `finding`; the counts get noise; from the noisy counts the clip is chosen where clipping would cost
+about as much as the measure's own noise, never above the plan's. The same counts tell about how much lies beyond it.
+
+Guarantee:
+    The counts are ρ₁-zCDP (ε₁-DP under pure): a unit is in one class (`rules.price.histogram`). What is chosen from
+    them is post-processing. For every clip C that may be chosen, the measure's sensitivity is that of C
+    (`rules.bound`), and its noise is made for it: ρ₂-zCDP. The second mechanism is chosen by looking at what the first
+    released, so the whole is (ρ₁ + ρ₂)-zCDP by adaptive composition, for the plan's own relation of neighbours.
+
+References:
+    Bun & Steinke, Concentrated differential privacy (2016), Lemma 2.3 (adaptive composition of zCDP); Dwork & Roth
+    (2014), Thm. 3.16 and appendix B for ε-DP.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
+from dalenius.queries.expressions import written
+from dalenius.queries.finding import CLASSES, chosen
+from dalenius.queries.rules.bound import limited
+from dalenius.queries.rules.compile import compiled
+from dalenius.queries.splitting import split
+from dalenius.queries.statements.lengths import histograms
+
+if TYPE_CHECKING:
+    from dalenius.mechanisms.laplace import Laplace
+    from dalenius.mechanisms.laws import Law
+    from dalenius.queries.engines.engine import Engine
+    from dalenius.queries.plan import Measure, Plan, Statistic
+    from dalenius.queries.rules.price import Priced
+
+_NEAR = 2  # classes beside one another: lengths 1, 2 and 3 are in the first, third and fifth
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """The clip that was found for a measure, and about which part of all that units add lies beyond it.
+
+    ``beyond`` is None where no class stands out of the noise; the plan's own clip then stays.
+    """
+
+    measure: int
+    clip: int
+    beyond: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is stored with the answer."""
+        return {"measure": self.measure, "clip": str(self.clip), "beyond": self.beyond}
+
+    @classmethod
+    def of_json(cls, data: Mapping[str, Any]) -> Clip:
+        """As `to_json` wrote it."""
+        return cls(data["measure"], int(data["clip"]), data["beyond"])
+
+
+def searched(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: float) -> tuple[Plan, list[Clip]]:
+    """Looks at the data, once the charge is on disk: the plan at the clips that were found, ready to run."""
+    found = []
+    for (number, mechanism), counts in zip(
+        priced.searches.items(), histograms(plan, engine, salt, seconds), strict=True
+    ):
+        noisy = [int(value) for value in mechanism.release(counts).value.tolist()]
+        found.append(fitted(plan, priced, number, noisy, mechanism))
+    return compiled(lowered(plan, {each.measure: each.clip for each in found})), found
+
+
+def fitted(
+    plan: Plan, priced: Priced, number: int, noisy: Sequence[int], mechanism: DiscreteGaussian | Laplace
+) -> Clip:
+    """The clip of a measure, from noisy counts of units by length. Public post-processing."""
+    measure, last = plan.measures[number], _last(noisy, mechanism.noise)
+    if last is None:
+        return Clip(number, measure.clip, None)
+    kept = [count if at <= last + _NEAR else 0 for at, count in enumerate(noisy)]
+    best = chosen(kept, _deviation(mechanism), _noise_per_step(plan, priced, measure), max(1, len(plan.cells)))
+    clip = min(measure.clip, best)
+    return Clip(number, clip, _beyond(kept, clip))
+
+
+def lowered(plan: Plan, clips: Mapping[int, int]) -> Plan:
+    """The plan with lower clips; the measures of a ratio share its price anew. Its SQL is that of the old clips.
+
+    Adding or removing a unit (exchanging one) then changes a measure by what `rules.bound` says of its new clip.
+    """
+    statistics, number = [], 0
+    for statistic in plan.statistics:
+        measures = []
+        for measure in statistic.measures:
+            clip = clips.get(number, measure.clip)
+            same = clip == measure.clip
+            measures.append(measure if same else limited(measure, clip, plan.norm, plan.neighbors))
+            number += 1
+        changed = tuple(measures) != statistic.measures
+        new = replace(statistic, measures=tuple(measures))
+        statistics.append(_shared(new, plan.norm) if changed and statistic.kind == "moments" else new)
+    return replace(plan, statistics=tuple(statistics))
+
+
+def _shared(statistic: Statistic, norm: str) -> Statistic:
+    """Count, sum and squares with shares that fit their clips; together they cost what they did."""
+    whole, summed = sum((each.share for each in statistic.measures), Fraction(0)), statistic.measures[1]
+    shares = split(statistic.measures, summed.low, summed.high, norm).measures
+    return replace(statistic, measures=tuple(replace(each, share=each.share * whole) for each in shares))
+
+
+def _noise_per_step(plan: Plan, priced: Priced, measure: Measure) -> float:
+    """Median |noise| of this measure for each step of its clip."""
+    change = limited(measure, 1, plan.norm, plan.neighbors).sensitivity
+    if priced.rho is None:
+        return math.log(2) * change / (priced.epsilon * float(measure.share))
+    return 0.6745 * math.sqrt(change / (2 * priced.rho * float(measure.share)))
+
+
+def _last(noisy: Sequence[int], law: Law) -> int | None:
+    """The last class in which there surely are units: it stands far out, or out beside others that seem to hold some.
+
+    In 1 of 1,000 histograms at most a class without any is taken for one; without the look at its neighbours it
+    would be 1 in 100, and the limit would then stay, however wide.
+    """
+    some, clear, far = (law.noise_error(confidence) for confidence in (0.95, 1 - 1e-4, 1 - 1e-7))
+    for at in range(CLASSES - 1, 0, -1):
+        beside = [*noisy[max(1, at - _NEAR) : at], *noisy[at + 1 : at + 1 + _NEAR]]
+        if noisy[at] > far or (noisy[at] > clear and max(beside) > some):
+            return at
+    return None
+
+
+def _beyond(noisy: Sequence[int], clip: int) -> float:
+    """The part of Σk that clipping takes, as far as the noisy counts tell."""
+    middle = [0.0, 1.0, *(2 ** ((at - 1) / 2 - 0.25) for at in range(2, CLASSES))]
+    cut = sum(count * (size - clip) for count, size in zip(noisy, middle, strict=True) if size > clip)
+    whole = sum(count * size for count, size in zip(noisy, middle, strict=True))
+    return min(1.0, max(0.0, cut / whole)) if whole > 0 else 0.0
+
+
+def _deviation(mechanism: DiscreteGaussian | Laplace) -> float:
+    if isinstance(mechanism, DiscreteGaussian):
+        return math.sqrt(float(mechanism.variance))
+    return math.sqrt(2) * float(mechanism.scale)
+
+
+# --- for people
+
+
+def reported(plan: Plan, found: Sequence[Clip]) -> tuple[dict[str, Any], ...]:
+    """What was found, in the units of the answer. ``plan`` is the one that was asked."""
+    reports = []
+    for each in found:
+        measure = plan.measures[each.measure]
+        unit = _unit(measure)
+        reports.append(
+            {
+                "measure": _named(measure),
+                "limit": float(each.clip * unit) if unit != 1 else each.clip,
+                "of": float(measure.clip * unit) if unit != 1 else measure.clip,
+                "beyond": each.beyond,
+                "share": float(measure.search),
+            }
+        )
+    return tuple(reports)
+
+
+def notes(plan: Plan, found: Sequence[Clip]) -> tuple[str, ...]:
+    """The same as sentences."""
+    sentences = []
+    for each, report in zip(found, reported(plan, found), strict=True):
+        measure = plan.measures[each.measure]
+        what = "rows" if measure.kind == "rows" else f"of the {report['measure']}"
+        limit = f"{report['limit']:,.6g} {what} a unit" if measure.kind != "rows" else f"{each.clip:,} rows a unit"
+        if plan.keys:
+            limit += ", over its groups" if plan.norm == "l1" else ", as a norm over its groups"
+        said = f"found its own limit: {limit} (of {report['of']:,.10g})"
+        if each.clip == measure.clip:
+            said = f"looked for a lower limit and kept the one it had: {limit}"
+        of = "the rows" if measure.kind == "rows" else "it"
+        verb = "lie" if measure.kind == "rows" else "lies"
+        beyond = "the noise hides how much lies beyond"
+        if each.beyond is not None:
+            about = "less than 0.1%" if each.beyond < 0.001 else f"about {each.beyond:.1%}"
+            beyond = f"{about} of {of} {verb} beyond"
+        sentences.append(f"This question {said}; {beyond}.")
+    return tuple(sentences)
+
+
+def _unit(measure: Measure) -> Fraction:
+    return {"rows": Fraction(1), "square": measure.step**2}.get(measure.kind, measure.step)
+
+
+def _named(measure: Measure) -> str:
+    if measure.value is None:
+        return "rows"
+    centre = f" less {float(measure.centre * measure.step):g}" if measure.centre else ""
+    return f"{'sum' if measure.kind == 'sum' else 'sum of squares'} of {written(measure.value)}{centre}"
