@@ -24,12 +24,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
+from dalenius.queries._exact import exact_lengths
 from dalenius.queries.expressions import written
 from dalenius.queries.finding import CLASSES, chosen
 from dalenius.queries.rules.bound import limited
 from dalenius.queries.rules.compile import compiled
 from dalenius.queries.splitting import split
-from dalenius.queries.statements.lengths import histograms
 
 if TYPE_CHECKING:
     from dalenius.mechanisms.laplace import Laplace
@@ -66,7 +66,7 @@ def searched(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: flo
     """Looks at the data, once the charge is on disk: the plan at the clips that were found, ready to run."""
     found = []
     for (number, mechanism), counts in zip(
-        priced.searches.items(), histograms(plan, engine, salt, seconds), strict=True
+        priced.searches.items(), exact_lengths(plan, engine, salt, seconds=seconds), strict=True
     ):
         noisy = [int(value) for value in mechanism.release(counts).value.tolist()]
         found.append(fitted(plan, priced, number, noisy, mechanism))
