@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from dalenius._limiting import found_of
@@ -49,7 +50,7 @@ class Analyst:
         limits: Limits | None = None,
     ) -> Preview:
         """Price and expected error, for nothing: at ``epsilon``, or at three usual prices. Never touches the data."""
-        plan, version = self._planned(question, confidence, delta, limits)
+        plan, version = self._planned(question, confidence, delta, limits, searches=error is None)
         if error is not None:
             epsilon = self._by_error(plan, epsilon, error, confidence)
         prices = CHOICES if epsilon is None else (parameters.epsilon(epsilon),)
@@ -74,13 +75,14 @@ class Analyst:
             error: the noise error that is good enough, for all columns or by name: the least ε that gives it is paid.
             confidence: Of the noise errors.
             delta: For finding keys that are not public; by default a fortieth of the budget's. Not used otherwise.
-            limits: Tighter limits of what one unit adds, for this question.
+            limits: Tighter limits of what one unit adds, for this question; or which share of the price goes into
+                finding some (`Limits.search`), by default a tenth where limits of the whole table are likely too wide.
         """
         if epsilon is None and error is None:
             raise self._unpriced(question, confidence, delta, limits)
         if epsilon is not None:
             epsilon = parameters.epsilon(epsilon)
-        plan, version = self._planned(question, confidence, delta, limits)
+        plan, version = self._planned(question, confidence, delta, limits, searches=error is None)
         price = epsilon if error is None else self._by_error(plan, epsilon, error, confidence)
         return self._release(question, plan, version, cast("float", price), delta, confidence)
 
@@ -114,7 +116,7 @@ class Analyst:
     # --- the way of a question
 
     def _planned(
-        self, question: str, confidence: float, delta: float | None, limits: Limits | None
+        self, question: str, confidence: float, delta: float | None, limits: Limits | None, *, searches: bool = True
     ) -> tuple[Plan, Version]:
         from dalenius.queries.rules import planned
 
@@ -122,6 +124,9 @@ class Analyst:
         if delta is not None:
             parameters.delta(delta)
         versions = self._registry.current()
+        if not searches and (limits is None or limits.search is None):
+            # Priced by its error, a question costs the least at the limits that are known.
+            limits = replace(limits or Limits(), search=0)
         plan = planned(question, self._tables(versions), limits)
         if plan.selection is not None and delta == 0:
             raise InputError(
@@ -226,7 +231,8 @@ class Analyst:
             free=answered.free,
             receipt=answered.receipt.to_dict(),
             question=question,
-            notes=(*plan.notes, *answer.notes, *notes),
+            notes=(*answer.notes, *notes),
+            limits=answer.limits,
         )
 
     def _unpriced(self, question: str, confidence: float, delta: float | None, limits: Limits | None) -> InputError:

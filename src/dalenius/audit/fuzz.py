@@ -9,6 +9,8 @@ unit        a table with one unit alone holds more than its clip
 order       the rows in another order give other integers
 lone        keys that one unit alone has weigh more than their number allows, where keys have to be found
 keys        such a key is nothing that an answer can show
+search      where the question finds its own limits: units counted by the length of their vectors differ by more than
+            one unit (two, where one replaces another), or a table with one unit holds more than one
 expected    a simple plan gives other integers than its definition (`fuzzing.expected`)
 engine      the engine fails, which on some other table it would not have done
 planner     the planner fails in another way than by refusing
@@ -44,9 +46,11 @@ from dalenius.errors import (
     InternalError,
     SourceUnavailableError,
 )
-from dalenius.queries._exact import exact
-from dalenius.queries.plan import Measure, Plan
+from dalenius.queries._exact import exact, exact_lengths
+from dalenius.queries.plan import Limits, Measure, Plan
 from dalenius.queries.rules import planned
+from dalenius.queries.rules.compile import compiled
+from dalenius.queries.searching import lowered
 from dalenius.queries.trees import largest
 
 if TYPE_CHECKING:
@@ -57,6 +61,7 @@ QUESTIONS = 8  # about each pair of tables
 _PARQUET, _CSV = 0.05, 0.02  # of the pairs go through real files
 _ALONE = 0.4  # of the cases: a look at the victim alone
 _ORDER = 0.15  # and at the rows in another order
+_SEARCH = 0.3  # of the questions find their own limits
 _SECONDS = 20.0
 _BROKEN = (EngineFailedError, EngineTimeoutError, InternalError, SourceUnavailableError)
 
@@ -186,10 +191,12 @@ def _pair_of_tables(random: Random, report: Report, cases: int | None, folder: P
     sides: _Sides | None = None
     for _ in range(QUESTIONS if cases is None else min(QUESTIONS, cases - report.cases)):
         sql = question(random, made.shape)
+        # Drawn from a source of their own, so that the tables and questions of a seed stay what they were.
+        limits = Limits(search=0.1 if Random(f"search {sql}").random() < _SEARCH else 0)  # noqa: S311
         report.cases += 1
         found: Broken | None
         try:
-            plan = planned(sql, {policy.name: made.shape.table})
+            plan = planned(sql, {policy.name: made.shape.table}, limits)
         except _BROKEN as error:
             found = Broken("planner", "no failure", type(error).__name__, error.message)
         except DaleniusError as error:
@@ -200,13 +207,14 @@ def _pair_of_tables(random: Random, report: Report, cases: int | None, folder: P
         else:
             report.drawn.update((policy.neighbors.value, plan.norm, made.shape.form))
             report.drawn.update(["found"] if plan.selection is not None else [])
+            report.drawn.update(["search"] if plan.searched else [])
             try:
                 sides = sides or _Sides(made, random, folder)
                 found = sides.checked(plan)
             except _BROKEN as error:
                 found = Broken("engine", "no failure", type(error).__name__, error.message)
         if found is not None:
-            report.violations.append(_violation(report, made, sql, found, folder))
+            report.violations.append(_violation(report, made, (sql, limits), found, folder))
             return
 
 
@@ -237,12 +245,34 @@ class _Sides:
         self.again = at("again", shuffled(random, made.first))
 
     def checked(self, plan: Plan, *, all_: bool = False) -> Broken | None:
-        """The first promise that this plan breaks here; ``all_`` leaves no check to chance."""
+        """The first promise that this plan breaks here; ``all_`` leaves no check to chance.
+
+        Where it finds its own limits, the counts that it finds them from are compared, and then the integers at some
+        lower clips: whichever the noise may choose, the promise must hold.
+        """
         if plan.selection is not None:
-            found = self.weighed(plan, all_=all_)
-            if isinstance(found, Broken):
-                return found
-            plan = found
+            weighed = self.weighed(plan, all_=all_)
+            if isinstance(weighed, Broken):
+                return weighed
+            plan = weighed
+        found = self._search(plan) if plan.searched else None
+        return found or self._measures(_tightened(plan), all_=all_)
+
+    def _search(self, plan: Plan) -> Broken | None:
+        first, second, alone = (
+            exact_lengths(plan, each, SALT, seconds=_SECONDS) for each in (self.first, self.second, self.alone)
+        )
+        most = 2 if self.substitutes else 1
+        for at, number in enumerate(plan.searched):
+            measure = plan.measures[number].written()
+            seen = sum(abs(one - other) for one, other in zip(first[at], second[at], strict=True))
+            if seen > (0 if self.made.nobody else most):
+                return Broken("search", str(0 if self.made.nobody else most), str(seen), measure)
+            if sum(alone[at]) > (0 if self.made.nobody else 1):
+                return Broken("search", "1", str(sum(alone[at])), measure)
+        return None
+
+    def _measures(self, plan: Plan, *, all_: bool) -> Broken | None:
         first, second = (
             exact(plan, self.first, SALT, seconds=_SECONDS),
             exact(plan, self.second, SALT, seconds=_SECONDS),
@@ -287,6 +317,15 @@ class _Sides:
         return replace(plan, cells=keys.union(first, second)) if wrong is None else Broken(*wrong, where)
 
 
+def _tightened(plan: Plan) -> Plan:
+    """The plan at clips that its search might find: any from 1 up to its own. The same each time."""
+    if not plan.searched:
+        return plan
+    random = Random(plan.canonical())  # noqa: S311
+    clips = {at: max(1, int(plan.measures[at].clip ** random.random())) for at in plan.searched}
+    return compiled(lowered(plan, clips))
+
+
 def length(vector: Sequence[int], norm: str) -> int:
     """Σv² where the norm is L2, Σ|v| where it is L1."""
     return sum(each * each if norm == "l2" else abs(each) for each in vector)
@@ -302,11 +341,11 @@ def limit(measure: Measure, norm: str) -> int:
 # --- a violation, made small
 
 
-def _violation(report: Report, made: Pair, sql: str, found: Broken, folder: Path) -> Violation:
+def _violation(report: Report, made: Pair, asked: tuple[str, Limits], found: Broken, folder: Path) -> Violation:
     seed, case = report.seed, report.cases - 1
 
     def again(candidate: Pair) -> Broken | None:
-        return _once(candidate, sql, found.kind, folder)
+        return _once(candidate, asked, found.kind, folder)
 
     smaller = shrunk(made, lambda candidate: again(candidate) is not None)
     found = again(smaller) or found
@@ -315,7 +354,7 @@ def _violation(report: Report, made: Pair, sql: str, found: Broken, folder: Path
         found.kind,
         seed,
         case,
-        sql,
+        asked[0],
         shape_.policy.text,
         dict(shape_.storages),
         texts(smaller.first),
@@ -326,10 +365,10 @@ def _violation(report: Report, made: Pair, sql: str, found: Broken, folder: Path
     )
 
 
-def _once(candidate: Pair, sql: str, kind: str, folder: Path) -> Broken | None:
+def _once(candidate: Pair, asked: tuple[str, Limits], kind: str, folder: Path) -> Broken | None:
     """The same kind of violation on a smaller pair, if it is still there."""
     try:
-        plan = planned(sql, {candidate.shape.policy.name: candidate.shape.table})
+        plan = planned(asked[0], {candidate.shape.policy.name: candidate.shape.table}, asked[1])
     except DaleniusError:
         return None
     except Exception as error:  # noqa: BLE001

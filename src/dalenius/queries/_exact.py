@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from dalenius.queries.statements import distinct, leaves, sums
+from dalenius.queries.statements import distinct, leaves, lengths, sums
 
 if TYPE_CHECKING:
     from dalenius.queries.engines.engine import Engine
@@ -26,3 +26,8 @@ def exact(plan: Plan, engine: Engine, salt: str, *, seconds: float = 60.0) -> li
         for number, vector in zip(part.measures, RUNS[part.kind](plan, part, engine, salt, seconds), strict=True):
             found[number] = vector
     return found
+
+
+def exact_lengths(plan: Plan, engine: Engine, salt: str, *, seconds: float = 60.0) -> list[list[int]]:
+    """For each measure that finds its own clip: how many units there are by the length of their vector."""
+    return lengths.histograms(plan, engine, salt, seconds)

@@ -28,6 +28,7 @@ from dalenius.queries.plan import Plan, needed
 from dalenius.queries.released import Table as Released
 from dalenius.queries.rules.price import Priced
 from dalenius.queries.rules.price import priced as price
+from dalenius.queries.searching import Clip, notes, reported, searched
 from dalenius.queries.statements.keys import weights as key_weights
 from dalenius.tables.policy import Kind
 
@@ -51,6 +52,10 @@ def measured(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: flo
         plan = selected(plan, priced.selection, engine, salt, seconds)
         priced = price(plan, priced.epsilon, priced.delta)  # the same noise, on as many groups as were found
         content |= {"cells": [[_key_to_json(value) for value in cell] for cell in plan.cells]}
+    if priced.searches:
+        plan, clips = searched(plan, priced, engine, salt, seconds)
+        priced = price(plan, priced.epsilon, priced.delta)  # the same price, on what one unit adds here
+        content["limits"] = [each.to_json() for each in clips]
     content["measures"] = []
     integers = exact(plan, engine, salt, seconds=seconds)
     for measure, mechanism, vector in zip(plan.measures, priced.mechanisms, integers, strict=True):
@@ -76,6 +81,7 @@ class Answer:
     rho: float | None
     measures: tuple[tuple[Law, tuple[int, ...]], ...]
     confidence: float
+    clips: tuple[Clip, ...] = ()
 
     @classmethod
     def read(cls, plan: Plan, content: bytes, confidence: float) -> Answer:
@@ -87,11 +93,18 @@ class Answer:
             plan = replace(plan, cells=tuple(cells))
         measures = tuple((_law_of_json(each["law"]), _values(each["values"])) for each in data["measures"])
         sizes = [len(values) for _, values in measures]
-        if data["format"] != FORMAT or sizes != [len(plan.cells) * each.width for each in plan.measures]:
+        clips = tuple(map(Clip.of_json, data.get("limits", ())))
+        found = tuple(each.measure for each in clips) == plan.searched
+        if data["format"] != FORMAT or not found or sizes != [len(plan.cells) * each.width for each in plan.measures]:
             raise LedgerCorruptError(
                 "A stored answer cannot be read.", why="It has another form.", fix="Update dalenius, or ask the owner."
             )
-        return cls(plan, data["epsilon"], data["rho"], measures, confidence)
+        return cls(plan, data["epsilon"], data["rho"], measures, confidence, clips)
+
+    @property
+    def limits(self) -> tuple[dict[str, Any], ...]:
+        """The limits that the question found itself."""
+        return reported(self.plan, self.clips)
 
     @cached_property
     def estimates(self) -> Mapping[Aggregate, list[Estimate]]:
@@ -125,7 +138,8 @@ class Answer:
         """What the reader should know besides, at this price."""
         shown = [part for output in self.plan.question.outputs for part in walk(output.expression)]
         extremes = [each for each in shown if isinstance(each, Aggregate) and each.kind in {"min", "max"}]
-        return tuple(dict.fromkeys(self.trees[self.plan.answers[each]].note(each) for each in extremes))
+        beyond = dict.fromkeys(self.trees[self.plan.answers[each]].note(each) for each in extremes)
+        return (*self.plan.notes, *beyond, *notes(self.plan, self.clips))
 
     def table(self) -> Released:
         """What the question asked to see."""

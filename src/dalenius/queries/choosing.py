@@ -55,15 +55,28 @@ def chosen(
     >>> chosen([0, 5000, *[0] * 127], law, lambda limit: 3.0 * limit)
     Choice(limit=1, clipped=0.0)
     """
-    last = _last(noisy, law)
-    if last is None:
+    seen, tail = _seen(noisy, law)
+    if not seen:
         return Choice(1, 0.0)
-    seen = [float(each) if each > 2 * _deviation(law) else 0.0 for each in noisy[: last + 1]]
-    tail = _tail(noisy, last, law)
     # An extrapolation decides only as far as it can be trusted; what may lie beyond is told twice as far.
     believed = [*seen, *tail[: len(tail) // 2]]
     limit = min(_CANDIDATES, key=lambda each: _beyond(believed, each) / cells + noise(each))
-    return Choice(limit, _beyond([*seen, *tail], limit) / max(_beyond([*seen, *tail], 0), 1.0))
+    return Choice(limit, clipped(noisy, law, limit) or 0.0)
+
+
+def clipped(noisy: Sequence[int], law: DiscreteGaussian | Laplace, limit: int) -> float | None:
+    """About which share of all mass lies beyond a limit; None where the noise hides all units."""
+    seen, tail = _seen(noisy, law)
+    return _beyond([*seen, *tail], limit) / max(_beyond([*seen, *tail], 0), 1.0) if seen else None
+
+
+def _seen(noisy: Sequence[int], law: DiscreteGaussian | Laplace) -> tuple[list[float], list[float]]:
+    """The classes as far as they stand out of the noise, and what may be in those after them; none where none does."""
+    last = _last(noisy, law)
+    if last is None:
+        return [], []
+    seen = [float(each) if each > 2 * _deviation(law) else 0.0 for each in noisy[: last + 1]]
+    return seen, _tail(noisy, last, law)
 
 
 def _beyond(counts: Sequence[float], limit: int) -> float:

@@ -79,12 +79,15 @@ class Limits:
     """Tighter limits for one question; a policy's own can only be lowered.
 
     ``units``: a group whose key had to be found is released only where so many units are surely in it.
+    ``search``: the question finds lower limits itself, with this share of its price, at most a half (`searching`);
+    0: it does not; None: it does where that pays.
     """
 
     rows: int | None = None
     groups: int | None = None
     totals: Mapping[str, Fraction] = field(default_factory=dict)
     units: int | None = None
+    search: float | Fraction | None = None
 
     def __post_init__(self) -> None:
         for name, value in (("rows", self.rows), ("groups", self.groups), ("units", self.units)):
@@ -96,6 +99,14 @@ class Limits:
             )
         totals = {name: Fraction(parameters.real(value, f"total {name}")) for name, value in self.totals.items()}
         object.__setattr__(self, "totals", totals)
+        if self.search is not None:
+            fix = "Give a share such as 0.1; 0 leaves the limits as they are."
+            share = parameters.real(self.search, "search", fix=fix)
+            if not 0 <= share <= Fraction(1, 2):
+                raise InputError(
+                    "search must lie between 0 and 0.5.", why="The rest of the price is for the answer.", fix=fix
+                )
+            object.__setattr__(self, "search", Fraction(str(share)))  # 0.1 is a tenth
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +175,7 @@ class Measure:
         share: The part of the question's price that it gets.
         width: How many integers it has in each group; more than one for a histogram of values.
         times: The second factor of a product.
+        search: The part of the question's price that first goes into finding a lower clip; 0 where it stays.
     """
 
     kind: str
@@ -178,6 +190,7 @@ class Measure:
     share: Fraction = Fraction(1)
     width: int = 1
     times: Measure | None = None
+    search: Fraction = Fraction(0)
 
     def written(self) -> str:
         """In the fixed notation."""
@@ -189,7 +202,8 @@ class Measure:
 
     def _more(self) -> str:
         times = "" if self.times is None else f" times {self.times.written()}"
-        return times + (f" width {self.width}" if self.width > 1 else "")
+        search = f" search {self.search}" if self.search else ""
+        return times + (f" width {self.width}" if self.width > 1 else "") + search
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +288,11 @@ class Plan:
     def measures(self) -> tuple[Measure, ...]:
         """All measures, in order."""
         return tuple(measure for statistic in self.statistics for measure in statistic.measures)
+
+    @property
+    def searched(self) -> tuple[int, ...]:
+        """The numbers of the measures whose clip the question finds itself, before it measures."""
+        return tuple(number for number, each in enumerate(self.measures) if each.search)
 
     def start(self, number: int) -> int:
         """Where the measures of a statistic begin."""

@@ -52,6 +52,8 @@ class Preview:
         notes: What the reader should know besides.
         rows: How many rows a group is reckoned to have, where the error depends on that.
         delta: What finding the groups costs besides; 0 where they are public.
+        search: The share of the price with which the question first finds its own limits; the noise errors are then
+            the most that they will be.
     """
 
     columns: tuple[str, ...]
@@ -63,6 +65,7 @@ class Preview:
     notes: tuple[str, ...] = ()
     rows: int = ROWS
     delta: float = 0.0
+    search: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """For `--json`."""
@@ -74,6 +77,7 @@ class Preview:
             "confidence": self.confidence,
             "remaining": self.remaining,
             "notes": list(self.notes),
+            "search": self.search,
         }
 
     def size(self, what: str) -> str:
@@ -118,10 +122,19 @@ def previewed(
         confidence,
         described(plan, priced(plan, epsilons[0], delta)),
         remaining,
-        plan.notes,
+        (*plan.notes, *_search_notes(plan)),
         usual_rows(plan),
         priced(plan, epsilons[0], delta).delta,
+        float(sum(each.search for each in plan.measures)),
     )
+
+
+def _search_notes(plan: Plan) -> tuple[str, ...]:
+    share = sum(each.search for each in plan.measures)
+    if not share:
+        return ()
+    with_ = f"with {float(share):.0%} of the price"
+    return (f"The noise error is at most that: the question first finds its own limits {with_}.",)
 
 
 def _error(plan: Plan, expression: Expression, found: Priced, confidence: float) -> tuple[float | None, float | None]:
@@ -232,6 +245,10 @@ def _steps(plan: Plan, measure: Measure, mechanism: Any, found: Priced) -> list[
         lines.append(f"  clip    at most {measure.clip:,} pairs of group and value of a unit, chosen by a keyed hash")
     else:
         lines.append(f"  clip    a unit's vector over the groups to {norm} norm {measure.clip:,} steps")
+    if measure.search:
+        lines.append(
+            f"  search  a lower norm first, from noisy counts of units; {float(measure.search):.0%} of the price"
+        )
     change = f"Δ2² = {measure.sensitivity:,}" if plan.norm == "l2" else f"Δ1 = {measure.sensitivity:,}"
     if found.rho is not None:
         price = f"ρ = {float(measure.share) * found.rho:.6g}"

@@ -40,6 +40,8 @@ class Release:
         receipt: Proof of the charge.
         question: As it was asked.
         notes: What the reader should know besides.
+        limits: Where the question found its own: `measure`, `limit`, `of` (what held before), `beyond` (about which
+            part lies above it; None: the noise hides it), `share` (of the price that went into it).
 
     >>> release = Release(
     ...     columns=("region", "visits"), keys=(True, False), rows=(("north", 1234), ("south", 98)),
@@ -70,6 +72,7 @@ class Release:
     receipt: Mapping[str, Any] | None
     question: str
     notes: tuple[str, ...] = ()
+    limits: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def value(self) -> Any:
@@ -103,6 +106,7 @@ class Release:
             "free": self.free,
             "receipt": _plain(self.receipt),
             "notes": list(self.notes),
+            "limits": _plain(self.limits),
         }
 
     def to_arrow(self) -> Any:

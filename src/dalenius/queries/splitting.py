@@ -45,15 +45,15 @@ def weighted(measures: Sequence[Measure], weights: Sequence[float], norm: str) -
     parts = [weight * each for weight, each in zip(weights, squared, strict=True)]
     parts = [max(each, 1e-12 * max(parts), 1e-300) for each in parts]  # none is nothing
     roots = [math.sqrt(each) if norm == "l2" else each ** (1 / 3) for each in parts]
-    shares = _exact([each / sum(roots) for each in roots])
+    shares = exact_shares(roots)
     power = 1 if norm == "l2" else 2
     noise = sum(part / float(share) ** power for part, share in zip(parts, shares, strict=True))
     return Split(tuple(replace(each, share=share) for each, share in zip(measures, shares, strict=True)), noise)
 
 
-def _exact(shares: Sequence[float]) -> list[Fraction]:
-    """Fractions that sum to 1, none below the least."""
-    raised = [max(_LEAST, each) for each in shares]
+def exact_shares(parts: Sequence[float]) -> list[Fraction]:
+    """Fractions in proportion to some parts that sum to 1, none below the least."""
+    raised = [max(_LEAST, each / sum(parts)) for each in parts]
     whole = [math.floor(_PARTS * each / sum(raised)) for each in raised]
     whole[whole.index(max(whole))] += _PARTS - sum(whole)
     return [Fraction(each, _PARTS) for each in whole]

@@ -90,6 +90,7 @@ def alternatives(plan):
         clips = [rows, rows * largest, rows * largest**2][: len(statistic.measures)]
         if centre == 0 and plan.table.policy.contribution.totals and "amount" in summed.written():
             clips[1] = 800_000
+            clips[2:] = [800_000 * largest][: len(clips) - 2]  # Σx² ≤ max |x| · Σ|x|
         power = 2 if plan.norm == "l2" else 1
         measures = [
             replace(each, sensitivity=clip**power) for each, clip in zip(statistic.measures, clips, strict=True)

@@ -8,7 +8,7 @@ from dalenius._protecting import budget_of
 from dalenius.accounting import costs
 from dalenius.ledger.budgets import Accounting
 from dalenius.queries.choosing import CLASSES
-from dalenius.queries.finding import RHO, Search, identity, known, quantities
+from dalenius.queries.finding import RHO, Search, quantities
 from dalenius.queries.plan import Found, Table
 from dalenius.tables.reading import read_text
 

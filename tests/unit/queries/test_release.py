@@ -66,7 +66,7 @@ def test_json_has_the_agreed_shape(regions):
     out = json.loads(json.dumps(regions.to_dict(), allow_nan=False))
     assert list(out) == [
         *("columns", "keys", "rows", "noise_error", "interval", "confidence"),
-        *("guarantee", "charge", "remaining", "free", "receipt", "notes"),
+        *("guarantee", "charge", "remaining", "free", "receipt", "notes", "limits"),
     ]
     assert out["rows"] == [["north", 1234], ["south", 98]]
     assert out["keys"] == [True, False]

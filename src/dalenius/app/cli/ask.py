@@ -38,6 +38,7 @@ def ask(
     groups: asking.Groups = None,
     total: asking.Totals = None,
     units: asking.Units = None,
+    find_limits: asking.Search = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the answer (csv, parquet or json).")
     ] = None,
@@ -58,7 +59,7 @@ def ask(
         from dalenius.app.plots import check_target as check_plot
 
         check_plot(plot)
-    question, limits = asking.text_of(sql), asking.limits_of(rows, groups, total, units)
+    question, limits = asking.text_of(sql), asking.limits_of(rows, groups, total, units, find_limits)
     wanted = asking.error_of(error)
     asker = asking.analyst_of(frame, analyst)
     if epsilon is None and wanted is None:

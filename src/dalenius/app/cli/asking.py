@@ -38,6 +38,14 @@ Units = Annotated[
 Totals = Annotated[
     list[str] | None, typer.Option("--total", metavar="COL=X", help="One unit's total of a column, at most.")
 ]
+Search = Annotated[
+    float | None,
+    typer.Option(
+        "--find-limits",
+        metavar="SHARE",
+        help="Find this question's own limits with that share of its price; 0: do not. By default 0.1 where it pays.",
+    ),
+]
 
 
 def text_of(sql: str) -> str:
@@ -100,7 +108,13 @@ def error_of(given: Sequence[str] | None) -> float | dict[str, float] | None:
     return {name: float(value) for name, _, value in pairs}
 
 
-def limits_of(rows: int | None, groups: int | None, totals: Sequence[str] | None, units: int | None = None) -> Limits:
+def limits_of(
+    rows: int | None,
+    groups: int | None,
+    totals: Sequence[str] | None,
+    units: int | None = None,
+    search: float | None = None,
+) -> Limits:
     """The limits for this question; they can only tighten the policy's."""
     from dalenius.queries.plan import Limits
 
@@ -114,4 +128,4 @@ def limits_of(rows: int | None, groups: int | None, totals: Sequence[str] | None
                 fix="Write for example --total amount=500.",
             )
         found[column] = Fraction(limit)
-    return Limits(rows, groups, found, units)
+    return Limits(rows, groups, found, units, search)

@@ -31,6 +31,7 @@ def preview(
     groups: asking.Groups = None,
     total: asking.Totals = None,
     units: asking.Units = None,
+    find_limits: asking.Search = None,
     plan: Annotated[bool, typer.Option("--plan", help="Show every step with its sensitivity and price.")] = False,
 ) -> None:
     """Shows what a question would cost and how noisy it would be. Charges nothing, never touches the data.
@@ -39,7 +40,7 @@ def preview(
     """
     from dalenius.app.answers import print_preview
 
-    question, limits = asking.text_of(sql), asking.limits_of(rows, groups, total, units)
+    question, limits = asking.text_of(sql), asking.limits_of(rows, groups, total, units, find_limits)
     found = asking.analyst_of(frame, analyst).preview(
         question,
         epsilon=epsilon,

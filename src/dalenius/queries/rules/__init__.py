@@ -12,6 +12,7 @@ from dalenius.queries.rules.parse import parse
 from dalenius.queries.rules.price import price
 from dalenius.queries.rules.resolve import resolve
 from dalenius.queries.rules.restrict import restrict
+from dalenius.queries.rules.search import search
 from dalenius.queries.rules.total import total
 
 RULES: tuple[Callable[[Stage], Stage], ...] = (
@@ -20,6 +21,7 @@ RULES: tuple[Callable[[Stage], Stage], ...] = (
     resolve,  # names, types, one form per meaning
     total,  # no row can make an expression fail
     bound,  # groups, exact integers, what one unit can change
+    search,  # which of the limits the question finds itself
     price,  # how the question's ε is shared
     compile_,  # one SELECT for the engine
 )

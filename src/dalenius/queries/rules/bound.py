@@ -184,6 +184,23 @@ def _norm(table: Table, keys: Sequence[Expression]) -> int | None:
     return min((norms[key.name] for key in keys if isinstance(key, Column) and key.name in norms), default=None)
 
 
+def limited(measure: Measure, clip: int, norm: str, neighbors: Neighbors) -> Measure:
+    """The measure with a unit's vector brought within ``clip``, and what one unit can then change (see above)."""
+    if norm == "l1":
+        sensitivity = sensitivity_l1(clip, neighbors)
+    else:
+        sensitivity = squared_sensitivity_l2(clip, neighbors, non_negative=not _signed(measure))
+    return replace(measure, clip=clip, sensitivity=sensitivity)
+
+
+def _signed(measure: Measure) -> bool:
+    """Whether two rows can add integers of different signs."""
+    if measure.times is None:
+        return measure.kind != "square" and measure.low < 0 < measure.high
+    corners = [a * b for a in (measure.low, measure.high) for b in (measure.times.low, measure.times.high)]
+    return min(corners) < 0 < max(corners)
+
+
 class _Builder:
     """Builds statistics under the limits of one question."""
 
@@ -277,9 +294,11 @@ class _Builder:
     def square(self, value: Expression, where: Expression, step: Fraction, centre: int, at: Place | None) -> Measure:
         low, high = self.whole_range(value, step)
         largest = max(abs(low - centre), abs(high - centre), 1)
-        return self.measure(
-            "square", value, where, step, centre, (low - centre, high - centre), self.row_limit(at) * largest**2, at
-        )
+        clips = [self.row_limit(at) * largest**2]
+        total = dominated(value, {name: float(each) for name, each in self.limits.totals.items()})
+        if total is not None and centre == 0:  # Σx² ≤ max |x| · Σ|x|
+            clips.append(max(1, math.floor(Fraction(total) / step)) * largest)
+        return self.measure("square", value, where, step, centre, (low - centre, high - centre), min(clips), at)
 
     def leaves(self, value: Expression, where: Expression, step: Fraction, at: Place | None) -> Measure:
         """A tree of values, for quantiles."""
@@ -321,12 +340,7 @@ class _Builder:
                 fix="Ask the owner for a coarser step, lower limits or narrower bounds.",
                 at=at,
             )
-        signed = kind != "square" and ends[0] < 0 < ends[1]
-        if self.norm == "l1":
-            sensitivity = sensitivity_l1(clip, self.neighbors)
-        else:
-            sensitivity = squared_sensitivity_l2(clip, self.neighbors, non_negative=not signed)
-        return Measure(kind, value, where, step, centre, *ends, clip, sensitivity)
+        return limited(Measure(kind, value, where, step, centre, *ends, clip, 0), clip, self.norm, self.neighbors)
 
     def tree_limit(self, clip: int, levels: int) -> int:
         """The limit of a unit's rows in a tree: less than that of a count, where it was found to suit counts.

@@ -7,15 +7,18 @@ previews a price is what charges it: `Priced` holds the mechanisms, their events
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dalenius.accounting.events import Composed, Zcdp
+from dalenius.accounting.events import Composed, Pure, Zcdp
 from dalenius.accounting.guarantees import ZCDP
+from dalenius.accounting.neighbors import Neighbors
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.mechanisms.key_selection import WEIGHT, KeySelection
 from dalenius.mechanisms.laplace import Laplace
+from dalenius.queries.choosing import CLASSES
 from dalenius.queries.plan import needed
 
 if TYPE_CHECKING:
@@ -32,7 +35,12 @@ def price(stage: Stage) -> Stage:
     rest = 1 - (plan.selection.share if plan.selection is not None else 0)
     part = Fraction(rest) / len(plan.statistics)
     statistics = tuple(
-        replace(each, measures=tuple(replace(measure, share=measure.share * part) for measure in each.measures))
+        replace(
+            each,
+            measures=tuple(
+                replace(measure, share=measure.share * part, search=measure.search * part) for measure in each.measures
+            ),
+        )
         for each in plan.statistics
     )
     return stage.with_(plan=replace(plan, statistics=statistics))
@@ -40,13 +48,19 @@ def price(stage: Stage) -> Stage:
 
 @dataclass(frozen=True)
 class Priced:
-    """A plan at one ε: ``rho`` is what is charged under zCDP, None under pure; ``delta`` is that of key selection."""
+    """A plan at one ε: ``rho`` is what is charged under zCDP, None under pure; ``delta`` is that of key selection.
+
+    ``searches`` are the histograms of those measures that find their own clip, by number; ``after`` is what each
+    measure may cost then, whatever its clip will be.
+    """
 
     epsilon: float
     rho: float | None
     mechanisms: tuple[DiscreteGaussian | Laplace, ...]
     delta: float = 0.0
     selection: KeySelection | None = None
+    searches: Mapping[int, DiscreteGaussian | Laplace] = field(default_factory=dict)
+    after: tuple[Zcdp | Pure, ...] = ()
     units: int = 0
 
     @property
@@ -62,6 +76,9 @@ class Priced:
     @property
     def event(self) -> Event:
         """What the whole question does."""
+        if self.searches:  # the noise of the measures depends on what is found; its price does not
+            first: tuple[Event, ...] = () if self.selection is None else (self.selection.event,)
+            return Composed((*first, *(each.event for each in self.searches.values()), *self.after))
         if self.selection is None:
             events: tuple[Event, ...] = tuple(each.event for each in self.mechanisms)
             return events[0] if len(events) == 1 else Composed(events)
@@ -78,6 +95,9 @@ def priced(plan: Plan, epsilon: float, delta: float | None = None) -> Priced:
         ρᵢ-zCDP; Σρᵢ = ρ(ε), with the part of key selection, which is δ-approximate. Under pure DP a measure gets
         discrete Laplace noise of scale Δ1/εᵢ, with Σεᵢ = ε. Each is for the whole vector over the groups, and they
         compose by addition.
+        A measure that finds its own clip is preceded by a histogram of units (`searching`) at its own part; the
+        measure is then ρᵢ-zCDP (εᵢ-DP) for every clip that the histogram may have led to, so the parts add up as
+        adaptively chosen mechanisms do.
     """
     if plan.selection is None:
         delta = 0.0
@@ -85,12 +105,15 @@ def priced(plan: Plan, epsilon: float, delta: float | None = None) -> Priced:
         delta = plan.table.budget.delta * _SELECTS
     cost = plan.table.budget.filter().price(epsilon, delta)
     size = max(1, len(plan.cells))  # unknown, where groups are found first
+    searches = {at: plan.measures[at].search for at in plan.searched}
     if not isinstance(cost, ZCDP):
         laplace = tuple(
             Laplace(Fraction(epsilon) * each.share, each.sensitivity, size * each.width, plan.neighbors)
             for each in plan.measures
         )
-        return Priced(epsilon, None, laplace)
+        histograms = {at: histogram(plan.neighbors, epsilon=Fraction(epsilon) * each) for at, each in searches.items()}
+        pure = tuple(Pure(Fraction(epsilon) * each.share, plan.neighbors) for each in plan.measures)
+        return Priced(epsilon, None, laplace, searches=histograms, after=pure)
     gaussian = tuple(
         DiscreteGaussian(
             _up(Fraction(each.sensitivity) / (2 * Fraction(cost.rho) * each.share)),
@@ -100,11 +123,28 @@ def priced(plan: Plan, epsilon: float, delta: float | None = None) -> Priced:
         )
         for each in plan.measures
     )
-    selection = plan.selection
-    if selection is None:
-        return Priced(epsilon, cost.rho, gaussian)
-    first = KeySelection(Fraction(cost.rho) * selection.share, delta, selection.cap, plan.neighbors)
-    return Priced(epsilon, cost.rho, gaussian, delta, first, selection.units)
+    rho, selection = Fraction(cost.rho), plan.selection
+    first = None if selection is None else KeySelection(rho * selection.share, delta, selection.cap, plan.neighbors)
+    histograms = {at: histogram(plan.neighbors, rho=rho * each) for at, each in searches.items()}
+    after = tuple(Zcdp(rho * each.share, 0, plan.neighbors) for each in plan.measures)
+    return Priced(
+        epsilon, cost.rho, gaussian, delta, first, histograms, after, 0 if selection is None else selection.units
+    )
+
+
+def histogram(
+    neighbors: Neighbors, *, rho: Fraction | None = None, epsilon: Fraction | None = None
+) -> DiscreteGaussian | Laplace:
+    """Noise for units counted by class, where each is in one.
+
+    Guarantee:
+        Adding or removing a unit changes one count by 1: Δ1 = Δ2² = 1; exchanging it for another changes at most two
+        by 1: Δ1 = Δ2² = 2. So discrete Gaussian noise of variance Δ2²/2ρ is ρ-zCDP, Laplace noise of scale Δ1/ε ε-DP.
+    """
+    change = 2 if neighbors is Neighbors.SUBSTITUTE else 1
+    if rho is None:
+        return Laplace(needed(epsilon), change, CLASSES, neighbors)
+    return DiscreteGaussian(_up(change / (2 * rho)), change, CLASSES, neighbors)
 
 
 def _up(value: Fraction) -> Fraction:

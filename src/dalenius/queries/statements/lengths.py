@@ -1,0 +1,81 @@
+"""How long units' vectors are in one question: what its own search for limits looks at (`searching`).
+
+source … roots   as for sums, up to the length ⌈‖w‖⌉ of each unit's vector over the groups that count
+lengths          the class of each length, by factors of √2, as at `protect`
+…                units counted by class, for each measure
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dalenius.errors import EngineFailedError
+from dalenius.queries.choosing import CLASSES
+from dalenius.queries.statements import source
+from dalenius.queries.statements.sums import Compiler
+
+if TYPE_CHECKING:
+    from dalenius.queries.engines.engine import Engine
+    from dalenius.queries.plan import Plan
+
+
+def histograms(plan: Plan, engine: Engine, salt: str, seconds: float) -> list[list[int]]:
+    """For each measure that is searched, in order: how many units are in each class.
+
+    A unit is in one class of each histogram, whatever its rows hold, and no other unit moves it: adding or removing
+    one changes one count by 1.
+    """
+    found = [[0] * CLASSES for _ in plan.searched]
+    rows = engine.run(Lengths(plan).statement(engine.scan, engine.columns, salt), seconds=seconds)
+    for number, class_, count in rows:
+        if class_ is None or count is None:
+            raise EngineFailedError(
+                "The engine failed.", why="It gave no number where one was expected.", fix="Report it as a bug."
+            )
+        found[int(number)][int(class_)] += int(count)
+    return found
+
+
+class Lengths(Compiler):
+    """The steps of sums, up to the lengths of the vectors that are searched."""
+
+    def __init__(self, plan: Plan) -> None:
+        kept = ((each, tuple(part for part in each.measures if part.search)) for each in plan.statistics)
+        statistics = tuple(replace(each, measures=measures) for each, measures in kept if measures)
+        super().__init__(replace(plan, statistics=statistics, answers={}))
+
+    def statement(self, scan: str, types: Mapping[str, str], salt: str) -> str:
+        """All steps."""
+        grouped = self.plan.groups is not None
+        steps = [
+            ("clean", self.clean()),
+            ("kept", self.kept()),
+            ("sums", self.sums()),
+            *([("chosen", self.chosen())] if grouped else []),
+            ("norms", self.norms("chosen" if grouped else "sums")),
+            *self.roots(),
+        ]
+        body = ",\n".join(f"{name} AS ({text})" for name, text in steps)
+        classes = ", ".join(f"{self.class_of(each)} AS {each}" for each in self.weights)
+        lengths = f"SELECT {classes} FROM {'roots' if self.joint else 'norms'}"  # noqa: S608
+        counted = "\nUNION ALL ".join(
+            f"SELECT {at}, {each}, count(*) FROM lengths GROUP BY {each}"  # noqa: S608
+            for at, each in enumerate(self.weights)
+        )
+        read = source.source_sql(self.plan, scan, types, salt)
+        return f"WITH {read},\n{body},\nlengths AS MATERIALIZED ({lengths})\n{counted}"
+
+    def norms(self, source: str) -> str:
+        """As for sums, but nothing at all is NULL, which stays so up to its class; there, it must not be a 1."""
+        length = "{0} * {0}" if self.joint else "abs({0})"
+        parts = [*self.units, *(f"nullif(sum({length.format(each)}), 0) AS {each}" for each in self.weights)]
+        by = f" GROUP BY {', '.join(self.units)}"
+        return f"SELECT {', '.join(parts)} FROM {source}{by}"  # noqa: S608
+
+    def class_of(self, length: str) -> str:
+        """0 for nothing, else 1 + ⌈2·log₂ k⌉. The double is of one unit's own integer: no other unit can move it."""
+        double = f"CAST({length} AS DOUBLE)"
+        size = f"least({CLASSES - 1}, 1 + CAST(ceil(2 * log2({double})) AS INTEGER))"
+        return f"CASE WHEN {length} IS NULL THEN 0 ELSE {size} END"
