@@ -35,6 +35,8 @@ QUESTIONS = [
     *SUMS,
     "SELECT COUNT(*), COUNT(x), COUNT(DISTINCT id) FROM t",
     "SELECT AVG(x) FROM t",
+    "SELECT COUNT(DISTINCT x), COVAR_POP(x, x * x), CORR(x, -x) FROM t",
+    "SELECT FLOOR(x / 100) * 100 AS b, COUNT(DISTINCT g) FROM t GROUP BY b",
     "SELECT VAR_POP(x), VAR_SAMP(x), STDDEV_POP(x), STDDEV(x) FROM t",
     "SELECT g, AVG(x), SUM(x) / COUNT(*) AS r FROM t GROUP BY g HAVING COUNT(*) > -1e9 ORDER BY r",
     "SELECT ROUND(100.0 * COUNT_IF(x > 7) / COUNT(*), 3), SQRT(SUM(x)), LN(SUM(x * x)) FROM t",

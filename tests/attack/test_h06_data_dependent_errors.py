@@ -231,6 +231,7 @@ def test_nor_does_it_as_a_sum_or_a_group(pair, function):
     for question in (
         f"SELECT SUM(CASE WHEN {condition} THEN w ELSE z END), AVG(z) FILTER (WHERE {condition}) FROM t",
         f"SELECT {condition} AS k, COUNT(*), COUNT(DISTINCT id), VAR_POP(z) FROM t GROUP BY k",
+        f"SELECT COUNT(DISTINCT {condition}), CORR(z, CASE WHEN {condition} THEN z ELSE w END) FROM t",
     ):
         without, with_ = (outcome(each, question) for each in pair)
         assert without == with_ and with_.status == "answered"

@@ -55,8 +55,12 @@ AGGREGATES = [
     "VAR_SAMP(n)",
     "STDDEV_POP(x)",
     "STDDEV(n)",
+    "COUNT(DISTINCT x)",
+    "COUNT(DISTINCT g)",
+    "COVAR_POP(x, n)",
+    "CORR(x, n)",
 ]
-GROUPINGS = ["", "g", "b", "FLOOR(n / 10)", "MONTH(d)"]
+GROUPINGS = ["", "g", "b", "FLOOR(n / 10)", "MONTH(d)", "WIDTH_BUCKET(x, 1, 20, 4)"]
 CROWD = pa.table(
     {
         "id": [float(at) for at in range(40)],

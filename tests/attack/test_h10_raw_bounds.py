@@ -31,6 +31,7 @@ NEED_BOUNDS = [
         *("SUM(raw)", "AVG(raw)", "VAR_POP(raw)", "VAR_SAMP(raw)", "STDDEV(raw)", "STDDEV_POP(raw)"),
         *("SUM(age)", "AVG(age)", "SUM(raw * 0.5)", "SUM(bounded + raw)", "SUM(bounded / raw)", "AVG(EXP(raw))"),
         *("SUM(CASE WHEN g = 'a' THEN raw END)", "SUM(LEAST(raw, 100))", "SUM(GREATEST(0, age))"),
+        *("CORR(raw, bounded)", "COVAR_POP(bounded, raw)", "COVAR_SAMP(bounded, age)"),
         *("SUM(ABS(raw))", "SUM(LENGTH(g) * raw)", "COUNT(*), SUM(raw)", "AVG(raw) FILTER (WHERE raw < 10)"),
     )
 ] + ["SELECT g, SUM(raw) FROM t GROUP BY g", "SELECT COUNT(*) FROM t HAVING SUM(raw) > 0"]
@@ -41,6 +42,8 @@ FINE = [
     "SELECT g, COUNT_IF(raw > 1e100) FROM t GROUP BY g",
     "SELECT SUM(LEAST(GREATEST(raw, 0), 100)), AVG(LEAST(GREATEST(age, 0), 120)) FROM t",
     "SELECT SUM(bounded), VAR_POP(bounded) FROM t",
+    "SELECT COUNT(DISTINCT raw), COUNT(DISTINCT age), CORR(bounded, LEAST(GREATEST(raw, 0), 100)) FROM t",
+    "SELECT WIDTH_BUCKET(raw, 0, 10, 5) AS k, COUNT(*) FROM t GROUP BY k",
     "SELECT raw > 10 AS k, AVG(bounded) FROM t GROUP BY k",
 ]
 SHARED = [*NEED_BOUNDS, *FINE]

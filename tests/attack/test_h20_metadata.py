@@ -28,6 +28,7 @@ ASKED = [
     "SELECT smoker, region, COUNT(*) FROM visits GROUP BY ALL ORDER BY region, smoker LIMIT 5",
     "SELECT DATE_TRUNC('month', day) AS m, SUM(age) FROM visits GROUP BY m",
     "SELECT COUNT_IF(LN(amount - 4999) = 0), COUNT_IF(1 / (90 - age) > 0) FROM visits",
+    "SELECT region, COUNT(DISTINCT note), CORR(age, amount) FROM visits GROUP BY region",
     "SELECT AVG(amount), STDDEV(age), COUNT(*) / COUNT(DISTINCT user_id) FROM visits WHERE region = 'west'",
     "SELECT MEDIAN(age), MIN(amount), MAX(amount) FROM visits",
 ]

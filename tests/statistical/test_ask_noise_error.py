@@ -41,6 +41,8 @@ FAINTEST = 60  # least standard deviation in steps, so that widths in whole step
 QUESTIONS = {
     "sums": ["COUNT(*)", "COUNT(x)", "COUNT(DISTINCT person)", "SUM(x)", "COUNT_IF(x > 40)"],
     "moments": ["AVG(x)", "VAR_POP(x)", "VAR_SAMP(x)", "STDDEV_POP(x)", "STDDEV_SAMP(x)"],
+    "distinct": ["COUNT(DISTINCT x)", "COUNT(DISTINCT area)"],
+    "covariances": ["COVAR_POP(x, y)", "COVAR_SAMP(x, y)", "CORR(x, y)"],
     "arithmetic": ["SUM(x) / COUNT(*)", "100.0 * COUNT_IF(x > 40) / COUNT(*)"],
 }
 POLICY = """
@@ -60,6 +62,10 @@ keys = {keys}
 type = "number"
 bounds = [0, 100]
 step = 0.01
+[columns.y]
+type = "number"
+bounds = [-50, 50]
+step = 0.1
 [contribution]
 rows = 2
 groups = 1
@@ -98,13 +104,15 @@ class Case:
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two rows per person; a tenth of x is missing."""
+    """Two rows per person; a tenth of x is missing, and so is a tenth of y, which is correlated with it."""
     draw = np.random.default_rng(7)
     person = np.arange(AREAS * ROWS) // 2
-    x = pa.array(draw.beta(2, 3, person.size) * 100, mask=draw.random(person.size) < 0.1)
+    values = draw.beta(2, 3, person.size) * 100
+    x = pa.array(values, mask=draw.random(person.size) < 0.1)
+    y = pa.array(values / 2 + draw.normal(-20, 10, person.size), mask=draw.random(person.size) < 0.1)
     area = pa.array([f"a{at}" for at in range(AREAS)]).take(pa.array(person % AREAS))
     path = tmp_path_factory.mktemp("people") / "people.parquet"
-    pq.write_table(pa.table({"person": person, "area": area, "x": x}), path)
+    pq.write_table(pa.table({"person": person, "area": area, "x": x, "y": y}), path)
     return path
 
 

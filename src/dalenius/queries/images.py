@@ -23,6 +23,10 @@ def values(
     key: Call, known: Callable[[Expression], list[Scalar] | None], ranges: Mapping[str, Range], integers: frozenset[str]
 ) -> list[Scalar] | None:
     """All values of a function, or None; ``known`` gives those of its arguments, where they can be listed."""
+    varying = list(dict.fromkeys(each for each in key.arguments if not isinstance(each, Literal)))
+    inside = known(varying[0]) if len(varying) == 1 else None
+    if inside is not None and len(inside) <= MOST:
+        return image(key, varying[0], inside, integers)
     match key:
         case Call(
             function="sub", arguments=(one, Call(function="mod", arguments=(other, Literal(value=float() as by))))
@@ -31,13 +35,7 @@ def values(
                 return _multiples(bounded(one, ranges), abs(by))
         case Call(function="round" | "to_integer", arguments=(one, *digits)) if one.type is Type.NUMBER:
             return _rounded(key, bounded(one, ranges), digits)
-    varying = list(dict.fromkeys(each for each in key.arguments if not isinstance(each, Literal)))
-    if len(varying) != 1:
-        return None
-    inside = known(varying[0])
-    if inside is None or len(inside) > MOST:
-        return None
-    return image(key, varying[0], inside, integers)
+    return None
 
 
 def image(key: Call, inside: Expression, given: Sequence[Scalar], integers: frozenset[str]) -> list[Scalar]:
@@ -94,7 +92,7 @@ def _rounded(key: Call, found: Range | None, digits: Sequence[Expression]) -> li
     places = int(digits[0].value) if digits and isinstance(digits[0], Literal) else 0  # type: ignore[arg-type]
     scale = 10 ** abs(places)
     steps = [float(end) * scale if places > 0 else float(end) / scale for end in ends]  # type: ignore[arg-type]
-    if not all(abs(each) < 2**53 for each in steps) or steps[-1] - steps[0] > MOST:
+    if not steps or not all(abs(each) < 2**53 for each in steps) or steps[-1] - steps[0] > MOST:
         return None
     marks = range(round(steps[0]), round(steps[-1]) + 1)
     return [at / scale if places > 0 else float(at * scale) for at in marks]

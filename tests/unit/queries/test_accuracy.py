@@ -67,6 +67,16 @@ def test_an_average_is_priced_for_a_group_of_the_usual_size(curator: Curator):
     assert 4.9 <= (choice.noise_error_per_rows[0] or 0) <= 5
 
 
+def test_distinct_counts_and_correlations_are_priced_by_their_error_too(curator: Curator):
+    ana = curator.analyst("ana")
+    (choice,) = ana.preview("SELECT COUNT(DISTINCT region) AS n FROM visits", error=30).choices
+    assert 0.96 * 30 <= (choice.noise_error[0] or 0) <= 30  # in whole steps
+    (choice,) = ana.preview("SELECT CORR(age, age % 7) AS r FROM visits", error=0.2).choices
+    assert 0.195 <= (choice.noise_error_per_rows[0] or 0) <= 0.2
+    release = ana.ask("SELECT COUNT(DISTINCT age) AS ages FROM visits", error=40)
+    assert abs(release.value - 60) <= 5 * 40 and "at most 20 values" in release.notes[0]  # ± 10 deviations
+
+
 def test_two_prices_are_one_too_many(curator: Curator):
     with pytest.raises(InputError, match="two prices"):
         curator.analyst("ana").ask("SELECT COUNT(*) FROM visits", epsilon=1.0, error=5)

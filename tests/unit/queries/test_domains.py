@@ -79,6 +79,7 @@ def cells(visits, keys):
         ("ROUND(age, -1)", [20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0]),
         ("ROUND(change / 20, 1)", [each / 10 for each in range(-5, 6)]),
         ("ROUND(change / 4)", [-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0]),  # a half rounds away from zero
+        ("ROUND(FLOOR(amount / 1000) * 2.5)", [0.0, 3.0, 5.0, 8.0, 10.0, 13.0]),
         ("amount - amount % 1000", [0.0, 1000.0, 2000.0, 3000.0, 4000.0, 5000.0]),
         ("change - change % 4", [-8.0, -4.0, 0.0, 4.0, 8.0]),
         ("change - MOD(change, -0.7)", [each * 0.7 for each in range(-14, 15)]),

@@ -82,7 +82,9 @@ def _distinct(measure: Measure, name: str, shape: Shape, units: Iterable[Sequenc
 
 
 def _simple(value: Any, shape: Shape) -> bool:
-    return isinstance(value, Column) and shape.storages[value.name] in _STORAGES
+    if not isinstance(value, Column) or shape.storages[value.name] not in _STORAGES:
+        return False
+    return shape.policy.columns[value.name].kind in {Kind.INTEGER, Kind.NUMBER}  # 1 and 3 are one boolean
 
 
 def _contribution(plan: Plan, shape: Shape, rows: Sequence[dict[str, Any]]) -> list[int]:
