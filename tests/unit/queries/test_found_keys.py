@@ -7,6 +7,7 @@ import math
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from fractions import Fraction
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -140,7 +141,7 @@ def test_the_cap_is_declared_or_found_or_usual(asker):
 # --- what is released
 
 
-KEYED = {
+KEYED: dict[str, tuple[str, str, list[Any]]] = {
     "text": ("note", "note", ["", "a|b", "o'clock", "ß", "NULL", "x" * 300]),
     "float": ("free", "free", [-1e300, -0.1, 0.0, 0.1, 1 / 3, 5e-324, 1.5]),
     "whole": ("free", "FLOOR(free)", [-3.0, 0.0, 2.0**60]),
