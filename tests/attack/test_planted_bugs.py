@@ -196,9 +196,9 @@ def one_key_where_there_may_be_many(monkeypatch):
     monkeypatch.setattr(KeySelection, "threshold", property(single))
 
 
-def kept(selections=SELECTIONS):
+def kept():
     # Δ2² = 2⁴⁰: a ρ for each variance
-    return [promised(KeySelection(Fraction(2**39, variance), delta, cap)) for variance, delta, cap in selections]
+    return [promised(KeySelection(Fraction(2**39, variance), delta, cap)) for variance, delta, cap in SELECTIONS]
 
 
 @pytest.mark.parametrize("plant", [off_by_one, a_forgotten_weight], ids=lambda plant: plant.__name__)
@@ -209,11 +209,16 @@ def test_a_threshold_below_what_delta_allows_is_seen(plant, monkeypatch):
 
 
 def test_a_threshold_for_one_key_alone_is_seen_where_noise_is_wide(monkeypatch):
-    # Noise as wide as weights: then more keys are more chances.
-    wide = [(2**40 // 100, 1e-3, 32)]
-    assert all(kept(wide))
+    """More keys are then more chances. So wide a noise is as good as normal."""
+
+    def chance(keys, selection):
+        sigma = math.sqrt(selection.noise.variance)
+        one = math.erfc((selection.threshold - 2**20 / math.sqrt(keys)) / sigma / math.sqrt(2)) / 2
+        return -math.expm1(keys * math.log1p(-one))
+
+    assert chance(32, KeySelection(0.02, 1e-3, 32)) < 1.001e-3
     one_key_where_there_may_be_many(monkeypatch)
-    assert not any(kept(wide))
+    assert chance(1, KeySelection(0.02, 1e-3, 32)) < 1.001e-3 < chance(32, KeySelection(0.02, 1e-3, 32))
 
 
 def violation():

@@ -380,10 +380,12 @@ def _refusal(request: Request, guards: list[tuple[str, str, Filter]]) -> BudgetE
     """What is left and what would fit, by the tightest of all totals that the question is charged to."""
     left_delta = min(guard.remaining_delta for _, _, guard in guards)
     if request.delta > left_delta:
+        least = rounded_down(left_delta, 3)
+        smaller = f"Ask with --delta {least:g} or less, or" if least > 0 else "Ask"
         return BudgetError(
             f"There is not enough left for δ = {request.delta:.3g}.",
-            why=f"{left_delta:.3g} of it is left for approximate parts.",
-            fix="Ask with a smaller --delta, or over declared keys, which need none.",
+            why=f"δ ≤ {least:g} would pass." if least > 0 else "Nothing of it is left.",
+            fix=f"{smaller} over declared keys, which need none.",
         )
     period, analyst, tightest = min(guards, key=lambda each: each[2].remaining_epsilon)
     fits = tightest.remaining_epsilon
