@@ -11,7 +11,9 @@ from dataclasses import replace
 import pytest
 
 from dalenius.audit import fuzz as fuzzer
+from dalenius.queries import searching
 from dalenius.queries.statements import source
+from dalenius.queries.statements.lengths import Lengths
 from dalenius.queries.statements.sums import Compiler
 
 CASES = 1000  # as many as `test_neighbour_fuzzer` runs in its short form
@@ -85,6 +87,18 @@ def half_the_sensitivity_of_a_substitution(monkeypatch):
     )
 
 
+def a_unit_with_a_length_in_each_group(monkeypatch):
+    def norms(self, source):
+        parts = [*self.units, *(f"nullif(sum(abs({each})), 0) AS {each}" for each in self.weights)]
+        return f"SELECT {', '.join(parts)} FROM {source} GROUP BY {', '.join([*self.units, *self.keys])}"
+
+    monkeypatch.setattr(Lengths, "norms", norms)
+
+
+def noise_for_a_lower_clip_than_the_one_that_runs(monkeypatch):
+    monkeypatch.setattr(searching, "compiled", lambda plan: plan)
+
+
 LEAKS = (
     no_clipping,
     a_forgotten_group_limit,
@@ -92,6 +106,8 @@ LEAKS = (
     rounding_to_nearest,
     half_the_sensitivity_of_a_substitution,
     a_cast_that_fails,
+    a_unit_with_a_length_in_each_group,
+    noise_for_a_lower_clip_than_the_one_that_runs,
 )
 WRONG = (a_step_ten_times_too_fine, no_range_check, a_null_that_counts)
 
@@ -102,7 +118,7 @@ def test_a_planted_leak_shows_on_neighbours(plant, monkeypatch):
     # By neighbours alone: without what Python works out by itself.
     monkeypatch.setattr(fuzzer, "expected", lambda *_: None)
     found = violation()
-    assert found.kind in {"difference", "unit", "nobody", "engine"}
+    assert found.kind in {"difference", "unit", "nobody", "engine", "search"}
     assert (found.kind == "engine") == (plant is a_cast_that_fails)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -98,7 +99,7 @@ def test_a_question_priced_by_its_error_searches_nothing_unless_asked(ana):
 
 
 def test_the_command_line_takes_a_share(home, capsys):
-    def said(*arguments: str) -> dict:
+    def said(*arguments: str) -> Any:
         assert run(build(), [*arguments, RARE, "--home", str(home), "--epsilon", "0.3", "--json"]) == 0
         return json.loads(capsys.readouterr().out)
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from dalenius.accounting import costs
+from dalenius.accounting.events import Zcdp
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError, LedgerCorruptError
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -22,7 +23,6 @@ from dalenius.queries._exact import exact, exact_lengths
 from dalenius.queries.answering import Answer, measured
 from dalenius.queries.finding import CLASSES
 from dalenius.queries.plan import Found, Limits, Plan
-from dalenius.queries.rules.compile import compiled
 from dalenius.queries.rules.price import histogram, priced
 from dalenius.queries.searching import Clip, _last, fitted, lowered, notes, reported
 
@@ -205,8 +205,8 @@ def test_a_lone_class_far_away_is_taken_for_noise(found):
 @pytest.mark.parametrize("norm", ["l2", "l1"])
 def test_noise_alone_is_rarely_taken_for_units(norm):
     """Expected at most 3 of 3,000; more than 20 has a chance below 1e-10 (Poisson)."""
-    price = {"rho": Fraction(1, 400)} if norm == "l2" else {"epsilon": Fraction(1, 10)}
-    mechanism = histogram(Neighbors.ADD_REMOVE, **price)  # type: ignore[arg-type]
+    rho, epsilon = (Fraction(1, 400), None) if norm == "l2" else (None, Fraction(1, 10))
+    mechanism = histogram(Neighbors.ADD_REMOVE, rho=rho, epsilon=epsilon)
     drawn = mechanism.noise.draw(3000 * CLASSES).reshape(3000, CLASSES).tolist()
     assert sum(_last(each, mechanism.noise) is not None for each in drawn) <= 20
 
@@ -233,7 +233,7 @@ def test_the_integers_at_lower_clips_are_those_of_a_plan_made_for_them(asker, me
     sql = "SELECT region, COUNT(*), AVG(change) FROM visits GROUP BY region"
     plan = asker().plan(sql, Limits(search=0.1))
     tight = asker().plan(sql, Limits(rows=2, search=0))
-    low = compiled(lowered(plan, {at: each.clip for at, each in enumerate(tight.measures)}))
+    low = lowered(plan, {at: each.clip for at, each in enumerate(tight.measures)})
     table = engine(memory, rows(5))
     assert exact(low, table, "salt") == exact(tight, table, "salt") != exact(plan, table, "salt")
 
@@ -256,8 +256,8 @@ def test_the_search_and_the_measures_cost_what_was_typed(found, accounting, shar
         assert price.rho * (1 - 1e-5) < cost.rho <= price.rho * (1 + 1e-12)
         # whatever clips are found, the mechanisms that run cost no more than their events
         low = priced(lowered(plan, dict.fromkeys(plan.searched, 1)), 0.7)
-        assert all(isinstance(each, DiscreteGaussian) for each in low.mechanisms)
-        assert sum(each.rho for each in low.mechanisms) <= sum(each.rho for each in price.after)  # type: ignore[union-attr,misc]
+        paid = sum(Fraction(each.rho) for each in price.after if isinstance(each, Zcdp))
+        assert sum(each.rho for each in low.mechanisms if isinstance(each, DiscreteGaussian)) <= paid
 
 
 def test_a_statistic_that_is_not_searched_loses_nothing_by_the_others_search(found):
