@@ -14,10 +14,12 @@ import pytest
 
 from dalenius.audit import fuzz as fuzzer
 from dalenius.mechanisms.key_selection import WEIGHT, KeySelection
+from dalenius.queries import searching
 from dalenius.queries.statements import source
 from dalenius.queries.statements.distinct import Pairs
 from dalenius.queries.statements.keys import Keys
 from dalenius.queries.statements.leaves import LeafCompiler
+from dalenius.queries.statements.lengths import Lengths
 from dalenius.queries.statements.sums import Compiler
 
 CASES = 1000  # as many as `test_neighbour_fuzzer` runs in its short form
@@ -126,6 +128,18 @@ def a_forgotten_cap_of_keys(monkeypatch):
     monkeypatch.setattr(Keys, "statement", uncapped)
 
 
+def a_unit_with_a_length_in_each_group(monkeypatch):
+    def norms(self, source):
+        parts = [*self.units, *(f"nullif(sum(abs({each})), 0) AS {each}" for each in self.weights)]
+        return f"SELECT {', '.join(parts)} FROM {source} GROUP BY {', '.join([*self.units, *self.keys])}"
+
+    monkeypatch.setattr(Lengths, "norms", norms)
+
+
+def noise_for_a_lower_clip_than_the_one_that_runs(monkeypatch):
+    monkeypatch.setattr(searching, "compiled", lambda plan: plan)
+
+
 LEAKS = (
     groups_of_one_unit_as_if_of_many,
     a_forgotten_cap_of_keys,
@@ -137,6 +151,8 @@ LEAKS = (
     half_the_sensitivity_of_a_substitution,
     a_cast_that_fails,
     an_unbounded_weight_of_rows_in_quantiles,
+    a_unit_with_a_length_in_each_group,
+    noise_for_a_lower_clip_than_the_one_that_runs,
 )
 WRONG = (a_step_ten_times_too_fine, no_range_check, a_null_that_counts, a_second_factor_without_bounds)
 
@@ -147,7 +163,7 @@ def test_a_planted_leak_shows_on_neighbours(plant, monkeypatch):
     # By neighbours alone: without what Python works out by itself.
     monkeypatch.setattr(fuzzer, "expected", lambda *_: None)
     found = violation()
-    assert found.kind in {"difference", "unit", "nobody", "engine", "lone"}
+    assert found.kind in {"difference", "unit", "nobody", "engine", "lone", "search"}
     assert (found.kind == "engine") == (plant is a_cast_that_fails)
 
 

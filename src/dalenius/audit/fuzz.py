@@ -49,7 +49,6 @@ from dalenius.errors import (
 from dalenius.queries._exact import exact, exact_lengths
 from dalenius.queries.plan import Limits, Measure, Plan
 from dalenius.queries.rules import planned
-from dalenius.queries.rules.compile import compiled
 from dalenius.queries.searching import lowered
 from dalenius.queries.trees import largest
 
@@ -323,7 +322,7 @@ def _tightened(plan: Plan) -> Plan:
         return plan
     random = Random(plan.canonical())  # noqa: S311
     clips = {at: max(1, int(plan.measures[at].clip ** random.random())) for at in plan.searched}
-    return compiled(lowered(plan, clips))
+    return lowered(plan, clips)
 
 
 def length(vector: Sequence[int], norm: str) -> int:

@@ -67,7 +67,7 @@ def searched(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: flo
     ):
         noisy = [int(value) for value in mechanism.release(counts).value.tolist()]
         found.append(fitted(plan, priced, number, noisy, mechanism))
-    return compiled(lowered(plan, {each.measure: each.clip for each in found})), found
+    return lowered(plan, {each.measure: each.clip for each in found}), found
 
 
 def fitted(
@@ -84,7 +84,7 @@ def fitted(
 
 
 def lowered(plan: Plan, clips: Mapping[int, int]) -> Plan:
-    """The plan with lower clips; the measures of a ratio share its price anew. Its SQL is that of the old clips.
+    """The plan with lower clips, in its SQL too; the measures of a ratio share their price anew.
 
     Adding or removing a unit (exchanging one) then changes a measure by what `rules.bound` says of its new clip.
     """
@@ -103,7 +103,7 @@ def lowered(plan: Plan, clips: Mapping[int, int]) -> Plan:
         elif changed and statistic.kind == "covariance":
             new = _rescaled(statistic, new, plan.norm)
         statistics.append(new)
-    return replace(plan, statistics=tuple(statistics))
+    return compiled(replace(plan, statistics=tuple(statistics)))
 
 
 def _shared(statistic: Statistic, norm: str) -> Statistic:
