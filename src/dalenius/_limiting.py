@@ -25,7 +25,7 @@ def priced(planned: Sequence[Protected], registry: Registry, ledger: Ledger | No
     """What the search of each will cost; nothing where limits are declared, or were found for this very version."""
     found = []
     for each in planned:
-        search = Search.of(_table(each.version, planned, registry, ledger))
+        search = Search.of(table_of(each.version, planned, registry, ledger))
         done = registry.limits(each.version)
         known = search is not None and done is not None
         found.append(each if search is None or known else replace(each, search=search.charge))
@@ -50,11 +50,11 @@ def _found(
     known = registry.limits(version)
     if known is not None:
         return replace(each, limits=known)
-    search = Search.of(_table(version, planned, registry, ledger))
+    search = Search.of(table_of(version, planned, registry, ledger))
     if search is None:
         return each
     check_unchanged(version.table, version.fingerprint, version.policy.source)
-    engine = engines.of(version.fingerprint)
+    engine = engines.of(version.fingerprint, search.table)
     engine.columns  # noqa: B018 (an unreadable file is found before anything is charged)
 
     def work(_: Claim) -> bytes:
@@ -85,7 +85,8 @@ def _found(
     return replace(each, limits=limits)
 
 
-def _table(version: Version, planned: Sequence[Protected], registry: Registry, ledger: Ledger | None) -> Table:
+def table_of(version: Version, planned: Sequence[Protected], registry: Registry, ledger: Ledger | None) -> Table:
+    """A version as questions see it: with the budget and the period of its data set."""
     policies = {name: each.policy for name, each in registry.current().items()}
     policies |= {each.version.table: each.version.policy for each in planned}
     carriers = [each for each in policies.values() if each.dataset == version.dataset and each.budget is not None]

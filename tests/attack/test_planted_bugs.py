@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 
 from dalenius.audit import fuzz as fuzzer
+from dalenius.queries.index import Index
 from dalenius.queries.statements import source
 from dalenius.queries.statements.sums import Compiler
 
@@ -85,6 +86,19 @@ def half_the_sensitivity_of_a_substitution(monkeypatch):
     )
 
 
+def a_stale_index_that_is_used(monkeypatch):
+    monkeypatch.setattr(Index, "matches", lambda self, found, expected: True)
+
+
+def a_heavy_unit_treated_as_light(monkeypatch):
+    bound = Index.bound
+
+    def loose(self, plan, measure, most):
+        return bound(self, plan, measure, 2 * most)
+
+    monkeypatch.setattr(Index, "bound", loose)
+
+
 LEAKS = (
     no_clipping,
     a_forgotten_group_limit,
@@ -93,6 +107,7 @@ LEAKS = (
     half_the_sensitivity_of_a_substitution,
     a_cast_that_fails,
 )
+INDEXED = (a_stale_index_that_is_used, a_heavy_unit_treated_as_light)
 WRONG = (a_step_ten_times_too_fine, no_range_check, a_null_that_counts)
 
 
@@ -111,6 +126,19 @@ def test_a_planted_miscalculation_shows_where_python_can_follow(plant, monkeypat
     # The clip of a unit's whole contribution holds in spite of these, so that no neighbours can tell.
     plant(monkeypatch)
     assert violation().kind == "expected"
+
+
+@pytest.mark.parametrize("plant", INDEXED, ids=lambda plant: plant.__name__)
+@pytest.mark.parametrize("compared", [True, False], ids=["with the general way", "by neighbours alone"])
+def test_a_planted_misuse_of_the_index_shows(plant, compared, monkeypatch):
+    plant(monkeypatch)
+    monkeypatch.setattr(fuzzer, "_INDEXED", 1.0)
+    if compared:
+        assert violation().kind == "index"
+        return
+    monkeypatch.setattr(fuzzer, "expected", lambda *_: None)
+    monkeypatch.setattr(fuzzer._Sides, "compares", False)
+    assert violation().kind in {"difference", "unit", "nobody"}
 
 
 def violation():

@@ -191,6 +191,10 @@ class Index:
         """Whether the file of rows and totals is there and about these files and this policy."""
         return self.matches(self.layout.digest, self._identity(table, fingerprint)) and self.holds(self.layout.files[0])
 
+    def whole(self, table: Table, fingerprint: Fingerprint) -> bool:
+        """Whether all of its files are good."""
+        return self.valid(table, fingerprint) and all(map(self.holds, self.layout.files))
+
     def holds(self, file: File) -> bool:
         """Whether the file is there, readable, and says of itself what it should."""
         notes = self._notes(file.path)

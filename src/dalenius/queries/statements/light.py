@@ -12,14 +12,15 @@ periods need no telling apart there. So the integers are those of `sums`, to the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dalenius.errors import EngineFailedError
-from dalenius.queries.expressions import TRUE, Column
+from dalenius.queries.expressions import TRUE, Column, Expression, Type, columns_of
 from dalenius.queries.index import CEILING, Bound
-from dalenius.queries.rendering import identifier
+from dalenius.queries.rendering import double, identifier
 from dalenius.queries.statements import source, sums
 from dalenius.queries.statements.sums import LINEAR, Compiler
 
@@ -29,14 +30,17 @@ if TYPE_CHECKING:
     from dalenius.queries.plan import Measure, Part, Plan
 
 
+MANY = 4  # where more than one unit in so many is heavy, the general way is no slower
+
+
 def run(plan: Plan, part: Part, engine: Engine, salt: str, seconds: float) -> list[list[int]]:
     """Each measure's exact integers, one per cell: with the index where there is a valid one, else the general way."""
-    sql = statement(plan, engine, salt)
-    if sql is not None:
-        try:
+    try:
+        sql = statement(plan, engine, salt)
+        if sql is not None:
             return sums.vectors(plan, part, engine.run(sql, seconds=seconds))
-        except EngineFailedError:  # the index vanished, or cannot be read; if that was not why, the same comes again
-            pass
+    except EngineFailedError:  # the index vanished, or cannot be read; if that was not why, the same comes again
+        pass
     return sums.run(plan, part, engine, salt, seconds)
 
 
@@ -50,7 +54,12 @@ def statement(plan: Plan, engine: Engine, salt: str) -> str | None:
     if alone is not None:
         return alone
     light = Light(linear, index)
-    return None if light.bounds is None else light.whole(engine.scan, engine.columns, salt)
+    if light.bounds is None:
+        return None
+    ((heavy, units),) = engine.run(light.counted())
+    if heavy * MANY > units:
+        return None
+    return light.whole(engine.scan, engine.columns, salt, none=heavy == 0)
 
 
 def checked(plan: Plan, engine: Engine) -> Index | None:
@@ -103,24 +112,30 @@ class Light(Compiler):
         self.index = index
         self.bounds = self._bounds()
 
-    def whole(self, scan: str, types: Mapping[str, str], salt: str) -> str:
-        """The whole SELECT."""
-        plain = Plain(self.plan, nobody=self.index.nobody).whole(scan, types)
+    def counted(self) -> str:
+        """How many units are heavy (some perhaps counted twice), and how many there are."""
+        units = self.index.layout.files[0].scan
+        return f"SELECT (SELECT count(*) FROM ({self.heavy()})), (SELECT count(*) FROM {units})"  # noqa: S608
+
+    def whole(self, scan: str, types: Mapping[str, str], salt: str, *, none: bool = False) -> str:
+        """The whole SELECT; without the steps for heavy units where there are ``none``."""
         grouped = self.plan.groups is not None
-        steps = [
-            ("plain", plain),
-            *self.factored(scan, types, salt),
-            ("clipped", self.clipped("chosen" if grouped else "sums")),
-        ]
-        raw = ", ".join([*self.keys, *(f"-r{each}" for each in self.weights)])
         shown = ", ".join([*self.keys, *self.weights])
-        parts = " UNION ALL ".join(
-            [f"SELECT {shown} FROM plain", f"SELECT {shown} FROM clipped", f"SELECT {raw} FROM sums"]  # noqa: S608
-        )
-        body = ",\n".join(f"{name} AS ({text})" for name, text in steps)
+        steps, parts = [("plain", Plain(self.plan, nobody=self.index.nobody).whole(scan, types))], ["plain"]
+        if not none:
+            raw = ", ".join([*self.keys, *(f"-r{each} AS {each}" for each in self.weights)])
+            steps += self.factored(scan, types, salt)
+            steps += [
+                ("clipped", self.clipped("chosen" if grouped else "sums")),
+                ("raw", f"SELECT {raw} FROM sums"),  # noqa: S608
+            ]
+            parts += ["clipped", "raw"]
+        # The rows of heavy units are few. Kept once found: DuckDB would else try later conditions on all rows first.
+        body = ",\n".join(f"{name} AS {'MATERIALIZED ' if name == 'source' else ''}({text})" for name, text in steps)
+        together = " UNION ALL ".join(f"SELECT {shown} FROM {part}" for part in parts)  # noqa: S608
         totals = ", ".join([*self.keys, *(f"sum({each}) AS {each}" for each in self.weights)])
         by = f" GROUP BY {', '.join(self.keys)}" if self.keys else ""
-        return f"WITH {body}\nSELECT {totals} FROM ({parts}){by}"
+        return f"WITH {body}\nSELECT {totals} FROM ({together}){by}"
 
     def factored(self, scan: str, types: Mapping[str, str], salt: str) -> list[tuple[str, str]]:
         """The steps up to `factors`: heavy units with their exact factor p/q for each statistic of the plan.
@@ -175,14 +190,17 @@ class Light(Compiler):
 
 
 class Plain(Compiler):
-    """Writes the sums over all rows, nobody clipped: no step per unit at all."""
+    """Writes the sums over all rows, nobody clipped: no step per unit at all.
+
+    It may give a group more than once, and groups that are not the plan's, such as that of NULL.
+    """
 
     def __init__(self, plan: Plan, *, nobody: bool) -> None:
         super().__init__(replace(plan, groups=None))
         self.nobody = nobody
-        self.units = []
         if not nobody:  # every row has a unit, and a period
             self.period = None
+        self.late = self._late()
 
     def whole(self, scan: str, types: Mapping[str, str]) -> str:
         """The SELECT, per group."""
@@ -190,14 +208,69 @@ class Plain(Compiler):
         casts = [f"{source.cast(policy.columns[name], types)} AS {column}" for name, column in self.columns.items()]
         where = f" WHERE {source.there(policy, types)}" if self.nobody else ""
         read = f"SELECT {', '.join(casts) or '1'} FROM {scan}{where}"  # noqa: S608
-        return f"WITH source AS ({read}), clean AS ({self.clean()}), kept AS ({self.kept()}) {self.sums()}"
+        keys = [self.late.get(key, key) for key in self.keys]
+        shown = ", ".join([*(f"{text} AS {key}" for text, key in zip(keys, self.keys, strict=True)), *self.weights])
+        return (
+            f"WITH source AS ({read}), clean AS ({self.clean()}), kept AS ({self.kept()}), "  # noqa: S608
+            f"sums AS ({self.sums()}) SELECT {shown} FROM sums"
+        )
 
     def clean(self) -> str:
-        """Every column within its policy; no unit."""
+        """Every column within its policy, but for those that are cleaned late; no unit."""
         policy = self.plan.table.policy
-        parts = [f"{source.clean(policy.columns[name], column)} AS {column}" for name, column in self.columns.items()]
+        late = {key.name for key, name in self._keyed() if name in self.late and isinstance(key, Column)}
+        parts = [
+            column if name in late else f"{source.clean(policy.columns[name], column)} AS {column}"
+            for name, column in self.columns.items()
+        ]
         return f"SELECT {', '.join(parts) or '1'} FROM source"  # noqa: S608
 
-    def clamped(self, measure: Measure, value: str) -> str:  # noqa: ARG002
-        """Sums of many units are as large as they are; they are not squared."""
-        return value
+    def kept(self) -> str:
+        """The rows that count, with their groups and integers."""
+        conditions = [] if self.plan.where == TRUE else [self.renderer.sql(self.plan.where)]
+        if self.period is not None:
+            conditions.append(f"{self.renderer.sql(self.period)} IS NOT NULL")
+        parts = [f"{self.key(key)} AS {name}" for key, name in self._keyed()]
+        parts += [f"{self.integer(each)} AS {name}" for each, name in self._measured()]
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        return f"SELECT {', '.join(parts)} FROM clean{where}"  # noqa: S608
+
+    def integer(self, measure: Measure) -> str:
+        """What one row adds, or NULL for nothing, which is less work than adding 0."""
+        if measure.value is None:
+            return "1" if measure.where == TRUE else f"CASE WHEN {self.renderer.sql(measure.where)} THEN 1 END"
+        if measure.kind == "sum" and measure.where == TRUE and isinstance(measure.value, Column):
+            return self.scaled(measure, self.renderer.sql(measure.value))
+        return super().integer(measure)
+
+    def scaled(self, measure: Measure, value: str) -> str:
+        """As it is, where a column's own bounds hold it in the measure's: floor(x/step + ½) never falls as x grows."""
+        if isinstance(measure.value, Column) and max(abs(measure.low), abs(measure.high)) < 2**31:
+            rounded = f"CAST(floor({value} / {double(float(measure.step))} + 0.5e0) AS BIGINT)"
+            return f"({rounded} - {measure.centre})" if measure.centre else rounded
+        return super().scaled(measure, value)
+
+    def sums(self) -> str:
+        """All rows of a group."""
+        parts = list(self.keys)
+        for measure, name in self._measured():
+            counted = "count(*)" if measure.where == TRUE else f"count({name})"
+            parts.append(f"{counted if measure.kind == 'rows' else f'coalesce(sum({name}), 0)'} AS {name}")
+        by = f" GROUP BY {', '.join(self.keys)}" if self.keys else ""
+        return f"SELECT {', '.join(parts)} FROM kept{by}"  # noqa: S608
+
+    def _keyed(self) -> Sequence[tuple[Expression, str]]:
+        return list(zip(self.plan.keys, self.keys, strict=True))
+
+    def _late(self) -> dict[str, str]:
+        """Keys that are cheaper to clean per group than per row: texts with declared keys that nothing else reads."""
+        expressions = [self.plan.where, *(each for m in self.plan.measures for each in (m.value, m.where) if each)]
+        if self.period is not None:
+            expressions.append(self.period)
+        read = Counter(name for each in (*expressions, *self.plan.keys) for name in columns_of(each))
+        columns = self.plan.table.policy.columns
+        return {
+            name: source.clean(columns[key.name], name)
+            for key, name in self._keyed()
+            if isinstance(key, Column) and key.type is Type.TEXT and columns[key.name].keys and read[key.name] == 1
+        }
