@@ -54,7 +54,7 @@ def _found(
             _record(version, limits, ledger)
         return replace(each, search=None, limits=limits)
     check_unchanged(version.table, version.fingerprint, version.policy.source)
-    engine = engines.of(version.fingerprint)
+    engine = engines.of(version.fingerprint, search.table)
     engine.columns  # noqa: B018 (an unreadable file is found before anything is charged)
 
     def work(_: Claim) -> bytes:
@@ -95,7 +95,7 @@ def _wanted(
     version: Version, planned: Sequence[Protected], registry: Registry, ledger: Ledger | None
 ) -> tuple[Search | None, Found | None]:
     """The search that a version needs, and what it would find where that is known already."""
-    table = _table(version, planned, registry, ledger)
+    table = table_of(version, planned, registry, ledger)
     search = Search.of(table)
     if search is None:
         return None, None
@@ -109,8 +109,8 @@ def _wanted(
     return search, known(search, before)
 
 
-def _table(version: Version, planned: Sequence[Protected], registry: Registry, ledger: Ledger | None) -> Table:
-    """The table with the budget that it will have: what is shown is what will be charged."""
+def table_of(version: Version, planned: Sequence[Protected], registry: Registry, ledger: Ledger | None) -> Table:
+    """A version as questions see it, with the budget that it will have: what is shown is what will be charged."""
     current = {name: each.policy for name, each in registry.current().items()}
     policies = current | {each.version.table: each.version.policy for each in planned}
     carriers = [each for each in policies.values() if each.dataset == version.dataset and each.budget is not None]

@@ -42,6 +42,7 @@ class Protected:
         recorded: Whether it is in force now.
         search: What finding the limits that are not declared costs the data set, once: ε, ρ and part of the budget.
         limits: The limits that were found.
+        index: How the contribution index fares: "state" is "built", "kept", "none" (CSV files have none) or "failed".
     """
 
     version: Version
@@ -51,6 +52,7 @@ class Protected:
     recorded: bool = False
     search: Mapping[str, float | None] | None = None
     limits: Mapping[str, Any] | None = None
+    index: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """For `--json`."""
@@ -65,6 +67,7 @@ class Protected:
             "recorded": self.recorded,
             "search": self.search,
             "limits": self.limits,
+            "index": self.index,
         }
 
 

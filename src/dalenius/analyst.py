@@ -179,7 +179,7 @@ class Analyst:
 
         policy, price = plan.table.policy, priced(plan, epsilon, delta)
         check_unchanged(policy.name, version.fingerprint, policy.source)
-        engine = self._engines.of(version.fingerprint)
+        engine = self._engines.of(version.fingerprint, plan.table)
         engine.columns  # noqa: B018 (an unreadable file is found before anything is charged)
 
         def work(claim: Claim) -> bytes:

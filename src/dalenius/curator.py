@@ -15,6 +15,7 @@ from dalenius.tables.reading import read_file, read_text
 from dalenius.tables.registry import Registry, Version
 
 if TYPE_CHECKING:
+    from dalenius._indexing import Progress
     from dalenius._protecting import Protected
     from dalenius.analyst import Analyst
     from dalenius.queries.engines.duckdb import Engines
@@ -62,6 +63,7 @@ class Curator:
         dry_run: bool = False,
         yes: bool = False,
         reason: str = "",
+        progress: Progress | None = None,
     ) -> list[Protected]:
         """Puts policies in force: all of them, or none.
 
@@ -74,8 +76,9 @@ class Curator:
             dry_run: Check everything and write nothing.
             yes: The owner has seen the difference.
             reason: Why, for the history.
+            progress: Told how the contribution index grows: table, files written, files in all, what comes next.
         """
-        from dalenius import _limiting, _protecting
+        from dalenius import _indexing, _limiting, _protecting
 
         policies = [_read(each) for each in (policy, *more)]
         there = self._has_ledger()
@@ -94,6 +97,8 @@ class Curator:
             self._ledger = ledger = Ledger.create(self._made_home())
             registry = self.registry
         recorded = _protecting.record([replace(each, needs=()) for each in planned], registry, ledger)
+        # Before the search for limits, which looks at the same sizes.
+        recorded = _indexing.prepare(recorded, registry, ledger, self.engines, progress)
         return _limiting.find(recorded, registry, ledger, self.engines)
 
     def check(self, policy: Policy | Path | str) -> Policy:
@@ -129,8 +134,9 @@ class Curator:
         """The warm connections to the tables' files."""
         if self._engines is None:
             from dalenius.queries.engines.duckdb import Engines
+            from dalenius.queries.index import FOLDER
 
-            self._engines = Engines()
+            self._engines = Engines(storage=self.home / FOLDER)
         return self._engines
 
     def _has_ledger(self) -> bool:

@@ -49,6 +49,7 @@ class Frozen:
 
     scan = "nowhere"
     columns: Mapping[str, str] = {}
+    index = None
 
     def __init__(self, value: int) -> None:
         self.value = value

@@ -15,6 +15,7 @@ import pytest
 from dalenius.audit import fuzz as fuzzer
 from dalenius.mechanisms.key_selection import WEIGHT, KeySelection
 from dalenius.queries import searching
+from dalenius.queries.index import Index
 from dalenius.queries.statements import source
 from dalenius.queries.statements.distinct import Pairs
 from dalenius.queries.statements.keys import Keys
@@ -140,6 +141,19 @@ def noise_for_a_lower_clip_than_the_one_that_runs(monkeypatch):
     monkeypatch.setattr(searching, "compiled", lambda plan: plan)
 
 
+def a_stale_index_that_is_used(monkeypatch):
+    monkeypatch.setattr(Index, "matches", lambda self, found, expected: True)
+
+
+def a_heavy_unit_treated_as_light(monkeypatch):
+    bound = Index.bound
+
+    def loose(self, plan, measure, most):
+        return bound(self, plan, measure, 2 * most)
+
+    monkeypatch.setattr(Index, "bound", loose)
+
+
 LEAKS = (
     groups_of_one_unit_as_if_of_many,
     a_forgotten_cap_of_keys,
@@ -154,6 +168,7 @@ LEAKS = (
     a_unit_with_a_length_in_each_group,
     noise_for_a_lower_clip_than_the_one_that_runs,
 )
+INDEXED = (a_stale_index_that_is_used, a_heavy_unit_treated_as_light)
 WRONG = (a_step_ten_times_too_fine, no_range_check, a_null_that_counts, a_second_factor_without_bounds)
 
 
@@ -235,6 +250,19 @@ def test_a_threshold_for_one_key_alone_is_seen_where_noise_is_wide(monkeypatch):
     assert chance(32, KeySelection(0.02, 1e-3, 32)) < 1.001e-3
     one_key_where_there_may_be_many(monkeypatch)
     assert chance(1, KeySelection(0.02, 1e-3, 32)) < 1.001e-3 < chance(32, KeySelection(0.02, 1e-3, 32))
+
+
+@pytest.mark.parametrize("plant", INDEXED, ids=lambda plant: plant.__name__)
+@pytest.mark.parametrize("compared", [True, False], ids=["with the general way", "by neighbours alone"])
+def test_a_planted_misuse_of_the_index_shows(plant, compared, monkeypatch):
+    plant(monkeypatch)
+    monkeypatch.setattr(fuzzer, "_INDEXED", 1.0)
+    if compared:
+        assert violation().kind == "index"
+        return
+    monkeypatch.setattr(fuzzer, "expected", lambda *_: None)
+    monkeypatch.setattr(fuzzer._Sides, "compares", False)
+    assert violation().kind in {"difference", "unit", "nobody"}
 
 
 def violation():

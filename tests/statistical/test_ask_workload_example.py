@@ -72,6 +72,7 @@ class Remembered:
 
     engine: DuckDB
     rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
+    index: None = None
 
     @property
     def scan(self) -> str:

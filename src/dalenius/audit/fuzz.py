@@ -11,6 +11,7 @@ lone        keys that one unit alone has weigh more than their number allows, wh
 keys        such a key is nothing that an answer can show
 search      where the question finds its own limits: units counted by the length of their vectors differ by more than
             one unit (two, where one replaces another), or a table with one unit holds more than one
+index       with a contribution index, or one that is out of date, there are other integers than without
 expected    a simple plan gives other integers than its definition (`fuzzing.expected`)
 engine      the engine fails, which on some other table it would not have done
 planner     the planner fails in another way than by refusing
@@ -32,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.audit.fuzzing import found as keys
-from dalenius.audit.fuzzing.engines import engine, texts
+from dalenius.audit.fuzzing.engines import engine, indexed, texts
 from dalenius.audit.fuzzing.expected import expected
 from dalenius.audit.fuzzing.policies import shape
 from dalenius.audit.fuzzing.questions import question
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 SALT = "not a secret: the tables are made up"
 QUESTIONS = 8  # about each pair of tables
 _PARQUET, _CSV = 0.05, 0.02  # of the pairs go through real files
+_INDEXED = 0.07  # and so many through Parquet files with a contribution index
 _ALONE = 0.4  # of the cases: a look at the victim alone
 _ORDER = 0.15  # and at the rows in another order
 _SEARCH = 0.3  # of the questions find their own limits
@@ -184,8 +186,9 @@ def _goes_on(report: Report, cases: int | None, minutes: float | None) -> bool:
 
 def _pair_of_tables(random: Random, report: Report, cases: int | None, folder: Path) -> None:
     chance = random.random()
-    form = "parquet" if chance < _PARQUET else "csv" if chance < _PARQUET + _CSV else "memory"
-    made = pair(random, shape(random, form))
+    indexed_ = chance > 1 - _INDEXED
+    form = "parquet" if chance < _PARQUET or indexed_ else "csv" if chance < _PARQUET + _CSV else "memory"
+    made = pair(random, replace(shape(random, form), indexed=indexed_))
     policy = made.shape.policy
     sides: _Sides | None = None
     for _ in range(QUESTIONS if cases is None else min(QUESTIONS, cases - report.cases)):
@@ -207,6 +210,7 @@ def _pair_of_tables(random: Random, report: Report, cases: int | None, folder: P
             report.drawn.update((policy.neighbors.value, plan.norm, made.shape.form))
             report.drawn.update(["found"] if plan.selection is not None else [])
             report.drawn.update(["search"] if plan.searched else [])
+            report.drawn.update(["indexed"] if indexed_ else [])
             try:
                 sides = sides or _Sides(made, random, folder)
                 found = sides.checked(plan)
@@ -230,6 +234,8 @@ class Broken:
 class _Sides:
     """A pair of tables, each in its engine, ready for many plans."""
 
+    compares = True  # an index with the general way; without that, neighbours alone must tell
+
     def __init__(self, made: Pair, random: Random, folder: Path) -> None:
         self.made = made
         self.random = random
@@ -242,6 +248,11 @@ class _Sides:
         self.second = at("second", made.second)
         self.alone = at("alone", made.victim)
         self.again = at("again", shuffled(random, made.first))
+        self.plain = (self.first, self.second)
+        if made.shape.indexed:
+            # Which of the two has its own index, and which that of its neighbour, is as good either way: both differ.
+            self.first = indexed(made.shape, self.first, folder / "index")
+            self.second = indexed(made.shape, self.second, folder / "index", stale=self.first)
 
     def checked(self, plan: Plan, *, all_: bool = False) -> Broken | None:
         """The first promise that this plan breaks here; ``all_`` leaves no check to chance.
@@ -276,6 +287,10 @@ class _Sides:
             exact(plan, self.first, SALT, seconds=_SECONDS),
             exact(plan, self.second, SALT, seconds=_SECONDS),
         )
+        if self.compares and self.made.shape.indexed:
+            general = [exact(plan, each, SALT, seconds=_SECONDS) for each in self.plain]
+            if general != [first, second]:
+                return Broken("index", "the same integers", "others", plan.canonical())
         # Where a unit is removed, the difference is what it holds.
         looks = self.substitutes and (all_ or self.random.random() < _ALONE)
         alone = exact(plan, self.alone, SALT, seconds=_SECONDS) if looks else None

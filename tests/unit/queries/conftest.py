@@ -97,6 +97,7 @@ class Memory:
     table: pa.Table
     types: Mapping[str, str] = field(default_factory=dict)
     scan: str = "rows"
+    index: None = None
     ran: list[str] = field(default_factory=list)
 
     @property

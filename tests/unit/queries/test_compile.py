@@ -424,6 +424,7 @@ def test_an_engine_that_gives_no_number_fails_instead_of_answering(visits):
     class Broken:
         scan = "rows"
         columns: ClassVar[dict[str, str]] = {}
+        index = None
 
         def run(self, sql, *, seconds=60.0):
             return [("north", None)]

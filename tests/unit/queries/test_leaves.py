@@ -226,6 +226,7 @@ def test_an_engine_that_gives_a_leaf_that_is_none_fails_instead_of_answering(vis
     class Broken:
         scan = "rows"
         columns: ClassVar[dict[str, str]] = {}
+        index = None
 
         def __init__(self, row):
             self.row = row

@@ -21,10 +21,10 @@ from dalenius.errors import InputError, LedgerCorruptError
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.queries._exact import exact, exact_lengths
 from dalenius.queries.answering import Answer, measured
-from dalenius.queries.finding import CLASSES
+from dalenius.queries.choosing import CLASSES, clipped
 from dalenius.queries.plan import Found, Limits, Plan
 from dalenius.queries.rules.price import histogram, priced
-from dalenius.queries.searching import Clip, _last, fitted, lowered, notes, reported
+from dalenius.queries.searching import Clip, fitted, lowered, notes, reported
 
 FOUND = Found(
     rows=300, totals={"amount": Fraction(9000)}, norms={"region": 90}, units=1000, row_count=5000, distinct={"note": 5}
@@ -208,7 +208,7 @@ def test_noise_alone_is_rarely_taken_for_units(norm):
     rho, epsilon = (Fraction(1, 400), None) if norm == "l2" else (None, Fraction(1, 10))
     mechanism = histogram(Neighbors.ADD_REMOVE, rho=rho, epsilon=epsilon)
     drawn = mechanism.noise.draw(3000 * CLASSES).reshape(3000, CLASSES).tolist()
-    assert sum(_last(each, mechanism.noise) is not None for each in drawn) <= 20
+    assert sum(clipped(each, mechanism, 1) is not None for each in drawn) <= 20
 
 
 # --- the plan at other clips

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,10 +13,12 @@ from dalenius.app.cli.frame import Frame, framed
 from dalenius.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from rich.console import Console
+    from rich.progress import TaskID
 
+    from dalenius._indexing import Progress
     from dalenius._protecting import Protected
 
 
@@ -50,10 +53,15 @@ def protect(
         before = None
         if dry_run:
             frame.note(f"There is no home yet; 'dalenius protect' will make {future_home(frame.home)}.")
-    done = curator.protect(*files, dry_run=dry_run, yes=yes, reason=reason)
+    with _shown(frame) as progress:
+        done = curator.protect(*files, dry_run=dry_run, yes=yes, reason=reason, progress=progress)
     if not dry_run and any(each.needs for each in done):
         reason = _confirmed(frame, done, reason)
-        done = curator.protect(*files, yes=True, reason=reason)
+        with _shown(frame) as progress:
+            done = curator.protect(*files, yes=True, reason=reason, progress=progress)
+    for each in done:
+        if each.index is not None and each.index["state"] == "failed":
+            frame.note(f"No contribution index of {each.version.table}: questions are slower. {each.index['why']}")
     if before is None and not dry_run:
         frame.note(f"Made a home in {curator.home}. Back it up: it holds the ledger and its keys.")
     data = {
@@ -62,6 +70,29 @@ def protect(
         "home": None if dry_run and before is None else str(curator.home),
     }
     frame.emit(data, lambda console: _print(console, done, dry_run))
+
+
+@contextmanager
+def _shown(frame: Frame) -> Iterator[Progress | None]:
+    """A bar on stderr while the contribution index is built; none for scripts."""
+    if frame.json or frame.quiet:
+        yield None
+        return
+    import rich.progress
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+
+    from dalenius.app.cli.output import stderr
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[part]}"), TimeElapsedColumn())
+    with rich.progress.Progress(*columns, console=stderr(), transient=True) as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def told(table: str, done: int, of: int, part: str) -> None:
+            if table not in tasks:
+                tasks[table] = bar.add_task(f"Index of {table}", total=of, part=part)
+            bar.update(tasks[table], completed=done, part=part)
+
+        yield told
 
 
 def _confirmed(frame: Frame, planned: Sequence[Protected], reason: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from dalenius.audit.fuzzing.policies import NAME
 from dalenius.audit.fuzzing.tables import Row, arrow
 from dalenius.queries.engines.duckdb import DuckDB, Public
+from dalenius.queries.index import Layout
+from dalenius.queries.indexing import build
 from dalenius.tables.fingerprint import fingerprint
 
 if TYPE_CHECKING:
@@ -27,6 +30,7 @@ class Memory:
     """A made-up table in memory."""
 
     scan = NAME
+    index = None
 
     def __init__(self, shape: Shape, rows: Sequence[Row]) -> None:
         self.columns: Mapping[str, str] = shape.storages
@@ -52,6 +56,26 @@ def engine(shape: Shape, rows: Sequence[Row], file: Path) -> Engine:
             writer.writerow(shape.names)
             writer.writerows(rows)
     return DuckDB(fingerprint([str(path)]), threads=1)
+
+
+def indexed(shape: Shape, plain: Engine, folder: Path, stale: Engine | None = None) -> Engine:
+    """The same files with a contribution index: their own, or that of other files, which must not be used.
+
+    Args:
+        shape: The policy.
+        plain: The engine of the files.
+        folder: Where the index may lie.
+        stale: The engine, with an index, of other files: its index is put in the place of theirs.
+    """
+    if not isinstance(plain, DuckDB):
+        raise TypeError("Only files have an index.")
+    layout = Layout(folder, shape.table, plain.fingerprint)
+    if stale is None:
+        build(layout, plain)
+    elif stale.index is not None:
+        for own, other in zip(layout.files, stale.index.layout.files, strict=True):
+            shutil.copyfile(other.path, own.path)
+    return DuckDB(plain.fingerprint, threads=1, layout=layout)
 
 
 def texts(rows: Sequence[Row]) -> list[list[str | None]]:

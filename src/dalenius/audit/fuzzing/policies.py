@@ -51,12 +51,13 @@ _ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Pacific/Apia")
 
 @dataclass(frozen=True)
 class Shape:
-    """A policy, how its columns lie in the file, and what kind of file that is."""
+    """A policy, how its columns lie in the file, what kind of file that is, and whether it gets an index."""
 
     policy: Policy
     table: Table
     storages: Mapping[str, str]
     form: str = "memory"
+    indexed: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -23,11 +23,14 @@ from dalenius.errors import EngineFailedError, EngineTimeoutError, InternalError
 from dalenius.queries.engines.csv import header
 from dalenius.queries.engines.locked import listed, locked
 from dalenius.queries.engines.schema import schema
+from dalenius.queries.index import Index, Layout
 from dalenius.tables.fingerprint import Fingerprint
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from duckdb import DuckDBPyConnection, Statement
+
+    from dalenius.queries.plan import Table
 
 Rows = list[tuple[Any, ...]]
 
@@ -122,24 +125,34 @@ class DuckDB(_Warm):
         fingerprint: The data version.
         memory: The most that all its runs together may use. Nothing spills to the disk.
         threads: How many it may use; by default one per core.
+        layout: Where the contribution index lies, which need not be there; it may be read as well.
     """
 
-    def __init__(self, fingerprint: Fingerprint, *, memory: str = "2GB", threads: int | None = None) -> None:
-        super().__init__(fingerprint.paths, memory, threads)
+    def __init__(
+        self,
+        fingerprint: Fingerprint,
+        *,
+        memory: str = "2GB",
+        threads: int | None = None,
+        layout: Layout | None = None,
+    ) -> None:
+        held = layout.files if layout is not None and layout.usable else ()
+        super().__init__([*fingerprint.paths, *(file.path for file in held)], memory, threads)
         self.fingerprint = fingerprint
+        self.index = Index(layout, self.run) if layout is not None and held else None
         self._cursor().close()
 
     @cached_property
     def scan(self) -> str:
         """All rows, as an item of FROM. Partition names in paths are not columns; files match by position."""
         if self.fingerprint.form == "parquet":
-            return f"read_parquet({listed(self._files)}, hive_partitioning = false, union_by_name = false)"
-        return header(self._files).scan(self._files)
+            return f"read_parquet({listed(self.fingerprint.paths)}, hive_partitioning = false, union_by_name = false)"
+        return header(self.fingerprint.paths).scan(self.fingerprint.paths)
 
     @cached_property
     def columns(self) -> Mapping[str, str]:
         """The type of each column, as DuckDB names it; in CSV all are VARCHAR."""
-        return MappingProxyType(dict(schema(self._files, self.fingerprint.form)))
+        return MappingProxyType(dict(schema(self.fingerprint.paths, self.fingerprint.form)))
 
     def run(self, sql: str, *, seconds: float = 60.0) -> Rows:
         """The rows of one SELECT; integers of any width are Python's.
@@ -153,7 +166,7 @@ class DuckDB(_Warm):
 
     def _cursor(self) -> DuckDBPyConnection:
         if self._connection is None:
-            for file in self._files:
+            for file in self.fingerprint.paths:
                 if not (file.is_file() and os.access(file, os.R_OK)):
                     raise SourceUnavailableError(
                         f"{file.name} cannot be read.",
@@ -175,21 +188,30 @@ class Public(_Warm):
 
 
 class Engines:
-    """Warm engines by fingerprint; the least recently used of more than `most` are closed."""
+    """Warm engines by fingerprint; the least recently used of more than `most` are closed.
 
-    def __init__(self, most: int = 16) -> None:
+    Args:
+        most: How many.
+        storage: The folder of contribution indexes, if there is one.
+    """
+
+    def __init__(self, most: int = 16, storage: Path | None = None) -> None:
         self._most = most
-        self._engines: OrderedDict[Fingerprint, DuckDB] = OrderedDict()
+        self._storage = storage
+        self._engines: OrderedDict[tuple[Fingerprint, str], DuckDB] = OrderedDict()
         self.forked()
         _LIVE.add(self)
 
-    def of(self, fingerprint: Fingerprint) -> DuckDB:
-        """The engine of this data version, new if there is none."""
+    def of(self, fingerprint: Fingerprint, table: Table | None = None) -> DuckDB:
+        """The engine of this data version, new if there is none; with the index of a table, if it is named."""
+        named = table is not None and self._storage is not None
+        layout = Layout(self._storage, table, fingerprint) if named else None  # type: ignore[arg-type]
+        key = (fingerprint, layout.stem if layout is not None else "")
         with self._lock:
-            engine = self._engines.get(fingerprint)
+            engine = self._engines.get(key)
             if engine is None:
-                engine = self._engines[fingerprint] = DuckDB(fingerprint, threads=_threads(fingerprint))
-            self._engines.move_to_end(fingerprint)
+                engine = self._engines[key] = DuckDB(fingerprint, threads=_threads(fingerprint), layout=layout)
+            self._engines.move_to_end(key)
             while len(self._engines) > self._most:
                 self._engines.popitem(last=False)[1].close()
             return engine

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from dalenius.queries.index import Index
 
 
 class Engine(Protocol):
@@ -16,6 +19,11 @@ class Engine(Protocol):
     @property
     def columns(self) -> Mapping[str, str]:
         """The types of their columns."""
+
+    @property
+    def index(self) -> Index | None:
+        """How much each unit holds, where that was prepared; it may be out of date, which its user checks."""
+        return None
 
     def run(self, sql: str, *, seconds: float = 60.0) -> list[tuple[Any, ...]]:
         """Runs generated SQL."""

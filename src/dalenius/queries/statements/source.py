@@ -64,7 +64,11 @@ def _text(shown: str, type_: str) -> str:
     """A column as text. A time beyond DuckDB's calendar, which a file can hold, has none: to print it is fatal."""
     type_ = type_.upper()
     if type_.startswith("TIMESTAMP"):
-        inside = f"TRY_CAST({shown} AS TIMESTAMP) BETWEEN TIMESTAMP '0001-01-01' AND TIMESTAMP '9999-12-31 23:59:59.9'"
+        first, last = "TIMESTAMP '0001-01-01'", "TIMESTAMP '9999-12-31 23:59:59.9'"
+        inside = f"TRY_CAST({shown} AS TIMESTAMP) BETWEEN {first} AND {last}"
+        if type_ != "TIMESTAMP_NS":  # whose calendar is small enough
+            # Moved inside as well: a filter that DuckDB hands to the scan casts the column's extremes, chosen or not.
+            shown = f"CAST(greatest({first}, least({last}, TRY_CAST({shown} AS TIMESTAMP))) AS {type_})"
     elif type_.startswith("TIME"):
         inside = f"TRY_CAST({shown} AS TIME) BETWEEN TIME '00:00:00' AND TIME '23:59:59.999999'"
     else:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from dalenius.errors import EngineFailedError
 from dalenius.queries.expressions import TRUE, Expression, Type
@@ -44,7 +44,11 @@ def statement(plan: Plan, part: Part, scan: str, types: Mapping[str, str], salt:
 
 def run(plan: Plan, part: Part, engine: Engine, salt: str, seconds: float) -> list[list[int]]:
     """Each measure's exact integers, one per cell; groups without rows are 0."""
-    rows = engine.run(statement(plan, part, engine.scan, engine.columns, salt), seconds=seconds)
+    return vectors(plan, part, engine.run(statement(plan, part, engine.scan, engine.columns, salt), seconds=seconds))
+
+
+def vectors(plan: Plan, part: Part, rows: Sequence[tuple[Any, ...]]) -> list[list[int]]:
+    """The rows of the statement as one vector per measure."""
     width = len(plan.keys)
     places = {cell: at for at, cell in enumerate(plan.cells)}
     found = [[0] * len(plan.cells) for _ in part.measures]
@@ -165,7 +169,10 @@ class Compiler:
         low, high, step = measure.low + measure.centre, measure.high + measure.centre, double(float(measure.step))
         rounded = f"floor({value} / {step} + 0.5e0)"
         inside = f"greatest({double(low)}, least({double(high)}, {rounded}))"
-        return f"(CAST({inside} AS HUGEINT) - {measure.centre})" if measure.centre else f"CAST({inside} AS HUGEINT)"
+        # In 64 bits where the range is far below them (a sum of those has 128); a square must fit too.
+        largest = max(abs(low), abs(high), abs(measure.low), abs(measure.high))
+        whole = "BIGINT" if largest ** (2 if measure.kind == "square" else 1) < 2**62 else "HUGEINT"
+        return f"(CAST({inside} AS {whole}) - {measure.centre})" if measure.centre else f"CAST({inside} AS {whole})"
 
     def sums(self) -> str:
         """One vector per unit. A row without a group is in none."""

@@ -1,0 +1,300 @@
+"""The contribution index: how much each unit holds, prepared at `protect`, so that few must be clipped one by one.
+
+For every unit (and period, where the budget has one) it holds its number of rows and, in steps, Σ|x| of each column
+that can be summed; for a column with keys Σn² of the unit's rows over the keys, and their number; for a category whose
+keys are not public also the pairs of unit and key. All of these only grow with the rows that are looked at, and with
+coarser groups. So, whatever a question's WHERE, FILTER and GROUP BY leave of a unit, the index bounds it from above: a
+unit whose bound is within the clip would be scaled by 1, and need not be looked at alone.
+
+It is speed, never meaning: with and without it a plan has the same integers. And it is personal data, as the table is.
+
+An index belongs to one state of the files and to what the policy says about columns. Each of its files carries that
+identity; every question compares it, and goes the general way where anything differs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dalenius.errors import DaleniusError
+from dalenius.queries.domains import column_values
+from dalenius.queries.engines.locked import listed
+from dalenius.queries.expressions import Column
+from dalenius.tables.policy import Kind
+
+if TYPE_CHECKING:
+    from dalenius.queries.plan import Measure, Plan, Table
+    from dalenius.tables.fingerprint import Fingerprint
+    from dalenius.tables.policy import Policy
+
+FORMAT = 1
+FOLDER = "storage"
+NOTE = "dalenius"  # the name of the identity among a Parquet file's own notes
+MOST_KEYS = 1000  # columns with more public keys are rarely grouped by
+CEILING = 2**62  # what is larger is held as this; every clip is below it
+_PATTERN = re.compile(r"[*?\[]")  # DuckDB would take such a path for a pattern
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file of an index: "units" (rows and totals), "keys" or "pairs" of a column."""
+
+    kind: str
+    column: str
+    path: Path
+    identity: str
+
+    @property
+    def scan(self) -> str:
+        """Its rows, in FROM."""
+        return f"read_parquet({listed([self.path])}, hive_partitioning = false)"
+
+
+class Layout:
+    """Where the index of a table lies and what it must say of itself; looks at no file.
+
+    Args:
+        storage: The folder.
+        table: Whose index it is.
+        fingerprint: The state of the files that it is about.
+    """
+
+    def __init__(self, storage: Path, table: Table, fingerprint: Fingerprint) -> None:
+        self.storage = storage
+        self.table = table
+        self.fingerprint = fingerprint
+        self.digest = identity(table, fingerprint)
+        self.stem = f"{table.policy.name}-{self.digest[:16]}"
+        # How many rows DuckDB sees in a CSV file depends on the columns that are read (a line that is no UTF-8, an
+        # empty line), so a count made with some columns bounds nothing about others.
+        self.usable = fingerprint.form == "parquet" and not _PATTERN.search(str(storage))
+
+    @cached_property
+    def totals(self) -> tuple[str, ...]:
+        """The columns whose totals are held, in order."""
+        return summable(self.table.policy)
+
+    @cached_property
+    def files(self) -> tuple[File, ...]:
+        """All files; the first holds rows and totals."""
+        policy = self.table.policy
+        found = [self._file("units", "", "")]
+        found += [self._file("keys", name, f"-k{at}") for at, name in enumerate(keyed(policy))]
+        found += [self._file("pairs", name, f"-p{at}") for at, name in enumerate(unknown(policy))]
+        return tuple(found)
+
+    def file(self, kind: str, column: str = "") -> File | None:
+        """The file of this kind about a column, if the index has one."""
+        return next((each for each in self.files if (each.kind, each.column) == (kind, column)), None)
+
+    def others(self) -> list[Path]:
+        """Files in the folder that are of older indexes of this table, or were left half written."""
+        name = re.escape(self.table.policy.name)
+        form = rf"{name}-[0-9a-f]{{16}}(?:-[kp]\d+)?\.parquet"
+        old = re.compile(rf"{form}|\.{form}\.(\d+)")  # the second while it is written, by that process
+        own, found = {each.path.name for each in self.files}, []
+        for path in self.storage.iterdir():
+            match = old.fullmatch(path.name)
+            if match is not None and path.name not in own and not (match[1] and _alive(int(match[1]))):
+                found.append(path)
+        return found
+
+    def _file(self, kind: str, column: str, ending: str) -> File:
+        said = json.dumps([self.digest, kind, column], ensure_ascii=True)
+        return File(kind, column, self.storage / f"{self.stem}{ending}.parquet", said)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except OSError as error:
+        return isinstance(error, PermissionError)
+    return True
+
+
+def identity(table: Table, fingerprint: Fingerprint) -> str:
+    """The hash of all that the numbers in an index depend on: the files, and what the policy says of unit and columns.
+
+    Limits, budgets and analysts are not in it: they decide which units are heavy, not how much a unit holds.
+    """
+    import duckdb
+
+    from dalenius.tables.writing import to_tree
+
+    policy = table.policy
+    period = [table.budget.period, table.period.column] if table.budget.period and table.period else None
+    said = [FORMAT, duckdb.__version__, policy.name, _state(fingerprint), list(policy.unit), period]
+    text = json.dumps([*said, to_tree(policy).get("columns")], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@lru_cache(maxsize=64)
+def _state(fingerprint: Fingerprint) -> str:
+    return hashlib.sha256(json.dumps(fingerprint.to_dict(), sort_keys=True).encode()).hexdigest()
+
+
+def summable(policy: Policy) -> tuple[str, ...]:
+    """The columns whose totals an index holds."""
+    return tuple(name for name, each in policy.columns.items() if each.summable)
+
+
+def keyed(policy: Policy) -> tuple[str, ...]:
+    """The columns over whose keys an index holds norms: those with some public keys, and `unknown`."""
+    public = [name for name, each in policy.columns.items() if 1 < len(column_values(each) or ()) <= MOST_KEYS]
+    return (*public, *unknown(policy))
+
+
+def unknown(policy: Policy) -> tuple[str, ...]:
+    """The categories whose keys are not public."""
+    return tuple(
+        name for name, each in policy.columns.items() if each.kind is Kind.CATEGORY and each.public_keys is None
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """An upper bound of what a unit holds: it is light where ``column`` of ``file`` is at most ``most``."""
+
+    file: File
+    column: str
+    most: int
+
+
+Run = Callable[[str], Sequence[tuple[Any, ...]]]
+
+
+class Index:
+    """An index as one engine sees it. Every look at it begins with a check of the file that it needs.
+
+    Args:
+        layout: Where it lies.
+        run: Runs a SELECT on a connection that may read those files.
+    """
+
+    def __init__(self, layout: Layout, run: Run) -> None:
+        self.layout = layout
+        self._run = run
+        self._seen: dict[Path, tuple[tuple[int, ...], dict[str, str]]] = {}
+        self._known: tuple[Table, str] = (layout.table, layout.digest)
+
+    # --- is it about this table, as it is now?
+
+    def valid(self, table: Table, fingerprint: Fingerprint) -> bool:
+        """Whether the file of rows and totals is there and about these files and this policy."""
+        return self.matches(self.layout.digest, self._identity(table, fingerprint)) and self.holds(self.layout.files[0])
+
+    def whole(self, table: Table, fingerprint: Fingerprint) -> bool:
+        """Whether all of its files are good."""
+        return self.valid(table, fingerprint) and all(map(self.holds, self.layout.files))
+
+    def holds(self, file: File) -> bool:
+        """Whether the file is there, readable, and says of itself what it should."""
+        notes = self._notes(file.path)
+        return notes is not None and self.matches(notes.get(NOTE, ""), file.identity)
+
+    def matches(self, found: str, expected: str) -> bool:
+        """Whether two identities are the same; one of the planted bugs says that all are."""
+        return found == expected
+
+    @property
+    def nobody(self) -> bool:
+        """Whether the table has rows that belong to nobody, which a question must leave out."""
+        return (self._notes(self.layout.files[0].path) or {}).get("nobody") != "0"
+
+    def _identity(self, table: Table, fingerprint: Fingerprint) -> str:
+        if fingerprint != self.layout.fingerprint:
+            return identity(table, fingerprint)
+        known, found = self._known
+        if known.policy is not table.policy or (known.period, known.budget) != (table.period, table.budget):
+            found = identity(table, fingerprint)
+            self._known = (table, found)
+        return found
+
+    def _notes(self, path: Path) -> dict[str, str] | None:
+        """What the file says of itself; read again when the file is another one than before."""
+        try:
+            status = path.stat()
+            now = (status.st_ino, status.st_size, status.st_mtime_ns)
+            seen = self._seen.get(path)
+            if seen is None or seen[0] != now:
+                rows = self._run(f"SELECT decode(key), decode(value) FROM parquet_kv_metadata({listed([path])})")  # noqa: S608
+                seen = self._seen[path] = (now, dict(rows))
+        except (OSError, DaleniusError):
+            return None
+        return seen[1]
+
+    # --- what it bounds
+
+    def bound(self, plan: Plan, measure: Measure, most: int) -> Bound | None:
+        """What shows, for a measure, that a unit's vector is no longer than ``most``; None: nothing does.
+
+        Rows that are left out and groups that are split only shorten a vector, in L1 and in L2. Hence ‖w‖ ≤ Σ|x|, and
+        ‖w‖ ≤ n·max|x| with n the number of rows, or in L2 √Σn² over the keys of a column that the groups refine.
+        """
+        units = self.layout.files[0]
+        if measure.kind == "units":
+            return None
+        value, largest = measure.value, max(abs(measure.low), abs(measure.high), 1)
+        if measure.kind == "sum" and isinstance(value, Column) and measure.centre == 0:
+            column = plan.table.policy.columns[value.name]
+            if column.step == measure.step and value.name in self.layout.totals:
+                return Bound(units, f"t{self.layout.totals.index(value.name)}", min(most, CEILING - 1))
+        if measure.kind == "rows":
+            largest = 1
+        elif measure.kind == "square":
+            largest = largest**2
+        elif measure.kind == "product" and measure.times is not None:
+            largest *= max(abs(measure.times.low), abs(measure.times.high), 1)
+        elif measure.kind != "sum":
+            return None
+        keys = self.norms(plan) if plan.norm == "l2" else None
+        if keys is not None:
+            return Bound(keys, "norm2", min(most * most // (largest * largest), CEILING - 1))
+        return Bound(units, "n", min(most // largest, CEILING - 1))
+
+    def groups(self, plan: Plan) -> Bound | None:
+        """What shows that a unit is in no more groups than it may be; only where a column is the one key."""
+        if plan.groups is None or len(plan.keys) != 1 or not isinstance(plan.keys[0], Column):
+            return None
+        file = self.layout.file("keys", plan.keys[0].name)
+        return Bound(file, "m", plan.groups) if file is not None and self.holds(file) else None
+
+    def norms(self, plan: Plan) -> File | None:
+        """The norms over one of the plan's keys; of several, the one with most of them, which splits rows finest."""
+        found = [self.layout.file("keys", key.name) for key in plan.keys if isinstance(key, Column)]
+        held = [each for each in found if each is not None and self.holds(each)]
+        columns = plan.table.policy.columns
+        return max(held, key=lambda file: len(column_values(columns[file.column]) or ()), default=None)
+
+    # --- for the search for limits, and for keys that are not public
+
+    def pairs(self, column: str) -> str | None:
+        """The pairs of a category without public keys, in FROM: u0, … (period), key, n rows, m keys of that unit."""
+        file = self.layout.file("pairs", column)
+        return file.scan if file is not None and self.holds(file) else None
+
+    def sizes(self, kind: str, column: str = "") -> str | None:
+        """A SELECT of one `value` (a double) per unit: its "rows", "total", "norm" or "distinct" keys of a column.
+
+        A total counts steps. A unit without any key of the column has no row in "norm" and "distinct".
+        """
+        file = self.layout.file("units" if kind in {"rows", "total"} else "keys", column if kind != "total" else "")
+        if kind == "total":
+            if column not in self.layout.totals:
+                return None
+            value = f"CAST(t{self.layout.totals.index(column)} AS DOUBLE)"
+        else:
+            value = {
+                "rows": "CAST(n AS DOUBLE)",
+                "norm": "sqrt(CAST(norm2 AS DOUBLE))",
+                "distinct": "CAST(m AS DOUBLE)",
+            }[kind]
+        return f"SELECT {value} AS value FROM {file.scan}" if file is not None and self.holds(file) else None  # noqa: S608

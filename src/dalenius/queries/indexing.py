@@ -1,0 +1,217 @@
+"""Writing a contribution index (`index`): one SELECT per file, by DuckDB, on a connection of the curator's own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dalenius.errors import EngineFailedError
+from dalenius.queries.engines.locked import listed, locked
+from dalenius.queries.expressions import columns_of
+from dalenius.queries.index import CEILING, NOTE, File, Layout
+from dalenius.queries.periods import unit_part
+from dalenius.queries.rendering import Renderer, double, identifier, quoted
+from dalenius.queries.statements.source import cast, clean, there
+from dalenius.tables.policy import Kind
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from dalenius.queries.engines.engine import Engine
+    from dalenius.queries.plan import Table
+
+Progress = Callable[[int, int, str], None]  # files written, files in all, what comes next
+
+
+@dataclass(frozen=True)
+class Built:
+    """What was written: seconds by file ("rows and totals", "keys of region", "pairs of product"), and bytes."""
+
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    size: int = 0
+
+
+def build(layout: Layout, engine: Engine, progress: Progress | None = None) -> Built:
+    """Writes the index of a table, and removes the table's older ones; all of its files, or none.
+
+    Cleaning is that of questions (`statements.source`), so the same rows belong to the same units. Files are the
+    owner's alone (0600, the folder 0700); each is written under another name and then renamed, the one that questions
+    look for first coming last.
+
+    Args:
+        layout: Where it lies, and what it is about.
+        engine: Knows the table's files and their types; only read here.
+        progress: Told before each file.
+
+    Raises:
+        EngineFailedError: The disk is full, the folder cannot be written, or a unit's type cannot be kept in a file.
+    """
+    import duckdb
+
+    if not layout.usable:
+        raise _failed("The source is CSV, or the path of the home contains one of * ? [.")
+    taken: dict[str, float] = {}
+    try:
+        layout.storage.mkdir(mode=0o700, exist_ok=True)
+        layout.storage.chmod(0o700)
+        with _fresh(layout) as fresh:
+            connection = locked([*layout.fingerprint.paths, *fresh.values()])
+            try:
+                writer = _Writer(layout, engine, connection, fresh)
+                for at, file in enumerate(layout.files):
+                    name = _named(file)
+                    if progress is not None:
+                        progress(at, len(layout.files), name)
+                    start = time.perf_counter()
+                    writer.write(file)
+                    taken[name] = time.perf_counter() - start
+            finally:
+                connection.close()
+            size = sum(path.stat().st_size for path in fresh.values())
+            for file in reversed(layout.files):
+                fresh[file].replace(file.path)
+        for path in layout.others():
+            path.unlink(missing_ok=True)
+    except (OSError, duckdb.Error):
+        # DuckDB's own message may quote a row.
+        raise _failed("The disk may be full, the folder not writable, or memory too small.") from None
+    if progress is not None:
+        progress(len(layout.files), len(layout.files), "")
+    return Built(taken, size)
+
+
+def _failed(why: str) -> EngineFailedError:
+    return EngineFailedError(
+        "The contribution index could not be written.",
+        why=why,
+        fix="Questions give the same answers without it, only slower; to have it, mend this and protect again.",
+    )
+
+
+def _named(file: File) -> str:
+    return {"units": "rows and totals", "keys": f"keys of {file.column}", "pairs": f"pairs of {file.column}"}[file.kind]
+
+
+@contextlib.contextmanager
+def _fresh(layout: Layout) -> Iterator[dict[File, Path]]:
+    """A new, empty, private file for each; what is still there in the end is removed."""
+    fresh = {file: layout.storage / f".{file.path.name}.{os.getpid()}" for file in layout.files}
+    try:
+        for path in fresh.values():
+            path.unlink(missing_ok=True)
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        yield fresh
+    finally:
+        for path in fresh.values():
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+
+
+class _Writer:
+    """Writes the files of one index."""
+
+    def __init__(
+        self, layout: Layout, engine: Engine, connection: DuckDBPyConnection, fresh: Mapping[File, Path]
+    ) -> None:
+        self.layout = layout
+        self.table: Table = layout.table
+        self.engine = engine
+        self.connection = connection
+        self.fresh = fresh
+        self.part = unit_part(self.table)
+        self.units = [f"u{at}" for at in range(len(self.table.policy.unit))]
+        self.grouped = [*self.units, *(["period"] if self.part is not None else [])]
+
+    def write(self, file: File) -> None:
+        """One file, with its identity in it."""
+        pairs = self.layout.file("pairs", file.column) if file.column else None
+        if file.kind == "units":
+            self.copy(file, self.rows_and_totals(), {"nobody": str(self.nobody())})
+            self.check_types(file)
+        elif file.kind == "pairs":
+            self.copy(file, self.pairs(file.column))
+            keys = self.layout.file("keys", file.column)
+            if keys is not None:  # what `keys` would have counted again
+                grouped = ", ".join(self.grouped)
+                pairs_ = f"read_parquet({listed([self.fresh[file]])}, hive_partitioning = false)"
+                self.copy(keys, f"SELECT {grouped}, {_NORMS} FROM {pairs_} GROUP BY {grouped}")  # noqa: S608
+        elif pairs is None:
+            grouped = ", ".join(self.grouped)
+            counted = self.counted(file.column)
+            self.copy(file, f"SELECT {grouped}, {_NORMS} FROM ({counted}) GROUP BY {grouped}")  # noqa: S608
+
+    def copy(self, file: File, sql: str, notes: Mapping[str, str] | None = None) -> None:
+        said = {NOTE: file.identity, **(notes or {})}
+        shown = ", ".join(f"{name}: {quoted(value)}" for name, value in said.items())
+        options = f"FORMAT parquet, USE_TMP_FILE false, KV_METADATA {{{shown}}}"
+        self.connection.execute(f"COPY ({sql}) TO {quoted(str(self.fresh[file]))} ({options})")
+
+    def check_types(self, file: File) -> None:
+        """A unit whose type a file cannot keep would be compared as another one."""
+        scan = f"read_parquet({listed([self.fresh[file]])}, hive_partitioning = false)"
+        kept = {row[0]: row[1] for row in self.connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()}  # noqa: S608
+        if any(kept[f"u{at}"] != self.engine.columns[name] for at, name in enumerate(self.table.policy.unit)):
+            raise _failed("A unit's type cannot be kept in a Parquet file.")
+
+    # --- what is counted
+
+    def cleaned(self, *columns: str) -> str:
+        """WITH clean AS …: the rows that belong to somebody, their units, and some columns within their policy."""
+        names = sorted({*columns, *(columns_of(self.part) if self.part is not None else ())})
+        policy, short = self.table.policy, {name: f"c{at}" for at, name in enumerate(names)}
+        reads = [f"{identifier(name)} AS {unit}" for name, unit in zip(policy.unit, self.units, strict=True)]
+        reads += [f"{cast(policy.columns[name], self.engine.columns)} AS {each}" for name, each in short.items()]
+        kept = [*self.units, *(f"{clean(policy.columns[name], each)} AS {each}" for name, each in short.items())]
+        held = f"SELECT {', '.join(reads)} FROM {self.engine.scan} WHERE {there(policy, self.engine.columns)}"  # noqa: S608
+        held = f"SELECT {', '.join(kept)} FROM ({held})"  # noqa: S608
+        if self.part is not None:
+            period = Renderer(short).sql(self.part)
+            held = f"SELECT *, {period} AS period FROM ({held}) WHERE {period} IS NOT NULL"  # noqa: S608
+        return f"WITH clean AS ({held}) "
+
+    def nobody(self) -> int:
+        """1 where some rows belong to nobody, else 0."""
+        sql = f"{self.cleaned()} SELECT (SELECT count(*) FROM {self.engine.scan}) - (SELECT count(*) FROM clean)"  # noqa: S608
+        ((found,),) = self.connection.execute(sql).fetchall()
+        return int(found != 0)
+
+    def rows_and_totals(self) -> str:
+        columns, names = self.table.policy.columns, self.layout.totals
+        read = sorted({*names, *(columns_of(self.part) if self.part is not None else ())})
+        parts = [*self.grouped, "count(*) AS n"]
+        for at, name in enumerate(names):
+            # What a question adds, floor(x/step + ½) in doubles, without its sign, or the ceiling.
+            step = double(float(columns[name].step or 1))
+            value = f"c{read.index(name)}"
+            rounded = f"least({double(CEILING)}, abs(floor({value} / {step} + 0.5e0)))"
+            steps = f"CASE WHEN {value} IS NOT NULL THEN CAST({rounded} AS BIGINT) END"
+            parts.append(f"CAST(least(coalesce(sum({steps}), 0), {CEILING}) AS BIGINT) AS t{at}")
+        return f"{self.cleaned(*names)} SELECT {', '.join(parts)} FROM clean GROUP BY {', '.join(self.grouped)}"  # noqa: S608
+
+    def counted(self, column: str) -> str:
+        """The rows of each unit in each key."""
+        read = sorted({column, *(columns_of(self.part) if self.part is not None else ())})
+        key = f"c{read.index(column)}"
+        # −0.0 and 0.0 are one group, as they are in questions
+        shown = f"({key} + 0e0)" if self.table.policy.columns[column].kind in {Kind.INTEGER, Kind.NUMBER} else key
+        grouped = ", ".join(self.grouped)
+        kept = f"SELECT {grouped}, {shown} AS key FROM clean WHERE {key} IS NOT NULL"  # noqa: S608
+        return f"{self.cleaned(column)} SELECT {grouped}, key, count(*) AS n FROM ({kept}) GROUP BY {grouped}, key"  # noqa: S608
+
+    def pairs(self, column: str) -> str:
+        grouped = ", ".join(self.grouped)
+        same = " AND ".join(f"p.{each} = q.{each}" for each in self.grouped)
+        shown = ", ".join(f"p.{each}" for each in [*self.grouped, "key", "n"])
+        return (
+            f"WITH p AS MATERIALIZED ({self.counted(column)}), "  # noqa: S608
+            f"q AS (SELECT {grouped}, count(*) AS m FROM p GROUP BY {grouped}) "
+            f"SELECT {shown}, q.m FROM p JOIN q ON {same}"
+        )
+
+
+_NORMS = f"CAST(least(sum(CAST(n AS HUGEINT) * n), {CEILING}) AS BIGINT) AS norm2, count(*) AS m"

@@ -1,0 +1,276 @@
+"""Sums over units with a contribution index: most units go through the plain aggregate.
+
+plain    all rows, summed per group, as if nobody had to be clipped
+heavy    the units whose bound in the index is beyond a limit of the plan
+source … clipped   the steps of `sums`, on the rows of heavy units alone
+…        plain + clipped − what the heavy units had added to plain
+
+A unit that is not heavy would be scaled by k/k: (w·k)//k = w, so plain already holds its part. To take more units for
+heavy than there are changes nothing, since clipping leaves what is within the limit as it is; that is why a unit's
+periods need no telling apart there. So the integers are those of `sums`, to the last one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dalenius.errors import EngineFailedError
+from dalenius.queries.expressions import TRUE, Column, Expression, Type, columns_of
+from dalenius.queries.index import CEILING, Bound
+from dalenius.queries.rendering import double, identifier
+from dalenius.queries.statements import source, sums
+from dalenius.queries.statements.sums import LINEAR, Compiler
+
+if TYPE_CHECKING:
+    from dalenius.queries.engines.engine import Engine
+    from dalenius.queries.index import Index
+    from dalenius.queries.plan import Measure, Part, Plan
+
+
+MANY = 4  # where more than one unit in so many is heavy, the general way is no slower
+
+
+def run(plan: Plan, part: Part, engine: Engine, salt: str, seconds: float) -> list[list[int]]:
+    """Each measure's exact integers, one per cell: with the index where there is a valid one, else the general way."""
+    try:
+        sql = statement(plan, engine, salt)
+        if sql is not None:
+            return sums.vectors(plan, part, engine.run(sql, seconds=seconds))
+    except EngineFailedError:  # the index vanished, or cannot be read; if that was not why, the same comes again
+        pass
+    return sums.run(plan, part, engine, salt, seconds)
+
+
+def statement(plan: Plan, engine: Engine, salt: str) -> str | None:
+    """The SELECT that uses the engine's index; None where the index is missing, out of date, or of no help."""
+    index = checked(plan, engine)
+    if index is None:
+        return None
+    linear = plan.only(LINEAR)
+    alone = from_index(linear, index)
+    if alone is not None:
+        return alone
+    light = Light(linear, index)
+    if light.bounds is None:
+        return None
+    ((heavy, units),) = engine.run(light.counted())
+    if heavy * MANY > units:
+        return None
+    return light.whole(engine.scan, engine.columns, salt, none=heavy == 0)
+
+
+def checked(plan: Plan, engine: Engine) -> Index | None:
+    """The engine's index if it is about the files and the policy that this plan is about. Asked by every question."""
+    index: Index | None = getattr(engine, "index", None)
+    fingerprint = getattr(engine, "fingerprint", None)
+    if index is None or fingerprint is None or not index.valid(plan.table, fingerprint):
+        return None
+    return index
+
+
+def from_index(plan: Plan, index: Index) -> str | None:
+    """The SELECT over the index alone, where it holds all that is asked: whole tables without groups or conditions.
+
+    One unit's total w ≥ 0 becomes trunc(w·C/w) = C where it is beyond its limit C, which is least(w, C).
+    """
+    if plan.keys or plan.where != TRUE or any(len(each.measures) > 1 for each in plan.statistics):
+        return None
+    most, parts = Compiler(plan).most, []
+    for at, measure in enumerate(plan.measures):
+        if measure.where != TRUE:
+            return None
+        column = _held(plan, measure, index)
+        if column is None:
+            return None
+        limit = min(measure.clip, most)
+        total = "count(*)" if measure.kind == "units" else f"sum(least({column}, {limit}))"
+        parts.append(f"{'-' if measure.low < 0 else ''}{total} AS w{at}")
+    return f"SELECT {', '.join(parts)} FROM {index.layout.files[0].scan}"  # noqa: S608
+
+
+def _held(plan: Plan, measure: Measure, index: Index) -> str | None:
+    """The column of the index that is, but for its sign, a unit's whole sum."""
+    if measure.kind in {"rows", "units"}:
+        return "n"
+    if measure.kind != "sum" or not isinstance(measure.value, Column) or measure.low < 0 < measure.high:
+        return None
+    bound = index.bound(plan, measure, CEILING)
+    return bound.column if bound is not None and bound.column.startswith("t") else None
+
+
+class Light(Compiler):
+    """Writes the SELECT of one plan with the help of an index.
+
+    ``bounds`` are the limits in terms of the index; None where some measure has none, and the general way must do.
+    """
+
+    def __init__(self, plan: Plan, index: Index) -> None:
+        super().__init__(plan)
+        self.index = index
+        self.bounds = self._bounds()
+
+    def counted(self) -> str:
+        """How many units are heavy (some perhaps counted twice), and how many there are."""
+        units = self.index.layout.files[0].scan
+        return f"SELECT (SELECT count(*) FROM ({self.heavy()})), (SELECT count(*) FROM {units})"  # noqa: S608
+
+    def whole(self, scan: str, types: Mapping[str, str], salt: str, *, none: bool = False) -> str:
+        """The whole SELECT; without the steps for heavy units where there are ``none``."""
+        grouped = self.plan.groups is not None
+        shown = ", ".join([*self.keys, *self.weights])
+        steps, parts = [("plain", Plain(self.plan, nobody=self.index.nobody).whole(scan, types))], ["plain"]
+        if not none:
+            raw = ", ".join([*self.keys, *(f"-r{each} AS {each}" for each in self.weights)])
+            steps += self.factored(scan, types, salt)
+            steps += [
+                ("clipped", self.clipped("chosen" if grouped else "sums")),
+                ("raw", f"SELECT {raw} FROM sums"),  # noqa: S608
+            ]
+            parts += ["clipped", "raw"]
+        # The rows of heavy units are few. Kept once found: DuckDB would else try later conditions on all rows first.
+        body = ",\n".join(f"{name} AS {'MATERIALIZED ' if name == 'source' else ''}({text})" for name, text in steps)
+        together = " UNION ALL ".join(f"SELECT {shown} FROM {part}" for part in parts)  # noqa: S608
+        totals = ", ".join([*self.keys, *(f"sum({each}) AS {each}" for each in self.weights)])
+        by = f" GROUP BY {', '.join(self.keys)}" if self.keys else ""
+        return f"WITH {body}\nSELECT {totals} FROM ({together}){by}"
+
+    def factored(self, scan: str, types: Mapping[str, str], salt: str) -> list[tuple[str, str]]:
+        """The steps up to `factors`: heavy units with their exact factor p/q for each statistic of the plan.
+
+        `factors` has the unit (u0, …, period) and p0, q0, p1, q1, … For units that are not in it every factor is 1; it
+        may hold some whose factor is 1 too. `source` has the rows of heavy units only. A statement that weighs rows can
+        take these steps into its WITH and LEFT JOIN `factors` on the unit.
+        """
+        grouped = self.plan.groups is not None
+        return [
+            ("heavy", self.heavy()),
+            ("source", self.source(scan, types, salt)),
+            ("clean", self.clean()),
+            ("kept", self.kept()),
+            ("sums", self.sums()),
+            *([("chosen", self.chosen())] if grouped else []),
+            ("norms", self.norms("chosen" if grouped else "sums")),
+            *self.roots(),
+            ("factors", self.factors("roots" if self.joint else "norms")),
+        ]
+
+    def heavy(self) -> str:
+        """The units that some limit may cut."""
+        units = ", ".join(f"u{at} AS h{at}" for at in range(len(self.plan.table.policy.unit)))
+        by_file: dict[str, list[str]] = {}
+        for bound in self.bounds or ():
+            by_file.setdefault(bound.file.scan, []).append(f"{bound.column} > {bound.most}")
+        parts = [
+            f"SELECT {units} FROM {scan} WHERE {' OR '.join(dict.fromkeys(over))}"  # noqa: S608
+            for scan, over in by_file.items()
+        ]
+        return " UNION ALL ".join(parts)
+
+    def source(self, scan: str, types: Mapping[str, str], salt: str) -> str:
+        """The rows of heavy units."""
+        unit = self.plan.table.policy.unit
+        same = " AND ".join(f"t.{identifier(name)} = heavy.h{at}" for at, name in enumerate(unit))
+        made = source.source_sql(self.plan, f"{scan} AS t SEMI JOIN heavy ON {same}", types, salt)
+        return made.removeprefix("source AS (").removesuffix(")")
+
+    def sums(self) -> str:
+        """One vector per heavy unit, and beside it what its rows add to `plain`, before any clamping."""
+        raw = ", ".join(f"sum({each}) AS r{each}" for each in self.weights)
+        return super().sums().replace(" FROM kept", f", {raw} FROM kept", 1)
+
+    def _bounds(self) -> Sequence[Bound] | None:
+        found = [self.index.bound(self.plan, each, min(each.clip, self.most)) for each in self.plan.measures]
+        if self.plan.groups is not None:
+            found.append(self.index.groups(self.plan))
+        known = [each for each in found if each is not None]
+        return known if len(known) == len(found) else None
+
+
+class Plain(Compiler):
+    """Writes the sums over all rows, nobody clipped: no step per unit at all.
+
+    It may give a group more than once, and groups that are not the plan's, such as that of NULL.
+    """
+
+    def __init__(self, plan: Plan, *, nobody: bool) -> None:
+        super().__init__(replace(plan, groups=None))
+        self.nobody = nobody
+        if not nobody:  # every row has a unit, and a period
+            self.period = None
+        self.late = self._late()
+
+    def whole(self, scan: str, types: Mapping[str, str]) -> str:
+        """The SELECT, per group."""
+        policy = self.plan.table.policy
+        casts = [f"{source.cast(policy.columns[name], types)} AS {column}" for name, column in self.columns.items()]
+        where = f" WHERE {source.there(policy, types)}" if self.nobody else ""
+        read = f"SELECT {', '.join(casts) or '1'} FROM {scan}{where}"  # noqa: S608
+        keys = [self.late.get(key, key) for key in self.keys]
+        shown = ", ".join([*(f"{text} AS {key}" for text, key in zip(keys, self.keys, strict=True)), *self.weights])
+        return (
+            f"WITH source AS ({read}), clean AS ({self.clean()}), kept AS ({self.kept()}), "  # noqa: S608
+            f"sums AS ({self.sums()}) SELECT {shown} FROM sums"
+        )
+
+    def clean(self) -> str:
+        """Every column within its policy, but for those that are cleaned late; no unit."""
+        policy = self.plan.table.policy
+        late = {key.name for key, name in self._keyed() if name in self.late and isinstance(key, Column)}
+        parts = [
+            column if name in late else f"{source.clean(policy.columns[name], column)} AS {column}"
+            for name, column in self.columns.items()
+        ]
+        return f"SELECT {', '.join(parts) or '1'} FROM source"  # noqa: S608
+
+    def kept(self) -> str:
+        """The rows that count, with their groups and integers."""
+        conditions = [] if self.plan.where == TRUE else [self.renderer.sql(self.plan.where)]
+        if self.period is not None:
+            conditions.append(f"{self.renderer.sql(self.period)} IS NOT NULL")
+        parts = [f"{self.key(key)} AS {name}" for key, name in self._keyed()]
+        parts += [f"{self.integer(each)} AS {name}" for each, name in self._measured()]
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        return f"SELECT {', '.join(parts)} FROM clean{where}"  # noqa: S608
+
+    def integer(self, measure: Measure) -> str:
+        """What one row adds, or NULL for nothing, which is less work than adding 0."""
+        if measure.value is None:
+            return "1" if measure.where == TRUE else f"CASE WHEN {self.renderer.sql(measure.where)} THEN 1 END"
+        if measure.kind == "sum" and measure.where == TRUE and isinstance(measure.value, Column):
+            return self.scaled(measure, self.renderer.sql(measure.value))
+        return super().integer(measure)
+
+    def scaled(self, measure: Measure, value: str) -> str:
+        """As it is, where a column's own bounds hold it in the measure's: floor(x/step + ½) never falls as x grows."""
+        if isinstance(measure.value, Column) and max(abs(measure.low), abs(measure.high)) < 2**31:
+            rounded = f"CAST(floor({value} / {double(float(measure.step))} + 0.5e0) AS BIGINT)"
+            return f"({rounded} - {measure.centre})" if measure.centre else rounded
+        return super().scaled(measure, value)
+
+    def sums(self) -> str:
+        """All rows of a group."""
+        parts = list(self.keys)
+        for measure, name in self._measured():
+            counted = "count(*)" if measure.where == TRUE else f"count({name})"
+            parts.append(f"{counted if measure.kind == 'rows' else f'coalesce(sum({name}), 0)'} AS {name}")
+        by = f" GROUP BY {', '.join(self.keys)}" if self.keys else ""
+        return f"SELECT {', '.join(parts)} FROM kept{by}"  # noqa: S608
+
+    def _keyed(self) -> Sequence[tuple[Expression, str]]:
+        return list(zip(self.plan.keys, self.keys, strict=True))
+
+    def _late(self) -> dict[str, str]:
+        """Keys that are cheaper to clean per group than per row: texts with declared keys that nothing else reads."""
+        expressions = [self.plan.where, *(each for m in self.plan.measures for each in (m.value, m.where) if each)]
+        if self.period is not None:
+            expressions.append(self.period)
+        read = Counter(name for each in (*expressions, *self.plan.keys) for name in columns_of(each))
+        columns = self.plan.table.policy.columns
+        return {
+            name: source.clean(columns[key.name], name)
+            for key, name in self._keyed()
+            if isinstance(key, Column) and key.type is Type.TEXT and columns[key.name].keys and read[key.name] == 1
+        }
