@@ -137,7 +137,7 @@ class Search:
         until = time.monotonic() + seconds
 
         def rows_of(kind: str, column: str, selected: str) -> list[tuple[Any, ...]]:
-            sql = f"{units_sql(self.table, kind, column, engine.scan, engine.columns)} SELECT {selected}"  # noqa: S608
+            sql = f"{units_sql(self.table, kind, column, engine.scan, engine.columns)} SELECT {selected}"
             return list(engine.run(sql, seconds=max(1.0, until - time.monotonic())))
 
         shares = self._shares()

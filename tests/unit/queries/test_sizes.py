@@ -52,7 +52,9 @@ def test_rows_of_one_unit_do_not_move_another_to_another_class(tmp_path: Path):
     units, each = 40, 12_000
     unit = np.concatenate([np.repeat(np.arange(units), 256), np.tile(np.arange(units), each)])
     big = np.full((units, 256), 2.0**52)
-    big[:, 0] -= 256 * np.round(60 * each * np.linspace(0.05, 0.95, units) / 256)  # a share of the 60s decides the class
+    big[:, 0] -= 256 * np.round(
+        60 * each * np.linspace(0.05, 0.95, units) / 256
+    )  # a share of the 60s decides the class
     values = np.concatenate([big.ravel(), np.full(units * each, 60.0)])
     noise = np.random.default_rng(1).integers(0, 2**62, len(unit))  # past the size that one thread reads
     found = []
@@ -68,7 +70,9 @@ def test_rows_of_one_unit_do_not_move_another_to_another_class(tmp_path: Path):
         assert file.stat().st_size > 4 * 2**20
         engine = DuckDB(fingerprint(table(file).policy.source), threads=4)
         sql = units_sql(table(file), "total", "x", engine.scan, engine.columns)
-        sql = sql.replace("AS value FROM clean", "AS value, u0 FROM clean").replace("value FROM (SELECT", "value, u0 FROM (SELECT")
+        sql = sql.replace("AS value FROM clean", "AS value, u0 FROM clean").replace(
+            "value FROM (SELECT", "value, u0 FROM (SELECT"
+        )
         found += [engine.run(f"{sql} SELECT u0, size FROM sizes WHERE u0 < {X} ORDER BY u0") for _ in range(2)]
         engine.close()
     assert len(found[0]) == units
