@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dalenius._limiting import found_of
 from dalenius.curator import Curator
 from dalenius.errors import BudgetError, NotAllowedError
 from dalenius.ledger.verification import verify
@@ -78,9 +80,109 @@ def test_another_analyst_in_the_policy_does_not_pay_for_the_search_again(folder:
     curator = Curator(folder / "home")
     (first,) = curator.protect(folder / "visits.toml")
     (folder / "visits.toml").write_text(POLICY + "[analysts.ben]\nepsilon = 1.0\n")
+    (planned,) = curator.protect(folder / "visits.toml", dry_run=True)
     (second,) = curator.protect(folder / "visits.toml", yes=True)
     assert second.limits == first.limits
     assert curator.ledger.balance("visits").charges == 1
+    assert first.search is not None and planned.search is None and second.search is None
+
+
+SMALL = POLICY.replace("epsilon = 6.0", "epsilon = 0.5").replace("epsilon = 3.0", "epsilon = 0.25")
+
+
+def test_a_raised_budget_does_not_pay_for_the_search_again(folder: Path):
+    # a twentieth of ε = 0.5 is below what the search costs at most, so that the larger budget could buy a finer one
+    (folder / "visits.toml").write_text(SMALL)
+    curator = Curator(folder / "home")
+    (first,) = curator.protect(folder / "visits.toml")
+    (folder / "visits.toml").write_text(SMALL.replace("epsilon = 0.5", "epsilon = 5.0"))
+    (planned,) = curator.protect(folder / "visits.toml", dry_run=True, reason="more people ask")
+    (second,) = curator.protect(folder / "visits.toml", yes=True, reason="more people ask")
+    assert planned.search is None and second.search is None
+    assert second.limits == first.limits
+    assert curator.ledger.balance("visits").charges == 1
+    assert Curator(folder / "home").registry.limits(second.version) == first.limits
+
+
+def test_the_price_that_is_shown_is_the_price_that_is_charged(folder: Path):
+    # rows are declared first, so nothing was searched under the small budget
+    (folder / "visits.toml").write_text(SMALL + "[contribution]\nrows = 60\n")
+    curator = Curator(folder / "home")
+    curator.protect(folder / "visits.toml")
+    (folder / "visits.toml").write_text(SMALL.replace("epsilon = 0.5", "epsilon = 5.0"))
+    (planned,) = curator.protect(folder / "visits.toml", dry_run=True, reason="more people ask")
+    (done,) = curator.protect(folder / "visits.toml", yes=True, reason="more people ask")
+    assert planned.search is not None and planned.search == done.search
+    spent = curator.ledger.balance("visits").spent
+    assert spent.rho == pytest.approx(planned.search["rho"])  # type: ignore[union-attr]
+    assert planned.search["rho"] == pytest.approx(0.005)
+
+
+def test_a_declared_total_takes_a_limit_away_and_nothing_is_searched_again(folder: Path):
+    curator = Curator(folder / "home")
+    (first,) = curator.protect(folder / "visits.toml")
+    assert first.limits is not None and set(first.limits["totals"]) == {"age"}
+    (folder / "visits.toml").write_text(POLICY + "[contribution]\ntotals = { age = 900 }\n")
+    (second,) = curator.protect(folder / "visits.toml", yes=True)
+    assert second.limits is not None and second.limits["totals"] == {}
+    assert second.limits["rows"] == first.limits["rows"]
+    # and back: what was found once stays found
+    (folder / "visits.toml").write_text(POLICY + "[analysts.ben]\nepsilon = 1.0\n")
+    (third,) = curator.protect(folder / "visits.toml", yes=True)
+    assert third.limits == first.limits
+    assert curator.ledger.balance("visits").charges == 1
+
+
+def test_other_bounds_mean_other_totals_and_are_searched(folder: Path):
+    curator = Curator(folder / "home")
+    curator.protect(folder / "visits.toml")
+    (folder / "visits.toml").write_text(POLICY.replace("[18, 90]", "[18, 40]"))
+    (planned,) = curator.protect(folder / "visits.toml", dry_run=True)
+    (done,) = curator.protect(folder / "visits.toml", yes=True)
+    assert planned.search is not None and done.search == planned.search
+    assert curator.ledger.balance("visits").charges == 2
+
+
+def test_limits_found_before_a_crash_are_not_paid_for_again(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    from dalenius import _limiting
+
+    curator = Curator(folder / "home")
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_limiting, "_record", killed)
+        with pytest.raises(KeyboardInterrupt):
+            curator.protect(folder / "visits.toml")
+    (done,) = curator.protect(folder / "visits.toml")
+    assert done.limits is not None and done.search is None
+    assert curator.ledger.balance("visits").charges == 1
+
+
+def test_who_waits_for_another_search_waits_as_long_as_it_may_take(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    from dalenius import _limiting
+    from dalenius.ledger.ledger import Ledger
+
+    ask, patience = Ledger.ask, []
+
+    def watched(self: Ledger, *given: Any, **named: Any) -> Any:
+        patience.append(named.get("patience", 300.0))
+        return ask(self, *given, **named)
+
+    monkeypatch.setattr(Ledger, "ask", watched)
+    Curator(folder / "home").protect(folder / "visits.toml")
+    assert patience and patience[0] > _limiting.SECONDS
+
+
+def test_the_share_beyond_each_limit_is_told_and_kept(folder: Path):
+    curator = Curator(folder / "home")
+    (done,) = curator.protect(folder / "visits.toml")
+    assert done.limits is not None
+    assert set(done.limits["clipped"]) == {"rows", "total age", "norm age", "norm region"}
+    assert all(0 <= share < 0.5 for share in done.limits["clipped"].values())
+    found = found_of(curator.registry, done.version)
+    assert found is not None and found.clipped == done.limits["clipped"]
 
 
 def test_a_budget_that_is_gone_leaves_the_table_closed_to_counts(folder: Path, monkeypatch: pytest.MonkeyPatch):

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from dalenius.queries.statements import distinct, leaves, lengths, light
+from dalenius.queries.statements import distinct, lengths, light, light_leaves
 
 if TYPE_CHECKING:
     from dalenius.queries.engines.engine import Engine
     from dalenius.queries.plan import Part, Plan
 
 Run = Callable[["Plan", "Part", "Engine", str, float], list[list[int]]]
-RUNS: dict[str, Run] = {"sums": light.run, "leaves": leaves.run, "distinct": distinct.run}
+RUNS: dict[str, Run] = {"sums": light.run, "leaves": light_leaves.run, "distinct": distinct.run}
 
 
 def exact(plan: Plan, engine: Engine, salt: str, *, seconds: float = 60.0) -> list[list[int]]:

@@ -1,6 +1,7 @@
 """`dalenius policy`, `protect` and `tables`, as an owner meets them."""
 
 import json
+import re
 import sys
 
 import pyarrow as pa
@@ -171,6 +172,30 @@ def test_tables_show_what_may_be_asked_and_not_where_the_data_is(call, ask, fold
         assert code == 0 and "age" in out and "parquet" not in out
     code, found = ask("tables", "vists")
     assert code == 3 and found["error"]["code"] == "policy.unknown-table"
+
+
+def test_found_limits_are_shown_with_what_lies_beyond(call, ask, folder):
+    people = [person for person in range(5000) for _ in range(1 + person % 4)]
+    columns = {"user_id": people, "age": [30] * len(people), "region": ["north"] * len(people)}
+    pq.write_table(pa.table(columns), folder / "visits.parquet")
+    change(folder, "rows = 300\ntotals = { age = 900 }\n", "")
+    code, found = ask("protect", "visits.toml", "--dry-run")
+    assert code == 0 and found["tables"][0]["search"]["part"] <= 0.06 and found["tables"][0]["limits"] is None
+    code, out, _ = call("protect", "visits.toml")
+    said = " ".join(out.split())
+    assert code == 0 and "were searched privately" in said
+    pattern = r"limits: \d+ rows a unit; (about [\d.]+%|less than 0.1%) of the rows lie beyond"
+    assert re.search(pattern, said)
+    code, out, _ = call("tables", "visits")
+    said = " ".join(out.split())
+    assert code == 0 and re.search(pattern, said) and "of the total of age lies beyond" in said
+    for words in (("tables", "visits"), ("tables",), ("protect", "visits.toml")):
+        code, found = ask(*words)
+        limits = found["tables"][0]["limits"]
+        assert code == 0 and {"rows", "total age"} <= set(limits["clipped"]) and 4 <= limits["rows"] <= 200
+    # it was paid for, so it is not said to cost anything again
+    assert found["tables"][0]["search"] is None
+    assert "searched" not in call("protect", "visits.toml")[1]
 
 
 def test_practice_rows_come_from_the_policy_alone(call, ask, folder):

@@ -82,7 +82,7 @@ def test_two_prices_are_one_too_many(curator: Curator):
         curator.analyst("ana").ask("SELECT COUNT(*) FROM visits", epsilon=1.0, error=5)
 
 
-@pytest.mark.parametrize("error", [0, -1, float("nan"), float("inf"), True, "200", {"people": 5}, {"n": 0}])
+@pytest.mark.parametrize("error", [0, -1, float("nan"), float("inf"), True, "200", {"people": 5}, {"n": 0}, {}])
 def test_a_bad_error_is_refused_and_charges_nothing(curator: Curator, error: object):
     before = curator.ledger.balance("visits").charges
     with pytest.raises(InputError):

@@ -10,9 +10,11 @@ import pytest
 
 from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError
 from dalenius.queries.plan import Limits
+from dalenius.queries.rules import planned
 from dalenius.queries.rules.bound import MOST
 from dalenius.queries.splitting import split
 from dalenius.queries.statements.sums import Compiler
+from dalenius.tables.policy import Bounds
 
 
 def asked(what, keys=""):
@@ -228,3 +230,17 @@ def test_tiny_and_huge_values_have_a_step_that_a_double_holds(factor, visits):
     for aggregate in ("SUM", "AVG", "STDDEV"):
         for measure in visits.plan(asked(f"{aggregate}(amount * {factor})")).measures:
             assert float(measure.step) > 0 and measure.clip >= 1
+
+
+@pytest.mark.parametrize("what", ["SUM(amount / 1e-310)", "SUM(amount * 1e308 * 1e308)", "AVG(amount / 1e-310)"])
+def test_a_factor_that_no_double_holds_says_nothing_about_a_total(what, visits):
+    # bounds [0, 0] stay [0, 0] whatever the factor, but a total of 8000 becomes infinite
+    column = visits.table.policy.columns["amount"]
+    nothing = replace(column, bounds=Bounds(Fraction(0), Fraction(0)))
+    policy = replace(visits.table.policy, columns={**visits.table.policy.columns, "amount": nothing})
+    question = asked(what)
+    plan = planned(question, {"visits": replace(visits.table, policy=policy)})
+    assert [measure.clip for measure in plan.measures if measure.kind == "sum"] == [10]
+    declared = replace(policy.contribution, rows=None)
+    with pytest.raises(NotAllowedError, match="rows"):
+        planned(question, {"visits": replace(visits.table, policy=replace(policy, contribution=declared))})

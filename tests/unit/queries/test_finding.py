@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
 from dalenius._protecting import budget_of
 from dalenius.accounting import costs
+from dalenius.errors import NotAllowedError
 from dalenius.ledger.budgets import Accounting
 from dalenius.queries.choosing import CLASSES
-from dalenius.queries.finding import RHO, Search, quantities
+from dalenius.queries.finding import RHO, Quantity, Search, identity, known, quantities
 from dalenius.queries.plan import Found, Table
 from dalenius.tables.reading import read_text
 
@@ -88,3 +91,59 @@ def test_found_limits_survive_the_ledger():
     assert search is not None
     found = Found.from_dict({"rows": 5, "totals": {"age": "21/2"}, "norms": {"region": 4}, "units": 9, "row_count": 20})
     assert Found.from_dict(found.to_dict()) == found
+    assert found.clipped == {}  # as old records are
+    told = Found(5, clipped={"rows": 0.003})
+    assert Found.from_dict(told.to_dict()) == told
+
+
+def test_under_pure_accounting_norms_and_hidden_keys_are_not_paid_for():
+    search = Search.of(table(budget='accounting = "pure"'))
+    assert search is not None
+    assert [each.kind for each in search.quantities] == ["rows", "total"]
+
+
+def test_stored_limits_are_put_together_quantity_by_quantity():
+    search = Search.of(table())
+    assert search is not None
+    wide = table("totals = { age = 500 }")
+    part = Found(5, {}, {"region": 4, "age": 5}, 900, 4000, clipped={"rows": 0.01})
+    assert known(search, [(wide, part)]) is None  # nobody has looked at the total of age
+    whole = Found(6, {"age": Fraction(300)}, {"region": 3, "age": 6}, 901, 4100, clipped={"total age": 0.02})
+    found = known(search, [(table(), whole), (wide, part)])  # the newest of each
+    assert found == Found(
+        5, {"age": Fraction(300)}, {"region": 4, "age": 5}, 900, 4000, {}, {"rows": 0.01, "total age": 0.02}
+    )
+
+
+def test_what_decides_the_sizes_is_in_a_quantity_s_identity():
+    total = Quantity("total", "age")
+    assert identity(table(), total) == identity(table("groups = 4", epsilon=9.0), total)
+    policy = read_text(table().policy.text.replace("[18, 90]", "[18, 99]"))
+    other = Table(policy, table().budget)
+    assert identity(other, total) != identity(table(), total)
+    assert identity(other, Quantity("rows")) == identity(table(), Quantity("rows"))
+
+
+def test_too_many_periods_are_refused_with_what_the_owner_can_do():
+    text = POLICY.format(
+        contribution="",
+        budget='delta = 1e-6\nperiod = { column = "when", every = "day" }',
+        epsilon=3,
+        neighbors="add-remove",
+    )
+    text += '[columns.when]\ntype = "date"\nbounds = ["2000-01-01", "2025-12-31"]\n'
+    policy = read_text(text)
+    budget = budget_of(policy)
+    assert budget is not None and policy.budget is not None
+    with pytest.raises(NotAllowedError, match=r"search for limits.*\[contribution\] rows"):
+        Search.of(Table(policy, budget, policy.budget.period))
+    declared = read_text(text.replace("[contribution]\n", "[contribution]\nrows = 3\n"))
+    assert Search.of(Table(declared, budget, policy.budget.period)) is None
+
+
+def test_the_noise_of_distinct_keys_grows_with_the_root():
+    search = Search.of(table())
+    assert search is not None
+    rows, distinct = search._noise(Quantity("rows")), search._noise(Quantity("distinct", "region"))
+    assert rows(100) == pytest.approx(100 * rows(1))
+    assert distinct(100) == pytest.approx(10 * distinct(1))

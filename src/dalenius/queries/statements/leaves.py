@@ -15,8 +15,8 @@ that of people rather than of visits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,7 +41,11 @@ def statement(plan: Plan, part: Part, scan: str, types: Mapping[str, str], salt:
 
 def run(plan: Plan, part: Part, engine: Engine, salt: str, seconds: float) -> list[list[int]]:
     """Each measure's exact integers: group by group, all nodes of the tree."""
-    rows = engine.run(statement(plan, part, engine.scan, engine.columns, salt), seconds=seconds)
+    return vectors(plan, part, engine.run(statement(plan, part, engine.scan, engine.columns, salt), seconds=seconds))
+
+
+def vectors(plan: Plan, part: Part, rows: Sequence[tuple[Any, ...]]) -> list[list[int]]:
+    """The rows of the statement as vectors over all nodes."""
     places = {cell: at for at, cell in enumerate(plan.cells)}
     # Weights are below 2²⁰: int64 holds the sum over 2⁴² rows, more than any file has.
     counts = [

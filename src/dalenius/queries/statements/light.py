@@ -56,7 +56,7 @@ def statement(plan: Plan, engine: Engine, salt: str) -> str | None:
     light = Light(linear, index)
     if light.bounds is None:
         return None
-    ((heavy, units),) = engine.run(light.counted())
+    ((heavy, units),) = engine.run(light.how_many())
     if heavy * MANY > units:
         return None
     return light.whole(engine.scan, engine.columns, salt, none=heavy == 0)
@@ -112,7 +112,7 @@ class Light(Compiler):
         self.index = index
         self.bounds = self._bounds()
 
-    def counted(self) -> str:
+    def how_many(self) -> str:
         """How many units are heavy (some perhaps counted twice), and how many there are."""
         units = self.index.layout.files[0].scan
         return f"SELECT (SELECT count(*) FROM ({self.heavy()})), (SELECT count(*) FROM {units})"  # noqa: S608
