@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from dalenius.errors import DaleniusError
 from dalenius.queries.domains import column_values
 from dalenius.queries.engines.locked import listed
-from dalenius.queries.expressions import Column
+from dalenius.queries.expressions import TRUE, Column
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dalenius.tables.fingerprint import Fingerprint
     from dalenius.tables.policy import Policy
 
-FORMAT = 1
+FORMAT = 2
 FOLDER = "storage"
 NOTE = "dalenius"  # the name of the identity among a Parquet file's own notes
 MOST_KEYS = 1000  # columns with more public keys are rarely grouped by
@@ -273,6 +273,24 @@ class Index:
         held = [each for each in found if each is not None and self.holds(each)]
         columns = plan.table.policy.columns
         return max(held, key=lambda file: len(column_values(columns[file.column]) or ()), default=None)
+
+    def length(self, plan: Plan, measure: Measure) -> tuple[File, str] | None:
+        """The file and the column that hold, for every unit, what its vector over the groups is long.
+
+        That is its square where the plan has a key and its norm is L2, else itself. None where the question leaves out
+        rows, has other groups, or adds up values of both signs, so that the index only bounds it.
+        """
+        if plan.where != TRUE or measure.where != TRUE or plan.groups is not None or len(plan.keys) > 1:
+            return None
+        total = None
+        if measure.kind != "rows":
+            total = self.bound(plan, measure, CEILING)
+            if total is None or not total.column.startswith("t") or measure.low < 0 < measure.high:
+                return None
+        if not plan.keys:
+            return self.layout.files[0], "n" if total is None else total.column
+        file = self.norms(plan) if plan.norm == "l2" else None
+        return None if file is None else (file, "norm2" if total is None else f"s{total.column[1:]}")
 
     # --- for the search for limits, and for keys that are not public
 

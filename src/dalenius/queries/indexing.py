@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from dalenius.queries.engines.engine import Engine
     from dalenius.queries.plan import Table
 
+_ROOT = 2**31  # of a total in one key: the square of what is larger is beyond the ceiling anyway
+
 Progress = Callable[[int, int, str], None]  # files written, files in all, what comes next
 
 
@@ -139,11 +141,11 @@ class _Writer:
             if keys is not None:  # what `keys` would have counted again
                 grouped = ", ".join(self.grouped)
                 pairs_ = f"read_parquet({listed([self.fresh[file]])}, hive_partitioning = false)"
-                self.copy(keys, f"SELECT {grouped}, {_NORMS} FROM {pairs_} GROUP BY {grouped}")  # noqa: S608
+                self.copy(keys, f"SELECT {grouped}, {self.norms()} FROM {pairs_} GROUP BY {grouped}")  # noqa: S608
         elif pairs is None:
             grouped = ", ".join(self.grouped)
             counted = self.counted(file.column)
-            self.copy(file, f"SELECT {grouped}, {_NORMS} FROM ({counted}) GROUP BY {grouped}")  # noqa: S608
+            self.copy(file, f"SELECT {grouped}, {self.norms()} FROM ({counted}) GROUP BY {grouped}")  # noqa: S608
 
     def copy(self, file: File, sql: str, notes: Mapping[str, str] | None = None) -> None:
         said = {NOTE: file.identity, **(notes or {})}
@@ -181,37 +183,52 @@ class _Writer:
         return int(found != 0)
 
     def rows_and_totals(self) -> str:
-        columns, names = self.table.policy.columns, self.layout.totals
+        names = self.layout.totals
         read = sorted({*names, *(columns_of(self.part) if self.part is not None else ())})
         parts = [*self.grouped, "count(*) AS n"]
-        for at, name in enumerate(names):
-            # What a question adds, floor(x/step + ½) in doubles, without its sign, or the ceiling.
-            step = double(float(columns[name].step or 1))
-            value = f"c{read.index(name)}"
-            rounded = f"least({double(CEILING)}, abs(floor({value} / {step} + 0.5e0)))"
-            steps = f"CASE WHEN {value} IS NOT NULL THEN CAST({rounded} AS BIGINT) END"
-            parts.append(f"CAST(least(coalesce(sum({steps}), 0), {CEILING}) AS BIGINT) AS t{at}")
+        parts += [f"{self.total(name, f'c{read.index(name)}', CEILING)} AS t{at}" for at, name in enumerate(names)]
         return f"{self.cleaned(*names)} SELECT {', '.join(parts)} FROM clean GROUP BY {', '.join(self.grouped)}"  # noqa: S608
 
+    def total(self, name: str, value: str, most: int) -> str:
+        """Σ of what a question adds, floor(x/step + ½) in doubles, without its sign; or the most that is held."""
+        step = double(float(self.table.policy.columns[name].step or 1))
+        rounded = f"least({double(CEILING)}, abs(floor({value} / {step} + 0.5e0)))"
+        steps = f"CASE WHEN {value} IS NOT NULL THEN CAST({rounded} AS BIGINT) END"
+        return f"CAST(least(coalesce(sum({steps}), 0), {most}) AS BIGINT)"
+
+    def norms(self) -> str:
+        """What a file of keys holds of a unit: Σn², Σt² of each total, and the number of keys."""
+        squares = ["n", *(f"t{at}" for at in range(len(self.layout.totals)))]
+        named = ["norm2", *(f"s{at}" for at in range(len(self.layout.totals)))]
+        held = (
+            f"CAST(least(sum(CAST({each} AS HUGEINT) * {each}), {CEILING}) AS BIGINT) AS {name}"
+            for each, name in zip(squares, named, strict=True)
+        )
+        return f"{', '.join(held)}, count(*) AS m"
+
     def counted(self, column: str) -> str:
-        """The rows of each unit in each key."""
-        read = sorted({column, *(columns_of(self.part) if self.part is not None else ())})
+        """The rows of each unit in each key, and the totals of its rows there."""
+        names = self.layout.totals
+        read = sorted({column, *names, *(columns_of(self.part) if self.part is not None else ())})
         key = f"c{read.index(column)}"
         # −0.0 and 0.0 are one group, as they are in questions
         shown = f"({key} + 0e0)" if self.table.policy.columns[column].kind in {Kind.INTEGER, Kind.NUMBER} else key
         grouped = ", ".join(self.grouped)
-        kept = f"SELECT {grouped}, {shown} AS key FROM clean WHERE {key} IS NOT NULL"  # noqa: S608
-        return f"{self.cleaned(column)} SELECT {grouped}, key, count(*) AS n FROM ({kept}) GROUP BY {grouped}, key"  # noqa: S608
+        values = "".join(f", c{read.index(name)}" for name in names)
+        totals = "".join(
+            f", {self.total(name, f'c{read.index(name)}', _ROOT)} AS t{at}" for at, name in enumerate(names)
+        )
+        kept = f"SELECT {grouped}, {shown} AS key{values} FROM clean WHERE {key} IS NOT NULL"  # noqa: S608
+        counts = f"SELECT {grouped}, key, count(*) AS n{totals} FROM ({kept}) GROUP BY {grouped}, key"  # noqa: S608
+        return f"{self.cleaned(column, *names)} {counts}"
 
     def pairs(self, column: str) -> str:
         grouped = ", ".join(self.grouped)
         same = " AND ".join(f"p.{each} = q.{each}" for each in self.grouped)
-        shown = ", ".join(f"p.{each}" for each in [*self.grouped, "key", "n"])
+        totals = [f"t{at}" for at in range(len(self.layout.totals))]
+        shown = ", ".join(f"p.{each}" for each in [*self.grouped, "key", "n", *totals])
         return (
             f"WITH p AS MATERIALIZED ({self.counted(column)}), "  # noqa: S608
             f"q AS (SELECT {grouped}, count(*) AS m FROM p GROUP BY {grouped}) "
             f"SELECT {shown}, q.m FROM p JOIN q ON {same}"
         )
-
-
-_NORMS = f"CAST(least(sum(CAST(n AS HUGEINT) * n), {CEILING}) AS BIGINT) AS norm2, count(*) AS m"

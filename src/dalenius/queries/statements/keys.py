@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 
 from dalenius.errors import EngineFailedError
 from dalenius.mechanisms.key_selection import KeySelection
+from dalenius.queries.expressions import TRUE, Column
 from dalenius.queries.plan import Plan, needed
 from dalenius.queries.statements import source
+from dalenius.queries.statements.light import checked
 from dalenius.queries.statements.sums import Compiler
 
 if TYPE_CHECKING:
@@ -30,7 +32,14 @@ _ONE_TEXT |= frozenset({"UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEIN
 
 def weights(plan: Plan, engine: Engine, salt: str, seconds: float) -> tuple[list[Cell], list[int]]:
     """All keys that occur, each with its weight, in no order that says anything."""
-    rows = engine.run(statement(plan, engine.scan, engine.columns, salt), seconds=seconds)
+    rows = None
+    try:
+        sql = indexed(plan, engine, salt)
+        rows = None if sql is None else engine.run(sql, seconds=seconds)
+    except EngineFailedError:  # the index vanished, or cannot be read; if that was not why, the same comes again
+        pass
+    if rows is None:
+        rows = engine.run(statement(plan, engine.scan, engine.columns, salt), seconds=seconds)
     if any(row[-1] is None for row in rows):
         raise EngineFailedError(
             "The engine failed.", why="It gave no number where one was expected.", fix="Report it as a bug."
@@ -40,8 +49,21 @@ def weights(plan: Plan, engine: Engine, salt: str, seconds: float) -> tuple[list
 
 def statement(plan: Plan, scan: str, types: Mapping[str, str], salt: str) -> str:
     """The whole SELECT."""
-    same = all(types.get(name, "").upper().split("(")[0] in _ONE_TEXT for name in plan.table.policy.unit)
-    return Keys(plan, seeded=not same).statement(scan, types, salt)
+    return Keys(plan, seeded=not _one_text(plan, types)).statement(scan, types, salt)
+
+
+def indexed(plan: Plan, engine: Engine, salt: str) -> str | None:
+    """The same from the pairs of a contribution index; None where there are none for this very question."""
+    index = checked(plan.table, engine)
+    if index is None or plan.where != TRUE or len(plan.keys) != 1 or not _one_text(plan, engine.columns):
+        return None
+    (key,) = plan.keys
+    pairs = index.pairs(key.name) if isinstance(key, Column) else None
+    return None if pairs is None else Keys(plan, seeded=False).from_pairs(pairs, engine.columns, salt)
+
+
+def _one_text(plan: Plan, types: Mapping[str, str]) -> bool:
+    return all(types.get(name, "").upper().split("(")[0] in _ONE_TEXT for name in plan.table.policy.unit)
 
 
 class Keys(Compiler):
@@ -63,7 +85,6 @@ class Keys(Compiler):
         same = " AND ".join(f"p.{unit} = h.{unit}" for unit in self.units)
         there = " AND ".join(f"{each} IS NOT NULL" for each in [*self.keys, *(["period"] if self.period else [])])
         read = source.source_sql(self.plan, scan, types, salt)
-        listed = ", ".join(str(KeySelection.weight(m)) for m in range(1, self.cap + 1))
         least = ", min(seed) AS seed" if self.seeded else ""
         kept, own = (", ".join(f"p.{each}" for each in names) for names in (self.keys, self.units))
         return f"""WITH {read},
@@ -74,8 +95,26 @@ held AS MATERIALIZED (SELECT {units}, count(*) AS m FROM pairs GROUP BY {units})
 chosen AS (SELECT {kept}, {self.cap} AS m FROM pairs p JOIN held h ON {same} WHERE h.m > {self.cap}
 QUALIFY row_number() OVER (PARTITION BY {own} ORDER BY {self.order(types, salt)}) <= {self.cap}),
 light AS (SELECT {kept}, h.m AS m FROM pairs p JOIN held h ON {same} WHERE h.m <= {self.cap})
-SELECT {keys}, sum(list_extract([{listed}], m)) AS weight
-FROM (SELECT * FROM light UNION ALL SELECT * FROM chosen) GROUP BY {keys}"""  # noqa: S608
+{self.summed()}"""  # noqa: S608
+
+    def from_pairs(self, scan: str, types: Mapping[str, str], salt: str) -> str:
+        """The steps after `pairs`, which an index holds with the number of keys of each unit."""
+        units, own = (", ".join(f"{before}{each}" for each in self.units) for before in ("", "p."))
+        return f"""WITH pairs AS (SELECT {units}, key AS k0, m FROM {scan}),
+chosen AS (SELECT p.k0, {self.cap} AS m FROM pairs p WHERE p.m > {self.cap}
+QUALIFY row_number() OVER (PARTITION BY {own} ORDER BY {self.order(types, salt)}) <= {self.cap}),
+light AS (SELECT k0, m FROM pairs WHERE m <= {self.cap})
+{self.summed()}"""  # noqa: S608
+
+    def summed(self) -> str:
+        """The weights, first counted by their size: there are few of those."""
+        keys = ", ".join(self.keys)
+        listed = ", ".join(str(KeySelection.weight(m)) for m in range(1, self.cap + 1))
+        counted = f"SELECT {keys}, m, count(*) AS n FROM (SELECT * FROM light UNION ALL SELECT * FROM chosen)"  # noqa: S608
+        return (
+            f"SELECT {keys}, sum(n * list_extract([{listed}], m)) AS weight "  # noqa: S608
+            f"FROM ({counted} GROUP BY {keys}, m) GROUP BY {keys}"
+        )
 
     def order(self, types: Mapping[str, str], salt: str) -> str:
         """By the same keyed hash as in sums, so that a unit counts in the groups in which it weighed."""

@@ -7,13 +7,15 @@ lengths          the class of each length, by factors of √2, as at `protect`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import EngineFailedError
 from dalenius.queries.choosing import CLASSES
+from dalenius.queries.index import CEILING
 from dalenius.queries.statements import source
+from dalenius.queries.statements.light import checked
 from dalenius.queries.statements.sums import Compiler
 
 if TYPE_CHECKING:
@@ -28,22 +30,53 @@ def histograms(plan: Plan, engine: Engine, salt: str, seconds: float) -> list[li
     one changes one count by 1.
     """
     found = [[0] * CLASSES for _ in plan.searched]
-    rows = engine.run(Lengths(plan).statement(engine.scan, engine.columns, salt), seconds=seconds)
-    for number, class_, count in rows:
+    rest = []
+    for at, number in enumerate(plan.searched):
+        rows = _from_index(plan, number, engine, seconds)
+        if rows is None:
+            rest.append((at, number))
+        else:
+            _count(found[at], rows)
+    if rest:
+        own = Lengths(plan, [number for _, number in rest])
+        rows = engine.run(own.statement(engine.scan, engine.columns, salt), seconds=seconds)
+        for place, (at, _) in enumerate(rest):
+            _count(found[at], [(class_, count) for which, class_, count in rows if which == place])
+    return found
+
+
+def _count(classes: list[int], rows: Sequence[tuple[Any, ...]]) -> None:
+    for class_, count in rows:
         if class_ is None or count is None:
             raise EngineFailedError(
                 "The engine failed.", why="It gave no number where one was expected.", fix="Report it as a bug."
             )
-        found[int(number)][int(class_)] += int(count)
-    return found
+        classes[int(class_)] += int(count)
+
+
+def _from_index(plan: Plan, number: int, engine: Engine, seconds: float) -> Sequence[tuple[Any, ...]] | None:
+    """Units by class from a contribution index, where it holds the very lengths; None: it does not."""
+    index = checked(plan.table, engine)
+    held = None if index is None else index.length(plan, plan.measures[number])
+    if held is None:
+        return None
+    file, column = held
+    try:
+        rows = engine.run(Lengths(plan, [number]).from_index(file.scan, column), seconds=seconds)
+    except EngineFailedError:  # the index vanished, or cannot be read; if that was not why, the same comes again
+        return None
+    return None if any(length is None for _, length, _ in rows) else [(class_, count) for class_, _, count in rows]
 
 
 class Lengths(Compiler):
     """The steps of sums, up to the lengths of the vectors that are searched."""
 
-    def __init__(self, plan: Plan) -> None:
-        kept = ((each, tuple(part for part in each.measures if part.search)) for each in plan.statistics)
-        statistics = tuple(replace(each, measures=measures) for each, measures in kept if measures)
+    def __init__(self, plan: Plan, numbers: Sequence[int]) -> None:
+        kept = [
+            replace(each, measures=tuple(m for at, m in enumerate(each.measures, plan.start(place)) if at in numbers))
+            for place, each in enumerate(plan.statistics)
+        ]
+        statistics = tuple(each for each in kept if each.measures)
         super().__init__(replace(plan, statistics=statistics, answers={}))
 
     def statement(self, scan: str, types: Mapping[str, str], salt: str) -> str:
@@ -66,6 +99,16 @@ class Lengths(Compiler):
         )
         read = source.source_sql(self.plan, scan, types, salt)
         return f"WITH {read},\n{body},\nlengths AS MATERIALIZED ({lengths})\n{counted}"
+
+    def from_index(self, scan: str, column: str) -> str:
+        """Class, whether its lengths are held in full, and how many units: the steps after `norms`, of one measure."""
+        norms = f"SELECT {', '.join(self.units)}, CAST(nullif({column}, 0) AS HUGEINT) AS w0 FROM {scan}"  # noqa: S608
+        body = ",\n".join(f"{name} AS ({text})" for name, text in [("norms", norms), *self.roots()])
+        held = f"CASE WHEN max({column}) < {CEILING} THEN 1 END FROM {scan}"
+        last = "roots" if self.joint else "norms"
+        return (
+            f"WITH {body}\nSELECT {self.class_of('w0')} AS class, (SELECT {held}), count(*) FROM {last} GROUP BY class"  # noqa: S608
+        )
 
     def norms(self, source: str) -> str:
         """As for sums, but nothing at all is NULL, which stays so up to its class; there, it must not be a 1."""

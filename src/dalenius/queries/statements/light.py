@@ -27,7 +27,7 @@ from dalenius.queries.statements.sums import LINEAR, Compiler
 if TYPE_CHECKING:
     from dalenius.queries.engines.engine import Engine
     from dalenius.queries.index import Index
-    from dalenius.queries.plan import Measure, Part, Plan
+    from dalenius.queries.plan import Measure, Part, Plan, Table
 
 
 MANY = 4  # where more than one unit in so many is heavy, the general way is no slower
@@ -46,7 +46,7 @@ def run(plan: Plan, part: Part, engine: Engine, salt: str, seconds: float) -> li
 
 def statement(plan: Plan, engine: Engine, salt: str) -> str | None:
     """The SELECT that uses the engine's index; None where the index is missing, out of date, or of no help."""
-    index = checked(plan, engine)
+    index = checked(plan.table, engine)
     if index is None:
         return None
     linear = plan.only(LINEAR)
@@ -62,11 +62,11 @@ def statement(plan: Plan, engine: Engine, salt: str) -> str | None:
     return light.whole(engine.scan, engine.columns, salt, none=heavy == 0)
 
 
-def checked(plan: Plan, engine: Engine) -> Index | None:
-    """The engine's index if it is about the files and the policy that this plan is about. Asked by every question."""
+def checked(table: Table, engine: Engine) -> Index | None:
+    """The engine's index if it is about this table's files and policy as they are now. Every question asks."""
     index: Index | None = getattr(engine, "index", None)
     fingerprint = getattr(engine, "fingerprint", None)
-    if index is None or fingerprint is None or not index.valid(plan.table, fingerprint):
+    if index is None or fingerprint is None or not index.valid(table, fingerprint):
         return None
     return index
 

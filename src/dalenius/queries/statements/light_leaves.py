@@ -36,7 +36,7 @@ def run(plan: Plan, part: Part, engine: Engine, salt: str, seconds: float) -> li
 
 def statement(plan: Plan, engine: Engine, salt: str) -> str | None:
     """The SELECT that uses the engine's index; None where the index is missing, out of date, or of no help."""
-    index = checked(plan, engine)
+    index = checked(plan.table, engine)
     if index is None or plan.groups is not None:  # which groups count for a unit takes all of its rows
         return None
     own = plan.only(KINDS)

@@ -48,5 +48,10 @@ def units_sql(table: Table, kind: str, column: str, scan: str, types: Mapping[st
         per_key += f"FROM clean WHERE {value} IS NOT NULL GROUP BY {by}, {value}"
         outer = ", ".join(f"g{at}" for at in range(len(grouped)))
         inner = f"SELECT sqrt(CAST(sum(CAST(n AS HUGEINT) * n) AS DOUBLE)) AS value FROM ({per_key}) GROUP BY {outer}"  # noqa: S608
+    return f"{source}{classed(inner)}"
+
+
+def classed(inner: str) -> str:
+    """`sizes` from a SELECT of one `value` per unit."""
     size = "CASE WHEN value < 1e0 THEN 0 ELSE least(128, 1 + CAST(ceil(2 * log2(value)) AS INTEGER)) END"
-    return f"{source} sizes AS (SELECT {size} AS size, value FROM ({inner}))"  # noqa: S608
+    return f"sizes AS (SELECT {size} AS size, value FROM ({inner}))"  # noqa: S608
