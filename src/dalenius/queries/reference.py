@@ -26,7 +26,7 @@ CLAUSES = (
     ("WHERE", "any condition on its columns"),
     (
         "GROUP BY",
-        "columns, functions of them, names or numbers of items, or ALL; public groups are all answered, others are found",
+        "columns, functions of them, names or numbers of items, or ALL; public groups are all answered, others found",
     ),
     ("HAVING", "a condition on what is released; it costs nothing"),
     ("ORDER BY", "what is released, names or numbers of items, or ALL; ASC, DESC, NULLS FIRST, NULLS LAST"),
