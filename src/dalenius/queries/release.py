@@ -41,7 +41,8 @@ class Release:
         question: As it was asked.
         notes: What the reader should know besides.
         limits: Where the question found its own: `measure`, `limit`, `of` (what held before), `beyond` (about which
-            part lies above it; None: the noise hides it), `share` (of the price that went into it).
+            part lies above it; None: the noise hides it), `hidden` (so many units of one size may be above it
+            without showing in that), `share` (of the price that went into it).
 
     >>> release = Release(
     ...     columns=("region", "visits"), keys=(True, False), rows=(("north", 1234), ("south", 98)),

@@ -42,21 +42,23 @@ if TYPE_CHECKING:
 class Clip:
     """The clip that was found for a measure, and about which part of all that units add lies beyond it.
 
-    ``beyond`` is None where no class stands out of the noise; the plan's own clip then stays.
+    ``beyond`` is None where no class stands out of the noise; the plan's own clip then stays. ``hidden`` is the noise
+    error (95%) of each count of units: so many heavy units of one size do not show, and are not in ``beyond``.
     """
 
     measure: int
     clip: int
     beyond: float | None
+    hidden: int
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored with the answer."""
-        return {"measure": self.measure, "clip": str(self.clip), "beyond": self.beyond}
+        return {"measure": self.measure, "clip": str(self.clip), "beyond": self.beyond, "hidden": self.hidden}
 
     @classmethod
     def of_json(cls, data: Mapping[str, Any]) -> Clip:
         """As `to_json` wrote it."""
-        return cls(data["measure"], int(data["clip"]), data["beyond"])
+        return cls(data["measure"], int(data["clip"]), data["beyond"], data["hidden"])
 
 
 def searched(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: float) -> tuple[Plan, list[Clip]]:
@@ -74,13 +76,13 @@ def fitted(
     plan: Plan, priced: Priced, number: int, noisy: Sequence[int], mechanism: DiscreteGaussian | Laplace
 ) -> Clip:
     """The clip of a measure, from noisy counts of units by length. Public post-processing."""
-    measure = plan.measures[number]
+    measure, hidden = plan.measures[number], mechanism.noise_error(0.95)
     if clipped(noisy, mechanism, measure.clip) is None:
-        return Clip(number, measure.clip, None)
+        return Clip(number, measure.clip, None, hidden)
     per_step = _noise_per_step(plan, priced, measure)
     best = chosen(noisy, mechanism, lambda limit: per_step * limit, max(1, len(plan.cells))).limit
     clip = min(measure.clip, best)
-    return Clip(number, clip, clipped(noisy, mechanism, clip))
+    return Clip(number, clip, clipped(noisy, mechanism, clip), hidden)
 
 
 def lowered(plan: Plan, clips: Mapping[int, int]) -> Plan:
@@ -152,6 +154,7 @@ def reported(plan: Plan, found: Sequence[Clip]) -> tuple[dict[str, Any], ...]:
                 "limit": float(each.clip * unit) if unit != 1 else each.clip,
                 "of": float(measure.clip * unit) if unit != 1 else measure.clip,
                 "beyond": each.beyond,
+                "hidden": each.hidden,
                 "share": float(measure.search),
             }
         )
@@ -172,10 +175,10 @@ def notes(plan: Plan, found: Sequence[Clip]) -> tuple[str, ...]:
             said = f"looked for a lower limit and kept the one it had: {limit}"
         of = "the rows" if measure.kind == "rows" else "it"
         verb = "lie" if measure.kind == "rows" else "lies"
-        beyond = "the noise hides how much lies beyond"
+        beyond = f"counts of units ± {each.hidden:,} do not tell how much lies beyond"
         if each.beyond is not None:
             about = "less than 0.1%" if each.beyond < 0.001 else f"about {each.beyond:.1%}"
-            beyond = f"{about} of {of} {verb} beyond"
+            beyond = f"{about} of {of} {verb} beyond, as far as counts of units ± {each.hidden:,} tell"
         sentences.append(f"This question {said}; {beyond}.")
     return tuple(sentences)
 

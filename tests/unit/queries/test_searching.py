@@ -190,8 +190,9 @@ def test_a_lower_limit_is_chosen_and_never_a_higher_one(found):
 
 def test_where_nothing_stands_out_the_limit_stays(found):
     plan = found().plan("SELECT COUNT(*) FROM visits WHERE smoker")
-    assert fit(plan, [3, *[-5, 4] * 64]) == Clip(0, 300, None)
-    assert "the noise hides how much" in notes(plan, [Clip(0, 300, None)])[0]
+    hidden = priced(plan, 1.0).searches[0].noise_error(0.95)
+    assert fit(plan, [3, *[-5, 4] * 64]) == Clip(0, 300, None, hidden)
+    assert "do not tell how much lies beyond" in notes(plan, [Clip(0, 300, None, 29)])[0]
 
 
 def test_a_lone_class_far_away_is_taken_for_noise(found):
@@ -292,7 +293,7 @@ def test_found_keys_keep_their_part_of_the_price(found):
         ("SELECT AVG(amount) FILTER (WHERE smoker) FROM visits", ("rows", "sum")),
         ("SELECT smoker, COUNT(*) FROM visits GROUP BY smoker", ("rows",)),
         ("SELECT region, smoker, COUNT(*) FROM visits GROUP BY ALL", ("rows",)),
-        ("SELECT region, AVG(amount) FROM visits GROUP BY region", ("sum",)),
+        ("SELECT region, AVG(amount) FROM visits GROUP BY region", ("rows", "sum")),
         ("SELECT VAR_POP(amount) FROM visits", ("square",)),
     ],
 )
@@ -387,11 +388,11 @@ def test_an_answer_without_its_limits_is_not_read(found, memory):
 
 def test_limits_are_told_in_the_units_of_the_answer(found):
     plan = found().plan("SELECT region, AVG(amount), VAR_POP(age) FROM visits WHERE smoker GROUP BY region")
-    clips = [Clip(at, 1000, 0.0123) for at in plan.searched]
+    clips = [Clip(at, 1000, 0.0123, 29) for at in plan.searched]
     told = {each["measure"]: each for each in reported(plan, clips)}
     assert (told["sum of amount"]["limit"], told["sum of amount"]["of"]) == (10.0, 9000.0)
     assert told["sum of squares of age less 54"]["limit"] == 1000
     assert all(each["beyond"] == 0.0123 for each in told.values())
     said = " ".join(notes(plan, clips))
     assert "10 of the sum of amount a unit, as a norm over its groups (of 9,000)" in said
-    assert "about 1.2% of it lies beyond" in said
+    assert "about 1.2% of it lies beyond, as far as counts of units ± 29 tell" in said
