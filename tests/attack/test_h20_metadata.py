@@ -121,9 +121,17 @@ def observed(folder, monkeypatch, caplog, capfd, *, victim: bool) -> dict[str, s
 
 
 def listing(home, *, sizes: bool = True) -> str:
-    """Names and sizes. The ledger grows by pages; a stored number may be a digit longer, so its size is left out."""
+    """Names and sizes. The ledger grows by pages; a stored number may be a digit longer, so its size is left out.
+
+    So is that of the contribution index, which is personal data as the table itself is: it lies in a folder that only
+    its owner can enter.
+    """
+    assert (home / "storage").stat().st_mode & 0o777 == 0o700
     files = [path for path in sorted(home.rglob("*")) if path.is_file()]
-    shown = [f"{path.relative_to(home)} {path.stat().st_size if sizes else ''}" for path in files]
+    shown = [
+        f"{path.relative_to(home)} {path.stat().st_size if sizes and path.parent.name != 'storage' else ''}"
+        for path in files
+    ]
     return "\n".join(shown)
 
 

@@ -26,7 +26,6 @@ from dalenius.accounting import conversions
 from dalenius.accounting.events import Event, Pure, Zcdp
 from dalenius.accounting.guarantees import ZCDP
 from dalenius.accounting.neighbors import Neighbors
-from dalenius.errors import EngineFailedError
 from dalenius.ledger.budgets import Accounting
 from dalenius.mechanisms import noise
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -36,13 +35,14 @@ from dalenius.queries.domains import column_values
 from dalenius.queries.expressions import TRUE
 from dalenius.queries.periods import charged
 from dalenius.queries.plan import Found
-from dalenius.queries.statements.light import checked
+from dalenius.queries.statements.light import looked_up
 from dalenius.queries.statements.sizes import classed, units_sql
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
     from dalenius.ledger.budgets import Budget
     from dalenius.queries.engines.engine import Engine
+    from dalenius.queries.index import Index
     from dalenius.queries.plan import Table
     from dalenius.tables.policy import Policy
 
@@ -137,16 +137,17 @@ class Search:
         """Looks at the data, once the charge is on disk; all of it takes ``seconds`` at most."""
         noise.fresh_key()
         until = time.monotonic() + seconds
-        index = checked(self.table, engine)
 
         def rows_of(kind: str, column: str, selected: str) -> list[tuple[Any, ...]]:
             left = max(1.0, until - time.monotonic())
-            held = None if index is None else index.sizes(kind, column)
-            if held is not None:
-                try:
-                    return list(engine.run(f"WITH {classed(held)} SELECT {selected}", seconds=left))
-                except EngineFailedError:  # the index vanished; if that was not why, the same comes again
-                    pass
+
+            def held(index: Index) -> str | None:
+                values = index.sizes(kind, column)
+                return None if values is None else f"WITH {classed(values)} SELECT {selected}"
+
+            rows = looked_up(self.table, engine, held, left)
+            if rows is not None:
+                return list(rows)
             sql = units_sql(self.table, kind, column, engine.scan, engine.columns)
             return list(engine.run(f"{sql} SELECT {selected}", seconds=left))
 

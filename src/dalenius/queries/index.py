@@ -72,7 +72,9 @@ class Layout:
         self.table = table
         self.fingerprint = fingerprint
         self.digest = identity(table, fingerprint)
-        self.stem = f"{table.policy.name}-{self.digest[:16]}"
+        # Names say nothing of what the files hold: a hash of that would confirm a guess of the whole table.
+        place = "\0".join([_meaning(table), *map(str, fingerprint.paths)])
+        self.stem = f"{table.policy.name}-{hashlib.sha256(place.encode()).hexdigest()[:16]}"
         # How many rows DuckDB sees in a CSV file depends on the columns that are read (a line that is no UTF-8, an
         # empty line), so a count made with some columns bounds nothing about others.
         self.usable = fingerprint.form == "parquet" and not _PATTERN.search(str(storage))
@@ -112,6 +114,14 @@ class Layout:
         return File(kind, column, self.storage / f"{self.stem}{ending}.parquet", said)
 
 
+def _status(path: Path) -> tuple[int, ...] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
 def _alive(process: int) -> bool:
     try:
         os.kill(process, 0)
@@ -125,15 +135,18 @@ def identity(table: Table, fingerprint: Fingerprint) -> str:
 
     Limits, budgets and analysts are not in it: they decide which units are heavy, not how much a unit holds.
     """
+    return hashlib.sha256(f"{_meaning(table)} {_state(fingerprint)}".encode()).hexdigest()
+
+
+def _meaning(table: Table) -> str:
     import duckdb
 
     from dalenius.tables.writing import to_tree
 
     policy = table.policy
     period = [table.budget.period, table.period.column] if table.budget.period and table.period else None
-    said = [FORMAT, duckdb.__version__, policy.name, _state(fingerprint), list(policy.unit), period]
-    text = json.dumps([*said, to_tree(policy).get("columns")], sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
+    said = [FORMAT, duckdb.__version__, policy.name, list(policy.unit), period, to_tree(policy).get("columns")]
+    return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()
 
 
 @lru_cache(maxsize=64)
@@ -204,6 +217,10 @@ class Index:
         """Whether two identities are the same; one of the planted bugs says that all are."""
         return found == expected
 
+    def state(self) -> tuple[tuple[int, ...] | None, ...]:
+        """What the files are at this moment; the same before and after a look means that one index was looked at."""
+        return tuple(_status(each.path) for each in self.layout.files)
+
     @property
     def nobody(self) -> bool:
         """Whether the table has rows that belong to nobody, which a question must leave out."""
@@ -220,14 +237,14 @@ class Index:
 
     def _notes(self, path: Path) -> dict[str, str] | None:
         """What the file says of itself; read again when the file is another one than before."""
+        now, seen = _status(path), self._seen.get(path)
+        if now is None:
+            return None
         try:
-            status = path.stat()
-            now = (status.st_ino, status.st_size, status.st_mtime_ns)
-            seen = self._seen.get(path)
             if seen is None or seen[0] != now:
                 rows = self._run(f"SELECT decode(key), decode(value) FROM parquet_kv_metadata({listed([path])})")  # noqa: S608
                 seen = self._seen[path] = (now, dict(rows))
-        except (OSError, DaleniusError):
+        except DaleniusError:
             return None
         return seen[1]
 

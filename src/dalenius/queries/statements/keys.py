@@ -16,7 +16,7 @@ from dalenius.mechanisms.key_selection import KeySelection
 from dalenius.queries.expressions import TRUE, Column
 from dalenius.queries.plan import Plan, needed
 from dalenius.queries.statements import source
-from dalenius.queries.statements.light import checked
+from dalenius.queries.statements.light import looked_up
 from dalenius.queries.statements.sums import Compiler
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from dalenius.queries.domains import Cell
     from dalenius.queries.engines.engine import Engine
+    from dalenius.queries.index import Index
 
 # Types of units whose equal values are equal texts. Floats (0.0, -0.0) and intervals (1 month, 30 days) are not.
 _ONE_TEXT = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "VARCHAR", "DATE", "TIMESTAMP", "UUID"})
@@ -32,12 +33,7 @@ _ONE_TEXT |= frozenset({"UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEIN
 
 def weights(plan: Plan, engine: Engine, salt: str, seconds: float) -> tuple[list[Cell], list[int]]:
     """All keys that occur, each with its weight, in no order that says anything."""
-    rows = None
-    try:
-        sql = indexed(plan, engine, salt)
-        rows = None if sql is None else engine.run(sql, seconds=seconds)
-    except EngineFailedError:  # the index vanished, or cannot be read; if that was not why, the same comes again
-        pass
+    rows = looked_up(plan.table, engine, lambda index: indexed(plan, index, engine, salt), seconds)
     if rows is None:
         rows = engine.run(statement(plan, engine.scan, engine.columns, salt), seconds=seconds)
     if any(row[-1] is None for row in rows):
@@ -52,10 +48,9 @@ def statement(plan: Plan, scan: str, types: Mapping[str, str], salt: str) -> str
     return Keys(plan, seeded=not _one_text(plan, types)).statement(scan, types, salt)
 
 
-def indexed(plan: Plan, engine: Engine, salt: str) -> str | None:
+def indexed(plan: Plan, index: Index, engine: Engine, salt: str) -> str | None:
     """The same from the pairs of a contribution index; None where there are none for this very question."""
-    index = checked(plan.table, engine)
-    if index is None or plan.where != TRUE or len(plan.keys) != 1 or not _one_text(plan, engine.columns):
+    if plan.where != TRUE or len(plan.keys) != 1 or not _one_text(plan, engine.columns):
         return None
     (key,) = plan.keys
     pairs = index.pairs(key.name) if isinstance(key, Column) else None

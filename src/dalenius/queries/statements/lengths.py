@@ -15,11 +15,12 @@ from dalenius.errors import EngineFailedError
 from dalenius.queries.choosing import CLASSES
 from dalenius.queries.index import CEILING
 from dalenius.queries.statements import source
-from dalenius.queries.statements.light import checked
+from dalenius.queries.statements.light import looked_up
 from dalenius.queries.statements.sums import Compiler
 
 if TYPE_CHECKING:
     from dalenius.queries.engines.engine import Engine
+    from dalenius.queries.index import Index
     from dalenius.queries.plan import Plan
 
 
@@ -56,16 +57,15 @@ def _count(classes: list[int], rows: Sequence[tuple[Any, ...]]) -> None:
 
 def _from_index(plan: Plan, number: int, engine: Engine, seconds: float) -> Sequence[tuple[Any, ...]] | None:
     """Units by class from a contribution index, where it holds the very lengths; None: it does not."""
-    index = checked(plan.table, engine)
-    held = None if index is None else index.length(plan, plan.measures[number])
-    if held is None:
+
+    def sql(index: Index) -> str | None:
+        held = index.length(plan, plan.measures[number])
+        return None if held is None else Lengths(plan, [number]).from_index(held[0].scan, held[1])
+
+    rows = looked_up(plan.table, engine, sql, seconds)
+    if rows is None or any(held is None for _, held, _ in rows):
         return None
-    file, column = held
-    try:
-        rows = engine.run(Lengths(plan, [number]).from_index(file.scan, column), seconds=seconds)
-    except EngineFailedError:  # the index vanished, or cannot be read; if that was not why, the same comes again
-        return None
-    return None if any(length is None for _, length, _ in rows) else [(class_, count) for class_, _, count in rows]
+    return [(class_, count) for class_, _, count in rows]
 
 
 class Lengths(Compiler):

@@ -13,9 +13,9 @@ periods need no telling apart there. So the integers are those of `sums`, to the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import EngineFailedError
 from dalenius.queries.expressions import TRUE, Column, Expression, Type, columns_of
@@ -30,36 +30,39 @@ if TYPE_CHECKING:
     from dalenius.queries.plan import Measure, Part, Plan, Table
 
 
-MANY = 4  # where more than one unit in so many is heavy, the general way is no slower
-
-
 def run(plan: Plan, part: Part, engine: Engine, salt: str, seconds: float) -> list[list[int]]:
     """Each measure's exact integers, one per cell: with the index where there is a valid one, else the general way."""
-    try:
-        sql = statement(plan, engine, salt)
-        if sql is not None:
-            return sums.vectors(plan, part, engine.run(sql, seconds=seconds))
-    except EngineFailedError:  # the index vanished, or cannot be read; if that was not why, the same comes again
-        pass
-    return sums.run(plan, part, engine, salt, seconds)
+    rows = looked_up(plan.table, engine, lambda index: statement(plan, index, engine, salt), seconds)
+    return sums.run(plan, part, engine, salt, seconds) if rows is None else sums.vectors(plan, part, rows)
 
 
-def statement(plan: Plan, engine: Engine, salt: str) -> str | None:
-    """The SELECT that uses the engine's index; None where the index is missing, out of date, or of no help."""
-    index = checked(plan.table, engine)
-    if index is None:
-        return None
+def statement(plan: Plan, index: Index, engine: Engine, salt: str) -> str | None:
+    """The SELECT that uses an index; None where that is of no help.
+
+    What runs does not depend on how many units are heavy: it could be seen.
+    """
     linear = plan.only(LINEAR)
     alone = from_index(linear, index)
     if alone is not None:
         return alone
     light = Light(linear, index)
-    if light.bounds is None:
+    return None if light.bounds is None else light.whole(engine.scan, engine.columns, salt)
+
+
+def looked_up(
+    table: Table, engine: Engine, sql: Callable[[Index], str | None], seconds: float
+) -> Sequence[tuple[Any, ...]] | None:
+    """The rows of a SELECT that uses the engine's index; None where there is no good one, or it does not help."""
+    index = checked(table, engine)
+    text = None if index is None else sql(index)
+    if index is None or text is None:
         return None
-    ((heavy, units),) = engine.run(light.how_many())
-    if heavy * MANY > units:
+    before = index.state()
+    try:
+        rows = engine.run(text, seconds=seconds)
+    except EngineFailedError:  # the index cannot be read; if that was not why, the same comes again
         return None
-    return light.whole(engine.scan, engine.columns, salt, none=heavy == 0)
+    return rows if index.state() == before else None  # one that was exchanged in between may be about other files
 
 
 def checked(table: Table, engine: Engine) -> Index | None:
@@ -112,27 +115,19 @@ class Light(Compiler):
         self.index = index
         self.bounds = self._bounds()
 
-    def how_many(self) -> str:
-        """How many units are heavy (some perhaps counted twice), and how many there are."""
-        units = self.index.layout.files[0].scan
-        return f"SELECT (SELECT count(*) FROM ({self.heavy()})), (SELECT count(*) FROM {units})"  # noqa: S608
-
-    def whole(self, scan: str, types: Mapping[str, str], salt: str, *, none: bool = False) -> str:
-        """The whole SELECT; without the steps for heavy units where there are ``none``."""
-        grouped = self.plan.groups is not None
-        shown = ", ".join([*self.keys, *self.weights])
-        steps, parts = [("plain", Plain(self.plan, nobody=self.index.nobody).whole(scan, types))], ["plain"]
-        if not none:
-            raw = ", ".join([*self.keys, *(f"-r{each} AS {each}" for each in self.weights)])
-            steps += self.factored(scan, types, salt)
-            steps += [
-                ("clipped", self.clipped("chosen" if grouped else "sums")),
-                ("raw", f"SELECT {raw} FROM sums"),  # noqa: S608
-            ]
-            parts += ["clipped", "raw"]
+    def whole(self, scan: str, types: Mapping[str, str], salt: str) -> str:
+        """The whole SELECT."""
+        raw = ", ".join([*self.keys, *(f"-r{each} AS {each}" for each in self.weights)])
+        steps = [
+            ("plain", Plain(self.plan, nobody=self.index.nobody).whole(scan, types)),
+            *self.factored(scan, types, salt),
+            ("clipped", self.clipped("sums" if self.plan.groups is None else "chosen")),
+            ("raw", f"SELECT {raw} FROM sums"),  # noqa: S608
+        ]
         # The rows of heavy units are few. Kept once found: DuckDB would else try later conditions on all rows first.
         body = ",\n".join(f"{name} AS {'MATERIALIZED ' if name == 'source' else ''}({text})" for name, text in steps)
-        together = " UNION ALL ".join(f"SELECT {shown} FROM {part}" for part in parts)  # noqa: S608
+        shown = ", ".join([*self.keys, *self.weights])
+        together = " UNION ALL ".join(f"SELECT {shown} FROM {part}" for part in ("plain", "clipped", "raw"))  # noqa: S608
         totals = ", ".join([*self.keys, *(f"sum({each}) AS {each}" for each in self.weights)])
         by = f" GROUP BY {', '.join(self.keys)}" if self.keys else ""
         return f"WITH {body}\nSELECT {totals} FROM ({together}){by}"

@@ -13,40 +13,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from dalenius.errors import EngineFailedError
 from dalenius.queries.statements import leaves, source
 from dalenius.queries.statements.leaves import KINDS, LeafCompiler
-from dalenius.queries.statements.light import MANY, Light, checked
+from dalenius.queries.statements.light import Light, looked_up
 
 if TYPE_CHECKING:
     from dalenius.queries.engines.engine import Engine
+    from dalenius.queries.index import Index
     from dalenius.queries.plan import Measure, Part, Plan
 
 
 def run(plan: Plan, part: Part, engine: Engine, salt: str, seconds: float) -> list[list[int]]:
     """Each measure's exact integers: with the index where there is a valid one, else the general way."""
-    try:
-        sql = statement(plan, engine, salt)
-        if sql is not None:
-            return leaves.vectors(plan, part, engine.run(sql, seconds=seconds))
-    except EngineFailedError:  # as in `light`
-        pass
-    return leaves.run(plan, part, engine, salt, seconds)
+    rows = looked_up(plan.table, engine, lambda index: statement(plan, index, engine, salt), seconds)
+    return leaves.run(plan, part, engine, salt, seconds) if rows is None else leaves.vectors(plan, part, rows)
 
 
-def statement(plan: Plan, engine: Engine, salt: str) -> str | None:
-    """The SELECT that uses the engine's index; None where the index is missing, out of date, or of no help."""
-    index = checked(plan.table, engine)
-    if index is None or plan.groups is not None:  # which groups count for a unit takes all of its rows
-        return None
+def statement(plan: Plan, index: Index, engine: Engine, salt: str) -> str | None:
+    """The SELECT that uses an index; None where that is of no help."""
     own = plan.only(KINDS)
     heavy = Heavy(own, index)
-    if heavy.bounds is None:
+    if plan.groups is not None or heavy.bounds is None:  # which groups count for a unit takes all of its rows
         return None
-    ((over, units),) = engine.run(heavy.how_many())
-    if over * MANY > units:
-        return None
-    return LightLeaves(own, nobody=index.nobody).whole(engine.scan, engine.columns, salt, heavy, none=over == 0)
+    return LightLeaves(own).whole(engine.scan, engine.columns, salt, heavy)
 
 
 class Heavy(Light, LeafCompiler):
@@ -61,15 +50,10 @@ class Heavy(Light, LeafCompiler):
 class LightLeaves(LeafCompiler):
     """All rows, weighed."""
 
-    def __init__(self, plan: Plan, *, nobody: bool) -> None:
-        super().__init__(plan)
-        self.nobody = nobody
-
-    def whole(self, scan: str, types: Mapping[str, str], salt: str, heavy: Heavy, *, none: bool) -> str:
+    def whole(self, scan: str, types: Mapping[str, str], salt: str, heavy: Heavy) -> str:
         """The whole SELECT."""
-        weighed = heavy.weights_of(scan, types, salt)
         steps = [
-            ("weighed", f"SELECT * FROM ({weighed}) WHERE FALSE" if none else weighed),  # noqa: S608
+            ("weighed", heavy.weights_of(scan, types, salt)),
             ("clean", self.clean()),
             ("kept AS NOT MATERIALIZED", self.kept()),
         ]
