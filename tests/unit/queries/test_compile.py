@@ -486,3 +486,38 @@ groups = 1
         pq.write_table(pa.table({"u": [u for u, _ in rows], "x": [x for _, x in rows]}), tmp_path / "t.parquet")
         answers.add(str(exact(plan, DuckDB(fingerprint(policy.source)), "salt")))
     assert len(answers) == 1
+
+
+@pytest.mark.parametrize("moment", [-(2**63), -(2**63) + 2, 2**63 - 1])
+def test_a_moment_beyond_the_calendar_fails_no_condition(moment, tmp_path):
+    """DuckDB hands IS NOT NULL of a cast to the scan, where it meets the column's extremes, guarded or not."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from dalenius._protecting import budget_of
+    from dalenius.queries.engines.duckdb import DuckDB
+    from dalenius.queries.plan import Table
+    from dalenius.queries.rules import planned
+    from dalenius.tables.fingerprint import fingerprint
+    from dalenius.tables.reading import read_text
+
+    text = f"""
+[table]
+name = "t"
+source = "{tmp_path}/t.parquet"
+unit = "u"
+[budget]
+epsilon = 3.0
+delta = 1e-6
+[columns.label]
+type = "category"
+[contribution]
+rows = 20
+"""
+    policy = read_text(text)
+    budget = budget_of(policy)
+    assert budget is not None
+    moments = pa.array([0, None, 5, moment] * 3, pa.int64()).view(pa.timestamp("us"))
+    pq.write_table(pa.table({"u": list(range(12)), "label": moments}), tmp_path / "t.parquet")
+    plan = planned("SELECT COUNT(*) FROM t WHERE label IS NOT NULL", {"t": Table(policy, budget)})
+    assert exact(plan, DuckDB(fingerprint(policy.source)), "salt") == [[6]]
