@@ -45,7 +45,7 @@ _PATTERN = re.compile(r"[*?\[]")  # DuckDB would take such a path for a pattern
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file of an index: "units" (rows and totals), "keys" or "pairs" of a column."""
+    """One file of an index: "units" (rows and totals), "keys" of a column, "pairs" and their "weights"."""
 
     kind: str
     column: str
@@ -90,7 +90,8 @@ class Layout:
         policy = self.table.policy
         found = [self._file("units", "", "")]
         found += [self._file("keys", name, f"-k{at}") for at, name in enumerate(keyed(policy))]
-        found += [self._file("pairs", name, f"-p{at}") for at, name in enumerate(unknown(policy))]
+        for at, name in enumerate(unknown(policy)):
+            found += [self._file("pairs", name, f"-p{at}"), self._file("weights", name, f"-w{at}")]
         return tuple(found)
 
     def file(self, kind: str, column: str = "") -> File | None:
@@ -100,7 +101,7 @@ class Layout:
     def others(self) -> list[Path]:
         """Files in the folder that are of older indexes of this table, or were left half written."""
         name = re.escape(self.table.policy.name)
-        form = rf"{name}-[0-9a-f]{{16}}(?:-[kp]\d+)?\.parquet"
+        form = rf"{name}-[0-9a-f]{{16}}(?:-[kpw]\d+)?\.parquet"
         old = re.compile(rf"{form}|\.{form}\.(\d+)")  # the second while it is written, by that process
         own, found = {each.path.name for each in self.files}, []
         for path in self.storage.iterdir():
@@ -314,6 +315,11 @@ class Index:
     def pairs(self, column: str) -> str | None:
         """The pairs of a category without public keys, in FROM: u0, … (period), key, n rows, m keys of that unit."""
         file = self.layout.file("pairs", column)
+        return file.scan if file is not None and self.holds(file) else None
+
+    def weights(self, column: str) -> str | None:
+        """How many units with m keys have a key of such a category, in FROM: key, m, units."""
+        file = self.layout.file("weights", column)
         return file.scan if file is not None and self.holds(file) else None
 
     def sizes(self, kind: str, column: str = "") -> str | None:

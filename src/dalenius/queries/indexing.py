@@ -96,7 +96,12 @@ def _failed(why: str) -> EngineFailedError:
 
 
 def _named(file: File) -> str:
-    return {"units": "rows and totals", "keys": f"keys of {file.column}", "pairs": f"pairs of {file.column}"}[file.kind]
+    return {
+        "units": "rows and totals",
+        "keys": f"keys of {file.column}",
+        "pairs": f"pairs of {file.column}",
+        "weights": f"weights of {file.column}",
+    }[file.kind]
 
 
 @contextlib.contextmanager
@@ -138,11 +143,14 @@ class _Writer:
         elif file.kind == "pairs":
             self.copy(file, self.pairs(file.column))
             keys = self.layout.file("keys", file.column)
+            pairs_ = f"read_parquet({listed([self.fresh[file]])}, hive_partitioning = false)"
             if keys is not None:  # what `keys` would have counted again
                 grouped = ", ".join(self.grouped)
-                pairs_ = f"read_parquet({listed([self.fresh[file]])}, hive_partitioning = false)"
                 self.copy(keys, f"SELECT {grouped}, {self.norms()} FROM {pairs_} GROUP BY {grouped}")  # noqa: S608
-        elif pairs is None:
+            weights = self.layout.file("weights", file.column)
+            if weights is not None:
+                self.copy(weights, f"SELECT key, m, count(*) AS units FROM {pairs_} GROUP BY key, m")  # noqa: S608
+        elif file.kind == "keys" and pairs is None:
             grouped = ", ".join(self.grouped)
             counted = self.counted(file.column)
             self.copy(file, f"SELECT {grouped}, {self.norms()} FROM ({counted}) GROUP BY {grouped}")  # noqa: S608

@@ -53,8 +53,10 @@ def indexed(plan: Plan, index: Index, engine: Engine, salt: str) -> str | None:
     if plan.where != TRUE or len(plan.keys) != 1 or not _one_text(plan, engine.columns):
         return None
     (key,) = plan.keys
-    pairs = index.pairs(key.name) if isinstance(key, Column) else None
-    return None if pairs is None else Keys(plan, seeded=False).from_pairs(pairs, engine.columns, salt)
+    held = (index.pairs(key.name), index.weights(key.name)) if isinstance(key, Column) else (None, None)
+    if held[0] is None or held[1] is None:
+        return None
+    return Keys(plan, seeded=False).from_index(held[0], held[1], engine.columns, salt)
 
 
 def _one_text(plan: Plan, types: Mapping[str, str]) -> bool:
@@ -89,27 +91,26 @@ pairs AS MATERIALIZED (SELECT {units}, {keys}{least} FROM kept WHERE {there} GRO
 held AS MATERIALIZED (SELECT {units}, count(*) AS m FROM pairs GROUP BY {units}),
 chosen AS (SELECT {kept}, {self.cap} AS m FROM pairs p JOIN held h ON {same} WHERE h.m > {self.cap}
 QUALIFY row_number() OVER (PARTITION BY {own} ORDER BY {self.order(types, salt)}) <= {self.cap}),
-light AS (SELECT {kept}, h.m AS m FROM pairs p JOIN held h ON {same} WHERE h.m <= {self.cap})
+light AS (SELECT {kept}, h.m AS m FROM pairs p JOIN held h ON {same} WHERE h.m <= {self.cap}),
+counted AS (SELECT {keys}, m, count(*) AS n FROM (SELECT * FROM light UNION ALL SELECT * FROM chosen)
+GROUP BY {keys}, m)
 {self.summed()}"""  # noqa: S608
 
-    def from_pairs(self, scan: str, types: Mapping[str, str], salt: str) -> str:
-        """The steps after `pairs`, which an index holds with the number of keys of each unit."""
+    def from_index(self, pairs: str, weights: str, types: Mapping[str, str], salt: str) -> str:
+        """The steps after `pairs` with what an index holds: counts for most units, pairs for those with many keys."""
         units, own = (", ".join(f"{before}{each}" for each in self.units) for before in ("", "p."))
-        return f"""WITH pairs AS (SELECT {units}, key AS k0, m FROM {scan}),
-chosen AS (SELECT p.k0, {self.cap} AS m FROM pairs p WHERE p.m > {self.cap}
+        return f"""WITH pairs AS (SELECT {units}, key AS k0 FROM {pairs} WHERE m > {self.cap}),
+chosen AS (SELECT p.k0 FROM pairs p
 QUALIFY row_number() OVER (PARTITION BY {own} ORDER BY {self.order(types, salt)}) <= {self.cap}),
-light AS (SELECT k0, m FROM pairs WHERE m <= {self.cap})
+counted AS (SELECT key AS k0, m, units AS n FROM {weights} WHERE m <= {self.cap}
+UNION ALL SELECT k0, {self.cap} AS m, count(*) AS n FROM chosen GROUP BY k0)
 {self.summed()}"""  # noqa: S608
 
     def summed(self) -> str:
-        """The weights, first counted by their size: there are few of those."""
+        """The weights, by how many units give how much."""
         keys = ", ".join(self.keys)
         listed = ", ".join(str(KeySelection.weight(m)) for m in range(1, self.cap + 1))
-        counted = f"SELECT {keys}, m, count(*) AS n FROM (SELECT * FROM light UNION ALL SELECT * FROM chosen)"  # noqa: S608
-        return (
-            f"SELECT {keys}, sum(n * list_extract([{listed}], m)) AS weight "  # noqa: S608
-            f"FROM ({counted} GROUP BY {keys}, m) GROUP BY {keys}"
-        )
+        return f"SELECT {keys}, sum(n * list_extract([{listed}], m)) AS weight FROM counted GROUP BY {keys}"  # noqa: S608
 
     def order(self, types: Mapping[str, str], salt: str) -> str:
         """By the same keyed hash as in sums, so that a unit counts in the groups in which it weighed."""

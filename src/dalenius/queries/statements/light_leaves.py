@@ -1,8 +1,8 @@
 """Trees of values with a contribution index: only the units that the index calls heavy are weighed one by one.
 
-weighed   the steps of `leaves` up to the weights, on the rows of heavy units alone
-kept      all rows that count, with their groups and leaves
-…         weights summed over rows, by group and leaf: 2²⁰ for a row of any other unit
+plain              all rows that count, with their groups and leaves; each weighs 2²⁰
+heavy … weighed    the steps of `leaves` up to the weights, on the rows of heavy units alone
+…                  by group and leaf: plain rows, and what those of heavy units weigh less
 
 A unit that the index bounds within the limit has the factor 1, and is not in `weighed` by the general way either. So
 the integers are the same, to the last one.
@@ -13,14 +13,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from dalenius.queries.expressions import TRUE
 from dalenius.queries.statements import leaves, source
 from dalenius.queries.statements.leaves import KINDS, LeafCompiler
 from dalenius.queries.statements.light import Light, looked_up
+from dalenius.queries.trees import SCALE
 
 if TYPE_CHECKING:
     from dalenius.queries.engines.engine import Engine
     from dalenius.queries.index import Index
-    from dalenius.queries.plan import Measure, Part, Plan
+    from dalenius.queries.plan import Part, Plan
 
 
 def run(plan: Plan, part: Part, engine: Engine, salt: str, seconds: float) -> list[list[int]]:
@@ -35,32 +37,73 @@ def statement(plan: Plan, index: Index, engine: Engine, salt: str) -> str | None
     heavy = Heavy(own, index)
     if plan.groups is not None or heavy.bounds is None:  # which groups count for a unit takes all of its rows
         return None
-    return LightLeaves(own).whole(engine.scan, engine.columns, salt, heavy)
+    return LightLeaves(own, nobody=index.nobody).whole(engine.scan, engine.columns, salt, heavy)
 
 
 class Heavy(Light, LeafCompiler):
-    """Heavy units with the weights of their rows."""
+    """The rows of heavy units: what each weighs less than a row of any other."""
 
-    def weights_of(self, scan: str, types: Mapping[str, str], salt: str) -> str:
-        """The step `weighed`, with all that it needs."""
-        body = ",\n".join(f"{name} AS ({text})" for name, text in self.factored(scan, types, salt))
-        return f"WITH {body}\n{self.weighed()}"
+    def steps(self, scan: str, types: Mapping[str, str], salt: str) -> list[tuple[str, str]]:
+        """All steps up to the weights."""
+        return [*self.factored(scan, types, salt), ("weighed", self.weighed())]
+
+    def less(self, number: int) -> str:
+        """What the rows of one measure weigh, beyond what they were counted for, by group and leaf."""
+        # Equal here is what GROUP BY calls equal: a heavy unit must not pass for a light one.
+        same = " AND ".join(f"k.{unit} IS NOT DISTINCT FROM f.{unit}" for unit in self.units)
+        by = ", ".join([*(f"k.{key}" for key in self.keys), f"k.l{number}"])
+        there = " AND ".join(f"k.{each} IS NOT NULL" for each in [*self.keys, f"l{number}", *self._timed()])
+        return (
+            f"SELECT {number} AS measure, {by}, sum(f.s{number} - {SCALE}) FROM kept k JOIN weighed f ON {same} "  # noqa: S608
+            f"WHERE {there} GROUP BY {by}"
+        )
+
+    def _timed(self) -> list[str]:
+        return ["period"] if self.period is not None else []
 
 
 class LightLeaves(LeafCompiler):
-    """All rows, weighed."""
+    """All rows, each at full weight: no step per unit at all."""
+
+    def __init__(self, plan: Plan, *, nobody: bool) -> None:
+        super().__init__(plan)
+        self.nobody = nobody
+        if not nobody:  # every row has a unit, and a period
+            self.period = None
 
     def whole(self, scan: str, types: Mapping[str, str], salt: str, heavy: Heavy) -> str:
         """The whole SELECT."""
-        steps = [
-            ("weighed", heavy.weights_of(scan, types, salt)),
-            ("clean", self.clean()),
-            ("kept AS NOT MATERIALIZED", self.kept()),
-        ]
-        body = ",\n".join(f"{name if ' AS ' in name else f'{name} AS'} ({text})" for name, text in steps)
-        selects = "\nUNION ALL ".join(self.counted(number) for number in range(len(self.plan.measures)))
-        return f"WITH {source.source_sql(self.plan, scan, types, salt)},\n{body}\n{selects}"
+        policy = self.plan.table.policy
+        casts = [f"{source.cast(policy.columns[name], types)} AS {column}" for name, column in self.columns.items()]
+        where = f" WHERE {source.there(policy, types)}" if self.nobody else ""
+        read = f"SELECT {', '.join(casts)} FROM {scan}{where}"  # noqa: S608
+        plain = f"WITH source AS ({read}), clean AS ({self.clean()}) {self.kept()}"
+        steps = [("plain", "NOT MATERIALIZED ", plain)]
+        # The rows of heavy units are few. Kept once found, as in `light`.
+        for name, text in heavy.steps(scan, types, salt):
+            steps.append((name, "MATERIALIZED " if name == "source" else "", text))
+        body = ",\n".join(f"{name} AS {how}({text})" for name, how, text in steps)
+        numbers = range(len(self.plan.measures))
+        selects = [each for number in numbers for each in (self.full(number), heavy.less(number))]
+        return f"WITH {body}\n" + "\nUNION ALL ".join(selects)
 
-    def integer(self, measure: Measure) -> str:  # noqa: ARG002 (rows are counted by leaf, not summed)
-        """Nothing: what a row adds is its weight."""
-        return "NULL"
+    def full(self, number: int) -> str:
+        """The rows of one measure by group and leaf, as if nobody were heavy."""
+        by = ", ".join([*self.keys, f"l{number}"])
+        there = " AND ".join(f"{each} IS NOT NULL" for each in [*self.keys, f"l{number}"])
+        return f"SELECT {number} AS measure, {by}, {SCALE} * count(*) FROM plain WHERE {there} GROUP BY {by}"  # noqa: S608
+
+    def clean(self) -> str:
+        """Every column within its policy; no unit."""
+        columns = self.plan.table.policy.columns
+        parts = [f"{source.clean(columns[name], column)} AS {column}" for name, column in self.columns.items()]
+        return f"SELECT {', '.join(parts)} FROM source"  # noqa: S608
+
+    def kept(self) -> str:
+        """The rows that count, with their groups and leaves."""
+        conditions = [] if self.plan.where == TRUE else [self.renderer.sql(self.plan.where)]
+        if self.period is not None:
+            conditions.append(f"{self.renderer.sql(self.period)} IS NOT NULL")
+        parts = [f"{self.key(key)} AS {name}" for key, name in zip(self.plan.keys, self.keys, strict=True)]
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        return f"SELECT {', '.join([*parts, *self.more()])} FROM clean{where}"  # noqa: S608
