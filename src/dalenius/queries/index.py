@@ -39,6 +39,7 @@ FORMAT = 2
 FOLDER = "storage"
 NOTE = "dalenius"  # the name of the identity among a Parquet file's own notes
 MOST_KEYS = 1000  # columns with more public keys are rarely grouped by
+FEW_KEYS = 16  # pairs are held of units with more keys than that; of the others their number is enough
 CEILING = 2**62  # what is larger is held as this; every clip is below it
 _PATTERN = re.compile(r"[*?\[]")  # DuckDB would take such a path for a pattern
 
@@ -313,7 +314,10 @@ class Index:
     # --- for the search for limits, and for keys that are not public
 
     def pairs(self, column: str) -> str | None:
-        """The pairs of a category without public keys, in FROM: u0, … (period), key, n rows, m keys of that unit."""
+        """Pairs of a category without public keys, in FROM: u0, … (period), key, n rows, m keys of that unit.
+
+        Only those of units with more than `FEW_KEYS`; of all others `weights` tells what there is to know.
+        """
         file = self.layout.file("pairs", column)
         return file.scan if file is not None and self.holds(file) else None
 

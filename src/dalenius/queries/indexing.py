@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from dalenius.errors import EngineFailedError
 from dalenius.queries.engines.locked import listed, locked
 from dalenius.queries.expressions import columns_of
-from dalenius.queries.index import CEILING, NOTE, File, Layout
+from dalenius.queries.index import CEILING, FEW_KEYS, NOTE, File, Layout
 from dalenius.queries.periods import unit_part
+from dalenius.queries.plan import needed
 from dalenius.queries.rendering import Renderer, double, identifier, quoted
 from dalenius.queries.statements.source import cast, clean, there
 from dalenius.tables.policy import Kind
@@ -141,15 +142,7 @@ class _Writer:
             self.copy(file, self.rows_and_totals(), {"nobody": str(self.nobody())})
             self.check_types(file)
         elif file.kind == "pairs":
-            self.copy(file, self.pairs(file.column))
-            keys = self.layout.file("keys", file.column)
-            pairs_ = f"read_parquet({listed([self.fresh[file]])}, hive_partitioning = false)"
-            if keys is not None:  # what `keys` would have counted again
-                grouped = ", ".join(self.grouped)
-                self.copy(keys, f"SELECT {grouped}, {self.norms()} FROM {pairs_} GROUP BY {grouped}")  # noqa: S608
-            weights = self.layout.file("weights", file.column)
-            if weights is not None:
-                self.copy(weights, f"SELECT key, m, count(*) AS units FROM {pairs_} GROUP BY key, m")  # noqa: S608
+            self.hidden(file)
         elif file.kind == "keys" and pairs is None:
             grouped = ", ".join(self.grouped)
             counted = self.counted(file.column)
@@ -230,13 +223,19 @@ class _Writer:
         counts = f"SELECT {grouped}, key, count(*) AS n{totals} FROM ({kept}) GROUP BY {grouped}, key"  # noqa: S608
         return f"{self.cleaned(column, *names)} {counts}"
 
-    def pairs(self, column: str) -> str:
+    def hidden(self, file: File) -> None:
+        """The three files of a category whose keys are not public, from pairs that are counted once."""
+        keys, weights = (self.layout.file(kind, file.column) for kind in ("keys", "weights"))
         grouped = ", ".join(self.grouped)
         same = " AND ".join(f"p.{each} = q.{each}" for each in self.grouped)
-        totals = [f"t{at}" for at in range(len(self.layout.totals))]
-        shown = ", ".join(f"p.{each}" for each in [*self.grouped, "key", "n", *totals])
-        return (
-            f"WITH p AS MATERIALIZED ({self.counted(column)}), "  # noqa: S608
-            f"q AS (SELECT {grouped}, count(*) AS m FROM p GROUP BY {grouped}) "
-            f"SELECT {shown}, q.m FROM p JOIN q ON {same}"
+        own = ", ".join(f"p.{each}" for each in self.grouped)
+        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE p AS {self.counted(file.column)}")
+        self.connection.execute(
+            f"CREATE OR REPLACE TEMP TABLE q AS SELECT {grouped}, {self.norms()} FROM p GROUP BY {grouped}"  # noqa: S608
         )
+        self.copy(needed(keys), "SELECT * FROM q")
+        joined = f"p JOIN q ON {same}"
+        self.copy(needed(weights), f"SELECT p.key, q.m, count(*) AS units FROM {joined} GROUP BY p.key, q.m")  # noqa: S608
+        self.copy(file, f"SELECT {own}, p.key, p.n, q.m FROM {joined} WHERE q.m > {FEW_KEYS}")  # noqa: S608
+        self.connection.execute("DROP TABLE p")
+        self.connection.execute("DROP TABLE q")

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 # Products w·C and squares Σw² are taken in 127 bits: C stays below 2⁶², and entries are clamped so that Σw² fits.
 MOST = 2**62
 FOUND_GROUPS = 512
-MOST_KEYS, USUAL_KEYS = 200, 32  # on which one unit weighs while they are found
+FEWEST_KEYS, MOST_KEYS, USUAL_KEYS = 16, 200, 32  # on which one unit weighs while they are found
 LARGEST = 1e100  # of a value that is summed: its square, with noise, is still a double
 _FINEST = Fraction(1, 10**100)  # of a step: it must be a double, and so must what is divided by it
 Limit = TypeVar("Limit", int, Fraction)
@@ -175,7 +175,7 @@ def _selection(table: Table, keys: Sequence[Expression], limits: _Tightened, ask
     known = table.found.distinct if table.found is not None else {}
     read = frozenset().union(*map(columns_of, keys))
     caps = [known.get(name) or len(column_values(table.policy.columns[name]) or ()) for name in read]
-    return Selection(min(math.prod(caps), MOST_KEYS) if all(caps) else USUAL_KEYS, units)
+    return Selection(max(FEWEST_KEYS, min(math.prod(caps), MOST_KEYS)) if all(caps) else USUAL_KEYS, units)
 
 
 def _norm(table: Table, keys: Sequence[Expression]) -> int | None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from dalenius.errors import EngineFailedError
 from dalenius.mechanisms.key_selection import KeySelection
 from dalenius.queries.expressions import TRUE, Column
+from dalenius.queries.index import FEW_KEYS
 from dalenius.queries.plan import Plan, needed
 from dalenius.queries.statements import source
 from dalenius.queries.statements.light import looked_up
@@ -50,6 +51,8 @@ def statement(plan: Plan, scan: str, types: Mapping[str, str], salt: str) -> str
 
 def indexed(plan: Plan, index: Index, engine: Engine, salt: str) -> str | None:
     """The same from the pairs of a contribution index; None where there are none for this very question."""
+    if needed(plan.selection).cap < FEW_KEYS:
+        return None
     if plan.where != TRUE or len(plan.keys) != 1 or not _one_text(plan, engine.columns):
         return None
     (key,) = plan.keys
