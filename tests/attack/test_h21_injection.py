@@ -250,7 +250,8 @@ def test_what_is_run_is_free_of_the_question(curator, monkeypatch):
     bare = outside_of_quotes(seen[0])
     assert "zq7" not in bare and "0020" not in bare
     assert not re.search("regIOn|viSITs|aGe", seen[0])
-    assert re.findall("zq7.", seen[0]) == ["zq77"]
+    # The constant alone; with an index a condition stands twice, for all rows and for those of heavy units.
+    assert set(re.findall("zq7.", seen[0])) == {"zq77"}
 
 
 def test_a_text_that_was_copied_would_be_seen():

@@ -490,7 +490,7 @@ groups = 1
 
 @pytest.mark.parametrize("moment", [-(2**63), -(2**63) + 2, 2**63 - 1])
 def test_a_moment_beyond_the_calendar_fails_no_condition(moment, tmp_path):
-    """DuckDB hands IS NOT NULL of a cast to the scan, where it meets the column's extremes, guarded or not."""
+    """DuckDB hands some conditions on a cast to the scan, where it meets the column's extremes, guarded or not."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -519,5 +519,5 @@ rows = 20
     assert budget is not None
     moments = pa.array([0, None, 5, moment] * 3, pa.int64()).view(pa.timestamp("us"))
     pq.write_table(pa.table({"u": list(range(12)), "label": moments}), tmp_path / "t.parquet")
-    plan = planned("SELECT COUNT(*) FROM t WHERE label IS NOT NULL", {"t": Table(policy, budget)})
+    plan = planned("SELECT COUNT(*) FROM t WHERE LENGTH(label) > 3", {"t": Table(policy, budget)})
     assert exact(plan, DuckDB(fingerprint(policy.source)), "salt") == [[6]]
