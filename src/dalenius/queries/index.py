@@ -309,6 +309,8 @@ class Index:
         if not plan.keys:
             return self.layout.files[0], "n" if total is None else total.column
         file = self.norms(plan) if plan.norm == "l2" else None
+        if total is not None and file is not None and file.column in unknown(plan.table.policy):
+            return None  # totals are not held there
         return None if file is None else (file, "norm2" if total is None else f"s{total.column[1:]}")
 
     # --- for the search for limits, and for keys that are not public

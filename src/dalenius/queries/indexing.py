@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dalenius.queries.engines.engine import Engine
     from dalenius.queries.plan import Table
 
+_SMALL = 2**52  # steps of one value, which need no look whether they fit
 _ROOT = 2**31  # of a total in one key: the square of what is larger is beyond the ceiling anyway
 
 Progress = Callable[[int, int, str], None]  # files written, files in all, what comes next
@@ -139,7 +140,9 @@ class _Writer:
         """One file, with its identity in it."""
         pairs = self.layout.file("pairs", file.column) if file.column else None
         if file.kind == "units":
-            self.copy(file, self.rows_and_totals(), {"nobody": str(self.nobody())})
+            self.connection.execute(f"CREATE OR REPLACE TEMP TABLE units AS {self.rows_and_totals()}")
+            self.copy(file, "SELECT * FROM units", {"nobody": str(self.nobody())})
+            self.connection.execute("DROP TABLE units")
             self.check_types(file)
         elif file.kind == "pairs":
             self.hidden(file)
@@ -165,7 +168,7 @@ class _Writer:
 
     def cleaned(self, *columns: str) -> str:
         """WITH clean AS …: the rows that belong to somebody, their units, and some columns within their policy."""
-        names = sorted({*columns, *(columns_of(self.part) if self.part is not None else ())})
+        names = self.read(*columns)
         policy, short = self.table.policy, {name: f"c{at}" for at, name in enumerate(names)}
         reads = [f"{identifier(name)} AS {unit}" for name, unit in zip(policy.unit, self.units, strict=True)]
         reads += [f"{cast(policy.columns[name], self.engine.columns)} AS {each}" for name, each in short.items()]
@@ -179,63 +182,77 @@ class _Writer:
 
     def nobody(self) -> int:
         """1 where some rows belong to nobody, else 0."""
-        sql = f"{self.cleaned()} SELECT (SELECT count(*) FROM {self.engine.scan}) - (SELECT count(*) FROM clean)"  # noqa: S608
+        sql = f"SELECT (SELECT count(*) FROM {self.engine.scan}) - (SELECT coalesce(sum(n), 0) FROM units)"  # noqa: S608
         ((found,),) = self.connection.execute(sql).fetchall()
         return int(found != 0)
 
     def rows_and_totals(self) -> str:
-        names = self.layout.totals
-        read = sorted({*names, *(columns_of(self.part) if self.part is not None else ())})
+        names, read = self.layout.totals, self.read(*self.layout.totals)
         parts = [*self.grouped, "count(*) AS n"]
         parts += [f"{self.total(name, f'c{read.index(name)}', CEILING)} AS t{at}" for at, name in enumerate(names)]
         return f"{self.cleaned(*names)} SELECT {', '.join(parts)} FROM clean GROUP BY {', '.join(self.grouped)}"  # noqa: S608
 
     def total(self, name: str, value: str, most: int) -> str:
         """Σ of what a question adds, floor(x/step + ½) in doubles, without its sign; or the most that is held."""
-        step = double(float(self.table.policy.columns[name].step or 1))
-        rounded = f"least({double(CEILING)}, abs(floor({value} / {step} + 0.5e0)))"
-        steps = f"CASE WHEN {value} IS NOT NULL THEN CAST({rounded} AS BIGINT) END"
-        return f"CAST(least(coalesce(sum({steps}), 0), {most}) AS BIGINT)"
+        column = self.table.policy.columns[name]
+        bounds, step = needed(column.bounds), float(column.step or 1)
+        rounded = f"floor({value} / {double(step)} + 0.5e0)"
+        rounded = rounded if bounds.low >= 0 else f"abs({rounded})"
+        if max(abs(bounds.low), abs(bounds.high)) / step > _SMALL:
+            rounded = f"least({double(CEILING)}, {rounded})"
+        return f"CAST(least(coalesce(sum(CAST({rounded} AS BIGINT)), 0), {most}) AS BIGINT)"
 
     def norms(self) -> str:
         """What a file of keys holds of a unit: Σn², Σt² of each total, and the number of keys."""
-        squares = ["n", *(f"t{at}" for at in range(len(self.layout.totals)))]
-        named = ["norm2", *(f"s{at}" for at in range(len(self.layout.totals)))]
-        held = (
-            f"CAST(least(sum(CAST({each} AS HUGEINT) * {each}), {CEILING}) AS BIGINT) AS {name}"
-            for each, name in zip(squares, named, strict=True)
-        )
-        return f"{', '.join(held)}, count(*) AS m"
+        totals = (_norm(f"t{at}", f"s{at}") for at in range(len(self.layout.totals)))
+        return ", ".join([_norm("n", "norm2"), *totals, "count(*) AS m"])
 
     def counted(self, column: str) -> str:
         """The rows of each unit in each key, and the totals of its rows there."""
-        names = self.layout.totals
-        read = sorted({column, *names, *(columns_of(self.part) if self.part is not None else ())})
+        names, read = self.layout.totals, self.read(column, *self.layout.totals)
+        totals = (f"{self.total(name, f'c{read.index(name)}', _ROOT)} AS t{at}" for at, name in enumerate(names))
+        by = ", ".join([*self.grouped, "key"])
+        return f"SELECT {', '.join([by, 'count(*) AS n', *totals])} FROM ({self.keyed(column, *names)}) GROUP BY {by}"  # noqa: S608
+
+    def keyed(self, column: str, *names: str) -> str:
+        """The rows that have a key, with some other columns."""
+        read = self.read(column, *names)
         key = f"c{read.index(column)}"
         # −0.0 and 0.0 are one group, as they are in questions
         shown = f"({key} + 0e0)" if self.table.policy.columns[column].kind in {Kind.INTEGER, Kind.NUMBER} else key
-        grouped = ", ".join(self.grouped)
-        values = "".join(f", c{read.index(name)}" for name in names)
-        totals = "".join(
-            f", {self.total(name, f'c{read.index(name)}', _ROOT)} AS t{at}" for at, name in enumerate(names)
-        )
-        kept = f"SELECT {grouped}, {shown} AS key{values} FROM clean WHERE {key} IS NOT NULL"  # noqa: S608
-        counts = f"SELECT {grouped}, key, count(*) AS n{totals} FROM ({kept}) GROUP BY {grouped}, key"  # noqa: S608
-        return f"{self.cleaned(column, *names)} {counts}"
+        values = dict.fromkeys(f"c{read.index(name)}" for name in names)
+        shown_ = ", ".join([*self.grouped, f"{shown} AS key", *values])
+        return f"{self.cleaned(column, *names)} SELECT {shown_} FROM clean WHERE {key} IS NOT NULL"  # noqa: S608
+
+    def read(self, *columns: str) -> list[str]:
+        """The columns that are read for some, in the order of their numbers."""
+        return sorted({*columns, *(columns_of(self.part) if self.part is not None else ())})
 
     def hidden(self, file: File) -> None:
-        """The three files of a category whose keys are not public, from pairs that are counted once."""
+        """The three files of a category whose keys are not public, from pairs that are counted once.
+
+        Keys are numbered first: to count by numbers is a good deal faster than by texts. Totals are left out, for the
+        same reason.
+        """
         keys, weights = (self.layout.file(kind, file.column) for kind in ("keys", "weights"))
         grouped = ", ".join(self.grouped)
         same = " AND ".join(f"p.{each} = q.{each}" for each in self.grouped)
         own = ", ".join(f"p.{each}" for each in self.grouped)
-        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE p AS {self.counted(file.column)}")
-        self.connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE q AS SELECT {grouped}, {self.norms()} FROM p GROUP BY {grouped}"  # noqa: S608
-        )
+        kept = self.keyed(file.column)
+        for name, sql in {
+            "codes": f"SELECT key, row_number() OVER () AS code FROM (SELECT DISTINCT key FROM ({kept}))",  # noqa: S608
+            "p": f"SELECT {grouped}, code, count(*) AS n FROM ({kept}) JOIN codes USING (key) GROUP BY {grouped}, code",  # noqa: S608
+            "q": f"SELECT {grouped}, {_norm('n', 'norm2')}, count(*) AS m FROM p GROUP BY {grouped}",  # noqa: S608
+        }.items():
+            self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {sql}")
         self.copy(needed(keys), "SELECT * FROM q")
-        joined = f"p JOIN q ON {same}"
-        self.copy(needed(weights), f"SELECT p.key, q.m, count(*) AS units FROM {joined} GROUP BY p.key, q.m")  # noqa: S608
-        self.copy(file, f"SELECT {own}, p.key, p.n, q.m FROM {joined} WHERE q.m > {FEW_KEYS}")  # noqa: S608
-        self.connection.execute("DROP TABLE p")
-        self.connection.execute("DROP TABLE q")
+        counted = f"SELECT p.code, q.m, count(*) AS units FROM p JOIN q ON {same} GROUP BY p.code, q.m"  # noqa: S608
+        self.copy(needed(weights), f"SELECT key, m, units FROM ({counted}) JOIN codes USING (code)")  # noqa: S608
+        many = f"p JOIN (SELECT * FROM q WHERE m > {FEW_KEYS}) AS q ON {same} JOIN codes ON p.code = codes.code"  # noqa: S608
+        self.copy(file, f"SELECT {own}, key, p.n, q.m FROM {many}")  # noqa: S608
+        for name in ("codes", "p", "q"):
+            self.connection.execute(f"DROP TABLE {name}")
+
+
+def _norm(column: str, name: str) -> str:
+    return f"CAST(least(sum(CAST({column} AS HUGEINT) * {column}), {CEILING}) AS BIGINT) AS {name}"
