@@ -36,6 +36,7 @@ from bench.ask_accuracy import Measure, Rows, averages_off, away, found, groups_
 from bench.peers.timing import QUESTIONS
 from bench.population import CACHE, Population, stored
 
+from dalenius._protecting import Protected
 from dalenius.curator import Curator
 from dalenius.errors import DaleniusError
 
@@ -46,7 +47,6 @@ PEER_SECONDS = 3600
 STEADY = 1.3  # U before and after may differ so much
 PLAIN = "SELECT COUNT(user_id), MAX(n) FROM (SELECT user_id, COUNT(*) AS n FROM purchases GROUP BY user_id)"
 PRODUCT = "product"
-DECLARED = "[contribution]\nrows = 500\ntotals = { amount = 50000 }\n"
 
 # In units of U.
 TARGETS = {
@@ -117,9 +117,9 @@ def ours(made: Population, folder: Path, truth: Mapping[str, Rows]) -> tuple[dic
     home = folder / "home"
     curator = Curator(home=home)
     started = time.perf_counter()
-    curator.protect(made.policy)
+    index = index_seconds(curator.protect(made.policy))
     protecting = time.perf_counter() - started
-    times = {name: asked(curator, name, truth[name]) for name in QUESTIONS}
+    times = index | {name: asked(curator, name, truth[name]) for name in QUESTIONS}
     curator.engines.close()
     if not forget_index(home):
         times["product, no index"] = times.pop(PRODUCT)
@@ -153,35 +153,13 @@ def errors(name: str, answer: Rows, truth: Rows) -> dict[str, float]:
     return {label: measure(answer, truth) for label, measure in MEASURES[name].items()}
 
 
-def index_seconds(made: Population, folder: Path, column: str | None = None) -> float | None:
-    """Seconds that `protect` takes for the contribution index: for rows and sums, or for one unknown-key column.
-
-    Measured from outside: `protect` with limits declared searches for nothing, so what it takes is the index and the
-    fingerprint of the files (which makes this an upper bound); a column's part is what `protect` takes more with it
-    than without. None: nothing was stored, so there is no index. THE HOOK: where the curator can tell its own seconds,
-    return those.
-    """
-    without = made.policy.read_text().replace(f'[columns.{PRODUCT}]\ntype = "category"\n', "")
-    with_it = made.policy.read_text()
-    took, indexed = _protecting(made, folder / "rows", without)
-    if not indexed or column is None:
-        return took if indexed else None
-    return max(_protecting(made, folder / column, with_it)[0] - took, 0.0)
-
-
-def _protecting(made: Population, folder: Path, policy: str) -> tuple[float, bool]:
-    folder.mkdir(parents=True, exist_ok=True)
-    source = f'source = "{made.data.resolve()}"'
-    (folder / "purchases.toml").write_text(policy.replace(f'source = "{made.data.name}"', source) + DECLARED)
-    times, indexed = [], False
-    for turn in range(2):  # the first one warms up
-        curator = Curator(home=folder / f"home-{turn}")
-        started = time.perf_counter()
-        curator.protect(folder / "purchases.toml")
-        times.append(time.perf_counter() - started)
-        indexed = forget_index(folder / f"home-{turn}")
-        curator.engines.close()
-    return times[-1], indexed
+def index_seconds(protected: Sequence[Protected]) -> dict[str, Timing]:
+    """What `protect` says that the files of the contribution index took: rows and sums, and the unknown keys."""
+    found = {}
+    for label, file in (("index: rows and sums", "rows and totals"), (f"index: {PRODUCT}", f"pairs of {PRODUCT}")):
+        took = (protected[0].index or {}).get("files", {}).get(file)
+        found[label] = Timing(took, took, error="" if took is not None else "there is no index")
+    return found
 
 
 def forget_index(home: Path) -> bool:
@@ -332,9 +310,6 @@ def main() -> int:
         folder = Path(name)
         before = plain_pass(made.data)
         times, protecting = ours(made, folder, truth)
-        for label, column in (("index: rows and sums", None), (f"index: {PRODUCT}", PRODUCT)):
-            took = index_seconds(made, folder, column)
-            times[label] = Timing(took, took, error="" if took is not None else "there is no index")
         chosen = () if options.skip_peers else tuple(PEERS)
         found_peers = {name: peer(name, made, options.peers, truth) for name in chosen}
         after = plain_pass(made.data)

@@ -61,4 +61,5 @@ def _prepared(
         check_unchanged(version.table, version.fingerprint, version.policy.source)
     except DaleniusError as error:
         return {"state": "failed", "why": error.why}
-    return {"state": "built", "seconds": round(time.perf_counter() - start, 3), "bytes": built.size}
+    files = {name: round(taken, 3) for name, taken in built.seconds.items() if taken}
+    return {"state": "built", "seconds": round(time.perf_counter() - start, 3), "bytes": built.size, "files": files}
