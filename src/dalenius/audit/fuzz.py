@@ -48,6 +48,7 @@ from dalenius.errors import (
     SourceUnavailableError,
 )
 from dalenius.queries._exact import exact, exact_lengths
+from dalenius.queries.ladder import sensitivity
 from dalenius.queries.plan import Limits, Measure, Plan
 from dalenius.queries.rules import planned
 from dalenius.queries.searching import lowered
@@ -272,14 +273,19 @@ class _Sides:
         first, second, alone = (
             exact_lengths(plan, each, SALT, seconds=_SECONDS) for each in (self.first, self.second, self.alone)
         )
-        most = 2 if self.substitutes else 1
         for at, number in enumerate(plan.searched):
-            measure = plan.measures[number].written()
-            seen = sum(abs(one - other) for one, other in zip(first[at], second[at], strict=True))
-            if seen > (0 if self.made.nobody else most):
-                return Broken("search", str(0 if self.made.nobody else most), str(seen), measure)
-            if sum(alone[at]) > (0 if self.made.nobody else 1):
-                return Broken("search", "1", str(sum(alone[at])), measure)
+            measure = plan.measures[number]
+            one, two = 1, 2 if self.substitutes else 1
+            if measure.kind == "distinct":
+                one = sensitivity(measure.clip, plan.norm, Neighbors.ADD_REMOVE)
+                two = sensitivity(measure.clip, plan.norm, plan.neighbors)
+            if self.made.nobody:
+                one = two = 0
+            seen = length([a - b for a, b in zip(first[at], second[at], strict=True)], plan.norm)
+            if seen > two:
+                return Broken("search", str(two), str(seen), measure.written())
+            if length(alone[at], plan.norm) > one:
+                return Broken("search", str(one), str(length(alone[at], plan.norm)), measure.written())
         return None
 
     def _measures(self, plan: Plan, *, all_: bool) -> Broken | None:

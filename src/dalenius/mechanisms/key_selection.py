@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -87,8 +87,11 @@ class KeySelection:
     @cached_property
     def threshold(self) -> int:
         """τ: the least integer that keeps the promise for every m up to the cap."""
+        return _threshold(self.rho, self.delta, self.cap, self.neighbors)
+
+    def _threshold(self) -> int:
         found = 1
-        for keys in range(1, self.cap + 1):
+        for keys in (self.cap, *range(1, self.cap)):  # the worst is nearly always one of the first two
             if self._chance(found, keys) > self.delta:
                 found = self._least(keys, found)
         return found
@@ -138,3 +141,9 @@ class KeySelection:
         """
         spread = math.sqrt(2 * float(self.noise.variance) * -math.log(probability(beta, "beta")))
         return self.threshold + math.ceil(spread)
+
+
+@lru_cache(maxsize=256)
+def _threshold(rho: Real, delta: float, cap: int, neighbors: Neighbors) -> int:
+    """Looked for once: a question is priced more than once."""
+    return KeySelection(rho, delta, cap, neighbors)._threshold()  # noqa: SLF001

@@ -58,6 +58,9 @@ def total(part: Part, step: Fraction, confidence: float, shift: Fraction | int =
     >>> total(Part(1234, DiscreteGaussianLaw(Fraction(100))), Fraction(1, 2), 0.95)
     Estimate(value=617.0, noise_error=10.0, low=607.0, high=627.0)
     """
+    if step == 1 and shift == 0:  # most counts, and many of them
+        width = _noise_error(part.law, confidence)
+        return Estimate(part.value, float(width), float(part.value - width), float(part.value + width))
     value, error = part.value * step + shift, _noise_error(part.law, confidence) * step
     whole = (step.denominator, Fraction(shift).denominator) == (1, 1)
     return Estimate(int(value) if whole else float(value), float(error), float(value - error), float(value + error))

@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dalenius.queries import ladder
 from dalenius.queries._exact import exact_lengths
 from dalenius.queries.choosing import chosen, clipped
 from dalenius.queries.expressions import written
@@ -77,6 +78,10 @@ def fitted(
 ) -> Clip:
     """The clip of a measure, from noisy counts of units by length. Public post-processing."""
     measure, hidden = plan.measures[number], mechanism.noise_error(0.95)
+    if measure.kind == "distinct":
+        per_step = _noise_per_step(plan, priced, measure)
+        clip, beyond = ladder.best(measure.clip, noisy, mechanism.noise, per_step, max(1, len(plan.cells)))
+        return Clip(number, clip, beyond, -(-hidden * clip // ladder.multiple(measure.clip)))
     if clipped(noisy, mechanism, measure.clip) is None:
         return Clip(number, measure.clip, None, hidden)
     per_step = _noise_per_step(plan, priced, measure)
@@ -166,6 +171,9 @@ def notes(plan: Plan, found: Sequence[Clip]) -> tuple[str, ...]:
     sentences = []
     for each, report in zip(found, reported(plan, found), strict=True):
         measure = plan.measures[each.measure]
+        if measure.kind == "distinct":
+            sentences.append(_distinct(plan, each, measure))
+            continue
         what = "rows" if measure.kind == "rows" else f"of the {report['measure']}"
         limit = f"{report['limit']:,.6g} {what} a unit" if measure.kind != "rows" else f"{each.clip:,} rows a unit"
         if plan.keys:
@@ -183,6 +191,15 @@ def notes(plan: Plan, found: Sequence[Clip]) -> tuple[str, ...]:
     return tuple(sentences)
 
 
+def _distinct(plan: Plan, found: Clip, measure: Measure) -> str:
+    what = ("value" if found.clip == 1 else "values") if not plan.keys else "pairs of group and value"
+    missed = "less than 0.1%" if (found.beyond or 0.0) < 0.001 else f"about {found.beyond:.1%}"
+    return (
+        f"{_named(measure)}: of one unit, at most {found.clip:,} {what} count (of {measure.clip:,}), as the question "
+        f"found itself; {missed} are not seen for it, as far as a count ± {found.hidden:,} tells."
+    )
+
+
 def _unit(measure: Measure) -> Fraction:
     if measure.times is not None:
         return measure.step * measure.times.step
@@ -192,6 +209,8 @@ def _unit(measure: Measure) -> Fraction:
 def _named(measure: Measure) -> str:
     if measure.value is None:
         return "rows"
+    if measure.kind == "distinct":
+        return f"COUNT(DISTINCT {written(measure.value)})"
     names = {"sum": "sum", "square": "sum of squares", "product": "sum of products"}
     return f"{names[measure.kind]} of {' and '.join(_centred(measure))}"
 

@@ -152,7 +152,7 @@ def test_several_of_them_and_other_aggregates_go_together(asker, memory):
         ("rows", "rows() where t"): [15, 15, 0, 0],
         ("units", "units() where "): [15, 15, 0, 0],
     }
-    assert sum(each.share for each in plan.measures) == 1
+    assert sum(each.share + each.search for each in plan.measures) == 1
 
 
 def test_each_period_has_its_own_pairs(asker, memory):
@@ -190,7 +190,8 @@ def test_each_period_has_its_own_pairs(asker, memory):
     ],
 )
 def test_the_limit_of_pairs_is_the_declared_one_or_a_usual_one(what, keys, contribution, limits, most, asker):
-    plan = asker(contribution=contribution).plan(asked(f"COUNT(DISTINCT {what})", keys), limits)
+    alone = replace(limits or Limits(), search=0)  # the limit from which a question starts to look for its own
+    plan = asker(contribution=contribution).plan(asked(f"COUNT(DISTINCT {what})", keys), alone)
     assert plan.measures[0].clip == most
     (note,) = plan.notes
     assert f"at most {most:,} " in note and "left out" in note

@@ -18,6 +18,7 @@ from dalenius.accounting.neighbors import Neighbors
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.mechanisms.key_selection import WEIGHT, KeySelection
 from dalenius.mechanisms.laplace import Laplace
+from dalenius.queries import ladder
 from dalenius.queries.choosing import CLASSES
 from dalenius.queries.plan import needed
 
@@ -111,7 +112,7 @@ def priced(plan: Plan, epsilon: float, delta: float | None = None) -> Priced:
             Laplace(Fraction(epsilon) * each.share, each.sensitivity, size * each.width, plan.neighbors)
             for each in plan.measures
         )
-        histograms = {at: histogram(plan.neighbors, epsilon=Fraction(epsilon) * each) for at, each in searches.items()}
+        histograms = {at: _search(plan, at, epsilon=Fraction(epsilon) * each) for at, each in searches.items()}
         pure = tuple(Pure(Fraction(epsilon) * each.share, plan.neighbors) for each in plan.measures)
         return Priced(epsilon, None, laplace, searches=histograms, after=pure)
     gaussian = tuple(
@@ -125,11 +126,24 @@ def priced(plan: Plan, epsilon: float, delta: float | None = None) -> Priced:
     )
     rho, selection = Fraction(cost.rho), plan.selection
     first = None if selection is None else KeySelection(rho * selection.share, delta, selection.cap, plan.neighbors)
-    histograms = {at: histogram(plan.neighbors, rho=rho * each) for at, each in searches.items()}
+    histograms = {at: _search(plan, at, rho=rho * each) for at, each in searches.items()}
     after = tuple(Zcdp(rho * each.share, 0, plan.neighbors) for each in plan.measures)
     return Priced(
         epsilon, cost.rho, gaussian, delta, first, histograms, after, 0 if selection is None else selection.units
     )
+
+
+def _search(
+    plan: Plan, number: int, *, rho: Fraction | None = None, epsilon: Fraction | None = None
+) -> DiscreteGaussian | Laplace:
+    """Noise for what a measure finds its own clip from: a histogram of units, or a ladder of distinct values."""
+    measure = plan.measures[number]
+    if measure.kind != "distinct":
+        return histogram(plan.neighbors, rho=rho, epsilon=epsilon)
+    change, size = ladder.sensitivity(measure.clip, plan.norm, plan.neighbors), len(ladder.rungs(measure.clip))
+    if rho is None:
+        return Laplace(needed(epsilon), change, size, plan.neighbors)
+    return DiscreteGaussian(_up(change / (2 * rho)), change, size, plan.neighbors)
 
 
 def histogram(

@@ -14,6 +14,7 @@ from dalenius.queries.expressions import TRUE, Call, Column, Expression, columns
 from dalenius.queries.plan import Limits, Measure, Plan, Stage, Statistic, needed
 from dalenius.queries.statements.sums import LINEAR
 
+LADDER = Fraction(1, 4)  # of the price of distinct values: a few rungs with much noise, instead of many with little
 SHARE = Fraction(1, 10)  # of a measure's price, where nobody says
 _KINDS = frozenset({"rows", "sum", "square", "product"})
 
@@ -35,8 +36,12 @@ def search(stage: Stage) -> Stage:
             for each in statistic.measures
             if _searchable(statistic, each) and (limits.search or _pays(plan, limits, statistic, each, filtered))
         ]
-        statistics.append(_sharing(statistic, wanted, Fraction(limits.search or SHARE)) if wanted else statistic)
-    return stage.with_(plan=replace(plan, statistics=tuple(statistics)))
+        usual = LADDER if statistic.kind == "distinct" else SHARE
+        statistics.append(_sharing(statistic, wanted, Fraction(limits.search or usual)) if wanted else statistic)
+    # What is said of a limit that stands is said of the one that is found, once it is.
+    found = any(each.kind == "distinct" and measure.search for each in statistics for measure in each.measures)
+    notes = tuple(each for each in plan.notes if not (found and each.startswith("COUNT(DISTINCT")))
+    return stage.with_(plan=replace(plan, statistics=tuple(statistics), notes=notes))
 
 
 def _sharing(statistic: Statistic, wanted: list[Measure], share: Fraction) -> Statistic:
@@ -48,7 +53,9 @@ def _sharing(statistic: Statistic, wanted: list[Measure], share: Fraction) -> St
 
 
 def _searchable(statistic: Statistic, measure: Measure) -> bool:
-    """Sums of clipped vectors whose clip can be lowered; how many units are in a group has no such limit."""
+    """Sums of clipped vectors whose clip can be lowered, and distinct values; the number of units has no such limit."""
+    if statistic.kind == "distinct":
+        return measure.clip > 1
     return statistic.kind in LINEAR and measure.kind in _KINDS and measure.clip > 1
 
 
@@ -61,6 +68,8 @@ def _pays(plan: Plan, limits: Limits, statistic: Statistic, measure: Measure, fi
     """
     table = plan.table
     declared, found = table.policy.contribution, table.found
+    if statistic.kind == "distinct":
+        return declared.groups is None and limits.groups is None
     if found is None or declared.rows is not None or limits.rows is not None or limits.totals:
         return False
     summed = frozenset() if measure.value is None else columns_of(measure.value)

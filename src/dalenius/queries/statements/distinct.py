@@ -21,6 +21,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from dalenius.queries.expressions import TRUE, Expression
+from dalenius.queries.ladder import rungs
 from dalenius.queries.plan import Part, Plan
 from dalenius.queries.statements import source, sums
 
@@ -49,6 +50,14 @@ def run(plan: Plan, part: Part, engine: Engine, salt: str, seconds: float) -> li
     return [found]
 
 
+def ladder(plan: Plan, number: int, engine: Engine, salt: str, seconds: float) -> list[int]:
+    """The values in all groups together, counted at each limit of the measure's ladder (`queries.ladder`)."""
+    alone = _alone(plan, number)
+    read = source.source_sql(alone, engine.scan, engine.columns, salt)
+    (row,) = engine.run(f"WITH {read},\n{Pairs(alone).ladder()}", seconds=seconds)
+    return [int(count) for count in row]
+
+
 def _alone(plan: Plan, number: int) -> Plan:
     """The plan with one measure; its limit is on pairs, and chosen by the seed that otherwise chooses groups."""
     only = plan.only({"distinct"})
@@ -72,6 +81,15 @@ class Pairs:
         grouped = f" GROUP BY {', '.join(self.keys)}" if self.keys else ""
         return f"{body}\nSELECT {', '.join([*self.keys, 'count(DISTINCT v)'])} FROM chosen{grouped}"
 
+    def ladder(self) -> str:
+        """The steps for many limits at once: a value counts from the best place on that it has with any unit."""
+        names = ", ".join([*self.keys, "v"])
+        steps = {"clean": self.compiler.clean(), "kept": self.kept(), "pairs": self.pairs(), "placed": self.placed()}
+        steps["first"] = f"SELECT {names}, min(place) AS place FROM placed GROUP BY {names}"  # noqa: S608
+        body = ",\n".join(f"{name} AS ({text})" for name, text in steps.items())
+        counts = ", ".join(f"count(*) FILTER (WHERE place <= {rung})" for rung in rungs(self.measure.clip))
+        return f"{body}\nSELECT {counts} FROM first"
+
     def kept(self) -> str:
         """The rows that count, with their groups and values. −0.0 and 0.0 are one value, as they are one key."""
         compiler, plan = self.compiler, self.plan
@@ -93,10 +111,14 @@ class Pairs:
 
     def chosen(self) -> str:
         """At most K pairs of a unit, by a keyed hash: fixed, whatever the order of rows, not the analyst's choice."""
+        return f"SELECT {', '.join([*self.keys, 'v'])} FROM ({self.placed()})"  # noqa: S608
+
+    def placed(self) -> str:
+        """The first K pairs of a unit, each with its place."""
         names = [*self.keys, "v"]
         hashed = " || '|' || ".join(["seed", *(f"CAST({name} AS VARCHAR)" for name in names)])
         order = ", ".join([f"md5({hashed})", *names])
         return (
-            f"SELECT {', '.join(names)} FROM pairs QUALIFY row_number() OVER "  # noqa: S608
-            f"(PARTITION BY {', '.join(self.units)} ORDER BY {order}) <= {self.measure.clip}"
+            f"SELECT {', '.join(names)}, row_number() OVER (PARTITION BY {', '.join(self.units)} ORDER BY {order}) "  # noqa: S608
+            f"AS place FROM pairs QUALIFY place <= {self.measure.clip}"
         )

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from dalenius.errors import EngineFailedError
 from dalenius.queries.choosing import CLASSES
 from dalenius.queries.index import CEILING
-from dalenius.queries.statements import source
+from dalenius.queries.ladder import scaled
+from dalenius.queries.statements import distinct, source
 from dalenius.queries.statements.light import looked_up
 from dalenius.queries.statements.sums import Compiler
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def histograms(plan: Plan, engine: Engine, salt: str, seconds: float) -> list[list[int]]:
-    """For each measure that is searched, in order: how many units are in each class.
+    """For each measure that is searched, in order: how many units are in each class; of distinct values, a ladder.
 
     A unit is in one class of each histogram, whatever its rows hold, and no other unit moves it: adding or removing
     one changes one count by 1.
@@ -33,6 +34,10 @@ def histograms(plan: Plan, engine: Engine, salt: str, seconds: float) -> list[li
     found = [[0] * CLASSES for _ in plan.searched]
     rest = []
     for at, number in enumerate(plan.searched):
+        measure = plan.measures[number]
+        if measure.kind == "distinct":  # no vector: values at several limits instead
+            found[at] = scaled(measure.clip, distinct.ladder(plan, number, engine, salt, seconds))
+            continue
         rows = _from_index(plan, number, engine, seconds)
         if rows is None:
             rest.append((at, number))

@@ -13,7 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from dalenius.queries.domains import column_values
 from dalenius.queries.expressions import TRUE
+from dalenius.queries.rendering import identifier
 from dalenius.queries.statements import leaves, source
 from dalenius.queries.statements.leaves import KINDS, LeafCompiler
 from dalenius.queries.statements.light import Light, looked_up
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from dalenius.queries.engines.engine import Engine
     from dalenius.queries.index import Index
     from dalenius.queries.plan import Part, Plan
+
+_NARROW = 4096  # values of a column
 
 
 def run(plan: Plan, part: Part, engine: Engine, salt: str, seconds: float) -> list[list[int]]:
@@ -76,7 +80,12 @@ class LightLeaves(LeafCompiler):
         policy = self.plan.table.policy
         casts = [f"{source.cast(policy.columns[name], types)} AS {column}" for name, column in self.columns.items()]
         where = f" WHERE {source.there(policy, types)}" if self.nobody else ""
-        read = f"SELECT {', '.join(casts)} FROM {scan}{where}"  # noqa: S608
+        read = f"SELECT {', '.join([*casts, '1 AS n'])} FROM {scan}{where}"  # noqa: S608
+        if all(0 < len(column_values(policy.columns[name]) or ()) <= _NARROW for name in self.columns):
+            # Few different values: counted as they lie in the file, and cleaned afterwards.
+            raw = ", ".join(map(identifier, self.columns))
+            counted = f"SELECT {raw}, count(*) AS n FROM {scan}{where} GROUP BY {raw}"  # noqa: S608
+            read = f"SELECT {', '.join([*casts, 'n'])} FROM ({counted})"  # noqa: S608
         plain = f"WITH source AS ({read}), clean AS ({self.clean()}) {self.kept()}"
         steps = [("plain", "NOT MATERIALIZED ", plain)]
         # The rows of heavy units are few. Kept once found, as in `light`.
@@ -91,13 +100,13 @@ class LightLeaves(LeafCompiler):
         """The rows of one measure by group and leaf, as if nobody were heavy."""
         by = ", ".join([*self.keys, f"l{number}"])
         there = " AND ".join(f"{each} IS NOT NULL" for each in [*self.keys, f"l{number}"])
-        return f"SELECT {number} AS measure, {by}, {SCALE} * count(*) FROM plain WHERE {there} GROUP BY {by}"  # noqa: S608
+        return f"SELECT {number} AS measure, {by}, {SCALE} * sum(n) FROM plain WHERE {there} GROUP BY {by}"  # noqa: S608
 
     def clean(self) -> str:
         """Every column within its policy; no unit."""
         columns = self.plan.table.policy.columns
         parts = [f"{source.clean(columns[name], column)} AS {column}" for name, column in self.columns.items()]
-        return f"SELECT {', '.join(parts)} FROM source"  # noqa: S608
+        return f"SELECT {', '.join([*parts, 'n'])} FROM source"  # noqa: S608
 
     def kept(self) -> str:
         """The rows that count, with their groups and leaves."""
@@ -106,4 +115,4 @@ class LightLeaves(LeafCompiler):
             conditions.append(f"{self.renderer.sql(self.period)} IS NOT NULL")
         parts = [f"{self.key(key)} AS {name}" for key, name in zip(self.plan.keys, self.keys, strict=True)]
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        return f"SELECT {', '.join([*parts, *self.more()])} FROM clean{where}"  # noqa: S608
+        return f"SELECT {', '.join([*parts, *self.more(), 'n'])} FROM clean{where}"  # noqa: S608
