@@ -73,5 +73,5 @@ def best(most: int, noisy: Sequence[int], law: Law, noise_per_step: float, cells
     sure = [count - 2 * spread * rung / whole for count, rung in zip(counted, steps, strict=True)]
     scores = [count / cells - noise_per_step * rung for count, rung in zip(sure, steps, strict=True)]
     place = scores.index(max(scores))
-    all_ = max(*sure, counted[place], 1.0)
-    return steps[place], max(0.0, 1 - max(0.0, counted[place]) / all_)
+    seen, all_ = max(0.0, counted[place]), max(*sure, counted[place])
+    return steps[place], 1 - seen / all_ if all_ > 0 else 0.0
