@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dalenius.queries.plan import Table
 
 _SMALL = 2**52  # steps of one value, which need no look whether they fit
-_ROOT = 2**31  # of a total in one key: the square of what is larger is beyond the ceiling anyway
+_ROOT = 2**31  # of rows or a total in one key: the square of what is larger is beyond the ceiling anyway
 
 Progress = Callable[[int, int, str], None]  # files written, files in all, what comes next
 
@@ -255,4 +255,5 @@ class _Writer:
 
 
 def _norm(column: str, name: str) -> str:
-    return f"CAST(least(sum(CAST({column} AS HUGEINT) * {column}), {CEILING}) AS BIGINT) AS {name}"
+    short = f"least({column}, {_ROOT})"  # the square of which still has 64 bits, and is the ceiling
+    return f"CAST(least(sum({short} * {short}), {CEILING}) AS BIGINT) AS {name}"
