@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections import Counter
@@ -28,7 +29,7 @@ from dalenius.queries.index import Layout
 from dalenius.queries.indexing import build
 from dalenius.queries.plan import Found, Limits, Plan
 from dalenius.queries.rules import planned
-from dalenius.queries.statements import light
+from dalenius.queries.statements import keys, light
 from dalenius.queries.statements.light import Light
 from dalenius.queries.statements.sizes import units_sql
 from dalenius.tables.fingerprint import fingerprint
@@ -243,17 +244,41 @@ def test_sizes_are_those_that_the_search_for_limits_counts(table, tmp_path):
     assert fast.index.sizes("total", "note") is None and fast.index.sizes("norm", "amount") is None
 
 
-def test_pairs_are_units_and_keys_with_their_rows(asker, tmp_path):
+def test_pairs_are_units_and_keys_with_their_rows(asker, tmp_path, monkeypatch):
+    monkeypatch.setattr(indexing, "FEW_KEYS", 2)
     pq.write_table(rows(), tmp_path / "visits.parquet")
     text = (asker().table.policy.text).replace('keys = ["north", "south", "east", "west"]\n', "")
     table = asker(text).table
     plain, fast = engines(table, tmp_path)
     counted = "SELECT user_id, region, count(*) AS n, count(*) OVER (PARTITION BY user_id) AS m "
     counted += f"FROM {plain.scan} WHERE user_id IS NOT NULL AND region IS NOT NULL GROUP BY user_id, region"
-    assert sorted(fast.run(f"SELECT u0, key, n, m FROM {fast.index.pairs('region')}")) == sorted(plain.run(counted))
+    many = sorted(row for row in plain.run(counted) if row[3] > 2)
+    assert many and sorted(fast.run(f"SELECT u0, key, n, m FROM {fast.index.pairs('region')}")) == many
+    weights = fast.run(f"SELECT key, m, units FROM {fast.index.weights('region')}")
+    assert sorted(weights) == sorted(plain.run(f"SELECT region, m, count(*) FROM ({counted}) GROUP BY region, m"))
     assert fast.index.pairs("amount") is None
     keys = fast.run(fast.index.sizes("distinct", "region"))
     assert sorted(keys) == sorted(plain.run(f"SELECT max(m)::DOUBLE FROM ({counted}) GROUP BY user_id"))
+
+
+@pytest.mark.parametrize("unit", ["user_id", "user_id, region"])
+def test_keys_that_are_found_weigh_the_same_with_and_without_an_index(asker, tmp_path, unit):
+    chance = Random(8)
+    held = [(user, f"n{chance.randrange(60)}") for user in range(40) for _ in range(chance.choice((1, 3, 40, 90)))]
+    users, notes = zip(*held, strict=True)
+    regions = [("north", "south")[at % 2] for at in range(len(held))]
+    columns = {"user_id": pa.array(users, pa.int64()), "note": notes, "region": regions}
+    pq.write_table(pa.table(columns), tmp_path / "visits.parquet")
+    text = POLICY.format(source="visits.parquet", rows=5).replace('"user_id"', json.dumps(unit.split(", ")), 1)
+    table = asker(text).table
+    plain, fast = engines(table, tmp_path)
+    for groups in (5, 16, 20, 200):
+        sql = "SELECT note, COUNT(*) FROM visits GROUP BY note"
+        plan = planned(sql, {"visits": table}, Limits(groups=groups))
+        used = keys.indexed(plan, fast.index, fast, "salt")
+        assert (used is None) == (groups < 16)
+        one, two = (dict(zip(*keys.weights(plan, each, "salt", 60.0), strict=True)) for each in (fast, plain))
+        assert one == two and len(one) > 50
 
 
 def test_totals_too_large_for_a_file_are_beyond_every_limit(asker, tmp_path):
@@ -312,7 +337,7 @@ def test_protect_builds_it_once_for_the_owner_alone(protect):
     assert (curator.home / "storage").stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in (curator.home / "storage").iterdir()} == {0o600}
     before = stored(curator)
-    assert len(before) == 4 and all(name.startswith("visits-") for name in before)
+    assert len(before) == 5 and all(name.startswith("visits-") for name in before)
     curator, again = protect()
     assert again.index == {"state": "kept"} and stored(curator) == before
     curator, limits = protect(rows=6)  # limits decide who is heavy, not how much a unit holds
@@ -324,7 +349,7 @@ def test_another_meaning_of_a_column_replaces_it(protect):
     before = stored(curator)
     curator, changed = protect(extra='[columns.child]\ntype = "integer"\nbounds = [0, 3]\n')
     assert changed.index["state"] == "built"
-    assert not set(stored(curator)) & set(before) and len(stored(curator)) == 5
+    assert not set(stored(curator)) & set(before) and len(stored(curator)) == 6
 
 
 def test_what_others_keep_in_the_folder_stays(protect):
@@ -334,7 +359,7 @@ def test_what_others_keep_in_the_folder_stays(protect):
     for name in {*kept, "visits-0123456789abcdef-k3.parquet", ".visits-0123456789abcdef.parquet.999999999"}:
         (folder / name).touch()
     curator, _ = protect(extra='[columns.child]\ntype = "integer"\nbounds = [0, 3]\n')
-    assert len(stored(curator)) == 5 + len(kept) and kept <= set(stored(curator))
+    assert len(stored(curator)) == 6 + len(kept) and kept <= set(stored(curator))
 
 
 def test_protect_succeeds_without_it_where_it_cannot_be_written(protect, monkeypatch):
