@@ -287,9 +287,7 @@ class Tree:
         return Estimate(shown, float(max(value - low, high - value)), float(low), float(high))
 
 
-def located(
-    off: Floats, margin: Floats
-) -> tuple[NDArray[np.intp], Floats, NDArray[np.intp], NDArray[np.intp]]:
+def located(off: Floats, margin: Floats) -> tuple[NDArray[np.intp], Floats, NDArray[np.intp], NDArray[np.intp]]:
     """The leaf where ranks pass 0, how far within it, and the first and last leaf of the interval.
 
     ``off`` holds a row for each group and a column for each end of a leaf; ``margin`` what noise explains there.

@@ -66,8 +66,8 @@ QUESTIONS: Mapping[str, tuple[str, ...]] = {
 SPREAD = {"VAR_POP(x)": 2500.0, "VAR_SAMP(x)": 5000.0, "STDDEV_POP(x)": 50.0, "STDDEV_SAMP(x)": math.sqrt(5000)}
 RANGES = {
     **{name: (0.0, most) for name, most in SPREAD.items()},
-    **{name: (0.0, 100.0) for name in ("AVG(x)", "MEDIAN(x)", "QUANTILE_CONT(x, 0.9)", "MIN(x)", "MAX(x)")},
-    **{name: (-20.0, 20.0) for name in ("AVG(y)", "QUANTILE_CONT(y, 0)")},
+    **dict.fromkeys(("AVG(x)", "MEDIAN(x)", "QUANTILE_CONT(x, 0.9)", "MIN(x)", "MAX(x)"), (0.0, 100.0)),
+    **dict.fromkeys(("AVG(y)", "QUANTILE_CONT(y, 0)"), (-20.0, 20.0)),
     "COVAR_POP(x, y)": (-1000.0, 1000.0),
     "COVAR_SAMP(x, y)": (-2000.0, 2000.0),
     "CORR(x, y)": (-1.0, 1.0),
