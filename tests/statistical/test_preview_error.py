@@ -140,7 +140,7 @@ class Case:
     def measured(self, runs: int) -> np.ndarray:
         """Noise errors by column, averaged over groups and runs."""
         found = [np.array(self.answer().table().noise_error, dtype=float).mean(axis=0) for _ in range(runs)]
-        return np.mean(found, axis=0)
+        return np.asarray(np.mean(found, axis=0))
 
 
 def shown(choice: Choice, at: int) -> float:
@@ -151,11 +151,10 @@ def shown(choice: Choice, at: int) -> float:
 @pytest.mark.parametrize("neighbors", ["add-remove", "substitute"])
 @pytest.mark.parametrize("accounting", ["zcdp", "pure"])
 def test_counts_sums_and_ratios_have_the_error_that_was_promised(source: Path, accounting: str, neighbors: str) -> None:
-    kind = {"accounting": accounting, "neighbors": neighbors}
-    sums = Case.of(source, ", ".join(SUMS), 2.0, rows=50, **kind)
+    sums = Case.of(source, ", ".join(SUMS), 2.0, accounting=accounting, neighbors=neighbors, rows=50)
     assert min(sums.promised) > 0 and sums.measured(1) == pytest.approx(sums.promised, rel=1e-12)
     for asked, epsilon in (*((each, 8.0) for each in RATIOS), (", ".join(RATIOS), 60.0)):
-        case = Case.of(source, asked, epsilon, **kind)
+        case = Case.of(source, asked, epsilon, accounting=accounting, neighbors=neighbors)
         assert case.measured(2) == pytest.approx(case.promised, rel=0.05), asked
 
 

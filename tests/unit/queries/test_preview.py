@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
@@ -88,7 +89,7 @@ def test_the_plan_tells_every_step_and_its_price(accounting, asker, no_engine):
     assert ("discrete Gaussian" if accounting == "zcdp" else "discrete Laplace") in text
 
 
-@pytest.mark.parametrize("found", [None, Found(7, {"amount": 900}, {"region": 3}, 40, 90, {"note": 5})])
+@pytest.mark.parametrize("found", [None, Found(7, {"amount": Fraction(900)}, {"region": 3}, 40, 90, {"note": 5})])
 def test_every_aggregate_has_a_preview_where_keys_have_to_be_found(found, asker, no_engine):
     table = asker(contribution="rows = 10" if found is None else "").table
     for asked in (
