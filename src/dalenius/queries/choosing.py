@@ -26,16 +26,17 @@ _STRAIGHT = 6
 _STEEPER = 0.1  # log of the ratio of two classes, by which a tail falls faster where it cannot fall as it did
 _SLOWEST = -0.25 * math.log(2)  # log of the ratio of two classes: a tail of size^(−½) has no mean any more
 
-_MIDDLE = (0.0, 1.0, *(2 ** ((at - 1) / 2 - 0.25) for at in range(2, CLASSES)))
+_TOP = (0.0, *(2 ** ((at - 1) / 2) for at in range(1, CLASSES)))  # the largest size of each class
+_SPREAD = math.log(2) / 2  # of the logarithm of sizes within a class
 _CANDIDATES = tuple(sorted({math.ceil(2 ** (at / 4)) for at in range(2 * CLASSES)}))
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A limit, and about which share of all mass lies beyond it, as far as the noise lets it be seen."""
+    """A limit, and about which share of all mass lies beyond it; None where the noise hides all units."""
 
     limit: int
-    clipped: float
+    clipped: float | None
 
 
 def chosen(
@@ -57,11 +58,11 @@ def chosen(
     """
     seen, tail = _seen(noisy, law)
     if not seen:
-        return Choice(1, 0.0)
+        return Choice(1, None)
     # An extrapolation decides only as far as it can be trusted; what may lie beyond is told twice as far.
     believed = [*seen, *tail[: len(tail) // 2]]
     limit = min(_CANDIDATES, key=lambda each: _beyond(believed, each) / cells + noise(each))
-    return Choice(limit, clipped(noisy, law, limit) or 0.0)
+    return Choice(limit, clipped(noisy, law, limit))
 
 
 def clipped(noisy: Sequence[int], law: DiscreteGaussian | Laplace, limit: int) -> float | None:
@@ -81,7 +82,20 @@ def _seen(noisy: Sequence[int], law: DiscreteGaussian | Laplace) -> tuple[list[f
 
 def _beyond(counts: Sequence[float], limit: int) -> float:
     """The mass that a limit cuts off."""
-    return sum(count * (size - limit) for count, size in zip(counts, _MIDDLE, strict=False) if size > limit)
+    return sum(count * _excess(top, limit) for count, top in zip(counts, _TOP, strict=False) if count and top > limit)
+
+
+def _excess(top: float, limit: int) -> float:
+    """By how much sizes of a class are above a limit, on average.
+
+    They are reckoned to spread over the class, evenly by their logarithm: all of them may have one size, so a limit
+    within a class that holds many units must not pass for one above them.
+    """
+    if top <= 1:
+        return top - limit
+    low = max(top / math.sqrt(2), float(limit))
+    # ∫ (size − limit) d log size over what lies above the limit
+    return (top - low - limit * math.log(top / low)) / _SPREAD
 
 
 def _last(noisy: Sequence[int], law: DiscreteGaussian | Laplace) -> int | None:

@@ -265,9 +265,17 @@ def _ratio(
 
 
 def _within(value: float, ends: Sequence[float] | None, low: float, high: float) -> Estimate:
-    """The estimate with its interval cut to the bounds; the bounds where nothing, or nothing inside, is known."""
-    if ends is None or ends[1] < low or ends[0] > high:
+    """The estimate with its interval cut to the bounds; the bounds themselves where nothing is known.
+
+    An interval that lies wholly outside them, as one in forty does where the value is at a bound, misses the value
+    anyway: half of it, put to that bound, covers no less. So far outside that noise does not explain it, nothing is
+    known.
+    """
+    half = 0.0 if ends is None else (ends[1] - ends[0]) / 2
+    if ends is None or ends[1] < low - half or ends[0] > high + half:
         ends = (low, high)
+    elif ends[1] < low or ends[0] > high:
+        ends = (low, low + half) if ends[1] < low else (high - half, high)
     first, last = min(max(ends[0], low), value), max(min(ends[1], high), value)
     return Estimate(value, max(last - value, value - first), first, last)
 

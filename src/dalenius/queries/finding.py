@@ -33,6 +33,7 @@ from dalenius.mechanisms.laplace import Laplace
 from dalenius.queries.choosing import CLASSES, Choice, chosen
 from dalenius.queries.domains import column_values
 from dalenius.queries.expressions import TRUE
+from dalenius.queries.functions import ranges_of
 from dalenius.queries.periods import charged
 from dalenius.queries.plan import Found
 from dalenius.queries.statements.light import looked_up
@@ -50,6 +51,7 @@ RHO, EPSILON = 0.005, 0.1  # what the search costs at most, under zCDP and pure
 PART = 0.05  # of the budget, where that is less
 _NORM_KEYS = 1000  # columns with more keys than this are rarely grouped by
 _HIDDEN_KEYS = 100  # how many groups a question is reckoned to have, where keys are not public
+_USUAL_KEYS = 32  # of one unit, where the noise hides how many it has
 _LEAST_SHARE = 1e-4  # of the mass; less than that is not told from nothing
 _USUAL = 1.0  # the ε of a question that limits are made for
 
@@ -168,7 +170,10 @@ class Search:
 
     def _written(self, found: Mapping[Quantity, Choice], units: int, rows: int) -> dict[str, Any]:
         columns = self.table.policy.columns
-        limits = {each: choice.limit for each, choice in found.items()}
+        limits = {
+            each: self._unseen(each, found) if choice.clipped is None else choice.limit
+            for each, choice in found.items()
+        }
         steps = {each.column: columns[each.column].step for each in found if each.kind == "total"}
         return {
             "rows": limits[Quantity("rows")],
@@ -177,8 +182,19 @@ class Search:
             "distinct": {each.column: value for each, value in limits.items() if each.kind == "distinct"},
             "units": max(0, units),
             "row_count": max(0, rows),
-            "clipped": {each.name: _shown(choice.clipped) for each, choice in found.items()},
+            "clipped": {each.name: _shown(one.clipped) for each, one in found.items() if one.clipped is not None},
         }
+
+    def _unseen(self, quantity: Quantity, found: Mapping[Quantity, Choice]) -> int:
+        """The limit of what the noise hides: as much as the limit of rows allows, for a lower one would be made up."""
+        rows = found[Quantity("rows")].limit
+        if quantity.kind == "distinct":
+            return min(rows, _USUAL_KEYS)
+        if quantity.kind != "total":
+            return rows
+        column = self.table.policy.columns[quantity.column]
+        low, high = ranges_of({quantity.column: column})[quantity.column]
+        return rows * (math.floor(max(abs(low), abs(high)) / (column.step or 1)) + 1)
 
     def _shares(self) -> list[Fraction]:
         """Parts of the price: each quantity by its weight, then one for the units and one for the rows."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dalenius.queries import covariance, estimates, trees
+from dalenius.queries import covariance, estimates, expected, trees
 from dalenius.queries.expressions import Aggregate, Expression, written
 from dalenius.queries.rules.price import Priced, priced
 
@@ -147,7 +147,7 @@ def _error(plan: Plan, expression: Expression, found: Priced, confidence: float)
     laws = [each.noise for each in found.mechanisms[start : start + len(statistic.measures)]]
     first = statistic.measures[0]
     if statistic.kind == trees.KIND:
-        return None, trees.expected_error(expression, first, laws[0], usual_rows(plan), confidence)
+        return None, expected.expected_error(expression, first, laws[0], usual_rows(plan), confidence)
     if statistic.kind == "covariance":
         sums = covariance.usual(statistic, usual_rows(plan))
         parts = [estimates.Part(value, law) for value, law in zip(sums, laws, strict=True)]

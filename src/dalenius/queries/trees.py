@@ -136,7 +136,7 @@ def nodes(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 # --- ranks
 
 
-def _variances(height: int) -> list[float]:
+def variances(height: int) -> list[float]:
     """aᵢ for i = 0 … height."""
     found = [1.0]
     for _ in range(height):
@@ -151,7 +151,7 @@ def ranks(tree: Floats) -> Floats:
     [[0.0, 1.0, 3.0, 6.0, 10.0]]
     """
     height = ((tree.shape[1] + 1) // 2).bit_length() - 1
-    variance = _variances(height)
+    variance = variances(height)
     own = [tree[:, (1 << depth) - 1 : (2 << depth) - 1] for depth in range(height + 1)]
     best = [own[height]]  # upwards: each node from its own subtree
     for depth in range(height - 1, -1, -1):
@@ -168,7 +168,7 @@ def ranks(tree: Floats) -> Floats:
 def _path_variance(leaves: int) -> Floats:
     """Of the ranks, beside that of the number of all rows, in units of one node's variance."""
     height = leaves.bit_length() - 1
-    variance, ends = _variances(height), np.arange(leaves + 1)
+    variance, ends = variances(height), np.arange(leaves + 1)
     found = np.zeros(leaves + 1)
     for depth in range(height):
         within = (ends % (leaves >> depth)) / (leaves >> depth)
@@ -179,11 +179,11 @@ def _path_variance(leaves: int) -> Floats:
 def deviations(leaves: int, share: float) -> Floats:
     """Standard deviation of (rows before each leaf) − share·(all rows), in units of one node's."""
     ends = np.arange(leaves + 1) / leaves
-    total = _variances(leaves.bit_length() - 1)[-1]
+    total = variances(leaves.bit_length() - 1)[-1]
     return np.asarray(np.sqrt((ends - share) ** 2 * total + _path_variance(leaves)))
 
 
-def _z(law: Law, confidence: float) -> float:
+def z_of(law: Law, confidence: float) -> float:
     """So many deviations of a sum of such noises are exceeded with a chance of at most 1 − confidence.
 
     Sums of Laplace noises lie between one of them and the normal law; at either tail one of the two is the longer.
@@ -225,7 +225,7 @@ class Tree:
         At the place where it is largest, so that nothing but noise rarely passes for an extreme.
         """
         worst = float(deviations(self.layout.leaves, 0.0)[: self.layout.used + 1].max())
-        return _z(self.law, self.confidence) * self.deviation * worst
+        return z_of(self.law, self.confidence) * self.deviation * worst
 
     def note(self, extreme: Aggregate) -> str:
         """What MIN and MAX are, with about how many rows may lie beyond, in two digits."""
@@ -263,22 +263,10 @@ class Tree:
             return []
         total = before[:, -1]
         off = before[:, : used + 1] - share * total[:, None] - shift[:, None]
-        width = _z(self.law, self.confidence) * self.deviation
+        width = z_of(self.law, self.confidence) * self.deviation
         margin = width * deviations(self.layout.leaves, share)[: used + 1]
-        # Ranks rise with the value, and noisy ones are brought near to that: halfway between both envelopes.
-        rising = np.maximum.accumulate(off, axis=1) + np.minimum.accumulate(off[:, ::-1], axis=1)[:, ::-1]
-        rising /= 2
-        place = _first(rising[:, 1:] >= 0, used - 1)
-        rows = np.arange(len(off))
-        start, end = rising[rows, place], rising[rows, place + 1]
-        within = np.clip(np.where(end > start, -start / np.where(end > start, end - start, 1.0), 0.5), 0.0, 1.0)
-        low, high = _left(rising, margin, 1)
-        apart = np.maximum(1, (high - low) / 2 / _APART)
-        for spacing in np.unique(_power(apart)):
-            chosen = np.flatnonzero(_power(apart) == spacing)
-            low[chosen], high[chosen] = _left(off[chosen], margin, int(spacing))
-        low, high = np.minimum(low, place), np.maximum(np.minimum(high, used - 1), place)
-        known = total > width * math.sqrt(_variances(self.layout.levels - 1)[-1])
+        place, within, low, high = located(off, margin)
+        known = total > width * math.sqrt(variances(self.layout.levels - 1)[-1])
         return [
             self._estimate(*each)
             for each in zip(known.tolist(), place.tolist(), within.tolist(), low, high, strict=True)
@@ -299,6 +287,27 @@ class Tree:
         return Estimate(shown, float(max(value - low, high - value)), float(low), float(high))
 
 
+def located(off: Floats, margin: Floats) -> tuple[NDArray[np.intp], Floats, NDArray[np.intp], NDArray[np.intp]]:
+    """The leaf where ranks pass 0, how far within it, and the first and last leaf of the interval.
+
+    ``off`` holds a row for each group and a column for each end of a leaf; ``margin`` what noise explains there.
+    """
+    last = off.shape[1] - 2
+    # Ranks rise with the value, and noisy ones are brought near to that: halfway between both envelopes.
+    rising = np.maximum.accumulate(off, axis=1) + np.minimum.accumulate(off[:, ::-1], axis=1)[:, ::-1]
+    rising /= 2
+    place = _first(rising[:, 1:] >= 0, last)
+    rows = np.arange(len(off))
+    start, end = rising[rows, place], rising[rows, place + 1]
+    within = np.clip(np.where(end > start, -start / np.where(end > start, end - start, 1.0), 0.5), 0.0, 1.0)
+    low, high = _left(rising, margin, 1)
+    apart = np.maximum(1, (high - low) / 2 / _APART)
+    for spacing in np.unique(_power(apart)):
+        chosen = np.flatnonzero(_power(apart) == spacing)
+        low[chosen], high[chosen] = _left(off[chosen], margin, int(spacing))
+    return place, within, np.minimum(low, place), np.maximum(np.minimum(high, last), place)
+
+
 def _first(holds: NDArray[np.bool_], otherwise: int) -> NDArray[np.intp]:
     """The first place of each row at which it holds."""
     return np.where(holds.any(axis=1), holds.argmax(axis=1), otherwise)
@@ -317,28 +326,3 @@ def _left(off: Floats, margin: Floats, spacing: int) -> tuple[NDArray[np.intp], 
 def _power(values: Floats) -> NDArray[np.int64]:
     """The largest power of two that is no more."""
     return np.asarray(2 ** np.floor(np.log2(values)).astype(np.int64))
-
-
-# --- before anything is measured
-
-
-def expected_error(aggregate: Aggregate, measure: Measure, law: Law, rows: int, confidence: float) -> float:
-    """The mean noise error in a group of so many rows that spread evenly over the bounds.
-
-    How wide an interval turns out depends on the noise, so that it is averaged over made-up noise. That is fixed, and
-    hides nothing: there is no data here.
-    """
-    layout = Layout.of(measure)
-    even = np.minimum(np.arange(layout.leaves + 1) / layout.used, 1.0) * rows * SCALE
-    noise = _made_up(layout.leaves) * math.sqrt(noise_variance(law))
-    tree = Tree(layout, law, even + noise, confidence)
-    errors = [each.noise_error or 0.0 for each in tree.estimates(aggregate)]
-    return sum(errors) / len(errors)
-
-
-@lru_cache(maxsize=4)
-def _made_up(leaves: int) -> Floats:
-    """Ranks of trees that hold nothing but unit noise: as many as are quick, at least 16."""
-    count = max(16, min(200, 2**19 // leaves))
-    drawn = np.random.default_rng(1977).standard_normal((count, 2 * leaves - 1))
-    return ranks(drawn)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 
 from dalenius.curator import Curator
 from dalenius.errors import InputError, QuestionRefusedError
+from dalenius.queries.plan import Limits
 
 POLICY = """
 [table]
@@ -98,3 +100,57 @@ def test_what_no_price_can_give_is_refused(curator: Curator):
 def test_arithmetic_on_aggregates_has_no_price_by_error(curator: Curator):
     with pytest.raises(InputError, match="priced by its error"):
         curator.analyst("ana").ask("SELECT COUNT(*) / 2 AS half FROM visits", error=5)
+
+
+FOUND = POLICY.replace("[contribution]\nrows = 20\n", "")
+
+
+@pytest.mark.parametrize("accounting", ["zcdp", "pure"])
+@pytest.mark.parametrize("policy", [POLICY, FOUND])
+def test_an_error_of_200_is_had_within_2_percent_and_no_smaller_price_has_it(
+    policy: str, accounting: str, tmp_path: Path
+):
+    people = 4000
+    rows = {"person": [at // 5 for at in range(5 * people)], "age": [40] * 5 * people, "region": ["south"] * 5 * people}
+    pq.write_table(pa.table(rows), tmp_path / "visits.parquet")
+    budget = "delta = 1e-6" if accounting == "zcdp" else 'accounting = "pure"'
+    (tmp_path / "visits.toml").write_text(policy.replace("delta = 1e-6", budget))
+    curator = Curator(tmp_path / "home")
+    curator.protect(tmp_path / "visits.toml")
+    ana = curator.analyst("ana")
+    for question in ("SELECT COUNT(*) FROM visits", "SELECT COUNT(*) FROM visits WHERE age > 30"):
+        release = ana.ask(question, error=200)
+        error, epsilon = release.noise_error[0][0], release.charge["epsilon"]
+        assert error is not None and 196 <= error <= 200
+        # At the limits that are known, as when priced by error: 1% less ε is too little.
+        (cheaper,) = ana.preview(question, epsilon=0.99 * epsilon, limits=Limits(search=0)).choices
+        assert cheaper.noise_error[0] is not None and cheaper.noise_error[0] > 200
+
+
+def test_where_a_question_finds_its_own_limits_the_preview_is_the_most_that_its_error_will_be(tmp_path: Path):
+    # 3,000 people with 1 to 20 rows each, of which a condition leaves few
+    people = [person for person in range(3000) for _ in range(1 + person % 20)]
+    rows = {
+        "person": people,
+        "age": [18 + at % 73 for at in range(len(people))],
+        "region": ["north", "south"] * (len(people) // 2),
+    }
+    pq.write_table(pa.table(rows), tmp_path / "visits.parquet")
+    (tmp_path / "visits.toml").write_text(FOUND)
+    curator = Curator(tmp_path / "home")
+    curator.protect(tmp_path / "visits.toml")
+    ana, lower = curator.analyst("ana"), 0
+    questions = {
+        "COUNT(*)": ("WHERE age < 25", ""),
+        "SUM(age)": ("WHERE age < 25", ""),
+        "COUNT(age)": ("WHERE age < 40", "region"),
+        "COUNT_IF(age > 80)": ("", ""),
+    }
+    for asked, (where, by) in questions.items():
+        question = f"SELECT {asked} FROM visits {where}" + (f" GROUP BY {by}" if by else "")
+        preview = ana.preview(question, epsilon=1.0)
+        assert preview.search > 0 and any("at most" in note for note in preview.notes)
+        release, most = ana.ask(question, epsilon=1.0), preview.choices[0].noise_error[0]
+        assert most is not None and all((error or math.inf) <= most for (error,) in release.noise_error)
+        lower += (release.noise_error[0][0] or math.inf) < 0.9 * most
+    assert lower >= 2  # or nothing was found

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError
-from dalenius.queries.plan import Limits
+from dalenius.queries.plan import Found, Limits
 from dalenius.queries.rules import planned
 from dalenius.queries.rules.bound import MOST
 from dalenius.queries.splitting import split
@@ -244,3 +244,17 @@ def test_a_factor_that_no_double_holds_says_nothing_about_a_total(what, visits):
     declared = replace(policy.contribution, rows=None)
     with pytest.raises(NotAllowedError, match="rows"):
         planned(question, {"visits": replace(visits.table, policy=replace(policy, contribution=declared))})
+
+
+def test_a_limit_of_rows_that_nobody_could_see_is_said(asker):
+    table = asker(contribution="").table
+    hidden, seen = Found(1, {"amount": Fraction(5000)}), Found(1, {"amount": Fraction(5000)}, clipped={"rows": 0.0})
+
+    def notes(found, what):
+        return planned(asked(what), {"visits": replace(table, found=found)}).notes
+
+    for what in ("COUNT(*)", "SUM(amount)", "AVG(age)", "MEDIAN(age)"):
+        (note,) = notes(hidden, what)
+        assert "Only 1 row of one user_id counts" in note and "[contribution] rows" in note
+        assert not notes(seen, what)
+    assert not notes(hidden, "COUNT(DISTINCT user_id)")  # rows do not matter to it

@@ -183,6 +183,18 @@ def test_at_the_bound_the_interval_stays_inside(kind, extra):
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "laplace"])
+def test_an_interval_that_noise_moved_past_the_bound_is_no_wider_than_it_was(kind):
+    """All rows at the upper bound: with a chance of one in forty the whole interval lies beyond it."""
+    n, noise = Part(N, law(kind, 20)), law(kind, 20_000)
+    inside = estimate("mean", n, Part(500 * N, noise), n)
+    half = inside.noise_error * 10 * N  # as a sum of tenths
+    outside = [estimate("mean", n, Part(500 * N + round(share * half), noise), n) for share in (1.2, 1.6)]
+    assert outside[0].value == outside[1].value == 100 == outside[0].high
+    for each in outside:
+        assert 0.8 * inside.noise_error < each.noise_error < 1.3 * inside.noise_error
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "laplace"])
 def test_a_variance_is_never_negative_nor_larger_than_bounds_allow(kind):
     laws = [law(kind, scale) for scale in SCALES]
     for q, value in ((-(10**6), 0), (10**12, 2500)):

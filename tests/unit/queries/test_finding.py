@@ -10,7 +10,7 @@ from dalenius._protecting import budget_of
 from dalenius.accounting import costs
 from dalenius.errors import NotAllowedError
 from dalenius.ledger.budgets import Accounting
-from dalenius.queries.choosing import CLASSES
+from dalenius.queries.choosing import CLASSES, Choice
 from dalenius.queries.finding import RHO, Quantity, Search, identity, known, quantities
 from dalenius.queries.plan import Found, Table
 from dalenius.tables.reading import read_text
@@ -147,3 +147,14 @@ def test_the_noise_of_distinct_keys_grows_with_the_root():
     rows, distinct = search._noise(Quantity("rows")), search._noise(Quantity("distinct", "region"))
     assert rows(100) == pytest.approx(100 * rows(1))
     assert distinct(100) == pytest.approx(10 * distinct(1))
+
+
+def test_a_limit_that_the_noise_hides_is_what_the_rows_allow():
+    search = Search.of(table())
+    assert search is not None
+    seen = {each: Choice(12, 0.01) for each in search.quantities}
+    hidden = {each: Choice(1, None) for each in search.quantities} | {Quantity("rows"): Choice(12, 0.01)}
+    assert search._written(seen, 5, 9)["totals"] == {"age": "12"}
+    found = search._written(hidden, 5, 9)
+    assert found["totals"] == {"age": str(12 * 91)}  # a unit of 12 rows, none above 90
+    assert set(found["norms"].values()) == {12} and found["clipped"] == {"rows": 0.01}

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+from fractions import Fraction
+
 import pytest
 
 from dalenius.queries.engines.duckdb import DuckDB, Engines
+from dalenius.queries.plan import Found
 from dalenius.queries.preview import CHOICES, described, previewed
+from dalenius.queries.rules import planned
 from dalenius.queries.rules.price import priced
 
 LEFT = {"analyst": {"epsilon": 1.0, "delta": 0.0}, "dataset": {"epsilon": 3.0, "delta": 0.0}}
@@ -81,3 +87,23 @@ def test_the_plan_tells_every_step_and_its_price(accounting, asker, no_engine):
         assert f"{measure.sensitivity:,}" in text
     assert text.count("noise ") == len(plan.measures)
     assert ("discrete Gaussian" if accounting == "zcdp" else "discrete Laplace") in text
+
+
+@pytest.mark.parametrize("found", [None, Found(7, {"amount": Fraction(900)}, {"region": 3}, 40, 90, {"note": 5})])
+def test_every_aggregate_has_a_preview_where_keys_have_to_be_found(found, asker, no_engine):
+    table = asker(contribution="rows = 10" if found is None else "").table
+    for asked in (
+        "COUNT(*)", "COUNT(amount)", "COUNT(DISTINCT user_id)", "COUNT(DISTINCT age)", "COUNT(DISTINCT note)",
+        "SUM(amount)", "SUM(change)", "AVG(amount)", "AVG(change)", "VAR_POP(age)", "VAR_SAMP(age)", "STDDEV_POP(age)",
+        "STDDEV_SAMP(age)", "COVAR_POP(age, amount)", "COVAR_SAMP(age, change)", "CORR(age, amount)", "MEDIAN(age)",
+        "QUANTILE_CONT(amount, 0.9)", "MIN(age)", "MAX(amount)",
+    ):  # fmt: skip
+        plan = planned(f"SELECT note, {asked} FROM visits GROUP BY note", {"visits": replace(table, found=found)})
+        assert plan.selection is not None and plan.cells == ()
+        preview = previewed(plan, CHOICES, 0.95, LEFT)
+        assert preview.groups is None and preview.delta > 0 and "found privately" in str(preview)
+        assert "found privately" in preview.plan and preview.to_dict()["groups"] is None
+        for choice in preview.choices:
+            (_, always), (_, usual) = choice.noise_error, choice.noise_error_per_rows
+            (error,) = [each for each in (always, usual) if each is not None]
+            assert math.isfinite(error) and error > 0, asked

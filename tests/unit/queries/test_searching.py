@@ -185,7 +185,8 @@ def test_a_lower_limit_is_chosen_and_never_a_higher_one(found):
     found_ = fit(plan, noise_free({1: 5000, 2: 2000, 4: 900}))
     assert 2 <= found_.clip <= 16 and found_.beyond is not None and found_.beyond < 0.1
     assert fit(plan, noise_free({2**14: 5000})).clip == plan.measures[0].clip == 300
-    assert fit(plan, noise_free({2**14: 5000})).beyond == pytest.approx(1 - 300 / 2 ** (14 - 0.25))
+    middle = 2**14 * (1 - math.sqrt(0.5)) / math.log(math.sqrt(2))  # of sizes from 2¹³·√2 to 2¹⁴
+    assert fit(plan, noise_free({2**14: 5000})).beyond == pytest.approx(1 - 300 / middle)
 
 
 def test_where_nothing_stands_out_the_limit_stays(found):

@@ -17,7 +17,6 @@ from dalenius.queries.trees import (
     Layout,
     Tree,
     deviations,
-    expected_error,
     leaves_for,
     nodes,
     ranks,
@@ -173,22 +172,6 @@ def test_quantiles_are_told_apart_in_writing():
 
 
 # --- previews and storage
-
-
-def test_the_expected_error_is_what_even_groups_get(visits):
-    plan = visits.plan("SELECT MEDIAN(amount) FROM visits")
-    (measure,) = plan.measures
-    law = DiscreteGaussianLaw(Fraction((500 * SCALE) ** 2))
-    promised = expected_error(quantile(0.5), measure, law, 100_000, 0.95)
-    layout = Layout.of(measure)
-    draw = np.random.default_rng(5)
-    counts = np.zeros(layout.leaves)
-    counts[: layout.used] = 100_000 / layout.used * SCALE
-    errors = []
-    for _ in range(40):
-        noisy = nodes(counts[None].astype(np.int64)) + draw.normal(0, 500 * SCALE, (1, measure.width))
-        errors.append(Tree.read(measure, law, noisy, 0.95).estimates(quantile(0.5))[0].noise_error or 0.0)
-    assert promised == pytest.approx(np.mean(errors), rel=0.2)
 
 
 def test_packed_integers_come_back_within_a_thousandth_of_their_noise():

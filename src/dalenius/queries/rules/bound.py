@@ -106,7 +106,11 @@ def bound(stage: Stage) -> Stage:
         norm,
         periods,
         selection,
-        notes=(*_notes(table.policy, question.aggregates, periods), *builder.notes),
+        notes=(
+            *_notes(table.policy, question.aggregates, periods),
+            *_unseen(table, question.aggregates),
+            *builder.notes,
+        ),
     )
     return stage.with_(plan=plan)
 
@@ -123,6 +127,18 @@ def _notes(policy: Policy, aggregates: Sequence[Aggregate], periods: tuple[str, 
     if periods != ("",) and any(each.kind == "units" for each in aggregates):
         return (f"Each period has its own units: somebody in two periods counts twice ({', '.join(policy.unit)}).",)
     return ()
+
+
+def _unseen(table: Table, aggregates: Sequence[Aggregate]) -> tuple[str, ...]:
+    """Says that the limit of rows is the least there is, since the noise at `protect` hid all units."""
+    found = table.found
+    if found is None or table.policy.contribution.rows is not None or found.rows > 1 or "rows" in found.clipped:
+        return ()
+    if all(each.kind == "units" for each in aggregates):
+        return ()
+    unit = " + ".join(table.policy.unit)
+    why = "there are too few of them to see privately how many rows they have"
+    return (f"Only 1 row of one {unit} counts: {why}. The owner can declare it: [contribution] rows.",)
 
 
 @dataclass(frozen=True)
