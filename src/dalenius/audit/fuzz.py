@@ -273,6 +273,10 @@ class _Sides:
         first, second, alone = (
             exact_lengths(plan, each, SALT, seconds=_SECONDS) for each in (self.first, self.second, self.alone)
         )
+        if self.compares and self.made.shape.indexed:
+            general = [exact_lengths(plan, each, SALT, seconds=_SECONDS) for each in self.plain]
+            if general != [first, second]:
+                return Broken("index", "the same counts of units", "others", plan.canonical())
         for at, number in enumerate(plan.searched):
             measure = plan.measures[number]
             one, two = 1, 2 if self.substitutes else 1
@@ -328,6 +332,9 @@ class _Sides:
         try:
             first, second = of(self.first), of(self.second)
             wrong = keys.broken(plan, first, second, nobody=self.made.nobody)
+            compares = wrong is None and self.compares and self.made.shape.indexed
+            if compares and [of(each) for each in self.plain] != [first, second]:
+                wrong = "index", "the same weights", "others"
             if wrong is None and self.substitutes and (all_ or self.random.random() < _ALONE):
                 wrong = keys.too_long(of(self.alone))
             if wrong is None and (all_ or self.random.random() < _ORDER) and of(self.again) != first:

@@ -139,7 +139,7 @@ def _tail(noisy: Sequence[int], last: int, law: DiscreteGaussian | Laplace) -> l
     if curve is None:
         return []
     start, slope, bend = curve
-    reach = max(2, round(math.log(mild / _FEW) / _FALL))
+    reach = max(2, round(math.log(max(mild, _FEW) / _FEW) / _FALL))
     while True:
         tail = [math.exp(start + slope * at + bend * at * at) for at in range(1, 2 * reach + 1)]
         if not _refuted(tail, noisy[last + 1 :], mild):

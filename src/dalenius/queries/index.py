@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dalenius.tables.fingerprint import Fingerprint
     from dalenius.tables.policy import Policy
 
-FORMAT = 2
+FORMAT = 3
 FOLDER = "storage"
 NOTE = "dalenius"  # the name of the identity among a Parquet file's own notes
 MOST_KEYS = 1000  # columns with more public keys are rarely grouped by
@@ -157,21 +157,20 @@ def _state(fingerprint: Fingerprint) -> str:
 
 
 def summable(policy: Policy) -> tuple[str, ...]:
-    """The columns whose totals an index holds."""
-    return tuple(name for name, each in policy.columns.items() if each.summable)
+    """The columns whose totals an index holds, in an order that does not depend on the policy's."""
+    return tuple(sorted(name for name, each in policy.columns.items() if each.summable))
 
 
 def keyed(policy: Policy) -> tuple[str, ...]:
     """The columns over whose keys an index holds norms: those with some public keys, and `unknown`."""
     public = [name for name, each in policy.columns.items() if 1 < len(column_values(each) or ()) <= MOST_KEYS]
-    return (*public, *unknown(policy))
+    return (*sorted(public), *unknown(policy))
 
 
 def unknown(policy: Policy) -> tuple[str, ...]:
     """The categories whose keys are not public."""
-    return tuple(
-        name for name, each in policy.columns.items() if each.kind is Kind.CATEGORY and each.public_keys is None
-    )
+    hidden = (name for name, each in policy.columns.items() if each.kind is Kind.CATEGORY and each.public_keys is None)
+    return tuple(sorted(hidden))
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,7 +199,8 @@ class _Writer:
         rounded = f"floor({value} / {double(step)} + 0.5e0)"
         rounded = rounded if bounds.low >= 0 else f"abs({rounded})"
         if max(abs(bounds.low), abs(bounds.high)) / step > _SMALL:
-            rounded = f"least({double(CEILING)}, {rounded})"
+            # Not of NULL, of which least() would make the ceiling.
+            rounded = f"CASE WHEN {value} IS NOT NULL THEN least({double(CEILING)}, {rounded}) END"
         return f"CAST(least(coalesce(sum(CAST({rounded} AS BIGINT)), 0), {most}) AS BIGINT)"
 
     def norms(self) -> str:

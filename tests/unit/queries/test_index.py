@@ -292,6 +292,76 @@ def test_totals_too_large_for_a_file_are_beyond_every_limit(asker, tmp_path):
     assert exact(plan, fast, "salt") == exact(plan, plain, "salt")
 
 
+# --- what a review found
+
+WIDE = """
+[table]
+name = "visits"
+source = "visits.parquet"
+unit = "user_id"
+[budget]
+epsilon = 3
+delta = 1e-6
+{columns}
+[contribution]
+rows = 3
+"""
+
+
+def column(name: str, low: int, high: int) -> str:
+    return f'[columns.{name}]\ntype = "integer"\nbounds = [{low}, {high}]\n'
+
+
+def both_ways(asker, tmp_path, sql: str, columns: str, **values: list[int | None]) -> list[list[list[int]]]:
+    """The integers with and without an index; one row a unit."""
+    size = len(next(iter(values.values())))
+    arrays = {"user_id": pa.array(range(size), pa.int64())}
+    arrays |= {name: pa.array(each, pa.int64()) for name, each in values.items()}
+    pq.write_table(pa.table(arrays), tmp_path / "visits.parquet")
+    table = asker(WIDE.format(columns=columns)).table
+    plan = planned(sql, {"visits": table})
+    return [exact(plan, each, "salt") for each in engines(table, tmp_path)]
+
+
+@pytest.mark.parametrize("high", [2**31 - 1, 10**10, 2**58])
+@pytest.mark.parametrize("sql", ["SUM(x) FROM visits", "SUM(x) FROM visits WHERE y < 8", "AVG(x) FROM visits"])
+def test_a_null_adds_nothing_however_wide_the_bounds(asker, tmp_path, sql, high):
+    columns = column("x", 0, high) + column("y", 0, 9)
+    values: dict[str, list[int | None]] = {"x": [None] * 20 + [5] * 10, "y": [1] * 30}
+    plain, fast = both_ways(asker, tmp_path, f"SELECT {sql}", columns, **values)
+    assert plain == fast
+    assert "AVG" in sql or fast[0] == [50]
+
+
+@pytest.mark.parametrize("name", ["n", "N", "l0", "c0", "key", "m"])
+def test_a_column_may_have_the_name_of_one_of_ours(asker, tmp_path, name):
+    columns = column(name, 0, 9)
+    values: dict[str, list[int | None]] = {name: [3] * 10 + [10**12] + [None] * 3}
+    for aggregate in (f"MEDIAN({name})", f"SUM({name})", "COUNT(*)"):
+        plain, fast = both_ways(asker, tmp_path, f"SELECT {aggregate} FROM visits", columns, **values)
+        assert plain == fast
+
+
+def test_a_quantile_of_a_constant_reads_no_column(asker, tmp_path):
+    plain, fast = both_ways(asker, tmp_path, "SELECT MEDIAN(5) FROM visits", column("x", 0, 9), x=[1] * 7)
+    assert plain == fast
+
+
+def test_the_order_of_columns_in_a_policy_does_not_swap_totals(asker, tmp_path):
+    values: dict[str, list[int | None]] = {"x": [10] * 20, "y": [0] * 19 + [9]}
+    orders = [column("x", 0, 99) + column("y", 0, 99), column("y", 0, 99) + column("x", 0, 99)]
+    found = []
+    for columns in orders:
+        for sql in ("SELECT SUM(x) FROM visits", "SELECT SUM(y) FROM visits WHERE y >= 0"):
+            plain, fast = both_ways(asker, tmp_path, sql, columns, **values)
+            assert plain == fast
+            found.append(fast[0])
+    assert found == [[200], [9]] * 2
+    tables = [asker(WIDE.format(columns=columns)).table for columns in orders]
+    layouts = [Layout(tmp_path, table, fingerprint([str(tmp_path / "visits.parquet")])) for table in tables]
+    assert layouts[0].totals == layouts[1].totals == ("x", "y")
+
+
 # --- how it is written
 
 POLICY = """

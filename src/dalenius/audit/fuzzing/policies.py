@@ -31,7 +31,21 @@ STORAGES = {
 }
 UNIT_STORAGES = ("BIGINT", "BIGINT", "VARCHAR", "VARCHAR", "DOUBLE", "DOUBLE", "DOUBLE", "DATE", "TIMESTAMP")
 KEYS = ("north", "south", "o'east", "", "ß", "NULL", "a|b", "12", "x" * 40)
-_NAMES = ("x", "y", "Age", "select", "größe", "two words", 'quo"te', "from", "amount", "k1", "w0", "seed")
+_NAMES: tuple[str, ...] = (
+    "x",
+    "y",
+    "Age",
+    "select",
+    "größe",
+    "two words",
+    'quo"te',
+    "from",
+    "amount",
+    "k1",
+    "w0",
+    "seed",
+)
+_NAMES += ("n", "m", "key", "c0", "u1", "t0")  # as our own statements call things
 _NUMBERS = (
     ("0", "1"),
     ("-1", "1"),

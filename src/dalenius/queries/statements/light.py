@@ -234,13 +234,21 @@ class Plain(Compiler):
         """What one row adds, or NULL for nothing, which is less work than adding 0."""
         if measure.value is None:
             return "1" if measure.where == TRUE else f"CASE WHEN {self.renderer.sql(measure.where)} THEN 1 END"
-        if measure.kind == "sum" and measure.where == TRUE and isinstance(measure.value, Column):
-            return self.scaled(measure, self.renderer.sql(measure.value))
+        if measure.kind == "sum" and measure.where == TRUE and self._short(measure):
+            return self.scaled(measure, self.renderer.sql(measure.value))  # of NULL it is NULL
         return super().integer(measure)
+
+    @staticmethod
+    def _short(measure: Measure) -> bool:
+        """Whether a column's integers are so small that nothing but rounding is needed.
+
+        Past that, least() and greatest() hold them in their range, and those skip a NULL: it would count as a bound.
+        """
+        return isinstance(measure.value, Column) and max(abs(measure.low), abs(measure.high)) < 2**31
 
     def scaled(self, measure: Measure, value: str) -> str:
         """As it is, where a column's own bounds hold it in the measure's: floor(x/step + ½) never falls as x grows."""
-        if isinstance(measure.value, Column) and max(abs(measure.low), abs(measure.high)) < 2**31:
+        if self._short(measure):
             short = max(abs(end + measure.centre) for end in (measure.low, measure.high)) < 2**31
             type_ = "INTEGER" if short else "BIGINT"  # sums of which are as wide, and faster
             rounded = f"CAST(floor({value} / {double(float(measure.step))} + 0.5e0) AS {type_})"

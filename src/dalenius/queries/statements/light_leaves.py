@@ -20,6 +20,7 @@ from dalenius.queries.statements import leaves, source
 from dalenius.queries.statements.leaves import KINDS, LeafCompiler
 from dalenius.queries.statements.light import Light, looked_up
 from dalenius.queries.trees import SCALE
+from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
     from dalenius.queries.engines.engine import Engine
@@ -81,11 +82,13 @@ class LightLeaves(LeafCompiler):
         casts = [f"{source.cast(policy.columns[name], types)} AS {column}" for name, column in self.columns.items()]
         where = f" WHERE {source.there(policy, types)}" if self.nobody else ""
         read = f"SELECT {', '.join([*casts, '1 AS n'])} FROM {scan}{where}"  # noqa: S608
-        if all(0 < len(column_values(policy.columns[name]) or ()) <= _NARROW for name in self.columns):
+        if self.columns and all(self._narrow(name, types) for name in self.columns):
             # Few different values: counted as they lie in the file, and cleaned afterwards.
-            raw = ", ".join(map(identifier, self.columns))
-            counted = f"SELECT {raw}, count(*) AS n FROM {scan}{where} GROUP BY {raw}"  # noqa: S608
-            read = f"SELECT {', '.join([*casts, 'n'])} FROM ({counted})"  # noqa: S608
+            raw, rows = ", ".join(map(identifier, self.columns)), "n"
+            while rows in map(str.lower, self.columns):  # a name that no column has
+                rows += "_"
+            counted = f"SELECT {raw}, count(*) AS {rows} FROM {scan}{where} GROUP BY {raw}"  # noqa: S608
+            read = f"SELECT {', '.join([*casts, f'{rows} AS n'])} FROM ({counted})"  # noqa: S608
         plain = f"WITH source AS ({read}), clean AS ({self.clean()}) {self.kept()}"
         steps = [("plain", "NOT MATERIALIZED ", plain)]
         # The rows of heavy units are few. Kept once found, as in `light`.
@@ -95,6 +98,13 @@ class LightLeaves(LeafCompiler):
         numbers = range(len(self.plan.measures))
         selects = [each for number in numbers for each in (self.full(number), heavy.less(number))]
         return f"WITH {body}\n" + "\nUNION ALL ".join(selects)
+
+    def _narrow(self, name: str, types: Mapping[str, str]) -> bool:
+        """Whether a column has few values, and equal ones are equal as texts too (0.0 and −0.0 are not)."""
+        column = self.plan.table.policy.columns[name]
+        double_ = types.get(name, "").upper() in {"FLOAT", "DOUBLE", "REAL"}
+        numeric = column.kind in {Kind.INTEGER, Kind.NUMBER}
+        return 0 < len(column_values(column) or ()) <= _NARROW and (numeric or not double_)
 
     def full(self, number: int) -> str:
         """The rows of one measure by group and leaf, as if nobody were heavy."""
