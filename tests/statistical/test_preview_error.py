@@ -6,7 +6,7 @@ noise is small beside a group; what is measured is the mean noise error over all
 
 False alarms: counts and sums report the same error always. Errors of ratios vary by under 2% from run to run, their
 means of 64 or more by under 0.3%; the preview's own neglect of that is below 1%. Quantiles vary by about 25%; with
-3,840 of them a mean varies by 0.4%, and what is promised, from fixed draws, was seen to be up to 2.4% off: 5% are six
+3,840 of them a mean varies by 0.4%, and what is promised, from fixed draws, was seen to be up to 3% off: 5% are five
 deviations beyond that. So each test fails by chance less than once in 10⁶ runs.
 5% cannot hold where a noise error is few leaves of the tree (here six): it then hangs on where in its leaf the quantile
 lies, which no preview knows, and up to 9% were seen. There it may be a leaf off instead.
