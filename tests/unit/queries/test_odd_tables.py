@@ -53,11 +53,18 @@ type = "category"
 {limits}
 """
 # Aggregates that are measured alike stand in one question: fewer questions, the same statements.
-SUMS = ("COUNT(*)", "COUNT(x)", "COUNT(DISTINCT person)", "SUM(x)", "SUM(y)")
+SUMS = (
+    "COUNT(*)",
+    "COUNT(x)",
+    "COUNT(DISTINCT person)",
+    "COUNT(DISTINCT x)",
+    "COUNT(DISTINCT place)",
+    "SUM(x)",
+    "SUM(y)",
+)
 QUESTIONS: Mapping[str, tuple[str, ...]] = {
     "count": ("COUNT(*)",),
     "sums": SUMS,
-    "distinct": ("COUNT(DISTINCT x)", "COUNT(DISTINCT place)"),
     "moments": ("AVG(x)", "AVG(y)", "VAR_POP(x)", "VAR_SAMP(x)", "STDDEV_POP(x)", "STDDEV_SAMP(x)"),
     "covariances": ("COVAR_POP(x, y)", "COVAR_SAMP(x, y)", "CORR(x, y)"),
     "quantiles": ("MEDIAN(x)", "QUANTILE_CONT(x, 0.9)", "QUANTILE_CONT(y, 0)", "MIN(x)", "MAX(x)"),
@@ -108,7 +115,7 @@ def lone(rows: int) -> pa.Table:
     return table([7] * rows, [60.0] * rows, [2] * rows, [f"p{at % 5}" for at in range(rows)])
 
 
-NOTHING = dict.fromkeys((*SUMS, *QUESTIONS["distinct"]), 0.0)
+NOTHING = dict.fromkeys(SUMS, 0.0)
 ODD: Mapping[str, Odd] = {
     "no rows": Odd(partial(table, [], [], [], []), NOTHING),
     "empty result": Odd(many, NOTHING, "y = 19 AND x = 98.5"),
@@ -141,12 +148,12 @@ def protected(folder: Path, rows: pa.Table, *, kind: str, accounting: str, decla
 
 # kind of file, accounting, whether limits are declared, and what it is grouped by
 SETTINGS = (
-    ("parquet", "zcdp", True, ("", "area", "place")),
+    ("parquet", "zcdp", True, ("", "place")),
     ("parquet", "zcdp", False, ("", "area", "place")),
     ("parquet", "pure", True, ("", "area")),
-    ("parquet", "pure", False, ("", "area")),
+    ("parquet", "pure", False, ("",)),
     ("csv", "zcdp", False, ("", "place")),
-    ("csv", "pure", True, ("", "area")),
+    ("csv", "pure", True, ("area",)),
 )
 
 
@@ -181,17 +188,19 @@ def grouped(by: str, names: tuple[str, ...], where: str) -> str:
     return f"SELECT {columns} FROM odd" + (f" WHERE {where}" if where else "") + (f" GROUP BY {by}" if by else "")
 
 
-@pytest.mark.parametrize("name", ODD)
-def test_every_aggregate_of_an_odd_table_is_sensible_and_charged_as_typed(name: str, tmp_path: Path):
-    odd = ODD[name]
+@pytest.mark.parametrize("which", ODD)
+def test_every_aggregate_of_an_odd_table_is_sensible_and_charged_as_typed(which: str, tmp_path: Path):
+    odd = ODD[which]
     rows = odd.rows()
     for kind, accounting, declared, keys in SETTINGS:
         folder = tmp_path / f"{kind}-{accounting}-{declared}"
         curator = protected(folder, rows, kind=kind, accounting=accounting, declared=declared)
         ana = curator.analyst("ana")
-        for by, names in product(keys, QUESTIONS.values()):
+        for by, (name, names) in product(keys, QUESTIONS.items()):
+            if by and name == "count":
+                continue
             question, before = grouped(by, names, odd.where), curator.ledger.balance("odd").charges
-            if kind == "parquet":
+            if accounting == "zcdp":
                 preview = ana.preview(question, epsilon=EPSILON)
                 assert preview.groups == {"": 1, "area": 3, "place": None}[by]
                 assert curator.ledger.balance("odd").charges == before
