@@ -348,7 +348,7 @@ def test_a_quantile_of_a_constant_reads_no_column(asker, tmp_path):
 
 
 def test_the_order_of_columns_in_a_policy_does_not_swap_totals(asker, tmp_path):
-    values: dict[str, list[int | None]] = {"x": [10] * 20, "y": [0] * 19 + [9]}
+    values: dict[str, list[int | None]] = {"x": [10 for _ in range(20)], "y": [*(0 for _ in range(19)), 9]}
     orders = [column("x", 0, 99) + column("y", 0, 99), column("y", 0, 99) + column("x", 0, 99)]
     found = []
     for columns in orders:
