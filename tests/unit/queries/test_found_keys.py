@@ -19,7 +19,7 @@ from dalenius.queries._exact import exact
 from dalenius.queries.answering import Answer, measured
 from dalenius.queries.plan import Found, Limits, needed
 from dalenius.queries.preview import previewed
-from dalenius.queries.rules.bound import MOST_KEYS, USUAL_KEYS
+from dalenius.queries.rules.bound import FEWEST_KEYS, MOST_KEYS, USUAL_KEYS
 from dalenius.queries.rules.price import priced
 from dalenius.queries.statements.keys import weights
 
@@ -132,7 +132,7 @@ def test_the_cap_is_declared_or_found_or_usual(asker):
 
     assert cap("note") == USUAL_KEYS
     found = replace(who.table, found=Found(10, distinct={"note": 7}))
-    assert cap("note", found) == cap("UPPER(note)", found) == 7
+    assert cap("note", found) == cap("UPPER(note)", found) == FEWEST_KEYS
     assert cap("note, region", found) == 28  # four regions
     assert cap("note, age", found) == MOST_KEYS
     assert cap("note, free", found) == USUAL_KEYS  # of which nothing is known

@@ -74,7 +74,7 @@ QUESTIONS = (
         1.0,
         _regions,
     ),
-    Question("A question about one person", "SELECT MAX(amount) FROM visits", 0.2),
+    Question("A question about one person", "SELECT FIRST(amount) FROM visits", 0.2),
     Question(
         "The first one again, in other words",
         "SELECT s.Editor, COUNT(*) AS n FROM Students AS s GROUP BY 1 HAVING n > 1000 ORDER BY n DESC LIMIT 2",
