@@ -96,7 +96,6 @@ REFUSED = {
     "SUM DISTINCT": "SELECT SUM(DISTINCT age) FROM visits",
     "AVG DISTINCT": "SELECT AVG(DISTINCT amount) FROM visits",
     "COUNT DISTINCT of two values": "SELECT COUNT(DISTINCT (age, note)) FROM visits",
-    "a bucket of a fraction": "SELECT amount % 10, COUNT(*) FROM visits GROUP BY 1",
     "a bucket with ends from a column": "SELECT WIDTH_BUCKET(amount, 0, age, 3), COUNT(*) FROM visits GROUP BY 1",
     "a bucket of days": "SELECT TIME_BUCKET(INTERVAL 10 DAY, day), COUNT(*) FROM visits GROUP BY 1",
     "a bucket from an origin": "SELECT TIME_BUCKET(INTERVAL 1 DAY, day, day), COUNT(*) FROM visits GROUP BY 1",
