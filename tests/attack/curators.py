@@ -93,11 +93,14 @@ def outcome(curator: Curator, question: str, epsilon: float = 0.01, analyst: str
     except DaleniusError as error:
         return Outcome(error.code, tuple(error.charge), _left(curator, analyst), text=str(error))
     places = [at for at, key in enumerate(release.keys) if key]
+    # Limits chosen from noisy counts are noise too.
+    own = ("found its own limit", "looked for a lower limit", "the question found itself")
+    notes = tuple(each for each in release.notes if not any(words in each for words in own))
     return Outcome(
         "answered",
         tuple(value for value in release.charge.values() if value is not None),
         _left(curator, analyst),
-        (release.columns, release.keys, len(release.rows), release.confidence, release.free, release.notes),
+        (release.columns, release.keys, len(release.rows), release.confidence, release.free, notes),
         tuple(tuple(row[at] for at in places) for row in release.rows),
         repr((release.guarantee, release.remaining)),
     )

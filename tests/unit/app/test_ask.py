@@ -291,7 +291,6 @@ def test_unknown_names_list_near_ones(shop, sql, code, near, column):
         "SELECT COUNT(*) FROM visits WHERE \"when\" > '2025-13-01'",
         "SELECT COUNT(*) FROM visits v JOIN visits w ON v.user_id = w.user_id",
         "SELECT user_id, COUNT(*) FROM visits GROUP BY user_id",
-        "SELECT amount, COUNT(*) FROM visits GROUP BY amount",
         "SELECT COUNT(*) FROM visits; SELECT COUNT(*) FROM visits",
         "DROP TABLE visits",
         "COPY visits TO 'out.csv'",
