@@ -268,6 +268,12 @@ def test_a_planted_misuse_of_the_index_shows(plant, compared, monkeypatch):
     assert violation().kind in {"difference", "unit", "nobody"}
 
 
+@pytest.fixture(autouse=True)
+def unshrunk(monkeypatch):
+    """Cases stay as they were drawn: `tests/unit/audit` makes them small, which takes most of the time."""
+    monkeypatch.setattr(fuzzer, "shrunk", lambda made, _: made)
+
+
 def violation():
     report = fuzzer.fuzz(cases=CASES, seed=SEED)
     assert report.violations, f"not seen in {report.cases} cases"
