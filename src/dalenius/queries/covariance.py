@@ -58,7 +58,7 @@ def covariance(
     >>> parts = [Part(value, DiscreteGaussianLaw(Fraction(100))) for value in (1000, 2000, -1000, 10000)]
     >>> found = covariance(*parts, unit=Fraction(1), most=Fraction(100), confidence=0.95, sample=False)
     >>> found.value, round(found.low, 2), round(found.high, 2)
-    (12.0, 11.71, 12.28)
+    (12.0, 11.73, 12.28)
     """
     n, s, t, p = count.value, first.value, second.value, products.value
     ceiling = float(most)
@@ -90,7 +90,7 @@ def correlation(count: Part, first: Part, second: Part, products: Part, *squares
     >>> parts = [Part(value, DiscreteGaussianLaw(Fraction(10000))) for value in (10000, 0, 0, 60000, 90000, 160000)]
     >>> found = correlation(*parts, confidence=0.95)
     >>> found.value, round(found.low, 4), round(found.high, 4)
-    (0.5, 0.4982, 0.5018)
+    (0.5, 0.4983, 0.5017)
     """
     n, s, t, p = count.value, first.value, second.value, products.value
     q, w = (each.value for each in squares)

@@ -14,14 +14,14 @@ from dalenius.queries.expressions import NULL, Expression, Literal, Type, number
 from dalenius.queries.rules.syntax import _unit, _whole
 
 if TYPE_CHECKING:
-    from dalenius.queries.rules.resolve import _Reader
+    from dalenius.queries.rules.aggregated import Aggregating
 
 # How long each unit of time is, in months or in seconds: buckets of other lengths begin at no round moment.
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
 
 
-def width_bucket(reader: _Reader, node: Any) -> Expression:
+def width_bucket(reader: Aggregating, node: Any) -> Expression:
     """The class of a number, as a choice between three cases; NULL stays NULL, since no case is about it."""
     value = reader.expression(node.this)
     if value.type is not Type.NUMBER:
@@ -55,7 +55,7 @@ def width_bucket(reader: _Reader, node: Any) -> Expression:
     )
 
 
-def time_bucket(reader: _Reader, node: Any) -> Expression:
+def time_bucket(reader: Aggregating, node: Any) -> Expression:
     """Buckets of one unit of time, which begin where that unit does (DuckDB counts weeks from a Monday too)."""
     from sqlglot import exp
 
@@ -76,7 +76,7 @@ def time_bucket(reader: _Reader, node: Any) -> Expression:
     return reader.apply(node, "date_trunc", text(found), reader.expression(node.expression))
 
 
-def _constant(reader: _Reader, node: Any, part: str) -> float:
+def _constant(reader: Aggregating, node: Any, part: str) -> float:
     found = reader.expression(node.args.get(part))
     if not isinstance(found, Literal) or not isinstance(found.value, float):
         raise reader.refused(node, "WIDTH_BUCKET takes numbers as its ends.", "Write WIDTH_BUCKET(x, 0, 100, 10).")

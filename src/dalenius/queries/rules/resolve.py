@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Mapping
-from datetime import date, datetime
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import (
-    InputError,
     NotAllowedError,
     QuestionRefusedError,
     UnknownColumnError,
     UnknownTableError,
 )
-from dalenius.queries.canonical import call
 from dalenius.queries.expressions import (
-    NULL,
     TRUE,
     Aggregate,
     Call,
@@ -27,13 +22,12 @@ from dalenius.queries.expressions import (
     Key,
     Literal,
     Type,
-    number,
     walk,
-    written,
 )
-from dalenius.queries.functions import FUNCTIONS
 from dalenius.queries.plan import Order, Output, Question, Stage, Table
+from dalenius.queries.rules.aggregated import Aggregating
 from dalenius.queries.rules.parse import place
+from dalenius.queries.rules.typed import has_aggregates
 from dalenius.tables.mistakes import nearest
 from dalenius.tables.policy import Kind
 
@@ -51,7 +45,6 @@ TYPES = {
     Kind.DATE: Type.DATE,
     Kind.DATETIME: Type.DATETIME,
 }
-PAIRED = frozenset({"covar_pop", "covar_samp", "corr"})  # aggregates of two arguments
 MOST_OUTPUTS = 100
 MOST_ROWS = 10**9
 
@@ -61,7 +54,7 @@ def resolve(stage: Stage) -> Stage:
     return stage.with_(question=_Reader(stage).question())
 
 
-class _Reader:
+class _Reader(Aggregating):
     """Reads one SELECT."""
 
     def __init__(self, stage: Stage) -> None:
@@ -77,7 +70,7 @@ class _Reader:
         self.table  # noqa: B018 (an unknown table is the first thing to say)
         where = self.tree.args.get("where")
         condition = self.boolean(where.this, "WHERE") if where else TRUE
-        if _aggregates(condition):
+        if has_aggregates(condition):
             raise self.refused(where, "An aggregate cannot stand in WHERE.", "Put the condition into HAVING.")
         items = self.tree.expressions
         if len(items) > MOST_OUTPUTS:
@@ -177,7 +170,7 @@ class _Reader:
         if group is None:
             return ()
         if group.args.get("all"):
-            found = [each for _, each in named if not _aggregates(each)]
+            found = [each for _, each in named if not has_aggregates(each)]
         else:
             found = []
             aliases = {name.lower(): each for name, each in named}
@@ -188,7 +181,7 @@ class _Reader:
                     found.append(aliases.get(node.name.lower()) or self.expression(node))
                 else:
                     found.append(self.expression(node))
-                if _aggregates(found[-1]):
+                if has_aggregates(found[-1]):
                     raise self.refused(node, "An aggregate cannot be a key.", "Group by columns.")
         return tuple(each for each in dict.fromkeys(found) if not isinstance(each, Literal))
 
@@ -246,96 +239,7 @@ class _Reader:
             )
         return found
 
-    # --- expressions
-
-    def boolean(self, node: exp.Expr, where: str) -> Expression:
-        found = self.expression(node)
-        if found.type not in {Type.BOOLEAN, Type.NOTHING}:
-            raise self.invalid(node, f"{where} needs a condition.", f"This is a {found.type.value}.", "Compare it.")
-        return found
-
-    def expression(self, node: exp.Expr | None) -> Expression:
-        if node is None:
-            raise InputError("An argument is missing.", why="A function has too few of them.", fix="Add it.")
-        reader = _readers().get(type(node))
-        if reader is None:  # allowed somewhere, but not here
-            raise self.refused(node, f"{type(node).__name__} cannot stand here.", "See docs/reference/sql.md.")
-        return reader(self, node)
-
-    def apply(self, node: exp.Expr, function: str, *arguments: Expression) -> Expression:
-        """The function, if the types fit; constants are brought to the type that the others have."""
-        spec = FUNCTIONS[{"gt": "lt", "ge": "le"}.get(function, function)]
-        least = spec.least if spec.least is not None else len(spec.takes)
-        if len(arguments) < least or (len(arguments) > len(spec.takes) and not spec.many):
-            raise self.invalid(
-                node, f"{spec.says} has another number of arguments.", f"Here are {len(arguments)}.", "Correct it."
-            )
-        if any(_aggregates(each) for each in arguments) and function in {"like", "ilike", "contains"}:
-            raise self.refused(node, "Texts cannot be searched in aggregates.", "Leave it out.")
-        if any(len(types) > 1 for types in spec.takes):
-            arguments = self.alike(node, function, arguments)
-        else:
-            takes = [*spec.takes, *(spec.takes[-1] for _ in arguments[len(spec.takes) :])]
-            arguments = tuple(
-                self.typed(node, each, next(iter(types))) for each, types in zip(arguments, takes, strict=False)
-            )
-        return call(function, *arguments, integers=self.integers)
-
-    def alike(self, node: exp.Expr, function: str, arguments: tuple[Expression, ...]) -> tuple[Expression, ...]:
-        """Arguments that must be of one type."""
-        if function == "case":
-            conditions = tuple(self.typed(node, each, Type.BOOLEAN) for each in arguments[:-1:2])
-            values = self.same_type(node, (*arguments[1:-1:2], arguments[-1]))
-            pairs = [part for pair in zip(conditions, values[:-1], strict=True) for part in pair]
-            return (*pairs, values[-1])
-        if function in {"eq", "ne", "lt", "le", "gt", "ge", "in", "coalesce", "nullif"}:
-            return self.same_type(node, arguments)
-        if function in {"date_part", "date_trunc", "date_diff", "date_add"}:
-            return (arguments[0], *(self.time(node, each) for each in arguments[1:3]), *arguments[3:])
-        return arguments
-
-    def time(self, node: exp.Expr, argument: Expression) -> Expression:
-        if isinstance(argument, Literal) and isinstance(argument.value, str):
-            return self.typed(node, argument, Type.DATETIME if len(argument.value) > 10 else Type.DATE)
-        if argument.type is Type.NUMBER and isinstance(argument, Literal):
-            return argument  # how many units a date is moved by
-        if argument.type not in {Type.DATE, Type.DATETIME, Type.NOTHING}:
-            raise self.invalid(node, "This needs a date.", f"It is given a {argument.type.value}.", "Cast it.")
-        return argument
-
-    def same_type(self, node: exp.Expr, arguments: tuple[Expression, ...]) -> tuple[Expression, ...]:
-        types = {each.type for each in arguments if not isinstance(each, Literal)} - {Type.NOTHING}
-        if not types:
-            types = {each.type for each in arguments} - {Type.NOTHING}
-        if types == {Type.DATE, Type.DATETIME}:
-            types = {Type.DATETIME}
-        if len(types) > 1:
-            raise self.mismatch(node, *sorted(each.value for each in types)[:2])
-        if not types:
-            return arguments
-        (wanted,) = types
-        if wanted is Type.DATE and any(_has_time(each) for each in arguments):
-            wanted = Type.DATETIME
-        return tuple(self.typed(node, each, wanted) for each in arguments)
-
-    def typed(self, node: exp.Expr, argument: Expression, wanted: Type) -> Expression:
-        if argument.type in {wanted, Type.NOTHING}:
-            return argument
-        if argument.type is Type.DATE and wanted is Type.DATETIME and not isinstance(argument, Literal):
-            return call("to_datetime", argument)
-        if isinstance(argument, Literal):
-            found = _converted(argument.value, wanted)
-            if found is not None:
-                return found
-        raise self.mismatch(node, wanted.value, argument.type.value)
-
-    def mismatch(self, node: exp.Expr, wanted: str, given: str) -> InputError:
-        return self.invalid(
-            node,
-            f"A {given} stands where a {wanted} belongs.",
-            "The types do not fit.",
-            f"Cast it, or give a {wanted}.",
-        )
+    # --- names
 
     def column(self, node: Any) -> Expression:
         from sqlglot import exp
@@ -368,185 +272,6 @@ class _Reader:
             at=place(node, self.text),
         )
 
-    # --- aggregates
-
-    def aggregate(
-        self,
-        node: exp.Expr,
-        kind: str,
-        value: Expression | None,
-        where: Expression,
-        other: Expression | None = None,
-        parameter: float | None = None,
-    ) -> Aggregate:
-        if any(_aggregates(each) for each in (value, where, other) if each is not None):
-            raise self.refused(node, "An aggregate inside an aggregate is not supported.", "Ask for one of them.")
-        if value is not None and value.type is Type.BOOLEAN and kind == "sum":
-            kind, where = "count", call("and", where, value)
-            value = None
-        if value is not None and kind != "count":
-            for each in (value, other):
-                if each is not None and each.type is not Type.NUMBER and kind != "distinct":
-                    raise self.mismatch(node, "number", each.type.value)
-            if other is None:
-                value, where = _guarded(value, where, kind)
-            if kind == "sum" and value == number(1):  # SUM(1) is COUNT(*)
-                kind, value = "count", None
-        found = Aggregate(kind, value, where, other=other, parameter=parameter)
-        self.places.setdefault(found, place(node, self.text))
-        return found
-
-    def counted(self, node: Any, where: Expression) -> Aggregate:
-        from sqlglot import exp
-
-        inner = node.this
-        if node.expressions:
-            raise self.refused(node, "COUNT takes one argument.", "Write COUNT(*) or COUNT(x).")
-        if inner is None or isinstance(inner, exp.Star):
-            return self.aggregate(node, "count", None, where)
-        if isinstance(inner, exp.Distinct):
-            return self.counted_units(node, inner, where)
-        value, where = _guarded(self.expression(inner), where, "count")
-        if isinstance(value, Literal):
-            present: Expression = TRUE if value != NULL else call("not", TRUE)
-        else:
-            present = self.present(value)
-        return self.aggregate(node, "count", None, call("and", where, present))
-
-    def present(self, value: Expression) -> Expression:
-        column = self.table.policy.columns[value.name] if isinstance(value, Column) else None
-        return TRUE if column is not None and column.default is not None else call("not", call("is_null", value))
-
-    def counted_units(self, node: Any, inner: Any, where: Expression) -> Aggregate:
-        from sqlglot import exp
-
-        nodes = inner.expressions
-        if len(nodes) == 1 and isinstance(nodes[0], exp.Tuple):
-            nodes = nodes[0].expressions
-        named = {each.name.lower() for each in nodes if isinstance(each, exp.Column)}
-        unit = self.table.policy.unit
-        if len(named) == len(nodes) and named == {each.lower() for each in unit}:
-            return self.aggregate(node, "units", None, where)
-        if len(nodes) == 1:
-            return self.aggregate(node, "distinct", self.expression(nodes[0]), where)
-        raise QuestionRefusedError(
-            "COUNT(DISTINCT …) takes the unit or one value.",
-            why="Of several values together the parts of one person are not bounded here.",
-            fix="Ask for one of them, or for "
-            f"COUNT(DISTINCT {', '.join(unit) if len(unit) == 1 else '(' + ', '.join(unit) + ')'}).",
-            at=place(node, self.text),
-        )
-
-    def filtered(self, node: Any) -> Aggregate:
-        inner = node.this
-        where = self.boolean(node.expression.this, "FILTER")
-        return self.aggregated(inner, where)
-
-    def aggregated(self, node: Any, where: Expression = TRUE) -> Aggregate:
-        from sqlglot import exp
-
-        if isinstance(node, exp.Count):
-            return self.counted(node, where)
-        if isinstance(node, exp.CountIf):
-            return self.aggregate(node, "count", None, call("and", where, self.boolean(node.this, "COUNT_IF")))
-        if isinstance(node, _quantiles()):
-            return self.quantile(node, where)
-        kind = _kinds().get(type(node))
-        if kind is None:
-            raise self.refused(node, "FILTER belongs to an aggregate.", "Write COUNT(*) FILTER (WHERE …).")
-        if isinstance(node.this, exp.Distinct):
-            raise self.refused(node, "DISTINCT inside an aggregate is not supported.", "Leave it out.")
-        if kind in PAIRED:  # the same whichever comes first
-            pair = sorted((self.expression(node.this), self.expression(node.expression)), key=written)
-            return self.aggregate(node, kind, pair[0], where, pair[1])
-        return self.aggregate(node, kind, self.expression(node.this), where)
-
-    def quantile(self, node: Any, where: Expression) -> Aggregate:
-        """MEDIAN(x), QUANTILE_CONT(x, p) and the like, PERCENTILE_CONT(p) WITHIN GROUP (ORDER BY x)."""
-        from sqlglot import exp
-
-        value, share, descending = node.this, node.args.get("quantile") or node.args.get("expression"), False
-        if isinstance(node, exp.WithinGroup):
-            order = node.expression
-            terms = order.expressions if isinstance(order, exp.Order) else []
-            if not isinstance(value, _quantiles()) or value.args.get("expression") is not None or len(terms) != 1:
-                raise self.refused(
-                    node,
-                    "WITHIN GROUP is not understood here.",
-                    "Write PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x).",
-                )
-            value, share, descending = terms[0].this, value.this, bool(terms[0].args.get("desc"))
-        if isinstance(value, exp.Distinct):
-            raise self.refused(node, "DISTINCT inside an aggregate is not supported.", "Leave it out.")
-        if isinstance(node, exp.Median):
-            return self.aggregate(node, "quantile", self.expression(value), where, parameter=0.5)
-        found = None if share is None else self.expression(share)
-        at = found.value if isinstance(found, Literal) else None
-        if not isinstance(at, float) or not 0 <= at <= 1:
-            raise self.invalid(
-                node, "A quantile needs a share.", "It is one number from 0 to 1.", "Write QUANTILE_CONT(x, 0.9)."
-            )
-        return self.aggregate(node, "quantile", self.expression(value), where, parameter=1 - at if descending else at)
-
-    # --- errors
-
-    def refused(self, node: exp.Expr, message: str, fix: str) -> QuestionRefusedError:
-        why = "It is not among what has been shown to be safe."
-        return QuestionRefusedError(message, why=why, fix=fix, at=place(node, self.text))
-
-    def invalid(self, node: exp.Expr, message: str, why: str, fix: str) -> InputError:
-        return InputError(message, why=why, fix=fix, at=place(node, self.text))
-
-
-# --- how each node of the syntax tree is read
-
-Read = Callable[[_Reader, Any], Expression]
-_cache: dict[type, Read] = {}
-
-
-def _readers() -> Mapping[type, Read]:
-    if not _cache:
-        from dalenius.queries.rules.syntax import readers
-
-        _cache.update(readers())
-    return _cache
-
-
-def _kinds() -> Mapping[type, str]:
-    from sqlglot import exp
-
-    return {
-        exp.Sum: "sum",
-        exp.Avg: "avg",
-        exp.Variance: "var_samp",
-        exp.VariancePop: "var_pop",
-        exp.Stddev: "stddev_samp",
-        exp.StddevSamp: "stddev_samp",
-        exp.StddevPop: "stddev_pop",
-        exp.Min: "min",
-        exp.Max: "max",
-        exp.CovarPop: "covar_pop",
-        exp.CovarSamp: "covar_samp",
-        exp.Corr: "corr",
-    }
-
-
-def _quantiles() -> tuple[type[Any], ...]:
-    from sqlglot import exp
-
-    return (
-        exp.Median,
-        exp.Quantile,
-        exp.ApproxQuantile,
-        exp.PercentileCont,
-        exp.PercentileDisc,
-        exp.WithinGroup,
-    )
-
-
-def _aggregates(expression: Expression) -> bool:
-    return any(isinstance(each, Aggregate) for each in walk(expression))
-
 
 def _over_keys(expression: Expression, keys: Mapping[Expression, Key]) -> Expression:
     """The expression with every part that is a key replaced by it, the largest parts first."""
@@ -557,46 +282,6 @@ def _over_keys(expression: Expression, keys: Mapping[Expression, Key]) -> Expres
             expression.function, tuple(_over_keys(each, keys) for each in expression.arguments), expression.type
         )
     return expression
-
-
-def _guarded(value: Expression, where: Expression, kind: str) -> tuple[Expression, Expression]:
-    """SUM(CASE WHEN p THEN x ELSE 0 END) is SUM(x) FILTER (WHERE p); for averages, with ELSE NULL."""
-    if isinstance(value, Call) and value.function == "case" and len(value.arguments) == 3:
-        condition, inner, otherwise = value.arguments
-        if otherwise == NULL or (kind == "sum" and otherwise == number(0)):
-            return inner, call("and", where, condition)
-    return value, where
-
-
-def _has_time(expression: Expression) -> bool:
-    if not isinstance(expression, Literal):
-        return False
-    if isinstance(expression.value, datetime):
-        return expression.value.time() != datetime.min.time()
-    return isinstance(expression.value, str) and len(expression.value.strip()) > 10
-
-
-def _converted(value: object, wanted: Type) -> Literal | None:
-    """A constant in another type, where it has one: '2025-03-01' as a date, '5' as a number."""
-    try:
-        match wanted, value:
-            case Type.NUMBER, str():
-                found = float(value)
-                return number(found) if math.isfinite(found) else None
-            case Type.DATE, str():
-                return Literal(date.fromisoformat(value.strip()), Type.DATE)
-            case Type.DATE, datetime() if value.time() == datetime.min.time():
-                return Literal(value.date(), Type.DATE)
-            case Type.DATETIME, str():
-                moment = datetime.fromisoformat(value.strip())
-                return Literal(moment, Type.DATETIME) if moment.tzinfo is None else None
-            case Type.DATETIME, date() if not isinstance(value, datetime):
-                return Literal(datetime.combine(value, datetime.min.time()), Type.DATETIME)
-            case Type.BOOLEAN, str() if value.lower() in {"true", "false"}:
-                return Literal(value.lower() == "true", Type.BOOLEAN)
-    except ValueError:
-        return None
-    return None
 
 
 def _default_name(node: exp.Expr) -> str:

@@ -11,9 +11,9 @@ from dalenius.queries.expressions import FALSE, NULL, TRUE, Expression, Literal,
 from dalenius.queries.functions import PARTS, UNITS
 
 if TYPE_CHECKING:
-    from dalenius.queries.rules.resolve import _Reader
+    from dalenius.queries.rules.aggregated import Aggregating
 
-Read = Callable[["_Reader", Any], Expression]
+Read = Callable[["Aggregating", Any], Expression]
 
 _PART_NAMES = {"dayofweek": "dow", "weekday": "dow", "dayofyear": "doy", "dayofmonth": "day", "weekofyear": "week"}
 _ABBREVIATED = {"y": "year", "yr": "year", "mon": "month", "w": "week", "d": "day", "h": "hour", "hr": "hour"}
@@ -183,7 +183,7 @@ def _named_part(part: str) -> Read:
     return lambda reader, node: _part(reader, node, part, node.this)
 
 
-def _literal(reader: _Reader, node: Any) -> Expression:
+def _literal(reader: Aggregating, node: Any) -> Expression:
     if node.is_string:
         return text(node.name)
     try:
@@ -195,20 +195,20 @@ def _literal(reader: _Reader, node: Any) -> Expression:
     return number(value)
 
 
-def _between(reader: _Reader, node: Any) -> Expression:
+def _between(reader: Aggregating, node: Any) -> Expression:
     value = reader.expression(node.this)
     low, high = reader.expression(node.args["low"]), reader.expression(node.args["high"])
     return reader.apply(node, "and", reader.apply(node, "ge", value, low), reader.apply(node, "le", value, high))
 
 
-def _in(reader: _Reader, node: Any) -> Expression:
+def _in(reader: Aggregating, node: Any) -> Expression:
     values = [reader.expression(each) for each in node.expressions]
     if not values or not all(isinstance(each, Literal) for each in values):
         raise reader.refused(node, "IN takes a list of values.", "Write the values themselves: x IN (1, 2).")
     return reader.apply(node, "in", reader.expression(node.this), *values)
 
 
-def _is(reader: _Reader, node: Any) -> Expression:
+def _is(reader: Aggregating, node: Any) -> Expression:
     from sqlglot import exp
 
     value, other = reader.expression(node.this), node.expression
@@ -221,14 +221,14 @@ def _is(reader: _Reader, node: Any) -> Expression:
     raise reader.refused(node, "IS takes NULL, TRUE or FALSE.", "Use = for values.")
 
 
-def _null_safe(reader: _Reader, node: Any) -> Expression:
+def _null_safe(reader: Aggregating, node: Any) -> Expression:
     one, other = reader.expression(node.this), reader.expression(node.expression)
     equal = reader.apply(node, "coalesce", reader.apply(node, "eq", one, other), FALSE)
     both = reader.apply(node, "and", reader.apply(node, "is_null", one), reader.apply(node, "is_null", other))
     return reader.apply(node, "or", equal, both)
 
 
-def _like(reader: _Reader, node: Any, function: str) -> Expression:
+def _like(reader: Aggregating, node: Any, function: str) -> Expression:
     pattern = reader.expression(node.expression)
     if not isinstance(pattern, Literal) or pattern.type is not Type.TEXT:
         raise reader.refused(node, "LIKE takes a pattern in quotes.", "Write a LIKE 'x%'.")
@@ -238,7 +238,7 @@ def _like(reader: _Reader, node: Any, function: str) -> Expression:
     return reader.apply(node, "not", found) if node.args.get("negate") else found
 
 
-def _case(reader: _Reader, node: Any) -> Expression:
+def _case(reader: Aggregating, node: Any) -> Expression:
     subject = reader.expression(node.this) if node.this is not None else None
     parts: list[Expression] = []
     for each in node.args["ifs"]:
@@ -249,7 +249,7 @@ def _case(reader: _Reader, node: Any) -> Expression:
     return reader.apply(node, "case", *parts, reader.expression(default) if default is not None else NULL)
 
 
-def _if(reader: _Reader, node: Any) -> Expression:
+def _if(reader: Aggregating, node: Any) -> Expression:
     otherwise = node.args.get("false")
     return reader.apply(
         node,
@@ -260,12 +260,12 @@ def _if(reader: _Reader, node: Any) -> Expression:
     )
 
 
-def _many(reader: _Reader, node: Any, function: str) -> Expression:
+def _many(reader: Aggregating, node: Any, function: str) -> Expression:
     arguments = [reader.expression(each) for each in (node.this, *node.expressions)]
     return reader.apply(node, function, *arguments)
 
 
-def _logarithm(reader: _Reader, node: Any) -> Expression:
+def _logarithm(reader: Aggregating, node: Any) -> Expression:
     if node.expression is None:  # DuckDB's LOG is to base 10
         return reader.apply(node, "log10", reader.expression(node.this))
     base = reader.expression(node.this)
@@ -275,7 +275,7 @@ def _logarithm(reader: _Reader, node: Any) -> Expression:
     return reader.apply(node, bases[base.value], reader.expression(node.expression))  # type: ignore[index]
 
 
-def _round(reader: _Reader, node: Any) -> Expression:
+def _round(reader: Aggregating, node: Any) -> Expression:
     digits = node.args.get("decimals")
     value = reader.expression(node.this)
     if digits is None:
@@ -283,18 +283,18 @@ def _round(reader: _Reader, node: Any) -> Expression:
     return reader.apply(node, "round", value, number(_whole(reader, digits, -15, 15)))
 
 
-def _trim(reader: _Reader, node: Any) -> Expression:
+def _trim(reader: Aggregating, node: Any) -> Expression:
     position = str(node.args.get("position") or "").upper()
     function = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(position, "trim")
     return reader.apply(node, function, reader.expression(node.this))
 
 
-def _cut(reader: _Reader, node: Any, function: str, *places: Any) -> Expression:
+def _cut(reader: Aggregating, node: Any, function: str, *places: Any) -> Expression:
     numbers = [number(_whole(reader, each, 0, 1_000_000)) for each in places if each is not None]
     return reader.apply(node, function, reader.expression(node.this), *numbers)
 
 
-def _replace(reader: _Reader, node: Any) -> Expression:
+def _replace(reader: Aggregating, node: Any) -> Expression:
     parts = [reader.expression(node.args.get(part)) for part in ("expression", "replacement")]
     if not all(isinstance(each, Literal) and len(str(each.value)) <= 100 for each in parts):
         raise reader.refused(node, "REPLACE takes two short texts in quotes.", "Write them out.")
@@ -304,7 +304,7 @@ def _replace(reader: _Reader, node: Any) -> Expression:
     return reader.apply(node, "replace", reader.expression(node.this), *parts)
 
 
-def _concat(reader: _Reader, node: Any) -> Expression:
+def _concat(reader: Aggregating, node: Any) -> Expression:
     parts = [reader.expression(each) for each in node.expressions]
     # CONCAT passes over NULL, unlike ||
     found = parts[0]
@@ -314,7 +314,7 @@ def _concat(reader: _Reader, node: Any) -> Expression:
     return found
 
 
-def _added(reader: _Reader, node: Any) -> Expression:
+def _added(reader: Aggregating, node: Any) -> Expression:
     from sqlglot import exp
 
     for interval, other in ((node.expression, node.this), (node.this, node.expression)):
@@ -327,7 +327,7 @@ def _added(reader: _Reader, node: Any) -> Expression:
     return reader.apply(node, "add", one, other)
 
 
-def _subtracted(reader: _Reader, node: Any) -> Expression:
+def _subtracted(reader: Aggregating, node: Any) -> Expression:
     from sqlglot import exp
 
     if isinstance(node.expression, exp.Interval):
@@ -341,7 +341,7 @@ def _subtracted(reader: _Reader, node: Any) -> Expression:
     return reader.apply(node, "sub", one, other)
 
 
-def _moved(reader: _Reader, node: Any, moment: Any, interval: Any, sign: int) -> Expression:
+def _moved(reader: Aggregating, node: Any, moment: Any, interval: Any, sign: int) -> Expression:
     said = interval.args.get("unit")
     unit = _unit(reader, interval, said.name if said is not None else "")
     count = _whole(reader, interval.this, -_LONGEST[unit], _LONGEST[unit])
@@ -351,11 +351,11 @@ def _moved(reader: _Reader, node: Any, moment: Any, interval: Any, sign: int) ->
     return reader.apply(node, "date_add", text(unit), found, number(sign * count))
 
 
-def _stray_interval(reader: _Reader, node: Any) -> Expression:
+def _stray_interval(reader: Aggregating, node: Any) -> Expression:
     raise reader.refused(node, "An INTERVAL is added to a date.", "Write d + INTERVAL 1 MONTH.")
 
 
-def _part(reader: _Reader, node: Any, name: str, moment: Any) -> Expression:
+def _part(reader: Aggregating, node: Any, name: str, moment: Any) -> Expression:
     part = _PART_NAMES.get(name.lower(), name.lower())
     part = part if part in PARTS else _ABBREVIATED.get(part, part)
     if part not in PARTS:
@@ -363,18 +363,18 @@ def _part(reader: _Reader, node: Any, name: str, moment: Any) -> Expression:
     return reader.apply(node, "date_part", text(part), reader.expression(moment))
 
 
-def _truncated(reader: _Reader, node: Any, name: str, moment: Any) -> Expression:
+def _truncated(reader: Aggregating, node: Any, name: str, moment: Any) -> Expression:
     return reader.apply(node, "date_trunc", text(_unit(reader, node, name)), reader.expression(moment))
 
 
-def _difference(reader: _Reader, node: Any) -> Expression:
+def _difference(reader: Aggregating, node: Any) -> Expression:
     said = node.args.get("unit")
     unit = _unit(reader, node, said.name if said is not None else "day")
     later, earlier = reader.expression(node.this), reader.expression(node.expression)
     return reader.apply(node, "date_diff", text(unit), earlier, later)
 
 
-def _unit(reader: _Reader, node: Any, name: str) -> str:
+def _unit(reader: Aggregating, node: Any, name: str) -> str:
     said = name.lower()
     unit = said if said in UNITS else said.removesuffix("s")
     unit = unit if unit in UNITS else _ABBREVIATED.get(unit, unit)
@@ -383,7 +383,7 @@ def _unit(reader: _Reader, node: Any, name: str) -> str:
     return unit
 
 
-def _formatted(reader: _Reader, node: Any) -> Expression:
+def _formatted(reader: Aggregating, node: Any) -> Expression:
     format_ = reader.expression(node.args["format"])
     if not isinstance(format_, Literal) or not _FORMAT.fullmatch(str(format_.value)):
         raise reader.refused(node, "STRFTIME takes a format of %Y %m %d %H %M %S %y %j.", "Use '%Y-%m'.")
@@ -391,7 +391,7 @@ def _formatted(reader: _Reader, node: Any) -> Expression:
     return reader.apply(node, "strftime", moment, format_)
 
 
-def _cast(reader: _Reader, node: Any) -> Expression:
+def _cast(reader: Aggregating, node: Any) -> Expression:
     name = node.args["to"].this
     name = name.name if hasattr(name, "name") else str(name)
     function = next((each for each, types in _CASTS.items() if name in types.split()), None)
@@ -417,7 +417,7 @@ def _cast(reader: _Reader, node: Any) -> Expression:
     return reader.apply(node, function, value)
 
 
-def _by_name(reader: _Reader, node: Any) -> Expression:
+def _by_name(reader: Aggregating, node: Any) -> Expression:
     name, arguments = str(node.this).lower(), node.expressions
     if name in {"date_part", "datepart"} and len(arguments) == 2:
         said = reader.expression(arguments[0])
@@ -433,7 +433,7 @@ def _by_name(reader: _Reader, node: Any) -> Expression:
     )
 
 
-def _whole(reader: _Reader, node: Any, least: int, most: int) -> int:
+def _whole(reader: Aggregating, node: Any, least: int, most: int) -> int:
     """A whole number that stands in the question itself."""
     found = reader.expression(node)
     value = found.value if isinstance(found, Literal) else None

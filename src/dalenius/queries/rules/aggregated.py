@@ -1,0 +1,207 @@
+"""Aggregates as they are asked for: which kind, of what value, over which rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dalenius.errors import QuestionRefusedError
+from dalenius.queries.canonical import call
+from dalenius.queries.expressions import (
+    NULL,
+    TRUE,
+    Aggregate,
+    Call,
+    Column,
+    Expression,
+    Literal,
+    Type,
+    number,
+    written,
+)
+from dalenius.queries.rules.parse import place
+from dalenius.queries.rules.typed import Typed, has_aggregates
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from dalenius.errors import Place
+    from dalenius.queries.plan import Table
+
+PAIRED = frozenset({"covar_pop", "covar_samp", "corr"})  # aggregates of two arguments
+
+
+class Aggregating(Typed):
+    """Reads aggregates, and remembers where each stands."""
+
+    places: dict[Aggregate, Place | None]
+
+    @property
+    def table(self) -> Table:
+        """The table that is asked about."""
+        raise NotImplementedError
+
+    def aggregate(
+        self,
+        node: exp.Expr,
+        kind: str,
+        value: Expression | None,
+        where: Expression,
+        other: Expression | None = None,
+        parameter: float | None = None,
+    ) -> Aggregate:
+        """One aggregate in its one form."""
+        if any(has_aggregates(each) for each in (value, where, other) if each is not None):
+            raise self.refused(node, "An aggregate inside an aggregate is not supported.", "Ask for one of them.")
+        if value is not None and value.type is Type.BOOLEAN and kind == "sum":
+            kind, where = "count", call("and", where, value)
+            value = None
+        if value is not None and kind != "count":
+            for each in (value, other):
+                if each is not None and each.type is not Type.NUMBER and kind != "distinct":
+                    raise self.mismatch(node, "number", each.type.value)
+            if other is None:
+                value, where = _guarded(value, where, kind)
+            if kind == "sum" and value == number(1):  # SUM(1) is COUNT(*)
+                kind, value = "count", None
+        found = Aggregate(kind, value, where, other=other, parameter=parameter)
+        self.places.setdefault(found, place(node, self.text))
+        return found
+
+    def counted(self, node: Any, where: Expression) -> Aggregate:
+        """COUNT of rows, of values that are there, of units or of different values."""
+        from sqlglot import exp
+
+        inner = node.this
+        if node.expressions:
+            raise self.refused(node, "COUNT takes one argument.", "Write COUNT(*) or COUNT(x).")
+        if inner is None or isinstance(inner, exp.Star):
+            return self.aggregate(node, "count", None, where)
+        if isinstance(inner, exp.Distinct):
+            return self.counted_units(node, inner, where)
+        value, where = _guarded(self.expression(inner), where, "count")
+        if isinstance(value, Literal):
+            present: Expression = TRUE if value != NULL else call("not", TRUE)
+        else:
+            present = self.present(value)
+        return self.aggregate(node, "count", None, call("and", where, present))
+
+    def present(self, value: Expression) -> Expression:
+        """The condition that a value is there; nothing where a default stands in for NULL."""
+        column = self.table.policy.columns[value.name] if isinstance(value, Column) else None
+        return TRUE if column is not None and column.default is not None else call("not", call("is_null", value))
+
+    def counted_units(self, node: Any, inner: Any, where: Expression) -> Aggregate:
+        """COUNT(DISTINCT …): of the unit, or of one value."""
+        from sqlglot import exp
+
+        nodes = inner.expressions
+        if len(nodes) == 1 and isinstance(nodes[0], exp.Tuple):
+            nodes = nodes[0].expressions
+        named = {each.name.lower() for each in nodes if isinstance(each, exp.Column)}
+        unit = self.table.policy.unit
+        if len(named) == len(nodes) and named == {each.lower() for each in unit}:
+            return self.aggregate(node, "units", None, where)
+        if len(nodes) == 1:
+            return self.aggregate(node, "distinct", self.expression(nodes[0]), where)
+        raise QuestionRefusedError(
+            "COUNT(DISTINCT …) takes the unit or one value.",
+            why="Of several values together the parts of one person are not bounded here.",
+            fix="Ask for one of them, or for "
+            f"COUNT(DISTINCT {', '.join(unit) if len(unit) == 1 else '(' + ', '.join(unit) + ')'}).",
+            at=place(node, self.text),
+        )
+
+    def filtered(self, node: Any) -> Aggregate:
+        """An aggregate with FILTER (WHERE …)."""
+        inner = node.this
+        where = self.boolean(node.expression.this, "FILTER")
+        return self.aggregated(inner, where)
+
+    def aggregated(self, node: Any, where: Expression = TRUE) -> Aggregate:
+        """Any aggregate."""
+        from sqlglot import exp
+
+        if isinstance(node, exp.Count):
+            return self.counted(node, where)
+        if isinstance(node, exp.CountIf):
+            return self.aggregate(node, "count", None, call("and", where, self.boolean(node.this, "COUNT_IF")))
+        if isinstance(node, _quantiles()):
+            return self.quantile(node, where)
+        kind = _kinds().get(type(node))
+        if kind is None:
+            raise self.refused(node, "FILTER belongs to an aggregate.", "Write COUNT(*) FILTER (WHERE …).")
+        if isinstance(node.this, exp.Distinct):
+            raise self.refused(node, "DISTINCT inside an aggregate is not supported.", "Leave it out.")
+        if kind in PAIRED:  # the same whichever comes first
+            pair = sorted((self.expression(node.this), self.expression(node.expression)), key=written)
+            return self.aggregate(node, kind, pair[0], where, pair[1])
+        return self.aggregate(node, kind, self.expression(node.this), where)
+
+    def quantile(self, node: Any, where: Expression) -> Aggregate:
+        """MEDIAN(x), QUANTILE_CONT(x, p) and the like, PERCENTILE_CONT(p) WITHIN GROUP (ORDER BY x)."""
+        from sqlglot import exp
+
+        value, share, descending = node.this, node.args.get("quantile") or node.args.get("expression"), False
+        if isinstance(node, exp.WithinGroup):
+            order = node.expression
+            terms = order.expressions if isinstance(order, exp.Order) else []
+            if not isinstance(value, _quantiles()) or value.args.get("expression") is not None or len(terms) != 1:
+                raise self.refused(
+                    node,
+                    "WITHIN GROUP is not understood here.",
+                    "Write PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x).",
+                )
+            value, share, descending = terms[0].this, value.this, bool(terms[0].args.get("desc"))
+        if isinstance(value, exp.Distinct):
+            raise self.refused(node, "DISTINCT inside an aggregate is not supported.", "Leave it out.")
+        if isinstance(node, exp.Median):
+            return self.aggregate(node, "quantile", self.expression(value), where, parameter=0.5)
+        found = None if share is None else self.expression(share)
+        at = found.value if isinstance(found, Literal) else None
+        if not isinstance(at, float) or not 0 <= at <= 1:
+            raise self.invalid(
+                node, "A quantile needs a share.", "It is one number from 0 to 1.", "Write QUANTILE_CONT(x, 0.9)."
+            )
+        return self.aggregate(node, "quantile", self.expression(value), where, parameter=1 - at if descending else at)
+
+
+def _kinds() -> Mapping[type, str]:
+    from sqlglot import exp
+
+    return {
+        exp.Sum: "sum",
+        exp.Avg: "avg",
+        exp.Variance: "var_samp",
+        exp.VariancePop: "var_pop",
+        exp.Stddev: "stddev_samp",
+        exp.StddevSamp: "stddev_samp",
+        exp.StddevPop: "stddev_pop",
+        exp.Min: "min",
+        exp.Max: "max",
+        exp.CovarPop: "covar_pop",
+        exp.CovarSamp: "covar_samp",
+        exp.Corr: "corr",
+    }
+
+
+def _quantiles() -> tuple[type[Any], ...]:
+    from sqlglot import exp
+
+    return (
+        exp.Median,
+        exp.Quantile,
+        exp.ApproxQuantile,
+        exp.PercentileCont,
+        exp.PercentileDisc,
+        exp.WithinGroup,
+    )
+
+
+def _guarded(value: Expression, where: Expression, kind: str) -> tuple[Expression, Expression]:
+    """SUM(CASE WHEN p THEN x ELSE 0 END) is SUM(x) FILTER (WHERE p); for averages, with ELSE NULL."""
+    if isinstance(value, Call) and value.function == "case" and len(value.arguments) == 3:
+        condition, inner, otherwise = value.arguments
+        if otherwise == NULL or (kind == "sum" and otherwise == number(0)):
+            return inner, call("and", where, condition)
+    return value, where
