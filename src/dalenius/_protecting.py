@@ -75,7 +75,7 @@ def inspect(policy: Policy) -> Fingerprint:
     """Looks at the source: it is there, its columns are those of the policy, and every value in them can be read."""
     found = fingerprint(policy.source)
     check_columns(policy, schema(found.paths, found.form))
-    check_decodes(found, list(dict.fromkeys((*policy.unit, *policy.columns))))
+    check_decodes(found, list(dict.fromkeys((*policy.owner, *policy.columns))))
     return found
 
 
@@ -247,7 +247,7 @@ def _check_together(policy: Policy, other: Policy) -> None:
 def _check_fixed(before: Policy, after: Policy) -> None:
     for place, one, other in (
         ("dataset", before.dataset, after.dataset),
-        ("unit", before.unit, after.unit),
+        ("unit", (before.unit, before.path), (after.unit, after.path)),
         ("neighbors", before.neighbors, after.neighbors),
         ("period", before.budget and before.budget.period, after.budget and after.budget.period),
     ):

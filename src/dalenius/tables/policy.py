@@ -99,6 +99,21 @@ class Period:
 
 
 @dataclass(frozen=True, slots=True)
+class Hop:
+    """One step of the way from a row to its unit: the row of ``table`` whose unique ``key`` is what ``column`` holds.
+
+    Attributes:
+        column: Of the table before.
+        table: The next one, of the same data set.
+        key: Its column that no two rows share.
+    """
+
+    column: str
+    table: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class BudgetSpec:
     """The budget that a policy asks for; the ledger's is the one that counts."""
 
@@ -123,7 +138,8 @@ class Policy:
     Attributes:
         name: The table's name in questions.
         source: Absolute paths or globs.
-        unit: The columns that together say whose a row is.
+        unit: The columns that together say whose a row is; of the last table of the path, where there is one.
+        path: How a row leads to its unit through other tables of the data set; empty where it names the unit itself.
         neighbors: Which two tables a guarantee compares.
         dataset: Tables with the same people share it, and with it one budget.
         budget: None in the tables of a data set that do not carry it.
@@ -145,9 +161,15 @@ class Policy:
     contribution: Contribution = field(default_factory=Contribution)
     time: Time = field(default_factory=Time)
     anonymity: Mapping[str, Any] = field(default_factory=dict)
+    path: tuple[Hop, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dataset", self.dataset or self.name)
+
+    @property
+    def owner(self) -> tuple[str, ...]:
+        """The columns of its own file that say whose a row is: the unit's, or the one where the path begins."""
+        return (self.path[0].column,) if self.path else self.unit
 
     @property
     def text(self) -> str:

@@ -18,6 +18,7 @@ from dalenius.tables.mistakes import invalid
 from dalenius.tables.policy import Column, Policy
 from dalenius.tables.sections import BLANK, Section, blanks, type_name
 from dalenius.tables.spending import read_analysts, read_budget
+from dalenius.tables.units import read_unit
 from dalenius.tables.values import exact
 
 SECTIONS = ("table", "budget", "analysts", "columns", "contribution", "time", "anonymity")
@@ -69,6 +70,7 @@ def read_tree(tree: Mapping[str, Any], folder: Path) -> Policy:
         ("name", "source", "unit", "neighbors", "dataset"),
     )
     name = _identifier(table, "name", None)
+    unit, path = read_unit(table, name)
     columns = _columns(top, folder)
     budget = read_budget(top, columns)
     if budget is None and "dataset" not in table:
@@ -81,7 +83,8 @@ def read_tree(tree: Mapping[str, Any], folder: Path) -> Policy:
     return Policy(
         name=name,
         source=_source(table, folder),
-        unit=_unit(table),
+        unit=unit,
+        path=path,
         neighbors=Neighbors(table.one_of("neighbors", tuple(each.value for each in Neighbors), "add-remove")),
         dataset=_identifier(table, "dataset", name),
         budget=budget,
@@ -112,19 +115,6 @@ def _source(table: Section, folder: Path) -> tuple[str, ...]:
     if any("://" in each for each in given):
         raise invalid(table.at("source"), "this is an address.", why="Only files are read, never the network.", fix=fix)
     return tuple(str((folder / each).absolute()) for each in given)
-
-
-def _unit(table: Section) -> tuple[str, ...]:
-    fix = 'Write unit = "user_id", or a list of columns that name one unit together.'
-    value = table.need("unit", fix)
-    given = value if isinstance(value, list) else [value]
-    if not given or not all(isinstance(each, str) and each for each in given):
-        raise invalid(
-            table.at("unit"), "this must be a column or a list of columns.", why="It says who is protected.", fix=fix
-        )
-    if len(set(given)) < len(given):
-        raise invalid(table.at("unit"), "a column is there twice.", why="Once is enough.", fix="Remove one.")
-    return tuple(given)
 
 
 def _columns(top: Section, folder: Path) -> dict[str, Column]:

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from dalenius.tables.policy import Column, Policy
+from dalenius.tables.units import path_text
 from dalenius.tables.values import WIDEST, decimal_text
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -21,7 +22,7 @@ def to_tree(policy: Policy) -> dict[str, Any]:
     table = {
         "name": policy.name,
         "source": list(policy.source),
-        "unit": list(policy.unit),
+        "unit": {"path": path_text(policy.path, policy.unit)} if policy.path else list(policy.unit),
         "neighbors": policy.neighbors.value,
         "dataset": policy.dataset,
     }
