@@ -186,7 +186,7 @@ def described(plan: Plan, found: Priced) -> str:
     """The plan for people: what each step does, what one unit can change, what it costs."""
     policy, budget = plan.table.policy, plan.table.budget
     relation = "added or removed" if plan.neighbors.value == "add-remove" else "exchanged for another"
-    unit = " + ".join([*policy.unit, *([budget.period] if budget.period else [])])
+    unit = " + ".join([*plan.table.unit, *([budget.period] if budget.period else [])])
     size = f"{len(plan.cells):,}, all public" if plan.selection is None else "found privately"
     lines = [
         f"table     {policy.name}; protected is one {unit}, {relation}",

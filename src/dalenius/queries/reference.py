@@ -22,8 +22,14 @@ END = "<!-- end of what is generated -->"
 
 CLAUSES = (
     ("SELECT", "aggregates, keys, and arithmetic on them, with or without AS"),
-    ("FROM", "one protected table, with or without an alias"),
-    ("WHERE", "any condition on its columns"),
+    (
+        "FROM",
+        "protected tables of one data set, joined on equal units or on keys that lead to them; public tables, joined "
+        "on an equality; subqueries that select and filter, or group by the unit; UNION ALL of such",
+    ),
+    ("JOIN", "JOIN … ON or USING, LEFT JOIN that keeps rows with a unit, or a list of tables with conditions in WHERE"),
+    ("WITH", "subqueries by name, not recursive"),
+    ("WHERE", "any condition on columns; [NOT] EXISTS and [NOT] IN (SELECT …) about rows of the same unit"),
     (
         "GROUP BY",
         "columns, functions of them, names or numbers of items, or ALL; public groups are all answered, others found",

@@ -12,12 +12,13 @@ itself, whatever the question says about them; that a question means the same is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from dalenius.queries.expressions import TRUE, Aggregate, Column, Expression, written
+from dalenius.queries.functions import ranges_of
 from dalenius.tables import policy as tables
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class PerUnit:
 
 @dataclass(frozen=True)
 class Stacked:
-    """UNION ALL: the rows of several relations below one another, with columns c0, c1 …"""
+    """UNION ALL: the rows of several relations below one another, their columns named c0, c1 and on."""
 
     name: str
     parts: tuple[tuple[Relation, tuple[Expression, ...]], ...]
@@ -106,7 +107,7 @@ Source: TypeAlias = Owned | Open | PerUnit | Stacked
 
 @dataclass(frozen=True)
 class Join:
-    """A source, and how it is joined: LEFT joins have their condition, those of all others stand in `Relation.where`."""
+    """A source, and how it is joined. LEFT joins have their condition; all others stand in `Relation.where`."""
 
     source: Source
     left: bool = False
@@ -148,9 +149,10 @@ class Relation:
         """The source that every row's unit is taken from: one that no LEFT join may leave out. None: all is public."""
         return next((each.source for each in self.joins if not each.left and not isinstance(each.source, Open)), None)
 
-    def columns(self) -> dict[str, tables.Column]:
+    @cached_property
+    def columns(self) -> Columns:
         """The columns of all sources, by their full names."""
-        return {full(source, name): column for source in self.sources for name, column in source.columns.items()}
+        return Columns(self.sources)
 
     def tables(self) -> Iterator[Table]:
         """Every protected table that is read, also those of paths, each once."""
@@ -194,6 +196,65 @@ class Relation:
         left = [each.written() for each in self.joins if each.left]
         matches = sorted(each.written() for each in self.matches)
         return ", ".join([*inner, *left, f"where {written(self.where)}", *matches])
+
+
+class Columns(Mapping[str, tables.Column]):
+    """Columns of several sources. Those of public tables are looked up only when asked for: few are."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self._held = {full(source, name): (source, name) for source in sources for name in source.columns}
+
+    def __getitem__(self, name: str) -> tables.Column:
+        source, short = self._held[name]
+        # NULL stays NULL: a default has taken its place before, and a row that LEFT JOIN did not find has none.
+        return replace(source.columns[short], name=name, default=None)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._held)
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    @property
+    def kinds(self) -> dict[str, tables.Kind]:
+        """The kind of each."""
+        return {name: kinds_of(source)[short] for name, (source, short) in self._held.items()}
+
+    @property
+    def integers(self) -> frozenset[str]:
+        """Those that hold whole numbers."""
+        return frozenset(name for name, kind in self.kinds.items() if kind is tables.Kind.INTEGER)
+
+    @property
+    def ranges(self) -> Ranges:
+        """The bounds of each number."""
+        return Ranges(self)
+
+
+class Ranges(Mapping[str, tuple[float, float]]):
+    """The bounds of number columns, in doubles, looked up one by one."""
+
+    def __init__(self, *columns: Mapping[str, tables.Column]) -> None:
+        self._columns = columns
+
+    def __getitem__(self, name: str) -> tuple[float, float]:
+        for columns in self._columns:
+            if name in columns:
+                return ranges_of({name: columns[name]})[name]
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for columns in self._columns for name in columns if name in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def kinds_of(source: Source) -> Mapping[str, tables.Kind]:
+    """The kind of each column of a source, without a look at public tables."""
+    if isinstance(source, Open):
+        return source.table.kinds
+    return {name: each.kind for name, each in source.columns.items()}
 
 
 def full(source: Source, name: str) -> str:

@@ -132,6 +132,15 @@ class Time:
 
 
 @dataclass(frozen=True, slots=True)
+class PublicSpec:
+    """A table that holds nobody's secrets: its name, its files, and the columns that are declared unique together."""
+
+    name: str
+    source: tuple[str, ...]
+    key: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """One table's policy.
 
@@ -148,6 +157,7 @@ class Policy:
         contribution: Limits of one unit.
         time: When answers leave.
         anonymity: Roles and hierarchies, kept for `anonymize`.
+        public: Tables that questions may join with, by name; everything about them may be known.
     """
 
     name: str
@@ -162,6 +172,7 @@ class Policy:
     time: Time = field(default_factory=Time)
     anonymity: Mapping[str, Any] = field(default_factory=dict)
     path: tuple[Hop, ...] = ()
+    public: Mapping[str, PublicSpec] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dataset", self.dataset or self.name)
@@ -195,7 +206,8 @@ class Policy:
         from dalenius.tables.writing import digest
 
         spec = BudgetSpec(1.0, period=self.budget.period if self.budget else None)
-        return digest(replace(self, source=(), budget=spec, analysts={}, time=Time(), anonymity={}))
+        public = {name: replace(each, source=()) for name, each in self.public.items()}
+        return digest(replace(self, source=(), budget=spec, analysts={}, time=Time(), anonymity={}, public=public))
 
     def to_dict(self) -> dict[str, Any]:
         """Nested dicts of plain values, for `--json`."""

@@ -18,7 +18,7 @@ def read_unit(table: Section, name: str) -> tuple[tuple[str, ...], tuple[Hop, ..
     """The unit's columns, and the path to them where they are another table's."""
     value = table.need("unit", _FIX)
     if isinstance(value, Mapping):
-        return _path(table, Section(value, table.at("unit"), ("path",)), name)
+        return _path(Section(value, table.at("unit"), ("path",)), name)
     given = value if isinstance(value, list) else [value]
     if not given or not all(isinstance(each, str) and each for each in given):
         raise invalid(
@@ -29,7 +29,7 @@ def read_unit(table: Section, name: str) -> tuple[tuple[str, ...], tuple[Hop, ..
     return tuple(given), ()
 
 
-def _path(table: Section, section: Section, name: str) -> tuple[tuple[str, ...], tuple[Hop, ...]]:
+def _path(section: Section, name: str) -> tuple[tuple[str, ...], tuple[Hop, ...]]:
     """``a -> t.k -> t.b -> …``: from a column to the key of the next table, and on from one of its columns."""
     steps = [each.strip() for each in section.string("path", fix=_PATH).split("->")]
     place, why = section.at("path"), "A path goes from a column to the unique key of a table, and on from its column."

@@ -41,6 +41,13 @@ def to_tree(policy: Policy) -> dict[str, Any]:
     )
     tree["time"] = _said({"answer": policy.time.answer, "cap": policy.time.cap})
     tree["anonymity"] = dict(policy.anonymity)
+    if policy.public:
+        tree["public"] = {
+            "tables": {
+                name: _said({"source": list(each.source), "key": list(each.key) or None})
+                for name, each in policy.public.items()
+            }
+        }
     return {name: each for name, each in tree.items() if each}
 
 
@@ -69,6 +76,8 @@ def to_toml(policy: Policy) -> str:
     for name, section in tree.items():
         if name in {"analysts", "columns"}:
             parts += [_section(f"{name}.{_key(each)}", values) for each, values in section.items()]
+        elif name == "public":
+            parts += [_section(f"public.tables.{_key(each)}", values) for each, values in section["tables"].items()]
         else:
             parts.append(_section(name, section))
     return "\n".join(parts)

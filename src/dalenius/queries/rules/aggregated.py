@@ -90,7 +90,7 @@ class Aggregating(Typed):
 
     def present(self, value: Expression) -> Expression:
         """The condition that a value is there; nothing where a default stands in for NULL."""
-        column = self.table.policy.columns[value.name] if isinstance(value, Column) else None
+        column = self.table.policy.columns.get(value.name) if isinstance(value, Column) else None
         return TRUE if column is not None and column.default is not None else call("not", call("is_null", value))
 
     def units_named(self, nodes: Sequence[Any]) -> bool:

@@ -12,7 +12,7 @@ accuracy, never privacy: what one unit adds is clipped to the limit whatever it 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -176,16 +176,10 @@ def limits(relation: Relation) -> Limits:
         source, rows = join.source, _rows(join.source)
         if isinstance(source, Open) or join.left or rows is None:
             continue
-        times = math.prod(_times(each, source, relation) or MOST_ROWS for each in relation.joins if each is not join)
-        known = isinstance(source, Owned)
-        found.append(
-            Limits(
-                min(rows * times, MOST_ROWS),
-                source if known else None,
-                times,
-                _totals(source, times) if isinstance(source, Owned) else {},
-            )
-        )
+        times = math.prod(_times(each, relation) or MOST_ROWS for each in relation.joins if each is not join)
+        owned = source if isinstance(source, Owned) else None
+        totals = _totals(owned, times) if owned is not None else {}
+        found.append(Limits(min(rows * times, MOST_ROWS), owned, times, totals))
     if not found:
         return Limits(None, None, 1)
     best = min(found, key=lambda each: (each.rows or 0, each.times))
@@ -209,8 +203,8 @@ def _totals(source: Owned, times: int) -> dict[str, Fraction]:
     return {full(source, name): value * times for name, value in totals.items()}
 
 
-def _times(join: Join, first: Source, relation: Relation) -> int | None:
-    """How often a join repeats the rows of the first source, at most."""
+def _times(join: Join, relation: Relation) -> int | None:
+    """How often a join repeats the rows that it is joined to, at most."""
     source = join.source
     if isinstance(source, Open):
         return max(1, source.table.multiplicity(sorted(_keys(join, relation))))
@@ -246,10 +240,6 @@ def joined(relation: Relation, at: Place | None = None) -> Table:
     """The relation as one table: its columns, its unit and its limits."""
     tables = list(relation.tables())
     first, known = tables[0], limits(relation)
-    columns = {name: replace(each, name=name, default=None) for name, each in relation.columns().items()}
-    for source in relation.sources:
-        for name in source.identities:
-            columns.setdefault(full(source, name), Spec(full(source, name), Kind.TEXT))
     policy, budget = first.policy, first.budget
     contributions = [each.policy.contribution for each in tables]
     groups = [each.groups for each in contributions if each.groups is not None]
@@ -257,10 +247,10 @@ def joined(relation: Relation, at: Place | None = None) -> Table:
     made_up = Policy(
         " + ".join(dict.fromkeys(each.policy.name for each in tables)),
         (),
-        _unit_names(len(policy.unit), columns),
+        _unit_names(len(policy.unit), relation),
         policy.neighbors,
         policy.dataset,
-        columns=columns,
+        columns=relation.columns,
         contribution=Contribution(
             known.rows if known.declared else None,
             min(groups, default=None),
@@ -273,9 +263,19 @@ def joined(relation: Relation, at: Place | None = None) -> Table:
     return Table(made_up, budget, _period(relation, tables, at), found, relation=relation)
 
 
-def _unit_names(parts: int, columns: Mapping[str, Spec]) -> tuple[str, ...]:
+def narrowed(table: Table, used: Iterable[Column]) -> Table:
+    """The made-up table with those columns alone that a question reads."""
+    columns = {}
+    for each in used:
+        # Who somebody is can only be there or not.
+        unit = each.type is Type.UNIT
+        columns[each.name] = Spec(each.name, Kind.TEXT) if unit else table.policy.columns[each.name]
+    return replace(table, policy=replace(table.policy, columns=columns))
+
+
+def _unit_names(parts: int, relation: Relation) -> tuple[str, ...]:
     mark = "unit"
-    while any(name.startswith(mark) for name in columns):
+    while any(name.startswith(mark) for name in relation.columns):
         mark += "'"
     return tuple(f"{mark} {at}" for at in range(parts))
 

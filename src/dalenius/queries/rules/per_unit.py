@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import NotAllowedError, QuestionRefusedError
 from dalenius.queries.expressions import Aggregate, Column, Expression, Type, rebuilt, walk, written
-from dalenius.queries.functions import Range, bounded, dominated, ranges_of, whole
+from dalenius.queries.functions import Range, bounded, dominated, whole
 from dalenius.queries.relations import PerUnit, Relation, same_unit
 from dalenius.queries.rules.joins import limits
 from dalenius.queries.rules.total import made_total
@@ -59,8 +59,8 @@ def per_unit(
             fix="Group it by the unit (and more), or ask the subquery itself as a question.",
             at=at,
         )
-    ranges, columns = ranges_of(relation.columns()), dict[str, Spec]()
-    integers = frozenset(full for full, each in relation.columns().items() if each.kind is Kind.INTEGER)
+    ranges, columns = relation.columns.ranges, dict[str, Spec]()
+    integers = relation.columns.integers
     safe_keys = tuple(made_total(each, ranges) for each in keys)
     for place, key in enumerate(safe_keys):
         columns[f"k{place}"] = _key(f"k{place}", key, relation, ranges, integers)
@@ -99,7 +99,7 @@ def aggregates_of(expressions: Sequence[Expression]) -> list[Aggregate]:
 
 def _key(name: str, key: Expression, relation: Relation, ranges: Mapping[str, Range], integers: frozenset[str]) -> Spec:
     if isinstance(key, Column) and key.type is not Type.UNIT:
-        return replace(relation.columns()[key.name], name=name, default=None)
+        return replace(relation.columns[key.name], name=name)
     if key.type is not Type.NUMBER:
         return Spec(name, _KINDS.get(key.type, Kind.TEXT))
     return number_column(name, bounded(key, ranges), whole(key, integers))
@@ -131,7 +131,7 @@ def _aggregate(
     value: Any = aggregate.value
     if aggregate.kind in {"min", "max"} and value.type is not Type.NUMBER:
         return _key(name, value, relation, {}, integers)
-    ends = bounded(value, ranges_of(relation.columns()))
+    ends = bounded(value, relation.columns.ranges)
     if ends is None and aggregate.kind in {"min", "max"}:
         return number_column(name, None, whole(value, integers))
     if ends is None or max(map(abs, ends)) / float(default_step(*_apart(ends))) > _LARGEST:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import NotAllowedError, QuestionRefusedError, UnknownColumnError
 from dalenius.queries.canonical import call, factored
-from dalenius.queries.expressions import TRUE, Call, Column, Expression, Key, Literal, columns_of, walk
+from dalenius.queries.expressions import TRUE, Call, Column, Expression, Key, Literal, Type, columns_of, walk
 from dalenius.queries.plan import Order, Output, Question, Stage, Table
 from dalenius.queries.relations import Join, Owned, PerUnit, Relation, full
-from dalenius.queries.rules.joins import checked, joined
+from dalenius.queries.rules.joins import checked, joined, narrowed
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.per_unit import aggregates_of, over_subquery, per_unit
 from dalenius.queries.rules.sources import TYPES, Names, Shared, Sources, Subqueries, owned_tables
 from dalenius.queries.rules.stacked import stacked
 from dalenius.queries.rules.typed import has_aggregates
 from dalenius.tables.mistakes import nearest
-from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -47,6 +46,13 @@ class _Reader(Sources):
     # --- the statement
 
     def question(self) -> Question:
+        if self.tree.args.get("distinct"):
+            raise QuestionRefusedError(
+                "SELECT DISTINCT is not supported.",
+                why="It would list values that people have.",
+                fix="Use GROUP BY with COUNT(*).",
+                at=place(self.tree, self.text),
+            )
         self.read_rows()
         condition = self.rows_of()
         items = self.tree.expressions
@@ -82,7 +88,21 @@ class _Reader(Sources):
                 fix="Ask for COUNT(*), SUM(x) or AVG(x), with GROUP BY for the columns that you want to see.",
                 at=place(items[0], self.text),
             )
-        return found
+        return self.narrowed(found)
+
+    def narrowed(self, question: Question) -> Question:
+        """Of a table that is made up of others, only the columns that the question reads."""
+        if self.table.relation is None:
+            return question
+        read = [question.where, *question.keys]
+        read += [
+            part for each in question.aggregates for part in (each.value, each.other, each.where) if part is not None
+        ]
+        used = {part.name: part for each in read for part in walk(each) if isinstance(part, Column)}
+        period = self.table.period
+        if period is not None and self.table.budget.period is not None:
+            used[period.column] = Column(period.column, TYPES[self.table.policy.columns[period.column].kind])
+        return replace(question, table=narrowed(self.table, used.values()))
 
     def rows_of(self) -> Expression:
         """Settles what table the question is about; gives the condition that is left for it."""
@@ -118,13 +138,9 @@ class _Reader(Sources):
             raise RuntimeError("The rows were not read yet.")
         return self._table
 
-    @cached_property
+    @property
     def integers(self) -> frozenset[str]:
-        found = frozenset[str]() if self.outer is None else self.outer.integers
-        for join in self.joins:
-            kinds = {full(join.source, name): each.kind for name, each in join.source.columns.items()}
-            found |= frozenset(name for name, each in kinds.items() if each is Kind.INTEGER)
-        return found
+        return frozenset().union(*(each.integers for each in self.all_columns()))
 
     # --- subqueries
 
@@ -372,6 +388,8 @@ class _Reader(Sources):
         """The expression over what is released: keys and aggregates. Anything else is a raw column."""
         found = _over_keys(expression, {each: Key(place_, each.type) for place_, each in enumerate(keys)})
         raw = next((each for each in walk(found) if isinstance(each, Column)), None)
+        if raw is not None and raw.type is Type.UNIT:
+            raise self.told(node, raw)
         if raw is not None:
             raise QuestionRefusedError(
                 f"Column {raw.name!r} stands outside an aggregate.",
@@ -395,7 +413,7 @@ class _Reader(Sources):
         found = self.lookup(node)
         if found is None and not node.table and node.name.lower() in self.aliases:
             return self.aliases[node.name.lower()]
-        if found is None:
+        if found is None or (found.type is Type.UNIT and self.shared.plain and self.tree is self.shared.stage.tree):
             raise self.unknown(node)
         return found
 
@@ -407,6 +425,8 @@ class _Reader(Sources):
 
     def check_keys(self, keys: tuple[Expression, ...]) -> None:
         """A group of one unit's rows is about that unit."""
+        if self.shared.plain:  # there, what the policy lists among the columns may be a key
+            return
         for key in keys:
             for each in walk(key):
                 if isinstance(each, Column) and each.name in self.shared.identities:
@@ -432,11 +452,12 @@ class _Reader(Sources):
                     fix=f"It can be counted: COUNT(DISTINCT {', '.join(policy.unit)}).",
                     at=place(node, self.text),
                 )
-        shown = f"Table {owned[0].table.policy.name!r} has" if self.shared.plain and owned else "FROM has"
+        known = owned[0].table.policy.name if owned else ""
+        shown = f"Table {known!r} has" if self.shared.plain and owned else "FROM has"
         return UnknownColumnError(
             f"There is no column {name!r}.",
             why=f"{shown}: {', '.join(dict.fromkeys(columns))}.",
-            fix=f"Did you mean {meant!r}?" if meant else "See 'dalenius tables'.",
+            fix=f"Did you mean {meant!r}?" if meant else f"See 'dalenius tables {known}'.",
             at=place(node, self.text),
         )
 

@@ -14,7 +14,19 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from dalenius.errors import QuestionRefusedError, UnknownTableError
 from dalenius.queries.canonical import call, factored
 from dalenius.queries.expressions import Column, Expression, Type
-from dalenius.queries.relations import Join, Match, Open, Owned, Relation, Source, full, identities_of
+from dalenius.queries.relations import (
+    Columns,
+    Join,
+    Match,
+    Open,
+    Owned,
+    Ranges,
+    Relation,
+    Source,
+    full,
+    identities_of,
+    kinds_of,
+)
 from dalenius.queries.rules.aggregated import Aggregating
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.total import made_total
@@ -23,7 +35,6 @@ from dalenius.tables.mistakes import nearest
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
-
     from dalenius.queries.plan import Stage, Table
     from dalenius.queries.public import PublicTable
 
@@ -125,6 +136,8 @@ class Sources(Aggregating):
         start = len(self.joins)
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             alias = node.alias or node.name
+            if node.args.get("alias") is not None and node.args["alias"].args.get("columns"):
+                raise self.refused(node, "Columns of a table cannot be renamed in FROM.", "Use AS in SELECT.")
             known = self.subqueries.get(node.name.lower())
             if known is None:
                 self.name(node, alias, self.table_named(node, left))
@@ -153,8 +166,8 @@ class Sources(Aggregating):
         spelled = {name.lower(): table for name, table in stage.tables.items()}
         found = spelled.get(node.name.lower())
         if found is not None:
-            identities = {} if self.shared.plain else identities_of(found, stage.tables)
-            return self.sourced(Owned(self.shared.name(found.policy.name), found, identities), left)
+            source = Owned(self.shared.name(found.policy.name), found, identities_of(found, stage.tables))
+            return self.sourced(source, left)
         public = self.public(node.name)
         if public is not None:
             return self.sourced(Open(self.shared.name(public.name), public), left)
@@ -179,8 +192,8 @@ class Sources(Aggregating):
         for name, classes in source.identities.items():
             self.shared.identities[full(source, name)] = classes
             found[name.lower()] = (name, Column(full(source, name), Type.UNIT))
-        for name, column in source.columns.items():
-            found[name.lower()] = (name, Column(full(source, name), TYPES[column.kind]))
+        for name, kind in kinds_of(source).items():
+            found[name.lower()] = (name, Column(full(source, name), TYPES[kind]))
         return found
 
     def add_join(self, node: Any) -> None:
@@ -191,9 +204,7 @@ class Sources(Aggregating):
             self.refuse_join(node, " ".join(filter(None, [str(node.args.get("method") or "").upper(), side, kind])))
         before = dict(self.names)
         name, start = self.add(node.this, left=left)
-        conditions: list[Expression] = []
-        for each in node.args.get("using") or ():
-            conditions.append(self.using(each, before, self.names[name]))
+        conditions = [self.using(each, before, self.names[name]) for each in node.args.get("using") or ()]
         on = node.args.get("on")
         if on is not None:
             conditions += [part for each in _conjuncts(on) for part in self.condition(each, "ON")]
@@ -218,6 +229,7 @@ class Sources(Aggregating):
         return self.equal(node, sides[0], names[name][1])
 
     def refuse_join(self, node: Any, what: str) -> NoReturn:
+        """Refuses a kind of join, with another way."""
         ways = {
             "RIGHT": "Exchange the tables and write LEFT JOIN.",
             "FULL": "Ask about one side with LEFT JOIN, and about the other side in a second question.",
@@ -233,6 +245,7 @@ class Sources(Aggregating):
         )
 
     def no_table(self, node: Any) -> NoReturn:
+        """Refuses whatever else can stand in FROM."""
         raise QuestionRefusedError(
             "The question names no table.",
             why="FROM must name a table that is protected; files and functions are never read for a question.",
@@ -266,8 +279,12 @@ class Sources(Aggregating):
 
     def condition(self, node: Any, where: str) -> list[Expression]:
         """A condition's parts that all must hold; what alternatives share is one of them."""
-        found = factored(self.boolean(node, where))
-        return list(found)
+        if type(node.parent).__name__ == "And":
+            found = self.expression(node)
+            if found.type not in {Type.BOOLEAN, Type.NOTHING}:
+                raise self.mismatch(node, "boolean", found.type.value)
+            return list(factored(found))
+        return list(factored(self.boolean(node, where)))
 
     def exists(self, node: Any, *, negated: bool) -> None:
         """EXISTS and NOT EXISTS."""
@@ -283,6 +300,7 @@ class Sources(Aggregating):
         self.match(node, node.args["query"].this, negated, given)
 
     def match(self, node: Any, tree: Any, negated: bool, given: Sequence[Any] | None) -> None:
+        """A subquery that only says whether a row is there; ``given`` must be among its columns."""
         from sqlglot import exp
 
         if not isinstance(tree, exp.Select):
@@ -321,12 +339,12 @@ class Sources(Aggregating):
 
     def ranges(self) -> Mapping[str, tuple[float, float]]:
         """The bounds of all columns in view."""
-        from dalenius.queries.functions import ranges_of
+        return Ranges(*self.all_columns())
 
-        found = {} if self.outer is None else dict(self.outer.ranges())
-        for join in self.joins:
-            found |= ranges_of({full(join.source, name): each for name, each in join.source.columns.items()})
-        return found
+    def all_columns(self) -> list[Columns]:
+        """Those of this SELECT, and of the ones around."""
+        own = Columns([join.source for join in self.joins])
+        return [own] if self.outer is None else [own, *self.outer.all_columns()]
 
     # --- names
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dalenius.errors import QuestionRefusedError
 from dalenius.queries.expressions import Column, Expression, Type
-from dalenius.queries.functions import bounded, ranges_of, whole
+from dalenius.queries.functions import bounded, whole
 from dalenius.queries.relations import Relation, Stacked, full
 from dalenius.queries.rules.joins import limits
 from dalenius.queries.rules.per_unit import number_column
@@ -38,9 +38,9 @@ def stacked(
     values = [[_made(each, relation) for _, each in columns_] for relation, columns_ in parts]
     for place in range(width):
         short = f"c{place}"
+        asked = [one[place] for one in values]
         classes = [
-            identities.get(one[place].name, frozenset()) if isinstance(one[place], Column) else frozenset()
-            for one in values
+            identities.get(each.name, frozenset()) if isinstance(each, Column) else frozenset() for each in asked
         ]
         shared = frozenset.intersection(*classes)
         units = {one[place].type is Type.UNIT for one in values}
@@ -73,7 +73,7 @@ def stacked(
 
 
 def _made(expression: Expression, relation: Relation) -> Expression:
-    return made_total(expression, ranges_of(relation.columns()))
+    return made_total(expression, relation.columns.ranges)
 
 
 def _merged(name: str, parts: Sequence[tuple[Expression, Relation]]) -> Spec:
@@ -96,14 +96,12 @@ def _merged(name: str, parts: Sequence[tuple[Expression, Relation]]) -> Spec:
 
 
 def _spec(name: str, value: Expression, relation: Relation) -> Spec:
-    columns = relation.columns()
+    columns = relation.columns
     if isinstance(value, Column):
-        return replace(columns[value.name], name=name, default=None)
+        return replace(columns[value.name], name=name)
     if value.type is not Type.NUMBER:
         return Spec(name, _KINDS[value.type])
-    integers = frozenset(each for each, spec in columns.items() if spec.kind is Kind.INTEGER)
-    ends = bounded(value, ranges_of(columns))
-    return number_column(name, ends, whole(value, integers))
+    return number_column(name, bounded(value, columns.ranges), whole(value, columns.integers))
 
 
 def _refused(message: str, at: Place | None) -> QuestionRefusedError:

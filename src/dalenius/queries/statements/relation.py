@@ -7,12 +7,12 @@ file, not the one that the policy cleans.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dalenius.queries.expressions import TRUE, Aggregate, Column, Expression, Type, written
-from dalenius.queries.functions import bounded, ranges_of, whole
+from dalenius.queries.expressions import TRUE, Aggregate, Column, Expression, Type, columns_of, written
+from dalenius.queries.functions import bounded, whole
 from dalenius.queries.relations import Join, Match, Open, Owned, PerUnit, Relation, Source, Stacked, full
 from dalenius.queries.rendering import Renderer, double, identifier
 from dalenius.queries.statements.source import cast, clean, there
@@ -21,7 +21,6 @@ from dalenius.tables.steps import default_step
 
 if TYPE_CHECKING:
     from dalenius.queries.plan import Table
-    from dalenius.tables import policy as tables
 
 _TYPES = {
     Kind.INTEGER: "DOUBLE",
@@ -53,7 +52,7 @@ def scan_of(table: Table, files: Files) -> tuple[str, dict[str, str]]:
     """The rows of a table that is made of others, as an item of FROM, and the types of its columns."""
     if table.relation is None:
         return _PathScan(table, files).sql()
-    return _Scan(table.relation, files).sql(table)
+    return _Scan(table.relation, files, table.policy.columns).sql(table)
 
 
 def unit_types(source: Source, files: Files) -> list[str]:
@@ -110,19 +109,24 @@ class _Scan:
     """Writes a relation. Methods are the steps; the fuzzer's planted bugs replace single ones."""
 
     def __init__(
-        self, relation: Relation, files: Files, outer: Mapping[str, str] | None = None, depth: int = 0
+        self,
+        relation: Relation,
+        files: Files,
+        used: Iterable[str] = (),
+        outer: Mapping[str, str] | None = None,
+        depth: int = 0,
     ) -> None:
         self.relation, self.files, self.depth = relation, files, depth
         self.aliases = {id(source): f"s{depth}_{at}" for at, source in enumerate(relation.sources)}
         columns = dict(outer or {})
         for source in relation.sources:
-            for name in {**source.columns, **source.identities}:
+            for name in (*source.columns, *source.identities):
                 columns[full(source, name)] = f"{self.aliases[id(source)]}.{identifier(name)}"
             for name in source.identities:
                 columns[raw(full(source, name))] = f"{self.aliases[id(source)]}.{identifier(raw(name))}"
         self.columns = columns
-        integers = frozenset(name for name, each in relation.columns().items() if each.kind is Kind.INTEGER)
-        self.renderer = _Renderer(columns, integers)
+        self.renderer = _Renderer(columns, relation.columns.integers)
+        self.needed = {*used, *_read(relation)}
 
     # --- the whole
 
@@ -130,9 +134,13 @@ class _Scan:
         """The rows with their units and all columns of the made-up policy."""
         owner, policy = _owner(self.relation), table.policy
         shown = [f"{self.unit(owner, at)} AS {identifier(name)}" for at, name in enumerate(policy.unit)]
-        shown += [f"{self.columns[name]} AS {identifier(name)}" for name in policy.columns]
+        for name in policy.columns:
+            held = self.columns[name] if name in self.relation.columns else self.columns[raw(name)]
+            shown.append(f"{held} AS {identifier(name)}")
         types = dict(zip(policy.unit, unit_types(owner, self.files), strict=True))
-        types |= {name: _TYPES[each.kind] for name, each in policy.columns.items()}
+        types |= {
+            name: _TYPES[each.kind] if name in self.relation.columns else "" for name, each in policy.columns.items()
+        }
         return f"(SELECT {', '.join(shown)} FROM {self.body()})", types  # noqa: S608
 
     def body(self, more: Sequence[str] = ()) -> str:
@@ -178,7 +186,7 @@ class _Scan:
 
     def match(self, match: Match) -> str:
         """[NOT] EXISTS, within one unit where the inner relation has units."""
-        inner = _Scan(match.relation, self.files, self.columns, self.depth + 1)
+        inner = _Scan(match.relation, self.files, (), self.columns, self.depth + 1)
         same = []
         if match.relation.owner is not None:
             mine, theirs = _owner(self.relation), match.relation.owner
@@ -205,51 +213,42 @@ class _Scan:
         """A protected table: rows that belong to somebody, with their units; its columns within their policy."""
         policy, types = source.table.policy, dict(self.files.types(source.table.policy.name))
         if policy.path:
-            last = len(policy.path)
-            rows, unit_of = path_joins(source.table, self.files, "t"), f"t{last}."
+            rows, unit_of = path_joins(source.table, self.files, "t"), f"t{len(policy.path)}."
             kinds = self.files.types(policy.path[-1].table)
         else:
             rows, unit_of, kinds = f"{self.files.scan(policy.name)} AS t0", "t0.", types
+        columns = [each for each in policy.columns.values() if full(source, each.name) in self.needed]
         units = [f"{unit_of}{identifier(name)} AS u{at}" for at, name in enumerate(policy.unit)]
-        reads = [
-            f"{cast(each, types, f't0.{identifier(each.name)}')} AS c{at}"
-            for at, each in enumerate(policy.columns.values())
-        ]
+        reads = [f"{cast(each, types, f't0.{identifier(each.name)}')} AS c{at}" for at, each in enumerate(columns)]
         keys = [f"t0.{identifier(name)} AS {identifier(raw(name))}" for name in source.identities]
         inner = f"SELECT {', '.join([*units, *reads, *keys])} FROM {rows}"  # noqa: S608
         shown = [f"u{at}" for at in range(len(policy.unit))]
-        shown += [
-            f"{clean(each, f'c{at}')} AS {identifier(each.name)}" for at, each in enumerate(policy.columns.values())
-        ]
+        shown += [f"{clean(each, f'c{at}')} AS {identifier(each.name)}" for at, each in enumerate(columns)]
         shown += [identifier(raw(name)) for name in source.identities]
-        shown += [
-            f"{identifier(raw(name))} AS {identifier(name)}" for name in source.identities if name not in policy.columns
-        ]
         named = {f"u{at}": kinds.get(name, "") for at, name in enumerate(policy.unit)}
-        somebody = there(tuple(named), named)
-        return f"SELECT {', '.join(shown)} FROM ({inner}) WHERE {somebody}"  # noqa: S608
+        return f"SELECT {', '.join(shown)} FROM ({inner}) WHERE {there(tuple(named), named)}"  # noqa: S608
 
     def open(self, source: Open) -> str:
         """A public table; its columns as questions see them."""
         table = source.table
-        reads = [f"{cast(each, table.types)} AS c{at}" for at, each in enumerate(table.columns.values())]
-        shown = [
-            f"{clean(each, f'c{at}')} AS {identifier(each.name)}" for at, each in enumerate(table.columns.values())
-        ]
+        columns = [table.columns[name] for name in table.kinds if full(source, name) in self.needed]
+        reads = [f"{cast(each, table.types)} AS c{at}" for at, each in enumerate(columns)] or ["1"]
+        shown = [f"{clean(each, f'c{at}')} AS {identifier(each.name)}" for at, each in enumerate(columns)] or ["1"]
         inner = f"SELECT {', '.join(reads)} FROM {table.scan}"  # noqa: S608
         return f"SELECT {', '.join(shown)} FROM ({inner})"  # noqa: S608
 
     def per_unit(self, source: PerUnit) -> str:
         """Sums within one unit, on integers: no row of another unit can move their last digit."""
-        scan = _Scan(source.relation, self.files, None, self.depth + 10)
+        used = [
+            *source.keys,
+            *(each for one in source.aggregates for each in (one.value, one.where) if each is not None),
+        ]
+        scan = _Scan(source.relation, self.files, _names(used), None, self.depth + 10)
         owner, relation = _owner(source.relation), source.relation
         parts = range(len(unit_types(owner, self.files)))
         units = [f"{scan.unit(owner, at)} AS u{at}" for at in parts]
         keys = [f"{scan.key(each)} AS k{at}" for at, each in enumerate(source.keys)]
-        sums = [
-            f"{scan.aggregate(each, source.columns[f'a{at}'], relation)} AS a{at}"
-            for at, each in enumerate(source.aggregates)
-        ]
+        sums = [f"{scan.aggregate(each, relation)} AS a{at}" for at, each in enumerate(source.aggregates)]
         by = ", ".join(str(at + 1) for at in range(len(units) + len(keys)))
         inner = f"SELECT {', '.join([*units, *keys, *sums])} FROM {scan.body()} GROUP BY {by}"  # noqa: S608
         shown = [f"u{at}" for at in parts]
@@ -262,7 +261,7 @@ class _Scan:
         """UNION ALL."""
         texts = []
         for at, (relation, values) in enumerate(source.parts):
-            scan = _Scan(relation, self.files, None, self.depth + 10 + at)
+            scan = _Scan(relation, self.files, _names(values), None, self.depth + 10 + at)
             owner = _owner(relation)
             shown = [f"{scan.unit(owner, part)} AS u{part}" for part in range(len(unit_types(owner, self.files)))]
             for place, value in enumerate(values):
@@ -280,7 +279,7 @@ class _Scan:
         shown = self.renderer.sql(key)
         return f"({shown} + 0e0)" if key.type is Type.NUMBER else shown
 
-    def aggregate(self, aggregate: Aggregate, column: tables.Column, relation: Relation) -> str:
+    def aggregate(self, aggregate: Aggregate, relation: Relation) -> str:
         """One aggregate of one unit's rows, as a double (or as its argument's type for MIN and MAX)."""
         only = "" if aggregate.where == TRUE else f" FILTER (WHERE {self.renderer.sql(aggregate.where)})"
         if aggregate.value is None:
@@ -299,16 +298,15 @@ class _Scan:
 
 def step_of(value: Expression, relation: Relation) -> Fraction:
     """What values are rounded to before they are added within a unit: as in sums over all units."""
-    columns = relation.columns()
+    columns = relation.columns
     step = columns[value.name].step if isinstance(value, Column) else None
     if step is not None:
         return step
-    integers = frozenset(name for name, each in columns.items() if each.kind is Kind.INTEGER)
-    found = bounded(value, ranges_of(columns))
+    found = bounded(value, columns.ranges)
     if found is None:
         raise RuntimeError(f"{written(value)} has no bounds.")
     low, high = map(Fraction, found)
-    if whole(value, integers) and max(abs(low), abs(high)) < 2**53:
+    if whole(value, columns.integers) and max(abs(low), abs(high)) < 2**53:
         return Fraction(1)
     return default_step(low, high if low < high else low + 1)
 
@@ -316,6 +314,16 @@ def step_of(value: Expression, relation: Relation) -> Fraction:
 def raw(name: str) -> str:
     """The name under which a column's value in the file is kept, beside the one that its policy cleans."""
     return f"{name} as it is"
+
+
+def _read(relation: Relation) -> set[str]:
+    """The columns that a relation reads itself, also those of the relation around it."""
+    found = _names([relation.where, *(join.on for join in relation.joins)])
+    return found.union(*(_read(match.relation) for match in relation.matches))
+
+
+def _names(expressions: Iterable[Expression]) -> set[str]:
+    return {name for each in expressions for name in columns_of(each)}
 
 
 class _Renderer(Renderer):
