@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dalenius.app.charts import bar
-from dalenius.queries.release import shown, with_error
+from dalenius.queries.release import FREE, shown, with_error
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -64,6 +64,11 @@ def print_preview(console: Console, preview: Preview) -> None:
     """The noise error of each column at each price, and whether it can be paid."""
     from dalenius.ledger.budgets import rounded_down
 
+    if preview.public:
+        console.print(Text(", ".join(map(shown, preview.columns))))
+        for line in (FREE, *map(shown, preview.notes)):
+            console.print(Text(line, "dim"))
+        return
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="dim", pad_edge=False)
     table.add_column("ε", justify="right")
     noisy = [place for place in range(len(preview.columns)) if any(_error(each, place) for each in preview.choices)]

@@ -78,9 +78,22 @@ def summary(version: Version, limits: Mapping[str, Any] | None = None) -> dict[s
         "columns": tree.get("columns", {}),
         "contribution": tree.get("contribution", {}),
         "limits": limits,
+        "public": public_of(version),
         "version": version.version,
         "data_version": version.data_version,
     }
+
+
+def public_of(version: Version) -> dict[str, dict[str, Any]]:
+    """The public tables beside a table: their columns with DuckDB's types, and what is unique in them."""
+    from dalenius.queries.public import public_table
+    from dalenius.tables.public import check_public_unchanged
+
+    found = {}
+    for name, spec in version.policy.public.items():
+        check_public_unchanged(version, [name])
+        found[name] = {"key": list(spec.key), "columns": dict(public_table(spec, version.public[name]).types)}
+    return found
 
 
 def _print_all(console: Console, versions: list[Version]) -> None:
@@ -98,6 +111,9 @@ def _print_all(console: Console, versions: list[Version]) -> None:
         cells = (version.table, version.dataset, ", ".join(policy.unit), ", ".join(policy.columns))
         table.add_row(*map(Text, cells))
     console.print(table)
+    public = sorted({name for version in versions for name in version.public})
+    if public:
+        console.print(Text(f"public, read exactly and for nothing: {', '.join(public)}", "dim"))
 
 
 def _print_one(console: Console, version: Version, limits: Mapping[str, Any] | None) -> None:
@@ -107,6 +123,10 @@ def _print_one(console: Console, version: Version, limits: Mapping[str, Any] | N
     print_policy(console, version.policy)
     for line in limit_lines(limits or {}):
         console.print(f"    {line}", style="dim", markup=False, highlight=False)
+    for name, found in public_of(version).items():
+        columns = ", ".join(f"{column} {type_}" for column, type_ in found["columns"].items())
+        key = f"; unique: {', '.join(found['key'])}" if found["key"] else ""
+        console.print(f"    public {name}: {columns}{key}", style="dim", markup=False, highlight=False)
 
 
 def limit_lines(found: Mapping[str, Any]) -> list[str]:
