@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dalenius.app.cli.frame import Frame, framed
-from dalenius.errors import InputError
+from dalenius.errors import InputError, SourceError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -85,14 +85,18 @@ def summary(version: Version, limits: Mapping[str, Any] | None = None) -> dict[s
 
 
 def public_of(version: Version) -> dict[str, dict[str, Any]]:
-    """The public tables beside a table: their columns with DuckDB's types, and what is unique in them."""
+    """The public tables beside a table: what is unique in them, and columns with types; none where files changed."""
     from dalenius.queries.public import public_table
     from dalenius.tables.public import check_public_unchanged
 
     found = {}
     for name, spec in version.policy.public.items():
-        check_public_unchanged(version, [name])
-        found[name] = {"key": list(spec.key), "columns": dict(public_table(spec, version.public[name]).types)}
+        try:
+            check_public_unchanged(version, [name])
+            columns = dict(public_table(spec, version.public[name]).types)
+        except SourceError:  # asking will tell
+            columns = None
+        found[name] = {"key": list(spec.key), "columns": columns}
     return found
 
 
@@ -124,7 +128,8 @@ def _print_one(console: Console, version: Version, limits: Mapping[str, Any] | N
     for line in limit_lines(limits or {}):
         console.print(f"    {line}", style="dim", markup=False, highlight=False)
     for name, found in public_of(version).items():
-        columns = ", ".join(f"{column} {type_}" for column, type_ in found["columns"].items())
+        known = found["columns"] or {"its files changed": ""}
+        columns = ", ".join(f"{column} {type_}".rstrip() for column, type_ in known.items())
         key = f"; unique: {', '.join(found['key'])}" if found["key"] else ""
         console.print(f"    public {name}: {columns}{key}", style="dim", markup=False, highlight=False)
 

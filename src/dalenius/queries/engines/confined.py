@@ -13,7 +13,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -27,9 +28,22 @@ _BEYOND = 2 * 2**30  # bytes of address space beyond what the process has before
 _LONGEST = 2**24  # bytes of an answer
 _THREADS = 2
 _STEP = 200  # rows fetched at a time
+_CELL = 24  # bytes of a cell that is no text, about
 _START = 20.0  # seconds that a busy machine may take to begin
 _KEPT = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # what a process may need to start at all
+_AT_ONCE = 2  # questions that run at once; the others wait, so that memory has an end
 _CHILD = "import sys; sys.path[:] = {path!r}; from dalenius.queries.engines.confined import main; main()"
+
+
+_TURN = threading.BoundedSemaphore(_AT_ONCE)
+
+
+def _forked() -> None:
+    global _TURN  # noqa: PLW0603 (a forked child inherits turns that nobody there gives back)
+    _TURN = threading.BoundedSemaphore(_AT_ONCE)
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 @dataclass(frozen=True)
@@ -84,15 +98,8 @@ def run(
     }
     code = _CHILD.format(path=[each for each in sys.path if each and Path(each).is_absolute()])
     try:
-        done = subprocess.run(  # noqa: S603 (our own interpreter; the question goes by stdin)
-            [sys.executable, "-I", "-c", code],
-            input=json.dumps(task).encode(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={name: os.environ[name] for name in _KEPT if name in os.environ},
-            timeout=seconds + _START,
-            check=False,
-        )
+        with _TURN:
+            done = _started(code, task, seconds)
     except subprocess.TimeoutExpired:
         raise _late(seconds) from None
     except OSError:
@@ -109,6 +116,18 @@ def run(
     return found
 
 
+def _started(code: str, task: Mapping[str, Any], seconds: float) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(  # noqa: S603 (our own interpreter; the question goes by stdin)
+        [sys.executable, "-I", "-c", code],
+        input=json.dumps(task).encode(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={name: os.environ[name] for name in _KEPT if name in os.environ},
+        timeout=seconds + _START,
+        check=False,
+    )
+
+
 def main() -> None:
     """What the child does: reads its task, confines itself, runs, writes what it found."""
     task = json.load(sys.stdin.buffer)
@@ -118,8 +137,6 @@ def main() -> None:
 
 
 def _found(task: Mapping[str, Any]) -> dict[str, Any]:
-    import threading
-
     import duckdb
 
     from dalenius.queries.engines.locked import locked
@@ -155,14 +172,31 @@ def _rows(result: Any, most: int) -> dict[str, Any]:
     names = [each[0] for each in result.description]
     rows: list[list[Any]] = []
     size = 0
-    while batch := result.fetchmany(_STEP):
-        for row in batch:
-            cells = [_encoded(cell) for cell in row]
-            size += sum(len(each) if isinstance(each, str) else 24 for each in cells)
-            if len(rows) == most or size > _LONGEST:
-                return {"columns": names, "rows": rows, "cut": True}
-            rows.append(cells)
+    for row in _fetched(result):
+        cells = [_encoded(cell) for cell in row]
+        size += sum(len(each) if isinstance(each, str) else _CELL for each in cells)
+        if len(rows) == most or size > _LONGEST:
+            return {"columns": names, "rows": rows, "cut": True}
+        rows.append(cells)
     return {"columns": names, "rows": rows, "cut": False}
+
+
+def _fetched(result: Any) -> Iterator[Sequence[Any]]:
+    types = [str(each[1]) for each in result.description]
+    if not any("TIMESTAMP WITH TIME ZONE" in type_ for type_ in types):
+        while batch := result.fetchmany(_STEP):
+            yield from batch
+        return
+    # DuckDB makes Python's points in time with a package that need not be there; Arrow does without.
+    import warnings
+
+    warnings.simplefilter("ignore")  # about the copy that this makes
+    reader = result.to_arrow_reader if hasattr(result, "to_arrow_reader") else result.fetch_record_batch
+    for found in reader(_STEP):
+        columns = [column.to_pylist() for column in found.columns]
+        for at in [place for place, type_ in enumerate(types) if type_ in {"HUGEINT", "UHUGEINT"}]:
+            columns[at] = [None if each is None else int(each) for each in columns[at]]
+        yield from zip(*columns, strict=True)
 
 
 def _confine(seconds: float) -> None:
