@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dalenius._limiting import found_of
 from dalenius._paths import through
+from dalenius._public_answers import public_preview, public_release
 from dalenius._reading import Reading
 from dalenius.accounting import parameters
 from dalenius.errors import InputError, UnknownTableError
@@ -52,6 +53,9 @@ class Analyst:
         limits: Limits | None = None,
     ) -> Preview:
         """Price and expected error, for nothing: at ``epsilon``, or at three usual prices. Never touches the data."""
+        public = public_preview(question, self._open(), confidence)
+        if public is not None:
+            return public
         plan, reading = self._planned(question, confidence, delta, limits, searches=error is None)
         if error is not None:
             epsilon = self._by_error(plan, epsilon, error, confidence)
@@ -71,8 +75,10 @@ class Analyst:
     ) -> Release:
         """Asks. The whole question, taken alone, is (ε, δ)-DP; the same question again is free.
 
+        A question over public tables only needs no price: its answer is exact, and charges nothing.
+
         Args:
-            question: SQL, one SELECT over a protected table.
+            question: SQL, one SELECT over a protected table, or over public ones.
             epsilon: The price; or
             error: the noise error that is good enough, for all columns or by name: the least ε that gives it is paid.
             confidence: Of the noise errors.
@@ -80,6 +86,9 @@ class Analyst:
             limits: Tighter limits of what one unit adds, for this question; or which share of the price goes into
                 finding some (`Limits.search`), by default a tenth where limits of the whole table are likely too wide.
         """
+        public = public_release(question, self._open())
+        if public is not None:
+            return public
         if epsilon is None and error is None:
             raise self._unpriced(question, confidence, delta, limits)
         if epsilon is not None:
@@ -136,6 +145,11 @@ class Analyst:
                 "delta must be above 0.", why="Keys cannot be found without any.", fix="Give a δ such as 1e-7."
             )
         return plan, Reading.of(plan.table, versions)
+
+    def _open(self) -> list[Version]:
+        """The tables of data sets in which this analyst has an allotment."""
+        datasets = {each for each in self._ledger.datasets() if self.name in self._ledger.allotments(each)}
+        return [version for version in self._registry.current().values() if version.dataset in datasets]
 
     def _by_error(
         self, plan: Plan, epsilon: float | None, error: float | Mapping[str, float], confidence: float

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.queries import covariance, estimates, expected, trees
 from dalenius.queries.expressions import Aggregate, Expression, written
+from dalenius.queries.release import FREE
 from dalenius.queries.rules.price import Priced, priced
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class Preview:
         delta: What finding the groups costs besides; 0 where they are public.
         search: The share of the price with which the question first finds its own limits; the noise errors are then
             the most that they will be.
+        public: It is about public tables only: answered exactly, and for nothing. There are no choices then.
     """
 
     columns: tuple[str, ...]
@@ -66,6 +68,7 @@ class Preview:
     rows: int = ROWS
     delta: float = 0.0
     search: float = 0.0
+    public: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """For `--json`."""
@@ -78,6 +81,7 @@ class Preview:
             "remaining": self.remaining,
             "notes": list(self.notes),
             "search": self.search,
+            "public": self.public,
         }
 
     def size(self, what: str) -> str:
@@ -87,6 +91,8 @@ class Preview:
         return f"{self.groups:,} {what}{'s' if self.groups != 1 else ''}"
 
     def __str__(self) -> str:
+        if self.public:
+            return "\n".join([f"{', '.join(self.columns)}: {FREE}", *self.notes])
         lines = [f"{self.size('group')}, {', '.join(self.columns)}"]
         for choice in self.choices:
             shown = []

@@ -83,7 +83,8 @@ class PerUnit:
     def written(self) -> str:
         """In the fixed notation."""
         keys, aggregates = (", ".join(map(written, each)) for each in (self.keys, self.aggregates))
-        return f"({self.relation.written()} by {keys} giving {aggregates})"
+        ends = (f"{name} {each.bounds.low}..{each.bounds.high}" for name, each in self.columns.items() if each.bounds)
+        return f"({self.relation.written()} by {keys} giving {aggregates} within {', '.join(ends)})"
 
 
 @dataclass(frozen=True)

@@ -467,6 +467,10 @@ def _plain(stage: Stage) -> bool:
     from sqlglot import exp
 
     tree: Any = stage.tree
+    if any(_is_value(each) for each in tree.find_all(exp.Subquery)):
+        tree = tree.copy()
+        for each in [each for each in tree.find_all(exp.Subquery) if _is_value(each)]:
+            each.replace(exp.Null())  # a constant, as far as this goes
     with_ = tree.args.get("with_") or tree.args.get("with")
     named = {each.alias.lower() for each in with_.expressions} if with_ is not None else set()
     tables = [each for each in tree.find_all(exp.Table) if each.name.lower() not in named]
@@ -484,6 +488,15 @@ def _plain(stage: Stage) -> bool:
         return False
     name = tables[0].name.lower()
     return name in {each.lower() for each in stage.tables} or name not in {each.lower() for each in stage.publics}
+
+
+def _is_value(node: Any) -> bool:
+    """Whether a subquery stands where a value does."""
+    from sqlglot import exp
+
+    return not isinstance(
+        node.parent, exp.From | exp.Join | exp.In | exp.Exists | exp.CTE | exp.SetOperation | exp.Subquery
+    )
 
 
 def _over_keys(expression: Expression, keys: Mapping[Expression, Key]) -> Expression:

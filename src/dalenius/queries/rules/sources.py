@@ -29,6 +29,7 @@ from dalenius.queries.relations import (
 )
 from dalenius.queries.rules.aggregated import Aggregating
 from dalenius.queries.rules.parse import place
+from dalenius.queries.rules.scalars import scalar
 from dalenius.queries.rules.total import made_total
 from dalenius.queries.rules.typed import has_aggregates
 from dalenius.tables.mistakes import nearest
@@ -364,6 +365,14 @@ class Sources(Aggregating):
 
         if isinstance(node, exp.EQ) and isinstance(node.this, exp.Column) and isinstance(node.expression, exp.Column):
             return self.equal(node, super().expression(node.this), super().expression(node.expression))
+        if isinstance(node, exp.Subquery):
+            return scalar(node.this, self.shared.stage.publics, place(node, self.text))
+        if isinstance(node, exp.Exists) or (isinstance(node, exp.In) and node.args.get("query") is not None):
+            raise self.refused(
+                node,
+                f"{'EXISTS' if isinstance(node, exp.Exists) else 'IN (SELECT …)'} cannot stand here.",
+                "Write it in WHERE, joined to other conditions by AND.",
+            )
         return super().expression(node)
 
     def lookup(self, node: Any) -> Expression | None:

@@ -288,7 +288,9 @@ class _Scan:
         if aggregate.kind == "distinct":
             return f"CAST(count(DISTINCT {value}){only} AS DOUBLE)"
         if aggregate.kind in {"min", "max"}:
-            return f"{aggregate.kind}({value}){only}"
+            # Of −0.0 and 0.0 either may come first, which would be other rows' doing.
+            zero = " + 0e0" if aggregate.value.type is Type.NUMBER else ""
+            return f"({aggregate.kind}({value}){only}{zero})"
         step = double(float(step_of(aggregate.value, relation)))
         total = f"CAST(sum(CAST(floor({value} / {step} + 0.5e0) AS HUGEINT)){only} AS DOUBLE)"
         if aggregate.kind == "sum":
