@@ -37,6 +37,7 @@ from dalenius.queries.expressions import Aggregate, Column, Expression, columns_
 from dalenius.queries.functions import bounded, dominated, ranges_of, whole
 from dalenius.queries.periods import charged, within
 from dalenius.queries.plan import MOST_GROUPS, Limits, Measure, Plan, Selection, Stage, Statistic, Table, needed
+from dalenius.queries.possible import known
 from dalenius.queries.rules.covariance import covariance
 from dalenius.queries.rules.distinct import pairs
 from dalenius.queries.splitting import split
@@ -67,7 +68,8 @@ def bound(stage: Stage) -> Stage:
     periods = charged(table, safe.where)
     norm = "l1" if table.budget.accounting is Accounting.PURE else "l2"
     # Under pure DP keys cannot be found: a key of one unit alone must have no chance at all.
-    found = (cells if norm == "l1" else public_cells)(safe.keys, table.policy.columns, first)
+    possible = known(table, safe.where, safe.keys)
+    found = (cells if norm == "l1" else public_cells)(safe.keys, table.policy.columns, first, possible)
     selection = None if found is not None else _selection(table, safe.keys, limits, stage.limits)
     if selection is not None and any(each.kind == "units" for each in question.aggregates):
         limits = replace(limits, groups=selection.cap)  # ones in a limited number of groups
@@ -307,17 +309,21 @@ class _Builder:
         low, high = self.whole_range(value, step)
         largest = max(abs(low - centre), abs(high - centre), 1)
         clips = [] if self.limits.rows is None else [self.limits.rows * largest]
-        total = dominated(value, {name: float(each) for name, each in self.limits.totals.items()})
+        total = self.dominated(value)
         if total is not None and math.isfinite(total) and centre == 0:
             clips.append(max(1, math.floor(Fraction(total) / step)))
         clip = min(clips, default=None) or self.row_limit(at)
         return self.measure("sum", value, where, step, centre, (low - centre, high - centre), clip, at)
 
+    def dominated(self, value: Expression) -> float | None:
+        """What follows from the limits of totals for the total of an expression."""
+        return dominated(value, {name: float(each) for name, each in self.limits.totals.items()}, self.ranges)
+
     def square(self, value: Expression, where: Expression, step: Fraction, centre: int, at: Place | None) -> Measure:
         low, high = self.whole_range(value, step)
         largest = max(abs(low - centre), abs(high - centre), 1)
         clips = [self.row_limit(at) * largest**2]
-        total = dominated(value, {name: float(each) for name, each in self.limits.totals.items()})
+        total = self.dominated(value)
         if total is not None and centre == 0:  # Σx² ≤ max |x| · Σ|x|
             clips.append(max(1, math.floor(Fraction(total) / step)) * largest)
         return self.measure("square", value, where, step, centre, (low - centre, high - centre), min(clips), at)
