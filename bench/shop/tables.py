@@ -46,7 +46,5 @@ def generator() -> str:
     beside = Path(sys.executable).parent / "tpchgen-cli"
     found = str(beside) if beside.is_file() else shutil.which("tpchgen-cli")
     if found is None:
-        raise FileNotFoundError(
-            "There is no tpchgen-cli. Install the project with its dev extra: pip install -e .[dev]"
-        )
+        raise FileNotFoundError("There is no tpchgen-cli: install the project with its dev extra.")
     return found

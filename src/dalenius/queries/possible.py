@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from dalenius.queries.canonical import call
 from dalenius.queries.domains import MOST_CELLS, Known
@@ -91,9 +91,7 @@ def _tied(join: Join, own: frozenset[str], parts: Iterable[Expression]) -> set[s
 
 
 def _table(join: Join) -> PublicTable:
-    if not isinstance(join.source, Open):
-        raise RuntimeError("Only public tables are looked into.")
-    return join.source.table
+    return cast("Open", join.source).table
 
 
 class _Sub:

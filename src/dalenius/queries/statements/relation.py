@@ -134,7 +134,7 @@ class _Scan:
             lender = self.lender(join)
             if lender is not None:
                 self.lenders[id(join.source)] = lender
-        columns = dict(outer.columns if outer is not None else {})
+        columns: dict[str, str] = {} if outer is None else dict(outer.columns)
         for source in relation.sources:
             for name in (*source.columns, *source.identities):
                 columns[full(source, name)] = f"{self.aliases[id(source)]}.{identifier(name)}"
@@ -143,7 +143,7 @@ class _Scan:
             if isinstance(source, Owned) and not source.table.policy.path:  # then u0, u1 … are those very columns
                 for at, name in enumerate(source.table.policy.unit):
                     columns[raw(full(source, name))] = self.unit(source, at)
-        self.columns = columns
+        self.columns: dict[str, str] = columns
         self.renderer = _Renderer(columns, relation.columns.integers)
         self.needed = {*used, *_read(relation)}
 
@@ -264,16 +264,13 @@ class _Scan:
     def owned(self, source: Owned) -> str:
         """A protected table: rows that belong to somebody, with their units; its columns within their policy."""
         policy, types = source.table.policy, dict(self.files.types(source.table.policy.name))
+        unit, walked = policy.unit, policy.path
         if id(source) in self.lenders:
-            rows, unit_of, kinds = f"{self.files.scan(policy.name)} AS t0", "", types
-        elif policy.path:
-            rows, unit_of = path_joins(source.table, self.files, "t"), f"t{len(policy.path)}."
-            kinds = self.files.types(policy.path[-1].table)
-        else:
-            rows, unit_of, kinds = f"{self.files.scan(policy.name)} AS t0", "t0.", types
+            unit, walked = (), ()
+        kinds = self.files.types(walked[-1].table) if walked else types
+        rows = path_joins(source.table, self.files, "t") if walked else f"{self.files.scan(policy.name)} AS t0"
         columns = [each for each in policy.columns.values() if full(source, each.name) in self.needed]
-        unit = policy.unit if unit_of else ()
-        units = [f"{unit_of}{identifier(name)} AS u{at}" for at, name in enumerate(unit)]
+        units = [f"t{len(walked)}.{identifier(name)} AS u{at}" for at, name in enumerate(unit)]
         reads = [f"{cast(each, types, f't0.{identifier(each.name)}')} AS c{at}" for at, each in enumerate(columns)]
         keys = [f"t0.{identifier(name)} AS {identifier(raw(name))}" for name in source.identities]
         inner = f"SELECT {', '.join([*units, *reads, *keys])} FROM {rows}"  # noqa: S608
