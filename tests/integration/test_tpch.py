@@ -23,7 +23,7 @@ from dalenius.errors import DaleniusError
 
 pytestmark = pytest.mark.integration
 
-EPSILON = 1e6
+EPSILON = 1e11
 # A release says 1.96 σ of each number; 4 times that is 7.8 σ, which Gaussian noise exceeds with chance 5e-15. There are
 # fewer than 1,000 numbers here, so a false alarm has a chance below 1e-11.
 TIMES = 4
@@ -36,7 +36,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     """Scale 0.01: 1,500 customers, 15,000 orders, 60,000 items."""
     found = shop(tmp_path_factory.mktemp("tpch"), 0.01)
     for policy in found.policies:
-        text = policy.read_text().replace("epsilon = 1000", "epsilon = 1e9")
+        text = policy.read_text().replace("epsilon = 1000", "epsilon = 1e14")
         policy.write_text(f"{text}\n{LIMITS.get(policy.stem, '')}")
     return found
 

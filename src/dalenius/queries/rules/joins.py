@@ -173,7 +173,7 @@ def limits(relation: Relation) -> Limits:
     """The least limit of rows that any table's own limit gives."""
     found: list[Limits] = []
     for join in relation.joins:
-        source, rows = join.source, _rows(join.source)
+        source, rows = join.source, rows_of(join.source)
         if isinstance(source, Open) or join.left or rows is None:
             continue
         times = math.prod(_times(each, relation) or MOST_ROWS for each in relation.joins if each is not join)
@@ -189,7 +189,7 @@ def limits(relation: Relation) -> Limits:
     return replace(best, declared=declared)
 
 
-def _rows(source: Source) -> int | None:
+def rows_of(source: Source) -> int | None:
     """How many rows of a source one unit has at most."""
     if isinstance(source, Owned):
         declared, found = source.table.policy.contribution.rows, source.table.found
@@ -217,7 +217,7 @@ def _times(join: Join, relation: Relation) -> int | None:
             name = next((each for each in source.identities if full(source, each) == mine), None)
             if name is not None and own and f"{own}.{name}" in source.identities[name]:
                 return 1  # its own key, which is unique
-    return _rows(source)
+    return rows_of(source)
 
 
 def _keys(join: Join, relation: Relation) -> set[str]:
