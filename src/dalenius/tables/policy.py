@@ -183,6 +183,13 @@ class Policy:
         return (self.path[0].column,) if self.path else self.unit
 
     @property
+    def whose(self) -> str:
+        """How a row leads to its unit, in words: the unit's columns, or the path."""
+        from dalenius.tables.units import path_text
+
+        return path_text(self.path, self.unit) if self.path else ", ".join(self.unit)
+
+    @property
     def text(self) -> str:
         """The policy as TOML with everything spelled out; `reading.read_text` takes it back."""
         from dalenius.tables.writing import to_toml
