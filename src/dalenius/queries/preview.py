@@ -196,7 +196,7 @@ def described(plan: Plan, found: Priced) -> str:
     size = f"{len(plan.cells):,}, all public" if plan.selection is None else "found privately"
     lines = [
         f"table     {policy.name}; protected is one {unit}, {relation}",
-        f"rows      {written(plan.where)}",
+        *_rows(plan),
         f"groups    {', '.join(map(written, plan.keys)) or 'none: one answer'} ({size})",
         *_search(found, unit),
     ]
@@ -210,6 +210,16 @@ def described(plan: Plan, found: Priced) -> str:
     total += f", δ = {found.delta:.3g}" if found.delta else ""
     lines.append(f"price     ε = {found.epsilon:g} for the whole question ({total}), charged before the data is read")
     return "\n".join(lines)
+
+
+def _rows(plan: Plan) -> list[str]:
+    """Which rows count; of several tables, how they are joined."""
+    relation = plan.table.relation
+    if relation is None:
+        return [f"rows      {written(plan.where)}"]
+    lines = [f"  {'left  ' if each.left else 'join  '}  {each.written()}" for each in relation.joins]
+    lines += [f"  {each.written()}" for each in relation.matches]
+    return [*lines, "  unit    of all of them is the same", f"rows      {written(relation.where)}"]
 
 
 def _search(found: Priced, unit: str) -> list[str]:

@@ -18,6 +18,7 @@ from dalenius.queries.preview import Preview
 from dalenius.queries.public_functions import FUNCTIONS
 from dalenius.queries.release import PUBLIC, Release
 from dalenius.queries.rules.parse import DIALECT, parsed, place
+from dalenius.tables.fingerprint import Fingerprint
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 10_000
 SECONDS = 30.0
+# Neither time nor chance is in a question, so the same files give the same answer. A value in a larger question is
+# worked out each time that one is planned; small answers are therefore kept.
+_FEW, _MOST_KEPT = 100, 256  # cells, answers
+_KEPT: dict[tuple[str, tuple[tuple[str, Fingerprint], ...]], confined.Outcome] = {}
 _HOW = "See 'dalenius tables' for the public tables; the how-to about them says what may be asked."
 # Kinds of DuckDB's errors that are the question's own, in words; of all others nothing is said.
 _MISTAKES = {
@@ -127,10 +132,14 @@ def previewed(question: PublicQuestion, tables: Sequence[PublicTable], confidenc
 
 
 def _run(question: PublicQuestion, tables: Sequence[PublicTable], most: int, seconds: float) -> confined.Outcome:
+    key = (written(question, most + 1), tuple((table.name, table.fingerprint) for table in tables))
+    kept = _KEPT.get(key)
+    if kept is not None:
+        return kept
     files = [path for table in tables for path in table.fingerprint.paths]
     columns = {name.lower() for table in tables for name in table.types}
     found = confined.run(
-        written(question, most + 1),
+        key[0],
         {table.name: table.scan for table in tables},
         list(dict.fromkeys(files)),
         columns,
@@ -143,6 +152,10 @@ def _run(question: PublicQuestion, tables: Sequence[PublicTable], most: int, sec
         raise error
     if found.failed is not None:
         raise _failed(found.failed, tables)
+    if len(found.rows) * len(found.columns) <= _FEW:
+        for oldest in list(_KEPT)[: max(0, len(_KEPT) + 1 - _MOST_KEPT)]:
+            _KEPT.pop(oldest, None)
+        _KEPT[key] = found
     return found
 
 

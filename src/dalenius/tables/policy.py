@@ -183,6 +183,13 @@ class Policy:
         return (self.path[0].column,) if self.path else self.unit
 
     @property
+    def whose(self) -> str:
+        """How a row leads to its unit, in words: the unit's columns, or the path."""
+        from dalenius.tables.units import path_text
+
+        return path_text(self.path, self.unit) if self.path else ", ".join(self.unit)
+
+    @property
     def text(self) -> str:
         """The policy as TOML with everything spelled out; `reading.read_text` takes it back."""
         from dalenius.tables.writing import to_toml
@@ -201,13 +208,12 @@ class Policy:
         """The hash of what decides what a question means: stored answers stay good while it does.
 
         More budget, another analyst or a file that moved must not make anyone pay again for the same answer. What the
-        file holds is the data version's business.
+        file holds is the data version's business; public tables count where a question reads them.
         """
         from dalenius.tables.writing import digest
 
         spec = BudgetSpec(1.0, period=self.budget.period if self.budget else None)
-        public = {name: replace(each, source=()) for name, each in self.public.items()}
-        return digest(replace(self, source=(), budget=spec, analysts={}, time=Time(), anonymity={}, public=public))
+        return digest(replace(self, source=(), budget=spec, analysts={}, time=Time(), anonymity={}, public={}))
 
     def to_dict(self) -> dict[str, Any]:
         """Nested dicts of plain values, for `--json`."""

@@ -74,6 +74,7 @@ def summary(version: Version, limits: Mapping[str, Any] | None = None) -> dict[s
         "name": version.table,
         "dataset": version.dataset,
         "unit": list(version.policy.unit),
+        "path": version.policy.whose if version.policy.path else None,
         "neighbors": version.policy.neighbors.value,
         "columns": tree.get("columns", {}),
         "contribution": tree.get("contribution", {}),
@@ -112,7 +113,7 @@ def _print_all(console: Console, versions: list[Version]) -> None:
         table.add_column(title, overflow="fold")
     for version in versions:
         policy = version.policy
-        cells = (version.table, version.dataset, ", ".join(policy.unit), ", ".join(policy.columns))
+        cells = (version.table, version.dataset, policy.whose, ", ".join(policy.columns))
         table.add_row(*map(Text, cells))
     console.print(table)
     public = sorted({name for version in versions for name in version.public})

@@ -107,10 +107,12 @@ class Sources(Aggregating):
         where = self.tree.args.get("where")
         for node in _conjuncts(where.this) if where else ():
             inner = node.this if isinstance(node, exp.Not) else node
+            while isinstance(inner, exp.Paren):
+                inner = inner.this
             if isinstance(inner, exp.Exists):
-                self.exists(inner, negated=inner is not node)
+                self.exists(inner, negated=isinstance(node, exp.Not))
             elif isinstance(inner, exp.In) and inner.args.get("query") is not None:
-                self.among(inner, negated=inner is not node)
+                self.among(inner, negated=isinstance(node, exp.Not))
             else:
                 self.conditions += self.condition(node, "WHERE")
         if any(has_aggregates(each) for each in self.conditions):
@@ -316,7 +318,7 @@ class Sources(Aggregating):
             for mine, (_, theirs) in zip(given, named, strict=True):
                 one = self.expression(mine)
                 child.conditions.append(self.membership(node, one, theirs, negated))
-        relation = Relation(tuple(child.joins), self.total(call("and", *child.conditions)), tuple(child.matches))
+        relation = Relation(tuple(child.joins), child.total(call("and", *child.conditions)), tuple(child.matches))
         self.matches.append(Match(relation, negated))
 
     def membership(self, node: Any, one: Expression, other: Expression, negated: bool) -> Expression:
