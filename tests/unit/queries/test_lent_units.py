@@ -96,14 +96,14 @@ def asked(sql: str) -> tuple[Plan, Engine]:
         # one of two occurrences walks the path for both
         ("SELECT COUNT(*) FROM items a JOIN items b ON a.order = b.order", 1, [9]),
         (
-            "SELECT COUNT(*) FROM items a WHERE EXISTS "
-            + "(SELECT * FROM items b WHERE b.order = a.order AND b.price > a.price)",
+            """SELECT COUNT(*) FROM items a
+            WHERE EXISTS (SELECT * FROM items b WHERE b.order = a.order AND b.price > a.price)""",
             1,
             [2],
         ),
         (
-            "SELECT COUNT(*) FROM orders o, items a, items b "
-            + "WHERE a.order = o.order AND b.order = a.order AND a.price < b.price",
+            """SELECT COUNT(*) FROM orders o, items a, items b
+            WHERE a.order = o.order AND b.order = a.order AND a.price < b.price""",
             1,
             [2],
         ),
@@ -111,8 +111,9 @@ def asked(sql: str) -> tuple[Plan, Engine]:
         ("SELECT COUNT(*) FROM items i LEFT JOIN orders o ON i.order = o.order", 2, [5]),
         ("SELECT COUNT(*) FROM items", 1, [5]),
         (
-            "SELECT COUNT(*) FROM orders o JOIN (SELECT o2.customer, i.price FROM items i JOIN orders o2 "
-            + "ON o2.order = i.order) t ON t.customer = o.customer",
+            """SELECT COUNT(*) FROM orders o JOIN (
+                SELECT o2.customer, i.price FROM items i JOIN orders o2 ON o2.order = i.order
+            ) t ON t.customer = o.customer""",
             2,
             [10],
         ),
