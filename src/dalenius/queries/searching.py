@@ -193,6 +193,7 @@ def notes(plan: Plan, found: Sequence[Clip]) -> tuple[str, ...]:
 
 def _distinct(plan: Plan, found: Clip, measure: Measure) -> str:
     what = ("value" if found.clip == 1 else "values") if not plan.keys else "pairs of group and value"
+    what += " in each grouping set" if measure.sets > 1 else ""
     missed = "less than 0.1%" if (found.beyond or 0.0) < 0.001 else f"about {found.beyond:.1%}"
     return (
         f"{_named(measure)}: of one unit, at most {found.clip:,} {what} count (of {measure.clip:,}), as the question "

@@ -20,11 +20,11 @@ from dalenius.queries.expressions import (
     Column,
     Expression,
     Key,
-    Literal,
     Type,
     walk,
 )
 from dalenius.queries.plan import Order, Output, Question, Stage, Table
+from dalenius.queries.rules import sets
 from dalenius.queries.rules.aggregated import Aggregating
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.typed import has_aggregates
@@ -63,6 +63,7 @@ class _Reader(Aggregating):
         self.tables = stage.tables
         self.places: dict[Aggregate, Place | None] = {}
         self.aliases: dict[str, Expression] = {}
+        self.groupings: dict[sets.Set, int] = {}
 
     # --- the statement
 
@@ -76,7 +77,8 @@ class _Reader(Aggregating):
         if len(items) > MOST_OUTPUTS:
             raise self.refused(items[0], f"At most {MOST_OUTPUTS} columns can be asked for.", "Ask in parts.")
         named = [self.item(each) for each in items]
-        keys = self.keys(named)
+        grouped = self.grouped(named)
+        keys = grouped.keys
         for name, expression in named:
             self.aliases.setdefault(name.lower(), expression)
         outputs = tuple(
@@ -96,6 +98,8 @@ class _Reader(Aggregating):
             self.count("limit"),
             self.count("offset") or 0,
             self.places,
+            grouped.sets,
+            tuple(self.groupings),
         )
         if not found.aggregates:
             raise QuestionRefusedError(
@@ -162,28 +166,29 @@ class _Reader(Aggregating):
         name = node.alias if isinstance(node, exp.Alias) else _default_name(inner)
         return name, self.expression(inner)
 
-    def keys(self, named: list[tuple[str, Expression]]) -> tuple[Expression, ...]:
-        """The expressions of GROUP BY: columns, functions of them, numbers and names of items, or ALL."""
+    def grouped(self, named: list[tuple[str, Expression]]) -> sets.Grouped:
+        """The keys of GROUP BY: columns, functions of them, numbers and names of items, sets of these, or ALL."""
         from sqlglot import exp
 
         group = self.tree.args.get("group")
         if group is None:
-            return ()
+            return sets.Grouped()
         if group.args.get("all"):
-            found = [each for _, each in named if not has_aggregates(each)]
-        else:
-            found = []
-            aliases = {name.lower(): each for name, each in named}
-            for node in group.expressions:
-                if isinstance(node, exp.Literal) and not node.is_string:
-                    found.append(self.numbered(node, [each for _, each in named]))
-                elif isinstance(node, exp.Column) and not node.table and node.name.lower() not in self.columns:
-                    found.append(aliases.get(node.name.lower()) or self.expression(node))
-                else:
-                    found.append(self.expression(node))
-                if has_aggregates(found[-1]):
-                    raise self.refused(node, "An aggregate cannot be a key.", "Group by columns.")
-        return tuple(each for each in dict.fromkeys(found) if not isinstance(each, Literal))
+            return sets.Grouped.of([[each for _, each in named if not has_aggregates(each)]])
+        aliases = {name.lower(): each for name, each in named}
+
+        def key(node: exp.Expr) -> Expression:
+            if isinstance(node, exp.Literal) and not node.is_string:
+                found = self.numbered(node, [each for _, each in named])
+            elif isinstance(node, exp.Column) and not node.table and node.name.lower() not in self.columns:
+                found = aliases.get(node.name.lower()) or self.expression(node)
+            else:
+                found = self.expression(node)
+            if has_aggregates(found):
+                raise self.refused(node, "An aggregate cannot be a key.", "Group by columns.")
+            return found
+
+        return sets.read(self, group.expressions, key)
 
     def numbered(self, node: exp.Expr, items: list[Expression]) -> Expression:
         number_ = node.name
@@ -227,7 +232,12 @@ class _Reader(Aggregating):
 
     def released(self, expression: Expression, keys: tuple[Expression, ...], node: exp.Expr) -> Expression:
         """The expression over what is released: keys and aggregates. Anything else is a raw column."""
-        found = _over_keys(expression, {each: Key(place_, each.type) for place_, each in enumerate(keys)})
+
+        def unknown() -> QuestionRefusedError:
+            return self.refused(node, "GROUPING takes keys of GROUP BY.", "Write GROUPING(a) where a is one of them.")
+
+        marked = sets.marked(expression, keys, self.groupings, unknown)
+        found = _over_keys(marked, {each: Key(place_, each.type) for place_, each in enumerate(keys)})
         raw = next((each for each in walk(found) if isinstance(each, Column)), None)
         if raw is not None:
             raise QuestionRefusedError(

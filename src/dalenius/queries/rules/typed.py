@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import InputError, QuestionRefusedError
 from dalenius.queries.canonical import call
-from dalenius.queries.expressions import Aggregate, Expression, Literal, Type, number, walk
+from dalenius.queries.expressions import Aggregate, Call, Expression, Literal, Type, number, walk
 from dalenius.queries.functions import FUNCTIONS
 from dalenius.queries.rules.parse import place
 
@@ -151,8 +151,11 @@ def _readers() -> Mapping[type, Read]:
 
 
 def has_aggregates(expression: Expression) -> bool:
-    """Whether an aggregate is in it."""
-    return any(isinstance(each, Aggregate) for each in walk(expression))
+    """Whether an aggregate is in it, or GROUPING(…), which is known no sooner."""
+    return any(
+        isinstance(each, Aggregate) or (isinstance(each, Call) and each.function == "grouping")
+        for each in walk(expression)
+    )
 
 
 def _has_time(expression: Expression) -> bool:

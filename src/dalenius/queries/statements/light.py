@@ -41,6 +41,8 @@ def statement(plan: Plan, index: Index, engine: Engine, salt: str) -> str | None
 
     What runs does not depend on how many units are heavy: it could be seen.
     """
+    if plan.sets:  # what an index bounds is a unit's vector over one of them
+        return None
     linear = plan.only(LINEAR)
     alone = from_index(linear, index)
     if alone is not None:
