@@ -238,11 +238,11 @@ def _steps(plan: Plan, measure: Measure, mechanism: Any, found: Priced) -> list[
     if measure.value is not None and measure.kind != "distinct":
         centre = f" less {measure.centre * measure.step}" if measure.centre else ""
         lines.append(f"  value   rounded to {float(measure.step):g}{centre}: {measure.low}..{measure.high} steps")
-    norm = "L2" if plan.norm == "l2" else "L1"
+    norm, groups = "L2" if plan.norm == "l2" else "L1", "the groups of all sets" if plan.sets else "the groups"
     if measure.kind == "leaves":
         layout = trees.Layout.of(measure)
         lines.append(f"  tree    {layout.used:,} leaves of {layout.size:,} steps, {layout.levels} levels")
-        lines.append(f"  clip    a unit's rows over the groups to {norm} norm {measure.clip:,}, by weighing them less")
+        lines.append(f"  clip    a unit's rows over {groups} to {norm} norm {measure.clip:,}, by weighing them less")
     elif measure.kind == "units":
         lines.append(f"  clip    ones in at most {measure.clip:,} groups")
     elif measure.kind == "distinct":
@@ -251,7 +251,7 @@ def _steps(plan: Plan, measure: Measure, mechanism: Any, found: Priced) -> list[
             f"  clip    at most {measure.clip:,} pairs of group and value of a unit{each}, chosen by a keyed hash"
         )
     else:
-        lines.append(f"  clip    a unit's vector over the groups to {norm} norm {measure.clip:,} steps")
+        lines.append(f"  clip    a unit's vector over {groups} to {norm} norm {measure.clip:,} steps")
     if measure.search:
         lines.append(
             f"  search  a lower norm first, from noisy counts of units; {float(measure.search):.0%} of the price"

@@ -178,6 +178,7 @@ def notes(plan: Plan, found: Sequence[Clip]) -> tuple[str, ...]:
         limit = f"{report['limit']:,.6g} {what} a unit" if measure.kind != "rows" else f"{each.clip:,} rows a unit"
         if plan.keys:
             limit += ", over its groups" if plan.norm == "l1" else ", as a norm over its groups"
+            limit += " in all sets" if plan.sets else ""
         said = f"found its own limit: {limit} (of {report['of']:,.10g})"
         if each.clip == measure.clip:
             said = f"looked for a lower limit and kept the one it had: {limit}"

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,19 +20,24 @@ from dalenius.errors import DaleniusError, InputError, QuestionRefusedError, Sql
 from dalenius.queries import grouped, ladder
 from dalenius.queries._exact import exact, exact_lengths
 from dalenius.queries.answering import Answer, measured
+from dalenius.queries.engines.duckdb import DuckDB
 from dalenius.queries.expressions import Key
+from dalenius.queries.index import Layout
+from dalenius.queries.indexing import build
 from dalenius.queries.plan import Found, Limits, needed
 from dalenius.queries.preview import described, previewed, usual_rows
 from dalenius.queries.rules.price import priced
 from dalenius.queries.rules.sets import MOST_SETS, together
-from dalenius.queries.statements import light, light_leaves
+from dalenius.queries.statements import light
 from dalenius.queries.statements.keys import weights
+from dalenius.tables.fingerprint import fingerprint
 
 SALT = "salt"
 WIDE = "rows = 100000"
 TYPES = {
     "user_id": pa.int64(), "region": pa.string(), "smoker": pa.bool_(), "child": pa.float64(), "age": pa.float64(),
     "amount": pa.float64(), "change": pa.float64(), "note": pa.string(), "when": pa.date32(),
+    "free": pa.float64(), "at": pa.timestamp("us"), "odd name": pa.float64(),
 }  # fmt: skip
 REGIONS = ["north", "south", "east", "west"]
 
@@ -377,15 +383,37 @@ def test_no_neighbours_differ_by_more_than_the_plan_claims(
         assert length([x - y for x, y in zip(a, b, strict=True)], plan.norm) <= both
 
 
-def test_an_index_of_one_grouping_is_not_used_for_several(visits, memory):
-    class Nothing:
-        def __getattr__(self, name):
-            pytest.fail(f"the index was asked for its {name}")
+@pytest.mark.parametrize("most", [1, 2, 7, 10, 99, 2**61])
+@pytest.mark.parametrize("sets", [1, 2, 3, 17])
+def test_a_unit_that_an_index_calls_light_is_within_the_limit_over_all_sets(most, sets):
+    assert together([light.within(most, sets, "l2")] * sets, "l2") <= most
+    assert together([light.within(most, sets, "l1")] * sets, "l1") <= most
+    assert together([light.within(most, sets, "l2") + 1] * sets, "l2") > most
+    assert together([light.within(most, sets, "l1") + 1] * sets, "l1") > most
 
-    plan = visits.plan(asked("ROLLUP (region)", "COUNT(*), MEDIAN(age)"))
-    engine = memory(table([]))
-    assert light.statement(plan, Nothing(), engine, SALT) is None
-    assert light_leaves.statement(plan, Nothing(), engine, SALT) is None
+
+def test_an_index_gives_the_integers_of_the_general_way(asker, tmp_path):
+    chance = random.Random(11)
+    rows = some_rows(chance, 300, users=80)  # some four rows each, and a few people with many
+    rows += [{**row, "user_id": 100 + at % 3} for at, row in enumerate(some_rows(chance, 150))]
+    pq.write_table(table(rows), tmp_path / "visits.parquet")
+    helped = 0
+    for accounting in ("zcdp", "pure"):
+        who = asker(contribution="rows = 6", accounting=accounting)
+        plain = DuckDB(fingerprint([str(tmp_path / "visits.parquet")]), threads=1)
+        layout = Layout(tmp_path / accounting, who.table, plain.fingerprint)
+        build(layout, plain)
+        fast = DuckDB(plain.fingerprint, threads=1, layout=layout)
+        for group in GROUPS:
+            for what in ("COUNT(*)", "AVG(age), SUM(change) FILTER (WHERE smoker)", "COUNT(*), MEDIAN(age)"):
+                for limits in (Limits(), Limits(groups=2), Limits(search=0.1)):
+                    plan = who.plan(asked(group, what), limits)
+                    index = needed(light.checked(plan.table, fast))
+                    helped += bool(light.statement(plan, index, fast, SALT))
+                    assert exact(plan, fast, SALT) == exact(plan, plain, SALT), (group, what, limits)
+                    if plan.searched:
+                        assert exact_lengths(plan, fast, SALT) == exact_lengths(plan, plain, SALT)
+    assert helped >= 60
 
 
 def test_each_period_has_its_own_vector(asker, memory):

@@ -137,8 +137,12 @@ class Compiler:
         """The cleaned rows; with grouping sets, each row once for each set, with its number."""
         if not self.plan.sets:
             return "clean"
+        return f"clean CROSS JOIN {self.numbers()}"
+
+    def numbers(self) -> str:
+        """The grouping sets' numbers, in FROM."""
         numbers = ", ".join(f"({double(each)})" for each in self.counted_sets())
-        return f"clean CROSS JOIN (VALUES {numbers}) AS grouping_sets({WHICH_SET})"
+        return f"(VALUES {numbers}) AS grouping_sets({WHICH_SET})"
 
     def counted_sets(self) -> Sequence[int]:
         """The numbers of the grouping sets that rows are counted for."""
