@@ -30,8 +30,8 @@ CLAUSES = (
         "columns, functions of them, names or numbers of items, or ALL; public groups are all answered, others found",
     ),
     (
-        "GROUP BY GROUPING SETS, ROLLUP, CUBE",
-        "several groupings at once; a key that a set does not have is NULL there, and GROUPING(key) is 1",
+        "GROUPING SETS, ROLLUP, CUBE, GROUPING",
+        "several groupings at once; a key that a set does not have is NULL there, and GROUPING(key) is 1, not 0",
     ),
     ("HAVING", "a condition on what is released; it costs nothing"),
     ("ORDER BY", "what is released, names or numbers of items, or ALL; ASC, DESC, NULLS FIRST, NULLS LAST"),
@@ -55,7 +55,6 @@ AGGREGATES = (
     ("COVAR_SAMP(x, y)", "the covariance, over n − 1; rows in which both are not NULL", "bounds of x and y; `rows`"),
     ("COVAR_POP(x, y)", "the covariance, over n", "bounds of x and y; `rows`"),
     ("CORR(x, y)", "the correlation, between −1 and 1", "bounds of x and y; `rows`"),
-    ("GROUPING(x, y)", "no aggregate: a bit for each key, 1 where the group's set does not have it", "keys"),
     ("… FILTER (WHERE p)", "any of them, over the rows in which p is true", ""),
 )
 BUCKETS = (

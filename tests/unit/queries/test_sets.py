@@ -136,11 +136,8 @@ GROUPS = [
 def of_duckdb(group, rows):
     """What DuckDB says, without groups of NULL, which a release does not have."""
     keys = [each for each in KEYS if each in group]
-    marks = ", ".join(f"GROUPING({each})" for each in keys)
-    sql = (
-        f"SELECT {', '.join(keys)}, {marks}, COUNT(*), CAST(SUM(age) AS BIGINT), COUNT(DISTINCT user_id), "
-        f"COUNT(DISTINCT note) FROM visits GROUP BY {group}"
-    )
+    counts = ["COUNT(*)", "CAST(SUM(age) AS BIGINT)", "COUNT(DISTINCT user_id)", "COUNT(DISTINCT note)"]
+    sql = asked(group, ", ".join([*keys, *(f"GROUPING({each})" for each in keys), *counts]))
     with duckdb.connect() as connection:
         connection.register("visits", table(rows))
         found = connection.execute(sql).fetchall()
