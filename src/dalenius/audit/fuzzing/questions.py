@@ -165,6 +165,7 @@ class _Writer:
         random = Random(f"sets {text} {keys}")  # noqa: S311
         if random.random() >= _SETS:
             return ""
+        keys = [f"({each})" for each in keys]  # a condition needs them
         some = [random.sample(keys, random.randint(0, len(keys))) for _ in range(random.randint(1, 4))]
         listed = ", ".join(f"({', '.join(each)})" for each in [*some, keys])
         inside = ", ".join(keys)
