@@ -211,6 +211,7 @@ def _pair_of_tables(random: Random, report: Report, cases: int | None, folder: P
             report.drawn.update((policy.neighbors.value, plan.norm, made.shape.form))
             report.drawn.update(["found"] if plan.selection is not None else [])
             report.drawn.update(["search"] if plan.searched else [])
+            report.drawn.update(["sets"] if plan.sets else [])
             report.drawn.update(["indexed"] if indexed_ else [])
             try:
                 sides = sides or _Sides(made, random, folder)
@@ -281,8 +282,8 @@ class _Sides:
             measure = plan.measures[number]
             one, two = 1, 2 if self.substitutes else 1
             if measure.kind == "distinct":
-                one = sensitivity(measure.clip, plan.norm, Neighbors.ADD_REMOVE)
-                two = sensitivity(measure.clip, plan.norm, plan.neighbors)
+                one = sensitivity(measure.clip, plan.norm, Neighbors.ADD_REMOVE, measure.sets)
+                two = sensitivity(measure.clip, plan.norm, plan.neighbors, measure.sets)
             if self.made.nobody:
                 one = two = 0
             seen = length([a - b for a, b in zip(first[at], second[at], strict=True)], plan.norm)
@@ -341,7 +342,9 @@ class _Sides:
                 wrong = "order", "the same weights", "others"
         except keys.UnsayableError as error:
             wrong = "keys", "each key once, as an answer can show it", str(error)
-        return replace(plan, cells=keys.union(first, second)) if wrong is None else Broken(*wrong, where)
+        if wrong is not None:
+            return Broken(*wrong, where)
+        return replace(plan, cells=(*plan.cells, *keys.union(first, second)))
 
 
 def _tightened(plan: Plan) -> Plan:
@@ -359,10 +362,13 @@ def length(vector: Sequence[int], norm: str) -> int:
 
 
 def limit(measure: Measure, norm: str) -> int:
-    """The most that one unit's own vector may be long: C², or C; of ones, their number; of trees, all levels."""
+    """The most that one unit's own vector may be long: C², or C; of ones, their number; of trees, all levels.
+
+    Of pairs, that in each grouping set.
+    """
     if measure.kind == "leaves":
         return largest(measure, norm)
-    return measure.clip**2 if norm == "l2" and measure.kind != "units" else measure.clip
+    return measure.sets * (measure.clip**2 if norm == "l2" and measure.kind != "units" else measure.clip)
 
 
 # --- a violation, made small

@@ -79,11 +79,19 @@ class Aggregate:
     other: Expression | None = None
 
 
-Expression: TypeAlias = "Literal | Column | Call | Key | Aggregate"
+@dataclass(frozen=True, slots=True)
+class Which:
+    """The number of the grouping set that a row is counted for (`rules.sets`)."""
+
+    type: Type = Type.NUMBER
+
+
+Expression: TypeAlias = "Literal | Column | Call | Key | Aggregate | Which"
 
 TRUE = Literal(True, Type.BOOLEAN)
 FALSE = Literal(False, Type.BOOLEAN)
 NULL = Literal(None, Type.NOTHING)
+WHICH = Which()
 
 
 def number(value: float) -> Literal:
@@ -120,7 +128,7 @@ def rebuilt(expression: Expression, change: Callable[[Expression], Expression]) 
     return change(expression)
 
 
-_WORDS = frozenset({"true", "false", "null"})  # what literals are written as
+_WORDS = frozenset({"true", "false", "null", "set"})  # what literals and sets are written as
 
 
 def written(expression: Expression) -> str:
@@ -140,6 +148,8 @@ def written(expression: Expression) -> str:
             return f"{function}({', '.join(map(written, arguments))})"
         case Key(number=place):
             return f"key {place + 1}"
+        case Which():
+            return "set"
         case Aggregate(kind=kind, value=value, where=where, parameter=parameter, other=other):
             inside = ", ".join(written(each) for each in (value, other) if each is not None)
             inside += "" if parameter is None else f", {parameter!r}"

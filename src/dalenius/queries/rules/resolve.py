@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import NotAllowedError, QuestionRefusedError, UnknownColumnError
 from dalenius.queries.canonical import call, factored
-from dalenius.queries.expressions import TRUE, Call, Column, Expression, Key, Literal, Type, columns_of, walk
+from dalenius.queries.expressions import TRUE, Call, Column, Expression, Key, Type, columns_of, walk
 from dalenius.queries.plan import Order, Output, Question, Stage, Table
 from dalenius.queries.relations import Join, Owned, PerUnit, Relation, full
+from dalenius.queries.rules import sets
 from dalenius.queries.rules.joins import checked, joined, narrowed
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.per_unit import aggregates_of, over_subquery, per_unit
@@ -42,6 +43,7 @@ class _Reader(Sources):
     ) -> None:
         super().__init__(shared, tree, subqueries, outer)
         self.aliases: dict[str, Expression] = {}
+        self.groupings: dict[sets.Set, int] = {}
 
     # --- the statement
 
@@ -59,7 +61,8 @@ class _Reader(Sources):
         if len(items) > MOST_OUTPUTS:
             raise self.refused(items[0], f"At most {MOST_OUTPUTS} columns can be asked for.", "Ask in parts.")
         named = [self.item(each) for each in items]
-        keys = self.keys(named)
+        grouped = self.grouped(named)
+        keys = grouped.keys
         self.check_keys(keys)
         for name, expression in named:
             self.aliases.setdefault(name.lower(), expression)
@@ -80,6 +83,8 @@ class _Reader(Sources):
             self.count("limit"),
             self.count("offset") or 0,
             self.places,
+            grouped.sets,
+            tuple(self.groupings),
         )
         if not found.aggregates:
             raise QuestionRefusedError(
@@ -172,7 +177,7 @@ class _Reader(Sources):
                 self.tree, "LIMIT in a subquery is not supported.", "Choose rows by a condition in WHERE."
             )
         self.read_rows()
-        if not self.grouped:
+        if not self.gathers:
             return around.dissolved(self, self.items(), node, left)
         source, names, having = self.per_unit(node)
         around.sourced(source, left)
@@ -183,7 +188,7 @@ class _Reader(Sources):
         return names
 
     @property
-    def grouped(self) -> bool:
+    def gathers(self) -> bool:
         """Whether it gives fewer rows than it reads."""
         from sqlglot import exp
 
@@ -215,7 +220,7 @@ class _Reader(Sources):
 
         if any(self.tree.args.get(each) is not None for each in ("limit", "offset")):
             raise self.refused(self.tree, "LIMIT in a subquery is not supported.", "Leave it out.")
-        if not self.grouped:
+        if not self.gathers:
             self.read_rows()
             return self.items() if needs else []
         # With groups of its own it cannot speak of the rows around it.
@@ -266,7 +271,12 @@ class _Reader(Sources):
         relation = self.relation()
         self._table = joined(relation, at)
         named = [self.item(each) for each in self.tree.expressions]
-        keys = self.keys(named)
+        grouped = self.grouped(named)
+        keys = grouped.keys
+        if grouped.sets:
+            raise self.refused(
+                self.tree, "Grouping sets in a subquery are not supported.", "Group it by the unit and by keys."
+            )
         if self.tree.args.get("distinct"):
             if keys or any(has_aggregates(each) for _, each in named):
                 raise self.refused(self.tree, "DISTINCT beside GROUP BY is not supported.", "Leave it out.")
@@ -321,28 +331,29 @@ class _Reader(Sources):
         name = node.alias if isinstance(node, exp.Alias) else _default_name(inner)
         return name, self.expression(inner)
 
-    def keys(self, named: list[tuple[str, Expression]]) -> tuple[Expression, ...]:
-        """The expressions of GROUP BY: columns, functions of them, numbers and names of items, or ALL."""
+    def grouped(self, named: list[tuple[str, Expression]]) -> sets.Grouped:
+        """The keys of GROUP BY: columns, functions of them, numbers and names of items, sets of these, or ALL."""
         from sqlglot import exp
 
         group = self.tree.args.get("group")
         if group is None:
-            return ()
+            return sets.Grouped()
         if group.args.get("all"):
-            found = [each for _, each in named if not has_aggregates(each)]
-        else:
-            found = []
-            aliases = {name.lower(): each for name, each in named}
-            for node in group.expressions:
-                if isinstance(node, exp.Literal) and not node.is_string:
-                    found.append(self.numbered(node, [each for _, each in named]))
-                elif isinstance(node, exp.Column) and not node.table and not self.in_view(node):
-                    found.append(aliases.get(node.name.lower()) or self.expression(node))
-                else:
-                    found.append(self.expression(node))
-                if has_aggregates(found[-1]):
-                    raise self.refused(node, "An aggregate cannot be a key.", "Group by columns.")
-        return tuple(each for each in dict.fromkeys(found) if not isinstance(each, Literal))
+            return sets.Grouped.of([[each for _, each in named if not has_aggregates(each)]])
+        aliases = {name.lower(): each for name, each in named}
+
+        def key(node: exp.Expr) -> Expression:
+            if isinstance(node, exp.Literal) and not node.is_string:
+                found = self.numbered(node, [each for _, each in named])
+            elif isinstance(node, exp.Column) and not node.table and not self.in_view(node):
+                found = aliases.get(node.name.lower()) or self.expression(node)
+            else:
+                found = self.expression(node)
+            if has_aggregates(found):
+                raise self.refused(node, "An aggregate cannot be a key.", "Group by columns.")
+            return found
+
+        return sets.read(self, group.expressions, key)
 
     def numbered(self, node: exp.Expr, items: list[Expression]) -> Expression:
         number_ = node.name
@@ -386,7 +397,12 @@ class _Reader(Sources):
 
     def released(self, expression: Expression, keys: tuple[Expression, ...], node: exp.Expr) -> Expression:
         """The expression over what is released: keys and aggregates. Anything else is a raw column."""
-        found = _over_keys(expression, {each: Key(place_, each.type) for place_, each in enumerate(keys)})
+
+        def unknown() -> QuestionRefusedError:
+            return self.refused(node, "GROUPING takes keys of GROUP BY.", "Write GROUPING(a) where a is one of them.")
+
+        marked = sets.marked(expression, keys, self.groupings, unknown)
+        found = _over_keys(marked, {each: Key(place_, each.type) for place_, each in enumerate(keys)})
         raw = next((each for each in walk(found) if isinstance(each, Column)), None)
         if raw is not None and raw.type is Type.UNIT:
             raise self.told(node, raw)

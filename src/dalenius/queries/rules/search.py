@@ -11,7 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dalenius.queries.expressions import TRUE, Call, Column, Expression, columns_of
-from dalenius.queries.plan import Limits, Measure, Plan, Stage, Statistic, needed
+from dalenius.queries.plan import Found, Limits, Measure, Plan, Stage, Statistic, needed
 from dalenius.queries.statements.sums import LINEAR
 
 LADDER = Fraction(1, 4)  # of the price of distinct values: a few rungs with much noise, instead of many with little
@@ -82,8 +82,17 @@ def _pays(plan: Plan, limits: Limits, statistic: Statistic, measure: Measure, fi
         return True
     if measure.kind != "rows":
         return measure.kind in {"square", "product"} or (bool(plan.keys) and plan.norm == "l2")
-    known = len(plan.keys) == 1 and isinstance(plan.keys[0], Column) and plan.keys[0].name in found.norms
+    known = all(_known([plan.question.keys[at] for at in each], found) for each in _sets(plan))
     return bool(plan.keys) and plan.norm == "l2" and not known
+
+
+def _sets(plan: Plan) -> tuple[tuple[int, ...], ...]:
+    return plan.sets or (tuple(range(len(plan.question.keys))),)
+
+
+def _known(keys: list[Expression], found: Found) -> bool:
+    """Whether it was found how long a unit's rows over these keys are; without keys, that is their number."""
+    return not keys or (len(keys) == 1 and isinstance(keys[0], Column) and keys[0].name in found.norms)
 
 
 def _all(where: Expression) -> bool:

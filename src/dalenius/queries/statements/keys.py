@@ -21,7 +21,7 @@ from dalenius.queries.statements.light import looked_up
 from dalenius.queries.statements.sums import Compiler
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dalenius.queries.domains import Cell
     from dalenius.queries.engines.engine import Engine
@@ -78,6 +78,10 @@ class Keys(Compiler):
         self.cap, self.seeded = needed(plan.selection).cap, seeded
         # Conditions of single aggregates do not matter: a key is there where a row counts at all.
         super().__init__(replace(plan.only(()), groups=self.cap if seeded else None))
+
+    def counted_sets(self) -> Sequence[int]:
+        """Only those whose keys are not public: a unit's weight is not spent on what is known."""
+        return needed(self.plan.selection).sets
 
     def statement(self, scan: str, types: Mapping[str, str], salt: str) -> str:
         """All steps."""
