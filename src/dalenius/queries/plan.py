@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from dalenius.errors import Place
     from dalenius.ledger.budgets import Budget
+    from dalenius.queries.rules.clause import Options
     from dalenius.tables.policy import Period, Policy
 
 
@@ -139,6 +140,7 @@ class Question:
     limit: int | None = None
     offset: int = 0
     places: Mapping[Aggregate, Place | None] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()  # what it means otherwise than where its words come from
 
     @property
     def aggregates(self) -> tuple[Aggregate, ...]:
@@ -358,6 +360,7 @@ class Stage:
     question: Question | None = None
     safe: Safe | None = None
     plan: Plan | None = None
+    options: Options | None = None
 
     def with_(self, **changes: Any) -> Stage:
         """The stage with some parts filled in."""

@@ -37,6 +37,7 @@ from dalenius.queries.expressions import Aggregate, Column, Expression, columns_
 from dalenius.queries.functions import bounded, dominated, ranges_of, whole
 from dalenius.queries.periods import charged, within
 from dalenius.queries.plan import MOST_GROUPS, Limits, Measure, Plan, Selection, Stage, Statistic, Table, needed
+from dalenius.queries.rules.clause import check
 from dalenius.queries.rules.covariance import covariance
 from dalenius.queries.rules.distinct import pairs
 from dalenius.queries.splitting import split
@@ -60,6 +61,8 @@ MOMENTS = VARIANCES | {"avg"}
 
 def bound(stage: Stage) -> Stage:
     """The plan without its prices and its SQL."""
+    from sqlglot import exp
+
     question, safe = needed(stage.question), needed(stage.safe)
     table = question.table
     limits = _Tightened.of(table, stage.limits)
@@ -69,6 +72,8 @@ def bound(stage: Stage) -> Stage:
     # Under pure DP keys cannot be found: a key of one unit alone must have no chance at all.
     found = (cells if norm == "l1" else public_cells)(safe.keys, table.policy.columns, first)
     selection = None if found is not None else _selection(table, safe.keys, limits, stage.limits)
+    names = [name for each in needed(stage.tree).find_all(exp.Table) for name in (each.name, each.alias)]
+    said = check(needed(stage.options), table.policy.unit, names, found=selection is not None)
     if selection is not None and any(each.kind == "units" for each in question.aggregates):
         limits = replace(limits, groups=selection.cap)  # ones in a limited number of groups
     builder = _Builder(
@@ -79,7 +84,7 @@ def bound(stage: Stage) -> Stage:
         table.budget.neighbors,
         _norm(table, safe.keys),
     )
-    statistics: dict[tuple[str, str, str], Statistic] = {}
+    statistics: dict[tuple[str, ...], Statistic] = {}
     answers: dict[Aggregate, int] = {}
     squares = {_identity(each, *safe.values[each]) for each in question.aggregates if each.kind in VARIANCES | {"corr"}}
     for each in question.aggregates:
@@ -110,17 +115,20 @@ def bound(stage: Stage) -> Stage:
             *_notes(table.policy, question.aggregates, periods),
             *_unseen(table, question.aggregates),
             *builder.notes,
+            *question.notes,
+            *said,
         ),
     )
     return stage.with_(plan=plan)
 
 
-def _identity(aggregate: Aggregate, value: Expression | None, where: Expression) -> tuple[str, str, str]:
+def _identity(aggregate: Aggregate, value: Expression | None, where: Expression) -> tuple[str, ...]:
     kind = {"count": "rows"}.get(aggregate.kind, "moments" if aggregate.kind in MOMENTS else aggregate.kind)
     kind = trees.KIND if kind in trees.ASKED else kind
     if aggregate.other is not None:
         return "covariance", f"{written(cast('Expression', value))}, {written(aggregate.other)}", written(where)
-    return kind, "" if value is None else written(value), written(where)
+    limit = () if aggregate.limit is None else (str(aggregate.limit),)
+    return kind, "" if value is None else written(value), written(where), *limit
 
 
 def _notes(policy: Policy, aggregates: Sequence[Aggregate], periods: tuple[str, ...]) -> tuple[str, ...]:
@@ -254,26 +262,26 @@ class _Builder:
         other: Expression | None = None,
     ) -> Statistic:
         if aggregate.kind == "count":
-            return Statistic("rows", (self.rows(where, at),))
+            return Statistic("rows", (self.rows(where, at, aggregate.limit),))
         if aggregate.kind == "units":
             return Statistic("units", (self.units(where),))
         summed = cast("Expression", value)
         if aggregate.kind == "distinct":
-            return Statistic("distinct", (self.distinct(summed, where, at),))
+            return Statistic("distinct", (self.distinct(summed, where, at, aggregate.limit),))
         if other is not None:
             return covariance(self, aggregate, (summed, other), where, squares, at)
         low, high = self.range(summed, aggregate, at)
         step = self.step(summed, low, high)
         if aggregate.kind == "sum":
-            return Statistic("sum", (self.sum(summed, where, step, 0, at),), low, high)
+            return Statistic("sum", (self.sum(summed, where, step, 0, at, aggregate.limit),), low, high)
         if aggregate.kind in trees.ASKED:
             return Statistic(trees.KIND, (self.leaves(summed, where, step, at),), low, high)
         return self.moments(summed, where, step, squares, at)
 
     # --- one measure
 
-    def rows(self, where: Expression, at: Place | None) -> Measure:
-        clip = self.row_limit(at)
+    def rows(self, where: Expression, at: Place | None, limit: Fraction | None = None) -> Measure:
+        clip = self.row_limit(at, limit)
         clip = clip if self.found_norm is None else min(clip, self.found_norm)
         return self.measure("rows", None, where, Fraction(1), 0, (0, 1), clip)
 
@@ -283,7 +291,9 @@ class _Builder:
         # At most g ones on either side; where one unit replaces another both sets of ones can differ.
         return replace(found, sensitivity=self.reach * both)
 
-    def distinct(self, value: Expression, where: Expression, at: Place | None) -> Measure:
+    def distinct(
+        self, value: Expression, where: Expression, at: Place | None, limit: Fraction | None = None
+    ) -> Measure:
         limits = self.limits
         found = pairs(
             value,
@@ -295,15 +305,26 @@ class _Builder:
             at=at,
         )
         self.notes.append(found.note)
-        return self.measure("distinct", value, where, Fraction(1), 0, (0, 1), found.most, at)
+        most = found.most if limit is None else min(found.most, int(limit))
+        return self.measure("distinct", value, where, Fraction(1), 0, (0, 1), most, at)
 
-    def sum(self, value: Expression, where: Expression, step: Fraction, centre: int, at: Place | None) -> Measure:
+    def sum(
+        self,
+        value: Expression,
+        where: Expression,
+        step: Fraction,
+        centre: int,
+        at: Place | None,
+        limit: Fraction | None = None,
+    ) -> Measure:
         low, high = self.whole_range(value, step)
         largest = max(abs(low - centre), abs(high - centre), 1)
         clips = [] if self.limits.rows is None else [self.limits.rows * largest]
         total = dominated(value, {name: float(each) for name, each in self.limits.totals.items()})
         if total is not None and math.isfinite(total) and centre == 0:
             clips.append(max(1, math.floor(Fraction(total) / step)))
+        if limit is not None:
+            clips.append(max(1, math.floor(limit / step)))
         clip = min(clips, default=None) or self.row_limit(at)
         return self.measure("sum", value, where, step, centre, (low - centre, high - centre), clip, at)
 
@@ -399,7 +420,9 @@ class _Builder:
 
     # --- ranges and limits
 
-    def row_limit(self, at: Place | None) -> int:
+    def row_limit(self, at: Place | None, limit: Fraction | None = None) -> int:
+        if limit is not None:
+            return int(limit) if self.limits.rows is None else min(int(limit), self.limits.rows)
         if self.limits.rows is None:
             raise NotAllowedError(
                 "How many rows one unit may add is not declared.",

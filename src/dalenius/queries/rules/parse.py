@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from dalenius.errors import Place, QuestionRefusedError, SqlSyntaxError
+from dalenius.queries.rules.clause import cut
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -23,8 +24,8 @@ def parse(stage: Stage) -> Stage:
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
-    text = stage.text
-    _check_text(text)
+    check_text(stage.text)
+    text, options = cut(stage.text)
     try:
         trees = [each for each in sqlglot.parse(text, dialect=DIALECT) if each is not None]
         if not trees:
@@ -43,7 +44,7 @@ def parse(stage: Stage) -> Stage:
         raise _syntax("This is not SQL that can be read.", why=_reason(error), at=_place_of(error, text)) from None
     except RecursionError:
         raise _too_deep() from None
-    return stage.with_(tree=tree)
+    return stage.with_(tree=tree, options=options, limits=options.tightened(stage.limits))
 
 
 def place(node: exp.Expr, text: str) -> Place | None:
@@ -56,7 +57,8 @@ def place(node: exp.Expr, text: str) -> Place | None:
     return Place(line, start - (text.rfind("\n", 0, start) + 1) + 1)
 
 
-def _check_text(text: str) -> None:
+def check_text(text: str) -> None:
+    """Refuses what is no text of a question, or too long a one."""
     if not isinstance(text, str):
         raise _syntax("A question is a text.", why="It is SQL.", at=None)
     if len(text) > LONGEST:

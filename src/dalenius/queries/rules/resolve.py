@@ -24,7 +24,7 @@ from dalenius.queries.expressions import (
     Type,
     walk,
 )
-from dalenius.queries.plan import Order, Output, Question, Stage, Table
+from dalenius.queries.plan import Order, Output, Question, Stage, Table, needed
 from dalenius.queries.rules.aggregated import Aggregating
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.typed import has_aggregates
@@ -63,6 +63,9 @@ class _Reader(Aggregating):
         self.tables = stage.tables
         self.places: dict[Aggregate, Place | None] = {}
         self.aliases: dict[str, Expression] = {}
+        self.clamps = needed(stage.options).clamps
+        self.claimed: set[int] = set()
+        self.notes: dict[str, None] = {}
 
     # --- the statement
 
@@ -86,6 +89,7 @@ class _Reader(Aggregating):
         having = self.tree.args.get("having")
         kept = self.released(self.boolean(having.this, "HAVING"), keys, having) if having else TRUE
         order = self.order(keys, outputs)
+        self.all_claimed()
         found = Question(
             self.table,
             condition,
@@ -96,6 +100,7 @@ class _Reader(Aggregating):
             self.count("limit"),
             self.count("offset") or 0,
             self.places,
+            tuple(each for each in self.notes if each),
         )
         if not found.aggregates:
             raise QuestionRefusedError(
