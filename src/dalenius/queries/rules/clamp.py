@@ -4,9 +4,9 @@
     VAR_POP(x, contribution_bounds_per_row => (low, high))  each value, clamped to [low, high]
 
 Values are clamped here just so. A unit's part in a group is not: its whole vector over the groups is brought within a
-norm (`bound`). Within max(|low|, |high|) each entry is within that as well, and no larger norm makes sure of it; more is
-cut off where a unit is in several groups. For AVG, BigQuery clamps each unit's average; it lies between the bounds where
-every value does, so here values are clamped.
+norm (`bound`). Within max(|low|, |high|) each entry is within that as well, and no larger norm makes sure of it; more
+is cut off where a unit is in several groups. For AVG, BigQuery clamps each unit's average; it lies between the bounds
+where every value does, so here values are clamped.
 
 None of this is needed for privacy, which rests on the clip that `bound` sets and the engine enforces: bounds can only
 lower it, and only that of their own aggregate.
