@@ -319,7 +319,7 @@ def _chosen(tables: Sequence[Metadata], asked: str | None) -> Metadata:
         )
     found = [each for each in tables if asked.lower() in {each.name.lower(), each.table.lower()}]
     if len(found) != 1:
-        meant = nearest(asked, names)
+        meant = nearest(asked, [*names, *(each.table for each in tables)])
         raise InputError(
             f"There {'are several tables' if found else 'is no table'} {asked!r} in the metadata.",
             why=f"It has: {shown}.",

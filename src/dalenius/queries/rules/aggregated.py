@@ -97,9 +97,9 @@ class Aggregating(Typed):
         left = next((each for at, each in self.clamps.items() if at not in self.claimed), None)
         if left is not None:
             raise QuestionRefusedError(
-                f"{left[0].per} does not belong to an aggregate.",
-                why="It bounds what one unit adds to a COUNT, a SUM and the like.",
-                fix="Write it behind the argument of one, or leave it out.",
+                f"{left[0].per} has no place here.",
+                why="It bounds what one unit adds to an aggregate.",
+                fix="Write it behind the argument of COUNT, SUM, AVG, a variance, MEDIAN or PERCENTILE_CONT.",
                 at=left[0].at,
             )
 

@@ -295,18 +295,18 @@ class _Builder:
         self, value: Expression, where: Expression, at: Place | None, limit: Fraction | None = None
     ) -> Measure:
         limits = self.limits
+        known = limits.groups or limits.distinct.get(value.name if isinstance(value, Column) else "")
         found = pairs(
             value,
             self.policy,
-            groups=limits.groups,
+            groups=limits.groups if limit is None else min(int(limit), known or int(limit)),
             found=limits.distinct,
             rows=limits.rows,
             cells=self.cells,
             at=at,
         )
         self.notes.append(found.note)
-        most = found.most if limit is None else min(found.most, int(limit))
-        return self.measure("distinct", value, where, Fraction(1), 0, (0, 1), most, at)
+        return self.measure("distinct", value, where, Fraction(1), 0, (0, 1), found.most, at)
 
     def sum(
         self,

@@ -89,7 +89,8 @@ class Clamp:
 
     def note(self, kind: str, value: Expression | None, unit: Sequence[str]) -> str:
         """How the meaning differs from BigQuery's; empty where it does not."""
-        shown, who = f"{kind.upper()}({'*' if value is None else written(value)})", " + ".join(unit)
+        shown, who = "*" if value is None else written(value), " + ".join(unit)
+        shown = f"COUNT(DISTINCT {shown})" if kind == "distinct" else f"{kind.upper()}({shown})"
         if kind == "avg" and self.per == GROUP:
             return (
                 f"{shown}: each value is brought between {self}, and rows are averaged. BigQuery averages each {who} "

@@ -27,7 +27,8 @@ def parse(stage: Stage) -> Stage:
     check_text(stage.text)
     text, options = cut(stage.text)
     try:
-        trees = [each for each in sqlglot.parse(text, dialect=DIALECT) if each is not None]
+        found = sqlglot.parse(text, dialect=DIALECT)
+        trees = [each for each in found if each is not None and not isinstance(each, exp.Semicolon)]  # ; -- a remark
         if not trees:
             raise _syntax("The question is empty.", why="There is no SQL in it.", at=None)
         if len(trees) > 1:
