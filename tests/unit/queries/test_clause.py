@@ -118,15 +118,17 @@ def test_the_documented_shapes_are_read(shape, options, professors):
 @pytest.mark.parametrize("aggregate", AGGREGATES)
 def test_the_documented_aggregates_are_answered(aggregate, professors):
     release = professors.ask(SHAPES[0].format(options=OPTIONS[1], aggregate=aggregate))
-    found = {row[0]: row[1] for row in release.rows}
-    # Keys of 300 units are found at ε = 10, those of 2 are not: both fail less than once in 10⁹ runs.
-    assert set(found) == {"pencil", "pen"}
+    found = {row[0]: (row[1], error[1]) for row, error in zip(release.rows, release.noise_error, strict=True)}
+    # At ε = 10 the noise on a key's weight is that of about one unit; 300 units stand 200 σ above what is asked for.
+    assert {"pencil", "pen"} <= set(found)
     truth = {"AVG": 12, "COU": 300, "PER": 12, "SUM": 3600, "VAR": 2}[aggregate[:3]]
     truth = 50 if "(50" in aggregate else truth
+    for item in ("pencil", "pen"):
+        value, error = found[item]
+        # Twice 7.8 σ: two professors have scissors too, and may be left out here.
+        assert value is None or abs(value - truth) <= 8 * (error or math.inf)
     if aggregate == AGGREGATES[7]:  # pencils and pens of one professor lie within 100 together
-        assert release.notes and "100 over all groups together" in " ".join(release.notes)
-    for value, error in zip(found.values(), (row[1] for row in release.noise_error), strict=True):
-        assert value is None or abs(value - truth) <= 4 * (error or math.inf)  # 7.8 σ
+        assert "100 over all groups together" in " ".join(release.notes)
     assert release.charge["epsilon"] == 10 and release.charge["delta"] == 0.01
 
 
