@@ -253,7 +253,7 @@ def _loaded(text: str, file: str) -> Any:
                 raise yaml.YAMLError("It uses an alias (*name).")
             return super().compose_node(parent, index)
 
-        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             names = [self.construct_object(each, deep=True) for each, _ in node.value]
             if not all(isinstance(each, str) for each in names) or len(set(names)) < len(names):
                 raise yaml.YAMLError("A name is there twice, or is no text.")

@@ -285,7 +285,9 @@ def test_a_total_limits_what_could_be_typed_as_total(visits):
         "SUM(amount, contribution_bounds_per_group=>(-100, 2))",
     ):
         plan = visits.plan(f"{WITH}() {per} FROM visits")
-        assert plan.key(1) == visits.plan("SELECT SUM(amount) FROM visits", Limits(totals={"amount": 100})).key(1)
+        assert plan.key(1) == visits.plan(
+            "SELECT SUM(amount) FROM visits", Limits(totals={"amount": Fraction(100)})
+        ).key(1)
     plan = visits.plan(f"{WITH}() COUNT(*, contribution_bounds_per_group => (0, 4)) FROM visits")
     assert plan.key(1) == visits.plan("SELECT COUNT(*) FROM visits", Limits(rows=4)).key(1)
 

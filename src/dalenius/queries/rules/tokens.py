@@ -18,7 +18,7 @@ class Tokens:
     """The tokens of one text, by number, and the parts of it that were read and are no longer needed."""
 
     def __init__(self, text: str, tokens: Sequence[Any]) -> None:
-        from sqlglot.tokens import TokenType
+        from sqlglot import TokenType
 
         self.types = TokenType
         self.text, self.tokens = text, tokens
