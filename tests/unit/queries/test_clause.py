@@ -306,6 +306,7 @@ def test_a_total_limits_what_could_be_typed_as_total(visits):
         ("COUNT(DISTINCT note, contribution_bounds_per_group => (0, 100))", 2),
         ("COUNT(DISTINCT user_id, contribution_bounds_per_group => (0, 1))", 1),
         ("SUM(smoker, contribution_bounds_per_group => (0, 2))", 2),
+        ("SUM(smoker, contribution_bounds_per_group => (0, 0.5))", 1),  # a row at least
         ("SUM(amount, contribution_bounds_per_row => (0, 10), contribution_bounds_per_group => (0, 20))", 200_000 * 10),
     ],
 )
@@ -395,6 +396,7 @@ def test_a_total_still_holds_for_a_clamped_value(visits):
     ("aggregate", "fix"),
     [
         ("VAR_POP(age, contribution_bounds_per_group => (0, 1))", "contribution_bounds_per_row"),
+        ("VAR_POP(age, contribution_bounds_per_group => (0, 0))", "contribution_bounds_per_row"),
         ("PERCENTILE_CONT(age, 0.5, contribution_bounds_per_group => (0, 1))", "contribution_bounds_per_row"),
         ("COUNT(*, contribution_bounds_per_row => (0, 1))", "contribution_bounds_per_group"),
         ("COUNT(DISTINCT age, contribution_bounds_per_row => (0, 1))", "contribution_bounds_per_group"),

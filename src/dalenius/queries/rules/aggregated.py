@@ -83,8 +83,9 @@ class Aggregating(Typed):
         start = node.meta.get("start", -1)
         self.claimed.add(start)
         for clamp in self.clamps.get(start, ()):
+            values = clamp.clamps_values(kind)
             self.notes.setdefault(clamp.note(kind, value, policy.unit), None)
-            if not clamp.clamps_values(kind):
+            if not values:
                 limit = None if kind == "units" else clamp.total(kind)
             elif value is not None and value.type is Type.NUMBER:
                 inner, value = value, clamp.value(value, ranges_of(policy.columns))

@@ -422,7 +422,8 @@ class _Builder:
 
     def row_limit(self, at: Place | None, limit: Fraction | None = None) -> int:
         if limit is not None:
-            return int(limit) if self.limits.rows is None else min(int(limit), self.limits.rows)
+            most = max(1, int(limit))
+            return most if self.limits.rows is None else min(most, self.limits.rows)
         if self.limits.rows is None:
             raise NotAllowedError(
                 "How many rows one unit may add is not declared.",
