@@ -53,9 +53,12 @@ class Analyst:
         limits: Limits | None = None,
     ) -> Preview:
         """Price and expected error, for nothing: at ``epsilon``, or at three usual prices. Never touches the data."""
+        from dalenius.queries.rules.clause import agreed
+
         public = public_preview(question, self._open(), confidence)
         if public is not None:
             return public
+        epsilon, delta = agreed(question, epsilon, delta)
         plan, reading = self._planned(question, confidence, delta, limits, searches=error is None)
         if error is not None:
             epsilon = self._by_error(plan, epsilon, error, confidence)
@@ -79,16 +82,19 @@ class Analyst:
 
         Args:
             question: SQL, one SELECT over a protected table, or over public ones.
-            epsilon: The price; or
+            epsilon: The price, where the question's own OPTIONS(epsilon = …) do not say it; or
             error: the noise error that is good enough, for all columns or by name: the least ε that gives it is paid.
             confidence: Of the noise errors.
             delta: For finding keys that are not public; by default a fortieth of the budget's. Not used otherwise.
             limits: Tighter limits of what one unit adds, for this question; or which share of the price goes into
                 finding some (`Limits.search`), by default a tenth where limits of the whole table are likely too wide.
         """
+        from dalenius.queries.rules.clause import agreed
+
         public = public_release(question, self._open())
         if public is not None:
             return public
+        epsilon, delta = agreed(question, epsilon, delta)
         if epsilon is None and error is None:
             raise self._unpriced(question, confidence, delta, limits)
         if epsilon is not None:

@@ -234,6 +234,11 @@ def dominated(expression: Expression, totals: Mapping[str, float]) -> float | No
             return dominated(one, totals)
         case Call(function="coalesce", arguments=(one, Literal(value=0.0))):
             return dominated(one, totals)
+        case Call(
+            function="least",
+            arguments=(Call(function="greatest", arguments=(one, Literal(value=0.0))), Literal(value=float() as most)),
+        ) if most >= 0:
+            return dominated(one, totals)  # clamped to [0, most]; NULL becomes 0
         case Call(function="case"):
             parts = [dominated(each, totals) for each in branches(expression)]
             read = {name for each in branches(expression) for name in columns_of(each)}

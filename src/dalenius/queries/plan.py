@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dalenius.ledger.budgets import Budget
     from dalenius.queries.public import PublicTable
     from dalenius.queries.relations import Relation
+    from dalenius.queries.rules.clause import Options
     from dalenius.tables.policy import Period, Policy
 
 
@@ -92,6 +93,12 @@ class Table:
     def unit(self) -> tuple[str, ...]:
         """Who is protected, as the owner calls it."""
         return self.policy.unit if self.relation is None else (self.budget.unit,)
+
+    @property
+    def units(self) -> tuple[tuple[str, ...], ...]:
+        """The columns that name the unit, in each table that has some."""
+        tables = self.relation.tables() if self.relation is not None else (self,)
+        return tuple(dict.fromkeys(each.policy.unit for each in tables))
 
     @property
     def meaning(self) -> str:
@@ -172,6 +179,7 @@ class Question:
     places: Mapping[Aggregate, Place | None] = field(default_factory=dict)
     sets: tuple[tuple[int, ...], ...] = ()  # GROUPING SETS as asked for, by places of keys; none: one of all keys
     groupings: tuple[tuple[int, ...], ...] = ()  # the arguments of each GROUPING(…), which are keys after the keys
+    notes: tuple[str, ...] = ()  # what it means otherwise than where its words come from
 
     @property
     def aggregates(self) -> tuple[Aggregate, ...]:
@@ -402,6 +410,7 @@ class Stage:
     question: Question | None = None
     safe: Safe | None = None
     plan: Plan | None = None
+    options: Options | None = None
 
     def with_(self, **changes: Any) -> Stage:
         """The stage with some parts filled in."""

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from dalenius.errors import Place, QuestionRefusedError, SqlSyntaxError
+from dalenius.queries.rules.clause import cut
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -21,10 +22,12 @@ def parse(stage: Stage) -> Stage:
     """One SELECT statement, or a refusal. Nothing of the text is ever executed."""
     from sqlglot import exp
 
-    tree = parsed(stage.text)
+    check_text(stage.text)
+    text, options = cut(stage.text)
+    tree = parsed(text)
     if not isinstance(tree, exp.Select):
         raise _not_a_select(tree)
-    return stage.with_(tree=tree)
+    return stage.with_(tree=tree, options=options, limits=options.tightened(stage.limits))
 
 
 def parsed(text: str) -> exp.Expr:
@@ -32,9 +35,10 @@ def parsed(text: str) -> exp.Expr:
     import sqlglot
     from sqlglot.errors import SqlglotError
 
-    _check_text(text)
+    check_text(text)
     try:
-        trees = [each for each in sqlglot.parse(text, dialect=DIALECT) if each is not None]
+        found = sqlglot.parse(text, dialect=DIALECT)
+        trees = [each for each in found if each is not None and not isinstance(each, exp.Semicolon)]  # ; -- a remark
         if not trees:
             raise _syntax("The question is empty.", why="There is no SQL in it.", at=None)
         if len(trees) > 1:
@@ -61,7 +65,8 @@ def place(node: exp.Expr, text: str) -> Place | None:
     return Place(line, start - (text.rfind("\n", 0, start) + 1) + 1)
 
 
-def _check_text(text: str) -> None:
+def check_text(text: str) -> None:
+    """Refuses what is no text of a question, or too long a one."""
     if not isinstance(text, str):
         raise _syntax("A question is a text.", why="It is SQL.", at=None)
     if len(text) > LONGEST:

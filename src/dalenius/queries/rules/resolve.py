@@ -73,6 +73,7 @@ class _Reader(Sources):
         having = self.tree.args.get("having")
         kept = self.released(self.boolean(having.this, "HAVING"), keys, having) if having else TRUE
         order = self.order(keys, outputs)
+        self.all_claimed()
         found = Question(
             self.table,
             condition,
@@ -85,6 +86,7 @@ class _Reader(Sources):
             self.places,
             grouped.sets,
             tuple(self.groupings),
+            tuple(each for each in self.notes if each),
         )
         if not found.aggregates:
             raise QuestionRefusedError(

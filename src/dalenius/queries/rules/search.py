@@ -29,12 +29,14 @@ def search(stage: Stage) -> Stage:
     if limits.search == 0:
         return stage
     filtered = needed(stage.safe).where != TRUE
+    chosen = {number for each, number in plan.answers.items() if each.limit is not None}
     statistics = []
-    for statistic in plan.statistics:
+    for number, statistic in enumerate(plan.statistics):
         wanted = [
             each
             for each in statistic.measures
-            if _searchable(statistic, each) and (limits.search or _pays(plan, limits, statistic, each, filtered))
+            if _searchable(statistic, each)
+            and (limits.search or (number not in chosen and _pays(plan, limits, statistic, each, filtered)))
         ]
         usual = LADDER if statistic.kind == "distinct" else SHARE
         statistics.append(_sharing(statistic, wanted, Fraction(limits.search or usual)) if wanted else statistic)
