@@ -1,0 +1,268 @@
+"""Pairs of unit and key, counted once in memory, where keys are not public: both looks of such a question need them.
+
+keys     each key that occurs, with its rows; its place is its code                        (a SELECT)
+rows     the unit and the code of each row, and a block that all rows of a unit share      (a SELECT)
+pairs    rows sorted by unit and code, in each block: how many of each, and how many keys a unit has
+weights  ⌊2²⁰/√m⌋ summed over the units of each key, as `keys` says
+counts   rows of each key, less what clipping takes off the units with too many, as `sums` says
+
+It is speed, never meaning: the integers are those of the statements in `keys` and `sums`, to the last one. To sort
+numbers is far less work than to let DuckDB group by unit and key, and that once instead of twice. Whatever is unusual
+(several columns for a unit, periods, very many rows, an engine that gives no columns) goes the general way.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+from dalenius.errors import EngineFailedError
+from dalenius.mechanisms.key_selection import KeySelection
+from dalenius.queries.expressions import TRUE
+from dalenius.queries.statements import source
+from dalenius.queries.statements.sums import LINEAR, Compiler
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from dalenius.queries.domains import Cell
+    from dalenius.queries.engines.engine import Engine
+    from dalenius.queries.plan import Plan
+
+    Integers = NDArray[np.int64]
+
+# What 2²⁵ rows can be: no square of a length reaches 2⁵³, and no sum of weights, so doubles hold them exactly. With
+# eight bytes each for the unit and four for the key they take 400 MB, and as much again while they are sorted.
+MOST_ROWS = 2**25
+MOST_BYTES = 2**29  # of units that are texts
+_FEW = 2**16  # rows that are not worth a second thread
+_MOST_BLOCKS = 8
+
+# Types whose equal values are the same in Arrow, and come back from it as they went.
+_UNITS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "VARCHAR"})
+_UNITS |= frozenset({"UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"})
+_KEYS = frozenset({"string", "double", "bool", "date32[day]", "timestamp[us]"})
+
+Columns = Callable[..., "pa.Table"]  # an engine's `arrow`
+
+
+class Held:
+    """The pairs of one question, counted when they are first asked for, so that its looks can share them."""
+
+    def __init__(self, plan: Plan, engine: Engine, salt: str, seconds: float) -> None:
+        self._asked = (plan, engine, salt, seconds)
+
+    @cached_property
+    def pairs(self) -> Pairs | None:
+        """None where the general way must do."""
+        return counted(*self._asked)
+
+    def counts(self, plan: Plan) -> list[list[int]] | None:
+        """Each measure's exact integers, one per cell, where all are numbers of rows in groups that are found."""
+        linear = plan.only(LINEAR)
+        plain = all(each.kind == "rows" and each.measures[0].where == TRUE for each in linear.statistics)
+        if plan.selection is None or not plain or plan.norm != "l2" or plan.groups is not None:
+            return None
+        pairs = self.pairs
+        return None if pairs is None else pairs.counts([each.clip for each in linear.measures], plan.cells)
+
+
+def counted(plan: Plan, engine: Engine, salt: str, seconds: float) -> Pairs | None:
+    """Looks at the data: the pairs of all units, or None where they are not for this way.
+
+    Which way is taken depends on the question, on types and on how many rows there are, not on what single units hold.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    fetch: Columns | None = getattr(engine, "arrow", None)
+    unit = plan.table.policy.unit
+    type_ = engine.columns.get(unit[0], "").upper()
+    made = Coded(plan)
+    if fetch is None or plan.selection is None or len(unit) > 1 or made.period is not None or type_ not in _UNITS:
+        return None
+    read = made.read(engine.scan, engine.columns, salt)
+    keys = fetch(made.occurring(read, texts=type_ == "VARCHAR"), seconds=seconds)
+    kinds = {str(keys.schema.field(name).type) for name in made.keys}
+    rows, length = (int(np.sum(keys[name].to_numpy(), dtype=np.float64)) for name in ("n", "bytes"))
+    if not kinds <= _KEYS or rows > MOST_ROWS or length > MOST_BYTES:
+        return None
+    codes = keys.select(made.keys).append_column("code", pa.array(np.arange(keys.num_rows, dtype=np.int32)))
+    blocks = 1 if rows < _FEW else min(_MOST_BLOCKS, _cores())
+    table = fetch(made.rows(read, blocks), {"codes": codes}, seconds=seconds)
+    if table.num_rows != rows:
+        raise EngineFailedError("The engine failed.", why="It found different rows on a second look.", fix="Ask again.")
+    bits = max(1, keys.num_rows - 1).bit_length()
+    with ThreadPoolExecutor(blocks) as pool:
+        done = pool.map(lambda block: Block.of(table, block, blocks, bits), range(blocks))
+        return Pairs(codes, keys["n"].to_numpy().astype(np.int64), tuple(done), fetch)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Coded(Compiler):
+    """Writes the statements. Rows are kept as `keys` keeps them."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(replace(plan.only(()), groups=None))
+
+    def read(self, scan: str, types: Mapping[str, str], salt: str) -> str:
+        """WITH kept AS …: the rows that have all their keys."""
+        there = " AND ".join(f"{key} IS NOT NULL" for key in self.keys)
+        read = source.source_sql(self.plan, scan, types, salt)
+        return f"WITH {read},\nclean AS ({self.clean()}),\nkept AS (SELECT * FROM ({self.kept()}) WHERE {there})\n"  # noqa: S608
+
+    def occurring(self, read: str, *, texts: bool) -> str:
+        """The keys, their rows, and how long the units of these are together, where they are texts."""
+        keys = ", ".join(self.keys)
+        length = "coalesce(sum(strlen(u0)), 0)::BIGINT" if texts else "0"
+        return f"{read}SELECT {keys}, count(*) AS n, {length} AS bytes FROM kept GROUP BY {keys}"  # noqa: S608
+
+    def rows(self, read: str, blocks: int) -> str:
+        """Each row's unit, the code of its keys, and its block."""
+        same = " AND ".join(f"kept.{key} = codes.{key}" for key in self.keys)
+        block = f", (hash(u0) % {blocks})::UTINYINT AS block" if blocks > 1 else ""
+        return f"{read}SELECT u0, code{block} FROM kept JOIN codes ON {same}"  # noqa: S608
+
+
+@dataclass(frozen=True)
+class Block:
+    """The pairs of some units, in the order of units: their keys' codes and rows; and of each unit, how many it has."""
+
+    units: pa.Array
+    codes: Integers
+    rows: Integers
+    held: Integers
+    starts: Integers
+
+    @classmethod
+    def of(cls, table: pa.Table, block: int, blocks: int, bits: int) -> Block:
+        """The pairs of one block of rows."""
+        import numpy as np
+        import pyarrow.compute as pc
+
+        if blocks > 1:
+            table = table.filter(pc.equal(table["block"], block))
+        units = table["u0"].combine_chunks().dictionary_encode()
+        # A unit's number, and beside it the code: one integer to sort by. Half as wide it takes half the time.
+        wide = len(units.dictionary).bit_length() + bits > 32
+        type_ = np.uint64 if wide else np.uint32
+        packed = units.indices.to_numpy().astype(type_)
+        packed <<= type_(bits)
+        packed |= table["code"].to_numpy().astype(type_)
+        packed.sort()
+        first = _beginnings(packed)
+        pairs = packed[first]
+        starts = _beginnings(pairs >> type_(bits))
+        return cls(
+            units.dictionary,
+            (pairs & type_(2**bits - 1)).astype(np.int64),
+            np.diff(first, append=len(packed)),
+            np.diff(starts, append=len(pairs)),
+            starts,
+        )
+
+    def weighed(self, cap: int, size: int) -> Integers:
+        """The weights that units with no more keys than the cap give to each code."""
+        import numpy as np
+
+        each = np.array([0, *(KeySelection.weight(m) for m in range(1, cap + 1)), 0], dtype=np.float64)
+        own = each[np.minimum(self.held, cap + 1)]
+        return np.bincount(self.codes, np.repeat(own, self.held), size).astype(np.int64)
+
+    def lost(self, clip: int, size: int) -> Integers:
+        """Of each code, the rows that are beyond: n − ⌊n·C/k⌋ for units with k = ⌈√Σn²⌉ > C."""
+        import numpy as np
+
+        if not len(self.rows):
+            return np.zeros(size, dtype=np.int64)
+        squares = np.add.reduceat(self.rows * self.rows, self.starts)
+        near = np.floor(np.sqrt(squares.astype(np.float64))).astype(np.int64)  # below 2⁵³ it is off by less than one
+        near -= near * near > squares
+        lengths = near + (near * near < squares)
+        lengths += lengths * lengths < squares
+        heavy = lengths > clip
+        which = np.repeat(heavy, self.held)
+        rows, length = self.rows[which], np.repeat(lengths[heavy], self.held[heavy])
+        return np.bincount(self.codes[which], rows - rows * clip // length, size).astype(np.int64)
+
+    def many(self, cap: int) -> tuple[pa.Array, Integers]:
+        """The pairs of units with more keys than the cap."""
+        import numpy as np
+        import pyarrow as pa
+
+        heavy = self.held > cap
+        units = np.repeat(np.flatnonzero(heavy), self.held[heavy])  # numbers are as they come first, without gaps
+        return self.units.take(pa.array(units)), self.codes[np.repeat(heavy, self.held)]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """All pairs of a question. ``codes`` has its keys by their codes, ``rows`` how many rows each has."""
+
+    codes: pa.Table
+    rows: Integers
+    blocks: Sequence[Block]
+    fetch: Columns
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        """The keys, by their codes."""
+        names = [name for name in self.codes.column_names if name != "code"]
+        return list(zip(*(self.codes[name].to_pylist() for name in names), strict=True))
+
+    def weights(self, cap: int, order: str, seconds: float) -> list[int]:
+        """Each key's weight; ``order`` is that of `keys`, which decides for units with more keys than the cap."""
+        import numpy as np
+        import pyarrow as pa
+
+        size = self.codes.num_rows
+        found = _sum(self._each(partial(Block.weighed, cap=cap, size=size)), size)
+        units, codes = zip(*(block.many(cap) for block in self.blocks), strict=True)
+        many = pa.table({"u0": pa.chunked_array(units), "code": np.concatenate(codes)})
+        chosen = self.fetch(
+            f"""WITH p AS (SELECT many.u0, codes.* FROM many JOIN codes ON many.code = codes.code),
+chosen AS (SELECT p.code FROM p QUALIFY row_number() OVER (PARTITION BY p.u0 ORDER BY {order}) <= {cap})
+SELECT code, count(*) AS n FROM chosen GROUP BY code""",  # noqa: S608
+            {"many": many, "codes": self.codes},
+            seconds=seconds,
+        )
+        found[chosen["code"].to_numpy()] += chosen["n"].to_numpy() * KeySelection.weight(cap)
+        values: list[int] = found.tolist()
+        return values
+
+    def counts(self, clips: Sequence[int], cells: Sequence[Cell]) -> list[list[int]]:
+        """The rows in each cell, for each clip of a unit's vector."""
+        size, places = self.codes.num_rows, {cell: at for at, cell in enumerate(self.cells)}
+        found = []
+        for clip in clips:
+            left = (self.rows - _sum(self._each(partial(Block.lost, clip=clip, size=size)), size)).tolist()
+            found.append([left[places[cell]] if cell in places else 0 for cell in cells])
+        return found
+
+    def _each(self, work: Callable[[Block], Integers]) -> list[Integers]:
+        with ThreadPoolExecutor(len(self.blocks)) as pool:
+            return list(pool.map(work, self.blocks))
+
+
+def _sum(parts: Iterable[Integers], size: int) -> Integers:
+    import numpy as np
+
+    return sum(parts, np.zeros(size, dtype=np.int64))
+
+
+def _beginnings(ordered: NDArray[Any]) -> Integers:
+    """Where each run of equal values begins."""
+    import numpy as np
+
+    changes = np.flatnonzero(ordered[1:] != ordered[:-1])
+    changes += 1
+    return np.concatenate([np.zeros(min(1, len(ordered)), dtype=np.int64), changes])
