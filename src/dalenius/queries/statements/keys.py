@@ -41,7 +41,7 @@ def weights(
     pairs = (held or Held(plan, engine, salt, seconds)).pairs if rows is None else None
     if pairs is not None:
         order = Keys(plan, seeded=False).order(engine.columns, salt)
-        found = zip(pairs.cells, pairs.weights(needed(plan.selection).cap, order, seconds), strict=True)
+        found = zip(pairs.cells, pairs.weights(needed(plan.selection).cap, order), strict=True)
         weighed = {cell: weight for cell, weight in found if weight}  # a key that no unit chose is not there
         return list(weighed), list(weighed.values())
     if rows is None:

@@ -15,10 +15,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dalenius.errors import EngineFailedError
 from dalenius.mechanisms.key_selection import KeySelection
@@ -49,7 +48,9 @@ _UNITS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "VARCHAR"})
 _UNITS |= frozenset({"UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"})
 _KEYS = frozenset({"string", "double", "bool", "date32[day]", "timestamp[us]"})
 
-Columns = Callable[..., "pa.Table"]  # an engine's `arrow`
+Fetch = Callable[..., "pa.Table"]  # an engine's `arrow`
+S = TypeVar("S")
+T = TypeVar("T")
 
 
 class Held:
@@ -78,59 +79,74 @@ def counted(plan: Plan, engine: Engine, salt: str, seconds: float) -> Pairs | No
 
     Which way is taken depends on the question, on types and on how many rows there are, not on what single units hold.
     """
+    fetch: Fetch | None = getattr(engine, "arrow", None)
+    made = Keyed(plan)
+    if fetch is None or plan.selection is None or made.period is not None:
+        return None
+    read = made.read(engine.scan, engine.columns, salt)
+    return paired(partial(fetch, seconds=seconds), read, made.keys, plan.table.policy.unit, engine.columns)
+
+
+def paired(fetch: Fetch, read: str, keys: Sequence[str], unit: Sequence[str], types: Mapping[str, str]) -> Pairs | None:
+    """The pairs of the rows in ``kept``, which a WITH in ``read`` makes: a unit u0 and keys, none of them NULL.
+
+    Args:
+        fetch: Runs a SELECT over some tables besides, and gives columns.
+        read: The beginning of each SELECT.
+        keys: The columns that are keys.
+        unit: The columns of the source that make a unit; more than one are not for this way.
+        types: Their types.
+    """
     import numpy as np
     import pyarrow as pa
 
-    fetch: Columns | None = getattr(engine, "arrow", None)
-    unit = plan.table.policy.unit
-    type_ = engine.columns.get(unit[0], "").upper()
-    made = Coded(plan)
-    if fetch is None or plan.selection is None or len(unit) > 1 or made.period is not None or type_ not in _UNITS:
+    type_ = types.get(unit[0], "").upper()
+    if len(unit) > 1 or type_ not in _UNITS:
         return None
-    read = made.read(engine.scan, engine.columns, salt)
-    keys = fetch(made.occurring(read, texts=type_ == "VARCHAR"), seconds=seconds)
-    kinds = {str(keys.schema.field(name).type) for name in made.keys}
-    rows, length = (int(np.sum(keys[name].to_numpy(), dtype=np.float64)) for name in ("n", "bytes"))
-    if not kinds <= _KEYS or rows > MOST_ROWS or length > MOST_BYTES:
+    by = ", ".join(keys)
+    length = "sum(strlen(u0))::BIGINT" if type_ == "VARCHAR" else "0"
+    found = fetch(f"{read}\nSELECT {by}, count(*) AS n, {length} AS bytes FROM kept GROUP BY {by}", {})
+    kinds = {str(found.schema.field(name).type) for name in keys}
+    rows, texts = (int(np.sum(found[name].to_numpy(), dtype=np.float64)) for name in ("n", "bytes"))
+    if not kinds <= _KEYS or rows > MOST_ROWS or texts > MOST_BYTES:
         return None
-    codes = keys.select(made.keys).append_column("code", pa.array(np.arange(keys.num_rows, dtype=np.int32)))
+    codes = found.select(keys).append_column("code", pa.array(np.arange(found.num_rows, dtype=np.int32)))
     blocks = 1 if rows < _FEW else min(_MOST_BLOCKS, _cores())
-    table = fetch(made.rows(read, blocks), {"codes": codes}, seconds=seconds)
+    same = " AND ".join(f"kept.{key} = codes.{key}" for key in keys)
+    block = f", (hash(u0) % {blocks})::UTINYINT AS block" if blocks > 1 else ""
+    table = fetch(f"{read}\nSELECT u0, code{block} FROM kept JOIN codes ON {same}", {"codes": codes})
     if table.num_rows != rows:
-        raise EngineFailedError("The engine failed.", why="It found different rows on a second look.", fix="Ask again.")
-    bits = max(1, keys.num_rows - 1).bit_length()
-    with ThreadPoolExecutor(blocks) as pool:
-        done = pool.map(lambda block: Block.of(table, block, blocks, bits), range(blocks))
-        return Pairs(codes, keys["n"].to_numpy().astype(np.int64), tuple(done), fetch)
+        raise EngineFailedError("The engine failed.", why="On a second look there were other rows.", fix="Ask again.")
+    bits = max(1, found.num_rows - 1).bit_length()
+    done = _each(lambda number: Block.of(table, number, blocks, bits), range(blocks))
+    return Pairs(codes, found["n"].to_numpy().astype(np.int64), done, fetch)
 
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class Coded(Compiler):
-    """Writes the statements. Rows are kept as `keys` keeps them."""
+def _each(work: Callable[[S], T], parts: Sequence[S]) -> list[T]:
+    """Some work on each part, at the same time: nearly all of it is done outside of Python's lock."""
+    if len(parts) == 1:
+        return [work(parts[0])]
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(len(parts)) as pool:
+        return list(pool.map(work, parts))
+
+
+class Keyed(Compiler):
+    """Writes the rows, kept as `keys` keeps them."""
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(replace(plan.only(()), groups=None))
 
     def read(self, scan: str, types: Mapping[str, str], salt: str) -> str:
-        """WITH kept AS …: the rows that have all their keys."""
+        """WITH … kept AS …: the rows that have all their keys."""
         there = " AND ".join(f"{key} IS NOT NULL" for key in self.keys)
         read = source.source_sql(self.plan, scan, types, salt)
-        return f"WITH {read},\nclean AS ({self.clean()}),\nkept AS (SELECT * FROM ({self.kept()}) WHERE {there})\n"  # noqa: S608
-
-    def occurring(self, read: str, *, texts: bool) -> str:
-        """The keys, their rows, and how long the units of these are together, where they are texts."""
-        keys = ", ".join(self.keys)
-        length = "coalesce(sum(strlen(u0)), 0)::BIGINT" if texts else "0"
-        return f"{read}SELECT {keys}, count(*) AS n, {length} AS bytes FROM kept GROUP BY {keys}"  # noqa: S608
-
-    def rows(self, read: str, blocks: int) -> str:
-        """Each row's unit, the code of its keys, and its block."""
-        same = " AND ".join(f"kept.{key} = codes.{key}" for key in self.keys)
-        block = f", (hash(u0) % {blocks})::UTINYINT AS block" if blocks > 1 else ""
-        return f"{read}SELECT u0, code{block} FROM kept JOIN codes ON {same}"  # noqa: S608
+        return f"WITH {read},\nclean AS ({self.clean()}),\nkept AS (SELECT * FROM ({self.kept()}) WHERE {there})"  # noqa: S608
 
 
 @dataclass(frozen=True)
@@ -170,6 +186,13 @@ class Block:
             starts,
         )
 
+    @cached_property
+    def squares(self) -> Integers:
+        """Σn² of each unit."""
+        import numpy as np
+
+        return np.add.reduceat(self.rows * self.rows, self.starts) if len(self.rows) else self.rows
+
     def weighed(self, cap: int, size: int) -> Integers:
         """The weights that units with no more keys than the cap give to each code."""
         import numpy as np
@@ -182,26 +205,52 @@ class Block:
         """Of each code, the rows that are beyond: n − ⌊n·C/k⌋ for units with k = ⌈√Σn²⌉ > C."""
         import numpy as np
 
-        if not len(self.rows):
-            return np.zeros(size, dtype=np.int64)
-        squares = np.add.reduceat(self.rows * self.rows, self.starts)
-        near = np.floor(np.sqrt(squares.astype(np.float64))).astype(np.int64)  # below 2⁵³ it is off by less than one
-        near -= near * near > squares
-        lengths = near + (near * near < squares)
+        squares = self.squares
+        lengths = np.ceil(np.sqrt(squares.astype(np.float64))).astype(np.int64)  # off by less than one, below 2⁵³
+        lengths -= (lengths - 1) * (lengths - 1) >= squares
         lengths += lengths * lengths < squares
         heavy = lengths > clip
         which = np.repeat(heavy, self.held)
         rows, length = self.rows[which], np.repeat(lengths[heavy], self.held[heavy])
         return np.bincount(self.codes[which], rows - rows * clip // length, size).astype(np.int64)
 
-    def many(self, cap: int) -> tuple[pa.Array, Integers]:
-        """The pairs of units with more keys than the cap."""
+    def many(self, cap: int) -> pa.Table:
+        """The pairs of units with more keys than the cap: u0, code, n rows, m keys of that unit."""
         import numpy as np
         import pyarrow as pa
 
         heavy = self.held > cap
-        units = np.repeat(np.flatnonzero(heavy), self.held[heavy])  # numbers are as they come first, without gaps
-        return self.units.take(pa.array(units)), self.codes[np.repeat(heavy, self.held)]
+        which, held = np.repeat(heavy, self.held), self.held[heavy]
+        units = np.repeat(np.flatnonzero(heavy), held)  # which has no gaps: units are numbered as they come
+        return pa.table(
+            {
+                "u0": self.units.take(pa.array(units)),
+                "code": self.codes[which],
+                "n": self.rows[which],
+                "m": np.repeat(held, held),
+            }
+        )
+
+    def norms(self) -> pa.Table:
+        """Each unit: u0, Σn² as norm2, and its number of keys, m."""
+        import pyarrow as pa
+
+        return pa.table({"u0": self.units, "norm2": self.squares, "m": self.held})
+
+    def shared(self, size: int) -> pa.Table:
+        """How many units with m keys have a code: code, m, units."""
+        import numpy as np
+        import pyarrow as pa
+
+        most = int(self.held.max(initial=0)) + 1
+        places = self.codes * most + np.repeat(self.held, self.held)
+        if size * most <= 4 * len(places):
+            counts = np.bincount(places)
+            found = np.flatnonzero(counts)
+            counts = counts[found]
+        else:
+            found, counts = np.unique(places, return_counts=True)
+        return pa.table({"code": found // most, "m": found % most, "units": counts})
 
 
 @dataclass(frozen=True)
@@ -211,7 +260,7 @@ class Pairs:
     codes: pa.Table
     rows: Integers
     blocks: Sequence[Block]
-    fetch: Columns
+    fetch: Fetch
 
     @cached_property
     def cells(self) -> list[Cell]:
@@ -219,38 +268,53 @@ class Pairs:
         names = [name for name in self.codes.column_names if name != "code"]
         return list(zip(*(self.codes[name].to_pylist() for name in names), strict=True))
 
-    def weights(self, cap: int, order: str, seconds: float) -> list[int]:
-        """Each key's weight; ``order`` is that of `keys`, which decides for units with more keys than the cap."""
-        import numpy as np
-        import pyarrow as pa
+    def weights(self, cap: int, order: str) -> list[int]:
+        """Each key's weight; ``order`` is that of `keys`, which decides for units with more keys than the cap.
 
+        A unit with m keys adds ⌊2²⁰/√min(m, cap)⌋ to at most cap of them: adding or removing it changes the weights by
+        at most 2²⁰ in L2 (`mechanisms.key_selection`). A key that no unit chose weighs 0, and must not be released.
+        """
         size = self.codes.num_rows
-        found = _sum(self._each(partial(Block.weighed, cap=cap, size=size)), size)
-        units, codes = zip(*(block.many(cap) for block in self.blocks), strict=True)
-        many = pa.table({"u0": pa.chunked_array(units), "code": np.concatenate(codes)})
+        found = _sum(_each(partial(Block.weighed, cap=cap, size=size), self.blocks), size)
         chosen = self.fetch(
             f"""WITH p AS (SELECT many.u0, codes.* FROM many JOIN codes ON many.code = codes.code),
 chosen AS (SELECT p.code FROM p QUALIFY row_number() OVER (PARTITION BY p.u0 ORDER BY {order}) <= {cap})
 SELECT code, count(*) AS n FROM chosen GROUP BY code""",  # noqa: S608
-            {"many": many, "codes": self.codes},
-            seconds=seconds,
+            {"many": self.many(cap), "codes": self.codes},
         )
         found[chosen["code"].to_numpy()] += chosen["n"].to_numpy() * KeySelection.weight(cap)
         values: list[int] = found.tolist()
         return values
 
+    def many(self, cap: int) -> pa.Table:
+        """As `Block.many`, of all units."""
+        return self._together(partial(Block.many, cap=cap))
+
+    def norms(self) -> pa.Table:
+        """As `Block.norms`, of all units."""
+        return self._together(Block.norms)
+
+    def shared(self) -> pa.Table:
+        """As `Block.shared`, of all units: what is to be added up by code and m."""
+        return self._together(partial(Block.shared, size=self.codes.num_rows))
+
+    def _together(self, work: Callable[[Block], pa.Table]) -> pa.Table:
+        import pyarrow as pa
+
+        return pa.concat_tables(_each(work, self.blocks))
+
     def counts(self, clips: Sequence[int], cells: Sequence[Cell]) -> list[list[int]]:
-        """The rows in each cell, for each clip of a unit's vector."""
+        """The rows in each cell, for each clip of a unit's vector.
+
+        A unit's vector of rows over all keys is brought within the clip in L2, ⌊n·C/k⌋ ≤ n·C/k with k = ⌈‖n‖⌉: adding
+        or removing it changes the counts by at most that, whichever of them are then shown (`rules.bound`).
+        """
         size, places = self.codes.num_rows, {cell: at for at, cell in enumerate(self.cells)}
         found = []
         for clip in clips:
-            left = (self.rows - _sum(self._each(partial(Block.lost, clip=clip, size=size)), size)).tolist()
+            left = (self.rows - _sum(_each(partial(Block.lost, clip=clip, size=size), self.blocks), size)).tolist()
             found.append([left[places[cell]] if cell in places else 0 for cell in cells])
         return found
-
-    def _each(self, work: Callable[[Block], Integers]) -> list[Integers]:
-        with ThreadPoolExecutor(len(self.blocks)) as pool:
-            return list(pool.map(work, self.blocks))
 
 
 def _sum(parts: Iterable[Integers], size: int) -> Integers:
