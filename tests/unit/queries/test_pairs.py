@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date
 from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -48,7 +49,7 @@ def drawn(unit: str = "BIGINT", users: int = 80, notes: int = 40) -> pa.Table:
     """Some units with one row, some with many of one key, some with nearly all keys; some rows have no unit or key."""
     chance = Random(5)
     type_, named = UNITS[unit]
-    held = []
+    held: list[tuple[Any, int | None]] = []
     for user in range(users):
         often = chance.choice((1, 2, 9, 200))
         few = chance.choice((1, 3, notes))
@@ -90,7 +91,7 @@ def plan_of(asker, sql=QUESTION, groups=None, rows=10):
     return asker(contribution=f"rows = {rows}").plan(sql, None if groups is None else Limits(groups=groups))
 
 
-def same_both_ways(plan, engine) -> tuple[dict, list[list[int]]]:
+def same_both_ways(plan, engine) -> tuple[dict[Any, int], list[list[int]]]:
     """Weights and counts by pairs, after a comparison with the statements."""
     general = engine.run(keys.statement(plan, engine.scan, engine.columns, SALT))
     held = pairs.Held(plan, engine, SALT, 60.0)
@@ -160,10 +161,18 @@ def test_rounding_does_not_matter_where_lengths_are_whole(asker, engine):
 
 
 def test_a_question_counts_pairs_once(asker, engine, monkeypatch):
-    found, ran = engine(drawn()), []
-    run, arrow = found.run, found.arrow
-    monkeypatch.setattr(found, "run", lambda sql, **more: (ran.append("run"), run(sql, **more))[1])
-    monkeypatch.setattr(found, "arrow", lambda sql, *more, **most: (ran.append("arrow"), arrow(sql, *more, **most))[1])
+    found = engine(drawn())
+    ran: list[str] = []
+
+    def noted(name, run):
+        def noting(*what, **more):
+            ran.append(name)
+            return run(*what, **more)
+
+        monkeypatch.setattr(found, name, noting)
+
+    noted("run", found.run)
+    noted("arrow", found.arrow)
 
     def ask(sql):
         plan = plan_of(asker, sql)

@@ -1,7 +1,7 @@
 """Pairs of unit and key, counted once in memory, where keys are not public: both looks of such a question need them.
 
 keys     each key that occurs, with its rows; its place is its code                        (a SELECT)
-rows     the unit and the code of each row, and a block that all rows of a unit share      (a SELECT)
+rows     the unit and the code of each row, in blocks that leave no unit apart             (a SELECT each)
 pairs    rows sorted by unit and code, in each block: how many of each, and how many keys a unit has
 weights  ⌊2²⁰/√m⌋ summed over the units of each key, as `keys` says
 counts   rows of each key, less what clipping takes off the units with too many, as `sums` says
@@ -113,13 +113,13 @@ def paired(fetch: Fetch, read: str, keys: Sequence[str], unit: Sequence[str], ty
     codes = found.select(keys).append_column("code", pa.array(np.arange(found.num_rows, dtype=np.int32)))
     blocks = 1 if rows < _FEW else min(_MOST_BLOCKS, _cores())
     same = " AND ".join(f"kept.{key} = codes.{key}" for key in keys)
-    block = f", (hash(u0) % {blocks})::UTINYINT AS block" if blocks > 1 else ""
-    table = fetch(f"{read}\nSELECT u0, code{block} FROM kept JOIN codes ON {same}", {"codes": codes})
-    if table.num_rows != rows:
+    own = [f" WHERE hash(u0) % {blocks} = {number}" if blocks > 1 else "" for number in range(blocks)]
+    joined = f"{read}\nSELECT u0, code FROM kept JOIN codes ON {same}"
+    tables = [fetch(joined + where, {"codes": codes}) for where in own]
+    if sum(table.num_rows for table in tables) != rows:
         raise EngineFailedError("The engine failed.", why="On a second look there were other rows.", fix="Ask again.")
     bits = max(1, found.num_rows - 1).bit_length()
-    done = _each(lambda number: Block.of(table, number, blocks, bits), range(blocks))
-    return Pairs(codes, found["n"].to_numpy().astype(np.int64), done, fetch)
+    return Pairs(codes, found["n"].to_numpy().astype(np.int64), _each(partial(Block.of, bits=bits), tables), fetch)
 
 
 def _cores() -> int:
@@ -160,31 +160,25 @@ class Block:
     starts: Integers
 
     @classmethod
-    def of(cls, table: pa.Table, block: int, blocks: int, bits: int) -> Block:
-        """The pairs of one block of rows."""
+    def of(cls, table: pa.Table, bits: int) -> Block:
+        """The pairs of some rows (u0, code); ``bits`` are those of a code."""
         import numpy as np
-        import pyarrow.compute as pc
 
-        if blocks > 1:
-            table = table.filter(pc.equal(table["block"], block))
-        units = table["u0"].combine_chunks().dictionary_encode()
+        column = table["u0"]
+        encoded = column.dictionary_encode().unify_dictionaries()  # which has as many chunks as the table
+        units = encoded.chunk(0).dictionary if encoded.num_chunks else column.combine_chunks()
         # A unit's number, and beside it the code: one integer to sort by. Half as wide it takes half the time.
-        wide = len(units.dictionary).bit_length() + bits > 32
-        type_ = np.uint64 if wide else np.uint32
-        packed = units.indices.to_numpy().astype(type_)
+        type_: Any = np.uint64 if len(units).bit_length() + bits > 32 else np.uint32
+        packed: NDArray[Any] = np.zeros(len(column), dtype=type_)
+        np.concatenate([packed[:0], *(chunk.indices for chunk in encoded.chunks)], out=packed, casting="unsafe")
         packed <<= type_(bits)
         packed |= table["code"].to_numpy().astype(type_)
         packed.sort()
-        first = _beginnings(packed)
-        pairs = packed[first]
-        starts = _beginnings(pairs >> type_(bits))
-        return cls(
-            units.dictionary,
-            (pairs & type_(2**bits - 1)).astype(np.int64),
-            np.diff(first, append=len(packed)),
-            np.diff(starts, append=len(pairs)),
-            starts,
-        )
+        edges = _edges(packed)
+        pairs = packed[edges[:-1]]
+        starts = _edges(pairs >> type_(bits))
+        codes = (pairs & type_(2**bits - 1)).astype(np.int64)
+        return cls(units, codes, np.diff(edges), np.diff(starts), starts[:-1])
 
     @cached_property
     def squares(self) -> Integers:
@@ -323,10 +317,12 @@ def _sum(parts: Iterable[Integers], size: int) -> Integers:
     return sum(parts, np.zeros(size, dtype=np.int64))
 
 
-def _beginnings(ordered: NDArray[Any]) -> Integers:
-    """Where each run of equal values begins."""
+def _edges(ordered: NDArray[Any]) -> Integers:
+    """Where each run of equal values begins, and where the last one ends."""
     import numpy as np
 
-    changes = np.flatnonzero(ordered[1:] != ordered[:-1])
-    changes += 1
-    return np.concatenate([np.zeros(min(1, len(ordered)), dtype=np.int64), changes])
+    if not len(ordered):
+        return np.zeros(1, dtype=np.int64)
+    inside = np.flatnonzero(ordered[1:] != ordered[:-1])
+    inside += 1
+    return np.concatenate([[0], inside, [len(ordered)]])
