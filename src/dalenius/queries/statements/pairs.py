@@ -164,13 +164,11 @@ class Block:
         """The pairs of some rows (u0, code); ``bits`` are those of a code."""
         import numpy as np
 
-        column = table["u0"]
-        encoded = column.dictionary_encode().unify_dictionaries()  # which has as many chunks as the table
-        units = encoded.chunk(0).dictionary if encoded.num_chunks else column.combine_chunks()
+        encoded = table["u0"].combine_chunks().dictionary_encode()  # of many chunks it would be slow
+        units = encoded.dictionary
         # A unit's number, and beside it the code: one integer to sort by. Half as wide it takes half the time.
         type_: Any = np.uint64 if len(units).bit_length() + bits > 32 else np.uint32
-        packed: NDArray[Any] = np.zeros(len(column), dtype=type_)
-        np.concatenate([packed[:0], *(chunk.indices for chunk in encoded.chunks)], out=packed, casting="unsafe")
+        packed: NDArray[Any] = encoded.indices.to_numpy().astype(type_)
         packed <<= type_(bits)
         packed |= table["code"].to_numpy().astype(type_)
         packed.sort()
