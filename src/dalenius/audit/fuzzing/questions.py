@@ -26,10 +26,10 @@ _MOST_KEYS = 60
 
 def question(random: Random, shape: Shape) -> str:
     """One question about the table of ``shape``."""
-    return _Writer(random, shape).question()
+    return Writer(random, shape).question()
 
 
-class _Writer:
+class Writer:
     """Writes SQL; each method gives a text of one type."""
 
     def __init__(self, random: Random, shape: Shape) -> None:
