@@ -224,9 +224,7 @@ class Several(Sides):
 
             plan = replace(plan, cells=union(weighed(plan, engine, SALT, SECONDS)))
         self._oracle = self._oracle or Oracle(made.schema, made.first, self.publics, self._held)
-        found = disagreement(
-            plan, exact(plan, engine, SALT, seconds=SECONDS), self._oracle.answer(question, SECONDS)
-        )
+        found = disagreement(plan, exact(plan, engine, SALT, seconds=SECONDS), self._oracle.answer(question, SECONDS))
         self.followed = True
         return None if found is None else Broken("expected", *found, plan.canonical())
 

@@ -194,7 +194,9 @@ class _Drawn:
                 hop = policy.path[0]
                 at = list(self.schema.storages[hop.table]).index(hop.key)
                 there = [row[at] for row in found[hop.table] if row[at] is not None]
-                made = [self.row(name, spelled(self.random, (self.random.choice(there),))) for _ in range(amount) if there]
+                made = [
+                    self.row(name, spelled(self.random, (self.random.choice(there),))) for _ in range(amount) if there
+                ]
             found[name] = tuple(made)[:MOST_ROWS]
         return found
 
@@ -269,5 +271,7 @@ def _public(random: Random, types: Mapping[str, str]) -> tuple[Row, ...]:
             (None if random.random() < 0.08 else keyed[name][at]) if name in keyed else random.choice(values[name])
             for name in types
         ]
-        rows.append(tuple(float(v) if t == "DOUBLE" and v is not None else v for v, t in zip(row, types.values(), strict=True)))
+        rows.append(
+            tuple(float(v) if t == "DOUBLE" and v is not None else v for v, t in zip(row, types.values(), strict=True))
+        )
     return tuple(rows)

@@ -281,7 +281,11 @@ class _Asker(Writer):
         item = next((each for each in scope.items if each.owned), scope.items[0])
         units = self.unit_names(item)
         others = [name for name, classes in item.identities.items() if any("." in each for each in classes)]
-        names = units if units and (not others or self.chance(0.7)) else [item.called(self.pick(others or list(item.identities)))]
+        names = (
+            units
+            if units and (not others or self.chance(0.7))
+            else [item.called(self.pick(others or list(item.identities)))]
+        )
         shown, columns, identities = list[str](), dict[str, Column](), dict[str, frozenset[str]]()
         for at, name in enumerate(names):
             short = next(each for each in item.identities if item.called(each) == name)
@@ -296,7 +300,11 @@ class _Asker(Writer):
         inner, self.columns = self.columns, scope.columns
         wanted = self.random.randint(1, 2)
         made = [self.inside() for _ in range(wanted)]
-        having = f" HAVING {self.inside()[0]} {self.pick(_COMPARED)} {self.pick(['0', '1', '2', '5'])}" if self.chance(0.3) else ""
+        having = (
+            f" HAVING {self.inside()[0]} {self.pick(_COMPARED)} {self.pick(['0', '1', '2', '5'])}"
+            if self.chance(0.3)
+            else ""
+        )
         self.columns = inner
         for at, (text, column) in enumerate(made):
             columns[f"m{at}"] = column
@@ -307,7 +315,9 @@ class _Asker(Writer):
 
     def inside(self) -> tuple[str, Column]:
         """An aggregate within one unit, and what is known of it."""
-        whole = [each for each in self.columns if each.kind is Kind.INTEGER and each.bounds is not None and each.step == 1]
+        whole = [
+            each for each in self.columns if each.kind is Kind.INTEGER and each.bounds is not None and each.step == 1
+        ]
         count = Column("m", Kind.INTEGER, Bounds(0, 5), Fraction(1))
         if not whole or self.chance(0.4):
             name = self.pick(self.columns).name if self.columns else ""
@@ -400,7 +410,9 @@ class _Asker(Writer):
             for a, left in one.columns.items()
             for b, right in other.columns.items()
             for kinds in (texts, numbers)
-            if left.kind in kinds and right.kind in kinds and (a == b or {a, b} == {"region", "code"} or self.chance(0.03))
+            if left.kind in kinds
+            and right.kind in kinds
+            and (a == b or {a, b} == {"region", "code"} or self.chance(0.03))
         ]
         return self.pick(ways) if ways else None
 
@@ -430,7 +442,9 @@ class _Asker(Writer):
                 alike = [each for each in columns if each.kind in {Kind.INTEGER, Kind.NUMBER}]
                 if self.chance(0.2):
                     return f"{name} {self.pick(_COMPARED)} {self.pick(alike).name}"
-                return self.pick([f"{name} {self.pick(_COMPARED)} {value}", f"{name} BETWEEN {value - 1} AND {value + 1}"])
+                return self.pick(
+                    [f"{name} {self.pick(_COMPARED)} {value}", f"{name} BETWEEN {value - 1} AND {value + 1}"]
+                )
             case Kind.CATEGORY | Kind.TEXT:
                 keys = [literal(each) for each in (column.keys or ("north", "south", "", "12", "a"))[:4]]
                 return self.pick([f"{name} {self.pick(_COMPARED[:2])} {keys[0]}", f"{name} IN ({', '.join(keys[:2])})"])
@@ -509,7 +523,11 @@ class _Asker(Writer):
         choices = ["COUNT(*)", "COUNT(*)", self.distinct()]
         if self.columns:
             any_ = self.pick(self.columns).name
-            choices += [f"COUNT({any_})", f"COUNT(DISTINCT {any_})", f"COUNT(*) FILTER (WHERE {self.simple(self.columns)})"]
+            choices += [
+                f"COUNT({any_})",
+                f"COUNT(DISTINCT {any_})",
+                f"COUNT(*) FILTER (WHERE {self.simple(self.columns)})",
+            ]
         if whole:
             name = self.pick(whole)
             choices += [f"SUM({name})", f"SUM({name})", f"AVG({name})"]

@@ -111,5 +111,7 @@ def _same(
         if not mine or says is None:
             return None if not mine and says is None else f"{mine} values"
         average = Fraction(total, mine) + summed.centre
-        return None if abs(average - Fraction(says)) <= Fraction(1, 10**6) * max(1, abs(average)) else str(float(average))
+        return (
+            None if abs(average - Fraction(says)) <= Fraction(1, 10**6) * max(1, abs(average)) else str(float(average))
+        )
     return None

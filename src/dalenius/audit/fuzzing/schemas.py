@@ -26,7 +26,22 @@ DATASET = "people"
 MOST_ROWS = 40  # of one unit in one table: what is drawn never has more
 # Some as our own statements call things.
 _TABLES = ("persons", "Orders", "items", "clean", "source", "s0_0", "t0", "kept")
-_NAMES: tuple[str, ...] = ("x", "y", "Age", "select", "two words", 'quo"te', "u0", "c0", "k0", "a0", "unit 0", "t0", "größe", "seed")
+_NAMES: tuple[str, ...] = (
+    "x",
+    "y",
+    "Age",
+    "select",
+    "two words",
+    'quo"te',
+    "u0",
+    "c0",
+    "k0",
+    "a0",
+    "unit 0",
+    "t0",
+    "größe",
+    "seed",
+)
 _NAMES += ("person0", "who0", "key as it is", "person0 as it is", "u1")
 _UNITS = ("BIGINT", "BIGINT", "VARCHAR", "VARCHAR", "DOUBLE", "DOUBLE", "DATE", "TIMESTAMP")
 _KEYS = ("BIGINT", "BIGINT", "VARCHAR", "DOUBLE")

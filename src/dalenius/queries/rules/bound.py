@@ -25,6 +25,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from dalenius.accounting.neighbors import Neighbors
@@ -38,6 +39,7 @@ from dalenius.queries.expressions import Aggregate, Column, Expression, columns_
 from dalenius.queries.functions import bounded, dominated, ranges_of, whole
 from dalenius.queries.periods import charged, within
 from dalenius.queries.plan import MOST_GROUPS, Limits, Measure, Plan, Selection, Stage, Statistic, Table, needed
+from dalenius.queries.possible import known
 from dalenius.queries.rules.clause import check
 from dalenius.queries.rules.covariance import covariance
 from dalenius.queries.rules.distinct import pairs
@@ -71,7 +73,9 @@ def bound(stage: Stage) -> Stage:
     first = question.places.get(question.aggregates[0])
     periods = charged(table, safe.where)
     norm = "l1" if table.budget.accounting is Accounting.PURE else "l2"
-    groups = layout(question.sets, safe.keys, table.policy.columns, first, pure=norm == "l1")
+    columns = table.policy.columns
+    possible = partial(known, table, safe.where)
+    groups = layout(question.sets, safe.keys, columns, first, pure=norm == "l1", possible=possible)
     selection = _selection(table, [groups.own[each] for each in groups.hidden], limits, stage.limits)
     if selection is not None and groups.sets:
         selection = replace(selection, sets=groups.hidden)
@@ -347,7 +351,7 @@ class _Builder:
         low, high = self.whole_range(value, step)
         largest = max(abs(low - centre), abs(high - centre), 1)
         clips = [] if self.limits.rows is None else [self.limits.rows * largest]
-        total = dominated(value, {name: float(each) for name, each in self.limits.totals.items()})
+        total = self.dominated(value)
         if total is not None and math.isfinite(total) and centre == 0:
             clips.append(max(1, math.floor(Fraction(total) / step)))
         if limit is not None:
@@ -355,11 +359,15 @@ class _Builder:
         clip = self.joined(min(clips, default=None) or self.row_limit(at))
         return self.measure("sum", value, where, step, centre, (low - centre, high - centre), clip, at)
 
+    def dominated(self, value: Expression) -> float | None:
+        """What follows from the limits of totals for the total of an expression."""
+        return dominated(value, {name: float(each) for name, each in self.limits.totals.items()}, self.ranges)
+
     def square(self, value: Expression, where: Expression, step: Fraction, centre: int, at: Place | None) -> Measure:
         low, high = self.whole_range(value, step)
         largest = max(abs(low - centre), abs(high - centre), 1)
         clips = [self.row_limit(at) * largest**2]
-        total = dominated(value, {name: float(each) for name, each in self.limits.totals.items()})
+        total = self.dominated(value)
         if total is not None and centre == 0:  # Σx² ≤ max |x| · Σ|x|
             clips.append(max(1, math.floor(Fraction(total) / step)) * largest)
         clip = self.joined(min(clips))

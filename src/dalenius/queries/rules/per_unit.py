@@ -153,7 +153,7 @@ def _aggregate(
     if aggregate.kind == "avg":
         return number_column(name, ends, False)
     limit = [] if rows is None else [rows * max(map(abs, ends))]
-    total = dominated(value, totals)
+    total = dominated(value, totals, relation.columns.ranges)
     limit += [total] if total is not None and math.isfinite(total) else []
     most = min(limit, default=None)
     if most is None:

@@ -450,7 +450,7 @@ class _Reader(Sources):
                 if isinstance(each, Column) and each.name in self.shared.identities:
                     group = self.tree.args["group"]
                     raise QuestionRefusedError(
-                        f"The groups of {each.name!r} would be about one {', '.join(self.table.unit)} each.",
+                        f"GROUP BY {each.name!r} would make groups about one {', '.join(self.table.unit)} each.",
                         why="It says who somebody is, or leads to it; answers are about many.",
                         fix="Group by something that many share.",
                         at=place(group, self.text),

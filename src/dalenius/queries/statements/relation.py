@@ -3,6 +3,11 @@
 Units are compared here, in every join and every EXISTS, whatever the question says (`relations`). A row that belongs to
 nobody is gone before anything is joined. What is compared as a unit or as a key on the way to one is the value in the
 file, not the one that the policy cleans.
+
+A table with a path reads its unit along it, unless the question joins it on the path's own key: where l_orderkey is
+the o_orderkey of a row of orders, that row is the one on the path, because o_orderkey is unique (`protect` checks it),
+and its unit is the one that the path leads to. Then the unit is taken from there (`_Scan.lender`), and the path is not
+walked a second time.
 """
 
 from __future__ import annotations
@@ -11,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dalenius.queries.expressions import TRUE, Aggregate, Column, Expression, Type, columns_of, written
+from dalenius.queries.expressions import TRUE, Aggregate, Call, Column, Expression, Type, columns_of, written
 from dalenius.queries.functions import bounded, whole
 from dalenius.queries.relations import Join, Match, Open, Owned, PerUnit, Relation, Source, Stacked, full
 from dalenius.queries.rendering import Renderer, double, identifier
@@ -53,6 +58,12 @@ def scan_of(table: Table, files: Files) -> tuple[str, dict[str, str]]:
     if table.relation is None:
         return _PathScan(table, files).sql()
     return _Scan(table.relation, files, table.policy.columns).sql(table)
+
+
+def distinct_sql(relation: Relation, wanted: Sequence[str]) -> str:
+    """All combinations of some columns' values in a relation of public tables alone."""
+    scan = _Scan(relation, Files({}), wanted)
+    return f"SELECT DISTINCT {', '.join(scan.columns[name] for name in wanted)} FROM {scan.body()}"  # noqa: S608
 
 
 def unit_types(source: Source, files: Files) -> list[str]:
@@ -113,18 +124,26 @@ class _Scan:
         relation: Relation,
         files: Files,
         used: Iterable[str] = (),
-        outer: Mapping[str, str] | None = None,
+        outer: _Scan | None = None,
         depth: int = 0,
     ) -> None:
-        self.relation, self.files, self.depth = relation, files, depth
+        self.relation, self.files, self.outer, self.depth = relation, files, outer, depth
         self.aliases = {id(source): f"s{depth}_{at}" for at, source in enumerate(relation.sources)}
-        columns = dict(outer or {})
+        self.lenders: dict[int, tuple[_Scan, Source]] = {}
+        for join in relation.joins:
+            lender = self.lender(join)
+            if lender is not None:
+                self.lenders[id(join.source)] = lender
+        columns: dict[str, str] = {} if outer is None else dict(outer.columns)
         for source in relation.sources:
             for name in (*source.columns, *source.identities):
                 columns[full(source, name)] = f"{self.aliases[id(source)]}.{identifier(name)}"
             for name in source.identities:
                 columns[raw(full(source, name))] = f"{self.aliases[id(source)]}.{identifier(raw(name))}"
-        self.columns = columns
+            if isinstance(source, Owned) and not source.table.policy.path:  # then u0, u1 … are those very columns
+                for at, name in enumerate(source.table.policy.unit):
+                    columns[raw(full(source, name))] = self.unit(source, at)
+        self.columns: dict[str, str] = columns
         self.renderer = _Renderer(columns, relation.columns.integers)
         self.needed = {*used, *_read(relation)}
 
@@ -158,40 +177,73 @@ class _Scan:
 
     def conditions(self) -> list[str]:
         """WHERE: equal units of all inner sources, the conditions, and EXISTS."""
-        found = self.inner_conditions()
-        if self.relation.where != TRUE:
-            found.append(self.renderer.sql(self.relation.where))
-        return [*found, *map(self.match, self.relation.matches)]
+        found = [*self.inner_conditions(), *map(self.renderer.sql, _parts(self.relation.where))]
+        return list(dict.fromkeys([*found, *map(self.match, self.relation.matches)]))
 
     def inner_conditions(self) -> list[str]:
         """All inner sources with units have one and the same."""
         owned = [each.source for each in self.relation.joins if not each.left and not isinstance(each.source, Open)]
-        return [self.same(owned[0], each) for each in owned[1:]]
+        return [said for each in owned[1:] if (said := self.same(owned[0], each))]
 
     def left_conditions(self, join: Join) -> list[str]:
         """What a LEFT join asks for, and one unit on both sides."""
         found = [self.renderer.sql(join.on)]
         if not isinstance(join.source, Open):
             found.append(self.same(_owner(self.relation), join.source))
-        return found
+        return list(filter(None, found))
 
     def same(self, one: Source, other: Source) -> str:
-        """That two sources speak of one unit."""
-        parts = len(unit_types(one, self.files))
-        return " AND ".join(f"{self.unit(one, at)} = {self.unit(other, at)}" for at in range(parts))
+        """That two sources speak of one unit; nothing where both take it from the same row."""
+        parts = range(len(unit_types(one, self.files)))
+        pairs = [(self.unit(one, at), self.unit(other, at)) for at in parts]
+        return " AND ".join(f"({' = '.join(pair)})" for pair in pairs if pair[0] != pair[1])
 
     def unit(self, source: Source, at: int) -> str:
         """A part of a source's unit."""
+        if id(source) in self.lenders:
+            scan, lender = self.lenders[id(source)]
+            return scan.unit(lender, at)
         return f"{self.aliases[id(source)]}.{unit_name(at)}"
+
+    def lender(self, join: Join) -> tuple[_Scan, Source] | None:
+        """The source whose unit is that of a table with a path, because both have the path's first key in common."""
+        source = join.source
+        if not isinstance(source, Owned) or not source.table.policy.path:
+            return None
+        hop = source.table.policy.path[0]
+        mine, key = full(source, hop.column), f"{hop.table.lower()}.{hop.key}"
+        tied = {
+            name
+            for part in _parts(join.on if join.left else self.relation.where)
+            for pair in [_units(part)]
+            if mine in pair
+            for name in pair - {mine}
+        }
+        scan: _Scan | None = self
+        while scan is not None:  # in EXISTS, also those around
+            for each in scan.relation.joins:
+                other = each.source
+                shared = any(full(other, name) in tied and key in held for name, held in other.identities.items())
+                if shared and not each.left and not scan.borrows(other, source):
+                    return scan, other
+            scan = scan.outer
+        return None
+
+    def borrows(self, one: Source, other: Source) -> bool:
+        """Whether a source has its unit from another, or is it."""
+        while one is not other and id(one) in self.lenders and self.lenders[id(one)][0] is self:
+            one = self.lenders[id(one)][1]
+        return one is other
 
     def match(self, match: Match) -> str:
         """[NOT] EXISTS, within one unit where the inner relation has units."""
-        inner = _Scan(match.relation, self.files, (), self.columns, self.depth + 1)
+        inner = _Scan(match.relation, self.files, (), self, self.depth + 1)
         same = []
         if match.relation.owner is not None:
             mine, theirs = _owner(self.relation), match.relation.owner
             parts = range(len(unit_types(mine, self.files)))
-            same = [f"{inner.unit(theirs, at)} = {self.unit(mine, at)}" for at in parts]
+            pairs = [(inner.unit(theirs, at), self.unit(mine, at)) for at in parts]
+            same = [" = ".join(pair) for pair in pairs if pair[0] != pair[1]]
         return f"{'NOT ' if match.negated else ''}EXISTS (SELECT 1 FROM {inner.body(same)})"  # noqa: S608
 
     # --- sources
@@ -212,21 +264,22 @@ class _Scan:
     def owned(self, source: Owned) -> str:
         """A protected table: rows that belong to somebody, with their units; its columns within their policy."""
         policy, types = source.table.policy, dict(self.files.types(source.table.policy.name))
-        if policy.path:
-            rows, unit_of = path_joins(source.table, self.files, "t"), f"t{len(policy.path)}."
-            kinds = self.files.types(policy.path[-1].table)
-        else:
-            rows, unit_of, kinds = f"{self.files.scan(policy.name)} AS t0", "t0.", types
+        unit, walked = policy.unit, policy.path
+        if id(source) in self.lenders:
+            unit, walked = (), ()
+        kinds = self.files.types(walked[-1].table) if walked else types
+        rows = path_joins(source.table, self.files, "t") if walked else f"{self.files.scan(policy.name)} AS t0"
         columns = [each for each in policy.columns.values() if full(source, each.name) in self.needed]
-        units = [f"{unit_of}{identifier(name)} AS u{at}" for at, name in enumerate(policy.unit)]
+        units = [f"t{len(walked)}.{identifier(name)} AS u{at}" for at, name in enumerate(unit)]
         reads = [f"{cast(each, types, f't0.{identifier(each.name)}')} AS c{at}" for at, each in enumerate(columns)]
         keys = [f"t0.{identifier(name)} AS {identifier(raw(name))}" for name in source.identities]
         inner = f"SELECT {', '.join([*units, *reads, *keys])} FROM {rows}"  # noqa: S608
-        shown = [f"u{at} AS {unit_name(at)}" for at in range(len(policy.unit))]
+        shown = [f"u{at} AS {unit_name(at)}" for at in range(len(unit))]
         shown += [f"{clean(each, f'c{at}')} AS {identifier(each.name)}" for at, each in enumerate(columns)]
         shown += [identifier(raw(name)) for name in source.identities]
-        named = {f"u{at}": kinds.get(name, "") for at, name in enumerate(policy.unit)}
-        return f"SELECT {', '.join(shown)} FROM ({inner}) WHERE {there(tuple(named), named)}"  # noqa: S608
+        named = {f"u{at}": kinds.get(name, "") for at, name in enumerate(unit)}
+        only = f" WHERE {there(tuple(named), named)}" if named else ""
+        return f"SELECT {', '.join(shown)} FROM ({inner}){only}"  # noqa: S608
 
     def open(self, source: Open) -> str:
         """A public table; its columns as questions see them."""
@@ -332,6 +385,21 @@ def _read(relation: Relation) -> set[str]:
     """The columns that a relation reads itself, also those of the relation around it."""
     found = _names([relation.where, *(join.on for join in relation.joins)])
     return found.union(*(_read(match.relation) for match in relation.matches))
+
+
+def _parts(condition: Expression) -> tuple[Expression, ...]:
+    """The conditions that all must hold."""
+    if isinstance(condition, Call) and condition.function == "and":
+        return condition.arguments
+    return () if condition == TRUE else (condition,)
+
+
+def _units(part: Expression) -> frozenset[str]:
+    """The two columns of a = b that say who somebody is, or lead to it."""
+    match part:
+        case Call(function="eq", arguments=(Column(name=one, type=Type.UNIT), Column(name=other, type=Type.UNIT))):
+            return frozenset({one, other})
+    return frozenset()
 
 
 def _names(expressions: Iterable[Expression]) -> set[str]:
