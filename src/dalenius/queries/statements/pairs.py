@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 2**25
 MOST_BYTES = 2**29  # of units that are texts
 _FEW = 2**16  # rows that are not worth a second thread
-_MOST_BLOCKS = 8
+_MOST_BLOCKS = 4  # each reads the source anew
 
 # Types whose equal values are the same in Arrow, and come back from it as they went.
 _UNITS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "VARCHAR"})
