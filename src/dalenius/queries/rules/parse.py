@@ -33,6 +33,7 @@ def parse(stage: Stage) -> Stage:
 def parsed(text: str) -> exp.Expr:
     """The one statement of a text, whatever it is; not too long and not too deep."""
     import sqlglot
+    from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
     check_text(text)
