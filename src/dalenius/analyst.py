@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dalenius._limiting import found_of
 from dalenius.accounting import parameters
-from dalenius.errors import InputError, UnknownTableError
+from dalenius.errors import InputError, NotAllowedError, UnknownTableError
 from dalenius.ledger.requests import Answered, Claim, Request
 from dalenius.queries.plan import Limits, Plan, Table
 from dalenius.queries.preview import CHOICES, Preview, previewed
@@ -132,7 +132,15 @@ class Analyst:
             raise InputError(
                 "delta must be above 0.", why="Keys cannot be found without any.", fix="Give a δ such as 1e-7."
             )
+        self._check_open(plan.table.policy.name)
         return plan, versions[plan.table.policy.name]
+
+    def _check_open(self, *tables: str) -> None:
+        """Refuses a closed table, whoever asks and whatever is asked."""
+        for name in tables:
+            why = self._registry.closed(name)
+            if why is not None:
+                raise NotAllowedError(f"Table {name!r} is closed.", why=why, fix="Ask the owner to refresh it.")
 
     def _by_error(
         self, plan: Plan, epsilon: float | None, error: float | Mapping[str, float], confidence: float
@@ -147,8 +155,6 @@ class Analyst:
         """The tables that this analyst may ask about: those of data sets in which there is an allotment."""
         open_ = {dataset for dataset in self._ledger.datasets() if self.name in self._ledger.allotments(dataset)}
         if not open_:
-            from dalenius.errors import NotAllowedError
-
             raise NotAllowedError(
                 f"Analyst {self.name!r} has no allotment.",
                 why="Who may ask, and how much, is the owner's decision.",
@@ -199,6 +205,7 @@ class Analyst:
             price.delta,
             question=question,
             periods=plan.periods,
+            epoch=version.epoch,
         )
         answered = self._ledger.ask(request, work)
         answer = Answer.read(plan, answered.content, confidence)
