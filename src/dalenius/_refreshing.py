@@ -254,7 +254,11 @@ def _by(wish: Wish) -> dict[str, str]:
 
 
 def _counted(before: Fingerprint, after: Fingerprint) -> dict[str, int]:
-    old, new = ({file.path: file.hash for file in each.files} for each in (before, after))
+    # The footer of a large file may stay the same; its time of writing then tells.
+    old, new = (
+        {file.path: (file.hash, file.mtime_ns if file.method == "footer" else 0) for file in each.files}
+        for each in (before, after)
+    )
     return {
         "added": len(new.keys() - old.keys()),
         "removed": len(old.keys() - new.keys()),

@@ -165,8 +165,8 @@ class Registry:
 
     def closed(self, name: str) -> str | None:
         """Why nobody may ask about a table, for now; None: it is open."""
-        version = self.current()[name]
-        if version.epoch < self.epoch(version.dataset):
+        version = self.versions()[name][-1]
+        if version.epoch < self._epochs.get(version.dataset, 0):
             return f"The people of data set {version.dataset!r} are new ones; this table still holds those before."
         return self._closed.get(name)
 
