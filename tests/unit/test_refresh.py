@@ -60,7 +60,7 @@ bounds = [18, 90]
 rows = 5
 """
 COUNT = "SELECT COUNT(*) FROM visits"
-WAVE = {"new_people": True, "yes": True, "reason": "a new wave"}
+WAVE: dict[str, Any] = {"new_people": True, "yes": True, "reason": "a new wave"}
 
 
 def write(file: Path, people: range | list[int], **more: Any) -> None:
@@ -285,7 +285,8 @@ def test_limits_stay_and_are_marked(searching, folder):
     assert done.search is None and done.limits == before | {"data_version": 1}
     assert searching.registry.limits(done.version) == done.limits
     assert Curator(searching.home).registry.limits(done.version) == done.limits
-    assert _limiting.found_of(searching.registry, done.version).rows == before["rows"]
+    used = _limiting.found_of(searching.registry, done.version)
+    assert used is not None and used.rows == before["rows"]
     assert searching.ledger.balance("visits").charges == charges
     # once more: still those of the first data version
     write(folder / "visits.parquet", [person for person in range(9001) for _ in range(1 + person % 3)])
@@ -612,7 +613,8 @@ def test_a_new_policy_opens_a_closed_table(curator, folder):
 
 def test_two_refreshes_at_once_make_one_version(curator, folder, monkeypatch):
     write(folder / "visits.parquet", range(120))
-    other, once = Curator(curator.home), []
+    other = Curator(curator.home)
+    once: list[bool] = []
     plan = _refreshing._plan
 
     def overtaken(*arguments):
@@ -631,7 +633,8 @@ def test_two_refreshes_at_once_make_one_version(curator, folder, monkeypatch):
 
 def test_two_declarations_of_new_people_at_once_make_one_epoch(curator, folder, monkeypatch):
     write(folder / "visits.parquet", range(1000, 1200))
-    other, once = Curator(curator.home), []
+    other = Curator(curator.home)
+    once: list[bool] = []
     plan = _refreshing._plan
 
     def overtaken(*arguments):
@@ -673,7 +676,7 @@ def test_a_policy_is_not_recorded_over_a_refresh_that_came_first(curator, folder
     holds(curator)
 
 
-def test_the_same_files_cannot_get_two_budgets_at_once(folder, monkeypatch):
+def test_the_same_files_cannot_get_two_budgets_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch):
     """Attack: two processes protect the same file under two names, each before the other has written."""
     from dalenius import _protecting
 
@@ -683,7 +686,8 @@ def test_the_same_files_cannot_get_two_budgets_at_once(folder, monkeypatch):
         (folder / f"{name}.toml").write_text(text)
     curator = Curator(folder / "home")
     curator.protect(folder / "start.toml")
-    plan, once = _protecting.plan, []
+    plan = _protecting.plan
+    once: list[bool] = []
 
     def overtaken(*arguments):
         found = plan(*arguments)
@@ -762,7 +766,9 @@ def test_killed_anywhere_leaves_a_table_as_before_or_after(searching, folder, at
         assert not again.analyst("ana").ask(COUNT, epsilon=0.1).free
     # once more completes it
     done = again.refresh("visits", **(more if at == "record" or "find_limits" in more else {}))
-    assert done.version.data_version == 2 and done.index["state"] in {"built", "kept"}
+    assert done.version.data_version == 2
+    assert done.index is not None and done.index["state"] in {"built", "kept"}
+    assert done.limits is not None
     assert again.ledger.epoch("visits") == (1 if "new_people" in more else 0)
     assert ("data_version" in done.limits) == ("new_people" in more)
     holds(again)
