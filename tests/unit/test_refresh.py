@@ -532,6 +532,17 @@ def test_verify_sees_an_epoch_that_was_not_allowed(curator, kind, data):
         verify(curator.ledger)
 
 
+def test_verify_sees_a_charge_to_people_before(curator, folder):
+    curator.analyst("ana").ask(COUNT, epsilon=0.5)
+    (charge,) = curator.ledger.records(("charge",))
+    write(folder / "visits.parquet", range(1000, 1200))
+    curator.refresh("visits", **WAVE)
+    curator.ledger.append("charge", charge.data)
+    with pytest.raises(LedgerCorruptError, match="was not allowed") as caught:
+        verify(curator.ledger)
+    assert "other people" in caught.value.why
+
+
 def test_a_ledger_of_before_epochs_is_brought_up_to_date(curator):
     curator.analyst("ana").ask(COUNT, epsilon=0.5)
     spent = left(curator)
