@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dalenius._paths import through
 from dalenius._protecting import Protected, next_budget
+from dalenius._reading import Reading
 from dalenius.ledger.requests import OWNER, Claim, Request
 from dalenius.queries.finding import Search, known, read
 from dalenius.queries.plan import Found, Table
-from dalenius.tables.fingerprint import check_unchanged
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger
@@ -65,24 +66,25 @@ def _found(
         if registry.limits(version) is None:
             _record(version, done, ledger)
         return replace(each, search=None, limits=done)
-    check_unchanged(version.table, version.fingerprint, version.policy.source)
-    engine = engines.of(version.fingerprint, search.table)
+    reading = Reading.of(search.table, registry.current())
+    reading.check_unchanged()
+    engine = reading.engine(engines)
     engine.columns  # noqa: B018 (an unreadable file is found before anything is charged)
 
     def work(_: Claim) -> bytes:
         content = search.run(engine, SECONDS)
-        check_unchanged(version.table, version.fingerprint, version.policy.source)
+        reading.check_unchanged()
         return content
 
     request = Request(
         version.dataset,
         OWNER,
-        search.key(version.data_version),
+        search.key(reading.data_version),
         search.epsilon,
         search.event,
         question=f"limits of {version.table}",
         periods=search.periods,
-        epoch=version.epoch,
+        epoch=reading.epoch,
     )
     answered = ledger.ask(request, work, patience=SECONDS + _SLACK)
     limits = read(answered.content).to_dict()
@@ -110,7 +112,7 @@ def _wanted(
     """The search that a version needs, and what it would find where that is known already."""
     table = table_of(version, planned, registry, ledger)
     search = Search.of(table)
-    if search is None or version.epoch < registry.epoch(version.dataset):  # of people before: nobody may look at them
+    if search is None or _behind(version, registry):  # nobody may look at people before
         return None, None
     own = registry.limits(version)
     if own is not None and not (anew and _LEFT in own):
@@ -125,6 +127,12 @@ def _wanted(
     return search, None if found is None else found.to_dict() | ({_LEFT: min(left)} if left else {})
 
 
+def _behind(version: Version, registry: Registry) -> bool:
+    """Whether it, or a table that its path goes through, still holds the people before."""
+    epoch = max(version.epoch, registry.epoch(version.dataset))
+    return any(each.epoch < epoch for each in (version, *through(version.policy, registry.current()).values()))
+
+
 def left_by(before: Version, after: Version, registry: Registry) -> Mapping[str, Any] | None:
     """The limits that a refresh leaves as they are, with the data version for which they were found."""
     limits = registry.limits(before)
@@ -135,11 +143,15 @@ def left_by(before: Version, after: Version, registry: Registry) -> Mapping[str,
 
 def table_of(version: Version, planned: Sequence[Protected], registry: Registry, ledger: Ledger | None) -> Table:
     """A version as questions see it, with the budget that it will have: what is shown is what will be charged."""
-    current = {name: each.policy for name, each in registry.current().items()}
+    versions = registry.current()
+    current = {name: each.policy for name, each in versions.items()}
     policies = current | {each.version.table: each.version.policy for each in planned}
     carriers = [each for each in policies.values() if each.dataset == version.dataset and each.budget is not None]
     carrier = carriers[0] if carriers else version.policy
     budget = next_budget(carrier, current.get(carrier.name), ledger)
     if budget is None:
         raise RuntimeError("A data set without a budget was planned.")
-    return Table(version.policy, budget, carrier.budget.period if carrier.budget else None)
+    period = carrier.budget.period if carrier.budget else None
+    ways = through(version.policy, versions | {each.version.table: each.version for each in planned})
+    on_the_way = {name: Table(each.policy, budget, period) for name, each in ways.items()}
+    return Table(version.policy, budget, period, through=on_the_way)

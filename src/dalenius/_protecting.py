@@ -13,6 +13,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from dalenius._paths import check_paths
+from dalenius._public_tables import check_public, inspect_public, public_changes
 from dalenius.errors import InputError, LedgerUnavailableError, NotAllowedError, PolicyInvalidError
 from dalenius.ledger.budgets import Accounting, Budget
 from dalenius.ledger.chain import Entry
@@ -76,7 +78,7 @@ def inspect(policy: Policy) -> Fingerprint:
     """Looks at the source: it is there, its columns are those of the policy, and every value in them can be read."""
     found = fingerprint(policy.source)
     check_columns(policy, schema(found.paths, found.form))
-    check_decodes(found, list(dict.fromkeys((*policy.unit, *policy.columns))))
+    check_decodes(found, list(dict.fromkeys((*policy.owner, *policy.columns))))
     return found
 
 
@@ -95,6 +97,9 @@ def plan(policies: Sequence[Policy], registry: Registry, ledger: Ledger | None, 
     for one, other in combinations((each.version for each in planned), 2):
         if one.dataset != other.dataset and one.fingerprint.shares(other.fingerprint):
             _check_source(one, other)
+    check_public([each.version for each in planned], registry)
+    versions = current | {each.version.table: each.version for each in planned}
+    check_paths(versions, {each.version.table for each in planned if each.state != "unchanged"})
     return planned
 
 
@@ -141,16 +146,15 @@ def record(planned: Sequence[Protected], registry: Registry, ledger: Ledger, sin
 
 
 def concerned(planned: Sequence[Version], others: Sequence[Entry]) -> bool:
-    """Whether what others wrote meanwhile is about the same data sets, or the same files."""
+    """Whether what others wrote meanwhile is about the same data sets, or the same files, protected or public."""
     datasets = {version.dataset for version in planned}
+    mine = [files for version in planned for files in (version.fingerprint, *version.public.values())]
     for other in others:
         data = other.data
-        if data.get("dataset") in datasets:
+        theirs = [*([data["fingerprint"]] if "fingerprint" in data else []), *data.get("public", {}).values()]
+        found = [Fingerprint.from_dict(each) for each in theirs]
+        if data.get("dataset") in datasets or any(one.shares(each) for one in mine for each in found):
             return True
-        if "fingerprint" in data:
-            files = Fingerprint.from_dict(data["fingerprint"])
-            if any(version.fingerprint.shares(files) for version in planned):
-                return True
     return False
 
 
@@ -182,8 +186,10 @@ def _planned(
     found = inspect(policy)
     before = current.get(policy.name)
     known = registry.known_as(found, policy.dataset)
-    epoch = registry.epoch(policy.dataset)
-    version = Version(policy.name, policy.dataset, policy.text, policy.version, 1, found, reason, epoch=epoch)
+    epoch, public = registry.epoch(policy.dataset), inspect_public(policy, before)
+    version = Version(
+        policy.name, policy.dataset, policy.text, policy.version, 1, found, reason, public=public, epoch=epoch
+    )
     _check_source(version, known)
     if before is None:
         check_people(version, registry)
@@ -196,10 +202,11 @@ def _planned(
         check_not_behind(before, registry)
         version = replace(version, data_version=before.data_version + 1)
     check_people(version, registry)
-    if before.version == policy.version:
+    if before.version == policy.version and before.public == public:
         return Protected(before, "unchanged", (), ())
     _check_fixed(before.policy, policy)
-    return Protected(version, "changed", difference(before.policy, policy), _needs(policy, before, ledger, reason))
+    changes = (*difference(before.policy, policy), *public_changes(before, version))
+    return Protected(version, "changed", changes, _needs(policy, before, ledger, reason))
 
 
 def _still_fits(policy: Policy, found: Fingerprint) -> bool:
@@ -285,7 +292,7 @@ def _check_together(policy: Policy, other: Policy) -> None:
 def _check_fixed(before: Policy, after: Policy) -> None:
     for place, one, other in (
         ("dataset", before.dataset, after.dataset),
-        ("unit", before.unit, after.unit),
+        ("unit", (before.unit, before.path), (after.unit, after.path)),
         ("neighbors", before.neighbors, after.neighbors),
         ("period", before.budget and before.budget.period, after.budget and after.budget.period),
     ):

@@ -19,9 +19,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dalenius import _indexing, _limiting
+from dalenius._paths import repeated_keys
 from dalenius._protecting import Protected, check_not_behind, check_people, concerned, inspect, overtaken
-from dalenius.errors import BudgetError, NotAllowedError, PolicyInvalidError
-from dalenius.tables.fingerprint import Fingerprint, is_unchanged
+from dalenius._public_tables import check_public
+from dalenius.errors import BudgetError, EngineError, NotAllowedError, PolicyInvalidError, SourceError
+from dalenius.tables.fingerprint import Fingerprint, unchanged
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 # Looks at a table's files, given all versions as they will be in force; a reason closes the table to everyone.
 Check = Callable[["Version", Mapping[str, "Version"]], str | None]
 # Asked about the refreshed table, and about the others of its data set, whose meaning may hang on it.
-CHECKS: tuple[Check, ...] = ()
+CHECKS: tuple[Check, ...] = (repeated_keys,)
 _TRIES = 3
 
 
@@ -189,7 +191,7 @@ def _plan(wish: Wish, registry: Registry, checks: Sequence[Check]) -> _Planned:
 def _looked_at(before: Version) -> tuple[Fingerprint, str]:
     """The files as they are now, each value of which can be read as the policy says."""
     policy = before.policy
-    if is_unchanged(before.fingerprint, policy.source):
+    if unchanged(before.fingerprint, policy.source):
         return before.fingerprint, "unchanged"
     try:
         found = inspect(policy)
@@ -213,6 +215,7 @@ def _check_files(version: Version, registry: Registry) -> None:
             why=f"That belongs to the data set {known.dataset!r}: the same people would have two budgets.",
             fix="Take that file out of the source.",
         )
+    check_public([version], registry)
     check_people(version, registry)
 
 
@@ -225,7 +228,12 @@ def _checked(
         each = current[name]
         if name != version.table and (each.dataset != version.dataset or registry.closed(name) is not None):
             continue
-        why = next((why for check in checks if (why := check(each, current)) is not None), None)
+        try:
+            why = next((why for check in checks if (why := check(each, current)) is not None), None)
+        except (SourceError, EngineError):
+            if name == version.table:
+                raise
+            why = f"It could not be checked when {version.table} changed."  # its own files are gone, or changed too
         if why is not None:
             closed[name] = why
     return closed

@@ -619,6 +619,109 @@ def test_a_new_policy_opens_a_closed_table(curator, folder):
     assert curator.registry.closed("visits") is None
 
 
+ITEMS = """
+[table]
+name = "items"
+dataset = "visits"
+source = "items.parquet"
+unit = { path = "visit -> visits.visit -> visits.user_id" }
+[columns.price]
+type = "integer"
+bounds = [0, 9]
+[contribution]
+rows = 5
+"""
+ITEM_COUNT = "SELECT COUNT(*) FROM items"
+
+
+@pytest.fixture
+def shop(folder: Path) -> Curator:
+    """Visits, and items that belong to the visitor by a path."""
+    write(folder / "visits.parquet", range(100), visit=list(range(100)))
+    pq.write_table(pa.table({"visit": list(range(100)), "price": [3] * 100}), folder / "items.parquet")
+    (folder / "items.toml").write_text(ITEMS)
+    made = Curator(folder / "home")
+    made.protect(folder / "visits.toml", folder / "items.toml")
+    return made
+
+
+def test_a_path_key_that_is_no_longer_unique_closes_the_table_until_it_is(shop, folder):
+    ana = shop.analyst("ana")
+    ana.ask(ITEM_COUNT, epsilon=0.1)
+    write(folder / "visits.parquet", range(100), visit=[0, *range(99)])
+    done = shop.refresh("visits")
+    assert done.recorded and "not unique" in done.closed["items"] and set(done.closed) == {"items"}
+    head = shop.ledger.head
+    joined = "SELECT COUNT(*) FROM items JOIN visits ON items.visit = visits.visit"
+    for question in (ITEM_COUNT, "SELECT SUM(price) FROM items WHERE price < 3", joined):
+        with pytest.raises(NotAllowedError, match="'items' is closed"):
+            ana.ask(question, epsilon=0.1)
+    assert shop.ledger.head == head
+    ana.ask(COUNT, epsilon=0.1)  # visits themselves have no path
+    assert not shop.refresh("items").reopened  # as it was: still closed
+    write(folder / "visits.parquet", range(100), visit=list(range(100, 200)))
+    assert not shop.refresh("visits").closed
+    assert shop.refresh("items").reopened
+    assert not ana.ask(ITEM_COUNT, epsilon=0.1).free
+    holds(shop)
+
+
+def test_a_path_that_no_longer_fits_closes_the_table(shop, folder):
+    write(folder / "visits.parquet", range(101))  # the key is gone
+    assert "no column 'visit'" in shop.refresh("visits").closed["items"]
+    write(folder / "visits.parquet", range(101), visit=[str(each) for each in range(101)])
+    assert shop.refresh("visits").recorded
+    assert "different types" in shop.refresh("items").closed["items"]
+    holds(shop)
+
+
+def test_a_table_that_could_not_be_checked_is_closed(shop, folder):
+    (folder / "items.parquet").rename(folder / "kept")
+    write(folder / "visits.parquet", range(100), visit=[0, *range(99)])
+    assert "items" in shop.refresh("visits").closed
+    (folder / "kept").rename(folder / "items.parquet")
+    with pytest.raises(NotAllowedError, match="'items' is closed"):
+        shop.analyst("ana").ask(ITEM_COUNT, epsilon=0.1)
+
+
+def test_a_repeat_along_a_path_is_charged_after_either_table_changed(shop, folder):
+    ana = shop.analyst("ana")
+    ana.ask(ITEM_COUNT, epsilon=0.1)
+    assert ana.ask(ITEM_COUNT, epsilon=0.1).free
+    write(folder / "visits.parquet", range(100), visit=list(range(1, 101)))
+    assert not shop.refresh("visits").closed
+    assert not ana.ask(ITEM_COUNT, epsilon=0.1).free
+    pq.write_table(pa.table({"visit": [1], "price": [3]}), folder / "items.parquet")
+    shop.refresh("items")
+    assert not ana.ask(ITEM_COUNT, epsilon=0.1).free
+
+
+def test_new_people_on_a_path_wait_for_all_of_its_tables(shop, folder):
+    """Attack: new items tied to old visitors, or new visitors with old items."""
+    ana = shop.analyst("ana")
+    pq.write_table(pa.table({"visit": list(range(50)), "price": [4] * 50}), folder / "items.parquet")
+    assert set(shop.refresh("items", **WAVE).closed) == {"visits"}
+    for question in (ITEM_COUNT, COUNT):
+        with pytest.raises(NotAllowedError, match="'visits' is closed"):
+            ana.ask(question, epsilon=0.1)
+    write(folder / "visits.parquet", range(1000, 1100), visit=list(range(100)))
+    assert not shop.refresh("visits", **WAVE).closed
+    assert shop.ledger.epoch("visits") == 1
+    ana.ask(ITEM_COUNT, epsilon=0.1)
+    holds(shop)
+
+
+def test_a_file_that_is_public_is_not_taken(curator, folder):
+    text = POLICY.replace("visits*.parquet", "other.parquet").replace('name = "visits"', 'name = "other"')
+    write(folder / "other.parquet", range(5000, 5010))
+    pq.write_table(pa.table({"user_id": [1], "age": [2]}), folder / "public.parquet")
+    (folder / "other.toml").write_text(text + '[public]\ntables = { codes = "public.parquet" }\n')
+    curator.protect(folder / "other.toml")
+    shutil.copy(folder / "public.parquet", folder / "visits-2.parquet")
+    with pytest.raises(NotAllowedError, match="public"):
+        curator.refresh("visits")
+
+
 # --- several at once, and killed
 
 

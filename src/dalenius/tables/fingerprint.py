@@ -106,7 +106,7 @@ def form_of(paths: Sequence[Path]) -> str:
 
 def check_unchanged(table: str, before: Fingerprint, source: Sequence[str]) -> None:
     """Refuses a source that is no longer what was protected. Costs one `stat` per file as long as nothing changed."""
-    if not is_unchanged(before, source):
+    if not unchanged(before, source):
         raise SourceChangedError(
             f"The data of {table!r} changed since it was protected.",
             why="Files were added, removed or rewritten; answers and limits belong to the data as it was.",
@@ -114,7 +114,7 @@ def check_unchanged(table: str, before: Fingerprint, source: Sequence[str]) -> N
         )
 
 
-def is_unchanged(before: Fingerprint, source: Sequence[str]) -> bool:
+def unchanged(before: Fingerprint, source: Sequence[str]) -> bool:
     """Whether a source is still what it was."""
     return expand(source) == before.paths and all(_same(file) for file in before.files)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -45,7 +45,7 @@ class History(Protocol):
 
 @dataclass(frozen=True)
 class Version:
-    """One version of a table: its policy, and the data that it is about.
+    """One version of a table: its policy, and the data that it is about; of its public tables, what their files are.
 
     ``epoch`` counts how often the people of the data set had been declared to be new ones when these files came.
     """
@@ -59,6 +59,7 @@ class Version:
     reason: str = ""
     entry: int = 0
     time: str = ""
+    public: Mapping[str, Fingerprint] = field(default_factory=dict)
     epoch: int = 0
 
     @cached_property
@@ -77,6 +78,7 @@ class Version:
             "fingerprint": self.fingerprint.to_dict(),
             "reason": self.reason,
             "epoch": self.epoch,
+            **({"public": {name: each.to_dict() for name, each in self.public.items()}} if self.public else {}),
         }
 
     @classmethod
@@ -93,6 +95,7 @@ class Version:
             data.get("reason", ""),
             record.number,
             record.time,
+            {name: Fingerprint.from_dict(each) for name, each in data.get("public", {}).items()},
             data.get("epoch", 0),
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import QuestionRefusedError
@@ -58,6 +58,8 @@ class Aggregating(Typed):
             value = None
         if value is not None and kind != "count":
             for each in (value, other):
+                if each is not None and each.type is Type.UNIT:
+                    raise self.told(node, each)
                 if each is not None and each.type is not Type.NUMBER and kind != "distinct":
                     raise self.mismatch(node, "number", each.type.value)
             if other is None:
@@ -88,8 +90,12 @@ class Aggregating(Typed):
 
     def present(self, value: Expression) -> Expression:
         """The condition that a value is there; nothing where a default stands in for NULL."""
-        column = self.table.policy.columns[value.name] if isinstance(value, Column) else None
+        column = self.table.policy.columns.get(value.name) if isinstance(value, Column) else None
         return TRUE if column is not None and column.default is not None else call("not", call("is_null", value))
+
+    def units_named(self, nodes: Sequence[Any]) -> bool:
+        """Whether columns are those that name the unit, all of its parts."""
+        raise NotImplementedError
 
     def counted_units(self, node: Any, inner: Any, where: Expression) -> Aggregate:
         """COUNT(DISTINCT …): of the unit, or of one value."""
@@ -98,9 +104,8 @@ class Aggregating(Typed):
         nodes = inner.expressions
         if len(nodes) == 1 and isinstance(nodes[0], exp.Tuple):
             nodes = nodes[0].expressions
-        named = {each.name.lower() for each in nodes if isinstance(each, exp.Column)}
-        unit = self.table.policy.unit
-        if len(named) == len(nodes) and named == {each.lower() for each in unit}:
+        unit = self.table.unit
+        if all(isinstance(each, exp.Column) for each in nodes) and self.units_named(nodes):
             return self.aggregate(node, "units", None, where)
         if len(nodes) == 1:
             return self.aggregate(node, "distinct", self.expression(nodes[0]), where)

@@ -78,6 +78,7 @@ def bound(stage: Stage) -> Stage:
         norm,
         table.budget.neighbors,
         _norm(table, safe.keys),
+        table.unit,
     )
     statistics: dict[tuple[str, str, str], Statistic] = {}
     answers: dict[Aggregate, int] = {}
@@ -107,7 +108,7 @@ def bound(stage: Stage) -> Stage:
         periods,
         selection,
         notes=(
-            *_notes(table.policy, question.aggregates, periods),
+            *_notes(table, question.aggregates, periods),
             *_unseen(table, question.aggregates),
             *builder.notes,
         ),
@@ -123,9 +124,9 @@ def _identity(aggregate: Aggregate, value: Expression | None, where: Expression)
     return kind, "" if value is None else written(value), written(where)
 
 
-def _notes(policy: Policy, aggregates: Sequence[Aggregate], periods: tuple[str, ...]) -> tuple[str, ...]:
+def _notes(table: Table, aggregates: Sequence[Aggregate], periods: tuple[str, ...]) -> tuple[str, ...]:
     if periods != ("",) and any(each.kind == "units" for each in aggregates):
-        return (f"Each period has its own units: somebody in two periods counts twice ({', '.join(policy.unit)}).",)
+        return (f"Each period has its own units: somebody in two periods counts twice ({', '.join(table.unit)}).",)
     return ()
 
 
@@ -134,9 +135,11 @@ def _unseen(table: Table, aggregates: Sequence[Aggregate]) -> tuple[str, ...]:
     found = table.found
     if found is None or table.policy.contribution.rows is not None or found.rows > 1 or "rows" in found.clipped:
         return ()
+    if table.relation is not None:  # whose limits were worked out, not seen
+        return ()
     if all(each.kind == "units" for each in aggregates):
         return ()
-    unit = " + ".join(table.policy.unit)
+    unit = " + ".join(table.unit)
     why = "there are too few of them to see privately how many rows they have"
     return (f"Only 1 row of one {unit} counts: {why}. The owner can declare it: [contribution] rows.",)
 
@@ -228,7 +231,9 @@ class _Builder:
         norm: str,
         neighbors: Neighbors,
         found_norm: int | None = None,
+        unit: Sequence[str] = (),
     ) -> None:
+        self.unit = unit
         self.policy = policy
         self.limits = limits
         self.norm = norm
@@ -293,6 +298,7 @@ class _Builder:
             rows=limits.rows,
             cells=self.cells,
             at=at,
+            unit=self.unit,
         )
         self.notes.append(found.note)
         return self.measure("distinct", value, where, Fraction(1), 0, (0, 1), found.most, at)

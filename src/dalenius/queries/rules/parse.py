@@ -19,11 +19,19 @@ DIALECT = "duckdb"
 
 def parse(stage: Stage) -> Stage:
     """One SELECT statement, or a refusal. Nothing of the text is ever executed."""
-    import sqlglot
     from sqlglot import exp
+
+    tree = parsed(stage.text)
+    if not isinstance(tree, exp.Select):
+        raise _not_a_select(tree)
+    return stage.with_(tree=tree)
+
+
+def parsed(text: str) -> exp.Expr:
+    """The one statement of a text, whatever it is; not too long and not too deep."""
+    import sqlglot
     from sqlglot.errors import SqlglotError
 
-    text = stage.text
     _check_text(text)
     try:
         trees = [each for each in sqlglot.parse(text, dialect=DIALECT) if each is not None]
@@ -35,15 +43,12 @@ def parse(stage: Stage) -> Stage:
                 why="A question is one SELECT.",
                 fix="Ask them one by one.",
             )
-        tree = trees[0]
-        if not isinstance(tree, exp.Select):
-            raise _not_a_select(tree)
-        _check_depth(tree)
+        _check_depth(trees[0])
     except SqlglotError as error:
         raise _syntax("This is not SQL that can be read.", why=_reason(error), at=_place_of(error, text)) from None
     except RecursionError:
         raise _too_deep() from None
-    return stage.with_(tree=tree)
+    return trees[0]
 
 
 def place(node: exp.Expr, text: str) -> Place | None:
