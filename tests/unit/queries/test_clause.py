@@ -597,6 +597,21 @@ def test_hostile_texts_are_refused_with_a_reason(text, visits):
     assert error.exit_code in {2, 3} and error.why and error.fix and len(str(error)) < 2000
 
 
+def test_the_clause_belongs_to_the_outer_select():
+    inner = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1) COUNT(*) AS n FROM visits"
+    with pytest.raises(QuestionRefusedError, match="in a subquery") as caught:
+        cut(f"SELECT SUM(n)\nFROM ({inner})")
+    assert caught.value.at == Place(2, 14)
+    with pytest.raises(QuestionRefusedError, match="in a subquery"):
+        cut(f"WITH found AS ({inner}) SELECT SUM(n) FROM found")
+    with pytest.raises(QuestionRefusedError, match="two clauses") as caught:
+        cut(f"{inner}\nUNION ALL {inner}")
+    assert caught.value.at == Place(2, 18)
+    text, options = cut(f"WITH north AS (SELECT * FROM visits) {inner}")
+    assert options.epsilon == 1
+    assert " ".join(text.split()) == "WITH north AS (SELECT * FROM visits) SELECT COUNT(*) AS n FROM visits"
+
+
 # --- price and δ
 
 REGIONS_PAID = f"{WITH}(epsilon=0.25) {BY_REGION}"
