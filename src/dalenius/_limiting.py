@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dalenius._paths import through
 from dalenius._protecting import Protected, next_budget
+from dalenius._reading import Reading
 from dalenius.ledger.requests import OWNER, Claim, Request
 from dalenius.queries.finding import Search, known, read
 from dalenius.queries.plan import Found, Table
-from dalenius.tables.fingerprint import check_unchanged
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger
@@ -53,19 +54,20 @@ def _found(
         if registry.limits(version) is None:
             _record(version, limits, ledger)
         return replace(each, search=None, limits=limits)
-    check_unchanged(version.table, version.fingerprint, version.policy.source)
-    engine = engines.of(version.fingerprint, search.table)
+    reading = Reading.of(search.table, registry.current())
+    reading.check_unchanged()
+    engine = reading.engine(engines)
     engine.columns  # noqa: B018 (an unreadable file is found before anything is charged)
 
     def work(_: Claim) -> bytes:
         content = search.run(engine, SECONDS)
-        check_unchanged(version.table, version.fingerprint, version.policy.source)
+        reading.check_unchanged()
         return content
 
     request = Request(
         version.dataset,
         OWNER,
-        search.key(version.data_version),
+        search.key(reading.data_version),
         search.epsilon,
         search.event,
         question=f"limits of {version.table}",
@@ -111,11 +113,15 @@ def _wanted(
 
 def table_of(version: Version, planned: Sequence[Protected], registry: Registry, ledger: Ledger | None) -> Table:
     """A version as questions see it, with the budget that it will have: what is shown is what will be charged."""
-    current = {name: each.policy for name, each in registry.current().items()}
+    versions = registry.current()
+    current = {name: each.policy for name, each in versions.items()}
     policies = current | {each.version.table: each.version.policy for each in planned}
     carriers = [each for each in policies.values() if each.dataset == version.dataset and each.budget is not None]
     carrier = carriers[0] if carriers else version.policy
     budget = next_budget(carrier, current.get(carrier.name), ledger)
     if budget is None:
         raise RuntimeError("A data set without a budget was planned.")
-    return Table(version.policy, budget, carrier.budget.period if carrier.budget else None)
+    period = carrier.budget.period if carrier.budget else None
+    ways = through(version.policy, versions | {each.version.table: each.version for each in planned})
+    on_the_way = {name: Table(each.policy, budget, period) for name, each in ways.items()}
+    return Table(version.policy, budget, period, through=on_the_way)

@@ -13,6 +13,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from dalenius._paths import check_paths
+from dalenius._public_tables import check_public, inspect_public, public_changes
 from dalenius.errors import InputError, NotAllowedError
 from dalenius.ledger.budgets import Accounting, Budget
 from dalenius.ledger.ledger import Ledger
@@ -75,7 +77,7 @@ def inspect(policy: Policy) -> Fingerprint:
     """Looks at the source: it is there, its columns are those of the policy, and every value in them can be read."""
     found = fingerprint(policy.source)
     check_columns(policy, schema(found.paths, found.form))
-    check_decodes(found, list(dict.fromkeys((*policy.unit, *policy.columns))))
+    check_decodes(found, list(dict.fromkeys((*policy.owner, *policy.columns))))
     return found
 
 
@@ -94,6 +96,9 @@ def plan(policies: Sequence[Policy], registry: Registry, ledger: Ledger | None, 
     for one, other in combinations((each.version for each in planned), 2):
         if one.dataset != other.dataset and one.fingerprint.shares(other.fingerprint):
             _check_source(one, other)
+    check_public([each.version for each in planned], registry)
+    versions = current | {each.version.table: each.version for each in planned}
+    check_paths(versions, {each.version.table for each in planned if each.state != "unchanged"})
     return planned
 
 
@@ -157,7 +162,8 @@ def _planned(
     found = inspect(policy)
     before = current.get(policy.name)
     known = registry.known_as(found, policy.dataset)
-    version = Version(policy.name, policy.dataset, policy.text, policy.version, 1, found, reason)
+    public = inspect_public(policy, before)
+    version = Version(policy.name, policy.dataset, policy.text, policy.version, 1, found, reason, public=public)
     _check_source(version, known)
     if before is None:
         return Protected(version, "new", (), _needs(policy, None, ledger, reason))
@@ -167,10 +173,11 @@ def _planned(
     else:
         moved = before.fingerprint.content == found.content
         version = replace(version, data_version=before.data_version + (not moved))
-    if before.version == policy.version:
+    if before.version == policy.version and before.public == public:
         return Protected(before, "unchanged", (), ())
     _check_fixed(before.policy, policy)
-    return Protected(version, "changed", difference(before.policy, policy), _needs(policy, before, ledger, reason))
+    changes = (*difference(before.policy, policy), *public_changes(before, version))
+    return Protected(version, "changed", changes, _needs(policy, before, ledger, reason))
 
 
 def _needs(policy: Policy, before: Version | None, ledger: Ledger | None, reason: str) -> tuple[str, ...]:
@@ -247,7 +254,7 @@ def _check_together(policy: Policy, other: Policy) -> None:
 def _check_fixed(before: Policy, after: Policy) -> None:
     for place, one, other in (
         ("dataset", before.dataset, after.dataset),
-        ("unit", before.unit, after.unit),
+        ("unit", (before.unit, before.path), (after.unit, after.path)),
         ("neighbors", before.neighbors, after.neighbors),
         ("period", before.budget and before.budget.period, after.budget and after.budget.period),
     ):

@@ -104,9 +104,11 @@ class Curator:
     def check(self, policy: Policy | Path | str) -> Policy:
         """Checks a policy against its source, without a home; returns it with everything spelled out."""
         from dalenius import _protecting
+        from dalenius._public_tables import inspect_public
 
         found = _read(policy)
         _protecting.inspect(found)
+        inspect_public(found)
         return found
 
     def tables(self) -> list[Version]:

@@ -122,6 +122,30 @@ def _alternatives(part: Expression) -> tuple[Expression, list[Expression]] | Non
     return None
 
 
+def factored(expression: Expression) -> tuple[Expression, ...]:
+    """Parts that all must hold: those of AND, and what every alternative of OR shares.
+
+    (a AND b) OR (a AND c) is a AND (b OR c), also where some of them are NULL. So a join that stands in each branch of
+    an OR is seen to be one.
+
+    >>> from dalenius.queries.expressions import Column
+    >>> a, b, c = (Column(name, Type.BOOLEAN) for name in "abc")
+    >>> [written(each) for each in factored(call("or", call("and", a, b), call("and", a, c)))]
+    ['a', 'or(b, c)']
+    """
+    if not isinstance(expression, Call) or expression.function not in {"and", "or"}:
+        return (expression,)
+    if expression.function == "and":
+        return tuple(part for each in expression.arguments for part in factored(each))
+    branches = [factored(each) for each in expression.arguments]
+    shared = [each for each in branches[0] if all(each in other for other in branches[1:])]
+    if not shared:
+        return (expression,)
+    rest = [call("and", *(each for each in branch if each not in shared)) for branch in branches]
+    left = call("or", *rest)
+    return tuple(shared) if left == TRUE else (*shared, left)
+
+
 _OPPOSITE = {"eq": "ne", "ne": "eq"}
 
 

@@ -22,6 +22,7 @@ class Type(Enum):
     TEXT = "text"
     DATE = "date"
     DATETIME = "datetime"
+    UNIT = "unit"  # who somebody is: units, and keys that lead to them; only compared with one another
     NOTHING = "nothing"  # the literal NULL, which fits everywhere
 
 

@@ -173,7 +173,7 @@ class _Writer:
         reads = [f"{identifier(name)} AS {unit}" for name, unit in zip(policy.unit, self.units, strict=True)]
         reads += [f"{cast(policy.columns[name], self.engine.columns)} AS {each}" for name, each in short.items()]
         kept = [*self.units, *(f"{clean(policy.columns[name], each)} AS {each}" for name, each in short.items())]
-        held = f"SELECT {', '.join(reads)} FROM {self.engine.scan} WHERE {there(policy, self.engine.columns)}"  # noqa: S608
+        held = f"SELECT {', '.join(reads)} FROM {self.engine.scan} WHERE {there(policy.unit, self.engine.columns)}"  # noqa: S608
         held = f"SELECT {', '.join(kept)} FROM ({held})"  # noqa: S608
         if self.part is not None:
             period = Renderer(short).sql(self.part)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -45,7 +45,7 @@ class History(Protocol):
 
 @dataclass(frozen=True)
 class Version:
-    """One version of a table: its policy, and the data that it is about."""
+    """One version of a table: its policy, and the data that it is about; of its public tables, what their files are."""
 
     table: str
     dataset: str
@@ -56,6 +56,7 @@ class Version:
     reason: str = ""
     entry: int = 0
     time: str = ""
+    public: Mapping[str, Fingerprint] = field(default_factory=dict)
 
     @cached_property
     def policy(self) -> Policy:
@@ -72,6 +73,7 @@ class Version:
             "data_version": self.data_version,
             "fingerprint": self.fingerprint.to_dict(),
             "reason": self.reason,
+            **({"public": {name: each.to_dict() for name, each in self.public.items()}} if self.public else {}),
         }
 
     @classmethod
@@ -88,6 +90,7 @@ class Version:
             data.get("reason", ""),
             record.number,
             record.time,
+            {name: Fingerprint.from_dict(each) for name, each in data.get("public", {}).items()},
         )
 
 

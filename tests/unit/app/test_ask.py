@@ -306,7 +306,7 @@ def test_unknown_names_list_near_ones(shop, sql, code, near, column):
         "SELECT COUNT(*) FROM visits WHERE region > 3",
         "SELECT COUNT(*) FROM visits WHERE age = 'old'",
         "SELECT COUNT(*) FROM visits WHERE \"when\" > '2025-13-01'",
-        "SELECT COUNT(*) FROM visits v JOIN visits w ON v.user_id = w.user_id",
+        "SELECT COUNT(*) FROM visits v JOIN visits w ON v.region = w.region",
         "SELECT user_id, COUNT(*) FROM visits GROUP BY user_id",
         "SELECT COUNT(*) FROM visits; SELECT COUNT(*) FROM visits",
         "DROP TABLE visits",

@@ -67,8 +67,9 @@ def ask(
     asker = asking.analyst_of(frame, analyst)
     if epsilon is None and wanted is None:
         found = asker.preview(question, confidence=confidence, delta=delta, limits=limits)
-        _emit_unpriced(frame, question, found)
-        return
+        if not found.public:
+            _emit_unpriced(frame, question, found)
+            return
     release = asker.ask(question, epsilon=epsilon, error=wanted, confidence=confidence, delta=delta, limits=limits)
     for target, written, done in ((output, release.write, "Wrote"), (plot, release.plot, "Drew")):
         if target is not None:

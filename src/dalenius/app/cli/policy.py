@@ -208,6 +208,8 @@ def print_policy(console: Console, policy: Policy) -> None:
 
     unit, relation = ", ".join(policy.unit), policy.neighbors.value
     console.print(f"    protects each {unit} ({relation}), data set {policy.dataset}", style="dim", highlight=False)
+    if policy.path:
+        console.print(f"    whose a row is: {policy.whose}", style="dim", markup=False, highlight=False)
     table = Table(box=None, padding=(0, 2), header_style="dim")
     for title in ("column", "type", "bounds", "step", "keys", "default"):
         table.add_column(title, overflow="fold")

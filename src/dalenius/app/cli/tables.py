@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dalenius.app.cli.frame import Frame, framed
-from dalenius.errors import InputError
+from dalenius.errors import InputError, SourceError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -74,13 +74,31 @@ def summary(version: Version, limits: Mapping[str, Any] | None = None) -> dict[s
         "name": version.table,
         "dataset": version.dataset,
         "unit": list(version.policy.unit),
+        "path": version.policy.whose if version.policy.path else None,
         "neighbors": version.policy.neighbors.value,
         "columns": tree.get("columns", {}),
         "contribution": tree.get("contribution", {}),
         "limits": limits,
+        "public": public_of(version),
         "version": version.version,
         "data_version": version.data_version,
     }
+
+
+def public_of(version: Version) -> dict[str, dict[str, Any]]:
+    """The public tables beside a table: what is unique in them, and columns with types; none where files changed."""
+    from dalenius.queries.public import public_table
+    from dalenius.tables.public import check_public_unchanged
+
+    found = {}
+    for name, spec in version.policy.public.items():
+        try:
+            check_public_unchanged(version, [name])
+            columns = dict(public_table(spec, version.public[name]).types)
+        except SourceError:  # asking will tell
+            columns = None
+        found[name] = {"key": list(spec.key), "columns": columns}
+    return found
 
 
 def _print_all(console: Console, versions: list[Version]) -> None:
@@ -95,9 +113,12 @@ def _print_all(console: Console, versions: list[Version]) -> None:
         table.add_column(title, overflow="fold")
     for version in versions:
         policy = version.policy
-        cells = (version.table, version.dataset, ", ".join(policy.unit), ", ".join(policy.columns))
+        cells = (version.table, version.dataset, policy.whose, ", ".join(policy.columns))
         table.add_row(*map(Text, cells))
     console.print(table)
+    public = sorted({name for version in versions for name in version.public})
+    if public:
+        console.print(Text(f"public, read exactly and for nothing: {', '.join(public)}", "dim"))
 
 
 def _print_one(console: Console, version: Version, limits: Mapping[str, Any] | None) -> None:
@@ -107,6 +128,11 @@ def _print_one(console: Console, version: Version, limits: Mapping[str, Any] | N
     print_policy(console, version.policy)
     for line in limit_lines(limits or {}):
         console.print(f"    {line}", style="dim", markup=False, highlight=False)
+    for name, found in public_of(version).items():
+        known = found["columns"] or {"its files changed": ""}
+        columns = ", ".join(f"{column} {type_}".rstrip() for column, type_ in known.items())
+        key = f"; unique: {', '.join(found['key'])}" if found["key"] else ""
+        console.print(f"    public {name}: {columns}{key}", style="dim", markup=False, highlight=False)
 
 
 def limit_lines(found: Mapping[str, Any]) -> list[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import QuestionRefusedError
@@ -38,7 +39,7 @@ class Aggregating(Typed):
     """Reads aggregates, and remembers where each stands."""
 
     places: dict[Aggregate, Place | None]
-    clamps: Mapping[int, tuple[Clamp, ...]]
+    clamps: Mapping[int, tuple[Clamp, ...]] = MappingProxyType({})  # those of a question, not of a subquery
     claimed: set[int]
     notes: dict[str, None]
 
@@ -65,6 +66,8 @@ class Aggregating(Typed):
             value = None
         if value is not None and kind != "count":
             for each in (value, other):
+                if each is not None and each.type is Type.UNIT:
+                    raise self.told(node, each)
                 if each is not None and each.type is not Type.NUMBER and kind != "distinct":
                     raise self.mismatch(node, "number", each.type.value)
             if other is None:
@@ -79,16 +82,15 @@ class Aggregating(Typed):
         self, node: exp.Expr, kind: str, value: Expression | None, where: Expression
     ) -> tuple[Expression | None, Expression, Fraction | None]:
         """Value, rows and limit under the contribution bounds that stand in an aggregate."""
-        limit, policy = None, self.table.policy
-        start = node.meta.get("start", -1)
-        self.claimed.add(start)
+        limit, start = None, node.meta.get("start", -1)
         for clamp in self.clamps.get(start, ()):
+            self.claimed.add(start)
             values = clamp.clamps_values(kind)
-            self.notes.setdefault(clamp.note(kind, value, policy.unit), None)
+            self.notes.setdefault(clamp.note(kind, value, self.table.unit), None)
             if not values:
                 limit = None if kind == "units" else clamp.total(kind)
             elif value is not None and value.type is Type.NUMBER:
-                inner, value = value, clamp.value(value, ranges_of(policy.columns))
+                inner, value = value, clamp.value(value, ranges_of(self.table.policy.columns))
                 # LEAST passes over NULL, which has to stay one
                 where = where if value == inner else call("and", where, self.present(inner))
         return value, where, limit
@@ -124,8 +126,12 @@ class Aggregating(Typed):
 
     def present(self, value: Expression) -> Expression:
         """The condition that a value is there; nothing where a default stands in for NULL."""
-        column = self.table.policy.columns[value.name] if isinstance(value, Column) else None
+        column = self.table.policy.columns.get(value.name) if isinstance(value, Column) else None
         return TRUE if column is not None and column.default is not None else call("not", call("is_null", value))
+
+    def units_named(self, nodes: Sequence[Any]) -> bool:
+        """Whether columns are those that name the unit, all of its parts."""
+        raise NotImplementedError
 
     def counted_units(self, node: Any, inner: Any, where: Expression) -> Aggregate:
         """COUNT(DISTINCT …): of the unit, or of one value."""
@@ -134,9 +140,8 @@ class Aggregating(Typed):
         nodes = inner.expressions
         if len(nodes) == 1 and isinstance(nodes[0], exp.Tuple):
             nodes = nodes[0].expressions
-        named = {each.name.lower() for each in nodes if isinstance(each, exp.Column)}
-        unit = self.table.policy.unit
-        if len(named) == len(nodes) and named == {each.lower() for each in unit}:
+        unit = self.table.unit
+        if all(isinstance(each, exp.Column) for each in nodes) and self.units_named(nodes):
             return self.aggregate(node, "units", None, where)
         if len(nodes) == 1:
             return self.aggregate(node, "distinct", self.expression(nodes[0]), where)

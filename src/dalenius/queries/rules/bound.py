@@ -61,8 +61,6 @@ MOMENTS = VARIANCES | {"avg"}
 
 def bound(stage: Stage) -> Stage:
     """The plan without its prices and its SQL."""
-    from sqlglot import exp
-
     question, safe = needed(stage.question), needed(stage.safe)
     table = question.table
     limits = _Tightened.of(table, stage.limits)
@@ -72,8 +70,7 @@ def bound(stage: Stage) -> Stage:
     # Under pure DP keys cannot be found: a key of one unit alone must have no chance at all.
     found = (cells if norm == "l1" else public_cells)(safe.keys, table.policy.columns, first)
     selection = None if found is not None else _selection(table, safe.keys, limits, stage.limits)
-    names = [name for each in needed(stage.tree).find_all(exp.Table) for name in (each.name, each.alias)]
-    said = check(needed(stage.options), table.policy.unit, names, found=selection is not None)
+    said = check(needed(stage.options), found=selection is not None)
     if selection is not None and any(each.kind == "units" for each in question.aggregates):
         limits = replace(limits, groups=selection.cap)  # ones in a limited number of groups
     builder = _Builder(
@@ -83,6 +80,7 @@ def bound(stage: Stage) -> Stage:
         norm,
         table.budget.neighbors,
         _norm(table, safe.keys),
+        table.unit,
     )
     statistics: dict[tuple[str, ...], Statistic] = {}
     answers: dict[Aggregate, int] = {}
@@ -112,7 +110,7 @@ def bound(stage: Stage) -> Stage:
         periods,
         selection,
         notes=(
-            *_notes(table.policy, question.aggregates, periods),
+            *_notes(table, question.aggregates, periods),
             *_unseen(table, question.aggregates),
             *builder.notes,
             *question.notes,
@@ -131,9 +129,9 @@ def _identity(aggregate: Aggregate, value: Expression | None, where: Expression)
     return kind, "" if value is None else written(value), written(where), *limit
 
 
-def _notes(policy: Policy, aggregates: Sequence[Aggregate], periods: tuple[str, ...]) -> tuple[str, ...]:
+def _notes(table: Table, aggregates: Sequence[Aggregate], periods: tuple[str, ...]) -> tuple[str, ...]:
     if periods != ("",) and any(each.kind == "units" for each in aggregates):
-        return (f"Each period has its own units: somebody in two periods counts twice ({', '.join(policy.unit)}).",)
+        return (f"Each period has its own units: somebody in two periods counts twice ({', '.join(table.unit)}).",)
     return ()
 
 
@@ -142,9 +140,11 @@ def _unseen(table: Table, aggregates: Sequence[Aggregate]) -> tuple[str, ...]:
     found = table.found
     if found is None or table.policy.contribution.rows is not None or found.rows > 1 or "rows" in found.clipped:
         return ()
+    if table.relation is not None:  # whose limits were worked out, not seen
+        return ()
     if all(each.kind == "units" for each in aggregates):
         return ()
-    unit = " + ".join(table.policy.unit)
+    unit = " + ".join(table.unit)
     why = "there are too few of them to see privately how many rows they have"
     return (f"Only 1 row of one {unit} counts: {why}. The owner can declare it: [contribution] rows.",)
 
@@ -236,7 +236,9 @@ class _Builder:
         norm: str,
         neighbors: Neighbors,
         found_norm: int | None = None,
+        unit: Sequence[str] = (),
     ) -> None:
+        self.unit = unit
         self.policy = policy
         self.limits = limits
         self.norm = norm
@@ -304,6 +306,7 @@ class _Builder:
             rows=limits.rows,
             cells=self.cells,
             at=at,
+            unit=self.unit,
         )
         self.notes.append(found.note)
         return self.measure("distinct", value, where, Fraction(1), 0, (0, 1), found.most, at)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,7 @@ def pairs(
     rows: int | None,
     cells: int,
     at: Place | None,
+    unit: Sequence[str] = (),
 ) -> Pairs:
     """K: the declared or asked limit of groups; else what was found for the column; else a usual one.
 
@@ -47,6 +48,7 @@ def pairs(
         rows: The limit of rows.
         cells: How many groups the question has.
         at: Where it stands in the question.
+        unit: Who is protected, as the owner calls it; by default the policy's unit.
     """
     limits = [groups, found.get(value.name) if isinstance(value, Column) else None]
     known = next((each for each in limits if each), None)
@@ -63,9 +65,9 @@ def pairs(
             fix="Ask the owner for [contribution] groups or rows, or give --groups N.",
             at=at,
         )
-    shown, unit = written(value), " + ".join(policy.unit)
+    shown, name = written(value), " + ".join(unit or policy.unit)
     what = ("value" if most == 1 else "values") if cells == 1 else "pairs of group and value"
-    note = f"COUNT(DISTINCT {shown}): of one {unit}, at most {most:,} {what} count; those beyond are left out."
+    note = f"COUNT(DISTINCT {shown}): of one {name}, at most {most:,} {what} count; those beyond are left out."
     if usual:
         note += " That limit is a usual one, since none is declared or found: --groups N sets another."
     return Pairs(most, note)

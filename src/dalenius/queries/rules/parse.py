@@ -20,12 +20,23 @@ DIALECT = "duckdb"
 
 def parse(stage: Stage) -> Stage:
     """One SELECT statement, or a refusal. Nothing of the text is ever executed."""
+    from sqlglot import exp
+
+    tree = parsed(stage.text)
+    if not isinstance(tree, exp.Select):
+        raise _not_a_select(tree)
+    _, options = cut(stage.text)
+    return stage.with_(tree=tree, options=options, limits=options.tightened(stage.limits))
+
+
+def parsed(text: str) -> exp.Expr:
+    """The one statement of a text, whatever it is; not too long and not too deep."""
     import sqlglot
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
-    check_text(stage.text)
-    text, options = cut(stage.text)
+    check_text(text)
+    text, _ = cut(text)
     try:
         found = sqlglot.parse(text, dialect=DIALECT)
         trees = [each for each in found if each is not None and not isinstance(each, exp.Semicolon)]  # ; -- a remark
@@ -37,15 +48,12 @@ def parse(stage: Stage) -> Stage:
                 why="A question is one SELECT.",
                 fix="Ask them one by one.",
             )
-        tree = trees[0]
-        if not isinstance(tree, exp.Select):
-            raise _not_a_select(tree)
-        _check_depth(tree)
+        _check_depth(trees[0])
     except SqlglotError as error:
         raise _syntax("This is not SQL that can be read.", why=_reason(error), at=_place_of(error, text)) from None
     except RecursionError:
         raise _too_deep() from None
-    return stage.with_(tree=tree, options=options, limits=options.tightened(stage.limits))
+    return trees[0]
 
 
 def place(node: exp.Expr, text: str) -> Place | None:

@@ -201,7 +201,7 @@ class Plain(Compiler):
         """The SELECT, per group."""
         policy = self.plan.table.policy
         casts = [f"{source.cast(policy.columns[name], types)} AS {column}" for name, column in self.columns.items()]
-        where = f" WHERE {source.there(policy, types)}" if self.nobody else ""
+        where = f" WHERE {source.there(policy.unit, types)}" if self.nobody else ""
         read = f"SELECT {', '.join(casts) or '1'} FROM {scan}{where}"  # noqa: S608
         keys = [self.late.get(key, key) for key in self.keys]
         shown = ", ".join([*(f"{text} AS {key}" for text, key in zip(keys, self.keys, strict=True)), *self.weights])
