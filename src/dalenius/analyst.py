@@ -55,10 +55,10 @@ class Analyst:
         """Price and expected error, for nothing: at ``epsilon``, or at three usual prices. Never touches the data."""
         from dalenius.queries.rules.clause import agreed
 
+        epsilon, delta = agreed(question, epsilon, delta)
         public = public_preview(question, self._open(), confidence)
         if public is not None:
             return public
-        epsilon, delta = agreed(question, epsilon, delta)
         plan, reading = self._planned(question, confidence, delta, limits, searches=error is None)
         if error is not None:
             epsilon = self._by_error(plan, epsilon, error, confidence)
@@ -91,10 +91,10 @@ class Analyst:
         """
         from dalenius.queries.rules.clause import agreed
 
+        epsilon, delta = agreed(question, epsilon, delta)
         public = public_release(question, self._open())
         if public is not None:
             return public
-        epsilon, delta = agreed(question, epsilon, delta)
         if epsilon is None and error is None:
             raise self._unpriced(question, confidence, delta, limits)
         if epsilon is not None:

@@ -193,9 +193,42 @@ def test_a_least_number_of_units_is_for_groups_that_are_found(visits):
     assert not visits.plan(f"{WITH}(min_privacy_units_per_group=9) note, COUNT(*) FROM visits GROUP BY note").notes
 
 
-@pytest.mark.parametrize("named", ["user_id", "USER_ID", "visits.user_id", '"user_id"', "v.user_id", 'V."user_id"'])
-def test_the_unit_may_be_named_if_it_is_the_units_name(named, visits):
-    visits.plan(f"{WITH}(privacy_unit_column = {named}) COUNT(*) FROM visits AS v")
+@pytest.mark.parametrize(
+    ("named", "table"),
+    [
+        *((each, "visits") for each in ("user_id", "USER_ID", '"user_id"', "visits.user_id", 'Visits."User_Id"')),
+        ("user_id", "visits v"),
+        ("V.user_id", "visits v"),
+        ("v.user_id", "visits v JOIN visits w ON v.user_id = w.user_id"),
+        ("w.user_id", "visits v JOIN visits w ON v.user_id = w.user_id"),
+        ("members.user_id", "(SELECT * FROM visits) AS members"),
+        ("people.user_id", "(SELECT user_id, SUM(amount) AS total FROM visits GROUP BY user_id) AS people"),
+    ],
+)
+def test_the_unit_may_be_named_if_it_is_the_units_name(named, table, visits):
+    visits.plan(f"{WITH}(privacy_unit_column = {named}) COUNT(*) FROM {table}")
+
+
+@pytest.mark.parametrize(
+    ("named", "table"),
+    [
+        ("v.age", "visits v JOIN visits w ON v.user_id = w.user_id"),
+        ("x.user_id", "visits v JOIN visits w ON v.user_id = w.user_id"),
+        ("people.total", "(SELECT user_id, SUM(amount) AS total FROM visits GROUP BY user_id) AS people"),
+    ],
+)
+def test_the_unit_cannot_be_changed_over_several_tables(named, table, visits):
+    error = visits.error(f"{WITH}(privacy_unit_column = {named}) COUNT(*) FROM {table}")
+    assert isinstance(error, NotAllowedError) and error.at == Place(1, 42)
+
+
+def test_bounds_are_for_what_is_released_and_not_for_what_is_within_one_unit(visits):
+    per_person = "(SELECT user_id, SUM(amount{}) AS total FROM visits GROUP BY user_id) AS people"
+    bounds = ", contribution_bounds_per_group => (0, 50)"
+    (measure,) = visits.plan(f"SELECT SUM(total{bounds}) FROM {per_person.format('')}").measures
+    assert measure.clip * measure.step == 50
+    error = visits.error(f"SELECT SUM(total) FROM {per_person.format(bounds)}")
+    assert isinstance(error, QuestionRefusedError) and "no place here" in error.message
 
 
 @pytest.mark.parametrize("named", ["age", "visits.age", "other.user_id", "a.visits.user_id", "row_id", "user"])
@@ -595,6 +628,21 @@ def test_hostile_texts_are_refused_with_a_reason(text, visits):
     assert len(text) <= LONGEST
     error = visits.error(text)
     assert error.exit_code in {2, 3} and error.why and error.fix and len(str(error)) < 2000
+
+
+def test_the_clause_belongs_to_the_outer_select():
+    inner = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1) COUNT(*) AS n FROM visits"
+    with pytest.raises(QuestionRefusedError, match="in a subquery") as caught:
+        cut(f"SELECT SUM(n)\nFROM ({inner})")
+    assert caught.value.at == Place(2, 14)
+    with pytest.raises(QuestionRefusedError, match="in a subquery"):
+        cut(f"WITH found AS ({inner}) SELECT SUM(n) FROM found")
+    with pytest.raises(QuestionRefusedError, match="two clauses") as caught:
+        cut(f"{inner}\nUNION ALL {inner}")
+    assert caught.value.at == Place(2, 18)
+    text, options = cut(f"WITH north AS (SELECT * FROM visits) {inner}")
+    assert options.epsilon == 1
+    assert " ".join(text.split()) == "WITH north AS (SELECT * FROM visits) SELECT COUNT(*) AS n FROM visits"
 
 
 # --- price and δ

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import QuestionRefusedError
@@ -38,7 +39,7 @@ class Aggregating(Typed):
     """Reads aggregates, and remembers where each stands."""
 
     places: dict[Aggregate, Place | None]
-    clamps: Mapping[int, tuple[Clamp, ...]]
+    clamps: Mapping[int, tuple[Clamp, ...]] = MappingProxyType({})  # those of a question, not of a subquery
     claimed: set[int]
     notes: dict[str, None]
 
@@ -81,16 +82,15 @@ class Aggregating(Typed):
         self, node: exp.Expr, kind: str, value: Expression | None, where: Expression
     ) -> tuple[Expression | None, Expression, Fraction | None]:
         """Value, rows and limit under the contribution bounds that stand in an aggregate."""
-        limit, policy = None, self.table.policy
-        start = node.meta.get("start", -1)
-        self.claimed.add(start)
+        limit, start = None, node.meta.get("start", -1)
         for clamp in self.clamps.get(start, ()):
+            self.claimed.add(start)
             values = clamp.clamps_values(kind)
             self.notes.setdefault(clamp.note(kind, value, self.table.unit), None)
             if not values:
                 limit = None if kind == "units" else clamp.total(kind)
             elif value is not None and value.type is Type.NUMBER:
-                inner, value = value, clamp.value(value, ranges_of(policy.columns))
+                inner, value = value, clamp.value(value, ranges_of(self.table.policy.columns))
                 # LEAST passes over NULL, which has to stay one
                 where = where if value == inner else call("and", where, self.present(inner))
         return value, where, limit

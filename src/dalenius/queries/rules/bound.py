@@ -65,8 +65,6 @@ MOMENTS = VARIANCES | {"avg"}
 
 def bound(stage: Stage) -> Stage:
     """The plan without its prices and its SQL."""
-    from sqlglot import exp
-
     question, safe = needed(stage.question), needed(stage.safe)
     table = question.table
     limits = _Tightened.of(table, stage.limits)
@@ -79,8 +77,7 @@ def bound(stage: Stage) -> Stage:
     selection = _selection(table, [groups.own[each] for each in groups.hidden], limits, stage.limits)
     if selection is not None and groups.sets:
         selection = replace(selection, sets=groups.hidden)
-    names = [name for each in needed(stage.tree).find_all(exp.Table) for name in (each.name, each.alias)]
-    said = check(needed(stage.options), table.units, names, found=selection is not None)
+    said = check(needed(stage.options), found=selection is not None)
     if selection is not None and any(each.kind == "units" for each in question.aggregates):
         limits = replace(limits, groups=selection.cap)  # ones in a limited number of groups
     builder = _Builder(

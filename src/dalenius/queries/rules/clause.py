@@ -13,7 +13,7 @@ to one aggregate (`clamp`), and ε and δ are what the caller would have typed (
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -100,29 +100,25 @@ def agreed(question: str, epsilon: float | None, delta: float | None) -> tuple[f
     )
 
 
-def check(options: Options, units: Sequence[Sequence[str]], names: Iterable[str], *, found: bool) -> tuple[str, ...]:
-    """Refuses options that do not fit the table, and tells of those that change nothing.
+def not_the_unit(options: Options, unit: Sequence[str]) -> NotAllowedError:
+    """The error about a privacy_unit_column that is not the unit."""
+    return NotAllowedError(
+        f"The privacy unit is not {'.'.join(options.unit)[:60]!r}.",
+        why=f"The policy protects each {' + '.join(unit)}, and no question can change that.",
+        fix=f"Write privacy_unit_column = {unit[0]}, or leave it out."
+        if len(unit) == 1
+        else "Leave it out: the unit is known.",
+        at=options.places.get("privacy_unit_column"),
+    )
+
+
+def check(options: Options, *, found: bool) -> tuple[str, ...]:
+    """Refuses options that do not fit, and tells of those that change nothing.
 
     Args:
         options: What the question says.
-        units: The columns that name the units, in each table of the question.
-        names: What may stand before a column's dot.
         found: Whether the keys of its groups have to be found.
     """
-    if options.unit:
-        *before, column = (each.lower() for each in options.unit)
-        known = {each.lower() for each in names}
-        unit = units[0]
-        fits = any([column] == [each.lower() for each in one] for one in units)
-        if not fits or len(before) > 1 or not known.issuperset(before):
-            raise NotAllowedError(
-                f"The privacy unit is not {'.'.join(options.unit)[:60]!r}.",
-                why=f"The policy protects each {' + '.join(unit)}, and no question can change that.",
-                fix=f"Write privacy_unit_column = {unit[0]}, or leave it out."
-                if len(unit) == 1
-                else "Leave it out: the unit is known.",
-                at=options.places.get("privacy_unit_column"),
-            )
     if options.public and found:
         raise QuestionRefusedError(
             "The groups are not public.",

@@ -22,11 +22,10 @@ def parse(stage: Stage) -> Stage:
     """One SELECT statement, or a refusal. Nothing of the text is ever executed."""
     from sqlglot import exp
 
-    check_text(stage.text)
-    text, options = cut(stage.text)
-    tree = parsed(text)
+    tree = parsed(stage.text)
     if not isinstance(tree, exp.Select):
         raise _not_a_select(tree)
+    _, options = cut(stage.text)
     return stage.with_(tree=tree, options=options, limits=options.tightened(stage.limits))
 
 
@@ -37,6 +36,7 @@ def parsed(text: str) -> exp.Expr:
     from sqlglot.errors import SqlglotError
 
     check_text(text)
+    text, _ = cut(text)
     try:
         found = sqlglot.parse(text, dialect=DIALECT)
         trees = [each for each in found if each is not None and not isinstance(each, exp.Semicolon)]  # ; -- a remark

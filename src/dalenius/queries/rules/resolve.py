@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from dalenius.errors import NotAllowedError, QuestionRefusedError, UnknownColumnError
 from dalenius.queries.canonical import call, factored
 from dalenius.queries.expressions import TRUE, Call, Column, Expression, Key, Type, columns_of, walk
-from dalenius.queries.plan import Order, Output, Question, Stage, Table
+from dalenius.queries.plan import Order, Output, Question, Stage, Table, needed
 from dalenius.queries.relations import Join, Owned, PerUnit, Relation, full
 from dalenius.queries.rules import sets
+from dalenius.queries.rules.clause import Options, not_the_unit
 from dalenius.queries.rules.joins import checked, joined, narrowed
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.per_unit import aggregates_of, over_subquery, per_unit
@@ -57,6 +58,7 @@ class _Reader(Sources):
             )
         self.read_rows()
         condition = self.rows_of()
+        self.check_unit(needed(self.shared.stage.options))
         items = self.tree.expressions
         if len(items) > MOST_OUTPUTS:
             raise self.refused(items[0], f"At most {MOST_OUTPUTS} columns can be asked for.", "Ask in parts.")
@@ -440,6 +442,18 @@ class _Reader(Sources):
             return super().units_named(nodes)
         named = {each.name.lower() for each in nodes}
         return len(named) == len(nodes) and named == {each.lower() for each in self.table.policy.unit}
+
+    def check_unit(self, options: Options) -> None:
+        """Takes contribution bounds from the question's options, and refuses another unit than the policy's."""
+        from sqlglot import exp
+
+        self.clamps, self.claimed, self.notes = options.clamps, set(), {}
+        *before, name = options.unit or ("",)
+        if not name:
+            return
+        known = len(before) <= 1 and {each.lower() for each in before} <= {each.lower() for each in self.names}
+        if not known or not self.units_named([exp.column(name, *before)]):
+            raise not_the_unit(options, self.table.unit)
 
     def check_keys(self, keys: tuple[Expression, ...]) -> None:
         """A group of one unit's rows is about that unit."""

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from dalenius.errors import QuestionRefusedError, UnknownTableError
 from dalenius.queries.canonical import call, factored
 from dalenius.queries.expressions import Column, Expression, Type
-from dalenius.queries.plan import needed
 from dalenius.queries.relations import (
     Columns,
     Join,
@@ -62,8 +61,6 @@ class Shared:
     plain: bool  # one table and nothing else: its columns need no table's name before them
     used: dict[str, int] = field(default_factory=dict)
     identities: dict[str, frozenset[str]] = field(default_factory=dict)
-    claimed: set[int] = field(default_factory=set)
-    notes: dict[str, None] = field(default_factory=dict)
 
     def name(self, table: str) -> str:
         """A name for one more occurrence of a table."""
@@ -85,8 +82,6 @@ class Sources(Aggregating):
     ) -> None:
         self.shared, self.tree, self.outer = shared, tree, outer
         self.text = shared.stage.text
-        self.clamps = needed(shared.stage.options).clamps
-        self.claimed, self.notes = shared.claimed, shared.notes
         self.places = {}
         self.subqueries: Subqueries = subqueries or {}
         self.names: dict[str, Names] = {}  # by the name of each item of FROM
