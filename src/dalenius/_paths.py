@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from dalenius.errors import NotAllowedError
+from dalenius.errors import NotAllowedError, PolicyInvalidError
 from dalenius.queries.engines.duckdb import DuckDB
 from dalenius.queries.engines.schema import schema
 from dalenius.queries.rendering import identifier
@@ -53,7 +53,12 @@ def check_paths(versions: Mapping[str, Version], changed: set[str]) -> None:
 
 
 def repeated_keys(version: Version, versions: Mapping[str, Version]) -> str | None:
-    """Why a table must be closed: a key of its path is no longer unique. None: all is well."""
+    """Why a table must be closed: its path no longer fits, or a key of it is not unique. None: all is well."""
+    if version.policy.path:
+        try:
+            _check_agreement(version, through(version.policy, versions))
+        except PolicyInvalidError as error:
+            return error.message
     for hop in version.policy.path:
         if _repeats(through(version.policy, versions)[hop.table].fingerprint, hop.key):
             return f"Its path goes through {hop.table}.{hop.key}, which is not unique."

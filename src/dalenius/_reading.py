@@ -37,6 +37,11 @@ class Reading:
         return self.versions[0].dataset
 
     @property
+    def epoch(self) -> int:
+        """Whose rows are read, of all people who were declared to be new ones; of several tables, the earliest."""
+        return min(each.epoch for each in self.versions)
+
+    @property
     def data_version(self) -> str:
         """What a stored answer is about, besides its plan."""
         if len(self.versions) == 1:

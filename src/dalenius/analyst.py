@@ -13,7 +13,7 @@ from dalenius._paths import through
 from dalenius._public_answers import public_preview, public_release
 from dalenius._reading import Reading
 from dalenius.accounting import parameters
-from dalenius.errors import InputError, UnknownTableError
+from dalenius.errors import InputError, NotAllowedError, UnknownTableError
 from dalenius.ledger.requests import Answered, Claim, Request
 from dalenius.queries.plan import Limits, Plan, Table
 from dalenius.queries.preview import CHOICES, Preview, previewed
@@ -53,6 +53,9 @@ class Analyst:
         limits: Limits | None = None,
     ) -> Preview:
         """Price and expected error, for nothing: at ``epsilon``, or at three usual prices. Never touches the data."""
+        from dalenius.queries.rules.clause import agreed
+
+        epsilon, delta = agreed(question, epsilon, delta)
         public = public_preview(question, self._open(), confidence)
         if public is not None:
             return public
@@ -79,13 +82,16 @@ class Analyst:
 
         Args:
             question: SQL, one SELECT over a protected table, or over public ones.
-            epsilon: The price; or
+            epsilon: The price, where the question's own OPTIONS(epsilon = …) do not say it; or
             error: the noise error that is good enough, for all columns or by name: the least ε that gives it is paid.
             confidence: Of the noise errors.
             delta: For finding keys that are not public; by default a fortieth of the budget's. Not used otherwise.
             limits: Tighter limits of what one unit adds, for this question; or which share of the price goes into
                 finding some (`Limits.search`), by default a tenth where limits of the whole table are likely too wide.
         """
+        from dalenius.queries.rules.clause import agreed
+
+        epsilon, delta = agreed(question, epsilon, delta)
         public = public_release(question, self._open())
         if public is not None:
             return public
@@ -144,12 +150,20 @@ class Analyst:
             raise InputError(
                 "delta must be above 0.", why="Keys cannot be found without any.", fix="Give a δ such as 1e-7."
             )
+        self._check_open(*plan.table.reads)
         return plan, Reading.of(plan.table, versions)
 
     def _open(self) -> list[Version]:
         """The tables of data sets in which this analyst has an allotment."""
         datasets = {each for each in self._ledger.datasets() if self.name in self._ledger.allotments(each)}
         return [version for version in self._registry.current().values() if version.dataset in datasets]
+
+    def _check_open(self, *tables: str) -> None:
+        """Refuses a closed table, whoever asks and whatever is asked."""
+        for name in tables:
+            why = self._registry.closed(name)
+            if why is not None:
+                raise NotAllowedError(f"Table {name!r} is closed.", why=why, fix="Ask the owner to refresh it.")
 
     def _by_error(
         self, plan: Plan, epsilon: float | None, error: float | Mapping[str, float], confidence: float
@@ -164,8 +178,6 @@ class Analyst:
         """The tables that this analyst may ask about: those of data sets in which there is an allotment."""
         open_ = {dataset for dataset in self._ledger.datasets() if self.name in self._ledger.allotments(dataset)}
         if not open_:
-            from dalenius.errors import NotAllowedError
-
             raise NotAllowedError(
                 f"Analyst {self.name!r} has no allotment.",
                 why="Who may ask, and how much, is the owner's decision.",
@@ -231,6 +243,7 @@ class Analyst:
             price.delta,
             question=question,
             periods=plan.periods,
+            epoch=reading.epoch,
         )
         answered = self._ledger.ask(request, work)
         answer = Answer.read(plan, answered.content, confidence)

@@ -100,9 +100,10 @@ REFUSED = {
     "a bucket of days": "SELECT TIME_BUCKET(INTERVAL 10 DAY, day), COUNT(*) FROM visits GROUP BY 1",
     "a bucket from an origin": "SELECT TIME_BUCKET(INTERVAL 1 DAY, day, day), COUNT(*) FROM visits GROUP BY 1",
     "APPROX_COUNT_DISTINCT": "SELECT APPROX_COUNT_DISTINCT(note) FROM visits",
-    "GROUPING SETS": "SELECT region, COUNT(*) FROM visits GROUP BY GROUPING SETS ((region), ())",
-    "ROLLUP": "SELECT region, COUNT(*) FROM visits GROUP BY ROLLUP (region)",
-    "CUBE": "SELECT region, COUNT(*) FROM visits GROUP BY CUBE (region, smoker)",
+    "too many grouping sets": "SELECT COUNT(*) FROM visits GROUP BY CUBE (region, smoker, age, day, note, amount, 1)",
+    "GROUPING of what is no key": "SELECT region, GROUPING(note), COUNT(*) FROM visits GROUP BY ROLLUP (region)",
+    "GROUPING in WHERE": "SELECT COUNT(*) FROM visits WHERE GROUPING(note) = 0 GROUP BY ROLLUP (note)",
+    "WITH ROLLUP": "SELECT region, COUNT(*) FROM visits GROUP BY region WITH ROLLUP",
     "an aggregate in WHERE": "SELECT COUNT(*) FROM visits WHERE COUNT(*) > 3",
     "an aggregate in FILTER": "SELECT COUNT(*) FILTER (WHERE COUNT(*) > 3) FROM visits",
     "an alias of an aggregate in WHERE": "SELECT COUNT(*) AS n FROM visits WHERE SUM(age) > 3 AND smoker",
@@ -165,6 +166,7 @@ FOUND = {
     "a text and a declared key": "SELECT region, note, COUNT(*) FROM visits WHERE age > 20 GROUP BY ALL",
     "a text by FILTER": "SELECT note, COUNT(*) FILTER (WHERE age > 80) FROM visits GROUP BY note ORDER BY 2 LIMIT 1",
     "too many groups": "SELECT age, day, region, COUNT(*) FROM visits GROUP BY ALL",
+    "a text in a grouping set": "SELECT note, region, COUNT(*) FROM visits GROUP BY GROUPING SETS (note, (note, region))",
     "a text that is made": "SELECT note || CAST(amount AS VARCHAR), COUNT(DISTINCT user_id) FROM visits GROUP BY 1",
 }
 NO_PLACE = {"bare VALUES", "UNION", "UNION ALL", "INTERSECT", "EXCEPT", "PIVOT as statement", "DESCRIBE", "SUMMARIZE"}
@@ -236,6 +238,9 @@ PASSED = [
     "SELECT WIDTH_BUCKET(amount, 100, 4000, 7) AS b, SUM(amount) FROM visits GROUP BY b",
     "SELECT ROUND(amount, -3) AS b, amount - amount % 700 AS c, COUNT(*) FROM visits GROUP BY ALL",
     "SELECT TIME_BUCKET(INTERVAL 1 MONTH, day) AS m, COUNT(DISTINCT age) FROM visits GROUP BY m",
+    "SELECT region, COUNT(*), COUNT(DISTINCT user_id), AVG(amount) FROM visits GROUP BY ROLLUP (region)",
+    "SELECT region, smoker, SUM(amount), COUNT(DISTINCT note), MEDIAN(age) FROM visits GROUP BY CUBE (region, smoker)",
+    "SELECT age, COUNT(*) FROM visits GROUP BY GROUPING SETS (age, region, age, ()) HAVING GROUPING(age) = 1",
 ]
 
 

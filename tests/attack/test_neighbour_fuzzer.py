@@ -10,6 +10,7 @@ def test_no_neighbours_differ_by_more_than_the_plan_claims(rounds):
     assert not report.violations, report.violations[0]
     assert report.cases == rounds(20_000)
     assert report.compared >= 0.75 * report.cases, report.refused
+    assert report.drawn["sets"] > 0.05 * report.cases  # and several groupings at once
     # both neighbour relations, both accountings, memory and both kinds of file
     assert report.drawn["found"] > 0.1 * report.cases  # and keys that are not public
     for drawn in ("add-remove", "substitute", "l1", "l2", "memory", "parquet", "csv"):

@@ -142,6 +142,33 @@ def noise_for_a_lower_clip_than_the_one_that_runs(monkeypatch):
     monkeypatch.setattr(searching, "compiled", lambda plan: plan)
 
 
+def grouping_sets_each_within_the_limit_of_one(monkeypatch):
+    """Every set's vector is clipped by itself, and the noise is for one of them: a unit is in all at once."""
+    # By name: the package holds a function `bound` where its module would be.
+    monkeypatch.setattr(sys.modules["dalenius.queries.rules.bound"], "together", lambda limits, norm: max(limits))
+    norms = Compiler.norms
+
+    def of_the_longest(self, source):
+        if not self.plan.sets:
+            return norms(self, source)
+        length = "{0} * {0}" if self.joint else "abs({0})"
+        by, units = ", ".join([*self.units, self.keys[0]]), ", ".join(self.units)
+        of_one = ", ".join(f"greatest(1, sum({length.format(each)})) AS {each}" for each in self.weights)
+        longest = ", ".join(f"max({each}) AS {each}" for each in self.weights)
+        return f"SELECT {units}, {longest} FROM (SELECT {by}, {of_one} FROM {source} GROUP BY {by}) GROUP BY {units}"
+
+    monkeypatch.setattr(Compiler, "norms", of_the_longest)
+
+
+def pairs_of_grouping_sets_as_if_of_one(monkeypatch):
+    limited = sys.modules["dalenius.queries.rules.bound"].limited
+    monkeypatch.setattr(
+        sys.modules["dalenius.queries.rules.bound"],
+        "limited",
+        lambda measure, *rest: limited(replace(measure, sets=1), *rest),
+    )
+
+
 def a_stale_index_that_is_used(monkeypatch):
     monkeypatch.setattr(Index, "matches", lambda self, found, expected: True)
 
@@ -168,6 +195,8 @@ LEAKS = (
     an_unbounded_weight_of_rows_in_quantiles,
     a_unit_with_a_length_in_each_group,
     noise_for_a_lower_clip_than_the_one_that_runs,
+    grouping_sets_each_within_the_limit_of_one,
+    pairs_of_grouping_sets_as_if_of_one,
 )
 INDEXED = (a_stale_index_that_is_used, a_heavy_unit_treated_as_light)
 WRONG = (a_step_ten_times_too_fine, no_range_check, a_null_that_counts, a_second_factor_without_bounds)
@@ -264,7 +293,7 @@ def test_a_planted_misuse_of_the_index_shows(plant, compared, monkeypatch):
     if os.environ.get("DALENIUS_LONG") != "1":
         pytest.skip("minutes: neighbours alone show it after many cases")
     monkeypatch.setattr(fuzzer, "expected", lambda *_: None)
-    monkeypatch.setattr(fuzzer._Sides, "compares", False)
+    monkeypatch.setattr(fuzzer.Sides, "compares", False)
     assert violation().kind in {"difference", "unit", "nobody"}
 
 

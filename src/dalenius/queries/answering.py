@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any
 from dalenius.errors import LedgerCorruptError
 from dalenius.mechanisms import noise
 from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
-from dalenius.queries import trees
+from dalenius.queries import grouped, trees
 from dalenius.queries._exact import exact
 from dalenius.queries.domains import in_order
 from dalenius.queries.estimates import Estimate, Part, estimator
 from dalenius.queries.expressions import Aggregate, Scalar, Type, walk
-from dalenius.queries.functions import whole
 from dalenius.queries.packing import packed, unpacked
 from dalenius.queries.plan import Plan, needed
 from dalenius.queries.released import Table as Released
@@ -30,7 +29,7 @@ from dalenius.queries.rules.price import Priced
 from dalenius.queries.rules.price import priced as price
 from dalenius.queries.searching import Clip, notes, reported, searched
 from dalenius.queries.statements.keys import weights as key_weights
-from dalenius.tables.policy import Kind
+from dalenius.queries.statements.pairs import Held
 
 if TYPE_CHECKING:
     from dalenius.mechanisms.key_selection import KeySelection
@@ -48,8 +47,10 @@ def measured(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: flo
     """
     noise.fresh_key()
     content: dict[str, Any] = {"format": FORMAT, "epsilon": priced.epsilon, "rho": priced.rho}
+    held = None
     if priced.selection is not None:
-        plan = selected(plan, priced.selection, engine, salt, seconds)
+        held = Held(plan, engine, salt, seconds)
+        plan = selected(plan, priced.selection, held, engine, salt, seconds)
         priced = price(plan, priced.epsilon, priced.delta)  # the same noise, on as many groups as were found
         content |= {"cells": [[_key_to_json(value) for value in cell] for cell in plan.cells]}
     if priced.searches:
@@ -57,7 +58,7 @@ def measured(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: flo
         priced = price(plan, priced.epsilon, priced.delta)  # the same price, on what one unit adds here
         content["limits"] = [each.to_json() for each in clips]
     content["measures"] = []
-    integers = exact(plan, engine, salt, seconds=seconds)
+    integers = exact(plan, engine, salt, seconds=seconds, held=held)
     for measure, mechanism, vector in zip(plan.measures, priced.mechanisms, integers, strict=True):
         values = mechanism.release(vector).value.tolist() if vector else []
         stored = packed(values, mechanism.noise) if measure.kind == "leaves" else [str(value) for value in values]
@@ -65,11 +66,12 @@ def measured(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: flo
     return json.dumps(content, separators=(",", ":")).encode()
 
 
-def selected(plan: Plan, selection: KeySelection, engine: Engine, salt: str, seconds: float) -> Plan:
+def selected(plan: Plan, selection: KeySelection, held: Held, engine: Engine, salt: str, seconds: float) -> Plan:
     """The plan with the groups that are released, in the order of their keys."""
-    cells, weights = key_weights(plan, engine, salt, seconds)
+    cells, weights = key_weights(plan, engine, salt, seconds, held)
     passed = selection.release(weights, units=needed(plan.selection).units).value
-    return replace(plan, cells=in_order([cells[at] for at in passed]))
+    # beside the groups of grouping sets that are public
+    return replace(plan, cells=in_order([*plan.cells, *(cells[at] for at in passed)]))
 
 
 @dataclass(frozen=True)
@@ -149,16 +151,8 @@ class Answer:
 
     @cached_property
     def keys(self) -> list[list[Any]]:
-        """The groups' keys, column by column, as people write them: whole numbers without a point."""
-        columns = self.plan.table.policy.columns
-        integers = frozenset(name for name, each in columns.items() if each.kind is Kind.INTEGER)
-        found = []
-        for at, key in enumerate(self.plan.keys):
-            values: list[Any] = [cell[at] for cell in self.plan.cells]
-            if key.type is Type.NUMBER and whole(key, integers):
-                values = [int(value) for value in values]
-            found.append(values)
-        return found
+        """The groups' keys, column by column, as people write them."""
+        return grouped.columns(self.plan)
 
 
 def _key_to_json(value: Scalar) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import Enum
+from fractions import Fraction
 from typing import TypeAlias
 
 
@@ -69,6 +70,7 @@ class Aggregate:
     `covar_pop`, `covar_samp`, `corr`, `quantile`, `min` or `max`.
     ``value`` is what is added up (for `count`: None counts rows); ``where`` says which rows, beyond the question's own.
     ``parameter`` is the share of rows that lie below a quantile; ``other`` is the second argument of those with two.
+    ``limit`` is the most that one unit's part of it counts for, where the question bounds this one aggregate.
     """
 
     kind: str
@@ -77,13 +79,22 @@ class Aggregate:
     type: Type = Type.NUMBER
     parameter: float | None = None
     other: Expression | None = None
+    limit: Fraction | None = None
 
 
-Expression: TypeAlias = "Literal | Column | Call | Key | Aggregate"
+@dataclass(frozen=True, slots=True)
+class Which:
+    """The number of the grouping set that a row is counted for (`rules.sets`)."""
+
+    type: Type = Type.NUMBER
+
+
+Expression: TypeAlias = "Literal | Column | Call | Key | Aggregate | Which"
 
 TRUE = Literal(True, Type.BOOLEAN)
 FALSE = Literal(False, Type.BOOLEAN)
 NULL = Literal(None, Type.NOTHING)
+WHICH = Which()
 
 
 def number(value: float) -> Literal:
@@ -120,7 +131,7 @@ def rebuilt(expression: Expression, change: Callable[[Expression], Expression]) 
     return change(expression)
 
 
-_WORDS = frozenset({"true", "false", "null"})  # what literals are written as
+_WORDS = frozenset({"true", "false", "null", "set"})  # what literals and sets are written as
 
 
 def written(expression: Expression) -> str:
@@ -140,9 +151,12 @@ def written(expression: Expression) -> str:
             return f"{function}({', '.join(map(written, arguments))})"
         case Key(number=place):
             return f"key {place + 1}"
-        case Aggregate(kind=kind, value=value, where=where, parameter=parameter, other=other):
+        case Which():
+            return "set"
+        case Aggregate(kind=kind, value=value, where=where, parameter=parameter, other=other, limit=limit):
             inside = ", ".join(written(each) for each in (value, other) if each is not None)
             inside += "" if parameter is None else f", {parameter!r}"
+            inside += "" if limit is None else f", limit {limit}"
             return f"{kind}({inside})" + ("" if where == TRUE else f" where {written(where)}")
 
 

@@ -248,6 +248,11 @@ def dominated(
             return inside(one)
         case Call(function="coalesce", arguments=(one, Literal(value=0.0))):
             return inside(one)
+        case Call(
+            function="least",
+            arguments=(Call(function="greatest", arguments=(one, Literal(value=0.0))), Literal(value=float() as most)),
+        ) if most >= 0:
+            return inside(one)  # clamped to [0, most]; NULL becomes 0
         case Call(function="case"):
             known = [each for each in map(inside, branches(expression)) if each is not None]
             if len(known) < len(branches(expression)):

@@ -53,13 +53,16 @@ def scaled(most: int, counts: Sequence[int]) -> list[int]:
     return [count * (whole // rung) for count, rung in zip(counts, rungs(most), strict=True)]
 
 
-def sensitivity(most: int, norm: str, neighbors: Neighbors) -> int:
+def sensitivity(most: int, norm: str, neighbors: Neighbors, sets: int = 1) -> int:
     """Δ2² where the norm is L2, Δ1 where it is L1, of all scaled rungs together.
+
+    With grouping sets the limit K′ is for each of them, and a rung counts values in the groups of all: it changes by at
+    most s·M.
 
     >>> sensitivity(4, "l1", Neighbors.ADD_REMOVE), sensitivity(4, "l2", Neighbors.SUBSTITUTE)
     (8, 64)
     """
-    each = multiple(most) ** (2 if norm == "l2" else 1)
+    each = (sets * multiple(most)) ** (2 if norm == "l2" else 1)
     return len(rungs(most)) * each * (1 if neighbors is Neighbors.ADD_REMOVE else 2)
 
 

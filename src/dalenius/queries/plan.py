@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dalenius.ledger.budgets import Budget
     from dalenius.queries.public import PublicTable
     from dalenius.queries.relations import Relation
+    from dalenius.queries.rules.clause import Options
     from dalenius.tables.policy import Period, Policy
 
 
@@ -92,6 +93,12 @@ class Table:
     def unit(self) -> tuple[str, ...]:
         """Who is protected, as the owner calls it."""
         return self.policy.unit if self.relation is None else (self.budget.unit,)
+
+    @property
+    def units(self) -> tuple[tuple[str, ...], ...]:
+        """The columns that name the unit, in each table that has some."""
+        tables = self.relation.tables() if self.relation is not None else (self,)
+        return tuple(dict.fromkeys(each.policy.unit for each in tables))
 
     @property
     def meaning(self) -> str:
@@ -170,6 +177,9 @@ class Question:
     limit: int | None = None
     offset: int = 0
     places: Mapping[Aggregate, Place | None] = field(default_factory=dict)
+    sets: tuple[tuple[int, ...], ...] = ()  # GROUPING SETS as asked for, by places of keys; none: one of all keys
+    groupings: tuple[tuple[int, ...], ...] = ()  # the arguments of each GROUPING(…), which are keys after the keys
+    notes: tuple[str, ...] = ()  # what it means otherwise than where its words come from
 
     @property
     def aggregates(self) -> tuple[Aggregate, ...]:
@@ -207,6 +217,7 @@ class Measure:
         width: How many integers it has in each group; more than one for a histogram of values.
         times: The second factor of a product.
         search: The part of the question's price that first goes into finding a lower clip; 0 where it stays.
+        sets: For "distinct": in so many grouping sets a unit keeps that many pairs each.
     """
 
     kind: str
@@ -222,6 +233,7 @@ class Measure:
     width: int = 1
     times: Measure | None = None
     search: Fraction = Fraction(0)
+    sets: int = 1
 
     def written(self) -> str:
         """In the fixed notation."""
@@ -234,6 +246,7 @@ class Measure:
     def _more(self) -> str:
         times = "" if self.times is None else f" times {self.times.written()}"
         search = f" search {self.search}" if self.search else ""
+        search += f" sets {self.sets}" if self.sets > 1 else ""
         return times + (f" width {self.width}" if self.width > 1 else "") + search
 
 
@@ -257,12 +270,14 @@ class Selection:
     """Keys that are not public are found first, by weighted set union (`mechanisms.key_selection`).
 
     ``cap``: a unit weighs on at most so many keys. ``units``: so many must surely be in a group that is released.
-    ``share``: the part of the question's price that the search gets.
+    ``share``: the part of the question's price that the search gets. ``sets``: the grouping sets whose keys are found;
+    those of all others are public.
     """
 
     cap: int
     units: int = 0
     share: Fraction = Fraction(1, 2)
+    sets: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,15 +296,17 @@ class Plan:
     Attributes:
         question: What it answers.
         where: Which rows count, made total.
-        keys: What they are grouped by, made total.
+        keys: What they are grouped by, made total; with grouping sets, the set's number first (`rules.sets`).
         cells: The groups, all of them public, in the order of the answer; one empty cell without keys.
-        selection: How the groups are found where they are not public; there are no cells until then.
-        groups: A unit counts in at most so many of them; None: in all.
+        selection: How the groups are found where they are not public; there are no cells until then, but those of
+            grouping sets whose groups are public.
+        groups: A unit counts in at most so many of them, in each grouping set; None: in all.
         statistics: What is measured.
         answers: Which statistic, and what of it, gives each aggregate.
         norm: "l2" (discrete Gaussian noise, zCDP) or "l1" (discrete Laplace, pure).
         periods: The budget's periods that it reads.
         parts: What the engine runs.
+        sets: The different grouping sets, by places of the question's keys; none where there is one only.
     """
 
     question: Question
@@ -304,6 +321,7 @@ class Plan:
     selection: Selection | None = None
     parts: tuple[Part, ...] = ()
     notes: tuple[str, ...] = ()
+    sets: tuple[tuple[int, ...], ...] = ()
 
     @property
     def table(self) -> Table:
@@ -360,7 +378,8 @@ class Plan:
 
     def _cells(self) -> str:
         if self.selection is not None:
-            return f"found cap {self.selection.cap} units {self.selection.units} share {self.selection.share}"
+            sets = f" sets {self.selection.sets}" if self.sets else ""
+            return f"found cap {self.selection.cap} units {self.selection.units} share {self.selection.share}{sets}"
         return f"{len(self.cells)} {hashlib.sha256(repr(self.cells).encode()).hexdigest()[:16]}"
 
     def key(self, data_version: int | str) -> str:
@@ -391,6 +410,7 @@ class Stage:
     question: Question | None = None
     safe: Safe | None = None
     plan: Plan | None = None
+    options: Options | None = None
 
     def with_(self, **changes: Any) -> Stage:
         """The stage with some parts filled in."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dalenius.queries import covariance, estimates, expected, trees
+from dalenius.queries import covariance, estimates, expected, grouped, trees
 from dalenius.queries.expressions import Aggregate, Expression, written
 from dalenius.queries.release import FREE
 from dalenius.queries.rules.price import Priced, priced
@@ -123,7 +123,7 @@ def previewed(
         choices.append(Choice(epsilon, found.rho, tuple(each[0] for each in errors), tuple(each[1] for each in errors)))
     return Preview(
         tuple(output.name for output in plan.question.outputs),
-        None if plan.selection is not None else len(plan.cells),
+        None if plan.selection is not None else len(grouped.shown(plan)),
         tuple(choices),
         confidence,
         described(plan, priced(plan, epsilons[0], delta)),
@@ -176,9 +176,12 @@ def _error(plan: Plan, expression: Expression, found: Priced, confidence: float)
 
 
 def usual_rows(plan: Plan) -> int:
-    """How many rows a group is reckoned to have: by the noisy number of rows, or else a round number."""
+    """How many rows a group is reckoned to have: by the noisy number of rows, or else a round number.
+
+    Of grouping sets, in the one with most groups: those of all others have more rows, and less error.
+    """
     found = plan.table.found
-    groups = GROUPS if plan.selection is not None else len(plan.cells)
+    groups = GROUPS if plan.selection is not None else grouped.finest(plan)
     return ROWS if found is None else max(1, found.row_count // groups)
 
 
@@ -197,11 +200,12 @@ def described(plan: Plan, found: Priced) -> str:
     lines = [
         f"table     {policy.name}; protected is one {unit}, {relation}",
         *_rows(plan),
-        f"groups    {', '.join(map(written, plan.keys)) or 'none: one answer'} ({size})",
+        f"groups    {grouped.described(plan)} ({size})",
         *_search(found, unit),
     ]
     if plan.groups is not None:
-        lines.append(f"          one {unit} counts in at most {plan.groups:,} of them, chosen by a keyed hash")
+        of = "the groups of each set" if plan.sets else "them"
+        lines.append(f"          one {unit} counts in at most {plan.groups:,} of {of}, chosen by a keyed hash")
     if plan.periods != ("",):
         lines.append(f"periods   {plan.periods[0]} to {plan.periods[-1]} ({len(plan.periods)}), each charged in full")
     for measure, mechanism in zip(plan.measures, found.mechanisms, strict=True):
@@ -250,17 +254,20 @@ def _steps(plan: Plan, measure: Measure, mechanism: Any, found: Priced) -> list[
     if measure.value is not None and measure.kind != "distinct":
         centre = f" less {measure.centre * measure.step}" if measure.centre else ""
         lines.append(f"  value   rounded to {float(measure.step):g}{centre}: {measure.low}..{measure.high} steps")
-    norm = "L2" if plan.norm == "l2" else "L1"
+    norm, groups = "L2" if plan.norm == "l2" else "L1", "the groups of all sets" if plan.sets else "the groups"
     if measure.kind == "leaves":
         layout = trees.Layout.of(measure)
         lines.append(f"  tree    {layout.used:,} leaves of {layout.size:,} steps, {layout.levels} levels")
-        lines.append(f"  clip    a unit's rows over the groups to {norm} norm {measure.clip:,}, by weighing them less")
+        lines.append(f"  clip    a unit's rows over {groups} to {norm} norm {measure.clip:,}, by weighing them less")
     elif measure.kind == "units":
         lines.append(f"  clip    ones in at most {measure.clip:,} groups")
     elif measure.kind == "distinct":
-        lines.append(f"  clip    at most {measure.clip:,} pairs of group and value of a unit, chosen by a keyed hash")
+        each = " in each set" if measure.sets > 1 else ""
+        lines.append(
+            f"  clip    at most {measure.clip:,} pairs of group and value of a unit{each}, chosen by a keyed hash"
+        )
     else:
-        lines.append(f"  clip    a unit's vector over the groups to {norm} norm {measure.clip:,} steps")
+        lines.append(f"  clip    a unit's vector over {groups} to {norm} norm {measure.clip:,} steps")
     if measure.search:
         lines.append(
             f"  search  a lower norm first, from noisy counts of units; {float(measure.search):.0%} of the price"

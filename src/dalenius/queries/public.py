@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dalenius.errors import UnknownColumnError
 from dalenius.queries.engines.csv import header
@@ -41,6 +41,13 @@ _GUESSED = ("BOOLEAN", "BIGINT", "DOUBLE", "DATE", "TIMESTAMP")
 _TEXTS = frozenset({"VARCHAR", "ENUM", "UUID", "TIME"})
 
 
+class Runs(Protocol):
+    """What a public table needs of an engine."""
+
+    def run(self, sql: str, *, seconds: float = 60.0) -> list[tuple[Any, ...]]:
+        """The rows of one SELECT."""
+
+
 @dataclass(frozen=True)
 class PublicTable:
     """One public table.
@@ -59,7 +66,7 @@ class PublicTable:
     columns: Mapping[str, Column] = field(repr=False, compare=False)
     types: Mapping[str, str] = field(compare=False)
     scan: str = field(repr=False, compare=False)
-    _engine: DuckDB = field(repr=False, compare=False)
+    _engine: Runs = field(repr=False, compare=False)
     _measured: dict[frozenset[str], int] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -157,8 +164,13 @@ def _made(name: str, found: Fingerprint) -> PublicTable:
         types = _guessed(found, engine)
         shown = [_typed(each, type_) for each, type_ in types.items()]
         scan = f"(SELECT {', '.join(shown)} FROM {engine.scan})"  # noqa: S608
+    return looked_up(name, found, types, scan, engine)
+
+
+def looked_up(name: str, found: Fingerprint, types: Mapping[str, str], scan: str, engine: Runs) -> PublicTable:
+    """The public table that an engine has under ``scan``, whatever the engine."""
     kinds = {each: kind for each, type_ in types.items() if (kind := _kind(type_)) is not None}
-    frozen = MappingProxyType(types)
+    frozen = MappingProxyType(dict(types))
     return PublicTable(name, found, _Columns(kinds, frozen, scan, engine), frozen, scan, engine)
 
 
@@ -217,7 +229,7 @@ def _read(name: str, types: Mapping[str, str]) -> str:
 class _Columns(Mapping[str, Column]):
     """Columns, each looked up when first asked for: a question reads few of them."""
 
-    def __init__(self, kinds: Mapping[str, Kind], types: Mapping[str, str], scan: str, engine: DuckDB) -> None:
+    def __init__(self, kinds: Mapping[str, Kind], types: Mapping[str, str], scan: str, engine: Runs) -> None:
         self._kinds = kinds
         self._types = types
         self._scan = scan

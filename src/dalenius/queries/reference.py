@@ -16,6 +16,7 @@ from dalenius.queries.periods import MOST as MOST_PERIODS
 from dalenius.queries.rules.parse import DEEPEST, LONGEST
 from dalenius.queries.rules.resolve import MOST_OUTPUTS
 from dalenius.queries.rules.restrict import _PARTS, _REFUSED
+from dalenius.queries.rules.sets import MOST_SETS
 
 BEGIN = "<!-- generated: python -m dalenius.queries.reference docs/reference/sql.md -->"
 END = "<!-- end of what is generated -->"
@@ -32,6 +33,10 @@ CLAUSES = (
     (
         "GROUP BY",
         "columns, functions of them, names or numbers of items, or ALL; public groups are all answered, others found",
+    ),
+    (
+        "GROUPING SETS, ROLLUP, CUBE, GROUPING",
+        "several groupings at once; a key that a set does not have is NULL there, and GROUPING(key) is 1, not 0",
     ),
     ("HAVING", "a condition on what is released; it costs nothing"),
     ("ORDER BY", "what is released, names or numbers of items, or ALL; ASC, DESC, NULLS FIRST, NULLS LAST"),
@@ -109,7 +114,8 @@ def _limits() -> Iterable[tuple[str, str]]:
     yield "characters of a question", f"{LONGEST:,}"
     yield "levels of nesting", f"{DEEPEST:,}"
     yield "columns of an answer", f"{MOST_OUTPUTS:,}"
-    yield "groups", f"{MOST_CELLS:,}"
+    yield "groups, of all grouping sets together", f"{MOST_CELLS:,}"
+    yield "grouping sets", f"{MOST_SETS:,}"
     yield "periods, where each has its own budget", f"{MOST_PERIODS:,}"
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cmp_to_key
 from typing import TYPE_CHECKING, Any
 
+from dalenius.queries import grouped
 from dalenius.queries.estimates import Estimate
 from dalenius.queries.expressions import TRUE, Aggregate, Expression, Key, Literal, Type, walk
 from dalenius.queries.rendering import Renderer
@@ -36,9 +37,9 @@ class Table:
 def released(plan: Plan, keys: Sequence[Sequence[Any]], estimates: Mapping[Aggregate, Sequence[Estimate]]) -> Table:
     """The question's own view of keys and estimates."""
     question = plan.question
-    view = _View(len(plan.cells), keys, estimates, {at: key.type for at, key in enumerate(plan.keys)}, plan.answers)
+    view = _View(len(plan.cells), keys, estimates, grouped.types(plan), plan.answers)
     columns = [view.column(output.expression) for output in question.outputs]
-    places = list(range(len(plan.cells)))
+    places = grouped.shown(plan)
     if question.having != TRUE:
         kept = view.column(question.having)
         places = [at for at in places if kept[at].value is True]

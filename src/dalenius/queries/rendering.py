@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
-from dalenius.queries.expressions import Aggregate, Call, Column, Expression, Key, Literal, Scalar, Type
+from dalenius.queries.expressions import Aggregate, Call, Column, Expression, Key, Literal, Scalar, Type, Which
 from dalenius.queries.functions import whole
 
+WHICH_SET = "which_set"  # what the number of a row's grouping set is called
 LONGEST_TEXT = 2000  # characters; what is longer is cut, so that no row makes a question heavy
 
 
@@ -73,6 +74,8 @@ class Renderer:
                 return self.keys[place]
             case Aggregate():
                 return self.aggregates[expression]
+            case Which():
+                return WHICH_SET
             case Call(function="to_text", arguments=(inner,)):
                 return self.as_text(inner)
             case Call(function="date_trunc" | "date_add", type=Type.DATE):

@@ -206,6 +206,7 @@ def notes(plan: Plan, found: Sequence[Clip]) -> tuple[str, ...]:
         limit = f"{report['limit']:,.6g} {what} a unit" if measure.kind != "rows" else f"{each.clip:,} rows a unit"
         if plan.keys:
             limit += ", over its groups" if plan.norm == "l1" else ", as a norm over its groups"
+            limit += " in all sets" if plan.sets else ""
         said = f"found its own limit: {limit} (of {report['of']:,.10g})"
         if each.clip == measure.clip:
             said = f"looked for a lower limit and kept the one it had: {limit}"
@@ -221,6 +222,7 @@ def notes(plan: Plan, found: Sequence[Clip]) -> tuple[str, ...]:
 
 def _distinct(plan: Plan, found: Clip, measure: Measure) -> str:
     what = ("value" if found.clip == 1 else "values") if not plan.keys else "pairs of group and value"
+    what += " in each grouping set" if measure.sets > 1 else ""
     missed = "less than 0.1%" if (found.beyond or 0.0) < 0.001 else f"about {found.beyond:.1%}"
     return (
         f"{_named(measure)}: of one unit, at most {found.clip:,} {what} count (of {measure.clip:,}), as the question "

@@ -54,6 +54,10 @@ class Fingerprint:
         mine = {file.path for file in self.files} | {file.hash for file in self.files}
         return any(file.path in mine or file.hash in mine for file in other.files)
 
+    def holds_of(self, other: Fingerprint) -> bool:
+        """Whether they have a file's content in common, wherever it lies."""
+        return not {file.hash for file in self.files}.isdisjoint(file.hash for file in other.files)
+
     def to_dict(self) -> dict[str, Any]:
         """As it stands in the ledger."""
         return {"form": self.form, "files": [asdict(file) for file in self.files]}

@@ -19,7 +19,7 @@ from dalenius.tables.policy import Column, Policy
 from dalenius.tables.public import read_public
 from dalenius.tables.sections import BLANK, NAME_FIX, SOURCE_FIX, Section, blanks, check_name, paths_of, type_name
 from dalenius.tables.spending import read_analysts, read_budget
-from dalenius.tables.units import read_unit
+from dalenius.tables.units import check_apart, read_unit
 from dalenius.tables.values import exact
 
 SECTIONS = ("table", "budget", "analysts", "columns", "contribution", "time", "anonymity", "public")
@@ -72,6 +72,7 @@ def read_tree(tree: Mapping[str, Any], folder: Path) -> Policy:
     name = _identifier(table, "name", None)
     unit, path = read_unit(table, name)
     columns = _columns(top, folder)
+    check_apart(unit, path, columns)
     budget = read_budget(top, columns)
     if budget is None and "dataset" not in table:
         raise invalid(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from dalenius.tables.mistakes import invalid
 from dalenius.tables.policy import Hop
@@ -46,6 +46,19 @@ def _path(section: Section, name: str) -> tuple[tuple[str, ...], tuple[Hop, ...]
         hops.append(Hop(column, key[1], key[2]))
         column = onward[2]
     return (column,), tuple(hops)
+
+
+def check_apart(unit: tuple[str, ...], path: tuple[Hop, ...], columns: Iterable[str]) -> None:
+    """Refuses a column of the table itself that is called as the unit at the end of its path: one name, two values."""
+    named = {each.lower() for each in unit} if path else set()
+    for name in columns:
+        if name.lower() in named:
+            raise invalid(
+                f"columns.{name}",
+                "its path ends in a column of the same name.",
+                why="One name would mean whose a row is and what it holds.",
+                fix="Rename the column in the source, or leave it out of the policy.",
+            )
 
 
 def path_text(hops: tuple[Hop, ...], unit: tuple[str, ...]) -> str:

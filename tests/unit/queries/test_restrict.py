@@ -45,6 +45,8 @@ ALLOWED = [
     "SELECT COUNT(*) FROM (SELECT user_id FROM visits UNION ALL SELECT user_id FROM visits) u",
     "SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM visits w WHERE w.user_id = v.user_id)",
     "SELECT COUNT(*) FROM visits GROUP BY WIDTH_BUCKET(amount, 0, 100, 4), TIME_BUCKET(INTERVAL 1 WEEK, at)",
+    "SELECT GROUPING(region), GROUPING_ID(region, age), COUNT(*) FROM visits GROUP BY ROLLUP (region, age)",
+    "SELECT COUNT(*) FROM visits GROUP BY GROUPING SETS ((region, age), CUBE (region, smoker), ())",
 ]
 
 
@@ -67,9 +69,6 @@ REFUSED = {
     "AnyValue": asked("ANY_VALUE(age)"),
     "ArrayAgg": asked("ARRAY_AGG(age)"),
     "GroupConcat": asked("STRING_AGG(region, ',')"),
-    "Rollup": "SELECT COUNT(*) FROM visits GROUP BY ROLLUP (region)",
-    "Cube": "SELECT COUNT(*) FROM visits GROUP BY CUBE (region)",
-    "GroupingSets": "SELECT COUNT(*) FROM visits GROUP BY GROUPING SETS ((region), ())",
     "TableSample": "SELECT COUNT(*) FROM visits USING SAMPLE 10%",
     "Rand": where("RANDOM() < 0.5"),
     "Pivot": "SELECT COUNT(*) FROM visits PIVOT (COUNT(*) FOR region IN ('north'))",
@@ -142,6 +141,8 @@ def test_every_node_of_sqlglot_that_is_not_in_the_list_is_refused(visits):
         ("SELECT COUNT(*) FROM main.visits", "A schema or catalog"),
         ("SELECT COUNT(*) FROM a.b.visits", "A schema or catalog"),
         ("SELECT COUNT(*) FROM visits TABLESAMPLE 10%", "Sampling"),
+        ("SELECT COUNT(*) FROM visits GROUP BY region WITH ROLLUP", "WITH ROLLUP"),
+        ("SELECT COUNT(*) FROM visits GROUP BY region WITH CUBE", "WITH CUBE"),
     ],
 )
 def test_a_part_that_is_not_understood_is_refused(sql, what, visits):

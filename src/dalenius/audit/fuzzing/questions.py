@@ -22,14 +22,15 @@ _COMPARED = ("=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM")
 T = TypeVar("T")
 _DEEPEST = 3  # levels of nesting
 _MOST_KEYS = 60
+_SETS = 0.25  # of the questions with keys are about several groupings of them at once
 
 
 def question(random: Random, shape: Shape) -> str:
     """One question about the table of ``shape``."""
-    return _Writer(random, shape).question()
+    return Writer(random, shape).question()
 
 
-class _Writer:
+class Writer:
     """Writes SQL; each method gives a text of one type."""
 
     def __init__(self, random: Random, shape: Shape) -> None:
@@ -46,7 +47,8 @@ class _Writer:
         keys = self.keys()
         if keys and self.chance(0.35):  # a unit's whole vector over many groups
             plain = self.pick([self.plain(), "COUNT(*)", self.distinct(), self.values(), self.paired()])
-            return f"SELECT {', '.join([*keys, plain])} FROM {NAME} GROUP BY ALL"  # noqa: S608
+            grouped = self.sets(keys, plain) or "ALL"
+            return f"SELECT {', '.join([*keys, plain])} FROM {NAME} GROUP BY {grouped}"  # noqa: S608
         items = [self.aggregate() for _ in range(self.random.choice((1, 1, 1, 1, 2, 3)))]
         if self.chance(0.1):
             items.append(f"{self.aggregate()} {self.pick('+-*/')} {self.pick([self.aggregate(), '2'])}")
@@ -55,7 +57,8 @@ class _Writer:
             text += f" WHERE {self.boolean(1)}"
         if keys:
             numbers = ", ".join(str(at + 1) for at in range(len(keys)))
-            text += f" GROUP BY {self.pick([', '.join(keys), numbers, 'ALL'])}"
+            plain = self.pick([", ".join(keys), numbers, "ALL"])
+            text += f" GROUP BY {self.sets(keys, text) or plain}"
         if self.chance(0.12):
             text += f" HAVING {self.pick([items[0], self.aggregate()])} > {self.pick(_NUMBERS)}"
         if self.chance(0.2):
@@ -153,6 +156,30 @@ class _Writer:
             if cells > 5000:
                 break
         return list(dict.fromkeys(found))
+
+    def sets(self, keys: Sequence[str], text: str) -> str:
+        """Grouping sets of some keys, or nothing.
+
+        Drawn from a source of their own, so that the other questions of a seed stay what they were.
+        """
+        random = Random(f"sets {text} {keys}")  # noqa: S311
+        if random.random() >= _SETS:
+            return ""
+        keys = [f"({each})" for each in keys]  # a condition needs them
+        some = [random.sample(keys, random.randint(0, len(keys))) for _ in range(random.randint(1, 4))]
+        listed = ", ".join(f"({', '.join(each)})" for each in [*some, keys])
+        inside = ", ".join(keys)
+        first, *rest = keys
+        return random.choice(
+            (
+                f"ROLLUP ({inside})",
+                f"CUBE ({inside})",
+                f"GROUPING SETS ({listed})",
+                f"GROUPING SETS ({listed})",
+                ", ".join([*rest, f"ROLLUP ({first})"]),
+                f"GROUPING SETS (ROLLUP ({inside}), ({first}))",
+            )
+        )
 
     def _hidden(self, column: Column) -> list[str]:
         """Keys that have to be found, some of them because there are too many."""

@@ -32,8 +32,11 @@ if TYPE_CHECKING:
 
     from dalenius.queries.plan import Table
 
+    Shape = Callable[[DuckDBPyConnection, Statement], "T"]
+
 Rows = list[tuple[Any, ...]]
-W = TypeVar("W")
+
+T = TypeVar("T")
 
 # Since DuckDB 2.0 a WITH may hold a COPY or an INSERT, and the whole still counts as a SELECT. A text without these
 # letters is free of them; in any other, which may only name a column so, the syntax tree tells. (Before 2.0 some
@@ -72,6 +75,9 @@ class _Warm:
         self._connection = None
 
     def _run(self, sql: str, tables: Mapping[str, pa.Table], seconds: float) -> Rows:
+        return self._shaped(sql, tables, seconds, lambda cursor, statement: cursor.execute(statement).fetchall())
+
+    def _shaped(self, sql: str, tables: Mapping[str, pa.Table], seconds: float, shape: Shape[T]) -> T:
         # DuckDB's errors are dropped before ours is raised, which would otherwise carry them as its context.
         cursor = self._cursor()
         try:
@@ -83,7 +89,7 @@ class _Warm:
                     fix="This is a bug of ours; report it without any data in it.",
                 )
             limit = _Limit(cursor, seconds)
-            rows = _fetched(cursor, statement, tables, limit)
+            rows = _fetched(cursor, statement, tables, limit, shape)
         finally:
             cursor.close()
         if limit.struck:
@@ -162,6 +168,13 @@ class DuckDB(_Warm):
             EngineFailedError: Whatever else went wrong.
         """
         return self._run(sql, {}, seconds)
+
+    def arrow(self, sql: str, tables: Mapping[str, pa.Table] | None = None, *, seconds: float = 60.0) -> pa.Table:
+        """The same in columns, which are not counted in the engine's memory; `tables` exist for this call only."""
+        # Not `execute`, after which the rows would be copied once more.
+        return self._shaped(
+            sql, tables or {}, seconds, lambda cursor, statement: cursor.sql(statement).to_arrow_table()
+        )
 
     def _cursor(self) -> DuckDBPyConnection:
         if self._connection is None:
@@ -247,7 +260,7 @@ class Engines:
         """The engine of several tables' files, new if there is none."""
         return self._warm(tuple(fingerprints), lambda: Several(fingerprints, threads=_threads(*fingerprints)))
 
-    def _warm(self, key: object, opened: Callable[[], W]) -> W:
+    def _warm(self, key: object, opened: Callable[[], T]) -> T:
         with self._lock:
             engine = self._engines.get(key)
             if engine is None:
@@ -358,14 +371,14 @@ def _only_reads(tree: Any) -> bool:
 
 
 def _fetched(
-    cursor: DuckDBPyConnection, statement: Statement, tables: Mapping[str, pa.Table], limit: _Limit
-) -> Rows | None:
+    cursor: DuckDBPyConnection, statement: Statement, tables: Mapping[str, pa.Table], limit: _Limit, shape: Shape[T]
+) -> T | None:
     """The rows, or nothing after an error of any kind."""
     try:
         with limit:
             for name, table in tables.items():
                 cursor.register(name, table)
-            return cursor.execute(statement).fetchall()
+            return shape(cursor, statement)
     except Exception as error:  # noqa: BLE001 - not only DuckDB's own: a value that Python cannot hold has its say too
         stopped_by_user = isinstance(error, RuntimeError) and str(error) == "Query interrupted"
     if stopped_by_user:  # DuckDB swallows the exception of a signal, and raises this one in its place

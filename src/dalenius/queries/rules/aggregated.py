@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import QuestionRefusedError
@@ -19,6 +21,8 @@ from dalenius.queries.expressions import (
     number,
     written,
 )
+from dalenius.queries.functions import ranges_of
+from dalenius.queries.rules.clamp import Clamp
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.typed import Typed, has_aggregates
 
@@ -35,6 +39,9 @@ class Aggregating(Typed):
     """Reads aggregates, and remembers where each stands."""
 
     places: dict[Aggregate, Place | None]
+    clamps: Mapping[int, tuple[Clamp, ...]] = MappingProxyType({})  # those of a question, not of a subquery
+    claimed: set[int]
+    notes: dict[str, None]
 
     @property
     def table(self) -> Table:
@@ -53,6 +60,7 @@ class Aggregating(Typed):
         """One aggregate in its one form."""
         if any(has_aggregates(each) for each in (value, where, other) if each is not None):
             raise self.refused(node, "An aggregate inside an aggregate is not supported.", "Ask for one of them.")
+        value, where, limit = self.clamped(node, kind, value, where)
         if value is not None and value.type is Type.BOOLEAN and kind == "sum":
             kind, where = "count", call("and", where, value)
             value = None
@@ -66,9 +74,37 @@ class Aggregating(Typed):
                 value, where = _guarded(value, where, kind)
             if kind == "sum" and value == number(1):  # SUM(1) is COUNT(*)
                 kind, value = "count", None
-        found = Aggregate(kind, value, where, other=other, parameter=parameter)
+        found = Aggregate(kind, value, where, other=other, parameter=parameter, limit=limit)
         self.places.setdefault(found, place(node, self.text))
         return found
+
+    def clamped(
+        self, node: exp.Expr, kind: str, value: Expression | None, where: Expression
+    ) -> tuple[Expression | None, Expression, Fraction | None]:
+        """Value, rows and limit under the contribution bounds that stand in an aggregate."""
+        limit, start = None, node.meta.get("start", -1)
+        for clamp in self.clamps.get(start, ()):
+            self.claimed.add(start)
+            values = clamp.clamps_values(kind)
+            self.notes.setdefault(clamp.note(kind, value, self.table.unit), None)
+            if not values:
+                limit = None if kind == "units" else clamp.total(kind)
+            elif value is not None and value.type is Type.NUMBER:
+                inner, value = value, clamp.value(value, ranges_of(self.table.policy.columns))
+                # LEAST passes over NULL, which has to stay one
+                where = where if value == inner else call("and", where, self.present(inner))
+        return value, where, limit
+
+    def all_claimed(self) -> None:
+        """Refuses contribution bounds that belong to no aggregate."""
+        left = next((each for at, each in self.clamps.items() if at not in self.claimed), None)
+        if left is not None:
+            raise QuestionRefusedError(
+                f"{left[0].per} has no place here.",
+                why="It bounds what one unit adds to an aggregate.",
+                fix="Write it behind the argument of COUNT, SUM, AVG, a variance, MEDIAN or PERCENTILE_CONT.",
+                at=left[0].at,
+            )
 
     def counted(self, node: Any, where: Expression) -> Aggregate:
         """COUNT of rows, of values that are there, of units or of different values."""

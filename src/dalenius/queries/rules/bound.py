@@ -9,7 +9,8 @@ groups: the sum of its rows' integers in each. It is brought within the norm C t
 so ‖v‖ ≤ C: truncation only shrinks, and ‖w‖·C/k ≤ C. Hence adding or removing a unit changes the sum over all units by
 at most C in that norm, whatever its rows hold; exchanging one changes it by at most 2C, and Δ2² = 2C² where no entry
 is negative (`mechanisms.vector`). COUNT(DISTINCT unit) adds ones to at most g groups: Δ1 = Δ2² = g. COUNT(DISTINCT x)
-keeps at most K pairs of group and value of a unit: Δ1 = K, Δ2² = K² (`statements.distinct`).
+keeps at most K pairs of group and value of a unit: Δ1 = K, Δ2² = K² (`statements.distinct`). With grouping sets the
+vector goes over the groups of all sets, and is clipped as a whole; `sets` says at what.
 
 Measures of one ratio share the smallest of their factors C/k, so that numerator and denominator stay about the same
 rows; each is then within its own C.
@@ -24,6 +25,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from dalenius.accounting.neighbors import Neighbors
@@ -32,14 +34,16 @@ from dalenius.ledger.budgets import Accounting
 from dalenius.mechanisms.vector import sensitivity_l1, squared_sensitivity_l2
 from dalenius.queries import trees
 from dalenius.queries.canonical import call
-from dalenius.queries.domains import cells, column_values, public_cells
+from dalenius.queries.domains import column_values
 from dalenius.queries.expressions import Aggregate, Column, Expression, columns_of, written
 from dalenius.queries.functions import bounded, dominated, ranges_of, whole
 from dalenius.queries.periods import charged, within
 from dalenius.queries.plan import MOST_GROUPS, Limits, Measure, Plan, Selection, Stage, Statistic, Table, needed
 from dalenius.queries.possible import known
+from dalenius.queries.rules.clause import check
 from dalenius.queries.rules.covariance import covariance
 from dalenius.queries.rules.distinct import pairs
+from dalenius.queries.rules.sets import layout, together
 from dalenius.queries.splitting import split
 from dalenius.tables.mistakes import nearest
 from dalenius.tables.policy import Kind, Policy
@@ -67,22 +71,25 @@ def bound(stage: Stage) -> Stage:
     first = question.places.get(question.aggregates[0])
     periods = charged(table, safe.where)
     norm = "l1" if table.budget.accounting is Accounting.PURE else "l2"
-    # Under pure DP keys cannot be found: a key of one unit alone must have no chance at all.
-    possible = known(table, safe.where, safe.keys)
-    found = (cells if norm == "l1" else public_cells)(safe.keys, table.policy.columns, first, possible)
-    selection = None if found is not None else _selection(table, safe.keys, limits, stage.limits)
+    columns = table.policy.columns
+    possible = partial(known, table, safe.where)
+    groups = layout(question.sets, safe.keys, columns, first, pure=norm == "l1", possible=possible)
+    selection = _selection(table, [groups.own[each] for each in groups.hidden], limits, stage.limits)
+    if selection is not None and groups.sets:
+        selection = replace(selection, sets=groups.hidden)
+    said = check(needed(stage.options), found=selection is not None)
     if selection is not None and any(each.kind == "units" for each in question.aggregates):
         limits = replace(limits, groups=selection.cap)  # ones in a limited number of groups
     builder = _Builder(
         table.policy,
         limits,
-        MOST_GROUPS if found is None else len(found),
+        groups.sizes,
         norm,
         table.budget.neighbors,
-        _norm(table, safe.keys),
+        [_norm(table, each) for each in groups.own],
         table.unit,
     )
-    statistics: dict[tuple[str, str, str], Statistic] = {}
+    statistics: dict[tuple[str, ...], Statistic] = {}
     answers: dict[Aggregate, int] = {}
     squares = {_identity(each, *safe.values[each]) for each in question.aggregates if each.kind in VARIANCES | {"corr"}}
     for each in question.aggregates:
@@ -101,9 +108,9 @@ def bound(stage: Stage) -> Stage:
     plan = Plan(
         question,
         call("and", safe.where, within(table, periods)),
-        safe.keys,
-        found or (),
-        limits.groups if limits.groups is not None and (found is None or limits.groups < len(found)) else None,
+        groups.keys,
+        groups.cells,
+        limits.groups if limits.groups is not None and limits.groups < groups.finest else None,
         tuple(statistics[identity] for identity in order),
         {each: by_number[number] for each, number in answers.items()},
         norm,
@@ -113,17 +120,21 @@ def bound(stage: Stage) -> Stage:
             *_notes(table, question.aggregates, periods),
             *_unseen(table, question.aggregates),
             *builder.notes,
+            *question.notes,
+            *said,
         ),
+        sets=groups.sets,
     )
     return stage.with_(plan=plan)
 
 
-def _identity(aggregate: Aggregate, value: Expression | None, where: Expression) -> tuple[str, str, str]:
+def _identity(aggregate: Aggregate, value: Expression | None, where: Expression) -> tuple[str, ...]:
     kind = {"count": "rows"}.get(aggregate.kind, "moments" if aggregate.kind in MOMENTS else aggregate.kind)
     kind = trees.KIND if kind in trees.ASKED else kind
     if aggregate.other is not None:
         return "covariance", f"{written(cast('Expression', value))}, {written(aggregate.other)}", written(where)
-    return kind, "" if value is None else written(value), written(where)
+    limit = () if aggregate.limit is None else (str(aggregate.limit),)
+    return kind, "" if value is None else written(value), written(where), *limit
 
 
 def _notes(table: Table, aggregates: Sequence[Aggregate], periods: tuple[str, ...]) -> tuple[str, ...]:
@@ -188,15 +199,24 @@ def _lower(what: str, asked: Limit | None, declared: Limit | None) -> Limit | No
     return asked if declared is None or asked <= declared else declared
 
 
-def _selection(table: Table, keys: Sequence[Expression], limits: _Tightened, asked: Limits) -> Selection:
-    """How the keys are found: on how many of them a unit weighs, and how many units a group must have."""
+def _selection(
+    table: Table, hidden: Sequence[Sequence[Expression]], limits: _Tightened, asked: Limits
+) -> Selection | None:
+    """How the keys are found: on how many of them a unit weighs, and how many units a group must have.
+
+    ``hidden`` are the keys of each grouping set whose groups are not public; a unit weighs on those of all together.
+    """
+    if not hidden:
+        return None
     units = max(table.policy.contribution.units or 0, asked.units or 0)
     if limits.groups is not None:
-        return Selection(min(limits.groups, MOST_KEYS), units)
-    known = table.found.distinct if table.found is not None else {}
-    read = frozenset().union(*map(columns_of, keys))
-    caps = [known.get(name) or len(column_values(table.policy.columns[name]) or ()) for name in read]
-    return Selection(max(FEWEST_KEYS, min(math.prod(caps), MOST_KEYS)) if all(caps) else USUAL_KEYS, units)
+        return Selection(min(limits.groups * len(hidden), MOST_KEYS), units)
+    known, most = table.found.distinct if table.found is not None else {}, 0
+    for keys in hidden:
+        read = frozenset().union(*map(columns_of, keys))
+        caps = [known.get(name) or len(column_values(table.policy.columns[name]) or ()) for name in read]
+        most += math.prod(caps) if all(caps) else USUAL_KEYS
+    return Selection(max(FEWEST_KEYS, min(most, MOST_KEYS)), units)
 
 
 def _norm(table: Table, keys: Sequence[Expression]) -> int | None:
@@ -211,7 +231,8 @@ def limited(measure: Measure, clip: int, norm: str, neighbors: Neighbors) -> Mea
         sensitivity = sensitivity_l1(clip, neighbors)
     else:
         sensitivity = squared_sensitivity_l2(clip, neighbors, non_negative=not _signed(measure))
-    return replace(measure, clip=clip, sensitivity=sensitivity)
+    # Pairs are limited in each of so many grouping sets; of all other vectors the clip is that of all sets together.
+    return replace(measure, clip=clip, sensitivity=sensitivity * measure.sets)
 
 
 def _signed(measure: Measure) -> bool:
@@ -229,27 +250,28 @@ class _Builder:
         self,
         policy: Policy,
         limits: _Tightened,
-        groups: int,
+        sizes: Sequence[int],
         norm: str,
         neighbors: Neighbors,
-        found_norm: int | None = None,
+        found_norms: Sequence[int | None],
         unit: Sequence[str] = (),
     ) -> None:
         self.unit = unit
         self.policy = policy
         self.limits = limits
         self.norm = norm
-        self.found_norm = found_norm if norm == "l2" else None
+        self.found_norms = found_norms if norm == "l2" else [None] * len(sizes)  # of each grouping set
         self.neighbors = neighbors
         self.ranges = ranges_of(policy.columns)
         self.integers = frozenset(name for name, each in policy.columns.items() if each.kind is Kind.INTEGER)
-        self.cells = groups
+        self.sizes, self.cells = sizes, sum(sizes)
         # In how many groups one unit can be. Its rows do not limit that: their number is clipped, not the rows.
-        self.reach = min(each for each in (groups, limits.groups) if each is not None)
+        self.reach = sum(each if limits.groups is None else min(each, limits.groups) for each in sizes)
         self.notes: list[str] = []
         # Where groups have to be found there may be so many that entries are clamped (`Compiler.most`) below 2⁶²: a
         # limit past that would silently be a lower one.
-        self.most = MOST if groups < MOST_GROUPS else min(MOST, math.isqrt(2**126 // self.reach))
+        entries = len(sizes) * min(limits.groups or MOST_GROUPS, MOST_GROUPS)
+        self.most = MOST if self.cells < MOST_GROUPS else min(MOST, math.isqrt(2**126 // entries))
 
     def statistic(
         self,
@@ -261,28 +283,32 @@ class _Builder:
         other: Expression | None = None,
     ) -> Statistic:
         if aggregate.kind == "count":
-            return Statistic("rows", (self.rows(where, at),))
+            return Statistic("rows", (self.rows(where, at, aggregate.limit),))
         if aggregate.kind == "units":
             return Statistic("units", (self.units(where),))
         summed = cast("Expression", value)
         if aggregate.kind == "distinct":
-            return Statistic("distinct", (self.distinct(summed, where, at),))
+            return Statistic("distinct", (self.distinct(summed, where, at, aggregate.limit),))
         if other is not None:
             return covariance(self, aggregate, (summed, other), where, squares, at)
         low, high = self.range(summed, aggregate, at)
         step = self.step(summed, low, high)
         if aggregate.kind == "sum":
-            return Statistic("sum", (self.sum(summed, where, step, 0, at),), low, high)
+            return Statistic("sum", (self.sum(summed, where, step, 0, at, aggregate.limit),), low, high)
         if aggregate.kind in trees.ASKED:
             return Statistic(trees.KIND, (self.leaves(summed, where, step, at),), low, high)
         return self.moments(summed, where, step, squares, at)
 
     # --- one measure
 
-    def rows(self, where: Expression, at: Place | None) -> Measure:
-        clip = self.row_limit(at)
-        clip = clip if self.found_norm is None else min(clip, self.found_norm)
-        return self.measure("rows", None, where, Fraction(1), 0, (0, 1), clip)
+    def rows(self, where: Expression, at: Place | None, limit: Fraction | None = None) -> Measure:
+        clip = self.row_limit(at, limit)
+        clips = [clip if each is None else min(clip, each) for each in self.found_norms]
+        return self.measure("rows", None, where, Fraction(1), 0, (0, 1), together(clips, self.norm))
+
+    def joined(self, clip: int) -> int:
+        """The limit over all grouping sets, where it is the same in each."""
+        return together([clip] * len(self.sizes), self.norm)
 
     def units(self, where: Expression) -> Measure:
         found = self.measure("units", None, where, Fraction(1), 0, (0, 1), self.reach)
@@ -290,29 +316,44 @@ class _Builder:
         # At most g ones on either side; where one unit replaces another both sets of ones can differ.
         return replace(found, sensitivity=self.reach * both)
 
-    def distinct(self, value: Expression, where: Expression, at: Place | None) -> Measure:
+    def distinct(
+        self, value: Expression, where: Expression, at: Place | None, limit: Fraction | None = None
+    ) -> Measure:
         limits = self.limits
+        known = limits.groups or limits.distinct.get(value.name if isinstance(value, Column) else "")
         found = pairs(
             value,
             self.policy,
-            groups=limits.groups,
+            groups=limits.groups if limit is None else min(int(limit), known or int(limit)),
             found=limits.distinct,
             rows=limits.rows,
-            cells=self.cells,
+            cells=max(self.sizes),
             at=at,
             unit=self.unit,
+            sets=len(self.sizes),
         )
         self.notes.append(found.note)
-        return self.measure("distinct", value, where, Fraction(1), 0, (0, 1), found.most, at)
+        one = self.measure("distinct", value, where, Fraction(1), 0, (0, 1), found.most, at)
+        return limited(replace(one, sets=len(self.sizes)), found.most, self.norm, self.neighbors)
 
-    def sum(self, value: Expression, where: Expression, step: Fraction, centre: int, at: Place | None) -> Measure:
+    def sum(
+        self,
+        value: Expression,
+        where: Expression,
+        step: Fraction,
+        centre: int,
+        at: Place | None,
+        limit: Fraction | None = None,
+    ) -> Measure:
         low, high = self.whole_range(value, step)
         largest = max(abs(low - centre), abs(high - centre), 1)
         clips = [] if self.limits.rows is None else [self.limits.rows * largest]
         total = self.dominated(value)
         if total is not None and math.isfinite(total) and centre == 0:
             clips.append(max(1, math.floor(Fraction(total) / step)))
-        clip = min(clips, default=None) or self.row_limit(at)
+        if limit is not None:
+            clips.append(max(1, math.floor(limit / step)))
+        clip = self.joined(min(clips, default=None) or self.row_limit(at))
         return self.measure("sum", value, where, step, centre, (low - centre, high - centre), clip, at)
 
     def dominated(self, value: Expression) -> float | None:
@@ -326,7 +367,8 @@ class _Builder:
         total = self.dominated(value)
         if total is not None and centre == 0:  # Σx² ≤ max |x| · Σ|x|
             clips.append(max(1, math.floor(Fraction(total) / step)) * largest)
-        return self.measure("square", value, where, step, centre, (low - centre, high - centre), min(clips), at)
+        clip = self.joined(min(clips))
+        return self.measure("square", value, where, step, centre, (low - centre, high - centre), clip, at)
 
     def leaves(self, value: Expression, where: Expression, step: Fraction, at: Place | None) -> Measure:
         """A tree of values, for quantiles."""
@@ -380,7 +422,7 @@ class _Builder:
         if self.limits.typical is None:
             return clip
         times = levels if self.norm == "l1" else math.sqrt(levels)
-        return min(clip, max(math.ceil(clip / times), self.limits.typical))
+        return min(clip, max(math.ceil(clip / times), self.joined(self.limits.typical)))
 
     # --- averages and variances
 
@@ -405,13 +447,16 @@ class _Builder:
         rows = self.row_limit(at)
         while True:
             low, high = self.whole_range(value, step)
-            if rows * max(abs(low), abs(high), 1) ** 2 < self.most:
+            if self.joined(rows * max(abs(low), abs(high), 1) ** 2) < self.most:
                 return step
             step *= 10
 
     # --- ranges and limits
 
-    def row_limit(self, at: Place | None) -> int:
+    def row_limit(self, at: Place | None, limit: Fraction | None = None) -> int:
+        if limit is not None:
+            most = max(1, int(limit))
+            return most if self.limits.rows is None else min(most, self.limits.rows)
         if self.limits.rows is None:
             raise NotAllowedError(
                 "How many rows one unit may add is not declared.",

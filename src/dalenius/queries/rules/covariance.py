@@ -72,7 +72,8 @@ class _Side:
     def of(cls, builder: _Builder, value: Expression, aggregate: Aggregate, at: Place | None) -> _Side:
         step = builder.coarsened(value, builder.step(value, *builder.range(value, aggregate, at)), at)
         low, high = builder.whole_range(value, step)
-        return cls(step, low, high, builder.sum(value, aggregate.where, step, 0, at).clip / builder.row_limit(at))
+        total = builder.sum(value, aggregate.where, step, 0, at).clip
+        return cls(step, low, high, total / builder.joined(builder.row_limit(at)))
 
     @property
     def centres(self) -> Sequence[int]:

@@ -34,6 +34,7 @@ def pairs(
     rows: int | None,
     cells: int,
     at: Place | None,
+    sets: int = 1,
     unit: Sequence[str] = (),
 ) -> Pairs:
     """K: the declared or asked limit of groups; else what was found for the column; else a usual one.
@@ -46,8 +47,9 @@ def pairs(
         groups: The limit of groups that is declared or asked for.
         found: How many keys of a column one unit has, as was found privately.
         rows: The limit of rows.
-        cells: How many groups the question has.
+        cells: How many groups the question has; with grouping sets, the one with most.
         at: Where it stands in the question.
+        sets: How many grouping sets there are; the limit is for each.
         unit: Who is protected, as the owner calls it; by default the policy's unit.
     """
     limits = [groups, found.get(value.name) if isinstance(value, Column) else None]
@@ -67,6 +69,7 @@ def pairs(
         )
     shown, name = written(value), " + ".join(unit or policy.unit)
     what = ("value" if most == 1 else "values") if cells == 1 else "pairs of group and value"
+    what += " in each grouping set" if sets > 1 else ""
     note = f"COUNT(DISTINCT {shown}): of one {name}, at most {most:,} {what} count; those beyond are left out."
     if usual:
         note += " That limit is a usual one, since none is declared or found: --groups N sets another."

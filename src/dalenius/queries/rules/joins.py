@@ -62,6 +62,7 @@ def checked_match(
 ) -> None:
     """Refuses an EXISTS about other people's rows."""
     if inner.owner is None:
+        _check_only_public(inner, at)
         return
     checked(inner, identities, parts, at)
     mine = {full(each, name) for each in inner.sources for name in each.identities}
@@ -126,6 +127,18 @@ def _refuse_public(relation: Relation, at: Place | None) -> None:
             f"LEFT JOIN would keep rows of {relation.sources[0].written()!r} that belong to nobody.",
             why="Every row that is counted must belong to a unit; here the other table may leave it out.",
             fix=f"Put {kept.source.written()!r} first, or write JOIN.",
+            at=at,
+        )
+
+
+def _check_only_public(inner: Relation, at: Place | None) -> None:
+    """An EXISTS over public rows has no unit of its own that rows of people in it could be compared with."""
+    people = next(inner.tables(), None)
+    if people is not None:
+        raise QuestionRefusedError(
+            f"Rows of {people.policy.name!r} stand behind a public table in EXISTS or IN.",
+            why="It is then not plain whose they are.",
+            fix=f"Put {people.policy.name!r} first in FROM of the subquery, or write an EXISTS of its own for it.",
             at=at,
         )
 

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from dalenius.errors import Place, QuestionRefusedError, SqlSyntaxError
+from dalenius.queries.rules.clause import cut
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -24,17 +25,21 @@ def parse(stage: Stage) -> Stage:
     tree = parsed(stage.text)
     if not isinstance(tree, exp.Select):
         raise _not_a_select(tree)
-    return stage.with_(tree=tree)
+    _, options = cut(stage.text)
+    return stage.with_(tree=tree, options=options, limits=options.tightened(stage.limits))
 
 
 def parsed(text: str) -> exp.Expr:
     """The one statement of a text, whatever it is; not too long and not too deep."""
     import sqlglot
+    from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
-    _check_text(text)
+    check_text(text)
+    text, _ = cut(text)
     try:
-        trees = [each for each in sqlglot.parse(text, dialect=DIALECT) if each is not None]
+        found = sqlglot.parse(text, dialect=DIALECT)
+        trees = [each for each in found if each is not None and not isinstance(each, exp.Semicolon)]  # ; -- a remark
         if not trees:
             raise _syntax("The question is empty.", why="There is no SQL in it.", at=None)
         if len(trees) > 1:
@@ -61,7 +66,8 @@ def place(node: exp.Expr, text: str) -> Place | None:
     return Place(line, start - (text.rfind("\n", 0, start) + 1) + 1)
 
 
-def _check_text(text: str) -> None:
+def check_text(text: str) -> None:
+    """Refuses what is no text of a question, or too long a one."""
     if not isinstance(text, str):
         raise _syntax("A question is a text.", why="It is SQL.", at=None)
     if len(text) > LONGEST:

@@ -75,6 +75,13 @@ def per_unit(
                 fix="Use one of them.",
                 at=places.get(each),
             )
+        if each.limit is not None:
+            raise QuestionRefusedError(
+                "Contribution bounds cannot stand in a subquery.",
+                why="They limit what one unit adds to the answer, and the subquery is about one unit.",
+                fix="Give them to the aggregate outside.",
+                at=places.get(each),
+            )
         value = None if each.value is None else made_total(each.value, ranges)
         one = replace(each, value=value, where=made_total(each.where, ranges))
         columns[f"a{place}"] = _aggregate(f"a{place}", one, relation, rows, totals, integers, places.get(each))

@@ -140,7 +140,8 @@ def _search(
     measure = plan.measures[number]
     if measure.kind != "distinct":
         return histogram(plan.neighbors, rho=rho, epsilon=epsilon)
-    change, size = ladder.sensitivity(measure.clip, plan.norm, plan.neighbors), len(ladder.rungs(measure.clip))
+    change = ladder.sensitivity(measure.clip, plan.norm, plan.neighbors, measure.sets)
+    size = len(ladder.rungs(measure.clip))
     if rho is None:
         return Laplace(needed(epsilon), change, size, plan.neighbors)
     return DiscreteGaussian(_up(change / (2 * rho)), change, size, plan.neighbors)

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import NotAllowedError, QuestionRefusedError, UnknownColumnError
 from dalenius.queries.canonical import call, factored
-from dalenius.queries.expressions import TRUE, Call, Column, Expression, Key, Literal, Type, columns_of, walk
-from dalenius.queries.plan import Order, Output, Question, Stage, Table
+from dalenius.queries.expressions import TRUE, Call, Column, Expression, Key, Type, columns_of, walk
+from dalenius.queries.plan import Order, Output, Question, Stage, Table, needed
 from dalenius.queries.relations import Join, Owned, PerUnit, Relation, full
+from dalenius.queries.rules import sets
+from dalenius.queries.rules.clause import Options, not_the_unit
 from dalenius.queries.rules.joins import checked, joined, narrowed
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.per_unit import aggregates_of, over_subquery, per_unit
@@ -42,6 +44,7 @@ class _Reader(Sources):
     ) -> None:
         super().__init__(shared, tree, subqueries, outer)
         self.aliases: dict[str, Expression] = {}
+        self.groupings: dict[sets.Set, int] = {}
 
     # --- the statement
 
@@ -55,11 +58,13 @@ class _Reader(Sources):
             )
         self.read_rows()
         condition = self.rows_of()
+        self.check_unit(needed(self.shared.stage.options))
         items = self.tree.expressions
         if len(items) > MOST_OUTPUTS:
             raise self.refused(items[0], f"At most {MOST_OUTPUTS} columns can be asked for.", "Ask in parts.")
         named = [self.item(each) for each in items]
-        keys = self.keys(named)
+        grouped = self.grouped(named)
+        keys = grouped.keys
         self.check_keys(keys)
         for name, expression in named:
             self.aliases.setdefault(name.lower(), expression)
@@ -70,6 +75,7 @@ class _Reader(Sources):
         having = self.tree.args.get("having")
         kept = self.released(self.boolean(having.this, "HAVING"), keys, having) if having else TRUE
         order = self.order(keys, outputs)
+        self.all_claimed()
         found = Question(
             self.table,
             condition,
@@ -80,6 +86,9 @@ class _Reader(Sources):
             self.count("limit"),
             self.count("offset") or 0,
             self.places,
+            grouped.sets,
+            tuple(self.groupings),
+            tuple(each for each in self.notes if each),
         )
         if not found.aggregates:
             raise QuestionRefusedError(
@@ -172,7 +181,7 @@ class _Reader(Sources):
                 self.tree, "LIMIT in a subquery is not supported.", "Choose rows by a condition in WHERE."
             )
         self.read_rows()
-        if not self.grouped:
+        if not self.gathers:
             return around.dissolved(self, self.items(), node, left)
         source, names, having = self.per_unit(node)
         around.sourced(source, left)
@@ -183,7 +192,7 @@ class _Reader(Sources):
         return names
 
     @property
-    def grouped(self) -> bool:
+    def gathers(self) -> bool:
         """Whether it gives fewer rows than it reads."""
         from sqlglot import exp
 
@@ -215,7 +224,7 @@ class _Reader(Sources):
 
         if any(self.tree.args.get(each) is not None for each in ("limit", "offset")):
             raise self.refused(self.tree, "LIMIT in a subquery is not supported.", "Leave it out.")
-        if not self.grouped:
+        if not self.gathers:
             self.read_rows()
             return self.items() if needs else []
         # With groups of its own it cannot speak of the rows around it.
@@ -266,7 +275,12 @@ class _Reader(Sources):
         relation = self.relation()
         self._table = joined(relation, at)
         named = [self.item(each) for each in self.tree.expressions]
-        keys = self.keys(named)
+        grouped = self.grouped(named)
+        keys = grouped.keys
+        if grouped.sets:
+            raise self.refused(
+                self.tree, "Grouping sets in a subquery are not supported.", "Group it by the unit and by keys."
+            )
         if self.tree.args.get("distinct"):
             if keys or any(has_aggregates(each) for _, each in named):
                 raise self.refused(self.tree, "DISTINCT beside GROUP BY is not supported.", "Leave it out.")
@@ -321,28 +335,29 @@ class _Reader(Sources):
         name = node.alias if isinstance(node, exp.Alias) else _default_name(inner)
         return name, self.expression(inner)
 
-    def keys(self, named: list[tuple[str, Expression]]) -> tuple[Expression, ...]:
-        """The expressions of GROUP BY: columns, functions of them, numbers and names of items, or ALL."""
+    def grouped(self, named: list[tuple[str, Expression]]) -> sets.Grouped:
+        """The keys of GROUP BY: columns, functions of them, numbers and names of items, sets of these, or ALL."""
         from sqlglot import exp
 
         group = self.tree.args.get("group")
         if group is None:
-            return ()
+            return sets.Grouped()
         if group.args.get("all"):
-            found = [each for _, each in named if not has_aggregates(each)]
-        else:
-            found = []
-            aliases = {name.lower(): each for name, each in named}
-            for node in group.expressions:
-                if isinstance(node, exp.Literal) and not node.is_string:
-                    found.append(self.numbered(node, [each for _, each in named]))
-                elif isinstance(node, exp.Column) and not node.table and not self.in_view(node):
-                    found.append(aliases.get(node.name.lower()) or self.expression(node))
-                else:
-                    found.append(self.expression(node))
-                if has_aggregates(found[-1]):
-                    raise self.refused(node, "An aggregate cannot be a key.", "Group by columns.")
-        return tuple(each for each in dict.fromkeys(found) if not isinstance(each, Literal))
+            return sets.Grouped.of([[each for _, each in named if not has_aggregates(each)]])
+        aliases = {name.lower(): each for name, each in named}
+
+        def key(node: exp.Expr) -> Expression:
+            if isinstance(node, exp.Literal) and not node.is_string:
+                found = self.numbered(node, [each for _, each in named])
+            elif isinstance(node, exp.Column) and not node.table and not self.in_view(node):
+                found = aliases.get(node.name.lower()) or self.expression(node)
+            else:
+                found = self.expression(node)
+            if has_aggregates(found):
+                raise self.refused(node, "An aggregate cannot be a key.", "Group by columns.")
+            return found
+
+        return sets.read(self, group.expressions, key)
 
     def numbered(self, node: exp.Expr, items: list[Expression]) -> Expression:
         number_ = node.name
@@ -386,7 +401,12 @@ class _Reader(Sources):
 
     def released(self, expression: Expression, keys: tuple[Expression, ...], node: exp.Expr) -> Expression:
         """The expression over what is released: keys and aggregates. Anything else is a raw column."""
-        found = _over_keys(expression, {each: Key(place_, each.type) for place_, each in enumerate(keys)})
+
+        def unknown() -> QuestionRefusedError:
+            return self.refused(node, "GROUPING takes keys of GROUP BY.", "Write GROUPING(a) where a is one of them.")
+
+        marked = sets.marked(expression, keys, self.groupings, unknown)
+        found = _over_keys(marked, {each: Key(place_, each.type) for place_, each in enumerate(keys)})
         raw = next((each for each in walk(found) if isinstance(each, Column)), None)
         if raw is not None and raw.type is Type.UNIT:
             raise self.told(node, raw)
@@ -422,6 +442,18 @@ class _Reader(Sources):
             return super().units_named(nodes)
         named = {each.name.lower() for each in nodes}
         return len(named) == len(nodes) and named == {each.lower() for each in self.table.policy.unit}
+
+    def check_unit(self, options: Options) -> None:
+        """Takes contribution bounds from the question's options, and refuses another unit than the policy's."""
+        from sqlglot import exp
+
+        self.clamps, self.claimed, self.notes = options.clamps, set(), {}
+        *before, name = options.unit or ("",)
+        if not name:
+            return
+        known = len(before) <= 1 and {each.lower() for each in before} <= {each.lower() for each in self.names}
+        if not known or not self.units_named([exp.column(name, *before)]):
+            raise not_the_unit(options, self.table.unit)
 
     def check_keys(self, keys: tuple[Expression, ...]) -> None:
         """A group of one unit's rows is about that unit."""

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dalenius.queries.expressions import TRUE, Call, Column, Expression, Type, columns_of, walk
-from dalenius.queries.plan import Limits, Measure, Plan, Stage, Statistic, needed
+from dalenius.queries.plan import Found, Limits, Measure, Plan, Stage, Statistic, needed
 from dalenius.queries.statements.sums import LINEAR
 
 if TYPE_CHECKING:
@@ -33,12 +33,14 @@ def search(stage: Stage) -> Stage:
     if limits.search == 0:
         return stage
     filtered = needed(stage.safe).where != TRUE or _filters(plan.table.relation)
+    chosen = {number for each, number in plan.answers.items() if each.limit is not None}
     statistics = []
-    for statistic in plan.statistics:
+    for number, statistic in enumerate(plan.statistics):
         wanted = [
             each
             for each in statistic.measures
-            if _searchable(statistic, each) and (limits.search or _pays(plan, limits, statistic, each, filtered))
+            if _searchable(statistic, each)
+            and (limits.search or (number not in chosen and _pays(plan, limits, statistic, each, filtered)))
         ]
         usual = LADDER if statistic.kind == "distinct" else SHARE
         statistics.append(_sharing(statistic, wanted, Fraction(limits.search or usual)) if wanted else statistic)
@@ -86,8 +88,17 @@ def _pays(plan: Plan, limits: Limits, statistic: Statistic, measure: Measure, fi
         return True
     if measure.kind != "rows":
         return measure.kind in {"square", "product"} or (bool(plan.keys) and plan.norm == "l2")
-    known = len(plan.keys) == 1 and isinstance(plan.keys[0], Column) and plan.keys[0].name in found.norms
+    known = all(_known([plan.question.keys[at] for at in each], found) for each in _sets(plan))
     return bool(plan.keys) and plan.norm == "l2" and not known
+
+
+def _sets(plan: Plan) -> tuple[tuple[int, ...], ...]:
+    return plan.sets or (tuple(range(len(plan.question.keys))),)
+
+
+def _known(keys: list[Expression], found: Found) -> bool:
+    """Whether it was found how long a unit's rows over these keys are; without keys, that is their number."""
+    return not keys or (len(keys) == 1 and isinstance(keys[0], Column) and keys[0].name in found.norms)
 
 
 def _filters(relation: Relation | None) -> bool:

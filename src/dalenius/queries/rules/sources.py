@@ -31,7 +31,6 @@ from dalenius.queries.rules.aggregated import Aggregating
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.scalars import scalar
 from dalenius.queries.rules.total import made_total
-from dalenius.queries.rules.typed import has_aggregates
 from dalenius.tables.mistakes import nearest
 from dalenius.tables.policy import Kind
 
@@ -115,8 +114,6 @@ class Sources(Aggregating):
                 self.among(inner, negated=isinstance(node, exp.Not))
             else:
                 self.conditions += self.condition(node, "WHERE")
-        if any(has_aggregates(each) for each in self.conditions):
-            raise self.refused(where, "An aggregate cannot stand in WHERE.", "Put the condition into HAVING.")
 
     def read_with(self) -> None:
         """WITH: each subquery sees those before it."""
@@ -282,12 +279,21 @@ class Sources(Aggregating):
 
     def condition(self, node: Any, where: str) -> list[Expression]:
         """A condition's parts that all must hold; what alternatives share is one of them."""
+        self.check_rows(node, where)
         if type(node.parent).__name__ == "And":
             found = self.expression(node)
             if found.type not in {Type.BOOLEAN, Type.NOTHING}:
                 raise self.mismatch(node, "boolean", found.type.value)
             return list(factored(found))
         return list(factored(self.boolean(node, where)))
+
+    def check_rows(self, node: Any, where: str) -> None:
+        """Refuses aggregates in a condition on rows; those of subqueries are their own."""
+        from sqlglot import exp
+
+        for each in node.walk(prune=lambda part: isinstance(part, exp.Query)):
+            if isinstance(each, exp.AggFunc):
+                raise self.refused(each, f"An aggregate cannot stand in {where}.", "Put the condition into HAVING.")
 
     def exists(self, node: Any, *, negated: bool) -> None:
         """EXISTS and NOT EXISTS."""

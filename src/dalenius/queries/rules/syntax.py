@@ -44,7 +44,7 @@ def readers() -> Mapping[type, Read]:
     """The table."""
     from sqlglot import exp
 
-    from dalenius.queries.rules import buckets
+    from dalenius.queries.rules import buckets, sets
 
     found: dict[Any, Read] = {
         exp.Paren: lambda reader, node: reader.expression(node.this),
@@ -88,6 +88,8 @@ def readers() -> Mapping[type, Read]:
         exp.Cast: _cast,
         exp.TryCast: _cast,
         exp.Anonymous: _by_name,
+        exp.Grouping: sets.grouping,
+        exp.GroupingId: sets.grouping,
         exp.Filter: lambda reader, node: reader.filtered(node),
         exp.Interval: _stray_interval,
     }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError
 from dalenius.queries.canonical import call
-from dalenius.queries.expressions import Aggregate, Column, Expression, Literal, Type, number, walk
+from dalenius.queries.expressions import Aggregate, Call, Column, Expression, Literal, Type, number, walk
 from dalenius.queries.functions import FUNCTIONS
 from dalenius.queries.rules.parse import place
 
@@ -164,8 +164,11 @@ def _readers() -> Mapping[type, Read]:
 
 
 def has_aggregates(expression: Expression) -> bool:
-    """Whether an aggregate is in it."""
-    return any(isinstance(each, Aggregate) for each in walk(expression))
+    """Whether an aggregate is in it, or GROUPING(…), which is known no sooner."""
+    return any(
+        isinstance(each, Aggregate) or (isinstance(each, Call) and each.function == "grouping")
+        for each in walk(expression)
+    )
 
 
 def _has_time(expression: Expression) -> bool:

@@ -12,6 +12,9 @@ makes the union larger by the pairs of P(v) that are not in it yet: the vector o
 Σa ≤ K. So Δ1 = K, and Σa² ≤ (Σa)² gives Δ2² = K² (reached where all new pairs are in one group). Where v is exchanged
 for w, let a be what v adds to the table without both, and b what w adds to it: the answers differ by a − b, with
 ‖a − b‖₁ ≤ 2K; and since a, b ≥ 0 have ⟨a, b⟩ ≥ 0, ‖a − b‖² ≤ ‖a‖² + ‖b‖² ≤ 2K².
+
+With s grouping sets (`rules.sets`) a unit keeps at most K pairs in each, so that the above holds for the answers of
+each: s times Δ1, and s times Δ2², as squares add up over the sets.
 """
 
 from __future__ import annotations
@@ -100,7 +103,7 @@ class Pairs:
         parts += [f"{compiler.key(cast('Expression', self.measure.value))} AS v", "seed"]
         conditions = [compiler.renderer.sql(each) for each in (plan.where, self.measure.where) if each != TRUE]
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        return f"SELECT {', '.join(parts)} FROM clean{where}"  # noqa: S608
+        return f"SELECT {', '.join(parts)} FROM {compiler.rows()}{where}"  # noqa: S608
 
     def pairs(self) -> str:
         """Each unit's pairs, once. NULL is no value, and a row without a group is in none."""
@@ -118,7 +121,8 @@ class Pairs:
         names = [*self.keys, "v"]
         hashed = " || '|' || ".join(["seed", *(f"CAST({name} AS VARCHAR)" for name in names)])
         order = ", ".join([f"md5({hashed})", *names])
+        own = ", ".join([*self.units, *self.keys[: bool(self.plan.sets)]])  # K in each grouping set
         return (
-            f"SELECT {', '.join(names)}, row_number() OVER (PARTITION BY {', '.join(self.units)} ORDER BY {order}) "  # noqa: S608
+            f"SELECT {', '.join(names)}, row_number() OVER (PARTITION BY {own} ORDER BY {order}) "  # noqa: S608
             f"AS place FROM pairs QUALIFY place <= {self.measure.clip}"
         )

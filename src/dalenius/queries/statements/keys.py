@@ -18,10 +18,11 @@ from dalenius.queries.index import FEW_KEYS
 from dalenius.queries.plan import Plan, needed
 from dalenius.queries.statements import source
 from dalenius.queries.statements.light import looked_up
+from dalenius.queries.statements.pairs import Held
 from dalenius.queries.statements.sums import Compiler
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dalenius.queries.domains import Cell
     from dalenius.queries.engines.engine import Engine
@@ -32,9 +33,17 @@ _ONE_TEXT = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "V
 _ONE_TEXT |= frozenset({"UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT", "DECIMAL", "BOOLEAN"})
 
 
-def weights(plan: Plan, engine: Engine, salt: str, seconds: float) -> tuple[list[Cell], list[int]]:
-    """All keys that occur, each with its weight, in no order that says anything."""
+def weights(
+    plan: Plan, engine: Engine, salt: str, seconds: float, held: Held | None = None
+) -> tuple[list[Cell], list[int]]:
+    """All keys that occur, each with its weight, in no order that says anything; ``held`` keeps pairs for later."""
     rows = looked_up(plan.table, engine, lambda index: indexed(plan, index, engine, salt), seconds)
+    pairs = (held or Held(plan, engine, salt, seconds)).pairs if rows is None else None
+    if pairs is not None:
+        order = Keys(plan, seeded=False).order(engine.columns, salt)
+        found = zip(pairs.cells, pairs.weights(needed(plan.selection).cap, order), strict=True)
+        weighed = {cell: weight for cell, weight in found if weight}  # a key that no unit chose is not there
+        return list(weighed), list(weighed.values())
     if rows is None:
         rows = engine.run(statement(plan, engine.scan, engine.columns, salt), seconds=seconds)
     if any(row[-1] is None for row in rows):
@@ -78,6 +87,10 @@ class Keys(Compiler):
         self.cap, self.seeded = needed(plan.selection).cap, seeded
         # Conditions of single aggregates do not matter: a key is there where a row counts at all.
         super().__init__(replace(plan.only(()), groups=self.cap if seeded else None))
+
+    def counted_sets(self) -> Sequence[int]:
+        """Only those whose keys are not public: a unit's weight is not spent on what is known."""
+        return needed(self.plan.selection).sets
 
     def statement(self, scan: str, types: Mapping[str, str], salt: str) -> str:
         """All steps."""

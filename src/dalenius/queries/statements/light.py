@@ -12,16 +12,18 @@ periods need no telling apart there. So the integers are those of `sums`, to the
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import EngineFailedError
-from dalenius.queries.expressions import TRUE, Column, Expression, Type, columns_of
+from dalenius.queries.expressions import TRUE, Call, Column, Expression, Key, Type, columns_of
 from dalenius.queries.index import CEILING, Bound
-from dalenius.queries.rendering import double, identifier
+from dalenius.queries.rendering import Renderer, double, identifier
 from dalenius.queries.statements import source, sums
+from dalenius.queries.statements.pairs import Held
 from dalenius.queries.statements.sums import LINEAR, Compiler
 
 if TYPE_CHECKING:
@@ -30,10 +32,16 @@ if TYPE_CHECKING:
     from dalenius.queries.plan import Measure, Part, Plan, Table
 
 
-def run(plan: Plan, part: Part, engine: Engine, salt: str, seconds: float) -> list[list[int]]:
-    """Each measure's exact integers, one per cell: with the index where there is a valid one, else the general way."""
+def run(plan: Plan, part: Part, engine: Engine, salt: str, seconds: float, held: Held | None = None) -> list[list[int]]:
+    """Each measure's exact integers, one per cell: with the index where there is a valid one, else the general way.
+
+    Where keys are found, that is by the pairs of unit and key, if they will do; ``held`` may have them already.
+    """
     rows = looked_up(plan.table, engine, lambda index: statement(plan, index, engine, salt), seconds)
-    return sums.run(plan, part, engine, salt, seconds) if rows is None else sums.vectors(plan, part, rows)
+    if rows is not None:
+        return sums.vectors(plan, part, rows)
+    counts = (held or Held(plan, engine, salt, seconds)).counts(plan)
+    return sums.run(plan, part, engine, salt, seconds) if counts is None else counts
 
 
 def statement(plan: Plan, index: Index, engine: Engine, salt: str) -> str | None:
@@ -119,7 +127,7 @@ class Light(Compiler):
         """The whole SELECT."""
         raw = ", ".join([*self.keys, *(f"-r{each} AS {each}" for each in self.weights)])
         steps = [
-            ("plain", Plain(self.plan, nobody=self.index.nobody).whole(scan, types)),
+            ("plain", plain(self.plan, self.index.nobody, scan, types)),
             *self.factored(scan, types, salt),
             ("clipped", self.clipped("sums" if self.plan.groups is None else "chosen")),
             ("raw", f"SELECT {raw} FROM sums"),  # noqa: S608
@@ -177,11 +185,46 @@ class Light(Compiler):
         return super().sums().replace(" FROM kept", f", {raw} FROM kept", 1)
 
     def _bounds(self) -> Sequence[Bound] | None:
-        found = [self.index.bound(self.plan, each, min(each.clip, self.most)) for each in self.plan.measures]
+        sets = max(1, len(self.plan.sets))
+        most = [within(min(each.clip, self.most), sets, self.plan.norm) for each in self.plan.measures]
+        found = [self.index.bound(self.plan, *each) for each in zip(self.plan.measures, most, strict=True)]
         if self.plan.groups is not None:
             found.append(self.index.groups(self.plan))
         known = [each for each in found if each is not None]
         return known if len(known) == len(found) else None
+
+
+def within(most: int, sets: int, norm: str) -> int:
+    """The limit in each grouping set that keeps a unit's vector over all of them within ``most``.
+
+    What an index bounds is a vector over the groups of one set. ‖w‖² = Σ‖wⱼ‖² ≤ s·c² in L2, and ‖w‖ ≤ s·c in L1.
+
+    >>> within(10, 1, "l2"), within(10, 3, "l2"), within(10, 3, "l1")
+    (10, 5, 3)
+    """
+    return math.isqrt(most * most // sets) if norm == "l2" else most // sets
+
+
+def plain(plan: Plan, nobody: bool, scan: str, types: Mapping[str, str]) -> str:
+    """The sums over all rows. With grouping sets, rows are summed by all keys, and those sums once for each set."""
+    if not plan.sets:
+        return Plain(plan, nobody=nobody).whole(scan, types)
+    number, *keys = plan.keys
+    parts = [_own(key, at, all(at in each for each in plan.sets)) for at, key in enumerate(keys)]
+    once = Plain(replace(plan, keys=tuple(own for own, _ in parts), sets=()), nobody=nobody)
+    renderer, all_ = Renderer({}, keys=dict(enumerate(once.keys))), Compiler(plan)
+    texts = (renderer.sql(each) for each in (number, *(shown for _, shown in parts)))
+    shown = ", ".join([*(f"{text} AS {key}" for text, key in zip(texts, all_.keys, strict=True)), *all_.weights])
+    return f"SELECT {shown} FROM ({once.whole(scan, types)}) CROSS JOIN {all_.numbers()}"  # noqa: S608
+
+
+def _own(key: Expression, at: int, everywhere: bool) -> tuple[Expression, Expression]:
+    """A key as rows have it, and what each set makes of that: itself, or a constant where the set lacks it."""
+    stand_in = Key(at, key.type)
+    if everywhere or not isinstance(key, Call):
+        return key, stand_in
+    there, own, absent = key.arguments
+    return own, replace(key, arguments=(there, stand_in, absent))
 
 
 class Plain(Compiler):

@@ -38,6 +38,8 @@ def run(plan: Plan, part: Part, engine: Engine, salt: str, seconds: float) -> li
 
 def statement(plan: Plan, index: Index, engine: Engine, salt: str) -> str | None:
     """The SELECT that uses an index; None where that is of no help."""
+    if plan.sets:
+        return None
     own = plan.only(KINDS)
     heavy = Heavy(own, index)
     if plan.groups is not None or heavy.bounds is None:  # which groups count for a unit takes all of its rows

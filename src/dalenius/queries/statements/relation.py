@@ -204,7 +204,7 @@ class _Scan:
         if id(source) in self.lenders:
             scan, lender = self.lenders[id(source)]
             return scan.unit(lender, at)
-        return f"{self.aliases[id(source)]}.u{at}"
+        return f"{self.aliases[id(source)]}.{unit_name(at)}"
 
     def lender(self, join: Join) -> tuple[_Scan, Source] | None:
         """The source whose unit is that of a table with a path, because both have the path's first key in common."""
@@ -250,7 +250,7 @@ class _Scan:
     # --- sources
 
     def item(self, source: Source) -> str:
-        """A source in FROM, with u0, u1 … for its unit."""
+        """A source in FROM, with `unit_name` for each part of its unit."""
         match source:
             case Owned():
                 text = self.owned(source)
@@ -275,7 +275,7 @@ class _Scan:
         reads = [f"{cast(each, types, f't0.{identifier(each.name)}')} AS c{at}" for at, each in enumerate(columns)]
         keys = [f"t0.{identifier(name)} AS {identifier(raw(name))}" for name in source.identities]
         inner = f"SELECT {', '.join([*units, *reads, *keys])} FROM {rows}"  # noqa: S608
-        shown = [f"u{at}" for at in range(len(unit))]
+        shown = [f"u{at} AS {unit_name(at)}" for at in range(len(unit))]
         shown += [f"{clean(each, f'c{at}')} AS {identifier(each.name)}" for at, each in enumerate(columns)]
         shown += [identifier(raw(name)) for name in source.identities]
         named = {f"u{at}": kinds.get(name, "") for at, name in enumerate(unit)}
@@ -306,7 +306,7 @@ class _Scan:
         sums = [f"{scan.aggregate(each, relation)} AS a{at}" for at, each in enumerate(source.aggregates)]
         by = ", ".join(str(at + 1) for at in range(len(units) + len(keys)))
         inner = f"SELECT {', '.join([*units, *keys, *sums])} FROM {scan.body()} GROUP BY {by}"  # noqa: S608
-        shown = [f"u{at}" for at in parts]
+        shown = [f"u{at} AS {unit_name(at)}" for at in parts]
         for name, column in source.columns.items():
             shown.append(f"{clean(column, name) if column.kind is not Kind.TEXT else name} AS {identifier(name)}")
         shown += [f"{name} AS {identifier(raw(name))}" for name in source.identities]
@@ -318,7 +318,8 @@ class _Scan:
         for at, (relation, values) in enumerate(source.parts):
             scan = _Scan(relation, self.files, _names(values), None, self.depth + 10 + at)
             owner = _owner(relation)
-            shown = [f"{scan.unit(owner, part)} AS u{part}" for part in range(len(unit_types(owner, self.files)))]
+            parts = range(len(unit_types(owner, self.files)))
+            shown = [f"{scan.unit(owner, part)} AS {unit_name(part)}" for part in parts]
             for place, value in enumerate(values):
                 column = f"c{place}"
                 shown.append(f"{scan.renderer.sql(value)} AS {column}")
@@ -368,9 +369,18 @@ def step_of(value: Expression, relation: Relation) -> Fraction:
     return default_step(low, high if low < high else low + 1)
 
 
+# Columns of policies are printable: none has a name with this in it.
+_OURS = "\x1f"
+
+
 def raw(name: str) -> str:
     """The name under which a column's value in the file is kept, beside the one that its policy cleans."""
-    return f"{name} as it is"
+    return f"{name}{_OURS}as it is"
+
+
+def unit_name(at: int) -> str:
+    """The name of a part of the unit, which no column has."""
+    return identifier(f"{_OURS}u{at}")
 
 
 def _read(relation: Relation) -> set[str]:

@@ -21,7 +21,7 @@ from dalenius.errors import EngineFailedError
 from dalenius.queries.expressions import TRUE, Expression, Type
 from dalenius.queries.periods import unit_part
 from dalenius.queries.plan import MOST_GROUPS, Measure, Part, Plan
-from dalenius.queries.rendering import Renderer, double
+from dalenius.queries.rendering import WHICH_SET, Renderer, double
 from dalenius.queries.statements import source
 from dalenius.tables.policy import Kind
 
@@ -84,9 +84,10 @@ class Compiler:
         self.weights = [f"w{at}" for at in range(len(plan.measures))]
         # Σw² of one unit must fit 127 bits; an entry that is clamped is far beyond what clipping leaves of it. Where
         # limits are small, 104 bits: then a double's root is off by less than one, and needs no step of Newton.
-        reach = plan.groups if plan.groups is not None else len(plan.cells)
+        sets = max(1, len(plan.sets))
+        reach = plan.groups * sets if plan.groups is not None else len(plan.cells)
         if plan.groups is None and plan.selection is not None:
-            reach = MOST_GROUPS
+            reach = MOST_GROUPS * sets
         self.small = max((measure.clip for measure in plan.measures), default=0) < 2**50 // max(1, reach)
         self.most = math.isqrt(2 ** (104 if self.small else 126) // max(1, reach))
 
@@ -133,7 +134,22 @@ class Compiler:
         parts += self.more()
         parts += ["seed"] if self.plan.groups is not None else []
         where = "" if self.plan.where == TRUE else f" WHERE {self.renderer.sql(self.plan.where)}"
-        return f"SELECT {', '.join(parts)} FROM clean{where}"  # noqa: S608
+        return f"SELECT {', '.join(parts)} FROM {self.rows()}{where}"  # noqa: S608
+
+    def rows(self) -> str:
+        """The cleaned rows; with grouping sets, each row once for each set, with its number."""
+        if not self.plan.sets:
+            return "clean"
+        return f"clean CROSS JOIN {self.numbers()}"
+
+    def numbers(self) -> str:
+        """The grouping sets' numbers, in FROM."""
+        numbers = ", ".join(f"({double(each)})" for each in self.counted_sets())
+        return f"(VALUES {numbers}) AS grouping_sets({WHICH_SET})"
+
+    def counted_sets(self) -> Sequence[int]:
+        """The numbers of the grouping sets that rows are counted for."""
+        return range(len(self.plan.sets))
 
     def more(self) -> list[str]:
         """What another kind of statement needs of each row besides."""
@@ -202,7 +218,7 @@ class Compiler:
         """At most so many groups of a unit, by a keyed hash of unit and group: fixed, and not the analyst's choice."""
         hashed = " || '|' || ".join(["seed", *(f"CAST({key} AS VARCHAR)" for key in self.keys)])
         order = ", ".join([f"md5({hashed})", *self.keys])
-        partition = ", ".join(self.units)
+        partition = ", ".join([*self.units, *self.keys[: bool(self.plan.sets)]])  # so many in each grouping set
         parts = ", ".join([*self.units, *self.keys, *self.weights])
         return (
             f"SELECT {parts} FROM sums QUALIFY row_number() OVER "  # noqa: S608
