@@ -222,6 +222,12 @@ def test_the_unit_cannot_be_changed_over_several_tables(named, table, visits):
     assert isinstance(error, NotAllowedError) and error.at == Place(1, 42)
 
 
+def test_a_unit_that_several_tables_have_needs_its_tables_name(visits):
+    both = "visits v JOIN visits w ON v.user_id = w.user_id"
+    error = visits.error(f"{WITH}(privacy_unit_column = user_id) COUNT(*) FROM {both}")
+    assert isinstance(error, InputError) and error.at == Place(1, 42) and "v.user_id" in error.fix
+
+
 def test_bounds_are_for_what_is_released_and_not_for_what_is_within_one_unit(visits):
     per_person = "(SELECT user_id, SUM(amount{}) AS total FROM visits GROUP BY user_id) AS people"
     bounds = ", contribution_bounds_per_group => (0, 50)"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dalenius.errors import NotAllowedError, QuestionRefusedError, UnknownColumnError
+from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError, UnknownColumnError
 from dalenius.queries.canonical import call, factored
 from dalenius.queries.expressions import TRUE, Call, Column, Expression, Key, Type, columns_of, walk
 from dalenius.queries.plan import Order, Output, Question, Stage, Table, needed
@@ -452,7 +452,12 @@ class _Reader(Sources):
         if not name:
             return
         known = len(before) <= 1 and {each.lower() for each in before} <= {each.lower() for each in self.names}
-        if not known or not self.units_named([exp.column(name, *before)]):
+        try:
+            named = known and self.units_named([exp.column(name, *before)])
+        except InputError as error:  # in several tables of FROM
+            error.at = options.places.get("privacy_unit_column")
+            raise
+        if not named:
             raise not_the_unit(options, self.table.unit)
 
     def check_keys(self, keys: tuple[Expression, ...]) -> None:
