@@ -62,6 +62,12 @@ def refusal(analyst: Analyst, query: int) -> DaleniusError:
     return caught.value
 
 
+def line(error: DaleniusError, query: int) -> str:
+    """The line that a refusal points at."""
+    assert error.at is not None
+    return QUESTIONS[query].splitlines()[error.at.line - 1].strip()
+
+
 def test_every_query_has_an_outcome():
     assert sorted(QUESTIONS) == sorted(OUTCOMES) == list(range(1, 23))
 
@@ -109,7 +115,7 @@ def test_rows_about_one_customer_are_refused(query, analyst):
     key = {3: "lineitem.l_orderkey", 10: "customer.c_custkey", 18: "customer.c_custkey"}[query]
     assert error.message == f"GROUP BY {key!r} would make groups about one c_custkey each."
     assert "answers are about many" in error.why and "many share" in error.fix
-    assert QUESTIONS[query].splitlines()[error.at.line - 1].strip() in {"l_orderkey,", "c_custkey,", "c_name,"}
+    assert line(error, query) in {"l_orderkey,", "c_custkey,", "c_name,"}
 
 
 @pytest.mark.parametrize("query", ABOUT_OTHERS)
@@ -119,12 +125,12 @@ def test_what_depends_on_other_customers_rows_is_refused(query, analyst):
     if query == 15:  # the best supplier, by everybody's items
         assert error.message == "The subquery's groups are not within one unit."
         assert "several people, without noise" in error.why and "ask the subquery itself" in error.fix
-        within = ("sum(l_extendedprice * (1 - l_discount))", "l_suppkey")
+        within: tuple[str, ...] = ("sum(l_extendedprice * (1 - l_discount))", "l_suppkey")
     else:  # an average or a sum over everybody's items or accounts
         assert error.message == "A subquery inside an expression can only read public tables."
         assert "without a price" in error.why and "Ask for it first" in error.fix
         within = ("0.2 * avg(l_quantity)", "0.5 * sum(l_quantity)", "avg(c_acctbal)")
-    assert QUESTIONS[query].splitlines()[error.at.line - 1].strip().startswith(within)
+    assert line(error, query).startswith(within)
 
 
 def test_what_is_refused_costs_nothing(analyst):
