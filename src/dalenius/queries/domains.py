@@ -213,7 +213,7 @@ def _tried(keys: Sequence[Expression], columns: Columns, known: Known) -> list[C
     given = {
         f"d{at}": pa.table(
             {
-                f"v{place}": pa.array([row[place] for row in rows], _arrow(columns[name].kind))
+                f"v{place}": pa.array([row[place] for row in rows], arrow_type(columns[name].kind))
                 for place, name in enumerate(tied)
             }
         )
@@ -340,10 +340,13 @@ def _sortable(value: Any) -> tuple[int, Any]:
     return ranks.get(type(value), 4), value
 
 
-def _arrow(kind: Kind) -> Any:
+def arrow_type(kind: Kind) -> Any:
+    """What values of a kind are in memory."""
     import pyarrow as pa
 
-    return {Kind.INTEGER: pa.float64(), Kind.BOOLEAN: pa.bool_(), Kind.DATE: pa.date32()}.get(kind, pa.string())
+    numbers = dict.fromkeys((Kind.INTEGER, Kind.NUMBER), pa.float64())
+    others = {Kind.BOOLEAN: pa.bool_(), Kind.DATE: pa.date32(), Kind.DATETIME: pa.timestamp("us")}
+    return {**numbers, **others}.get(kind, pa.string())
 
 
 def _advice(key: Expression, columns: Columns) -> str:

@@ -7,23 +7,23 @@ about anyone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from dalenius.queries.canonical import call
-from dalenius.queries.domains import MOST_CELLS, Known
-from dalenius.queries.engines.duckdb import Several
+from dalenius.queries.domains import MOST_CELLS, Known, arrow_type
+from dalenius.queries.engines.duckdb import public
 from dalenius.queries.expressions import TRUE, Call, Column, Expression, columns_of
 from dalenius.queries.relations import Join, Open, Relation, full
-from dalenius.queries.statements.relation import distinct_sql
+from dalenius.queries.statements.relation import Publics
 
 if TYPE_CHECKING:
     from dalenius.queries.domains import Cell
     from dalenius.queries.plan import Table
     from dalenius.queries.public import PublicTable
 
-MOST_ROWS = 2**20  # of public tables joined with one another
+MOST_ROWS = 2**18  # of public tables joined with one another, and of each of them
 
 
 def known(table: Table, where: Expression, keys: Iterable[Expression]) -> Known:
@@ -111,10 +111,15 @@ class _Sub:
 @lru_cache(maxsize=64)
 def _combinations(sub: _Sub, wanted: tuple[str, ...]) -> tuple[Cell, ...] | None:
     """All combinations of some columns' values; None where there are too many."""
-    files: Mapping[str, PublicTable] = {each.name: each for each in sub.relation.publics()}
-    engine = Several([each.fingerprint for each in files.values()])
-    try:
-        rows = engine.run(f"{distinct_sql(sub.relation, wanted)} LIMIT {MOST_CELLS + 1}")
-    finally:
-        engine.close()
-    return tuple(map(tuple, rows)) if len(rows) <= MOST_CELLS else None
+    import pyarrow as pa
+
+    scan, held = Publics(sub.relation, wanted), {}
+    for name, (source, columns, text) in scan.texts().items():
+        rows = source.table.run(f"{text} LIMIT {MOST_ROWS + 1}")
+        if len(rows) > MOST_ROWS:
+            return None
+        kinds = [source.table.kinds[each] for each in columns]
+        arrays = [pa.array([row[at] for row in rows], arrow_type(kind)) for at, kind in enumerate(kinds)]
+        held[name] = pa.table(arrays, names=columns)
+    found = public().run(f"{scan.combinations()} LIMIT {MOST_CELLS + 1}", held)
+    return tuple(map(tuple, found)) if len(found) <= MOST_CELLS else None

@@ -69,6 +69,10 @@ class PublicTable:
     _engine: Runs = field(repr=False, compare=False)
     _measured: dict[frozenset[str], int] = field(default_factory=dict, repr=False, compare=False)
 
+    def run(self, sql: str) -> list[tuple[Any, ...]]:
+        """The rows of one SELECT over `scan`."""
+        return self._engine.run(sql, seconds=_SECONDS)
+
     @property
     def kinds(self) -> Mapping[str, Kind]:
         """The kind of each column that can be asked about, without a look at its values (a text may be a category)."""

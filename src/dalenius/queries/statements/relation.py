@@ -61,12 +61,6 @@ def scan_of(table: Table, files: Files) -> tuple[str, dict[str, str]]:
     return _Scan(table.relation, files, table.policy.columns).sql(table)
 
 
-def distinct_sql(relation: Relation, wanted: Sequence[str]) -> str:
-    """All combinations of some columns' values in a relation of public tables alone."""
-    scan = _Scan(relation, Files({}), wanted)
-    return f"SELECT DISTINCT {', '.join(scan.columns[name] for name in wanted)} FROM {scan.body()}"  # noqa: S608
-
-
 def unit_types(source: Source, files: Files) -> list[str]:
     """The types of a source's unit columns, as they lie in the file."""
     match source:
@@ -285,12 +279,15 @@ class _Scan:
     def open(self, source: Open) -> str:
         """A public table; its columns as questions see them. Their bounds and keys are those of the file itself."""
         table = source.table
-        wanted = [table.columns[name] for name in table.kinds if full(source, name) in self.needed]
-        columns = [replace(each, bounds=None, keys=None) for each in wanted]
+        columns = [replace(table.columns[name], bounds=None, keys=None) for name in self.read(source)]
         reads = [f"{cast(each, table.types)} AS c{at}" for at, each in enumerate(columns)] or ["1"]
         shown = [f"{clean(each, f'c{at}')} AS {identifier(each.name)}" for at, each in enumerate(columns)] or ["1"]
         inner = f"SELECT {', '.join(reads)} FROM {table.scan}"  # noqa: S608
         return f"SELECT {', '.join(shown)} FROM ({inner})"  # noqa: S608
+
+    def read(self, source: Open) -> list[str]:
+        """The columns of a public table that are needed."""
+        return [name for name in source.table.kinds if full(source, name) in self.needed]
 
     def per_unit(self, source: PerUnit) -> str:
         """Sums within one unit, on integers: no row of another unit can move their last digit."""
@@ -352,6 +349,30 @@ class _Scan:
         if aggregate.kind == "sum":
             return f"({total} * {step})"
         return f"({total} * {step} / nullif(CAST(count({value}){only} AS DOUBLE), 0e0))"
+
+
+class Publics(_Scan):
+    """Public tables alone, each of which lies in memory as ``p0``, ``p1`` …, as `texts` read it."""
+
+    def __init__(self, relation: Relation, wanted: Sequence[str]) -> None:
+        super().__init__(relation, Files({}), wanted)
+        self.wanted = wanted
+        self.opened = [each for each in relation.sources if isinstance(each, Open)]
+
+    def texts(self) -> dict[str, tuple[Open, list[str], str]]:
+        """For each name in memory: its table, its columns, and the SELECT over that table alone that gives them."""
+        return {
+            f"p{at}": (each, self.read(each), f"SELECT DISTINCT * FROM ({self.open(each)})")  # noqa: S608
+            for at, each in enumerate(self.opened)
+        }
+
+    def combinations(self) -> str:
+        """All combinations of the wanted columns' values."""
+        return f"SELECT DISTINCT {', '.join(self.columns[name] for name in self.wanted)} FROM {self.body()}"  # noqa: S608
+
+    def item(self, source: Source) -> str:
+        """A source in FROM."""
+        return f"p{self.relation.sources.index(source)} AS {self.aliases[id(source)]}"
 
 
 def step_of(value: Expression, relation: Relation) -> Fraction:
