@@ -15,8 +15,10 @@ settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile("explore" if os.environ.get("DALENIUS_EXPLORE") == "1" else "fixed")
 
 
+LONG = os.environ.get("DALENIUS_LONG") == "1"
+
+
 @pytest.fixture(scope="session")
 def rounds() -> Callable[[int], int]:
     """`rounds(full)` is `full` in `make test-long`, a twentieth of it in `make test`."""
-    long = os.environ.get("DALENIUS_LONG") == "1"
-    return lambda full: full if long else max(1, full // 20)
+    return lambda full: full if LONG else max(1, full // 20)

@@ -51,6 +51,8 @@ def _prepared(
 
     try:
         table = table_of(version, planned, registry, ledger)
+        if table.through:  # whose a row is depends on other files
+            return {"state": "none"}
         engine = engines.of(version.fingerprint, table)
         index = engine.index
         if index is None:

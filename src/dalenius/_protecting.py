@@ -13,8 +13,11 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from dalenius.errors import InputError, NotAllowedError
+from dalenius._paths import check_paths
+from dalenius._public_tables import check_public, inspect_public, public_changes
+from dalenius.errors import InputError, LedgerUnavailableError, NotAllowedError, PolicyInvalidError
 from dalenius.ledger.budgets import Accounting, Budget
+from dalenius.ledger.chain import Entry
 from dalenius.ledger.ledger import Ledger
 from dalenius.queries.engines.decoding import check_decodes
 from dalenius.queries.engines.schema import schema
@@ -75,7 +78,7 @@ def inspect(policy: Policy) -> Fingerprint:
     """Looks at the source: it is there, its columns are those of the policy, and every value in them can be read."""
     found = fingerprint(policy.source)
     check_columns(policy, schema(found.paths, found.form))
-    check_decodes(found, list(dict.fromkeys((*policy.unit, *policy.columns))))
+    check_decodes(found, list(dict.fromkeys((*policy.owner, *policy.columns))))
     return found
 
 
@@ -94,6 +97,9 @@ def plan(policies: Sequence[Policy], registry: Registry, ledger: Ledger | None, 
     for one, other in combinations((each.version for each in planned), 2):
         if one.dataset != other.dataset and one.fingerprint.shares(other.fingerprint):
             _check_source(one, other)
+    check_public([each.version for each in planned], registry)
+    versions = current | {each.version.table: each.version for each in planned}
+    check_paths(versions, {each.version.table for each in planned if each.state != "unchanged"})
     return planned
 
 
@@ -123,19 +129,42 @@ def next_budget(policy: Policy, old: Policy | None, ledger: Ledger | None) -> Bu
     return asked if changes or in_force is None else in_force
 
 
-def record(planned: Sequence[Protected], registry: Registry, ledger: Ledger) -> list[Protected]:
-    """Writes it down, in the order that a crash can interrupt anywhere."""
+def record(planned: Sequence[Protected], registry: Registry, ledger: Ledger, since: int) -> list[Protected]:
+    """Writes it down, in the order that a crash can interrupt anywhere; ``since``: `Registry.place` when planned."""
     current = registry.current()
     for each in planned:
         if each.state != "unchanged":
             _record_spending(each.version, current.get(each.version.table), ledger)
-    for each in planned:
-        if each.state != "unchanged":
-            ledger.record("policy", each.version.to_record())
+    changed = [each.version for each in planned if each.state != "unchanged"]
+    records = [("policy", version.to_record()) for version in changed]
+    if records and ledger.record_all(records, since=since, overtaken=lambda on: concerned(changed, on)) is None:
+        raise overtaken()
     now = registry.current()
     for each in planned:
         write_copy(ledger.home, now[each.version.table])
     return [replace(each, version=now[each.version.table], recorded=True) for each in planned]
+
+
+def concerned(planned: Sequence[Version], others: Sequence[Entry]) -> bool:
+    """Whether what others wrote meanwhile is about the same data sets, or the same files, protected or public."""
+    datasets = {version.dataset for version in planned}
+    mine = [files for version in planned for files in (version.fingerprint, *version.public.values())]
+    for other in others:
+        data = other.data
+        theirs = [*([data["fingerprint"]] if "fingerprint" in data else []), *data.get("public", {}).values()]
+        found = [Fingerprint.from_dict(each) for each in theirs]
+        if data.get("dataset") in datasets or any(one.shares(each) for one in mine for each in found):
+            return True
+    return False
+
+
+def overtaken() -> LedgerUnavailableError:
+    """Somebody else changed the same."""
+    return LedgerUnavailableError(
+        "Somebody else changed this data set, or named its files, at the same time.",
+        why="What was checked and shown is no longer what is in force.",
+        fix="Run it again.",
+    )
 
 
 def write_copy(home: Path, version: Version) -> None:
@@ -157,20 +186,36 @@ def _planned(
     found = inspect(policy)
     before = current.get(policy.name)
     known = registry.known_as(found, policy.dataset)
-    version = Version(policy.name, policy.dataset, policy.text, policy.version, 1, found, reason)
+    epoch, public = registry.epoch(policy.dataset), inspect_public(policy, before)
+    version = Version(
+        policy.name, policy.dataset, policy.text, policy.version, 1, found, reason, public=public, epoch=epoch
+    )
     _check_source(version, known)
     if before is None:
+        check_people(version, registry)
         return Protected(version, "new", (), _needs(policy, None, ledger, reason))
-    if before.policy.source == policy.source:
+    version = replace(version, data_version=before.data_version, epoch=before.epoch)
+    if before.policy.source == policy.source and _still_fits(before.policy, found):
         check_unchanged(policy.name, before.fingerprint, policy.source)
-        version = replace(version, data_version=before.data_version, fingerprint=before.fingerprint)
-    else:
-        moved = before.fingerprint.content == found.content
-        version = replace(version, data_version=before.data_version + (not moved))
-    if before.version == policy.version:
+        version = replace(version, fingerprint=before.fingerprint)
+    elif before.fingerprint.content != found.content:
+        check_not_behind(before, registry)
+        version = replace(version, data_version=before.data_version + 1)
+    check_people(version, registry)
+    if before.version == policy.version and before.public == public:
         return Protected(before, "unchanged", (), ())
     _check_fixed(before.policy, policy)
-    return Protected(version, "changed", difference(before.policy, policy), _needs(policy, before, ledger, reason))
+    changes = (*difference(before.policy, policy), *public_changes(before, version))
+    return Protected(version, "changed", changes, _needs(policy, before, ledger, reason))
+
+
+def _still_fits(policy: Policy, found: Fingerprint) -> bool:
+    """Whether files have the columns of a policy; where not, `refresh` cannot help, and another policy must."""
+    try:
+        check_columns(policy, schema(found.paths, found.form))
+    except PolicyInvalidError:
+        return False
+    return True
 
 
 def _needs(policy: Policy, before: Version | None, ledger: Ledger | None, reason: str) -> tuple[str, ...]:
@@ -247,7 +292,7 @@ def _check_together(policy: Policy, other: Policy) -> None:
 def _check_fixed(before: Policy, after: Policy) -> None:
     for place, one, other in (
         ("dataset", before.dataset, after.dataset),
-        ("unit", before.unit, after.unit),
+        ("unit", (before.unit, before.path), (after.unit, after.path)),
         ("neighbors", before.neighbors, after.neighbors),
         ("period", before.budget and before.budget.period, after.budget and after.budget.period),
     ):
@@ -265,4 +310,25 @@ def _check_source(version: Version, known: Version | None) -> None:
             f"The source of {version.table!r} is known as table {known.table!r}.",
             why="The same people would get a second budget.",
             fix=f'Join its data set: write dataset = "{known.dataset}" in [table], without [budget].',
+        )
+
+
+def check_people(version: Version, registry: Registry) -> None:
+    """Refuses files of people who were declared to be gone: they would be read on the budget of others."""
+    if registry.earlier_people(version.fingerprint, version) is not None:
+        raise NotAllowedError(
+            f"The source of {version.table!r} holds a file of the people before.",
+            why=f"The people of data set {version.dataset!r} were declared to be new; those before had their budget.",
+            fix="Take that file out of the source.",
+        )
+
+
+def check_not_behind(before: Version, registry: Registry) -> None:
+    """Refuses other data for a table that still holds the people before, unless these are declared to be new too."""
+    if before.epoch < registry.epoch(before.dataset):
+        raise NotAllowedError(
+            f"Table {before.table!r} still holds the people before.",
+            why=f"The people of data set {before.dataset!r} were declared to be new ones, and these must be the same.",
+            fix=f"If they are, put the files where the policy in force says, and run "
+            f"'dalenius refresh {before.table} --new-people --yes --reason TEXT'.",
         )

@@ -9,17 +9,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from dalenius._limiting import found_of
+from dalenius._paths import through
+from dalenius._public_answers import public_preview, public_release
+from dalenius._reading import Reading
 from dalenius.accounting import parameters
-from dalenius.errors import InputError, UnknownTableError
+from dalenius.errors import InputError, NotAllowedError, UnknownTableError
 from dalenius.ledger.requests import Answered, Claim, Request
 from dalenius.queries.plan import Limits, Plan, Table
 from dalenius.queries.preview import CHOICES, Preview, previewed
-from dalenius.tables.fingerprint import check_unchanged
 
 if TYPE_CHECKING:
     from dalenius.ledger.budgets import Balance
     from dalenius.ledger.ledger import Ledger
     from dalenius.queries.engines.duckdb import Engines
+    from dalenius.queries.public import PublicTable
     from dalenius.queries.release import Release
     from dalenius.tables.registry import Registry, Version
 
@@ -50,11 +53,17 @@ class Analyst:
         limits: Limits | None = None,
     ) -> Preview:
         """Price and expected error, for nothing: at ``epsilon``, or at three usual prices. Never touches the data."""
-        plan, version = self._planned(question, confidence, delta, limits, searches=error is None)
+        from dalenius.queries.rules.clause import agreed
+
+        epsilon, delta = agreed(question, epsilon, delta)
+        public = public_preview(question, self._open(), confidence)
+        if public is not None:
+            return public
+        plan, reading = self._planned(question, confidence, delta, limits, searches=error is None)
         if error is not None:
             epsilon = self._by_error(plan, epsilon, error, confidence)
         prices = CHOICES if epsilon is None else (parameters.epsilon(epsilon),)
-        remaining = self._remaining(version.dataset, plan.periods)
+        remaining = self._remaining(reading.dataset, plan.periods)
         return previewed(plan, prices, confidence, remaining, delta)
 
     def ask(
@@ -69,22 +78,30 @@ class Analyst:
     ) -> Release:
         """Asks. The whole question, taken alone, is (ε, δ)-DP; the same question again is free.
 
+        A question over public tables only needs no price: its answer is exact, and charges nothing.
+
         Args:
-            question: SQL, one SELECT over a protected table.
-            epsilon: The price; or
+            question: SQL, one SELECT over a protected table, or over public ones.
+            epsilon: The price, where the question's own OPTIONS(epsilon = …) do not say it; or
             error: the noise error that is good enough, for all columns or by name: the least ε that gives it is paid.
             confidence: Of the noise errors.
             delta: For finding keys that are not public; by default a fortieth of the budget's. Not used otherwise.
             limits: Tighter limits of what one unit adds, for this question; or which share of the price goes into
                 finding some (`Limits.search`), by default a tenth where limits of the whole table are likely too wide.
         """
+        from dalenius.queries.rules.clause import agreed
+
+        epsilon, delta = agreed(question, epsilon, delta)
+        public = public_release(question, self._open())
+        if public is not None:
+            return public
         if epsilon is None and error is None:
             raise self._unpriced(question, confidence, delta, limits)
         if epsilon is not None:
             epsilon = parameters.epsilon(epsilon)
-        plan, version = self._planned(question, confidence, delta, limits, searches=error is None)
+        plan, reading = self._planned(question, confidence, delta, limits, searches=error is None)
         price = epsilon if error is None else self._by_error(plan, epsilon, error, confidence)
-        return self._release(question, plan, version, cast("float", price), delta, confidence)
+        return self._release(question, plan, reading, cast("float", price), delta, confidence)
 
     def budget(self) -> dict[str, Balance]:
         """What is left of this analyst's allotments, by data set."""
@@ -117,7 +134,7 @@ class Analyst:
 
     def _planned(
         self, question: str, confidence: float, delta: float | None, limits: Limits | None, *, searches: bool = True
-    ) -> tuple[Plan, Version]:
+    ) -> tuple[Plan, Reading]:
         from dalenius.queries.rules import planned
 
         _check_confidence(confidence)
@@ -127,12 +144,26 @@ class Analyst:
         if not searches and (limits is None or limits.search is None):
             # Priced by its error, a question costs the least at the limits that are known.
             limits = replace(limits or Limits(), search=0)
-        plan = planned(question, self._tables(versions), limits)
+        tables = self._tables(versions)
+        plan = planned(question, tables, limits, self._publics(versions, tables))
         if plan.selection is not None and delta == 0:
             raise InputError(
                 "delta must be above 0.", why="Keys cannot be found without any.", fix="Give a δ such as 1e-7."
             )
-        return plan, versions[plan.table.policy.name]
+        self._check_open(*plan.table.reads)
+        return plan, Reading.of(plan.table, versions)
+
+    def _open(self) -> list[Version]:
+        """The tables of data sets in which this analyst has an allotment."""
+        datasets = {each for each in self._ledger.datasets() if self.name in self._ledger.allotments(each)}
+        return [version for version in self._registry.current().values() if version.dataset in datasets]
+
+    def _check_open(self, *tables: str) -> None:
+        """Refuses a closed table, whoever asks and whatever is asked."""
+        for name in tables:
+            why = self._registry.closed(name)
+            if why is not None:
+                raise NotAllowedError(f"Table {name!r} is closed.", why=why, fix="Ask the owner to refresh it.")
 
     def _by_error(
         self, plan: Plan, epsilon: float | None, error: float | Mapping[str, float], confidence: float
@@ -147,8 +178,6 @@ class Analyst:
         """The tables that this analyst may ask about: those of data sets in which there is an allotment."""
         open_ = {dataset for dataset in self._ledger.datasets() if self.name in self._ledger.allotments(dataset)}
         if not open_:
-            from dalenius.errors import NotAllowedError
-
             raise NotAllowedError(
                 f"Analyst {self.name!r} has no allotment.",
                 why="Who may ask, and how much, is the owner's decision.",
@@ -160,45 +189,61 @@ class Analyst:
             for version in versions.values()
             if version.policy.budget is not None
         }
-        return {
+        seen = {name: each for name, each in versions.items() if each.dataset in open_}
+        found = {
             name: Table(
                 version.policy,
                 budgets[version.dataset],
                 periods.get(version.dataset),
                 found_of(self._registry, version),
             )
-            for name, version in versions.items()
-            if version.dataset in open_
+            for name, version in seen.items()
+        }
+        return {
+            name: replace(table, through={each: found[way.table] for each, way in through(table.policy, seen).items()})
+            for name, table in found.items()
         }
 
+    def _publics(self, versions: Mapping[str, Version], tables: Mapping[str, Table]) -> Mapping[str, PublicTable]:
+        """The public tables that the policies of these tables declare; each is looked up when it is asked about."""
+        from dalenius.queries.public import Publics
+
+        specs = {
+            name: (spec, versions[table].public.get(name))
+            for table in tables
+            for name, spec in versions[table].policy.public.items()
+        }
+        return Publics(specs)
+
     def _release(
-        self, question: str, plan: Plan, version: Version, epsilon: float, delta: float | None, confidence: float
+        self, question: str, plan: Plan, reading: Reading, epsilon: float, delta: float | None, confidence: float
     ) -> Release:
         from dalenius.queries.answering import Answer, measured
         from dalenius.queries.rules.price import priced
 
         policy, price = plan.table.policy, priced(plan, epsilon, delta)
-        check_unchanged(policy.name, version.fingerprint, policy.source)
-        engine = self._engines.of(version.fingerprint, plan.table)
+        reading.check_unchanged()
+        engine = reading.engine(self._engines)
         engine.columns  # noqa: B018 (an unreadable file is found before anything is charged)
 
         def work(claim: Claim) -> bytes:
             # The noise is that of what was charged, which may be more than was asked for now.
             same = (claim.epsilon, claim.delta) == (epsilon, price.delta)
             paid = price if same else priced(plan, claim.epsilon, claim.delta)
-            content = measured(plan, paid, engine, self._salt(version.dataset), policy.time.cap or CAP)
-            check_unchanged(policy.name, version.fingerprint, policy.source)  # what was read is what was protected
+            content = measured(plan, paid, engine, self._salt(reading.dataset), policy.time.cap or CAP)
+            reading.check_unchanged()  # what was read is what was protected
             return content
 
         request = Request(
-            version.dataset,
+            reading.dataset,
             self.name,
-            plan.key(version.data_version),
+            plan.key(reading.data_version),
             epsilon,
             price.event,
             price.delta,
             question=question,
             periods=plan.periods,
+            epoch=reading.epoch,
         )
         answered = self._ledger.ask(request, work)
         answer = Answer.read(plan, answered.content, confidence)
@@ -210,7 +255,7 @@ class Analyst:
         notes = _found(answer.plan, answered.receipt.charge)
         plan = answer.plan
         table, budget = answer.table(), plan.table.budget
-        unit = ", ".join([*plan.table.policy.unit, *([budget.period] if budget.period else [])])
+        unit = ", ".join([*plan.table.unit, *([budget.period] if budget.period else [])])
         paid = {"epsilon": 0.0, "delta": 0.0, "rho": None if answer.rho is None else 0.0}
         return Release(
             columns=table.columns,

@@ -17,6 +17,7 @@ from dalenius.tables.registry import Registry, Version
 if TYPE_CHECKING:
     from dalenius._indexing import Progress
     from dalenius._protecting import Protected
+    from dalenius._refreshing import Refreshed
     from dalenius.analyst import Analyst
     from dalenius.queries.engines.duckdb import Engines
 
@@ -83,6 +84,7 @@ class Curator:
         policies = [_read(each) for each in (policy, *more)]
         there = self._has_ledger()
         registry, ledger = (self.registry, self.ledger) if there else (Registry(None), None)
+        since = registry.place
         planned = _limiting.priced(_protecting.plan(policies, registry, ledger, reason), registry, ledger)
         if dry_run or (not yes and any(each.needs for each in planned)):
             return planned
@@ -96,17 +98,51 @@ class Curator:
         if ledger is None:
             self._ledger = ledger = Ledger.create(self._made_home())
             registry = self.registry
-        recorded = _protecting.record([replace(each, needs=()) for each in planned], registry, ledger)
+        recorded = _protecting.record([replace(each, needs=()) for each in planned], registry, ledger, since)
         # Before the search for limits, which looks at the same sizes.
         recorded = _indexing.prepare(recorded, registry, ledger, self.engines, progress)
         return _limiting.find(recorded, registry, ledger, self.engines)
 
+    def refresh(
+        self,
+        name: str,
+        *,
+        new_people: bool = False,
+        find_limits: bool = False,
+        yes: bool = False,
+        dry_run: bool = False,
+        reason: str = "",
+        progress: Progress | None = None,
+    ) -> Refreshed:
+        """Records that the data behind a table's name changed: the files as they are now become its next data version.
+
+        Stored answers belong to their data version, so the same question is a new one, charged anew. The budget covers
+        all versions together: a unit's rows in any of them are that unit's. Limits stay as they were found.
+
+        Args:
+            name: The table.
+            new_people: Nobody in the new data was in the data set before: its budget starts afresh. Needs ``yes`` and
+                a reason; without ``yes``, what would be done is returned and nothing is written. Other tables of the
+                data set are closed until they are refreshed like this too.
+            find_limits: Find the limits again, for the new data; charged to the data set.
+            yes: The owner means it.
+            dry_run: Check everything and write nothing.
+            reason: Why, for the history.
+            progress: Told how the contribution index grows: table, files written, files in all, what comes next.
+        """
+        from dalenius import _refreshing
+
+        wish = _refreshing.Wish(name, new_people, find_limits, yes, dry_run, reason)
+        return _refreshing.refresh(wish, self.registry, self.ledger, self.engines, progress=progress)
+
     def check(self, policy: Policy | Path | str) -> Policy:
         """Checks a policy against its source, without a home; returns it with everything spelled out."""
         from dalenius import _protecting
+        from dalenius._public_tables import inspect_public
 
         found = _read(policy)
         _protecting.inspect(found)
+        inspect_public(found)
         return found
 
     def tables(self) -> list[Version]:

@@ -6,7 +6,8 @@ one, 0.06%. Ungrouped it is one draw per run: 600, a deviation of 0.89%, and 12,
 long form; in the short form 2% by group and 6% without. Widths of arithmetic on two Laplace noises are known to cover
 up to 0.5% more than asked; what is left is at least 5 deviations: a false-alarm rate below 1e-6 per aggregate.
 Groups are large beside the noise: in small ones a ratio's interval is lopsided, and ± its longer side covers more.
-Errors that are 20% too small cover 88.3% (Gaussian) to 90.9% (Laplace), and by group they are rejected in either form.
+Errors that are 30% too small cover 83.0% (Gaussian) to 87.7% (Laplace), and by group they are rejected in either form:
+20% would leave a correlation's, which covers a little more than asked, too near to the short form's tolerance.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.conftest import LONG
 
 from dalenius._protecting import budget_of
 from dalenius.mechanisms import noise
@@ -38,6 +40,8 @@ pytestmark = pytest.mark.statistical
 AREAS, ROWS = 64, 12_000
 GROUPED, UNGROUPED = 2000, 12_000
 FAINTEST = 60  # least standard deviation in steps, so that widths in whole steps are nearly exact
+WAYS = [("zcdp", "add-remove"), ("pure", "substitute")]
+WAYS += [("zcdp", "substitute"), ("pure", "add-remove")] if LONG else []
 QUESTIONS = {
     "sums": ["COUNT(*)", "COUNT(x)", "COUNT(DISTINCT person)", "SUM(x)", "COUNT_IF(x > 40)"],
     "moments": ["AVG(x)", "VAR_POP(x)", "VAR_SAMP(x)", "STDDEV_POP(x)", "STDDEV_SAMP(x)"],
@@ -90,7 +94,7 @@ class Case:
         return Answer(self.plan, self.price.epsilon, self.price.rho, tuple(measures), 0.95)
 
     def covered(self, runs: int) -> tuple[np.ndarray, np.ndarray]:
-        """How often the truth lies within the noise error, and within four fifths of it, by column."""
+        """How often the truth lies within the noise error, and within seven tenths of it, by column."""
         truth = np.array(self.answer(noisy=False).table().rows, dtype=float)
         inside, nearer = np.zeros(truth.shape), np.zeros(truth.shape)
         for _ in range(runs):
@@ -98,7 +102,7 @@ class Case:
             error = np.array(found.noise_error, dtype=float)
             off = abs(np.array(found.rows, dtype=float) - truth)
             inside += off <= error
-            nearer += off <= 0.8 * error
+            nearer += off <= 0.7 * error
         return inside.mean(axis=0) / runs, nearer.mean(axis=0) / runs
 
 
@@ -142,10 +146,9 @@ def faintest(price: Priced) -> float:
     return min(math.sqrt(noise_variance(mechanism.noise)) for mechanism in price.mechanisms)
 
 
-@pytest.mark.parametrize("neighbors", ["add-remove", "substitute"])
-@pytest.mark.parametrize("accounting", ["zcdp", "pure"])
+@pytest.mark.parametrize(("accounting", "neighbors"), WAYS)
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_the_truth_is_within_the_noise_error_in_each_group_and_an_error_a_fifth_smaller_is_noticed(
+def test_the_truth_is_within_the_noise_error_in_each_group_and_an_error_three_tenths_smaller_is_noticed(
     source: Path, accounting: str, neighbors: str, question: str, rounds: Callable[[int], int]
 ) -> None:
     runs = rounds(GROUPED)
@@ -156,8 +159,7 @@ def test_the_truth_is_within_the_noise_error_in_each_group_and_an_error_a_fifth_
     assert all(planted < 0.95 - tolerance)
 
 
-@pytest.mark.parametrize("neighbors", ["add-remove", "substitute"])
-@pytest.mark.parametrize("accounting", ["zcdp", "pure"])
+@pytest.mark.parametrize(("accounting", "neighbors"), WAYS)
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_the_truth_is_within_the_noise_error_of_a_single_answer(
     source: Path, accounting: str, neighbors: str, question: str, rounds: Callable[[int], int]

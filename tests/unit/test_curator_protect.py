@@ -240,7 +240,7 @@ def test_a_policy_made_in_python_is_checked_like_any_other(folder):
 def test_a_crash_between_the_entries_is_completed_by_the_next_call(folder, monkeypatch):
     curator = Curator()
     with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "record", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(Ledger, "record_all", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             curator.protect("visits.toml")
     assert kinds(Curator()) == ["ledger", "budget", "allotment"] and Curator().tables() == []

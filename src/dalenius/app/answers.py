@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 from rich.text import Text
 
 from dalenius.app.charts import bar
-from dalenius.queries.release import shown, with_error
+from dalenius.queries.release import FREE, shown, with_error
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,7 +38,8 @@ def print_release(
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="dim", pad_edge=False)
     columns: list[list[Text]] = []
     for place, (name, key) in enumerate(zip(release.columns, release.keys, strict=True)):
-        table.add_column(Text(shown(name)), justify="left" if key else "right", overflow="fold")
+        left = key and not (release.public and _numbers(row[place] for row in rows))
+        table.add_column(Text(shown(name)), justify="left" if left else "right", overflow="fold")
         if key:
             columns.append([Text(shown(row[place], _KEY_WIDTH)) for row in rows])
             continue
@@ -64,6 +66,11 @@ def print_preview(console: Console, preview: Preview) -> None:
     """The noise error of each column at each price, and whether it can be paid."""
     from dalenius.ledger.budgets import rounded_down
 
+    if preview.public:
+        console.print(Text(", ".join(map(shown, preview.columns))))
+        for line in (FREE, *map(shown, preview.notes)):
+            console.print(Text(line, "dim"))
+        return
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="dim", pad_edge=False)
     table.add_column("ε", justify="right")
     noisy = [place for place in range(len(preview.columns)) if any(_error(each, place) for each in preview.choices)]
@@ -103,6 +110,10 @@ def _noisy(release: Release, place: int) -> list[Text]:
     ]
     wide = max((len(error) for _, error in pairs), default=0)
     return [Text.assemble((value, "bold"), f" ± {error:>{wide}}" if error else "") for value, error in pairs]
+
+
+def _numbers(cells: Iterable[Any]) -> bool:
+    return all(isinstance(each, int | float | Decimal | None) and not isinstance(each, bool) for each in cells)
 
 
 def _near(true: Any, private: Text) -> str:

@@ -30,13 +30,17 @@ class Name(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One total (``who`` is an analyst, or '' for the data set) got a cap, or something of it was spent."""
+    """One total (``who`` is an analyst, or '' for the data set) got a cap, or something of it was spent.
+
+    ``fresh``: new people; nothing is spent of any total of the data set.
+    """
 
     number: int
     when: datetime
     who: str
     cap: float | None = None
     units: tuple[int, int] = (0, 0)
+    fresh: bool = False
 
 
 @dataclass
@@ -56,11 +60,13 @@ class Story:
         stride = -(-len(steps) // _FINEST)
         line: Line = []
         for place, step in enumerate(steps, 1):
+            if step.fresh:
+                units = dict.fromkeys(whose, (0, 0))
             if step.cap is not None:
                 caps[step.who] = step.cap
             loss, delta = units[step.who]
             units[step.who] = loss + step.units[0], delta + step.units[1]
-            told = step.cap is not None or place % stride == 0 or place == len(steps)
+            told = step.fresh or step.cap is not None or place % stride == 0 or place == len(steps)
             if told and len(caps) == len(whose):
                 when = max(step.when, line[-1][0]) if line else step.when  # clocks may be put back
                 line.append((when, min(self._left(caps[who], units[who]) for who in whose)))
@@ -142,6 +148,8 @@ def _stories(ledger: Ledger, analyst: str) -> dict[str, Story]:
             budget = Budget.from_dict(data["budget"])
             story = stories.setdefault(data["dataset"], Story(budget))
             story.caps.append(Step(entry.number, _time(entry), "", budget.epsilon))
+        elif entry.kind == "epoch":
+            stories[data["dataset"]].caps.append(Step(entry.number, _time(entry), "", fresh=True))
         elif entry.kind == "allotment" and data["analyst"] == analyst:
             stories[data["dataset"]].caps.append(Step(entry.number, _time(entry), analyst, data["epsilon"]))
     return stories

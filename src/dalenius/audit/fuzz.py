@@ -64,8 +64,8 @@ _INDEXED = 0.07  # and so many through Parquet files with a contribution index
 _ALONE = 0.4  # of the cases: a look at the victim alone
 _ORDER = 0.15  # and at the rows in another order
 _SEARCH = 0.3  # of the questions find their own limits
-_SECONDS = 20.0
-_BROKEN = (EngineFailedError, EngineTimeoutError, InternalError, SourceUnavailableError)
+SECONDS = 20.0
+BROKEN = (EngineFailedError, EngineTimeoutError, InternalError, SourceUnavailableError)
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Report:
     cases: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     drawn: Counter[str] = field(default_factory=Counter)
-    violations: list[Violation] = field(default_factory=list)
+    violations: list[Any] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
@@ -148,12 +148,12 @@ def fuzz(
         most: Stop after so many violations.
         progress: Called after each pair of tables.
     """
-    _check(cases, minutes, seed)
+    check_length(cases, minutes, seed)
     report = Report(secrets.randbits(32) if seed is None else seed)
     start = time.monotonic()
     with TemporaryDirectory() as folder:
         number = 0
-        while len(report.violations) < most and _goes_on(report, cases, minutes):
+        while len(report.violations) < most and goes_on(report, cases, minutes):
             # A source of its own for each pair: any one of them can be drawn again alone.
             chance = Random(f"{report.seed} {number}")  # noqa: S311
             _pair_of_tables(chance, report, cases, Path(folder))
@@ -164,7 +164,8 @@ def fuzz(
     return report
 
 
-def _check(cases: int | None, minutes: float | None, seed: int | None) -> None:
+def check_length(cases: int | None, minutes: float | None, seed: int | None) -> None:
+    """Refuses a run without a sensible length."""
     if (cases is None) == (minutes is None):
         raise InputError(
             "The fuzzer needs a length.",
@@ -179,7 +180,8 @@ def _check(cases: int | None, minutes: float | None, seed: int | None) -> None:
         raise InputError("A seed is not negative.", why="It numbers the runs.", fix="Give 0 or more.")
 
 
-def _goes_on(report: Report, cases: int | None, minutes: float | None) -> bool:
+def goes_on(report: Report, cases: int | None, minutes: float | None) -> bool:
+    """Whether a run is not at its end."""
     if cases is not None:
         return report.cases < cases
     return minutes is not None and report.seconds < minutes * 60
@@ -191,7 +193,7 @@ def _pair_of_tables(random: Random, report: Report, cases: int | None, folder: P
     form = "parquet" if chance < _PARQUET or indexed_ else "csv" if chance < _PARQUET + _CSV else "memory"
     made = pair(random, replace(shape(random, form), indexed=indexed_))
     policy = made.shape.policy
-    sides: _Sides | None = None
+    sides: Sides | None = None
     for _ in range(QUESTIONS if cases is None else min(QUESTIONS, cases - report.cases)):
         sql = question(random, made.shape)
         # Drawn from a source of their own, so that the tables and questions of a seed stay what they were.
@@ -200,7 +202,7 @@ def _pair_of_tables(random: Random, report: Report, cases: int | None, folder: P
         found: Broken | None
         try:
             plan = planned(sql, {policy.name: made.shape.table}, limits)
-        except _BROKEN as error:
+        except BROKEN as error:
             found = Broken("planner", "no failure", type(error).__name__, error.message)
         except DaleniusError as error:
             report.refused[error.code] += 1
@@ -214,9 +216,9 @@ def _pair_of_tables(random: Random, report: Report, cases: int | None, folder: P
             report.drawn.update(["sets"] if plan.sets else [])
             report.drawn.update(["indexed"] if indexed_ else [])
             try:
-                sides = sides or _Sides(made, random, folder)
+                sides = sides or Sides(made, random, folder)
                 found = sides.checked(plan)
-            except _BROKEN as error:
+            except BROKEN as error:
                 found = Broken("engine", "no failure", type(error).__name__, error.message)
         if found is not None:
             report.violations.append(_violation(report, made, (sql, limits), found, folder))
@@ -233,14 +235,22 @@ class Broken:
     measure: str
 
 
-class _Sides:
+class Sides:
     """A pair of tables, each in its engine, ready for many plans."""
 
     compares = True  # an index with the general way; without that, neighbours alone must tell
+    first: Engine
+    second: Engine
+    alone: Engine
+    again: Engine
+    plain: tuple[Engine, ...] = ()
+    nobody = False
+    indexed = False
 
     def __init__(self, made: Pair, random: Random, folder: Path) -> None:
         self.made = made
         self.random = random
+        self.nobody, self.indexed = made.nobody, made.shape.indexed
         self.substitutes = made.shape.policy.neighbors is Neighbors.SUBSTITUTE
 
         def at(name: str, rows: Sequence[Row]) -> Engine:
@@ -268,14 +278,14 @@ class _Sides:
                 return weighed
             plan = weighed
         found = self._search(plan) if plan.searched else None
-        return found or self._measures(_tightened(plan), all_=all_)
+        return found or self._measures(tightened(plan), all_=all_)
 
     def _search(self, plan: Plan) -> Broken | None:
         first, second, alone = (
-            exact_lengths(plan, each, SALT, seconds=_SECONDS) for each in (self.first, self.second, self.alone)
+            exact_lengths(plan, each, SALT, seconds=SECONDS) for each in (self.first, self.second, self.alone)
         )
-        if self.compares and self.made.shape.indexed:
-            general = [exact_lengths(plan, each, SALT, seconds=_SECONDS) for each in self.plain]
+        if self.compares and self.indexed:
+            general = [exact_lengths(plan, each, SALT, seconds=SECONDS) for each in self.plain]
             if general != [first, second]:
                 return Broken("index", "the same counts of units", "others", plan.canonical())
         for at, number in enumerate(plan.searched):
@@ -284,7 +294,7 @@ class _Sides:
             if measure.kind == "distinct":
                 one = sensitivity(measure.clip, plan.norm, Neighbors.ADD_REMOVE, measure.sets)
                 two = sensitivity(measure.clip, plan.norm, plan.neighbors, measure.sets)
-            if self.made.nobody:
+            if self.nobody:
                 one = two = 0
             seen = length([a - b for a, b in zip(first[at], second[at], strict=True)], plan.norm)
             if seen > two:
@@ -295,20 +305,20 @@ class _Sides:
 
     def _measures(self, plan: Plan, *, all_: bool) -> Broken | None:
         first, second = (
-            exact(plan, self.first, SALT, seconds=_SECONDS),
-            exact(plan, self.second, SALT, seconds=_SECONDS),
+            exact(plan, self.first, SALT, seconds=SECONDS),
+            exact(plan, self.second, SALT, seconds=SECONDS),
         )
-        if self.compares and self.made.shape.indexed:
-            general = [exact(plan, each, SALT, seconds=_SECONDS) for each in self.plain]
+        if self.compares and self.indexed:
+            general = [exact(plan, each, SALT, seconds=SECONDS) for each in self.plain]
             if general != [first, second]:
                 return Broken("index", "the same integers", "others", plan.canonical())
         # Where a unit is removed, the difference is what it holds.
         looks = self.substitutes and (all_ or self.random.random() < _ALONE)
-        alone = exact(plan, self.alone, SALT, seconds=_SECONDS) if looks else None
+        alone = exact(plan, self.alone, SALT, seconds=SECONDS) if looks else None
         for number, measure in enumerate(plan.measures):
             difference = [one - other for one, other in zip(first[number], second[number], strict=True)]
             seen = length(difference, plan.norm)
-            if self.made.nobody and seen:
+            if self.nobody and seen:
                 return Broken("nobody", "0", str(seen), measure.written())
             if seen > measure.sensitivity:
                 return Broken("difference", str(measure.sensitivity), str(seen), measure.written())
@@ -316,24 +326,28 @@ class _Sides:
             if alone is not None and length(alone[number], plan.norm) > most:
                 seen = length(alone[number], plan.norm)
                 return Broken("unit", str(most), str(seen), measure.written())
-        known = expected(plan, self.made.shape, self.made.first)
+        known = self.expected(plan)
         if known is not None and [[each] for each in known] != first:
             return Broken("expected", str(known), str([each for (each,) in first]), plan.canonical())
-        if (all_ or self.random.random() < _ORDER) and exact(plan, self.again, SALT, seconds=_SECONDS) != first:
+        if (all_ or self.random.random() < _ORDER) and exact(plan, self.again, SALT, seconds=SECONDS) != first:
             return Broken("order", "the same integers", "others", plan.canonical())
         return None
+
+    def expected(self, plan: Plan) -> list[int] | None:
+        """The integers of the first table by definition, where the plan is simple."""
+        return expected(plan, self.made.shape, self.made.first)
 
     def weighed(self, plan: Plan, *, all_: bool) -> Plan | Broken:
         """The plan with all keys of both tables for its groups, or what is wrong with their weights."""
 
         def of(table: Engine) -> keys.Weights:
-            return keys.weighed(plan, table, SALT, _SECONDS)
+            return keys.weighed(plan, table, SALT, SECONDS)
 
         where = f"weights of {plan.canonical()}"
         try:
             first, second = of(self.first), of(self.second)
-            wrong = keys.broken(plan, first, second, nobody=self.made.nobody)
-            compares = wrong is None and self.compares and self.made.shape.indexed
+            wrong = keys.broken(plan, first, second, nobody=self.nobody)
+            compares = wrong is None and self.compares and self.indexed
             if compares and [of(each) for each in self.plain] != [first, second]:
                 wrong = "index", "the same weights", "others"
             if wrong is None and self.substitutes and (all_ or self.random.random() < _ALONE):
@@ -347,7 +361,7 @@ class _Sides:
         return replace(plan, cells=(*plan.cells, *keys.union(first, second)))
 
 
-def _tightened(plan: Plan) -> Plan:
+def tightened(plan: Plan) -> Plan:
     """The plan at clips that its search might find: any from 1 up to its own. The same each time."""
     if not plan.searched:
         return plan
@@ -407,7 +421,7 @@ def _once(candidate: Pair, asked: tuple[str, Limits], kind: str, folder: Path) -
     except Exception as error:  # noqa: BLE001
         return Broken("planner", "no failure", type(error).__name__, str(error)) if kind == "planner" else None
     try:
-        found = _Sides(candidate, Random(0), folder).checked(plan, all_=True)  # noqa: S311
-    except _BROKEN as error:
+        found = Sides(candidate, Random(0), folder).checked(plan, all_=True)  # noqa: S311
+    except BROKEN as error:
         found = Broken("engine", "no failure", type(error).__name__, error.message)
     return found if found is not None and found.kind == kind else None

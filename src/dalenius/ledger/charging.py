@@ -27,6 +27,7 @@ from dalenius.errors import (
     LedgerCorruptError,
     LedgerUnavailableError,
     NotAllowedError,
+    SourceChangedError,
     UnknownTableError,
 )
 from dalenius.ledger import holders, receipts
@@ -59,6 +60,7 @@ def charge(ledger: Ledger, request: Request) -> Claim | Answered | Waiting:
 def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered | Waiting:
     with ledger.transaction() as (connection, append):
         budget = budget_of(connection, request.dataset)
+        _check_epoch(connection, request)
         price = _price(request, budget)
         allotment = allotment_of(connection, request.dataset, request.analyst)
         stored = _stored(connection, request)
@@ -79,7 +81,7 @@ def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered |
         connection.execute(
             "INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, 'claimed', ?, ?, 1, NULL)",
             (
-                *(entry.number, request.dataset, request.key, request.analyst, request.epsilon, request.delta),
+                *(entry.number, request.dataset, request.stored_key, request.analyst, request.epsilon, request.delta),
                 *(holder, time.time() + LEASE_SECONDS),
             ),
         )
@@ -175,6 +177,22 @@ def budget_of(connection: sqlite3.Connection, dataset: str) -> Budget:
     return Budget.from_json(row[0])
 
 
+def epoch_of(connection: sqlite3.Connection, dataset: str) -> int:
+    """How often the people of a data set were declared to be new ones."""
+    row = connection.execute("SELECT number FROM epochs WHERE dataset = ?", (dataset,)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _check_epoch(connection: sqlite3.Connection, request: Request) -> None:
+    """In the transaction that charges: who was planned for other people must not be paid for by these."""
+    if epoch_of(connection, request.dataset) != request.epoch:
+        raise SourceChangedError(
+            f"The people of {request.dataset!r} are other ones by now.",
+            why="The owner declared so after this question was planned.",
+            fix="Ask again.",
+        )
+
+
 def allotment_of(connection: sqlite3.Connection, dataset: str, analyst: str) -> float:
     """The ε that an analyst may spend; the owner, all of it."""
     if analyst == OWNER:
@@ -215,7 +233,7 @@ def _stored(connection: sqlite3.Connection, request: Request) -> tuple[int, str,
                         SELECT 1 FROM grants g WHERE g.question = q.number AND g.analyst = ?5
                     ) THEN -q.epsilon ELSE q.epsilon END
            LIMIT 1""",
-        (request.dataset, request.key, request.epsilon, request.delta, request.analyst),
+        (request.dataset, request.stored_key, request.epsilon, request.delta, request.analyst),
     ).fetchone()
     return tuple(row) if row else None
 
@@ -225,7 +243,7 @@ def _running(connection: sqlite3.Connection, request: Request) -> tuple[int, str
         """SELECT number, holder, fence FROM questions
            WHERE dataset = ? AND key = ? AND state = 'claimed' AND epsilon >= ? AND delta >= ?
            ORDER BY number LIMIT 1""",
-        (request.dataset, request.key, request.epsilon, request.delta),
+        (request.dataset, request.stored_key, request.epsilon, request.delta),
     ).fetchone()
     return tuple(row) if row else None
 
@@ -289,7 +307,7 @@ def _admitted(guards: list[tuple[str, str, Filter]], request: Request, price: Pu
     return {
         "dataset": request.dataset,
         "analyst": request.analyst,
-        "key": request.key,
+        "key": request.stored_key,
         "epsilon": float(request.epsilon),
         "delta": float(request.delta),
         "rho": price.rho if isinstance(price, ZCDP) else None,
@@ -297,7 +315,7 @@ def _admitted(guards: list[tuple[str, str, Filter]], request: Request, price: Pu
         "event": to_json(request.event),
         "question": digest(request.question.encode()),
         "periods": list(request.periods),
-    }
+    } | ({"epoch": request.epoch} if request.epoch else {})
 
 
 def _spend(connection: sqlite3.Connection, request: Request, guards: list[tuple[str, str, Filter]]) -> None:
@@ -309,6 +327,21 @@ def _spend(connection: sqlite3.Connection, request: Request, guards: list[tuple[
                ON CONFLICT DO UPDATE SET loss = ?4, delta = ?5, charges = charges + 1""",
             (request.dataset, period, analyst, str(loss), str(delta)),
         )
+
+
+def begin_epoch(connection: sqlite3.Connection, dataset: str, epoch: int, reason: str) -> None:
+    """New people in a data set: its budget and all allotments in it are whole again.
+
+    Sound if no unit of the new data is one of the old: then a unit's rows are read in one epoch only, and what was
+    spent in another is no loss of it (parallel composition). Nothing here can check that; the owner declares it.
+    """
+    budget_of(connection, dataset)
+    if epoch != epoch_of(connection, dataset) + 1:
+        raise InputError("An epoch follows the one before.", why="They are counted.", fix="Refresh the table again.")
+    if not reason:
+        raise InputError("New people need a reason.", why="The history must say why.", fix="Give one.")
+    connection.execute("INSERT OR REPLACE INTO epochs VALUES (?, ?)", (dataset, epoch))
+    connection.execute("DELETE FROM totals WHERE dataset = ?", (dataset,))
 
 
 def _given_again(

@@ -44,6 +44,10 @@ MIGRATIONS: tuple[str, ...] = (
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE releases (question INTEGER PRIMARY KEY, content BLOB NOT NULL) STRICT;
     """,
+    """
+    -- How often the people of a data set were declared to be new ones; a data set that is not here: never.
+    CREATE TABLE epochs (dataset TEXT PRIMARY KEY, number INTEGER NOT NULL) STRICT;
+    """,
 )
 
 

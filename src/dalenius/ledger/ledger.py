@@ -28,7 +28,9 @@ from dalenius.ledger.keys import Keys
 from dalenius.ledger.requests import WHOLE, Answered, Claim, Request, Waiting
 
 # Kinds that anyone may `record`; the others are written by their own methods, which keep totals in step.
-OWNER_KINDS = frozenset({"policy", "limits", "publication", "refresh", "token", "note"})
+OWNER_KINDS = frozenset({"policy", "limits", "publication", "refresh", "closed", "token", "note"})
+# What decides which rows a question about a table reads, and whether it may.
+TABLE_KINDS = ("policy", "refresh", "closed", "epoch")
 
 
 class Ledger:
@@ -204,13 +206,40 @@ class Ledger:
             raise InputError(
                 f"{kind!r} is not an owner action.", why=f"Known: {', '.join(sorted(OWNER_KINDS))}.", fix="Use one."
             )
-        try:
-            canonical(data).encode()
-        except (TypeError, ValueError):
-            raise InputError(
-                "This cannot be recorded.", why="A record is plain JSON data.", fix="Give strings, numbers, lists."
-            ) from None
+        _check_plain(data)
         return self.append(kind, data)
+
+    def record_all(
+        self,
+        records: Sequence[tuple[str, Mapping[str, Any]]],
+        *,
+        since: int,
+        overtaken: Callable[[Sequence[Entry]], bool],
+    ) -> list[Entry] | None:
+        """Owner actions about tables that belong together: all of them, or none; None if others came first.
+
+        Args:
+            records: Kind and content of each, of `TABLE_KINDS`. An "epoch" says that the people of a data set are new
+                ones: what was spent on those before no longer counts, from the next entry on.
+            since: The last entry that was seen when they were thought out.
+            overtaken: Whether entries of these kinds that were written after ``since`` change the case; asked inside
+                the transaction, so that no two processes build on the same state.
+        """
+        for kind, data in records:
+            if kind not in TABLE_KINDS:
+                raise InputError(
+                    f"{kind!r} is not about a table.", why=f"Known: {', '.join(TABLE_KINDS)}.", fix="Use one."
+                )
+            _check_plain(data)
+        with self.transaction() as (connection, append):
+            if overtaken(self._proved(connection, TABLE_KINDS, since)):
+                return None
+            done = []
+            for kind, data in records:
+                if kind == "epoch":
+                    charging.begin_epoch(connection, data["dataset"], data["epoch"], data["reason"])
+                done.append(append(kind, data))
+            return done
 
     def set_budget(self, dataset: str, budget: Budget, reason: str = "") -> None:
         """Gives a data set its budget, or changes its size; accounting, relation and unit are for ever."""
@@ -247,11 +276,16 @@ class Ledger:
     def records(self, kinds: Sequence[str], after: int = 0) -> Iterator[Entry]:
         """Owner actions of some kinds, in order, each proved authentic before it is handed out."""
         with self.database.reading() as connection:
-            rows = connection.execute(
-                "SELECT e.*, p.hash FROM entries e LEFT JOIN entries p ON p.number = e.number - 1 "
-                "WHERE e.number > ? AND e.kind IN (SELECT value FROM json_each(?)) ORDER BY e.number",
-                (after, json.dumps(list(kinds))),
-            ).fetchall()
+            found = self._proved(connection, kinds, after)
+        yield from found
+
+    def _proved(self, connection: sqlite3.Connection, kinds: Sequence[str], after: int) -> list[Entry]:
+        rows = connection.execute(
+            "SELECT e.*, p.hash FROM entries e LEFT JOIN entries p ON p.number = e.number - 1 "
+            "WHERE e.number > ? AND e.kind IN (SELECT value FROM json_each(?)) ORDER BY e.number",
+            (after, json.dumps(list(kinds))),
+        ).fetchall()
+        found = []
         for *columns, previous in rows:
             entry = Entry(*columns)
             if entry.hash != self.link(previous or origin(self.keys.chain), entry):
@@ -260,7 +294,13 @@ class Ledger:
                     why="It does not fit its hash and the entry before it.",
                     fix="Run 'dalenius ledger verify', and restore a good copy of ledger and anchor.",
                 )
-            yield entry
+            found.append(entry)
+        return found
+
+    def epoch(self, dataset: str) -> int:
+        """How often the people of a data set were declared to be new ones."""
+        with self.database.reading() as connection:
+            return charging.epoch_of(connection, dataset)
 
     def budget(self, dataset: str) -> Budget:
         """The budget of a data set."""
@@ -343,6 +383,15 @@ def _is_there(file: Path) -> bool:
 
 def _entry(row: tuple[Any, ...] | None) -> Entry | None:
     return Entry(*row) if row else None
+
+
+def _check_plain(data: Mapping[str, Any]) -> None:
+    try:
+        canonical(data).encode()
+    except (TypeError, ValueError):
+        raise InputError(
+            "This cannot be recorded.", why="A record is plain JSON data.", fix="Give strings, numbers, lists."
+        ) from None
 
 
 def _name(value: str, what: str) -> None:

@@ -35,6 +35,7 @@ class Replay:
     states: dict[int, tuple[str, int | None]] = field(default_factory=dict)
     releases: dict[int, str] = field(default_factory=dict)
     grants: dict[tuple[int, str], int] = field(default_factory=dict)
+    epochs: dict[str, int] = field(default_factory=dict)
 
     def add(self, entry: Entry) -> None:
         """The next entry; raises `BrokenRuleError` if it was not allowed."""
@@ -55,6 +56,8 @@ class Replay:
             case "allotment":
                 _require(data["dataset"] in self.budgets, "The data set has no budget.")
                 self.allotments[data["dataset"], data["analyst"]] = data["epsilon"]
+            case "epoch":
+                self._begin(data["dataset"], data["epoch"], data["reason"])
             case "charge":
                 self._check_price(data)
                 self._spend(data, tuple(dict.fromkeys(("", data["analyst"]))))
@@ -72,8 +75,16 @@ class Replay:
                 place = data["charge"], data["analyst"]
                 _require(self.releases[data["charge"]] == data["release"], "It grants another release.")
                 _require(place not in self.grants, "It grants the same answer twice.")
-                self._spend(self.charges[data["charge"]], (data["analyst"],))
+                self._spend(self.charges[data["charge"]], (data["analyst"],))  # which checks that it is of these people
                 self.grants[place] = entry.number
+
+    def _begin(self, dataset: str, epoch: int, reason: str) -> None:
+        """New people: what was spent on those before is not theirs."""
+        _require(dataset in self.budgets, "The data set has no budget.")
+        _require(epoch == self.epochs.get(dataset, 0) + 1, "It skips or repeats an epoch.")
+        _require(bool(reason), "It gives no reason.")
+        self.epochs[dataset] = epoch
+        self.totals = {place: spent for place, spent in self.totals.items() if place[0] != dataset}
 
     def _check_price(self, data: dict[str, Any]) -> None:
         """What was taken is the price of what was typed, and the periods fit the budget."""
@@ -89,6 +100,7 @@ class Replay:
     def _spend(self, charge: dict[str, Any], totals: tuple[str, ...]) -> None:
         dataset = charge["dataset"]
         budget = self.budgets[dataset]
+        _require(charge.get("epoch", 0) == self.epochs.get(dataset, 0), "It was charged to other people.")
         loss, delta = (int(each) for each in charge["units"])
         if budget.accounting is Accounting.ZCDP:
             price: PureDP | ZCDP = ZCDP(charge["rho"], charge["delta"], budget.neighbors)

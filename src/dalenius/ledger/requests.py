@@ -19,7 +19,8 @@ class Request:
     """One question, priced, before anything of it is looked at.
 
     ``key`` stands for its meaning: canonical plan, data version and policy version. Two requests with the same key ask
-    for the same thing.
+    for the same thing. ``epoch`` is that of the people whose rows the asker is about to look at: a budget pays for its
+    own people only.
     """
 
     dataset: str
@@ -30,6 +31,7 @@ class Request:
     delta: float = 0.0
     question: str = ""
     periods: tuple[str, ...] = (WHOLE,)
+    epoch: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", parameters.epsilon(self.epsilon))
@@ -46,6 +48,11 @@ class Request:
                 why="It is charged to every period it reads.",
                 fix="List the periods without repetition.",
             )
+
+    @property
+    def stored_key(self) -> str:
+        """The key under which it is written down: an answer about other people is never the same answer."""
+        return f"{self.epoch} {self.key}" if self.epoch else self.key
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,12 +118,14 @@ def _compare(connection: sqlite3.Connection, replay: Replay) -> None:
     budgets = dict(connection.execute("SELECT dataset, body FROM budgets"))
     allotments = {(row[0], row[1]): row[2] for row in connection.execute("SELECT * FROM allotments")}
     grants = {(row[0], row[1]): row[2] for row in connection.execute("SELECT * FROM grants")}
+    epochs = dict(connection.execute("SELECT dataset, number FROM epochs"))
     expected = {name: canonical(budget.to_dict()) for name, budget in replay.budgets.items()}
     for what, stored, derived in (
         ("running totals", totals, replay.totals),
         ("budgets", budgets, expected),
         ("allotments", allotments, replay.allotments),
         ("grants", grants, replay.grants),
+        ("epochs", epochs, replay.epochs),
     ):
         if stored != derived:
             raise _beside(what)

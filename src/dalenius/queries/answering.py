@@ -29,6 +29,7 @@ from dalenius.queries.rules.price import Priced
 from dalenius.queries.rules.price import priced as price
 from dalenius.queries.searching import Clip, notes, reported, searched
 from dalenius.queries.statements.keys import weights as key_weights
+from dalenius.queries.statements.pairs import Held
 
 if TYPE_CHECKING:
     from dalenius.mechanisms.key_selection import KeySelection
@@ -46,8 +47,10 @@ def measured(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: flo
     """
     noise.fresh_key()
     content: dict[str, Any] = {"format": FORMAT, "epsilon": priced.epsilon, "rho": priced.rho}
+    held = None
     if priced.selection is not None:
-        plan = selected(plan, priced.selection, engine, salt, seconds)
+        held = Held(plan, engine, salt, seconds)
+        plan = selected(plan, priced.selection, held, engine, salt, seconds)
         priced = price(plan, priced.epsilon, priced.delta)  # the same noise, on as many groups as were found
         content |= {"cells": [[_key_to_json(value) for value in cell] for cell in plan.cells]}
     if priced.searches:
@@ -55,7 +58,7 @@ def measured(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: flo
         priced = price(plan, priced.epsilon, priced.delta)  # the same price, on what one unit adds here
         content["limits"] = [each.to_json() for each in clips]
     content["measures"] = []
-    integers = exact(plan, engine, salt, seconds=seconds)
+    integers = exact(plan, engine, salt, seconds=seconds, held=held)
     for measure, mechanism, vector in zip(plan.measures, priced.mechanisms, integers, strict=True):
         values = mechanism.release(vector).value.tolist() if vector else []
         stored = packed(values, mechanism.noise) if measure.kind == "leaves" else [str(value) for value in values]
@@ -63,9 +66,9 @@ def measured(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: flo
     return json.dumps(content, separators=(",", ":")).encode()
 
 
-def selected(plan: Plan, selection: KeySelection, engine: Engine, salt: str, seconds: float) -> Plan:
+def selected(plan: Plan, selection: KeySelection, held: Held, engine: Engine, salt: str, seconds: float) -> Plan:
     """The plan with the groups that are released, in the order of their keys."""
-    cells, weights = key_weights(plan, engine, salt, seconds)
+    cells, weights = key_weights(plan, engine, salt, seconds, held)
     passed = selection.release(weights, units=needed(plan.selection).units).value
     # beside the groups of grouping sets that are public
     return replace(plan, cells=in_order([*plan.cells, *(cells[at] for at in passed)]))

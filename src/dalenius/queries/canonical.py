@@ -7,8 +7,11 @@ expression is in its form from the start.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
+from fractions import Fraction
+from typing import Any
 
 from dalenius.queries.expressions import (
     FALSE,
@@ -24,6 +27,7 @@ from dalenius.queries.expressions import (
 from dalenius.queries.functions import FUNCTIONS, whole
 
 B = Type.BOOLEAN
+_DIGITS = 16  # with the point: longer ones come from doubles, such as 1/3
 
 
 def call(function: str, *arguments: Expression, integers: frozenset[str] = frozenset()) -> Expression:
@@ -122,6 +126,30 @@ def _alternatives(part: Expression) -> tuple[Expression, list[Expression]] | Non
     return None
 
 
+def factored(expression: Expression) -> tuple[Expression, ...]:
+    """Parts that all must hold: those of AND, and what every alternative of OR shares.
+
+    (a AND b) OR (a AND c) is a AND (b OR c), also where some of them are NULL. So a join that stands in each branch of
+    an OR is seen to be one.
+
+    >>> from dalenius.queries.expressions import Column
+    >>> a, b, c = (Column(name, Type.BOOLEAN) for name in "abc")
+    >>> [written(each) for each in factored(call("or", call("and", a, b), call("and", a, c)))]
+    ['a', 'or(b, c)']
+    """
+    if not isinstance(expression, Call) or expression.function not in {"and", "or"}:
+        return (expression,)
+    if expression.function == "and":
+        return tuple(part for each in expression.arguments for part in factored(each))
+    branches = [factored(each) for each in expression.arguments]
+    shared = [each for each in branches[0] if all(each in other for other in branches[1:])]
+    if not shared:
+        return (expression,)
+    rest = [call("and", *(each for each in branch if each not in shared)) for branch in branches]
+    left = call("or", *rest)
+    return tuple(shared) if left == TRUE else (*shared, left)
+
+
 _OPPOSITE = {"eq": "ne", "ne": "eq"}
 
 
@@ -218,7 +246,7 @@ def _first(arguments: Sequence[Expression]) -> Expression:
 
 
 def _folded(function: str, arguments: Sequence[Expression]) -> Expression | None:
-    """Arithmetic on constants, in doubles as the engine would do it."""
+    """Arithmetic on constants: on decimals as they are written, so that 0.06 + 0.01 is 0.07; else in doubles."""
     values = [each.value for each in arguments if isinstance(each, Literal) and isinstance(each.value, float)]
     if len(values) != len(arguments):
         return None
@@ -226,13 +254,21 @@ def _folded(function: str, arguments: Sequence[Expression]) -> Expression | None
         case "neg", [a]:
             result = -a
         case "add", [a, b]:
-            result = a + b
+            result = _exactly(a, b, operator.add)
         case "sub", [a, b]:
-            result = a - b
+            result = _exactly(a, b, operator.sub)
         case "mul", [a, b]:
-            result = a * b
+            result = _exactly(a, b, operator.mul)
         case "div", [a, b] if b != 0:
             result = a / b
         case _:
             return None
     return number(result) if math.isfinite(result) else None
+
+
+def _exactly(one: float, other: float, function: Callable[[Any, Any], Any]) -> float:
+    """The double nearest to the exact result, where both are decimals that a person may have written."""
+    shown = [repr(each) for each in (one, other)]
+    if any("e" in each or "n" in each or len(each) > _DIGITS for each in shown):
+        return float(function(one, other))
+    return float(function(*map(Fraction, shown)))

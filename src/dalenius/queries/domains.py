@@ -1,13 +1,15 @@
 """The groups of a question, known without looking at a row (DESIGN, decision 8).
 
 Declared keys, bounded integers and dates, and functions of them have a public set of values. All of them are answered,
-also the empty ones: which groups appear says nothing about anyone. A row whose key is NULL is in no group.
+also the empty ones: which groups appear says nothing about anyone. A row whose key is NULL is in no group. Groups that
+the question itself rules out, whatever the rows hold, are left out: WHERE region = 'north' leaves one (`Known`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 from itertools import product
@@ -40,25 +42,53 @@ Cell = tuple[Scalar, ...]
 Columns = Mapping[str, tables.Column]
 
 
-def public_cells(keys: Sequence[Expression], columns: Columns, at: Place | None = None) -> tuple[Cell, ...] | None:
+@dataclass(frozen=True)
+class Known:
+    """What is known of every row that counts, without looking at one.
+
+    Attributes:
+        conditions: What holds for it, made total.
+        joint: Columns of public tables, each with all combinations of values that they have together.
+    """
+
+    conditions: tuple[Expression, ...] = ()
+    joint: tuple[tuple[tuple[str, ...], tuple[Cell, ...]], ...] = ()
+
+    def of(self, names: frozenset[str]) -> Known:
+        """The part that is about these columns alone."""
+        conditions = tuple(each for each in self.conditions if columns_of(each) and columns_of(each) <= names)
+        return Known(conditions, tuple(each for each in self.joint if names.intersection(each[0])))
+
+
+NOTHING = Known()
+
+
+def public_cells(
+    keys: Sequence[Expression], columns: Columns, at: Place | None = None, known: Known = NOTHING
+) -> tuple[Cell, ...] | None:
     """All groups where they are public, as `cells` gives them; None where they would have to be found."""
     try:
-        return cells(keys, columns, at)
+        return cells(keys, columns, at, known)
     except QuestionRefusedError as error:
         if isinstance(error.__cause__, _TooManyError | _UnknownError):
             return None
         raise
 
 
-def cells(keys: Sequence[Expression], columns: Columns, at: Place | None = None) -> tuple[Cell, ...]:
+def cells(
+    keys: Sequence[Expression], columns: Columns, at: Place | None = None, known: Known = NOTHING
+) -> tuple[Cell, ...]:
     """All groups, in the order of declared keys and of values. One empty cell when there are no keys.
+
+    Where ``known`` rules out every one of them, all are answered.
 
     Raises:
         QuestionRefusedError: They are not public, too many, or none.
     """
-    read = sorted(frozenset().union(*(columns_of(key) for key in keys)))
+    read = frozenset().union(*(columns_of(key) for key in keys))
+    specs = tuple(columns[name] for name in sorted(read))
     try:
-        found = _cells(tuple(keys), tuple(columns[name] for name in read))
+        found = _cells(tuple(keys), specs, known.of(read)) or _cells(tuple(keys), specs, NOTHING)
     except _TooManyError as error:
         raise QuestionRefusedError(
             "The question has too many groups.",
@@ -94,11 +124,11 @@ class _UnknownError(Exception):
 
 
 @lru_cache(maxsize=64)
-def _cells(keys: tuple[Expression, ...], read: tuple[tables.Column, ...]) -> tuple[Cell, ...]:
+def _cells(keys: tuple[Expression, ...], read: tuple[tables.Column, ...], known: Known) -> tuple[Cell, ...]:
     columns = {each.name: each for each in read}
     found: list[tuple[tuple[int, ...], list[Cell]]] = []
-    for component in _components(keys):
-        found.append((component, _component([keys[at] for at in component], columns)))
+    for component in _components(keys, known):
+        found.append((component, _component([keys[at] for at in component], columns, known)))
         if math.prod(len(values) for _, values in found) > MOST_CELLS:
             raise _TooManyError
     places = [at for component, _ in found for at in component]
@@ -113,25 +143,33 @@ def _cells(keys: tuple[Expression, ...], read: tuple[tables.Column, ...]) -> tup
     return tuple(cells_)
 
 
-def _components(keys: Sequence[Expression]) -> list[tuple[int, ...]]:
-    """Keys that read the same columns belong together: not every combination of year and month of one date exists."""
+def _components(keys: Sequence[Expression], known: Known) -> list[tuple[int, ...]]:
+    """Keys that read the same columns belong together: not every combination of year and month of one date exists.
+
+    So do those whose columns one condition, or one public table, ties together.
+    """
+    tied = [columns_of(each) for each in known.conditions] + [frozenset(names) for names, _ in known.joint]
     groups: list[tuple[set[str], list[int]]] = []
-    for at, key in enumerate(keys):
-        read, places = set(columns_of(key)), [at]
+    for at, names in [*((at, columns_of(key)) for at, key in enumerate(keys)), *((None, each) for each in tied)]:
+        read, places = set(names), [] if at is None else [at]
         for other in [each for each in groups if each[0] & read]:
             groups.remove(other)
             read |= other[0]
             places += other[1]
         groups.append((read, sorted(places)))
-    return sorted(tuple(places) for _, places in groups)
+    return sorted(tuple(places) for _, places in groups if places)
 
 
-def _component(keys: list[Expression], columns: Columns) -> list[Cell]:
+def _component(keys: list[Expression], columns: Columns, known: Known) -> list[Cell]:
+    known = known.of(frozenset().union(*map(columns_of, keys)))
+    # Of all years, only those within the bounds are groups; so values are tried before shapes are looked at.
     if len(keys) == 1 and isinstance(keys[0], Column):
         simple = _simple(keys[0], columns)
         if simple is not None:
-            return [(value,) for value in simple]
-    tried = _tried(keys, columns)  # before the shape alone: of all years, only those within the bounds are groups
+            tried = None if known == NOTHING else _tried(keys, columns, known)
+            left = None if tried is None else {value for (value,) in tried}
+            return [(value,) for value in simple if left is None or value in left]
+    tried = _tried(keys, columns, known)
     if tried is not None:
         return tried
     found = []
@@ -145,34 +183,43 @@ def _component(keys: list[Expression], columns: Columns) -> list[Cell]:
     return list(product(*found))
 
 
-def _tried(keys: Sequence[Expression], columns: Columns) -> list[Cell] | None:
+def _tried(keys: Sequence[Expression], columns: Columns, known: Known) -> list[Cell] | None:
     """The keys' values on all combinations of their columns' values, by the engine itself; None: not to be had so."""
     import pyarrow as pa
 
     from dalenius.queries.engines.duckdb import public
 
     names = sorted(frozenset().union(*(columns_of(key) for key in keys)))
-    values: dict[str, list[Scalar]] = {}
+    values: list[tuple[tuple[str, ...], Sequence[Cell]]] = list(known.joint)
     for name in names:
+        if any(name in tied for tied, _ in values):
+            continue
         domain = column_values(columns[name])
         if domain is None:
             return None
         # a value may be absent, and a function of that is a value again: COALESCE(region, 'unknown')
-        values[name] = [*domain, None] if columns[name].default is None else list(domain)
-    if math.prod(map(len, values.values())) > _MOST_TRIED:
+        absent = [None] if columns[name].default is None else []
+        values.append(((name,), [(each,) for each in (*domain, *absent)]))
+    if math.prod(len(rows) for _, rows in values) > _MOST_TRIED:
         return None
     integers = frozenset(name for name in names if columns[name].kind is Kind.INTEGER)
-    renderer = Renderer({name: f"t{at}.v" for at, name in enumerate(names)}, integers)
-    sql = ", ".join(f"{renderer.sql(key)} AS k{at}" for at, key in enumerate(keys))
-    source = ", ".join(f"d{at} AS t{at}" for at in range(len(names)))
-    rows = public().run(
-        f"SELECT DISTINCT {sql}" + (f" FROM {source}" if names else ""),  # noqa: S608
-        {
-            f"d{at}": pa.table({"v": pa.array(values[name], _arrow(columns[name].kind))})
-            for at, name in enumerate(names)
-        },
-    )
-    found = [tuple(row) for row in rows if None not in row]
+    places = {name: f"t{at}.v{place}" for at, (tied, _) in enumerate(values) for place, name in enumerate(tied)}
+    renderer = Renderer(places, integers)
+    sql = f"SELECT DISTINCT {', '.join(f'{renderer.sql(key)} AS k{at}' for at, key in enumerate(keys))}"
+    if values:
+        sql += f" FROM {', '.join(f'd{at} AS t{at}' for at in range(len(values)))}"
+    if known.conditions:
+        sql += f" WHERE {' AND '.join(map(renderer.sql, known.conditions))}"
+    given = {
+        f"d{at}": pa.table(
+            {
+                f"v{place}": pa.array([row[place] for row in rows], _arrow(columns[name].kind))
+                for place, name in enumerate(tied)
+            }
+        )
+        for at, (tied, rows) in enumerate(values)
+    }
+    found = [tuple(row) for row in public().run(sql, given) if None not in row]
     return list(in_order(found))
 
 

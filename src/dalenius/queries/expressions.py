@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import Enum
+from fractions import Fraction
 from typing import TypeAlias
 
 
@@ -21,6 +22,7 @@ class Type(Enum):
     TEXT = "text"
     DATE = "date"
     DATETIME = "datetime"
+    UNIT = "unit"  # who somebody is: units, and keys that lead to them; only compared with one another
     NOTHING = "nothing"  # the literal NULL, which fits everywhere
 
 
@@ -68,6 +70,7 @@ class Aggregate:
     `covar_pop`, `covar_samp`, `corr`, `quantile`, `min` or `max`.
     ``value`` is what is added up (for `count`: None counts rows); ``where`` says which rows, beyond the question's own.
     ``parameter`` is the share of rows that lie below a quantile; ``other`` is the second argument of those with two.
+    ``limit`` is the most that one unit's part of it counts for, where the question bounds this one aggregate.
     """
 
     kind: str
@@ -76,6 +79,7 @@ class Aggregate:
     type: Type = Type.NUMBER
     parameter: float | None = None
     other: Expression | None = None
+    limit: Fraction | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +153,10 @@ def written(expression: Expression) -> str:
             return f"key {place + 1}"
         case Which():
             return "set"
-        case Aggregate(kind=kind, value=value, where=where, parameter=parameter, other=other):
+        case Aggregate(kind=kind, value=value, where=where, parameter=parameter, other=other, limit=limit):
             inside = ", ".join(written(each) for each in (value, other) if each is not None)
             inside += "" if parameter is None else f", {parameter!r}"
+            inside += "" if limit is None else f", limit {limit}"
             return f"{kind}({inside})" + ("" if where == TRUE else f" where {written(where)}")
 
 

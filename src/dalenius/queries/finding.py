@@ -129,7 +129,7 @@ class Search:
         part = self.epsilon / whole.epsilon if not isinstance(whole, ZCDP) else (self.rho or 0.0) / whole.rho
         return {"epsilon": self.epsilon, "rho": self.rho, "part": part}
 
-    def key(self, data_version: int) -> str:
+    def key(self, data_version: int | str) -> str:
         """The key under which its result is stored: what is counted, not what else the policy says."""
         lines = [f"limits {self.table.policy.name} {data_version}"]
         lines += [identity(self.table, each) for each in self.quantities]

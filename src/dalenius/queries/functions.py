@@ -217,29 +217,49 @@ def _range(expression: Expression, bounds: Mapping[str, Range]) -> Range:
     return EVERYTHING
 
 
-def dominated(expression: Expression, totals: Mapping[str, float]) -> float | None:
-    """A limit of one unit's Σ|expression| that follows from one of Σ|column|, where |expression| ≤ k·|column|."""
+def dominated(
+    expression: Expression, totals: Mapping[str, float], bounds: Mapping[str, Range] | None = None
+) -> float | None:
+    """A limit of one unit's Σ|expression| that follows from those of Σ|column|.
+
+    |x·y| ≤ |x|·max|y| where ``bounds`` say how large y can be, and |x ± y| ≤ |x| + |y|.
+    """
+
+    def inside(part: Expression) -> float | None:
+        return dominated(part, totals, bounds)
+
     match expression:
         case Literal(value=None) | Literal(value=0.0):
             return 0.0
         case Column(name=name):
             return totals.get(name)
-        case Call(function="mul" | "div" as function, arguments=(one, Literal(value=float() as factor))) if factor:
-            inner = dominated(one, totals)
-            return None if inner is None else inner * abs(factor if function == "mul" else 1 / factor)
-        case Call(function="mul", arguments=(Literal(value=float() as factor), one)):
-            inner = dominated(one, totals)
-            return None if inner is None else inner * abs(factor)
+        case Call(function="div", arguments=(one, Literal(value=float() as factor))) if factor:
+            inner = inside(one)
+            return None if inner is None else inner * abs(1 / factor)
+        case Call(function="mul", arguments=(one, other)):
+            pairs = ((inside(each), bounded(factor, bounds or {})) for each, factor in ((one, other), (other, one)))
+            return min(
+                (inner * max(map(abs, ends)) for inner, ends in pairs if inner is not None and ends), default=None
+            )
+        case Call(function="add" | "sub", arguments=(one, other)):
+            parts = [inside(one), inside(other)]
+            return None if None in parts else sum(each for each in parts if each is not None)
         case Call(function="neg" | "abs", arguments=(one,)):
-            return dominated(one, totals)
+            return inside(one)
         case Call(function="coalesce", arguments=(one, Literal(value=0.0))):
-            return dominated(one, totals)
+            return inside(one)
+        case Call(
+            function="least",
+            arguments=(Call(function="greatest", arguments=(one, Literal(value=0.0))), Literal(value=float() as most)),
+        ) if most >= 0:
+            return inside(one)  # clamped to [0, most]; NULL becomes 0
         case Call(function="case"):
-            parts = [dominated(each, totals) for each in branches(expression)]
+            known = [each for each in map(inside, branches(expression)) if each is not None]
+            if len(known) < len(branches(expression)):
+                return None
             read = {name for each in branches(expression) for name in columns_of(each)}
-            known = [each for each in parts if each is not None]
-            # Each row takes one branch; branches of one column share its total, those of two do not.
-            return max(known) if len(known) == len(parts) and len(read) <= 1 else None
+            # Each row takes one branch; branches of one column share its total, those of several do not.
+            return max(known) if len(read) <= 1 else sum(known)
     return None
 
 

@@ -17,10 +17,12 @@ from dalenius.queries.index import CEILING, FEW_KEYS, NOTE, File, Layout
 from dalenius.queries.periods import unit_part
 from dalenius.queries.plan import needed
 from dalenius.queries.rendering import Renderer, double, identifier, quoted
+from dalenius.queries.statements.pairs import paired
 from dalenius.queries.statements.source import cast, clean, there
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from duckdb import DuckDBPyConnection
 
     from dalenius.queries.engines.engine import Engine
@@ -173,7 +175,7 @@ class _Writer:
         reads = [f"{identifier(name)} AS {unit}" for name, unit in zip(policy.unit, self.units, strict=True)]
         reads += [f"{cast(policy.columns[name], self.engine.columns)} AS {each}" for name, each in short.items()]
         kept = [*self.units, *(f"{clean(policy.columns[name], each)} AS {each}" for name, each in short.items())]
-        held = f"SELECT {', '.join(reads)} FROM {self.engine.scan} WHERE {there(policy, self.engine.columns)}"  # noqa: S608
+        held = f"SELECT {', '.join(reads)} FROM {self.engine.scan} WHERE {there(policy.unit, self.engine.columns)}"  # noqa: S608
         held = f"SELECT {', '.join(kept)} FROM ({held})"  # noqa: S608
         if self.part is not None:
             period = Renderer(short).sql(self.part)
@@ -232,9 +234,35 @@ class _Writer:
     def hidden(self, file: File) -> None:
         """The three files of a category whose keys are not public, from pairs that are counted once.
 
-        Keys are numbered first: to count by numbers is a good deal faster than by texts. Totals are left out, for the
-        same reason.
+        They are counted in memory where they may be (`statements.pairs`), else by DuckDB. Keys are numbered first: to
+        count by numbers is a good deal faster than by texts. Totals are left out, for the same reason.
         """
+        kept = f"WITH kept AS (SELECT u0, key FROM ({self.keyed(file.column)}))"  # noqa: S608
+        policy, types = self.table.policy, self.engine.columns
+        pairs = paired(self.fetch, kept, ["key"], policy.unit, types) if self.part is None else None
+        if pairs is None:
+            self.grouped_by_code(file)
+            return
+        keys, weights = (self.layout.file(kind, file.column) for kind in ("keys", "weights"))
+        tables = {"p": pairs.many(FEW_KEYS), "q": pairs.norms(), "w": pairs.shared(), "codes": pairs.codes}
+        for name, table in tables.items():
+            self.connection.register(name, table)
+        self.copy(needed(keys), "SELECT u0, norm2, m FROM q")
+        units = "SELECT code, m, CAST(sum(units) AS BIGINT) AS units FROM w GROUP BY code, m"
+        self.copy(needed(weights), f"SELECT key, m, units FROM ({units}) JOIN codes USING (code)")  # noqa: S608
+        self.copy(file, "SELECT u0, key, n, m FROM p JOIN codes USING (code)")
+        for name in tables:
+            self.connection.unregister(name)
+
+    def fetch(self, sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
+        """The rows of a SELECT over some tables besides."""
+        cursor = self.connection.cursor()
+        for name, table in tables.items():
+            cursor.register(name, table)
+        return cursor.sql(sql).to_arrow_table()
+
+    def grouped_by_code(self, file: File) -> None:
+        """The same by DuckDB alone."""
         keys, weights = (self.layout.file(kind, file.column) for kind in ("keys", "weights"))
         grouped = ", ".join(self.grouped)
         same = " AND ".join(f"p.{each} = q.{each}" for each in self.grouped)

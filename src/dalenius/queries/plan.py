@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from dalenius.errors import Place
     from dalenius.ledger.budgets import Budget
+    from dalenius.queries.public import PublicTable
+    from dalenius.queries.relations import Relation
+    from dalenius.queries.rules.clause import Options
     from dalenius.tables.policy import Period, Policy
 
 
@@ -66,12 +69,47 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A protected table, with the budget that pays for questions about it and the limits that were found for it."""
+    """A protected table, with the budget that pays for questions about it and the limits that were found for it.
+
+    ``through`` are the tables that its path goes through, by name. ``relation``: it is not one table but several,
+    joined; its policy is then made up for the question.
+    """
 
     policy: Policy
     budget: Budget
     period: Period | None = None
     found: Found | None = None
+    through: Mapping[str, Table] = field(default_factory=dict)
+    relation: Relation | None = None
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The names of all protected tables whose files are read, in order."""
+        if self.relation is not None:
+            return tuple(sorted(each.policy.name for each in self.relation.tables()))
+        return tuple(sorted({self.policy.name, *(each.policy.name for each in self.through.values())}))
+
+    @property
+    def unit(self) -> tuple[str, ...]:
+        """Who is protected, as the owner calls it."""
+        return self.policy.unit if self.relation is None else (self.budget.unit,)
+
+    @property
+    def units(self) -> tuple[tuple[str, ...], ...]:
+        """The columns that name the unit, in each table that has some."""
+        tables = self.relation.tables() if self.relation is not None else (self,)
+        return tuple(dict.fromkeys(each.policy.unit for each in tables))
+
+    @property
+    def meaning(self) -> str:
+        """What decides what a question means: of its policy, or of all that it reads."""
+        if self.relation is None and not self.through:
+            return self.policy.meaning
+        tables = self.relation.tables() if self.relation is not None else (self, *self.through.values())
+        publics = self.relation.publics() if self.relation is not None else ()
+        parts = sorted(each.policy.meaning for each in tables)
+        parts += sorted(f"{each.name} {each.fingerprint.content}" for each in publics)
+        return "\n".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +179,7 @@ class Question:
     places: Mapping[Aggregate, Place | None] = field(default_factory=dict)
     sets: tuple[tuple[int, ...], ...] = ()  # GROUPING SETS as asked for, by places of keys; none: one of all keys
     groupings: tuple[tuple[int, ...], ...] = ()  # the arguments of each GROUPING(…), which are keys after the keys
+    notes: tuple[str, ...] = ()  # what it means otherwise than where its words come from
 
     @property
     def aggregates(self) -> tuple[Aggregate, ...]:
@@ -322,8 +361,9 @@ class Plan:
 
         Names, order, HAVING, ORDER BY and LIMIT are not in it: they are done with what was released.
         """
+        relation = self.table.relation
         lines = [
-            f"table {self.table.policy.name}",
+            f"table {self.table.policy.name}" if relation is None else f"relation {relation.written()}",
             f"where {written(self.where)}",
             f"keys {', '.join(map(written, self.keys))}",
             f"cells {self._cells()}",
@@ -342,9 +382,9 @@ class Plan:
             return f"found cap {self.selection.cap} units {self.selection.units} share {self.selection.share}{sets}"
         return f"{len(self.cells)} {hashlib.sha256(repr(self.cells).encode()).hexdigest()[:16]}"
 
-    def key(self, data_version: int) -> str:
+    def key(self, data_version: int | str) -> str:
         """The key of stored answers: canonical plan, meaning of the policy, data version."""
-        parts = (self.canonical(), self.table.policy.meaning, str(data_version))
+        parts = (self.canonical(), self.table.meaning, str(data_version))
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -365,10 +405,12 @@ class Stage:
     text: str
     tables: Mapping[str, Table]
     limits: Limits = field(default_factory=Limits)
+    publics: Mapping[str, PublicTable] = field(default_factory=dict)
     tree: Select | None = None
     question: Question | None = None
     safe: Safe | None = None
     plan: Plan | None = None
+    options: Options | None = None
 
     def with_(self, **changes: Any) -> Stage:
         """The stage with some parts filled in."""

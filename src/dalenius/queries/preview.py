@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.queries import covariance, estimates, expected, grouped, trees
 from dalenius.queries.expressions import Aggregate, Expression, written
+from dalenius.queries.release import FREE
 from dalenius.queries.rules.price import Priced, priced
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class Preview:
         delta: What finding the groups costs besides; 0 where they are public.
         search: The share of the price with which the question first finds its own limits; the noise errors are then
             the most that they will be.
+        public: It is about public tables only: answered exactly, and for nothing. There are no choices then.
     """
 
     columns: tuple[str, ...]
@@ -66,6 +68,7 @@ class Preview:
     rows: int = ROWS
     delta: float = 0.0
     search: float = 0.0
+    public: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """For `--json`."""
@@ -78,6 +81,7 @@ class Preview:
             "remaining": self.remaining,
             "notes": list(self.notes),
             "search": self.search,
+            "public": self.public,
         }
 
     def size(self, what: str) -> str:
@@ -87,6 +91,8 @@ class Preview:
         return f"{self.groups:,} {what}{'s' if self.groups != 1 else ''}"
 
     def __str__(self) -> str:
+        if self.public:
+            return "\n".join([f"{', '.join(self.columns)}: {FREE}", *self.notes])
         lines = [f"{self.size('group')}, {', '.join(self.columns)}"]
         for choice in self.choices:
             shown = []
@@ -189,11 +195,11 @@ def described(plan: Plan, found: Priced) -> str:
     """The plan for people: what each step does, what one unit can change, what it costs."""
     policy, budget = plan.table.policy, plan.table.budget
     relation = "added or removed" if plan.neighbors.value == "add-remove" else "exchanged for another"
-    unit = " + ".join([*policy.unit, *([budget.period] if budget.period else [])])
+    unit = " + ".join([*plan.table.unit, *([budget.period] if budget.period else [])])
     size = f"{len(plan.cells):,}, all public" if plan.selection is None else "found privately"
     lines = [
         f"table     {policy.name}; protected is one {unit}, {relation}",
-        f"rows      {written(plan.where)}",
+        *_rows(plan),
         f"groups    {grouped.described(plan)} ({size})",
         *_search(found, unit),
     ]
@@ -208,6 +214,16 @@ def described(plan: Plan, found: Priced) -> str:
     total += f", δ = {found.delta:.3g}" if found.delta else ""
     lines.append(f"price     ε = {found.epsilon:g} for the whole question ({total}), charged before the data is read")
     return "\n".join(lines)
+
+
+def _rows(plan: Plan) -> list[str]:
+    """Which rows count; of several tables, how they are joined."""
+    relation = plan.table.relation
+    if relation is None:
+        return [f"rows      {written(plan.where)}"]
+    lines = [f"  {'left  ' if each.left else 'join  '}  {each.written()}" for each in relation.joins]
+    lines += [f"  {each.written()}" for each in relation.matches]
+    return [*lines, "  unit    of all of them is the same", f"rows      {written(relation.where)}"]
 
 
 def _search(found: Priced, unit: str) -> list[str]:

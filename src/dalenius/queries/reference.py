@@ -23,8 +23,13 @@ END = "<!-- end of what is generated -->"
 
 CLAUSES = (
     ("SELECT", "aggregates, keys, and arithmetic on them, with or without AS"),
-    ("FROM", "one protected table, with or without an alias"),
-    ("WHERE", "any condition on its columns"),
+    (
+        "FROM",
+        "protected tables of one data set, joined on their units; public tables; subqueries; UNION ALL",
+    ),
+    ("JOIN", "JOIN … ON or USING, LEFT JOIN that keeps rows with a unit, or a list of tables with conditions in WHERE"),
+    ("WITH", "subqueries by name, not recursive"),
+    ("WHERE", "any condition on columns; [NOT] EXISTS and [NOT] IN (SELECT …) about rows of the same unit"),
     (
         "GROUP BY",
         "columns, functions of them, names or numbers of items, or ALL; public groups are all answered, others found",

@@ -20,6 +20,8 @@ from dalenius.errors import InputError, SourceUnavailableError
 _ROWS = 50  # shown as text; the rest is in `rows`
 _KEY_WIDTH = 48
 _UNKNOWN = "unknown"
+PUBLIC = "public"  # the kind of guarantee of an answer that is about nobody
+FREE = "public, exact, free"
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,7 +35,8 @@ class Release:
         noise_error: Half-width of each cell at ``confidence`` from the noise alone; None for keys.
         interval: Low and high of each cell; None for keys, and where the noise error tells it all.
         confidence: Chance that an interval covers.
-        guarantee: `kind`, `epsilon`, `delta`, `unit`, `neighbors`.
+        guarantee: `kind`, `epsilon`, `delta`, `unit`, `neighbors`. Of the kind "public": the answer is about public
+            tables only, exact, and was charged nothing; then all columns count as keys.
         charge: `epsilon`, `delta`, `rho`, as charged for this question.
         remaining: `analyst` and `dataset`, each with the `epsilon` and `delta` that one more question may ask.
         free: Asked before, so the stored answer came back for nothing.
@@ -82,7 +85,7 @@ class Release:
         Raises:
             InputError: There are more, or none.
         """
-        noisy = [place for place, key in enumerate(self.keys) if not key]
+        noisy = [place for place, key in enumerate(self.keys) if not key or self.public]
         if len(noisy) == len(self.rows) == 1:
             return self.rows[0][noisy[0]]
         raise InputError(
@@ -91,6 +94,11 @@ class Release:
             why="`value` is for answers that are one number.",
             fix="Use `rows`, `to_arrow()`, `to_pandas()` or `to_polars()`.",
         )
+
+    @property
+    def public(self) -> bool:
+        """Whether it is about public tables only: exact, and free."""
+        return self.guarantee.get("kind") == PUBLIC
 
     def to_dict(self) -> dict[str, Any]:
         """The shape in which a release leaves as JSON: no NaN or infinity, dates as ISO 8601."""
@@ -204,6 +212,8 @@ class Release:
     @property
     def summary(self) -> str:
         """One line: confidence, guarantee, what it cost, what is left."""
+        if self.public:
+            return FREE
         if self.free:
             cost = "free: asked before"
         else:
@@ -222,6 +232,8 @@ class Release:
     def promise(self) -> str:
         """The confidence and the guarantee, as they stand under tables and charts."""
         guarantee = self.guarantee
+        if self.public:
+            return FREE
         delta = guarantee.get("delta")
         terms = f"ε = {_number(guarantee.get('epsilon'))}" + (f", δ = {_number(delta)}" if delta else "")
         unit, neighbors = shown(str(guarantee.get("unit"))), shown(str(guarantee.get("neighbors")))

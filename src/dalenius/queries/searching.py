@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.queries import ladder
 from dalenius.queries._exact import exact_lengths
-from dalenius.queries.choosing import chosen, clipped
+from dalenius.queries.choosing import chosen, clipped, faint
 from dalenius.queries.expressions import written
 from dalenius.queries.rules.bound import limited
 from dalenius.queries.rules.compile import compiled
@@ -43,8 +43,9 @@ if TYPE_CHECKING:
 class Clip:
     """The clip that was found for a measure, and about which part of all that units add lies beyond it.
 
-    ``beyond`` is None where no class stands out of the noise; the plan's own clip then stays. ``hidden`` is the noise
-    error (95%) of each count of units: so many heavy units of one size do not show, and are not in ``beyond``.
+    ``beyond`` is None where no class stands out of the noise; the clip is then that of the little that may be seen, or
+    of one row. ``hidden`` is the noise error (95%) of each count of units: so many heavy units of one size do not show,
+    and are not in ``beyond``.
     """
 
     measure: int
@@ -83,11 +84,25 @@ def fitted(
         clip, beyond = ladder.best(measure.clip, noisy, mechanism.noise, per_step, max(1, len(plan.cells)))
         return Clip(number, clip, beyond, -(-hidden * clip // ladder.multiple(measure.clip)))
     if clipped(noisy, mechanism, measure.clip) is None:
-        return Clip(number, measure.clip, None, hidden)
+        return Clip(number, min(measure.clip, faint(noisy, mechanism) or _one_row(measure)), None, hidden)
     per_step = _noise_per_step(plan, priced, measure)
     best = chosen(noisy, mechanism, lambda limit: per_step * limit, max(1, len(plan.cells))).limit
     clip = min(measure.clip, best)
     return Clip(number, clip, clipped(noisy, mechanism, clip), hidden)
+
+
+def _one_row(measure: Measure) -> int:
+    """What one row adds at most: the limit where there are so few units that nothing is seen of them.
+
+    At a wider one, noise for a whole table's limit would bury the rows of a few units; so would this one, if each of
+    them had many. Public post-processing, as the rest.
+    """
+    if measure.kind == "rows":
+        return 1
+    most = max(abs(measure.low), abs(measure.high), 1)
+    if measure.times is not None:
+        return most * max(abs(measure.times.low), abs(measure.times.high), 1)
+    return most**2 if measure.kind == "square" else most
 
 
 def lowered(plan: Plan, clips: Mapping[int, int]) -> Plan:

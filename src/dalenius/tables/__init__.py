@@ -5,7 +5,7 @@ writing        back to canonical TOML         values, steps                exact
 code_lists     keys from a file               compatibility                a policy against a schema
 fingerprint    what the files are             difference                   between two versions
 draft          a first policy from a schema   registry                     the versions that the ledger holds
-practice       made-up rows
+practice       made-up rows                   public                       the tables that hold nobody's secrets
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from dalenius._lazy import lazy
 
 if TYPE_CHECKING:
-    from dalenius.tables.policy import Bounds, BudgetSpec, Column, Contribution, Kind, Period, Policy, Time
+    from dalenius.tables.policy import Bounds, BudgetSpec, Column, Contribution, Kind, Period, Policy, PublicSpec, Time
     from dalenius.tables.reading import read_file, read_text
 
 _EXPORTS = {
@@ -26,6 +26,7 @@ _EXPORTS = {
     "Kind": "policy",
     "Period": "policy",
     "Policy": "policy",
+    "PublicSpec": "policy",
     "Time": "policy",
     "read_file": "reading",
     "read_text": "reading",
@@ -39,6 +40,7 @@ __all__ = [
     "Kind",
     "Period",
     "Policy",
+    "PublicSpec",
     "Time",
     "read_file",
     "read_text",

@@ -53,7 +53,7 @@ def kind_of(declared: str) -> Kind | None:
 def check_columns(policy: Policy, schema: Iterable[tuple[str, str]]) -> None:
     """Refuses a policy whose columns are not in the source, or cannot be read as it says."""
     types = dict(schema)
-    for name in policy.unit:
+    for name in policy.owner:
         if name not in types:
             raise _missing("table.unit", name, types)
         if base_type(types[name]) == "NESTED":

@@ -15,6 +15,7 @@ _NOTES = (
     ("contribution.units", "more hides more of the groups whose keys have to be found"),
     ("contribution.", "more keeps more of the heavy units, and adds noise"),
     ("table.source", "where the data is"),
+    ("public.", "what analysts may read exactly, and for nothing"),
     ("time.", "when answers leave"),
 )
 _ANSWERS = "stored answers no longer fit; asking again is charged"
@@ -52,7 +53,7 @@ def difference(before: Policy, after: Policy) -> tuple[Change, ...]:
 def _note(place: str, meaning: bool) -> str:
     for beginning, words in _NOTES:
         if place.startswith(beginning):
-            changes = meaning and beginning.startswith("contribution.")
+            changes = meaning and beginning.startswith(("contribution.", "public."))
             return f"{words}; {_ANSWERS}" if changes else words
     return _ANSWERS if meaning and place.startswith("columns.") else ""
 

@@ -31,7 +31,7 @@ _TIME_NAME = re.compile(r"(.*_)?(time|timestamp|at)", re.IGNORECASE)
 _SMALL = re.compile(r".*(region|country|state|city|sex|gender|type|kind|category|class|status|code|group|level|plan)")
 
 _HEAD = """\
-# A policy for {source}, drafted from its schema: names and types of columns, and nothing else of the data.
+# A policy {origin}
 # Fill in what is marked {blank!r}, delete the columns nobody should ask about, then:
 #   dalenius policy check {file}
 #   dalenius protect {file}
@@ -42,7 +42,7 @@ source = {path}
 # The unit is who is protected: a person, a device, a household, or a person on one day (a list of columns). Everything
 # with the same unit counts as one. Choose the largest thing whose presence must not show.
 unit = {unit}
-neighbors = "add-remove"           # or "substitute": then the number of units is public
+{more}neighbors = "add-remove"           # or "substitute": then the number of units is public
 
 [budget]
 # ε caps what may ever be learned about one unit, over all questions of all analysts: whatever is believed about
@@ -58,6 +58,8 @@ epsilon = 0.5
 # One section per column. A column that is not here cannot be asked about. Bounds are what a value can be, for anyone;
 # values outside are moved to the nearest bound. Wide bounds cost accuracy, tight ones cost truth.
 """
+
+WHOSE = f"{BLANK}: the column that says whose a row is"
 
 # Stated by those who ran them; the units differ, so compare them with care.
 EPSILONS = (
@@ -107,17 +109,29 @@ def draft(
                 fix=f"Did you mean {meant!r}?" if meant else "Name one of its columns.",
             )
     guessed = unit or guess_unit(schema)
-    head = _HEAD.format(
-        source=Path(source).name,
-        blank=BLANK,
+    head = opening(
+        f"for {Path(source).name}, drafted from its schema: names and types of columns, and nothing else of the data.",
         file=file,
-        name=literal(_table_name(source)),
-        path=literal(source),
-        unit=literal(guessed or f"{BLANK}: the column that says whose a row is"),
-        epsilons="\n#".join(f"   {who:<38} {epsilon:>7}   {unit}" for who, epsilon, unit in EPSILONS),
+        name=table_name(Path(source).name.split(".")[0]),
+        source=source,
+        unit=guessed or WHOSE,
     )
     columns = [_column(name, declared, (keys or {}).get(name), guessed) for name, declared in schema if name != guessed]
     return "\n".join([head, *columns, _TAIL.format(blank=BLANK)])
+
+
+def opening(origin: str, *, file: str, name: str, source: str, unit: str | Sequence[str], more: str = "") -> str:
+    """How every draft begins: table, budget and analysts; ``more`` are lines of [table] that follow the unit."""
+    return _HEAD.format(
+        origin=origin,
+        blank=BLANK,
+        file=file,
+        name=literal(name),
+        path=literal(source),
+        unit=literal(unit),
+        more=more,
+        epsilons="\n#".join(f"   {who:<38} {epsilon:>7}   {whose}" for who, epsilon, whose in EPSILONS),
+    )
 
 
 def guess_unit(schema: Sequence[tuple[str, str]]) -> str | None:
@@ -141,7 +155,7 @@ def guess_kind(name: str, declared: str) -> Kind | None:
 
 
 def _column(name: str, declared: str, keys: tuple[str, str] | None, unit: str | None) -> str:
-    kind, section = guess_kind(name, declared), f"[columns.{_key(name)}]"
+    kind, section = guess_kind(name, declared), f"[columns.{key(name)}]"
     if kind is Kind.TEXT and keys is not None:
         kind = Kind.CATEGORY
     if kind is None:
@@ -173,11 +187,12 @@ def _hint(name: str, kind: Kind, unit: str | None) -> str:
     }.get(kind, "time")
 
 
-def _table_name(source: str) -> str:
-    stem = Path(source).name.split(".")[0]
-    name = re.sub(r"[^A-Za-z0-9_]+", "_", stem).strip("_")[:63].lower()
+def table_name(given: str) -> str:
+    """A name that a table can have."""
+    name = re.sub(r"[^A-Za-z0-9_]+", "_", given).strip("_")[:57].lower()
     return name if name and not name[0].isdigit() else f"table_{name}".rstrip("_")
 
 
-def _key(name: str) -> str:
+def key(name: str) -> str:
+    """A column's name as a key of TOML."""
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else literal(name)

@@ -54,6 +54,10 @@ class Fingerprint:
         mine = {file.path for file in self.files} | {file.hash for file in self.files}
         return any(file.path in mine or file.hash in mine for file in other.files)
 
+    def holds_of(self, other: Fingerprint) -> bool:
+        """Whether they have a file's content in common, wherever it lies."""
+        return not {file.hash for file in self.files}.isdisjoint(file.hash for file in other.files)
+
     def to_dict(self) -> dict[str, Any]:
         """As it stands in the ledger."""
         return {"form": self.form, "files": [asdict(file) for file in self.files]}
@@ -102,13 +106,17 @@ def form_of(paths: Sequence[Path]) -> str:
 
 def check_unchanged(table: str, before: Fingerprint, source: Sequence[str]) -> None:
     """Refuses a source that is no longer what was protected. Costs one `stat` per file as long as nothing changed."""
-    now = expand(source)
-    if now != before.paths or not all(_same(file) for file in before.files):
+    if not unchanged(before, source):
         raise SourceChangedError(
             f"The data of {table!r} changed since it was protected.",
             why="Files were added, removed or rewritten; answers and limits belong to the data as it was.",
             fix=f"Put the files back, or record their new state with 'dalenius refresh {table}'.",
         )
+
+
+def unchanged(before: Fingerprint, source: Sequence[str]) -> bool:
+    """Whether a source is still what it was."""
+    return expand(source) == before.paths and all(_same(file) for file in before.files)
 
 
 def _same(file: File) -> bool:

@@ -99,6 +99,21 @@ class Period:
 
 
 @dataclass(frozen=True, slots=True)
+class Hop:
+    """One step of the way from a row to its unit: the row of ``table`` whose unique ``key`` is what ``column`` holds.
+
+    Attributes:
+        column: Of the table before.
+        table: The next one, of the same data set.
+        key: Its column that no two rows share.
+    """
+
+    column: str
+    table: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class BudgetSpec:
     """The budget that a policy asks for; the ledger's is the one that counts."""
 
@@ -117,13 +132,23 @@ class Time:
 
 
 @dataclass(frozen=True, slots=True)
+class PublicSpec:
+    """A table that holds nobody's secrets: its name, its files, and the columns that are declared unique together."""
+
+    name: str
+    source: tuple[str, ...]
+    key: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """One table's policy.
 
     Attributes:
         name: The table's name in questions.
         source: Absolute paths or globs.
-        unit: The columns that together say whose a row is.
+        unit: The columns that together say whose a row is; of the last table of the path, where there is one.
+        path: How a row leads to its unit through other tables of the data set; empty where it names the unit itself.
         neighbors: Which two tables a guarantee compares.
         dataset: Tables with the same people share it, and with it one budget.
         budget: None in the tables of a data set that do not carry it.
@@ -132,6 +157,7 @@ class Policy:
         contribution: Limits of one unit.
         time: When answers leave.
         anonymity: Roles and hierarchies, kept for `anonymize`.
+        public: Tables that questions may join with, by name; everything about them may be known.
     """
 
     name: str
@@ -145,9 +171,23 @@ class Policy:
     contribution: Contribution = field(default_factory=Contribution)
     time: Time = field(default_factory=Time)
     anonymity: Mapping[str, Any] = field(default_factory=dict)
+    path: tuple[Hop, ...] = ()
+    public: Mapping[str, PublicSpec] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dataset", self.dataset or self.name)
+
+    @property
+    def owner(self) -> tuple[str, ...]:
+        """The columns of its own file that say whose a row is: the unit's, or the one where the path begins."""
+        return (self.path[0].column,) if self.path else self.unit
+
+    @property
+    def whose(self) -> str:
+        """How a row leads to its unit, in words: the unit's columns, or the path."""
+        from dalenius.tables.units import path_text
+
+        return path_text(self.path, self.unit) if self.path else ", ".join(self.unit)
 
     @property
     def text(self) -> str:
@@ -168,12 +208,12 @@ class Policy:
         """The hash of what decides what a question means: stored answers stay good while it does.
 
         More budget, another analyst or a file that moved must not make anyone pay again for the same answer. What the
-        file holds is the data version's business.
+        file holds is the data version's business; public tables count where a question reads them.
         """
         from dalenius.tables.writing import digest
 
         spec = BudgetSpec(1.0, period=self.budget.period if self.budget else None)
-        return digest(replace(self, source=(), budget=spec, analysts={}, time=Time(), anonymity={}))
+        return digest(replace(self, source=(), budget=spec, analysts={}, time=Time(), anonymity={}, public={}))
 
     def to_dict(self) -> dict[str, Any]:
         """Nested dicts of plain values, for `--json`."""

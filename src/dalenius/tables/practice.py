@@ -25,7 +25,7 @@ def practice_rows(policy: Policy, count: int) -> dict[str, list[Any]]:
         raise InputError(f"Practice rows are 1 to {MOST:,}.", why="They are made in memory.", fix="Ask for fewer.")
     units = max(1, count // _ROWS_PER_UNIT)
     found: dict[str, list[Any]] = {}
-    for name in policy.unit:
+    for name in policy.owner:
         column = policy.columns.get(name)
         named = _maker(column) if column else lambda: f"unit {_CHANCE.randrange(units) + 1}"
         found[name] = [named() for _ in range(count)]

@@ -16,12 +16,13 @@ from dalenius.tables.columns import read_column
 from dalenius.tables.limits import read_contribution, read_time
 from dalenius.tables.mistakes import invalid
 from dalenius.tables.policy import Column, Policy
-from dalenius.tables.sections import BLANK, Section, blanks, type_name
+from dalenius.tables.public import read_public
+from dalenius.tables.sections import BLANK, NAME_FIX, SOURCE_FIX, Section, blanks, check_name, paths_of, type_name
 from dalenius.tables.spending import read_analysts, read_budget
+from dalenius.tables.units import check_apart, read_unit
 from dalenius.tables.values import exact
 
-SECTIONS = ("table", "budget", "analysts", "columns", "contribution", "time", "anonymity")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
+SECTIONS = ("table", "budget", "analysts", "columns", "contribution", "time", "anonymity", "public")
 
 
 def read_file(file: Path) -> Policy:
@@ -69,7 +70,9 @@ def read_tree(tree: Mapping[str, Any], folder: Path) -> Policy:
         ("name", "source", "unit", "neighbors", "dataset"),
     )
     name = _identifier(table, "name", None)
+    unit, path = read_unit(table, name)
     columns = _columns(top, folder)
+    check_apart(unit, path, columns)
     budget = read_budget(top, columns)
     if budget is None and "dataset" not in table:
         raise invalid(
@@ -80,8 +83,9 @@ def read_tree(tree: Mapping[str, Any], folder: Path) -> Policy:
         )
     return Policy(
         name=name,
-        source=_source(table, folder),
-        unit=_unit(table),
+        source=paths_of(table.need("source", SOURCE_FIX), table.at("source"), folder),
+        unit=unit,
+        path=path,
         neighbors=Neighbors(table.one_of("neighbors", tuple(each.value for each in Neighbors), "add-remove")),
         dataset=_identifier(table, "dataset", name),
         budget=budget,
@@ -90,41 +94,14 @@ def read_tree(tree: Mapping[str, Any], folder: Path) -> Policy:
         contribution=read_contribution(top, columns),
         time=read_time(top),
         anonymity=_opaque(tree.get("anonymity", {}), "anonymity"),
+        public=read_public(top, name, folder),
     )
 
 
 def _identifier(section: Section, key: str, default: str | None) -> str:
-    fix = "Use letters, digits and _, not beginning with a digit; at most 63."
-    name = section.string(key, default, fix=fix)
-    if not _NAME.fullmatch(name):
-        raise invalid(section.at(key), f"{name!r} cannot be used.", why="It names a table in SQL and a file.", fix=fix)
+    name = section.string(key, default, fix=NAME_FIX)
+    check_name(name, section.at(key))
     return name
-
-
-def _source(table: Section, folder: Path) -> tuple[str, ...]:
-    fix = 'Write source = "visits.parquet", a glob, or a list of them.'
-    value = table.need("source", fix)
-    given = value if isinstance(value, list) else [value]
-    if not given or not all(isinstance(each, str) and each for each in given):
-        raise invalid(
-            table.at("source"), "this must be a path or a list of paths.", why="It says where the data is.", fix=fix
-        )
-    if any("://" in each for each in given):
-        raise invalid(table.at("source"), "this is an address.", why="Only files are read, never the network.", fix=fix)
-    return tuple(str((folder / each).absolute()) for each in given)
-
-
-def _unit(table: Section) -> tuple[str, ...]:
-    fix = 'Write unit = "user_id", or a list of columns that name one unit together.'
-    value = table.need("unit", fix)
-    given = value if isinstance(value, list) else [value]
-    if not given or not all(isinstance(each, str) and each for each in given):
-        raise invalid(
-            table.at("unit"), "this must be a column or a list of columns.", why="It says who is protected.", fix=fix
-        )
-    if len(set(given)) < len(given):
-        raise invalid(table.at("unit"), "a column is there twice.", why="Once is enough.", fix="Remove one.")
-    return tuple(given)
 
 
 def _columns(top: Section, folder: Path) -> dict[str, Column]:

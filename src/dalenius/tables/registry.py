@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -13,7 +13,7 @@ from dalenius.tables.mistakes import nearest
 from dalenius.tables.policy import Policy
 from dalenius.tables.reading import read_text
 
-KINDS = ("policy", "refresh", "limits")
+KINDS = ("policy", "refresh", "limits", "closed", "epoch")
 
 
 class Record(Protocol):
@@ -45,7 +45,10 @@ class History(Protocol):
 
 @dataclass(frozen=True)
 class Version:
-    """One version of a table: its policy, and the data that it is about."""
+    """One version of a table: its policy, and the data that it is about; of its public tables, what their files are.
+
+    ``epoch`` counts how often the people of the data set had been declared to be new ones when these files came.
+    """
 
     table: str
     dataset: str
@@ -56,6 +59,8 @@ class Version:
     reason: str = ""
     entry: int = 0
     time: str = ""
+    public: Mapping[str, Fingerprint] = field(default_factory=dict)
+    epoch: int = 0
 
     @cached_property
     def policy(self) -> Policy:
@@ -72,6 +77,8 @@ class Version:
             "data_version": self.data_version,
             "fingerprint": self.fingerprint.to_dict(),
             "reason": self.reason,
+            "epoch": self.epoch,
+            **({"public": {name: each.to_dict() for name, each in self.public.items()}} if self.public else {}),
         }
 
     @classmethod
@@ -88,6 +95,8 @@ class Version:
             data.get("reason", ""),
             record.number,
             record.time,
+            {name: Fingerprint.from_dict(each) for name, each in data.get("public", {}).items()},
+            data.get("epoch", 0),
         )
 
 
@@ -99,26 +108,47 @@ class Registry:
         self._after = 0
         self._versions: dict[str, list[Version]] = {}
         self._limits: dict[tuple[str, str, int], dict[str, Any]] = {}
+        self._closed: dict[str, str] = {}
+        self._epochs: dict[str, int] = {}
 
     def versions(self) -> dict[str, list[Version]]:
         """By table, oldest first."""
         for record in self._history.records(KINDS, self._after) if self._history else ():
-            if record.kind == "limits":
-                data = record.data
-                self._limits[data["table"], data["version"], data["data_version"]] = data["found"]
-                self._after = record.number
-                continue
-            known = self._versions.setdefault(record.data["table"], [])
-            known.append(Version.from_record(record, known[-1] if record.kind == "refresh" else None))
+            self._add(record, record.data)
             self._after = record.number
         return self._versions
+
+    def _add(self, record: Record, data: dict[str, Any]) -> None:
+        match record.kind:
+            case "limits":
+                self._limits[data["table"], data["version"], data["data_version"]] = data["found"]
+            case "epoch":
+                self._epochs[data["dataset"]] = data["epoch"]
+            case "closed":
+                self._closed[data["table"]] = data["why"]
+            case kind:
+                known = self._versions.setdefault(data["table"], [])
+                known.append(version := Version.from_record(record, known[-1] if kind == "refresh" else None))
+                self._closed.pop(version.table, None)
+                if data.get("limits"):  # a refresh leaves them as they were
+                    place = version.table, version.version, version.data_version
+                    self._limits.setdefault(place, data["limits"])
+
+    @property
+    def place(self) -> int:
+        """The last entry that has been read, all there are now: what is thought out from here on knows of it."""
+        self.versions()
+        return self._after
 
     def current(self) -> dict[str, Version]:
         """The version in force of each table."""
         return {name: known[-1] for name, known in self.versions().items()}
 
     def limits(self, version: Version) -> dict[str, Any] | None:
-        """The limits that were found for a version, as they stand in the ledger."""
+        """The limits that were found for a version, as they stand in the ledger.
+
+        Where they were found for earlier data and a refresh left them, "data_version" says for which.
+        """
         self.versions()
         return self._limits.get((version.table, version.version, version.data_version))
 
@@ -130,6 +160,18 @@ class Registry:
             for (name, version, data), limits in self._limits.items()
             if (name, data) == (table, data_version) and version in known
         ]
+
+    def epoch(self, dataset: str) -> int:
+        """How often the people of a data set were declared to be new ones."""
+        self.versions()
+        return self._epochs.get(dataset, 0)
+
+    def closed(self, name: str) -> str | None:
+        """Why nobody may ask about a table, for now; None: it is open."""
+        version = self.versions()[name][-1]
+        if version.epoch < self._epochs.get(version.dataset, 0):
+            return f"The people of data set {version.dataset!r} are new ones; this table still holds those before."
+        return self._closed.get(name)
 
     def history(self, name: str) -> list[Version]:
         """All versions of one table."""
@@ -150,4 +192,13 @@ class Registry:
             for version in known:
                 if version.dataset != dataset and version.fingerprint.shares(found):
                     return version
+        return None
+
+    def earlier_people(self, found: Fingerprint, version: Version) -> Version | None:
+        """A version of the same data set, with the people of an earlier epoch, that had one of these files."""
+        for known in self.versions().values():
+            for each in known:
+                same = each.dataset == version.dataset and each.epoch < version.epoch
+                if same and each.fingerprint.holds_of(found):
+                    return each
         return None

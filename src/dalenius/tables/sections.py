@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from dalenius.errors import InputError
 from dalenius.tables.mistakes import invalid, listed, nearest
 
 BLANK = "FILL IN"  # how `policy draft` marks what only the owner can know
+NAME_FIX = "Use letters, digits and _, not beginning with a digit; at most 63."
+SOURCE_FIX = 'Write source = "visits.parquet", a glob, or a list of them.'
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 
 
 class Section:
@@ -71,6 +76,24 @@ class Section:
                 fix=f"Did you mean {meant!r}?" if meant else fix,
             )
         return value
+
+
+def check_name(name: str, place: str) -> None:
+    """Refuses a name that SQL would have to quote."""
+    if not _NAME.fullmatch(name):
+        raise invalid(place, f"{name!r} cannot be used.", why="It names a table in SQL and a file.", fix=NAME_FIX)
+
+
+def paths_of(value: Any, place: str, folder: Path) -> tuple[str, ...]:
+    """Where data is: paths or globs, absolute from here on."""
+    given = value if isinstance(value, list) else [value]
+    if not given or not all(isinstance(each, str) and each for each in given):
+        raise invalid(
+            place, "this must be a path or a list of paths.", why="It says where the data is.", fix=SOURCE_FIX
+        )
+    if any("://" in each for each in given):
+        raise invalid(place, "this is an address.", why="Only files are read, never the network.", fix=SOURCE_FIX)
+    return tuple(str((folder / each).absolute()) for each in given)
 
 
 def at_place(place: str, error: InputError) -> Exception:

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from dalenius.tables.policy import Column, Policy
+from dalenius.tables.units import path_text
 from dalenius.tables.values import WIDEST, decimal_text
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -21,7 +22,7 @@ def to_tree(policy: Policy) -> dict[str, Any]:
     table = {
         "name": policy.name,
         "source": list(policy.source),
-        "unit": list(policy.unit),
+        "unit": {"path": path_text(policy.path, policy.unit)} if policy.path else list(policy.unit),
         "neighbors": policy.neighbors.value,
         "dataset": policy.dataset,
     }
@@ -40,6 +41,13 @@ def to_tree(policy: Policy) -> dict[str, Any]:
     )
     tree["time"] = _said({"answer": policy.time.answer, "cap": policy.time.cap})
     tree["anonymity"] = dict(policy.anonymity)
+    if policy.public:
+        tree["public"] = {
+            "tables": {
+                name: _said({"source": list(each.source), "key": list(each.key) or None})
+                for name, each in policy.public.items()
+            }
+        }
     return {name: each for name, each in tree.items() if each}
 
 
@@ -68,6 +76,8 @@ def to_toml(policy: Policy) -> str:
     for name, section in tree.items():
         if name in {"analysts", "columns"}:
             parts += [_section(f"{name}.{_key(each)}", values) for each, values in section.items()]
+        elif name == "public":
+            parts += [_section(f"public.tables.{_key(each)}", values) for each, values in section["tables"].items()]
         else:
             parts.append(_section(name, section))
     return "\n".join(parts)

@@ -31,6 +31,23 @@ def test_an_answer_has_value_error_guarantee_charge_and_what_is_left(shop):
     assert shop.json("ledger", "receipt", "receipt.json")[1]["genuine"]
 
 
+def test_the_question_may_say_its_price_as_bigquery_writes_it(shop):
+    asked = (
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon={}, privacy_unit_column=user_id) COUNT(*) AS n FROM visits"
+    )
+    code, found = shop.json("ask", asked.format(0.5), "--analyst", "ana")
+    assert code == 0 and found["charge"]["epsilon"] == 0.5 and not found["free"]
+    assert shop.json(*ASK, "--epsilon", 0.5)[1]["free"]
+    assert shop.json("ask", asked.format(0.5), "--analyst", "ana", "--epsilon", 0.5)[1]["free"]
+    assert shop.json("preview", asked.format(0.1), "--analyst", "ana")[1]["choices"][0]["epsilon"] == 0.1
+    error = shop.refused("input.invalid", 2, "ask", asked.format(0.5), "--analyst", "ana", "--epsilon", 0.4)
+    assert error["at"] == {"line": 1, "column": 42} and "two values" in error["message"]
+    shop.refused("input.invalid", 2, "ask", asked.format(0.5), "--analyst", "ana", "--error", 100)
+    error = shop.refused("sql.refused", 3, "ask", asked.format("1, k_threshold=2"), "--analyst", "ana")
+    assert "k_threshold" in error["message"]
+    shop.refused("budget.exhausted", 4, "ask", asked.format("1e20"), "--analyst", "ana")
+
+
 def test_people_see_value_and_error_and_one_line_of_summary(shop):
     code, out, err = shop.call("ask", BY_REGION, "--analyst", "ana", "--epsilon", 0.5)
     assert code == 0 and err == ""
@@ -289,7 +306,7 @@ def test_unknown_names_list_near_ones(shop, sql, code, near, column):
         "SELECT COUNT(*) FROM visits WHERE region > 3",
         "SELECT COUNT(*) FROM visits WHERE age = 'old'",
         "SELECT COUNT(*) FROM visits WHERE \"when\" > '2025-13-01'",
-        "SELECT COUNT(*) FROM visits v JOIN visits w ON v.user_id = w.user_id",
+        "SELECT COUNT(*) FROM visits v JOIN visits w ON v.region = w.region",
         "SELECT user_id, COUNT(*) FROM visits GROUP BY user_id",
         "SELECT COUNT(*) FROM visits; SELECT COUNT(*) FROM visits",
         "DROP TABLE visits",

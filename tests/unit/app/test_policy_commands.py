@@ -100,6 +100,47 @@ def test_draft_prints_without_a_file_and_never_overwrites(call, ask, folder):
     assert ask("policy", "draft", "nowhere.parquet")[1]["error"]["code"] == "source.unavailable"
 
 
+METADATA = """\
+Shop:
+  Public:
+    Visits:
+      max_ids: 3
+      user_id: {type: int, private_id: true}
+      age: {type: int, lower: 18, upper: 90}
+      region: {type: string}
+"""
+
+
+def test_draft_from_smartnoise_is_protected_like_any_other(call, ask, folder):
+    (folder / "shop.yaml").write_text(METADATA)
+    code, out, _ = call("policy", "draft", "visits.parquet", "--from", "shop.yaml", "-o", "draft.toml")
+    assert code == 0 and "policy check draft.toml" in out
+    assert ask("policy", "check", "draft.toml")[1]["policy"]["contribution"] == {"rows": 3, "groups": 3}
+    assert ask("protect", "draft.toml")[1]["tables"][0]["recorded"]
+    code, found = ask("policy", "draft", "--from", "shop.yaml")
+    assert code == 0 and "FILL IN: Parquet or CSV" in found["policy"] and found["file"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "exit_code", "code"),
+    [
+        ((), 2, "input.invalid"),
+        (("--table", "x"), 2, "input.invalid"),
+        (("visits.parquet", "--table", "x"), 2, "input.invalid"),
+        (("--from", "none.yaml"), 5, "source.unavailable"),
+        (("--from", "visits.toml"), 2, "input.invalid"),
+        (("--from", "shop.yaml", "--table", "orders"), 2, "input.invalid"),
+        (("--from", "shop.yaml", "--unit", "age"), 2, "input.invalid"),
+        (("--from", "shop.yaml", "--keys", "region=codes.csv:code"), 2, "input.invalid"),
+        (("none.parquet", "--from", "shop.yaml"), 5, "source.unavailable"),
+    ],
+)
+def test_a_draft_that_cannot_be_made_says_why(words, exit_code, code, ask, folder):
+    (folder / "shop.yaml").write_text(METADATA)
+    got, found = ask("policy", "draft", *words)
+    assert (got, found["error"]["code"]) == (exit_code, code)
+
+
 def test_check_prints_what_may_be_asked(call):
     code, out, _ = call("policy", "check", "visits.toml")
     assert code == 0 and "18 to 90" in out and "[red]" in out and "300 rows" in out

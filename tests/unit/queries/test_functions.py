@@ -111,6 +111,8 @@ OWN: st.SearchStrategy[Expression] = st.sampled_from([X, number(0), NULL])
             st.builds(lambda a, k: plain("mul", number(k), a), inner, st.sampled_from([-2.0, 0.5, 3.0])),
             st.builds(lambda a, k: plain("div", a, number(k)), inner, st.sampled_from([-2.0, 0.5, 3.0])),
             st.builds(lambda a: plain("coalesce", a, number(0)), inner),
+            st.builds(plain, st.sampled_from(["add", "sub"]), inner, inner),
+            st.builds(lambda a: plain("mul", a, plain("sub", number(1), Y)), inner),
             st.builds(lambda a, b: plain("case", Call("lt", (Y, number(2)), Type.BOOLEAN), a, b), inner, inner),
         ),
         max_leaves=5,
@@ -121,7 +123,7 @@ def test_what_dominates_an_expression_dominates_its_sum(expression):
     values = evaluated(expression)
     for size in (1, 7, len(ROWS)):
         total = sum(abs(row["x"] or 0.0) for row in ROWS[:size])
-        limit = dominated(expression, {"x": total})
+        limit = dominated(expression, {"x": total}, BOUNDS)
         assert limit is None or sum(abs(value or 0.0) for value in values[:size]) <= limit * (1 + 1e-12)
 
 
@@ -137,22 +139,24 @@ def test_what_dominates_an_expression_dominates_its_sum(expression):
         (plain("case", Call("lt", (Y, number(2)), Type.BOOLEAN), X, plain("mul", X, number(2))), 20.0),
         (plain("case", Call("lt", (Y, number(2)), Type.BOOLEAN), X, NULL), 10.0),
         (NULL, 0.0),
+        (plain("add", X, X), 20.0),
+        (plain("sub", X, plain("mul", W, number(2))), 24.0),
+        (plain("mul", X, plain("sub", number(1), Y)), 40.0),  # y up to 5, so 1 − y down to −4
+        (plain("case", Call("lt", (Y, number(2)), Type.BOOLEAN), X, W), 17.0),  # rows of both kinds
     ],
 )
-def test_these_sums_are_bounded_by_a_total(expression, limit):
-    assert dominated(expression, {"x": 10.0}) == limit
+def test_these_sums_are_bounded_by_totals(expression, limit):
+    assert dominated(expression, {"x": 10.0, "w": 7.0}, {"y": (0.0, 5.0)}) == limit
 
 
 @pytest.mark.parametrize(
     "expression",
     [
         Y,
-        plain("add", X, X),
         plain("add", X, number(1)),
         plain("mul", X, Y),
         plain("coalesce", X, number(1)),
         plain("div", number(1), X),
-        plain("case", Call("lt", (Y, number(2)), Type.BOOLEAN), X, W),
         plain("case", Call("lt", (Y, number(2)), Type.BOOLEAN), X, number(1)),
         plain("power", X, number(2)),
     ],

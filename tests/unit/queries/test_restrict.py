@@ -41,6 +41,9 @@ ALLOWED = [
     "SELECT COUNT(*) FROM visits WHERE TRY_CAST(note AS DECIMAL(10, 2)) = 1 OR STRLEN(note) = 1",
     "SELECT region, COUNT(*) FROM visits GROUP BY ALL ORDER BY ALL",
     "SELECT COVAR_POP(age, amount), COVAR_SAMP(age, amount), CORR(age, amount), COUNT(DISTINCT note) FROM visits",
+    "WITH a AS (SELECT * FROM visits) SELECT COUNT(*) FROM a JOIN visits b ON a.user_id = b.user_id",
+    "SELECT COUNT(*) FROM (SELECT user_id FROM visits UNION ALL SELECT user_id FROM visits) u",
+    "SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM visits w WHERE w.user_id = v.user_id)",
     "SELECT COUNT(*) FROM visits GROUP BY WIDTH_BUCKET(amount, 0, 100, 4), TIME_BUCKET(INTERVAL 1 WEEK, at)",
     "SELECT GROUPING(region), GROUPING_ID(region, age), COUNT(*) FROM visits GROUP BY ROLLUP (region, age)",
     "SELECT COUNT(*) FROM visits GROUP BY GROUPING SETS ((region, age), CUBE (region, smoker), ())",
@@ -56,11 +59,6 @@ def where(condition):
 
 
 REFUSED = {
-    "Subquery": "SELECT COUNT(*) FROM (SELECT 1)",
-    "Exists": where("EXISTS (SELECT 1)"),
-    "With": "WITH a AS (SELECT 1) SELECT COUNT(*) FROM visits",
-    "CTE": "WITH a AS (SELECT 1) SELECT COUNT(*) FROM a",
-    "Join": "SELECT COUNT(*) FROM visits JOIN visits v USING (age)",
     "Lateral": "SELECT COUNT(*) FROM visits LATERAL VIEW explode(x) t AS y",
     "Window": asked("SUM(age) OVER ()"),
     "Qualify": "SELECT COUNT(*) FROM visits QUALIFY age > 1",
@@ -82,7 +80,6 @@ REFUSED = {
     "RegexpFullMatch": where("REGEXP_FULL_MATCH(note, 'a')"),
     "CurrentDate": where('"when" < CURRENT_DATE'),
     "CurrentTimestamp": where('"at" < CURRENT_TIMESTAMP'),
-    "Union": "SELECT COUNT(*) FROM visits UNION SELECT 1",
     "RegrSlope": asked("REGR_SLOPE(age, amount)"),
     "ApproxDistinct": asked("APPROX_COUNT_DISTINCT(age)"),
 }
@@ -140,12 +137,9 @@ def test_every_node_of_sqlglot_that_is_not_in_the_list_is_refused(visits):
 @pytest.mark.parametrize(
     ("sql", "what"),
     [
-        ("SELECT DISTINCT region FROM visits", "SELECT DISTINCT"),
         ("SELECT COUNT(*) FROM visits WINDOW w AS (ORDER BY age)", "A window function"),
-        (where("age IN (SELECT 1)"), "A subquery"),
         ("SELECT COUNT(*) FROM main.visits", "A schema or catalog"),
         ("SELECT COUNT(*) FROM a.b.visits", "A schema or catalog"),
-        ("SELECT COUNT(*) FROM visits, visits v", "A join"),
         ("SELECT COUNT(*) FROM visits TABLESAMPLE 10%", "Sampling"),
         ("SELECT COUNT(*) FROM visits GROUP BY region WITH ROLLUP", "WITH ROLLUP"),
         ("SELECT COUNT(*) FROM visits GROUP BY region WITH CUBE", "WITH CUBE"),

@@ -24,6 +24,7 @@ COMMANDS: tuple[str, ...] = (
     "demo",
     "policy",
     "protect",
+    "refresh",
     "tables",
     "preview",
     "ask",

@@ -50,6 +50,8 @@ def ask(
 
     Example: dalenius ask "SELECT region, COUNT(*) AS n FROM visits GROUP BY region" --analyst ana --epsilon 0.2
     """
+    from dalenius.queries.rules.clause import agreed
+
     # Whatever can be wrong with the files is found before anything is charged.
     if output is not None:
         from dalenius.queries.files import check_target
@@ -60,12 +62,14 @@ def ask(
 
         check_plot(plot)
     question, limits = asking.text_of(sql), asking.limits_of(rows, groups, total, units, find_limits)
+    epsilon, delta = agreed(question, epsilon, delta)
     wanted = asking.error_of(error)
     asker = asking.analyst_of(frame, analyst)
     if epsilon is None and wanted is None:
         found = asker.preview(question, confidence=confidence, delta=delta, limits=limits)
-        _emit_unpriced(frame, question, found)
-        return
+        if not found.public:
+            _emit_unpriced(frame, question, found)
+            return
     release = asker.ask(question, epsilon=epsilon, error=wanted, confidence=confidence, delta=delta, limits=limits)
     for target, written, done in ((output, release.write, "Wrote"), (plot, release.plot, "Drew")):
         if target is not None:

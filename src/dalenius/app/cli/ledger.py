@@ -199,6 +199,17 @@ def _told(kind: str, data: dict[str, Any]) -> str:
             return f"{data['analyst']} may spend ε = {data['epsilon']:g} of {data['dataset']}"
         case "policy":
             return f"{data['table']}: version {data['version'][:12]}, data version {data['data_version']}"
+        case "refresh":
+            why = f" ({data['reason']})" if data["reason"] else ""
+            return f"{data['table']}: data version {data['data_version']}{why}"
+        case "closed":
+            return f"{data['table']} is closed to everyone: {data['why']}"
+        case "epoch":
+            return (
+                f"NEW PEOPLE in {data['dataset']}, epoch {data['epoch']}: the budget starts afresh ({data['reason']})"
+            )
+        case "limits":
+            return f"{data['table']}: limits found for data version {data['data_version']}"
         case _:
             return ", ".join(f"{key}: {value}" for key, value in data.items())[:100]
 

@@ -36,7 +36,16 @@ TableName = Annotated[str, typer.Argument(metavar="TABLE", help="A protected tab
 @framed
 def draft(
     frame: Frame,
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="Parquet or CSV; a path or a glob.")],
+    source: Annotated[
+        str | None,
+        typer.Argument(metavar="SOURCE", help="Parquet or CSV; a path or a glob. With --from: if known."),
+    ] = None,
+    metadata: Annotated[
+        Path | None, typer.Option("--from", metavar="FILE", help="SmartNoise's metadata (YAML), to draft it from.")
+    ] = None,
+    table: Annotated[
+        str | None, typer.Option("--table", metavar="T", help="Which table of the metadata, where it has several.")
+    ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write it there.")] = None,
     unit: Annotated[
         str | None, typer.Option("--unit", metavar="COL", help="The column that says whose a row is.")
@@ -46,25 +55,33 @@ def draft(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Overwrite the file.")] = False,
 ) -> None:
-    """Drafts a policy from the schema of a source: names and types, never a value.
+    """Drafts a policy from the schema of a source, or from SmartNoise's metadata: never from a value.
 
     Example: dalenius policy draft visits.parquet -o visits.toml --keys region=codes.csv:code
     """
-    from dalenius.queries.engines.schema import schema
     from dalenius.tables import draft as drafting
-    from dalenius.tables.fingerprint import expand, form_of
 
     if output is not None and output.exists() and not yes:
         raise InputError(f"{output.name} is there already.", why="It may be yours.", fix="Name another, or give --yes.")
-    paths = expand([str(Path(source).absolute())])
-    lists = dict(_code_list(each, output) for each in keys or [])
-    text = drafting.draft(
-        _relative(source, output),
-        schema(paths, form_of(paths), guess=True),
-        file=output.name if output else "policy.toml",
-        unit=unit,
-        keys=lists,
-    )
+    file = output.name if output else "policy.toml"
+    if metadata is not None:
+        if unit or keys:
+            why = "The metadata says whose a row is; keys are added to the draft."
+            raise InputError("--from takes neither --unit nor --keys.", why=why, fix="Leave them out.")
+        from dalenius.tables import smartnoise
+
+        found = smartnoise.read(metadata, table)
+        where = None if source is None else _relative(source, output)
+        text = smartnoise.draft(found, where, None if source is None else _schema(source), file=file)
+    elif source is None or table is not None:
+        raise InputError(
+            "Which table?" if source is None else "--table is for --from.",
+            why="A draft is made from a source's schema, or from metadata.",
+            fix="Name a Parquet or CSV file, or give --from FILE.",
+        )
+    else:
+        lists = dict(_code_list(each, output) for each in keys or [])
+        text = drafting.draft(_relative(source, output), _schema(source), file=file, unit=unit, keys=lists)
     if output is not None:
         try:
             output.write_text(text, encoding="utf-8")
@@ -191,6 +208,8 @@ def print_policy(console: Console, policy: Policy) -> None:
 
     unit, relation = ", ".join(policy.unit), policy.neighbors.value
     console.print(f"    protects each {unit} ({relation}), data set {policy.dataset}", style="dim", highlight=False)
+    if policy.path:
+        console.print(f"    whose a row is: {policy.whose}", style="dim", markup=False, highlight=False)
     table = Table(box=None, padding=(0, 2), header_style="dim")
     for title in ("column", "type", "bounds", "step", "keys", "default"):
         table.add_column(title, overflow="fold")
@@ -212,6 +231,15 @@ def print_policy(console: Console, policy: Policy) -> None:
         console.print(text, style="dim", highlight=False, markup=False)
     words = ", ".join(parts) or "no limit was declared"
     console.print(f"    of one {unit} count at most: {words}", style="dim", highlight=False, markup=False)
+
+
+def _schema(source: str) -> Sequence[tuple[str, str]]:
+    """Names and types of a source."""
+    from dalenius.queries.engines.schema import schema
+    from dalenius.tables.fingerprint import expand, form_of
+
+    paths = expand([str(Path(source).absolute())])
+    return schema(paths, form_of(paths), guess=True)
 
 
 def _plain(text: str) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from dalenius._indexing import Progress
     from dalenius._protecting import Protected
+    from dalenius._refreshing import Refreshed
 
 
 _FEW = 2000  # units; below that, limits found privately are mostly noise
@@ -53,11 +54,11 @@ def protect(
         before = None
         if dry_run:
             frame.note(f"There is no home yet; 'dalenius protect' will make {future_home(frame.home)}.")
-    with _shown(frame) as progress:
+    with index_progress(frame) as progress:
         done = curator.protect(*files, dry_run=dry_run, yes=yes, reason=reason, progress=progress)
     if not dry_run and any(each.needs for each in done):
         reason = _confirmed(frame, done, reason)
-        with _shown(frame) as progress:
+        with index_progress(frame) as progress:
             done = curator.protect(*files, yes=True, reason=reason, progress=progress)
     for each in done:
         if each.index is not None and each.index["state"] == "failed":
@@ -73,7 +74,7 @@ def protect(
 
 
 @contextmanager
-def _shown(frame: Frame) -> Iterator[Progress | None]:
+def index_progress(frame: Frame) -> Iterator[Progress | None]:
     """A bar on stderr while the contribution index is built; none for scripts."""
     if frame.json or frame.quiet:
         yield None
@@ -134,7 +135,7 @@ def _print(console: Console, done: Sequence[Protected], dry_run: bool) -> None:
             console.print(about, style="dim", highlight=False)
         else:
             console.print(f"    on the budget of {policy.dataset}", style="dim", highlight=False)
-        _print_search(console, each, dry_run)
+        print_search(console, each, dry_run)
         if each.difference:
             print_difference(console, version.table, each.difference)
         if each.needs:
@@ -143,9 +144,9 @@ def _print(console: Console, done: Sequence[Protected], dry_run: bool) -> None:
         console.print("Next: [bold]dalenius tables[/] shows what may be asked.", highlight=False)
 
 
-def _print_search(console: Console, each: Protected, dry_run: bool) -> None:
+def print_search(console: Console, each: Protected | Refreshed, dry_run: bool) -> None:
     """What was found for limits that are not declared, or what finding them will cost."""
-    from dalenius.app.cli.tables import limit_lines
+    from dalenius.app.cli.tables import left, limit_lines
 
     unit = ", ".join(each.version.policy.unit)
     if each.search is not None:
@@ -154,9 +155,8 @@ def _print_search(console: Console, each: Protected, dry_run: bool) -> None:
         console.print(f"    limits {verb} searched privately ({cost})", style="dim", highlight=False)
     if each.limits is not None:
         found = each.limits
-        console.print(
-            f"    found: about {found['units']:,} × {unit}, {found['row_count']:,} rows", style="dim", highlight=False
-        )
+        words = f"    found: about {found['units']:,} × {unit}, {found['row_count']:,} rows{left(found)}"
+        console.print(words, style="dim", highlight=False)
         for line in limit_lines(found):
             console.print(f"    {line}", style="dim", markup=False, highlight=False)
         if found["units"] < _FEW:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dalenius.app.cli.frame import Frame, framed
-from dalenius.errors import InputError
+from dalenius.errors import InputError, SourceError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,8 +49,9 @@ def tables(
         )
     if table is None:
         versions = curator.tables()
-        shown = [summary(each, curator.registry.limits(each)) for each in versions]
-        frame.emit({"tables": shown}, lambda console: _print_all(console, versions))
+        closed = {each.table: curator.registry.closed(each.table) for each in versions}
+        shown = [summary(each, curator.registry.limits(each), closed[each.table]) for each in versions]
+        frame.emit({"tables": shown}, lambda console: _print_all(console, versions, closed))
         return
     version = curator.history(table)[-1]
     if fake is not None and output is not None:
@@ -63,27 +64,46 @@ def tables(
             lambda console: console.print(words, markup=False, highlight=False),
         )
         return
-    limits = curator.registry.limits(version)
-    frame.emit({"tables": [summary(version, limits)]}, lambda console: _print_one(console, version, limits))
+    limits, shut = curator.registry.limits(version), curator.registry.closed(version.table)
+    frame.emit({"tables": [summary(version, limits, shut)]}, lambda console: _print_one(console, version, limits, shut))
 
 
-def summary(version: Version, limits: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def summary(version: Version, limits: Mapping[str, Any] | None = None, closed: str | None = None) -> dict[str, Any]:
     """What analysts may know of a table: not where the data is, nor who else may ask. Found limits are public."""
     tree = version.policy.to_dict()
     return {
         "name": version.table,
         "dataset": version.dataset,
         "unit": list(version.policy.unit),
+        "path": version.policy.whose if version.policy.path else None,
         "neighbors": version.policy.neighbors.value,
         "columns": tree.get("columns", {}),
         "contribution": tree.get("contribution", {}),
         "limits": limits,
+        "public": public_of(version),
         "version": version.version,
         "data_version": version.data_version,
+        "closed": closed,
     }
 
 
-def _print_all(console: Console, versions: list[Version]) -> None:
+def public_of(version: Version) -> dict[str, dict[str, Any]]:
+    """The public tables beside a table: what is unique in them, and columns with types; none where files changed."""
+    from dalenius.queries.public import public_table
+    from dalenius.tables.public import check_public_unchanged
+
+    found = {}
+    for name, spec in version.policy.public.items():
+        try:
+            check_public_unchanged(version, [name])
+            columns = dict(public_table(spec, version.public[name]).types)
+        except SourceError:  # asking will tell
+            columns = None
+        found[name] = {"key": list(spec.key), "columns": columns}
+    return found
+
+
+def _print_all(console: Console, versions: list[Version], closed: Mapping[str, str | None]) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -95,18 +115,34 @@ def _print_all(console: Console, versions: list[Version]) -> None:
         table.add_column(title, overflow="fold")
     for version in versions:
         policy = version.policy
-        cells = (version.table, version.dataset, ", ".join(policy.unit), ", ".join(policy.columns))
+        cells = (version.table, version.dataset, policy.whose, ", ".join(policy.columns))
         table.add_row(*map(Text, cells))
     console.print(table)
+    public = sorted({name for version in versions for name in version.public})
+    if public:
+        console.print(Text(f"public, read exactly and for nothing: {', '.join(public)}", "dim"))
+    for name, why in closed.items():
+        _print_closed(console, name, why)
 
 
-def _print_one(console: Console, version: Version, limits: Mapping[str, Any] | None) -> None:
+def _print_closed(console: Console, name: str, why: str | None) -> None:
+    if why is not None:
+        console.print(f"{name} is closed to everyone: {why}", style="yellow", markup=False, highlight=False)
+
+
+def _print_one(console: Console, version: Version, limits: Mapping[str, Any] | None, closed: str | None) -> None:
     from dalenius.app.cli.policy import print_policy
 
     console.print(f"[bold]{version.table}[/]", highlight=False)
+    _print_closed(console, version.table, closed)
     print_policy(console, version.policy)
     for line in limit_lines(limits or {}):
         console.print(f"    {line}", style="dim", markup=False, highlight=False)
+    for name, found in public_of(version).items():
+        known = found["columns"] or {"its files changed": ""}
+        columns = ", ".join(f"{column} {type_}".rstrip() for column, type_ in known.items())
+        key = f"; unique: {', '.join(found['key'])}" if found["key"] else ""
+        console.print(f"    public {name}: {columns}{key}", style="dim", markup=False, highlight=False)
 
 
 def limit_lines(found: Mapping[str, Any]) -> list[str]:
@@ -114,11 +150,16 @@ def limit_lines(found: Mapping[str, Any]) -> list[str]:
     if not found:
         return []
     clipped = found.get("clipped", {})
-    lines = [f"limits: {found['rows']:,} rows a unit" + _beyond(clipped.get("rows"), "rows")]
+    lines = [f"limits: {found['rows']:,} rows a unit" + _beyond(clipped.get("rows"), "rows") + left(found)]
     for name, total in found["totals"].items():
         beyond = _beyond(clipped.get(f"total {name}"), f"total of {name}")
         lines.append(f"limits: {float(Fraction(total)):,.10g} of {name} a unit" + beyond)
     return lines
+
+
+def left(found: Mapping[str, Any]) -> str:
+    """Says so of limits, units and rows that a refresh left as they were found for earlier data."""
+    return f", in data version {found['data_version']}" if "data_version" in found else ""
 
 
 def _beyond(share: float | None, what: str) -> str:

@@ -96,7 +96,7 @@ def shape(random: Random, form: str) -> Shape:
 
 def _shape(random: Random, form: str) -> Shape:
     unit = ("person", "household")[: random.choice((1, 1, 2))]
-    columns = {name: _column(random) for name in random.sample(_NAMES, random.randint(2, 6))}
+    columns = {name: column_spec(random) for name in random.sample(_NAMES, random.randint(2, 6))}
     accounting = random.choice(("zcdp", "pure"))
     budget: dict[str, Any] = {"epsilon": 3, "accounting": accounting}
     budget |= {"delta": Decimal("1e-6")} if accounting == "zcdp" else {}
@@ -150,7 +150,8 @@ def _contribution(random: Random, columns: Mapping[str, Mapping[str, Any]]) -> d
     return found | ({"totals": totals} if totals else {})
 
 
-def _column(random: Random) -> dict[str, Any]:
+def column_spec(random: Random) -> dict[str, Any]:
+    """A column, as a policy spells it."""
     while True:
         kind = random.choice(tuple(STORAGES))
         found = {"type": kind} | _LIMITS[kind](random)

@@ -27,10 +27,10 @@ _SETS = 0.25  # of the questions with keys are about several groupings of them a
 
 def question(random: Random, shape: Shape) -> str:
     """One question about the table of ``shape``."""
-    return _Writer(random, shape).question()
+    return Writer(random, shape).question()
 
 
-class _Writer:
+class Writer:
     """Writes SQL; each method gives a text of one type."""
 
     def __init__(self, random: Random, shape: Shape) -> None:

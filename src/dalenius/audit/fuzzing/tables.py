@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -48,6 +48,15 @@ _LIMITS = {
 }
 
 
+POOLS: Mapping[str, list[Any]] = {  # who somebody is, by the type in the file
+    "BIGINT": [1, 2, 3, 0, -1, 2**63 - 1, -(2**63), 77, 2**53 + 1, 2**53],
+    "VARCHAR": ["u1", "", " ", "o'x", "NaN", "ü", "u|1", "1", "1.0", "x" * 3000],
+    "DATE": list(_DAYS),
+    "TIMESTAMP": [*_MICROS, 1, 2],
+    "DOUBLE": [1.0, 0.0, math.inf, -math.inf, 1e308, 5e-324, -1.5, 0.1, 2.0**53, -1e-9],
+}
+
+
 @dataclass(frozen=True)
 class Pair:
     """A table and its neighbour: some rows in both, the victim's in the first, ``instead`` in the second.
@@ -79,14 +88,14 @@ class Pair:
 
 def pair(random: Random, shape: Shape) -> Pair:
     """A table and its neighbour."""
-    palettes = {name: _palette(random, column, shape.storages[name]) for name, column in shape.policy.columns.items()}
+    palettes = {name: palette(random, column, shape.storages[name]) for name, column in shape.policy.columns.items()}
     people = _people(random, shape, 8)
     period = shape.policy.budget.period if shape.policy.budget is not None else None
 
     def rows(person: Row, count: int, fixed: dict[str, Any] | None = None) -> list[Row]:
         held = fixed or {}
         return [
-            _spelled(random, person)
+            spelled(random, person)
             + tuple(held[name] if name in held else random.choice(values) for name, values in palettes.items())
             for _ in range(count)
         ]
@@ -116,11 +125,12 @@ def arrow(shape: Shape, rows: Sequence[Row]) -> pa.Table:
 
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(shape.names)
     return pa.table(
-        {name: _array(values, storage) for (name, storage), values in zip(shape.storages.items(), columns, strict=True)}
+        {name: array(values, storage) for (name, storage), values in zip(shape.storages.items(), columns, strict=True)}
     )
 
 
-def _array(values: Sequence[Any], storage: str) -> Any:
+def array(values: Sequence[Any], storage: str) -> Any:
+    """A column in memory, of the type that a file would give it."""
     import pyarrow as pa
 
     if storage == "DATE":
@@ -147,13 +157,7 @@ def _array(values: Sequence[Any], storage: str) -> Any:
 
 def _people(random: Random, shape: Shape, count: int) -> list[Row]:
     """Different units; two columns may share a value, never both."""
-    pools: dict[str, list[Any]] = {
-        "BIGINT": [1, 2, 3, 0, -1, 2**63 - 1, -(2**63), 77, 2**53 + 1, 2**53],
-        "VARCHAR": ["u1", "", " ", "o'x", "NaN", "ü", "u|1", "1", "1.0", "x" * 3000],
-        "DATE": list(_DAYS),
-        "TIMESTAMP": [*_MICROS, 1, 2],
-        "DOUBLE": [1.0, 0.0, math.inf, -math.inf, 1e308, 5e-324, -1.5, 0.1, 2.0**53, -1e-9],
-    }
+    pools = dict(POOLS)
     if shape.form == "csv":
         pools["VARCHAR"] = ["u1", "u 2", ",", "o'x", "NaN", "ü", 'q"q', "1", "1.0", "null"]
     drawn = [random.sample(pools[shape.storages[name]], count) for name in shape.policy.unit]
@@ -169,7 +173,7 @@ def _no_one(random: Random, shape: Shape) -> Row:
     return tuple(found)
 
 
-def _spelled(random: Random, person: Row) -> Row:
+def spelled(random: Random, person: Row) -> Row:
     """The unit as a row may hold it: zero has two forms."""
     return tuple(random.choice((0.0, -0.0)) if isinstance(each, float) and each == 0 else each for each in person)
 
@@ -181,7 +185,7 @@ def _amount(random: Random) -> int:
 # --- values
 
 
-def _palette(random: Random, column: Column, storage: str) -> list[Any]:
+def palette(random: Random, column: Column, storage: str) -> list[Any]:
     """What the rows of one table hold in a column."""
     return [_value(random, column, storage) for _ in range(random.choice((3, 10, 25)))]
 

@@ -13,11 +13,11 @@ import re
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dalenius.errors import EngineFailedError, EngineTimeoutError, InternalError, SourceUnavailableError
 from dalenius.queries.engines.csv import header
@@ -32,7 +32,11 @@ if TYPE_CHECKING:
 
     from dalenius.queries.plan import Table
 
+    Shape = Callable[[DuckDBPyConnection, Statement], "T"]
+
 Rows = list[tuple[Any, ...]]
+
+T = TypeVar("T")
 
 # Since DuckDB 2.0 a WITH may hold a COPY or an INSERT, and the whole still counts as a SELECT. A text without these
 # letters is free of them; in any other, which may only name a column so, the syntax tree tells. (Before 2.0 some
@@ -71,6 +75,9 @@ class _Warm:
         self._connection = None
 
     def _run(self, sql: str, tables: Mapping[str, pa.Table], seconds: float) -> Rows:
+        return self._shaped(sql, tables, seconds, lambda cursor, statement: cursor.execute(statement).fetchall())
+
+    def _shaped(self, sql: str, tables: Mapping[str, pa.Table], seconds: float, shape: Shape[T]) -> T:
         # DuckDB's errors are dropped before ours is raised, which would otherwise carry them as its context.
         cursor = self._cursor()
         try:
@@ -82,7 +89,7 @@ class _Warm:
                     fix="This is a bug of ours; report it without any data in it.",
                 )
             limit = _Limit(cursor, seconds)
-            rows = _fetched(cursor, statement, tables, limit)
+            rows = _fetched(cursor, statement, tables, limit, shape)
         finally:
             cursor.close()
         if limit.struck:
@@ -144,10 +151,8 @@ class DuckDB(_Warm):
 
     @cached_property
     def scan(self) -> str:
-        """All rows, as an item of FROM. Partition names in paths are not columns; files match by position."""
-        if self.fingerprint.form == "parquet":
-            return f"read_parquet({listed(self.fingerprint.paths)}, hive_partitioning = false, union_by_name = false)"
-        return header(self.fingerprint.paths).scan(self.fingerprint.paths)
+        """All rows, as an item of FROM."""
+        return scan_of(self.fingerprint)
 
     @cached_property
     def columns(self) -> Mapping[str, str]:
@@ -164,16 +169,58 @@ class DuckDB(_Warm):
         """
         return self._run(sql, {}, seconds)
 
+    def arrow(self, sql: str, tables: Mapping[str, pa.Table] | None = None, *, seconds: float = 60.0) -> pa.Table:
+        """The same in columns, which are not counted in the engine's memory; `tables` exist for this call only."""
+        # Not `execute`, after which the rows would be copied once more.
+        return self._shaped(
+            sql, tables or {}, seconds, lambda cursor, statement: cursor.sql(statement).to_arrow_table()
+        )
+
     def _cursor(self) -> DuckDBPyConnection:
         if self._connection is None:
-            for file in self.fingerprint.paths:
-                if not (file.is_file() and os.access(file, os.R_OK)):
-                    raise SourceUnavailableError(
-                        f"{file.name} cannot be read.",
-                        why="This user has no access to it, or it vanished.",
-                        fix="Put it back, or give this user read access.",
-                    )
+            _check_readable(self.fingerprint)
         return super()._cursor()
+
+
+class Several(_Warm):
+    """The files of several tables, on one warm connection that can open nothing else.
+
+    Args:
+        fingerprints: Their data versions.
+        memory: The most that all its runs together may use.
+        threads: How many it may use.
+    """
+
+    def __init__(self, fingerprints: Sequence[Fingerprint], *, memory: str = "2GB", threads: int | None = None) -> None:
+        self._fingerprints = tuple(fingerprints)
+        super().__init__([path for each in fingerprints for path in each.paths], memory, threads)
+
+    def run(self, sql: str, *, seconds: float = 60.0) -> Rows:
+        """The rows of one SELECT. Raises what `DuckDB.run` does."""
+        return self._run(sql, {}, seconds)
+
+    def _cursor(self) -> DuckDBPyConnection:
+        if self._connection is None:
+            for each in self._fingerprints:
+                _check_readable(each)
+        return super()._cursor()
+
+
+def scan_of(fingerprint: Fingerprint) -> str:
+    """All rows, as an item of FROM. Partition names in paths are not columns; files match by position."""
+    if fingerprint.form == "parquet":
+        return f"read_parquet({listed(fingerprint.paths)}, hive_partitioning = false, union_by_name = false)"
+    return header(fingerprint.paths).scan(fingerprint.paths)
+
+
+def _check_readable(fingerprint: Fingerprint) -> None:
+    for file in fingerprint.paths:
+        if not (file.is_file() and os.access(file, os.R_OK)):
+            raise SourceUnavailableError(
+                f"{file.name} cannot be read.",
+                why="This user has no access to it, or it vanished.",
+                fix="Put it back, or give this user read access.",
+            )
 
 
 class Public(_Warm):
@@ -198,7 +245,7 @@ class Engines:
     def __init__(self, most: int = 16, storage: Path | None = None) -> None:
         self._most = most
         self._storage = storage
-        self._engines: OrderedDict[tuple[Fingerprint, str], DuckDB] = OrderedDict()
+        self._engines: OrderedDict[object, DuckDB | Several] = OrderedDict()
         self.forked()
         _LIVE.add(self)
 
@@ -207,14 +254,21 @@ class Engines:
         named = table is not None and self._storage is not None
         layout = Layout(self._storage, table, fingerprint) if named else None  # type: ignore[arg-type]
         key = (fingerprint, layout.stem if layout is not None else "")
+        return self._warm(key, lambda: DuckDB(fingerprint, threads=_threads(fingerprint), layout=layout))
+
+    def several(self, fingerprints: Sequence[Fingerprint]) -> Several:
+        """The engine of several tables' files, new if there is none."""
+        return self._warm(tuple(fingerprints), lambda: Several(fingerprints, threads=_threads(*fingerprints)))
+
+    def _warm(self, key: object, opened: Callable[[], T]) -> T:
         with self._lock:
             engine = self._engines.get(key)
             if engine is None:
-                engine = self._engines[key] = DuckDB(fingerprint, threads=_threads(fingerprint), layout=layout)
+                engine = self._engines[key] = opened()  # type: ignore[assignment]
             self._engines.move_to_end(key)
             while len(self._engines) > self._most:
                 self._engines.popitem(last=False)[1].close()
-            return engine
+            return engine  # type: ignore[return-value]
 
     def close(self) -> None:
         """Closes all of them."""
@@ -232,9 +286,9 @@ class Engines:
 _LIVE: weakref.WeakSet[_Warm | Engines] = weakref.WeakSet()
 
 
-def _threads(fingerprint: Fingerprint) -> int | None:
+def _threads(*fingerprints: Fingerprint) -> int | None:
     """One for a small source: handing its few rows to others takes longer than reading them."""
-    return 1 if sum(file.size for file in fingerprint.files) < _SMALL else None
+    return 1 if sum(file.size for each in fingerprints for file in each.files) < _SMALL else None
 
 
 def _forked() -> None:
@@ -317,14 +371,14 @@ def _only_reads(tree: Any) -> bool:
 
 
 def _fetched(
-    cursor: DuckDBPyConnection, statement: Statement, tables: Mapping[str, pa.Table], limit: _Limit
-) -> Rows | None:
+    cursor: DuckDBPyConnection, statement: Statement, tables: Mapping[str, pa.Table], limit: _Limit, shape: Shape[T]
+) -> T | None:
     """The rows, or nothing after an error of any kind."""
     try:
         with limit:
             for name, table in tables.items():
                 cursor.register(name, table)
-            return cursor.execute(statement).fetchall()
+            return shape(cursor, statement)
     except Exception as error:  # noqa: BLE001 - not only DuckDB's own: a value that Python cannot hold has its say too
         stopped_by_user = isinstance(error, RuntimeError) and str(error) == "Query interrupted"
     if stopped_by_user:  # DuckDB swallows the exception of a signal, and raises this one in its place

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from dalenius.errors import InputError
 from dalenius.queries.plan import Limits, Plan, Stage, Table, needed
@@ -14,6 +15,9 @@ from dalenius.queries.rules.resolve import resolve
 from dalenius.queries.rules.restrict import restrict
 from dalenius.queries.rules.search import search
 from dalenius.queries.rules.total import total
+
+if TYPE_CHECKING:
+    from dalenius.queries.public import PublicTable
 
 RULES: tuple[Callable[[Stage], Stage], ...] = (
     parse,  # text → syntax tree
@@ -27,11 +31,16 @@ RULES: tuple[Callable[[Stage], Stage], ...] = (
 )
 
 
-def planned(text: str, tables: Mapping[str, Table], limits: Limits | None = None) -> Plan:
+def planned(
+    text: str,
+    tables: Mapping[str, Table],
+    limits: Limits | None = None,
+    publics: Mapping[str, PublicTable] | None = None,
+) -> Plan:
     """The plan of a question; raises for whatever cannot be asked. Never touches the data."""
     if not isinstance(limits, Limits | None):
         raise InputError("limits must be Limits.", why="Nothing else is read.", fix="Give Limits(rows=3).")
-    stage = Stage(text, tables, limits or Limits())
+    stage = Stage(text, tables, limits or Limits(), publics or {})
     for rule in RULES:
         stage = rule(stage)
     return needed(stage.plan)

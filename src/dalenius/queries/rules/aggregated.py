@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import QuestionRefusedError
@@ -19,6 +21,8 @@ from dalenius.queries.expressions import (
     number,
     written,
 )
+from dalenius.queries.functions import ranges_of
+from dalenius.queries.rules.clamp import Clamp
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.typed import Typed, has_aggregates
 
@@ -35,6 +39,9 @@ class Aggregating(Typed):
     """Reads aggregates, and remembers where each stands."""
 
     places: dict[Aggregate, Place | None]
+    clamps: Mapping[int, tuple[Clamp, ...]] = MappingProxyType({})  # those of a question, not of a subquery
+    claimed: set[int]
+    notes: dict[str, None]
 
     @property
     def table(self) -> Table:
@@ -53,20 +60,51 @@ class Aggregating(Typed):
         """One aggregate in its one form."""
         if any(has_aggregates(each) for each in (value, where, other) if each is not None):
             raise self.refused(node, "An aggregate inside an aggregate is not supported.", "Ask for one of them.")
+        value, where, limit = self.clamped(node, kind, value, where)
         if value is not None and value.type is Type.BOOLEAN and kind == "sum":
             kind, where = "count", call("and", where, value)
             value = None
         if value is not None and kind != "count":
             for each in (value, other):
+                if each is not None and each.type is Type.UNIT:
+                    raise self.told(node, each)
                 if each is not None and each.type is not Type.NUMBER and kind != "distinct":
                     raise self.mismatch(node, "number", each.type.value)
             if other is None:
                 value, where = _guarded(value, where, kind)
             if kind == "sum" and value == number(1):  # SUM(1) is COUNT(*)
                 kind, value = "count", None
-        found = Aggregate(kind, value, where, other=other, parameter=parameter)
+        found = Aggregate(kind, value, where, other=other, parameter=parameter, limit=limit)
         self.places.setdefault(found, place(node, self.text))
         return found
+
+    def clamped(
+        self, node: exp.Expr, kind: str, value: Expression | None, where: Expression
+    ) -> tuple[Expression | None, Expression, Fraction | None]:
+        """Value, rows and limit under the contribution bounds that stand in an aggregate."""
+        limit, start = None, node.meta.get("start", -1)
+        for clamp in self.clamps.get(start, ()):
+            self.claimed.add(start)
+            values = clamp.clamps_values(kind)
+            self.notes.setdefault(clamp.note(kind, value, self.table.unit), None)
+            if not values:
+                limit = None if kind == "units" else clamp.total(kind)
+            elif value is not None and value.type is Type.NUMBER:
+                inner, value = value, clamp.value(value, ranges_of(self.table.policy.columns))
+                # LEAST passes over NULL, which has to stay one
+                where = where if value == inner else call("and", where, self.present(inner))
+        return value, where, limit
+
+    def all_claimed(self) -> None:
+        """Refuses contribution bounds that belong to no aggregate."""
+        left = next((each for at, each in self.clamps.items() if at not in self.claimed), None)
+        if left is not None:
+            raise QuestionRefusedError(
+                f"{left[0].per} has no place here.",
+                why="It bounds what one unit adds to an aggregate.",
+                fix="Write it behind the argument of COUNT, SUM, AVG, a variance, MEDIAN or PERCENTILE_CONT.",
+                at=left[0].at,
+            )
 
     def counted(self, node: Any, where: Expression) -> Aggregate:
         """COUNT of rows, of values that are there, of units or of different values."""
@@ -88,8 +126,12 @@ class Aggregating(Typed):
 
     def present(self, value: Expression) -> Expression:
         """The condition that a value is there; nothing where a default stands in for NULL."""
-        column = self.table.policy.columns[value.name] if isinstance(value, Column) else None
+        column = self.table.policy.columns.get(value.name) if isinstance(value, Column) else None
         return TRUE if column is not None and column.default is not None else call("not", call("is_null", value))
+
+    def units_named(self, nodes: Sequence[Any]) -> bool:
+        """Whether columns are those that name the unit, all of its parts."""
+        raise NotImplementedError
 
     def counted_units(self, node: Any, inner: Any, where: Expression) -> Aggregate:
         """COUNT(DISTINCT …): of the unit, or of one value."""
@@ -98,9 +140,8 @@ class Aggregating(Typed):
         nodes = inner.expressions
         if len(nodes) == 1 and isinstance(nodes[0], exp.Tuple):
             nodes = nodes[0].expressions
-        named = {each.name.lower() for each in nodes if isinstance(each, exp.Column)}
-        unit = self.table.policy.unit
-        if len(named) == len(nodes) and named == {each.lower() for each in unit}:
+        unit = self.table.unit
+        if all(isinstance(each, exp.Column) for each in nodes) and self.units_named(nodes):
             return self.aggregate(node, "units", None, where)
         if len(nodes) == 1:
             return self.aggregate(node, "distinct", self.expression(nodes[0]), where)

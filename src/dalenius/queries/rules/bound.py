@@ -25,6 +25,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from dalenius.accounting.neighbors import Neighbors
@@ -38,6 +39,8 @@ from dalenius.queries.expressions import Aggregate, Column, Expression, columns_
 from dalenius.queries.functions import bounded, dominated, ranges_of, whole
 from dalenius.queries.periods import charged, within
 from dalenius.queries.plan import MOST_GROUPS, Limits, Measure, Plan, Selection, Stage, Statistic, Table, needed
+from dalenius.queries.possible import known
+from dalenius.queries.rules.clause import check
 from dalenius.queries.rules.covariance import covariance
 from dalenius.queries.rules.distinct import pairs
 from dalenius.queries.rules.sets import layout, together
@@ -68,10 +71,13 @@ def bound(stage: Stage) -> Stage:
     first = question.places.get(question.aggregates[0])
     periods = charged(table, safe.where)
     norm = "l1" if table.budget.accounting is Accounting.PURE else "l2"
-    groups = layout(question.sets, safe.keys, table.policy.columns, first, pure=norm == "l1")
+    columns = table.policy.columns
+    possible = partial(known, table, safe.where)
+    groups = layout(question.sets, safe.keys, columns, first, pure=norm == "l1", possible=possible)
     selection = _selection(table, [groups.own[each] for each in groups.hidden], limits, stage.limits)
     if selection is not None and groups.sets:
         selection = replace(selection, sets=groups.hidden)
+    said = check(needed(stage.options), found=selection is not None)
     if selection is not None and any(each.kind == "units" for each in question.aggregates):
         limits = replace(limits, groups=selection.cap)  # ones in a limited number of groups
     builder = _Builder(
@@ -81,8 +87,9 @@ def bound(stage: Stage) -> Stage:
         norm,
         table.budget.neighbors,
         [_norm(table, each) for each in groups.own],
+        table.unit,
     )
-    statistics: dict[tuple[str, str, str], Statistic] = {}
+    statistics: dict[tuple[str, ...], Statistic] = {}
     answers: dict[Aggregate, int] = {}
     squares = {_identity(each, *safe.values[each]) for each in question.aggregates if each.kind in VARIANCES | {"corr"}}
     for each in question.aggregates:
@@ -110,26 +117,29 @@ def bound(stage: Stage) -> Stage:
         periods,
         selection,
         notes=(
-            *_notes(table.policy, question.aggregates, periods),
+            *_notes(table, question.aggregates, periods),
             *_unseen(table, question.aggregates),
             *builder.notes,
+            *question.notes,
+            *said,
         ),
         sets=groups.sets,
     )
     return stage.with_(plan=plan)
 
 
-def _identity(aggregate: Aggregate, value: Expression | None, where: Expression) -> tuple[str, str, str]:
+def _identity(aggregate: Aggregate, value: Expression | None, where: Expression) -> tuple[str, ...]:
     kind = {"count": "rows"}.get(aggregate.kind, "moments" if aggregate.kind in MOMENTS else aggregate.kind)
     kind = trees.KIND if kind in trees.ASKED else kind
     if aggregate.other is not None:
         return "covariance", f"{written(cast('Expression', value))}, {written(aggregate.other)}", written(where)
-    return kind, "" if value is None else written(value), written(where)
+    limit = () if aggregate.limit is None else (str(aggregate.limit),)
+    return kind, "" if value is None else written(value), written(where), *limit
 
 
-def _notes(policy: Policy, aggregates: Sequence[Aggregate], periods: tuple[str, ...]) -> tuple[str, ...]:
+def _notes(table: Table, aggregates: Sequence[Aggregate], periods: tuple[str, ...]) -> tuple[str, ...]:
     if periods != ("",) and any(each.kind == "units" for each in aggregates):
-        return (f"Each period has its own units: somebody in two periods counts twice ({', '.join(policy.unit)}).",)
+        return (f"Each period has its own units: somebody in two periods counts twice ({', '.join(table.unit)}).",)
     return ()
 
 
@@ -138,9 +148,11 @@ def _unseen(table: Table, aggregates: Sequence[Aggregate]) -> tuple[str, ...]:
     found = table.found
     if found is None or table.policy.contribution.rows is not None or found.rows > 1 or "rows" in found.clipped:
         return ()
+    if table.relation is not None:  # whose limits were worked out, not seen
+        return ()
     if all(each.kind == "units" for each in aggregates):
         return ()
-    unit = " + ".join(table.policy.unit)
+    unit = " + ".join(table.unit)
     why = "there are too few of them to see privately how many rows they have"
     return (f"Only 1 row of one {unit} counts: {why}. The owner can declare it: [contribution] rows.",)
 
@@ -242,7 +254,9 @@ class _Builder:
         norm: str,
         neighbors: Neighbors,
         found_norms: Sequence[int | None],
+        unit: Sequence[str] = (),
     ) -> None:
+        self.unit = unit
         self.policy = policy
         self.limits = limits
         self.norm = norm
@@ -269,26 +283,26 @@ class _Builder:
         other: Expression | None = None,
     ) -> Statistic:
         if aggregate.kind == "count":
-            return Statistic("rows", (self.rows(where, at),))
+            return Statistic("rows", (self.rows(where, at, aggregate.limit),))
         if aggregate.kind == "units":
             return Statistic("units", (self.units(where),))
         summed = cast("Expression", value)
         if aggregate.kind == "distinct":
-            return Statistic("distinct", (self.distinct(summed, where, at),))
+            return Statistic("distinct", (self.distinct(summed, where, at, aggregate.limit),))
         if other is not None:
             return covariance(self, aggregate, (summed, other), where, squares, at)
         low, high = self.range(summed, aggregate, at)
         step = self.step(summed, low, high)
         if aggregate.kind == "sum":
-            return Statistic("sum", (self.sum(summed, where, step, 0, at),), low, high)
+            return Statistic("sum", (self.sum(summed, where, step, 0, at, aggregate.limit),), low, high)
         if aggregate.kind in trees.ASKED:
             return Statistic(trees.KIND, (self.leaves(summed, where, step, at),), low, high)
         return self.moments(summed, where, step, squares, at)
 
     # --- one measure
 
-    def rows(self, where: Expression, at: Place | None) -> Measure:
-        clip = self.row_limit(at)
+    def rows(self, where: Expression, at: Place | None, limit: Fraction | None = None) -> Measure:
+        clip = self.row_limit(at, limit)
         clips = [clip if each is None else min(clip, each) for each in self.found_norms]
         return self.measure("rows", None, where, Fraction(1), 0, (0, 1), together(clips, self.norm))
 
@@ -302,37 +316,55 @@ class _Builder:
         # At most g ones on either side; where one unit replaces another both sets of ones can differ.
         return replace(found, sensitivity=self.reach * both)
 
-    def distinct(self, value: Expression, where: Expression, at: Place | None) -> Measure:
+    def distinct(
+        self, value: Expression, where: Expression, at: Place | None, limit: Fraction | None = None
+    ) -> Measure:
         limits = self.limits
+        known = limits.groups or limits.distinct.get(value.name if isinstance(value, Column) else "")
         found = pairs(
             value,
             self.policy,
-            groups=limits.groups,
+            groups=limits.groups if limit is None else min(int(limit), known or int(limit)),
             found=limits.distinct,
             rows=limits.rows,
             cells=max(self.sizes),
             at=at,
+            unit=self.unit,
             sets=len(self.sizes),
         )
         self.notes.append(found.note)
         one = self.measure("distinct", value, where, Fraction(1), 0, (0, 1), found.most, at)
         return limited(replace(one, sets=len(self.sizes)), found.most, self.norm, self.neighbors)
 
-    def sum(self, value: Expression, where: Expression, step: Fraction, centre: int, at: Place | None) -> Measure:
+    def sum(
+        self,
+        value: Expression,
+        where: Expression,
+        step: Fraction,
+        centre: int,
+        at: Place | None,
+        limit: Fraction | None = None,
+    ) -> Measure:
         low, high = self.whole_range(value, step)
         largest = max(abs(low - centre), abs(high - centre), 1)
         clips = [] if self.limits.rows is None else [self.limits.rows * largest]
-        total = dominated(value, {name: float(each) for name, each in self.limits.totals.items()})
+        total = self.dominated(value)
         if total is not None and math.isfinite(total) and centre == 0:
             clips.append(max(1, math.floor(Fraction(total) / step)))
+        if limit is not None:
+            clips.append(max(1, math.floor(limit / step)))
         clip = self.joined(min(clips, default=None) or self.row_limit(at))
         return self.measure("sum", value, where, step, centre, (low - centre, high - centre), clip, at)
+
+    def dominated(self, value: Expression) -> float | None:
+        """What follows from the limits of totals for the total of an expression."""
+        return dominated(value, {name: float(each) for name, each in self.limits.totals.items()}, self.ranges)
 
     def square(self, value: Expression, where: Expression, step: Fraction, centre: int, at: Place | None) -> Measure:
         low, high = self.whole_range(value, step)
         largest = max(abs(low - centre), abs(high - centre), 1)
         clips = [self.row_limit(at) * largest**2]
-        total = dominated(value, {name: float(each) for name, each in self.limits.totals.items()})
+        total = self.dominated(value)
         if total is not None and centre == 0:  # Σx² ≤ max |x| · Σ|x|
             clips.append(max(1, math.floor(Fraction(total) / step)) * largest)
         clip = self.joined(min(clips))
@@ -421,7 +453,10 @@ class _Builder:
 
     # --- ranges and limits
 
-    def row_limit(self, at: Place | None) -> int:
+    def row_limit(self, at: Place | None, limit: Fraction | None = None) -> int:
+        if limit is not None:
+            most = max(1, int(limit))
+            return most if self.limits.rows is None else min(most, self.limits.rows)
         if self.limits.rows is None:
             raise NotAllowedError(
                 "How many rows one unit may add is not declared.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,7 @@ def pairs(
     cells: int,
     at: Place | None,
     sets: int = 1,
+    unit: Sequence[str] = (),
 ) -> Pairs:
     """K: the declared or asked limit of groups; else what was found for the column; else a usual one.
 
@@ -49,6 +50,7 @@ def pairs(
         cells: How many groups the question has; with grouping sets, the one with most.
         at: Where it stands in the question.
         sets: How many grouping sets there are; the limit is for each.
+        unit: Who is protected, as the owner calls it; by default the policy's unit.
     """
     limits = [groups, found.get(value.name) if isinstance(value, Column) else None]
     known = next((each for each in limits if each), None)
@@ -65,10 +67,10 @@ def pairs(
             fix="Ask the owner for [contribution] groups or rows, or give --groups N.",
             at=at,
         )
-    shown, unit = written(value), " + ".join(policy.unit)
+    shown, name = written(value), " + ".join(unit or policy.unit)
     what = ("value" if most == 1 else "values") if cells == 1 else "pairs of group and value"
     what += " in each grouping set" if sets > 1 else ""
-    note = f"COUNT(DISTINCT {shown}): of one {unit}, at most {most:,} {what} count; those beyond are left out."
+    note = f"COUNT(DISTINCT {shown}): of one {name}, at most {most:,} {what} count; those beyond are left out."
     if usual:
         note += " That limit is a usual one, since none is declared or found: --groups N sets another."
     return Pairs(most, note)

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from dalenius.errors import Place, QuestionRefusedError, SqlSyntaxError
+from dalenius.queries.rules.clause import cut
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -19,14 +20,26 @@ DIALECT = "duckdb"
 
 def parse(stage: Stage) -> Stage:
     """One SELECT statement, or a refusal. Nothing of the text is ever executed."""
+    from sqlglot import exp
+
+    tree = parsed(stage.text)
+    if not isinstance(tree, exp.Select):
+        raise _not_a_select(tree)
+    _, options = cut(stage.text)
+    return stage.with_(tree=tree, options=options, limits=options.tightened(stage.limits))
+
+
+def parsed(text: str) -> exp.Expr:
+    """The one statement of a text, whatever it is; not too long and not too deep."""
     import sqlglot
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
-    text = stage.text
-    _check_text(text)
+    check_text(text)
+    text, _ = cut(text)
     try:
-        trees = [each for each in sqlglot.parse(text, dialect=DIALECT) if each is not None]
+        found = sqlglot.parse(text, dialect=DIALECT)
+        trees = [each for each in found if each is not None and not isinstance(each, exp.Semicolon)]  # ; -- a remark
         if not trees:
             raise _syntax("The question is empty.", why="There is no SQL in it.", at=None)
         if len(trees) > 1:
@@ -35,15 +48,12 @@ def parse(stage: Stage) -> Stage:
                 why="A question is one SELECT.",
                 fix="Ask them one by one.",
             )
-        tree = trees[0]
-        if not isinstance(tree, exp.Select):
-            raise _not_a_select(tree)
-        _check_depth(tree)
+        _check_depth(trees[0])
     except SqlglotError as error:
         raise _syntax("This is not SQL that can be read.", why=_reason(error), at=_place_of(error, text)) from None
     except RecursionError:
         raise _too_deep() from None
-    return stage.with_(tree=tree)
+    return trees[0]
 
 
 def place(node: exp.Expr, text: str) -> Place | None:
@@ -56,7 +66,8 @@ def place(node: exp.Expr, text: str) -> Place | None:
     return Place(line, start - (text.rfind("\n", 0, start) + 1) + 1)
 
 
-def _check_text(text: str) -> None:
+def check_text(text: str) -> None:
+    """Refuses what is no text of a question, or too long a one."""
     if not isinstance(text, str):
         raise _syntax("A question is a text.", why="It is SQL.", at=None)
     if len(text) > LONGEST:

@@ -20,10 +20,16 @@ if TYPE_CHECKING:
 # harmless it looks: what is not read must not be there.
 _ALLOWED = {
     # the statement
-    "Select": "expressions from from_ where group having order limit offset",
+    "Select": "expressions from from_ where group having order limit offset joins with with_ distinct kind",
     "From": "this",
     "Table": "this alias",
-    "TableAlias": "this",
+    "TableAlias": "this columns",
+    "Join": "this on using side kind method",
+    "Subquery": "this alias",
+    "With": "expressions recursive",
+    "CTE": "this alias",
+    "Union": "this expression distinct by_name",
+    "Exists": "this",
     "Where": "this",
     "Group": "expressions all",
     "GroupingSets": "expressions",
@@ -86,7 +92,7 @@ _ALLOWED = {
     "NullSafeEQ": "this expression",
     "NullSafeNEQ": "this expression",
     "Between": "this low high",
-    "In": "this expressions",
+    "In": "this expressions query",
     "Is": "this expression",
     "Like": "this expression negate",
     "ILike": "this expression negate",
@@ -158,12 +164,7 @@ _ALLOWED = {
 # What is refused by name: why, and what to ask instead.
 _ONE_PERSON = "It would show what one person's rows hold."
 _REFUSED = {
-    "Subquery": ("A subquery", "Its answer would enter the question without a price.", "Ask without it."),
-    "Exists": ("EXISTS", "It needs a second table, which is not supported yet.", "Ask without it."),
-    "With": ("WITH", "Only one SELECT over one table is supported so far.", "Put the condition into WHERE."),
-    "CTE": ("WITH", "Only one SELECT over one table is supported so far.", "Put the condition into WHERE."),
-    "Join": ("A join", "Only one table at a time is supported so far.", "Ask about one table."),
-    "Lateral": ("LATERAL", "Only one table at a time is supported so far.", "Ask about one table."),
+    "Lateral": ("LATERAL", "It works row by row.", "Join the tables, or write EXISTS."),
     "Window": ("A window function", _ONE_PERSON, "Aggregate with GROUP BY instead of OVER."),
     "Qualify": ("QUALIFY", _ONE_PERSON, "Use HAVING on released values."),
     "ArgMax": ("ARG_MAX", _ONE_PERSON, "Ask for a count or an average per group."),
@@ -184,15 +185,10 @@ _REFUSED = {
     "RegexpFullMatch": ("A regular expression", "They are not supported.", "Use LIKE, CONTAINS or STARTS_WITH."),
     "CurrentDate": ("The current date", "The same question would mean something else tomorrow.", "Write a date."),
     "CurrentTimestamp": ("The current time", "The same question would mean another thing later.", "Write a date."),
-    "Union": ("UNION", "Its parts would be about the same people.", "Ask its parts one by one."),
     "RegrSlope": ("A regression", "It is not supported.", "Divide COVAR_POP by VAR_POP, which is the slope."),
     "ApproxDistinct": ("APPROX_COUNT_DISTINCT", "It is not supported.", "Ask for COUNT(DISTINCT x)."),
 }
 _PARTS = {
-    "distinct": ("SELECT DISTINCT", "It would list values that people have.", "Use GROUP BY with COUNT(*)."),
-    "with": _REFUSED["With"],
-    "with_": _REFUSED["With"],
-    "joins": _REFUSED["Join"],
     "laterals": _REFUSED["Lateral"],
     "qualify": _REFUSED["Qualify"],
     "sample": _REFUSED["TableSample"],
@@ -203,7 +199,6 @@ _PARTS = {
     "over": _REFUSED["Window"],
     "rollup": ("WITH ROLLUP", "Sets have one form here.", "Write GROUP BY ROLLUP (a, b)."),
     "cube": ("WITH CUBE", "Sets have one form here.", "Write GROUP BY CUBE (a, b)."),
-    "query": _REFUSED["Subquery"],
     "db": ("A schema or catalog", "Tables have one name.", "Write the table's name alone."),
     "catalog": ("A schema or catalog", "Tables have one name.", "Write the table's name alone."),
 }
@@ -238,7 +233,7 @@ def _reason(node: exp.Expr) -> tuple[str, str, str]:
     if known is not None:
         return known
     if isinstance(node, exp.Query | exp.SetOperation):
-        return _REFUSED["Subquery"]
+        return f"{node.key.upper()}", "Only SELECT and UNION ALL are read.", "Write SELECT … FROM."
     return _unknown(node, "")
 
 

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-from dalenius.queries.expressions import TRUE, Call, Column, Expression, columns_of
+from dalenius.queries.expressions import TRUE, Call, Column, Expression, Type, columns_of, walk
 from dalenius.queries.plan import Found, Limits, Measure, Plan, Stage, Statistic, needed
 from dalenius.queries.statements.sums import LINEAR
+
+if TYPE_CHECKING:
+    from dalenius.queries.relations import Relation
 
 LADDER = Fraction(1, 4)  # of the price of distinct values: a few rungs with much noise, instead of many with little
 SHARE = Fraction(1, 10)  # of a measure's price, where nobody says
@@ -28,13 +32,15 @@ def search(stage: Stage) -> Stage:
     plan, limits = needed(stage.plan), stage.limits
     if limits.search == 0:
         return stage
-    filtered = needed(stage.safe).where != TRUE
+    filtered = needed(stage.safe).where != TRUE or _filters(plan.table.relation)
+    chosen = {number for each, number in plan.answers.items() if each.limit is not None}
     statistics = []
-    for statistic in plan.statistics:
+    for number, statistic in enumerate(plan.statistics):
         wanted = [
             each
             for each in statistic.measures
-            if _searchable(statistic, each) and (limits.search or _pays(plan, limits, statistic, each, filtered))
+            if _searchable(statistic, each)
+            and (limits.search or (number not in chosen and _pays(plan, limits, statistic, each, filtered)))
         ]
         usual = LADDER if statistic.kind == "distinct" else SHARE
         statistics.append(_sharing(statistic, wanted, Fraction(limits.search or usual)) if wanted else statistic)
@@ -93,6 +99,18 @@ def _sets(plan: Plan) -> tuple[tuple[int, ...], ...]:
 def _known(keys: list[Expression], found: Found) -> bool:
     """Whether it was found how long a unit's rows over these keys are; without keys, that is their number."""
     return not keys or (len(keys) == 1 and isinstance(keys[0], Column) and keys[0].name in found.norms)
+
+
+def _filters(relation: Relation | None) -> bool:
+    """Whether fewer rows of a unit are in a relation than in its tables: conditions other than those that tie them."""
+    if relation is None:
+        return False
+    where = relation.where
+    parts = where.arguments if isinstance(where, Call) and where.function == "and" else (where,)
+    return bool(relation.matches) or any(
+        part != TRUE and not any(isinstance(each, Column) and each.type is Type.UNIT for each in walk(part))
+        for part in parts
+    )
 
 
 def _all(where: Expression) -> bool:

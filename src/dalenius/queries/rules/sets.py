@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import QuestionRefusedError
 from dalenius.queries.canonical import call
-from dalenius.queries.domains import MOST_CELLS, Cell, cells, public_cells
+from dalenius.queries.domains import MOST_CELLS, Cell, Known, cells, public_cells
 from dalenius.queries.expressions import (
     WHICH,
     Call,
@@ -201,6 +201,7 @@ def layout(
     at: Place | None,
     *,
     pure: bool,
+    possible: Callable[[Sequence[Expression]], Known] | None = None,
 ) -> Layout:
     """The groups of a question.
 
@@ -210,13 +211,15 @@ def layout(
         columns: Of the policy.
         at: Where the question stands, for errors.
         pure: Keys cannot be found: a key of one unit alone must have no chance at all.
+        possible: What the question says of rows with such keys (`possible`).
 
     Raises:
         QuestionRefusedError: Groups are not public where they must be, too many, or none.
     """
     sets = different(asked) or (tuple(range(len(keys))),)
     own = tuple(tuple(keys[place_] for place_ in each) for each in sets)
-    found = [(cells if pure else public_cells)(each, columns, at) for each in own]
+    find = cells if pure else public_cells
+    found = [find(each, columns, at, *(() if possible is None else (possible(each),))) for each in own]
     sizes = tuple(MOST_GROUPS if each is None else len(each) for each in found)
     repeated = [sizes[sets.index(tuple(sorted(each)))] for each in asked]
     if sum(each for each in repeated if each < MOST_GROUPS) > MOST_CELLS:

@@ -44,9 +44,9 @@ def total(stage: Stage) -> Stage:
     return stage.with_(safe=Safe(guard.expression(question.where), keys, values, others))
 
 
-def made_total(expression: Expression) -> Expression:
-    """An expression over released values, made total."""
-    return _Guard({}).expression(expression)
+def made_total(expression: Expression, ranges: Mapping[str, Range] | None = None) -> Expression:
+    """An expression made total: over released values, or over columns of which some ranges are known."""
+    return _Guard(ranges or {}).expression(expression)
 
 
 class _Guard:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
-from dalenius.errors import InputError, QuestionRefusedError
+from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError
 from dalenius.queries.canonical import call
-from dalenius.queries.expressions import Aggregate, Call, Expression, Literal, Type, number, walk
+from dalenius.queries.expressions import Aggregate, Call, Column, Expression, Literal, Type, number, walk
 from dalenius.queries.functions import FUNCTIONS
 from dalenius.queries.rules.parse import place
 
@@ -49,6 +49,8 @@ class Typed:
 
     def apply(self, node: exp.Expr, function: str, *arguments: Expression) -> Expression:
         """The function, if the types fit; constants are brought to the type that the others have."""
+        if any(each.type is Type.UNIT for each in arguments) and function not in {"is_null", "not"}:
+            raise self.told(node, *arguments)
         spec = FUNCTIONS[{"gt": "lt", "ge": "le"}.get(function, function)]
         least = spec.least if spec.least is not None else len(spec.takes)
         if len(arguments) < least or (len(arguments) > len(spec.takes) and not spec.many):
@@ -124,6 +126,17 @@ class Typed:
             f"A {given} stands where a {wanted} belongs.",
             "The types do not fit.",
             f"Cast it, or give a {wanted}.",
+        )
+
+    def told(self, node: exp.Expr, *arguments: Expression) -> NotAllowedError:
+        """The error about a column that says who somebody is, where its value would matter."""
+        name = next(each.name for each in arguments if isinstance(each, Column) and each.type is Type.UNIT)
+        short = name.rpartition(".")[2]
+        return NotAllowedError(
+            f"Column {name!r} says who somebody is; it is not open to questions.",
+            why="Its values name single people, or lead to them.",
+            fix=f"It can be compared with its like, to join tables, and counted: COUNT(DISTINCT {short}).",
+            at=place(node, self.text),
         )
 
     def refused(self, node: exp.Expr, message: str, fix: str) -> QuestionRefusedError:

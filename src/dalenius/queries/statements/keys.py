@@ -18,6 +18,7 @@ from dalenius.queries.index import FEW_KEYS
 from dalenius.queries.plan import Plan, needed
 from dalenius.queries.statements import source
 from dalenius.queries.statements.light import looked_up
+from dalenius.queries.statements.pairs import Held
 from dalenius.queries.statements.sums import Compiler
 
 if TYPE_CHECKING:
@@ -32,9 +33,17 @@ _ONE_TEXT = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "V
 _ONE_TEXT |= frozenset({"UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT", "DECIMAL", "BOOLEAN"})
 
 
-def weights(plan: Plan, engine: Engine, salt: str, seconds: float) -> tuple[list[Cell], list[int]]:
-    """All keys that occur, each with its weight, in no order that says anything."""
+def weights(
+    plan: Plan, engine: Engine, salt: str, seconds: float, held: Held | None = None
+) -> tuple[list[Cell], list[int]]:
+    """All keys that occur, each with its weight, in no order that says anything; ``held`` keeps pairs for later."""
     rows = looked_up(plan.table, engine, lambda index: indexed(plan, index, engine, salt), seconds)
+    pairs = (held or Held(plan, engine, salt, seconds)).pairs if rows is None else None
+    if pairs is not None:
+        order = Keys(plan, seeded=False).order(engine.columns, salt)
+        found = zip(pairs.cells, pairs.weights(needed(plan.selection).cap, order), strict=True)
+        weighed = {cell: weight for cell, weight in found if weight}  # a key that no unit chose is not there
+        return list(weighed), list(weighed.values())
     if rows is None:
         rows = engine.run(statement(plan, engine.scan, engine.columns, salt), seconds=seconds)
     if any(row[-1] is None for row in rows):

@@ -23,6 +23,7 @@ from dalenius.queries.expressions import TRUE, Call, Column, Expression, Key, Ty
 from dalenius.queries.index import CEILING, Bound
 from dalenius.queries.rendering import Renderer, double, identifier
 from dalenius.queries.statements import source, sums
+from dalenius.queries.statements.pairs import Held
 from dalenius.queries.statements.sums import LINEAR, Compiler
 
 if TYPE_CHECKING:
@@ -31,10 +32,16 @@ if TYPE_CHECKING:
     from dalenius.queries.plan import Measure, Part, Plan, Table
 
 
-def run(plan: Plan, part: Part, engine: Engine, salt: str, seconds: float) -> list[list[int]]:
-    """Each measure's exact integers, one per cell: with the index where there is a valid one, else the general way."""
+def run(plan: Plan, part: Part, engine: Engine, salt: str, seconds: float, held: Held | None = None) -> list[list[int]]:
+    """Each measure's exact integers, one per cell: with the index where there is a valid one, else the general way.
+
+    Where keys are found, that is by the pairs of unit and key, if they will do; ``held`` may have them already.
+    """
     rows = looked_up(plan.table, engine, lambda index: statement(plan, index, engine, salt), seconds)
-    return sums.run(plan, part, engine, salt, seconds) if rows is None else sums.vectors(plan, part, rows)
+    if rows is not None:
+        return sums.vectors(plan, part, rows)
+    counts = (held or Held(plan, engine, salt, seconds)).counts(plan)
+    return sums.run(plan, part, engine, salt, seconds) if counts is None else counts
 
 
 def statement(plan: Plan, index: Index, engine: Engine, salt: str) -> str | None:
@@ -237,7 +244,7 @@ class Plain(Compiler):
         """The SELECT, per group."""
         policy = self.plan.table.policy
         casts = [f"{source.cast(policy.columns[name], types)} AS {column}" for name, column in self.columns.items()]
-        where = f" WHERE {source.there(policy, types)}" if self.nobody else ""
+        where = f" WHERE {source.there(policy.unit, types)}" if self.nobody else ""
         read = f"SELECT {', '.join(casts) or '1'} FROM {scan}{where}"  # noqa: S608
         keys = [self.late.get(key, key) for key in self.keys]
         shown = ", ".join([*(f"{text} AS {key}" for text, key in zip(keys, self.keys, strict=True)), *self.weights])

@@ -82,7 +82,7 @@ class LightLeaves(LeafCompiler):
         """The whole SELECT."""
         policy = self.plan.table.policy
         casts = [f"{source.cast(policy.columns[name], types)} AS {column}" for name, column in self.columns.items()]
-        where = f" WHERE {source.there(policy, types)}" if self.nobody else ""
+        where = f" WHERE {source.there(policy.unit, types)}" if self.nobody else ""
         read = f"SELECT {', '.join([*casts, '1 AS n'])} FROM {scan}{where}"  # noqa: S608
         if self.columns and all(self._narrow(name, types) for name in self.columns):
             # Few different values: counted as they lie in the file, and cleaned afterwards.

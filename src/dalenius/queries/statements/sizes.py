@@ -31,7 +31,7 @@ def units_sql(table: Table, kind: str, column: str, scan: str, types: Mapping[st
         grouped.append(Renderer(columns).sql(part))
         inside = f" WHERE {grouped[-1]} IS NOT NULL"
     by = ", ".join(grouped)
-    source = f"WITH source AS (SELECT {', '.join(reads)} FROM {scan} WHERE {there(policy, types)}), "  # noqa: S608
+    source = f"WITH source AS (SELECT {', '.join(reads)} FROM {scan} WHERE {there(policy.unit, types)}), "  # noqa: S608
     source += f"clean AS (SELECT * FROM (SELECT {', '.join(cleaned)} FROM source){inside}), "  # noqa: S608
     value = columns.get(column, "")
     if kind == "rows":

@@ -32,7 +32,7 @@ def source_sql(plan: Plan, scan: str, types: Mapping[str, str], salt: str) -> st
     parts += [f"{cast(policy.columns[name], types)} AS {column}" for name, column in columns_read(plan).items()]
     if plan.groups is not None:
         parts.append(f"{seed(policy, types, salt, [identifier(name) for name in policy.unit])} AS seed")
-    return f"source AS (SELECT {', '.join(parts)} FROM {scan} WHERE {there(policy, types)})"  # noqa: S608
+    return f"source AS (SELECT {', '.join(parts)} FROM {scan} WHERE {there(policy.unit, types)})"  # noqa: S608
 
 
 def seed(policy: Policy, types: Mapping[str, str], salt: str, units: Sequence[str]) -> str:
@@ -51,11 +51,11 @@ def columns_read(plan: Plan) -> dict[str, str]:
     return {name: f"c{at}" for at, name in enumerate(names)}
 
 
-def there(policy: Policy, types: Mapping[str, str]) -> str:
+def there(unit: Sequence[str], types: Mapping[str, str]) -> str:
     """A row without a unit belongs to nobody."""
-    there = [f"{identifier(name)} IS NOT NULL" for name in policy.unit]
+    there = [f"{identifier(name)} IS NOT NULL" for name in unit]
     # Not isnan: DuckDB settles that by a Parquet file's least and largest value, which leave NaN out.
-    floats = [identifier(name) for name in policy.unit if types.get(name, "").upper() in _FLOATS]
+    floats = [identifier(name) for name in unit if types.get(name, "").upper() in _FLOATS]
     there += [f"CAST({name} AS VARCHAR) NOT IN ('nan', '-nan')" for name in floats]
     return " AND ".join(there)
 
@@ -77,9 +77,9 @@ def _text(shown: str, type_: str) -> str:
     return f"CAST(CASE WHEN {inside} THEN {shown} END AS VARCHAR)"
 
 
-def cast(column: Column, types: Mapping[str, str]) -> str:
-    """A column in its declared type; NULL where it cannot be."""
-    name = identifier(column.name)
+def cast(column: Column, types: Mapping[str, str], name: str = "") -> str:
+    """A column in its declared type; NULL where it cannot be. ``name``: how the statement calls it."""
+    name = name or identifier(column.name)
     match column.kind:
         case Kind.INTEGER | Kind.NUMBER:
             return f"TRY_CAST({name} AS DOUBLE)"

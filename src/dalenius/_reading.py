@@ -1,0 +1,63 @@
+"""What a question reads: the versions of all tables in it, on whose files an engine is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dalenius.queries.engines.view import View
+from dalenius.tables.fingerprint import check_unchanged
+
+if TYPE_CHECKING:
+    from dalenius.queries.engines.duckdb import Engines
+    from dalenius.queries.engines.engine import Engine
+    from dalenius.queries.plan import Table
+    from dalenius.queries.public import PublicTable
+    from dalenius.tables.registry import Version
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A table, or several as one, with the versions that it is made of."""
+
+    table: Table
+    versions: tuple[Version, ...]
+    publics: tuple[PublicTable, ...] = ()
+
+    @classmethod
+    def of(cls, table: Table, versions: Mapping[str, Version]) -> Reading:
+        """What a table reads, given the versions in force."""
+        publics = () if table.relation is None else tuple(table.relation.publics())
+        return cls(table, tuple(versions[name] for name in table.reads), publics)
+
+    @property
+    def dataset(self) -> str:
+        """Whose budget pays."""
+        return self.versions[0].dataset
+
+    @property
+    def epoch(self) -> int:
+        """Whose rows are read, of all people who were declared to be new ones; of several tables, the earliest."""
+        return min(each.epoch for each in self.versions)
+
+    @property
+    def data_version(self) -> str:
+        """What a stored answer is about, besides its plan."""
+        if len(self.versions) == 1:
+            return str(self.versions[0].data_version)
+        return " ".join(f"{each.table} {each.data_version}" for each in self.versions)
+
+    def check_unchanged(self) -> None:
+        """Refuses files that are no longer what was protected."""
+        for each in self.versions:
+            check_unchanged(each.table, each.fingerprint, each.policy.source)
+        for table in self.publics:
+            check_unchanged(table.name, table.fingerprint, [str(path) for path in table.fingerprint.paths])
+
+    def engine(self, engines: Engines) -> Engine:
+        """The engine of these files."""
+        if self.table.relation is None and not self.table.through:
+            return engines.of(self.versions[0].fingerprint, self.table)
+        files = {each.table: each.fingerprint for each in self.versions}
+        return View(self.table, files, self.publics, engines)

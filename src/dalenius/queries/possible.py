@@ -1,0 +1,120 @@
+"""What the question itself says about every row that counts: its conditions, and what public tables allow.
+
+Of the groups that public keys give, many may be impossible: with r_name = 'ASIA', a nation of Europe has no rows,
+whoever is in the data. Only the question and public tables are looked at, so which groups are left out tells nothing
+about anyone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, cast
+
+from dalenius.queries.canonical import call
+from dalenius.queries.domains import MOST_CELLS, Known
+from dalenius.queries.engines.duckdb import Several
+from dalenius.queries.expressions import TRUE, Call, Column, Expression, columns_of
+from dalenius.queries.relations import Join, Open, Relation, full
+from dalenius.queries.statements.relation import distinct_sql
+
+if TYPE_CHECKING:
+    from dalenius.queries.domains import Cell
+    from dalenius.queries.plan import Table
+    from dalenius.queries.public import PublicTable
+
+MOST_ROWS = 2**20  # of public tables joined with one another
+
+
+def known(table: Table, where: Expression, keys: Iterable[Expression]) -> Known:
+    """What holds for all rows of a question on ``table``, as far as it concerns its keys."""
+    read = frozenset().union(*map(columns_of, keys))
+    if table.relation is None or not read:
+        return Known(_parts(where))
+    parts = (*_parts(table.relation.where), *_parts(where))
+    return Known(parts, tuple(_joint(table.relation, parts, read)))
+
+
+def _parts(condition: Expression) -> tuple[Expression, ...]:
+    if isinstance(condition, Call) and condition.function == "and":
+        return condition.arguments
+    return () if condition == TRUE else (condition,)
+
+
+def _joint(
+    relation: Relation, parts: tuple[Expression, ...], read: frozenset[str]
+) -> Iterable[tuple[tuple[str, ...], tuple[Cell, ...]]]:
+    """For each public table with keys, and those joined to it: all combinations of the keys' values."""
+    # A row that LEFT JOIN did not find has NULL instead.
+    waiting = {each.source.name: each for each in relation.joins if isinstance(each.source, Open) and not each.left}
+    for name in list(waiting):
+        if name not in waiting or not read.intersection(_columns(waiting[name])):
+            continue
+        chosen = _around(waiting.pop(name), waiting, parts)
+        columns = frozenset().union(*map(_columns, chosen))
+        wanted = tuple(sorted(read & columns))
+        where = call("and", *(each for each in parts if columns_of(each) and columns_of(each) <= columns))
+        found = _combinations(_Sub(Relation(tuple(chosen), where)), wanted)
+        if found is not None:
+            yield wanted, found
+
+
+def _columns(join: Join) -> frozenset[str]:
+    return frozenset(full(join.source, name) for name in join.source.columns)
+
+
+def _around(first: Join, waiting: dict[str, Join], parts: Iterable[Expression]) -> list[Join]:
+    """A public table and those that equalities tie to it, as long as few rows come of it; they no longer wait."""
+    chosen, rows = [first], _table(first).rows
+    while True:
+        own = frozenset().union(*map(_columns, chosen))
+        for name, join in waiting.items():
+            tied = _tied(join, own, parts)
+            if tied and rows * max(1, _table(join).multiplicity(sorted(tied))) <= MOST_ROWS:
+                rows *= max(1, _table(join).multiplicity(sorted(tied)))
+                chosen.append(waiting.pop(name))
+                break
+        else:
+            return chosen
+
+
+def _tied(join: Join, own: frozenset[str], parts: Iterable[Expression]) -> set[str]:
+    """The columns of a table that must equal one of ``own``."""
+    mine, found = {full(join.source, name): name for name in join.source.columns}, set[str]()
+    for part in parts:
+        match part:
+            case Call(function="eq", arguments=(Column(name=one), Column(name=other))):
+                for side, rest in ((one, other), (other, one)):
+                    if side in mine and rest in own:
+                        found.add(mine[side])
+    return found
+
+
+def _table(join: Join) -> PublicTable:
+    return cast("Open", join.source).table
+
+
+class _Sub:
+    """Public tables joined; the same text on the same files is the same."""
+
+    def __init__(self, relation: Relation) -> None:
+        self.relation = relation
+        self.key = (relation.written(), *sorted((each.name, each.fingerprint.content) for each in relation.publics()))
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Sub) and self.key == other.key
+
+
+@lru_cache(maxsize=64)
+def _combinations(sub: _Sub, wanted: tuple[str, ...]) -> tuple[Cell, ...] | None:
+    """All combinations of some columns' values; None where there are too many."""
+    files: Mapping[str, PublicTable] = {each.name: each for each in sub.relation.publics()}
+    engine = Several([each.fingerprint for each in files.values()])
+    try:
+        rows = engine.run(f"{distinct_sql(sub.relation, wanted)} LIMIT {MOST_CELLS + 1}")
+    finally:
+        engine.close()
+    return tuple(map(tuple, rows)) if len(rows) <= MOST_CELLS else None

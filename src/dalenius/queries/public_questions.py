@@ -1,0 +1,232 @@
+"""Questions over public tables only: answered exactly, and for nothing.
+
+No row of anyone is read, so nothing is charged and nothing is noisy. The analyst is hostile all the same: the text is
+parsed, only what is on the lists passes, and what runs is written anew from the syntax tree. It runs where no other
+file can be opened (`engines.confined`), within limits of memory, time and rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dalenius.errors import EngineFailedError, Place, QuestionError, QuestionRefusedError
+from dalenius.queries.engines import confined
+from dalenius.queries.preview import Preview
+from dalenius.queries.public_functions import FUNCTIONS
+from dalenius.queries.release import PUBLIC, Release
+from dalenius.queries.rules.parse import DIALECT, parsed, place
+from dalenius.tables.fingerprint import Fingerprint
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from dalenius.queries.public import PublicTable
+
+MOST_ROWS = 10_000
+SECONDS = 30.0
+# Neither time nor chance is in a question, so the same files give the same answer. A value in a larger question is
+# worked out each time that one is planned; small answers are therefore kept.
+_FEW, _MOST_KEPT = 100, 256  # cells, answers
+_KEPT: dict[tuple[str, tuple[tuple[str, Fingerprint], ...]], confined.Outcome] = {}
+_HOW = "See 'dalenius tables' for the public tables; the how-to about them says what may be asked."
+# Kinds of DuckDB's errors that are the question's own, in words; of all others nothing is said.
+_MISTAKES = {
+    "BinderException": "A column is not there, is not unique, or a type does not fit.",
+    "CatalogException": "A function or type that it names is not there.",
+    "ParserException": "It cannot be read.",
+    "SyntaxException": "It cannot be read.",
+    "ConversionException": "A value cannot be converted; TRY_CAST gives NULL instead.",
+    "InvalidInputException": "A function does not take what it is given.",
+    "OutOfRangeException": "A number is too large for its type.",
+    "TypeMismatchException": "A type does not fit.",
+    "NotImplementedException": "The engine does not know how to compute it.",
+    "DataError": "A value does not fit its type.",
+}
+
+
+@dataclass(frozen=True)
+class PublicQuestion:
+    """A question that reads public tables only.
+
+    Attributes:
+        text: As it was asked.
+        tables: The names of those that it reads, in lower case.
+        tree: Its syntax tree.
+    """
+
+    text: str
+    tables: frozenset[str]
+    tree: exp.Query
+
+
+def public_question(text: str, known: Collection[str]) -> PublicQuestion | None:
+    """The question, if every table that it reads is a known public one; else it is one for the usual way.
+
+    Args:
+        text: SQL.
+        known: The names of the public tables, in lower case.
+    """
+    from sqlglot import exp
+
+    try:
+        tree = parsed(text)
+    except QuestionError:
+        return None  # told there
+    if not isinstance(tree, exp.Query):
+        return None
+    own = {each.alias_or_name.lower() for each in tree.find_all(exp.CTE)}
+    found = set()
+    for table in tree.find_all(exp.Table):
+        name = table.name.lower()
+        if not isinstance(table.this, exp.Identifier) or table.args.get("db") or not (name in known or name in own):
+            return None
+        found.add(name)
+    used = frozenset(found) & frozenset(known)
+    return PublicQuestion(text, used, tree) if used else None
+
+
+def answered(question: PublicQuestion, tables: Sequence[PublicTable], *, seconds: float = SECONDS) -> Release:
+    """The exact answer.
+
+    Raises:
+        QuestionRefusedError: The question has something in it that may not run, or that cannot be computed.
+        EngineTimeoutError: It took too long.
+        EngineFailedError: It needs more memory than it may have.
+    """
+    found = _run(question, tables, MOST_ROWS, seconds)
+    size = len(found.columns)
+    cut = f"Only the first {len(found.rows):,} rows are here: an answer has at most {MOST_ROWS:,}, and 16 MiB."
+    return Release(
+        columns=found.columns,
+        keys=(True,) * size,
+        rows=found.rows,
+        noise_error=((None,) * size,) * len(found.rows),
+        interval=((None,) * size,) * len(found.rows),
+        confidence=1.0,
+        guarantee={"kind": PUBLIC, "epsilon": 0.0, "delta": 0.0, "unit": None, "neighbors": None},
+        charge={"epsilon": 0.0, "delta": 0.0, "rho": None},
+        remaining={},
+        free=True,
+        receipt=None,
+        question=question.text,
+        notes=(cut,) if found.cut else (),
+    )
+
+
+def previewed(question: PublicQuestion, tables: Sequence[PublicTable], confidence: float) -> Preview:
+    """What asking would give: its columns, exactly and for nothing."""
+    found = _run(question, tables, 0, SECONDS)
+    names = ", ".join(sorted(each.name for each in tables))
+    return Preview(
+        columns=found.columns,
+        groups=None,
+        choices=(),
+        confidence=confidence,
+        plan=f"reads public tables only ({names}): exact, charges nothing",
+        remaining={},
+        public=True,
+    )
+
+
+def _run(question: PublicQuestion, tables: Sequence[PublicTable], most: int, seconds: float) -> confined.Outcome:
+    key = (written(question, most + 1), tuple((table.name, table.fingerprint) for table in tables))
+    kept = _KEPT.get(key)
+    if kept is not None:
+        return kept
+    files = [path for table in tables for path in table.fingerprint.paths]
+    columns = {name.lower() for table in tables for name in table.types}
+    found = confined.run(
+        key[0],
+        {table.name: table.scan for table in tables},
+        list(dict.fromkeys(files)),
+        columns,
+        most=most,
+        seconds=seconds,
+    )
+    if found.refused is not None:
+        error = _refused(f"{found.refused[0].upper()}{found.refused[1:]} cannot be used here.")
+        error.at = _place_of(found.refused.split()[-1], question.text)
+        raise error
+    if found.failed is not None:
+        raise _failed(found.failed, tables)
+    if len(found.rows) * len(found.columns) <= _FEW:
+        for oldest in list(_KEPT)[: max(0, len(_KEPT) + 1 - _MOST_KEPT)]:
+            _KEPT.pop(oldest, None)
+        _KEPT[key] = found
+    return found
+
+
+def written(question: PublicQuestion, most: int) -> str:
+    """The SQL that runs: the tree, checked and written anew, with at most so many rows."""
+    from sqlglot import exp
+
+    tree = question.tree.copy()
+    _check(tree, question.text)
+    while isinstance(tree, exp.Subquery) and not any(tree.args.get(each) for each in ("with_", "order", "limit")):
+        tree = tree.this
+    _cut(tree, most, question.text)
+    return str(tree.sql(dialect=DIALECT, comments=False))
+
+
+def _check(tree: exp.Query, text: str) -> None:
+    from sqlglot import exp
+
+    for node in tree.walk():
+        if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc | exp.ParameterizedAgg | exp.CombinedAggFunc):
+            name = str(node.name).lower()
+            if name not in FUNCTIONS:
+                raise _refused(f"The function {name} cannot be used here.", node, text)
+        elif isinstance(node, exp.Pivot | exp.TableSample | exp.Placeholder | exp.Parameter | exp.Into | exp.Lock):
+            raise _refused(f"{node.key.upper()} cannot be used here.", node, text)
+        elif isinstance(node, exp.Command | exp.DML | exp.DDL) and not isinstance(node, exp.Query):
+            raise _refused("Only SELECT can be asked.", node, text)
+
+
+def _cut(tree: exp.Query, most: int, text: str) -> None:
+    """Puts a limit on the whole, or lowers the one that is there."""
+    from sqlglot import exp
+
+    limit = tree.args.get("limit")
+    if limit is not None:
+        count = limit.expression if isinstance(limit, exp.Limit) else limit.args.get("count")
+        options = limit.args.get("limit_options")
+        odd = options is not None and any(options.args.get(each) for each in ("percent", "with_ties"))
+        if odd or not isinstance(count, exp.Literal) or not count.name.isdigit():
+            raise _refused("The last LIMIT must be a number.", limit, text)
+        most = min(most, int(count.name))
+    tree.set("limit", exp.Limit(expression=exp.Literal.number(most)))
+
+
+def _refused(message: str, node: exp.Expr | None = None, text: str = "") -> QuestionRefusedError:
+    return QuestionRefusedError(
+        message,
+        why="Over public tables, SELECT and functions of values are answered; none that reads files, settings, "
+        "the clock or chance, or runs SQL.",
+        fix=_HOW,
+        at=place(node, text) if node is not None else None,
+    )
+
+
+def _place_of(word: str, text: str) -> Place | None:
+    """Where a word stands in the question; what was written anew may have other words."""
+    found = re.search(rf"\b{re.escape(word)}\b", text, re.IGNORECASE)
+    if found is None:
+        return None
+    before = text[: found.start()]
+    return Place(before.count("\n") + 1, len(before) - before.rfind("\n"))
+
+
+def _failed(kind: str, tables: Sequence[PublicTable]) -> QuestionRefusedError | EngineFailedError:
+    if kind not in _MISTAKES:
+        return EngineFailedError(
+            "The engine could not compute the answer.",
+            why="Most likely the question needs more memory than it may have.",
+            fix="Ask for less at once.",
+        )
+    known = "; ".join(f"{table.name} has {', '.join(table.types)}" for table in tables)
+    return QuestionRefusedError(
+        "The engine does not take this question.", why=_MISTAKES[kind], fix=f"Correct it. {known}."
+    )

@@ -1,0 +1,327 @@
+"""Whether joined tables speak of the same people, and what one unit then adds at most.
+
+That units are equal is enforced by the statement itself (`statements.relation`): soundness does not rest on what is
+worked out here. But a question that joins on something else would silently get another answer than it asked for, so it
+is refused: every two protected tables must be tied by equal units, or by equal keys on the way to one.
+
+Limits: where every other table is joined by a key that is unique in it, each row of the first table comes once, and
+its limits hold. Otherwise rows are repeated, and the limit of rows is multiplied by how often. A wrong guess here costs
+accuracy, never privacy: what one unit adds is clipped to the limit whatever it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from dalenius.errors import NotAllowedError, QuestionRefusedError
+from dalenius.queries.expressions import Call, Column, Expression, Type, columns_of
+from dalenius.queries.plan import Found, Table
+from dalenius.queries.relations import Join, Open, Owned, PerUnit, Relation, Source, full, same_unit
+from dalenius.tables.policy import Column as Spec
+from dalenius.tables.policy import Contribution, Kind, Period, Policy
+
+if TYPE_CHECKING:
+    from dalenius.errors import Place
+
+MOST_ROWS = 2**40  # of one unit in a join, as far as limits are concerned
+
+
+def checked(relation: Relation, identities: Mapping[str, frozenset[str]], parts: int, at: Place | None) -> None:
+    """Refuses joins of people with others, and rows that belong to nobody."""
+    _check_datasets(relation, at)
+    owner = relation.owner
+    if owner is None:
+        _refuse_public(relation, at)
+        return
+    tied, waiting = [owner], [each for each in relation.joins if each.source is not owner]
+    inner = _parts(relation.where)
+    while True:
+        ready = [
+            join
+            for join in waiting
+            if isinstance(join.source, Open)
+            or any(_tied(join.source, one, _parts(join.on) if join.left else inner, identities, parts) for one in tied)
+        ]
+        if not ready:
+            break
+        tied += [join.source for join in ready if not isinstance(join.source, Open)]
+        waiting = [join for join in waiting if join not in ready]
+    if waiting:
+        _refuse_tie(waiting[0].source, owner, at)
+    _check_public(relation, at)
+    for match in relation.matches:
+        checked_match(match.relation, owner, identities, parts, at)
+
+
+def checked_match(
+    inner: Relation, outer: Source, identities: Mapping[str, frozenset[str]], parts: int, at: Place | None
+) -> None:
+    """Refuses an EXISTS about other people's rows."""
+    if inner.owner is None:
+        _check_only_public(inner, at)
+        return
+    checked(inner, identities, parts, at)
+    mine = {full(each, name) for each in inner.sources for name in each.identities}
+    shared: set[str] = set()
+    for part in _parts(inner.where):
+        pair = _pair(part)
+        if pair is not None and (pair[0] in mine) != (pair[1] in mine):
+            shared |= identities.get(pair[0], frozenset()) & identities.get(pair[1], frozenset())
+    if not same_unit(shared, parts):
+        _refuse_tie(inner.owner, outer, at)
+
+
+def _tied(
+    one: Source,
+    other: Source,
+    conditions: Sequence[Expression],
+    identities: Mapping[str, frozenset[str]],
+    parts: int,
+) -> bool:
+    """Whether conditions say that two sources speak of one unit."""
+    mine, theirs = ({full(each, name) for name in each.identities} for each in (one, other))
+    shared: set[str] = set()
+    for part in conditions:
+        pair = _pair(part)
+        if pair is not None and ((pair[0] in mine and pair[1] in theirs) or (pair[0] in theirs and pair[1] in mine)):
+            shared |= identities[pair[0]] & identities[pair[1]]
+    return same_unit(shared, parts)
+
+
+def _pair(part: Expression) -> tuple[str, str] | None:
+    """The two columns of a = b that say who somebody is."""
+    match part:
+        case Call(function="eq", arguments=(Column(name=one, type=Type.UNIT), Column(name=other, type=Type.UNIT))):
+            return one, other
+    return None
+
+
+def _parts(condition: Expression) -> tuple[Expression, ...]:
+    return condition.arguments if isinstance(condition, Call) and condition.function == "and" else (condition,)
+
+
+# --- refusals
+
+
+def _check_datasets(relation: Relation, at: Place | None) -> None:
+    tables = list(relation.tables())
+    other = next((each for each in tables if each.policy.dataset != tables[0].policy.dataset), None)
+    if other is not None:
+        one, two = tables[0].policy, other.policy
+        raise NotAllowedError(
+            f"Tables {one.name!r} and {two.name!r} are not of one data set.",
+            why="Protected tables join only where they hold the same people, who then pay once from one budget.",
+            fix=f"Ask about each, or ask the owner whether {two.name!r} belongs to data set {one.dataset!r}.",
+            at=at,
+        )
+
+
+def _refuse_public(relation: Relation, at: Place | None) -> None:
+    kept = next((each for each in relation.joins if not isinstance(each.source, Open)), None)
+    if kept is not None:
+        raise QuestionRefusedError(
+            f"LEFT JOIN would keep rows of {relation.sources[0].written()!r} that belong to nobody.",
+            why="Every row that is counted must belong to a unit; here the other table may leave it out.",
+            fix=f"Put {kept.source.written()!r} first, or write JOIN.",
+            at=at,
+        )
+
+
+def _check_only_public(inner: Relation, at: Place | None) -> None:
+    """An EXISTS over public rows has no unit of its own that rows of people in it could be compared with."""
+    people = next(inner.tables(), None)
+    if people is not None:
+        raise QuestionRefusedError(
+            f"Rows of {people.policy.name!r} stand behind a public table in EXISTS or IN.",
+            why="It is then not plain whose they are.",
+            fix=f"Put {people.policy.name!r} first in FROM of the subquery, or write an EXISTS of its own for it.",
+            at=at,
+        )
+
+
+def _refuse_tie(source: Source, owner: Source, at: Place | None) -> None:
+    one, other = (each.name or each.written() for each in (owner, source))
+    ways = []
+    for each in (owner, source):
+        ways += [f"{each.name}.{name}" for name in each.identities if each.name]
+    raise QuestionRefusedError(
+        f"The join of {one!r} and {other!r} does not say that they are about the same unit.",
+        why="Protected tables join on equal units only, or on keys that lead to them; else one person's rows would "
+        "meet another's.",
+        fix=f"Add the condition that their units are equal ({', '.join(ways)})." if ways else "Join on the unit.",
+        at=at,
+    )
+
+
+def _check_public(relation: Relation, at: Place | None) -> None:
+    for join in relation.joins:
+        if isinstance(join.source, Open) and not _keys(join, relation):
+            raise QuestionRefusedError(
+                f"Nothing ties public table {join.source.table.name!r} to the others.",
+                why="Without an equality, every row would meet every row of it.",
+                fix="Join it on a key, as in ON a.region = regions.code.",
+                at=at,
+            )
+
+
+# --- limits
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one unit adds to a relation at most, as far as is known."""
+
+    rows: int | None
+    first: Owned | None
+    times: int
+    totals: Mapping[str, Fraction] = field(default_factory=dict)
+    declared: bool = True
+
+
+def limits(relation: Relation) -> Limits:
+    """The least limit of rows that any table's own limit gives."""
+    found: list[Limits] = []
+    for join in relation.joins:
+        source, rows = join.source, _rows(join.source)
+        if isinstance(source, Open) or join.left or rows is None:
+            continue
+        times = math.prod(_times(each, relation) or MOST_ROWS for each in relation.joins if each is not join)
+        owned = source if isinstance(source, Owned) else None
+        totals = _totals(owned, times) if owned is not None else {}
+        found.append(Limits(min(rows * times, MOST_ROWS), owned, times, totals))
+    if not found:
+        return Limits(None, None, 1)
+    best = min(found, key=lambda each: (each.rows or 0, each.times))
+    declared = all(
+        each.table.policy.contribution.rows is not None for each in relation.sources if isinstance(each, Owned)
+    ) and not any(isinstance(each, PerUnit) for each in relation.sources)
+    return replace(best, declared=declared)
+
+
+def _rows(source: Source) -> int | None:
+    """How many rows of a source one unit has at most."""
+    if isinstance(source, Owned):
+        declared, found = source.table.policy.contribution.rows, source.table.found
+        return declared if declared is not None or found is None else found.rows
+    return None if isinstance(source, Open) else source.rows
+
+
+def _totals(source: Owned, times: int) -> dict[str, Fraction]:
+    policy, found = source.table.policy, source.table.found
+    totals = {**(found.totals if found else {}), **policy.contribution.totals}
+    return {full(source, name): value * times for name, value in totals.items()}
+
+
+def _times(join: Join, relation: Relation) -> int | None:
+    """How often a join repeats the rows that it is joined to, at most."""
+    source = join.source
+    if isinstance(source, Open):
+        return max(1, source.table.multiplicity(sorted(_keys(join, relation))))
+    own = source.table.policy.name.lower() if isinstance(source, Owned) else ""
+    for part in (*_parts(relation.where), *_parts(join.on)):
+        pair = _pair(part)
+        if pair is None:
+            continue
+        for mine in pair:
+            name = next((each for each in source.identities if full(source, each) == mine), None)
+            if name is not None and own and f"{own}.{name}" in source.identities[name]:
+                return 1  # its own key, which is unique
+    return _rows(source)
+
+
+def _keys(join: Join, relation: Relation) -> set[str]:
+    """The columns of a source that are equal to something of other sources."""
+    source, found = join.source, set[str]()
+    mine = {full(source, name): name for name in source.columns}
+    for part in (*_parts(relation.where), *_parts(join.on)):
+        match part:
+            case Call(function="eq", arguments=(one, other)):
+                for side, rest in ((one, other), (other, one)):
+                    if isinstance(side, Column) and side.name in mine and columns_of(rest) - mine.keys():
+                        found.add(mine[side.name])
+    return found
+
+
+# --- the made-up table
+
+
+def joined(relation: Relation, at: Place | None = None) -> Table:
+    """The relation as one table: its columns, its unit and its limits."""
+    tables = list(relation.tables())
+    first, known = tables[0], limits(relation)
+    policy, budget = first.policy, first.budget
+    contributions = [each.policy.contribution for each in tables]
+    groups = [each.groups for each in contributions if each.groups is not None]
+    units = [each.units for each in contributions if each.units is not None]
+    made_up = Policy(
+        " + ".join(dict.fromkeys(each.policy.name for each in tables)),
+        (),
+        _unit_names(len(policy.unit), relation),
+        policy.neighbors,
+        policy.dataset,
+        columns=relation.columns,
+        contribution=Contribution(
+            known.rows if known.declared else None,
+            min(groups, default=None),
+            dict(known.totals) if known.declared else {},
+            max(units, default=None),
+        ),
+        time=policy.time,
+    )
+    found = None if known.declared or known.rows is None else _found(known)
+    return Table(made_up, budget, _period(relation, tables, at), found, relation=relation)
+
+
+def narrowed(table: Table, used: Iterable[Column]) -> Table:
+    """The made-up table with those columns alone that a question reads."""
+    columns = {}
+    for each in used:
+        # Who somebody is can only be there or not.
+        unit = each.type is Type.UNIT
+        columns[each.name] = Spec(each.name, Kind.TEXT) if unit else table.policy.columns[each.name]
+    return replace(table, policy=replace(table.policy, columns=columns))
+
+
+def _unit_names(parts: int, relation: Relation) -> tuple[str, ...]:
+    mark = "unit"
+    while any(name.startswith(mark) for name in relation.columns):
+        mark += "'"
+    return tuple(f"{mark} {at}" for at in range(parts))
+
+
+def _found(known: Limits) -> Found:
+    """Limits that were found for the tables, as those of the relation."""
+    own = known.first.table.found if known.first is not None else None
+    rows = known.rows or 1
+    if own is None or known.first is None:
+        return Found(rows, known.totals)
+    once = known.times == 1
+    return Found(
+        rows,
+        known.totals,
+        {full(known.first, name): value for name, value in own.norms.items()} if once else {},
+        own.units,
+        own.row_count * known.times,
+        {full(known.first, name): value for name, value in own.distinct.items()},
+        {},
+    )
+
+
+def _period(relation: Relation, tables: Sequence[Table], at: Place | None) -> Period | None:
+    """The column that tells the period, where budgets have one."""
+    period = tables[0].period
+    if tables[0].budget.period is None or period is None:
+        return period
+    owned = [each for inner in relation.within() for each in inner.sources if not isinstance(each, Open)]
+    if len(owned) != 1 or not isinstance(owned[0], Owned) or tables[0].through:
+        raise NotAllowedError(
+            "Tables whose budget is per period cannot be joined with one another.",
+            why="A unit is one person in one period; rows of different periods belong to different units.",
+            fix="Ask about one of them; it can be joined with public tables.",
+            at=at,
+        )
+    return Period(full(owned[0], period.column), period.every)

@@ -1,0 +1,459 @@
+"""FROM: tables, joins, subqueries and CTEs become the sources of one relation, and names become their columns.
+
+A subquery that only selects, filters and joins is dissolved: its sources and conditions join those around it, and its
+columns stand for their expressions. So a question means the same, and finds the same stored answer, however it is
+nested. One that groups by unit, and UNION ALL, are sources of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from dalenius.errors import QuestionRefusedError, UnknownTableError
+from dalenius.queries.canonical import call, factored
+from dalenius.queries.expressions import Column, Expression, Type
+from dalenius.queries.relations import (
+    Columns,
+    Join,
+    Match,
+    Open,
+    Owned,
+    Ranges,
+    Relation,
+    Source,
+    full,
+    identities_of,
+    kinds_of,
+)
+from dalenius.queries.rules.aggregated import Aggregating
+from dalenius.queries.rules.parse import place
+from dalenius.queries.rules.scalars import scalar
+from dalenius.queries.rules.total import made_total
+from dalenius.tables.mistakes import nearest
+from dalenius.tables.policy import Kind
+
+if TYPE_CHECKING:
+    from dalenius.queries.plan import Stage, Table
+    from dalenius.queries.public import PublicTable
+
+TYPES = {
+    Kind.INTEGER: Type.NUMBER,
+    Kind.NUMBER: Type.NUMBER,
+    Kind.BOOLEAN: Type.BOOLEAN,
+    Kind.CATEGORY: Type.TEXT,
+    Kind.TEXT: Type.TEXT,
+    Kind.DATE: Type.DATE,
+    Kind.DATETIME: Type.DATETIME,
+}
+MOST_SOURCES = 20
+
+Names = dict[str, tuple[str, Expression]]  # in lower case → as it is spelled, what it stands for
+Subqueries = Mapping[str, tuple[Any, "Subqueries"]]  # those of WITH by name, each with the ones that it can see
+
+
+@dataclass
+class Shared:
+    """What all SELECTs of one question have in common."""
+
+    stage: Stage
+    plain: bool  # one table and nothing else: its columns need no table's name before them
+    used: dict[str, int] = field(default_factory=dict)
+    identities: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    def name(self, table: str) -> str:
+        """A name for one more occurrence of a table."""
+        if self.plain:
+            return ""
+        self.used[table] = self.used.get(table, 0) + 1
+        if sum(self.used.values()) > MOST_SOURCES:
+            raise QuestionRefusedError(
+                "The question reads too many tables.", why=f"At most {MOST_SOURCES} are joined.", fix="Ask in parts."
+            )
+        return table if self.used[table] == 1 else f"{table} {self.used[table]}"
+
+
+class Sources(Aggregating):
+    """Reads FROM and WHERE of one SELECT."""
+
+    def __init__(
+        self, shared: Shared, tree: Any, subqueries: Subqueries | None = None, outer: Sources | None = None
+    ) -> None:
+        self.shared, self.tree, self.outer = shared, tree, outer
+        self.text = shared.stage.text
+        self.places = {}
+        self.subqueries: Subqueries = subqueries or {}
+        self.names: dict[str, Names] = {}  # by the name of each item of FROM
+        self.merged: dict[str, Expression] = {}  # columns of USING, which belong to both sides
+        self.joins: list[Join] = []
+        self.conditions: list[Expression] = []
+        self.matches: list[Match] = []
+
+    # --- FROM
+
+    def read_rows(self) -> None:
+        """FROM and WHERE."""
+        from sqlglot import exp
+
+        self.read_with()
+        source = self.tree.args.get("from_") or self.tree.args.get("from")
+        if source is None:
+            self.no_table(None)
+        self.add(source.this)
+        for join in self.tree.args.get("joins") or ():
+            self.add_join(join)
+        where = self.tree.args.get("where")
+        for node in _conjuncts(where.this) if where else ():
+            inner = node.this if isinstance(node, exp.Not) else node
+            while isinstance(inner, exp.Paren):
+                inner = inner.this
+            if isinstance(inner, exp.Exists):
+                self.exists(inner, negated=isinstance(node, exp.Not))
+            elif isinstance(inner, exp.In) and inner.args.get("query") is not None:
+                self.among(inner, negated=isinstance(node, exp.Not))
+            else:
+                self.conditions += self.condition(node, "WHERE")
+
+    def read_with(self) -> None:
+        """WITH: each subquery sees those before it."""
+        with_ = self.tree.args.get("with_") or self.tree.args.get("with")
+        if with_ is None:
+            return
+        if with_.args.get("recursive"):
+            raise self.refused(with_, "WITH RECURSIVE is not supported.", "Write the steps out.")
+        for each in with_.expressions:
+            known = dict(self.subqueries)
+            if each.alias.lower() in known and known[each.alias.lower()][0] in with_.expressions:
+                raise self.refused(each, f"WITH names {each.alias!r} twice.", "Rename one.")
+            known[each.alias.lower()] = (each, dict(self.subqueries))
+            self.subqueries = known
+
+    def add(self, node: Any, *, left: bool = False) -> tuple[str, int]:
+        """One item of FROM; gives its name, and where its sources begin."""
+        from sqlglot import exp
+
+        start = len(self.joins)
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+            alias = node.alias or node.name
+            if node.args.get("alias") is not None and node.args["alias"].args.get("columns"):
+                raise self.refused(node, "Columns of a table cannot be renamed in FROM.", "Use AS in SELECT.")
+            known = self.subqueries.get(node.name.lower())
+            if known is None:
+                self.name(node, alias, self.table_named(node, left))
+            else:
+                cte, visible = known
+                self.name(node, alias, self.subquery(cte.this, visible, cte.args.get("alias"), node, left=left))
+        elif isinstance(node, exp.Subquery):
+            alias = node.alias
+            found = self.subquery(node.this, self.subqueries, node.args.get("alias"), node, left=left)
+            self.name(node, alias or f"#{len(self.names)}", found)
+        else:
+            self.no_table(node)
+        return (node.alias or node.name).lower(), start
+
+    def name(self, node: Any, alias: str, names: Names) -> None:
+        """Puts columns into view under a name."""
+        if alias.lower() in self.names:
+            raise self.invalid(
+                node, f"There are two tables {alias!r} in FROM.", "Names could not tell them apart.", "Use AS."
+            )
+        self.names[alias.lower()] = names
+
+    def table_named(self, node: Any, left: bool) -> Names:
+        """A protected or a public table."""
+        stage = self.shared.stage
+        spelled = {name.lower(): table for name, table in stage.tables.items()}
+        found = spelled.get(node.name.lower())
+        if found is not None:
+            source = Owned(self.shared.name(found.policy.name), found, identities_of(found, stage.tables))
+            return self.sourced(source, left)
+        public = self.public(node.name)
+        if public is not None:
+            return self.sourced(Open(self.shared.name(public.name), public), left)
+        meant = nearest(node.name, [*stage.tables, *stage.publics])
+        raise UnknownTableError(
+            f"There is no table {node.name!r}.",
+            why=f"Protected are: {', '.join(sorted(stage.tables))}." if stage.tables else "No table is protected yet.",
+            fix=f"Did you mean {meant!r}?" if meant else "See 'dalenius tables'.",
+            at=place(node, self.text),
+        )
+
+    def public(self, name: str) -> PublicTable | None:
+        """The public table of a name."""
+        publics = self.shared.stage.publics
+        spelled = {each.lower(): each for each in publics}
+        return publics[spelled[name.lower()]] if name.lower() in spelled else None
+
+    def sourced(self, source: Source, left: bool) -> Names:
+        """A source that stands in FROM as it is."""
+        self.joins.append(Join(source, left))
+        found: Names = {}
+        for name, classes in source.identities.items():
+            self.shared.identities[full(source, name)] = classes
+            found[name.lower()] = (name, Column(full(source, name), Type.UNIT))
+        for name, kind in kinds_of(source).items():
+            found[name.lower()] = (name, Column(full(source, name), TYPES[kind]))
+        return found
+
+    def add_join(self, node: Any) -> None:
+        """JOIN, and tables after a comma."""
+        side, kind = str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper()
+        left = side == "LEFT" and kind in {"", "OUTER"}
+        if node.args.get("method") or (side and not left) or kind not in {"", "INNER", "CROSS", "OUTER"}:
+            self.refuse_join(node, " ".join(filter(None, [str(node.args.get("method") or "").upper(), side, kind])))
+        before = dict(self.names)
+        name, start = self.add(node.this, left=left)
+        conditions = [self.using(each, before, self.names[name]) for each in node.args.get("using") or ()]
+        on = node.args.get("on")
+        if on is not None:
+            conditions += [part for each in _conjuncts(on) for part in self.condition(each, "ON")]
+        if not left:
+            self.conditions += conditions
+            return
+        # One source, as `subquery` saw to.
+        join = self.joins[start]
+        self.joins[start] = Join(join.source, True, self.total(call("and", join.on, *conditions)))
+
+    def using(self, node: Any, before: Mapping[str, Names], names: Names) -> Expression:
+        """USING (k): both sides have a column of that name, and it is one column from then on."""
+        name = node.name.lower()
+        sides = [each[name][1] for each in before.values() if name in each]
+        if name in self.merged:
+            sides = [self.merged[name]]
+        if len(sides) != 1 or name not in names:
+            raise self.refused(
+                node, f"USING ({node.name}) needs that column once on both sides.", "Write ON a.x = b.x."
+            )
+        self.merged[name] = sides[0]
+        return self.equal(node, sides[0], names[name][1])
+
+    def refuse_join(self, node: Any, what: str) -> NoReturn:
+        """Refuses a kind of join, with another way."""
+        ways = {
+            "RIGHT": "Exchange the tables and write LEFT JOIN.",
+            "FULL": "Ask about one side with LEFT JOIN, and about the other side in a second question.",
+            "SEMI": "Write WHERE EXISTS (SELECT … ).",
+            "ANTI": "Write WHERE NOT EXISTS (SELECT … ).",
+        }
+        fix = next((way for word, way in ways.items() if word in what), "Write JOIN … ON a.x = b.x.")
+        raise QuestionRefusedError(
+            f"{what} JOIN is not supported.",
+            why="Every row that is counted must belong to somebody, and it must be plain to whom.",
+            fix=fix,
+            at=place(node, self.text),
+        )
+
+    def no_table(self, node: Any) -> NoReturn:
+        """Refuses whatever else can stand in FROM."""
+        raise QuestionRefusedError(
+            "The question names no table.",
+            why="FROM must name a table that is protected; files and functions are never read for a question.",
+            fix="Write FROM and one of the names of 'dalenius tables'.",
+            at=place(node, self.text) if node is not None else None,
+        )
+
+    def subquery(self, tree: Any, visible: Subqueries, alias: Any, node: Any, *, left: bool) -> Names:
+        """What a subquery in FROM brings; written where it can be dissolved, else a source of its own."""
+        raise NotImplementedError
+
+    def dissolved(self, child: Sources, named: Sequence[tuple[str, Expression]], node: Any, left: bool) -> Names:
+        """The subquery's sources among those of this SELECT, its columns as their expressions."""
+        if left:
+            plain = len(child.joins) == 1 and not child.matches and all(isinstance(each, Column) for _, each in named)
+            if not plain:
+                raise self.refused(
+                    node,
+                    "LEFT JOIN takes a table, or a subquery that filters one or groups by unit.",
+                    "Join the tables themselves.",
+                )
+            (join,) = child.joins
+            self.joins.append(Join(join.source, True, self.total(call("and", *child.conditions))))
+        else:
+            self.joins += child.joins
+            self.conditions += child.conditions
+            self.matches += child.matches
+        return {name.lower(): (name, expression) for name, expression in named}
+
+    # --- conditions
+
+    def condition(self, node: Any, where: str) -> list[Expression]:
+        """A condition's parts that all must hold; what alternatives share is one of them."""
+        self.check_rows(node, where)
+        if type(node.parent).__name__ == "And":
+            found = self.expression(node)
+            if found.type not in {Type.BOOLEAN, Type.NOTHING}:
+                raise self.mismatch(node, "boolean", found.type.value)
+            return list(factored(found))
+        return list(factored(self.boolean(node, where)))
+
+    def check_rows(self, node: Any, where: str) -> None:
+        """Refuses aggregates in a condition on rows; those of subqueries are their own."""
+        from sqlglot import exp
+
+        for each in node.walk(prune=lambda part: isinstance(part, exp.Query)):
+            if isinstance(each, exp.AggFunc):
+                raise self.refused(each, f"An aggregate cannot stand in {where}.", "Put the condition into HAVING.")
+
+    def exists(self, node: Any, *, negated: bool) -> None:
+        """EXISTS and NOT EXISTS."""
+        tree = node.this.this if type(node.this).__name__ == "Subquery" else node.this
+        self.match(node, tree, negated, None)
+
+    def among(self, node: Any, *, negated: bool) -> None:
+        """IN and NOT IN with a subquery: EXISTS with one more equality.
+
+        x NOT IN (…) is true where the list is empty, or x is not NULL, the list holds no NULL, and no value is x.
+        """
+        given = node.this.expressions if type(node.this).__name__ == "Tuple" else [node.this]
+        self.match(node, node.args["query"].this, negated, given)
+
+    def match(self, node: Any, tree: Any, negated: bool, given: Sequence[Any] | None) -> None:
+        """A subquery that only says whether a row is there; ``given`` must be among its columns."""
+        from sqlglot import exp
+
+        if not isinstance(tree, exp.Select):
+            raise self.refused(node, "A set operation cannot stand here.", "Write one EXISTS for each part.")
+        child = self.child(tree, outer=self)
+        named = child.matched(needs=given is not None)
+        if given is not None:
+            if len(named) != len(given):
+                raise self.invalid(
+                    node, "IN compares as many columns as stand before it.", f"There are {len(named)}.", "Correct it."
+                )
+            for mine, (_, theirs) in zip(given, named, strict=True):
+                one = self.expression(mine)
+                child.conditions.append(self.membership(node, one, theirs, negated))
+        relation = Relation(tuple(child.joins), child.total(call("and", *child.conditions)), tuple(child.matches))
+        self.matches.append(Match(relation, negated))
+
+    def membership(self, node: Any, one: Expression, other: Expression, negated: bool) -> Expression:
+        """What one comparison of IN is in EXISTS."""
+        equal = self.equal(node, one, other)
+        if not negated or Type.UNIT in {each.type for each in (getattr(equal, "arguments", ()) or ())}:
+            return equal  # who somebody is is never NULL
+        return call("or", equal, call("is_null", one), call("is_null", other))
+
+    def matched(self, *, needs: bool) -> list[tuple[str, Expression]]:
+        """Reads a subquery of EXISTS or IN; gives its columns, where they matter."""
+        raise NotImplementedError
+
+    def child(self, tree: Any, subqueries: Subqueries | None = None, outer: Sources | None = None) -> Any:
+        """The reader of a SELECT inside this one."""
+        return type(self)(self.shared, tree, self.subqueries if subqueries is None else subqueries, outer)
+
+    def total(self, expression: Expression) -> Expression:
+        """A condition that no row can make fail."""
+        return made_total(expression, self.ranges())
+
+    def ranges(self) -> Mapping[str, tuple[float, float]]:
+        """The bounds of all columns in view."""
+        return Ranges(*self.all_columns())
+
+    def all_columns(self) -> list[Columns]:
+        """Those of this SELECT, and of the ones around."""
+        own = Columns([join.source for join in self.joins])
+        return [own] if self.outer is None else [own, *self.outer.all_columns()]
+
+    # --- names
+
+    def equal(self, node: Any, one: Expression, other: Expression) -> Expression:
+        """a = b; where both say who somebody is, as they lie in the files."""
+        named = [
+            Column(each.name, Type.UNIT) if isinstance(each, Column) and each.name in self.shared.identities else None
+            for each in (one, other)
+        ]
+        if named[0] is not None and named[1] is not None:
+            return call("eq", named[0], named[1])
+        return self.apply(node, "eq", one, other)
+
+    def expression(self, node: Any) -> Expression:
+        """Any expression."""
+        from sqlglot import exp
+
+        if isinstance(node, exp.EQ) and isinstance(node.this, exp.Column) and isinstance(node.expression, exp.Column):
+            return self.equal(node, super().expression(node.this), super().expression(node.expression))
+        if isinstance(node, exp.Subquery):
+            return scalar(node.this, self.shared.stage.publics, place(node, self.text))
+        if isinstance(node, exp.Exists) or (isinstance(node, exp.In) and node.args.get("query") is not None):
+            raise self.refused(
+                node,
+                f"{'EXISTS' if isinstance(node, exp.Exists) else 'IN (SELECT …)'} cannot stand here.",
+                "Write it in WHERE, joined to other conditions by AND.",
+            )
+        return super().expression(node)
+
+    def lookup(self, node: Any) -> Expression | None:
+        """The column of a name, here or in the SELECT around; None: there is none."""
+        name, table = node.name.lower(), node.table.lower()
+        if table:
+            if table in self.names:
+                found = self.names[table].get(name)
+                return None if found is None else found[1]
+            return self.outer.lookup(node) if self.outer is not None else None
+        there = [each[name][1] for each in self.names.values() if name in each]
+        if name in self.merged:
+            return self.merged[name]
+        if len(there) > 1:
+            raise self.invalid(
+                node,
+                f"Column {node.name!r} is in several tables of FROM.",
+                "It is not plain which is meant.",
+                f"Write the table before it: {next(iter(self.names))}.{node.name}.",
+            )
+        if there:
+            return there[0]
+        return self.outer.lookup(node) if self.outer is not None else None
+
+    def knows(self, name: str) -> bool:
+        """Whether a table of that name is in view."""
+        return name in self.names or (self.outer is not None and self.outer.knows(name))
+
+    def in_view(self, node: Any) -> bool:
+        """Whether a name is a column of FROM."""
+        return self.lookup(node) is not None
+
+    def starred(self, node: Any) -> list[tuple[str, Expression]]:
+        """All columns of FROM, or of one of its items, for * in a subquery."""
+        table = (node.table if hasattr(node, "table") else "").lower()
+        if table and table not in self.names:
+            raise self.refused(node, f"There is no table {table!r} in FROM.", "Correct the name.")
+        chosen = [self.names[table]] if table else list(self.names.values())
+        return [pair for names in chosen for pair in names.values()]
+
+    def units_named(self, nodes: Sequence[Any]) -> bool:
+        """Whether columns are those that name the unit, all of its parts."""
+        classes: set[str] = set()
+        for node in nodes:
+            found = self.lookup(node)
+            if not isinstance(found, Column) or found.name not in self.shared.identities:
+                return False
+            classes |= {each for each in self.shared.identities[found.name] if each.startswith("unit ")}
+        return bool(nodes) and classes == {f"unit {at}" for at in range(self.parts)}
+
+    @property
+    def parts(self) -> int:
+        """Of how many columns a unit is made."""
+        return next((len(each.policy.unit) for each in owned_tables(self.joins)), 1)
+
+
+def owned_tables(joins: Sequence[Join]) -> Iterator[Table]:
+    """The protected tables that joins read."""
+    for join in joins:
+        source = join.source
+        if isinstance(source, Owned):
+            yield source.table
+        elif not isinstance(source, Open):
+            inner = source.relation if hasattr(source, "relation") else source.parts[0][0]
+            yield from owned_tables(inner.joins)
+
+
+def _conjuncts(node: Any) -> list[Any]:
+    """The parts of a condition that all must hold."""
+    from sqlglot import exp
+
+    if isinstance(node, exp.And):
+        return [*_conjuncts(node.this), *_conjuncts(node.expression)]
+    if isinstance(node, exp.Paren):
+        return _conjuncts(node.this) if isinstance(node.this, exp.And | exp.Exists | exp.In | exp.Not) else [node]
+    return [node]

@@ -1,0 +1,416 @@
+"""A relation as an item of FROM: every row with its unit, every column within its policy.
+
+Units are compared here, in every join and every EXISTS, whatever the question says (`relations`). A row that belongs to
+nobody is gone before anything is joined. What is compared as a unit or as a key on the way to one is the value in the
+file, not the one that the policy cleans.
+
+A table with a path reads its unit along it, unless the question joins it on the path's own key: where l_orderkey is
+the o_orderkey of a row of orders, that row is the one on the path, because o_orderkey is unique (`protect` checks it),
+and its unit is the one that the path leads to. Then the unit is taken from there (`_Scan.lender`), and the path is not
+walked a second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from dalenius.queries.expressions import TRUE, Aggregate, Call, Column, Expression, Type, columns_of, written
+from dalenius.queries.functions import bounded, whole
+from dalenius.queries.relations import Join, Match, Open, Owned, PerUnit, Relation, Source, Stacked, full
+from dalenius.queries.rendering import Renderer, double, identifier
+from dalenius.queries.statements.source import cast, clean, there
+from dalenius.tables.policy import Kind
+from dalenius.tables.steps import default_step
+
+if TYPE_CHECKING:
+    from dalenius.queries.plan import Table
+
+_TYPES = {
+    Kind.INTEGER: "DOUBLE",
+    Kind.NUMBER: "DOUBLE",
+    Kind.BOOLEAN: "BOOLEAN",
+    Kind.CATEGORY: "VARCHAR",
+    Kind.TEXT: "VARCHAR",
+    Kind.DATE: "DATE",
+    Kind.DATETIME: "TIMESTAMP",
+}
+
+
+class Files:
+    """Where the rows of each table are: an item of FROM, and the types of its columns."""
+
+    def __init__(self, held: Mapping[str, tuple[str, Mapping[str, str]]]) -> None:
+        self._held = {name.lower(): each for name, each in held.items()}
+
+    def scan(self, name: str) -> str:
+        """The files, in FROM."""
+        return self._held[name.lower()][0]
+
+    def types(self, name: str) -> Mapping[str, str]:
+        """The types of their columns."""
+        return self._held[name.lower()][1]
+
+
+def scan_of(table: Table, files: Files) -> tuple[str, dict[str, str]]:
+    """The rows of a table that is made of others, as an item of FROM, and the types of its columns."""
+    if table.relation is None:
+        return _PathScan(table, files).sql()
+    return _Scan(table.relation, files, table.policy.columns).sql(table)
+
+
+def distinct_sql(relation: Relation, wanted: Sequence[str]) -> str:
+    """All combinations of some columns' values in a relation of public tables alone."""
+    scan = _Scan(relation, Files({}), wanted)
+    return f"SELECT DISTINCT {', '.join(scan.columns[name] for name in wanted)} FROM {scan.body()}"  # noqa: S608
+
+
+def unit_types(source: Source, files: Files) -> list[str]:
+    """The types of a source's unit columns, as they lie in the file."""
+    match source:
+        case Owned(table=table):
+            last = table.policy.path[-1].table if table.policy.path else table.policy.name
+            return [files.types(last)[name] for name in table.policy.unit]
+        case PerUnit(relation=relation):
+            return unit_types(_owner(relation), files)
+        case Stacked(parts=parts):
+            return unit_types(_owner(parts[0][0]), files)
+    return []
+
+
+def _owner(relation: Relation) -> Source:
+    if relation.owner is None:
+        raise RuntimeError("A relation without units was compiled.")
+    return relation.owner
+
+
+class _PathScan:
+    """A table whose unit is another table's column, read along its path: all its own columns, and the unit."""
+
+    def __init__(self, table: Table, files: Files) -> None:
+        self.table, self.files = table, files
+
+    def sql(self) -> tuple[str, dict[str, str]]:
+        policy, files = self.table.policy, self.files
+        types = dict(files.types(policy.name))
+        (unit,) = policy.unit
+        last = policy.path[-1].table
+        own = {name: type_ for name, type_ in types.items() if name.lower() != unit.lower()}
+        shown = [f"t0.{identifier(name)}" for name in own]
+        shown.append(f"t{len(policy.path)}.{identifier(unit)}")
+        text = f"(SELECT {', '.join(shown)} FROM {self.joined()})"  # noqa: S608
+        return text, {**own, unit: files.types(last)[unit]}
+
+    def joined(self) -> str:
+        """The tables of the path, each joined by its key."""
+        return path_joins(self.table, self.files, "t")
+
+
+def path_joins(table: Table, files: Files, prefix: str) -> str:
+    """A table and those that its path goes through, each joined by its key: an inner join drops what dangles."""
+    found = f"{files.scan(table.policy.name)} AS {prefix}0"
+    for at, hop in enumerate(table.policy.path):
+        on = f"{prefix}{at}.{identifier(hop.column)} = {prefix}{at + 1}.{identifier(hop.key)}"
+        found += f" JOIN {files.scan(hop.table)} AS {prefix}{at + 1} ON {on}"
+    return found
+
+
+class _Scan:
+    """Writes a relation. Methods are the steps; the fuzzer's planted bugs replace single ones."""
+
+    def __init__(
+        self,
+        relation: Relation,
+        files: Files,
+        used: Iterable[str] = (),
+        outer: _Scan | None = None,
+        depth: int = 0,
+    ) -> None:
+        self.relation, self.files, self.outer, self.depth = relation, files, outer, depth
+        self.aliases = {id(source): f"s{depth}_{at}" for at, source in enumerate(relation.sources)}
+        self.lenders: dict[int, tuple[_Scan, Source]] = {}
+        for join in relation.joins:
+            lender = self.lender(join)
+            if lender is not None:
+                self.lenders[id(join.source)] = lender
+        columns: dict[str, str] = {} if outer is None else dict(outer.columns)
+        for source in relation.sources:
+            for name in (*source.columns, *source.identities):
+                columns[full(source, name)] = f"{self.aliases[id(source)]}.{identifier(name)}"
+            for name in source.identities:
+                columns[raw(full(source, name))] = f"{self.aliases[id(source)]}.{identifier(raw(name))}"
+            if isinstance(source, Owned) and not source.table.policy.path:  # then u0, u1 … are those very columns
+                for at, name in enumerate(source.table.policy.unit):
+                    columns[raw(full(source, name))] = self.unit(source, at)
+        self.columns: dict[str, str] = columns
+        self.renderer = _Renderer(columns, relation.columns.integers)
+        self.needed = {*used, *_read(relation)}
+
+    # --- the whole
+
+    def sql(self, table: Table) -> tuple[str, dict[str, str]]:
+        """The rows with their units and all columns of the made-up policy."""
+        owner, policy = _owner(self.relation), table.policy
+        shown = [f"{self.unit(owner, at)} AS {identifier(name)}" for at, name in enumerate(policy.unit)]
+        for name in policy.columns:
+            held = self.columns[name] if name in self.relation.columns else self.columns[raw(name)]
+            shown.append(f"{held} AS {identifier(name)}")
+        types = dict(zip(policy.unit, unit_types(owner, self.files), strict=True))
+        types |= {
+            name: _TYPES[each.kind] if name in self.relation.columns else "" for name, each in policy.columns.items()
+        }
+        return f"(SELECT {', '.join(shown)} FROM {self.body()})", types  # noqa: S608
+
+    def body(self, more: Sequence[str] = ()) -> str:
+        """FROM and WHERE, with more conditions."""
+        conditions = [*self.conditions(), *more]
+        return f"{self.joined()}{' WHERE ' + ' AND '.join(conditions) if conditions else ''}"
+
+    def joined(self) -> str:
+        """The sources: inner joins, whose conditions stand in WHERE; then LEFT joins with their own."""
+        found = " CROSS JOIN ".join(self.item(each.source) for each in self.relation.joins if not each.left)
+        for join in self.relation.joins:
+            if join.left:
+                found += f" LEFT JOIN {self.item(join.source)} ON {' AND '.join(self.left_conditions(join))}"
+        return found
+
+    def conditions(self) -> list[str]:
+        """WHERE: equal units of all inner sources, the conditions, and EXISTS."""
+        found = [*self.inner_conditions(), *map(self.renderer.sql, _parts(self.relation.where))]
+        return list(dict.fromkeys([*found, *map(self.match, self.relation.matches)]))
+
+    def inner_conditions(self) -> list[str]:
+        """All inner sources with units have one and the same."""
+        owned = [each.source for each in self.relation.joins if not each.left and not isinstance(each.source, Open)]
+        return [said for each in owned[1:] if (said := self.same(owned[0], each))]
+
+    def left_conditions(self, join: Join) -> list[str]:
+        """What a LEFT join asks for, and one unit on both sides."""
+        found = [self.renderer.sql(join.on)]
+        if not isinstance(join.source, Open):
+            found.append(self.same(_owner(self.relation), join.source))
+        return list(filter(None, found))
+
+    def same(self, one: Source, other: Source) -> str:
+        """That two sources speak of one unit; nothing where both take it from the same row."""
+        parts = range(len(unit_types(one, self.files)))
+        pairs = [(self.unit(one, at), self.unit(other, at)) for at in parts]
+        return " AND ".join(f"({' = '.join(pair)})" for pair in pairs if pair[0] != pair[1])
+
+    def unit(self, source: Source, at: int) -> str:
+        """A part of a source's unit."""
+        if id(source) in self.lenders:
+            scan, lender = self.lenders[id(source)]
+            return scan.unit(lender, at)
+        return f"{self.aliases[id(source)]}.{unit_name(at)}"
+
+    def lender(self, join: Join) -> tuple[_Scan, Source] | None:
+        """The source whose unit is that of a table with a path, because both have the path's first key in common."""
+        source = join.source
+        if not isinstance(source, Owned) or not source.table.policy.path:
+            return None
+        hop = source.table.policy.path[0]
+        mine, key = full(source, hop.column), f"{hop.table.lower()}.{hop.key}"
+        tied = {
+            name
+            for part in _parts(join.on if join.left else self.relation.where)
+            for pair in [_units(part)]
+            if mine in pair
+            for name in pair - {mine}
+        }
+        scan: _Scan | None = self
+        while scan is not None:  # in EXISTS, also those around
+            for each in scan.relation.joins:
+                other = each.source
+                shared = any(full(other, name) in tied and key in held for name, held in other.identities.items())
+                if shared and not each.left and not scan.borrows(other, source):
+                    return scan, other
+            scan = scan.outer
+        return None
+
+    def borrows(self, one: Source, other: Source) -> bool:
+        """Whether a source has its unit from another, or is it."""
+        while one is not other and id(one) in self.lenders and self.lenders[id(one)][0] is self:
+            one = self.lenders[id(one)][1]
+        return one is other
+
+    def match(self, match: Match) -> str:
+        """[NOT] EXISTS, within one unit where the inner relation has units."""
+        inner = _Scan(match.relation, self.files, (), self, self.depth + 1)
+        same = []
+        if match.relation.owner is not None:
+            mine, theirs = _owner(self.relation), match.relation.owner
+            parts = range(len(unit_types(mine, self.files)))
+            pairs = [(inner.unit(theirs, at), self.unit(mine, at)) for at in parts]
+            same = [" = ".join(pair) for pair in pairs if pair[0] != pair[1]]
+        return f"{'NOT ' if match.negated else ''}EXISTS (SELECT 1 FROM {inner.body(same)})"  # noqa: S608
+
+    # --- sources
+
+    def item(self, source: Source) -> str:
+        """A source in FROM, with `unit_name` for each part of its unit."""
+        match source:
+            case Owned():
+                text = self.owned(source)
+            case Open():
+                text = self.open(source)
+            case PerUnit():
+                text = self.per_unit(source)
+            case Stacked():
+                text = self.stacked(source)
+        return f"({text}) AS {self.aliases[id(source)]}"
+
+    def owned(self, source: Owned) -> str:
+        """A protected table: rows that belong to somebody, with their units; its columns within their policy."""
+        policy, types = source.table.policy, dict(self.files.types(source.table.policy.name))
+        unit, walked = policy.unit, policy.path
+        if id(source) in self.lenders:
+            unit, walked = (), ()
+        kinds = self.files.types(walked[-1].table) if walked else types
+        rows = path_joins(source.table, self.files, "t") if walked else f"{self.files.scan(policy.name)} AS t0"
+        columns = [each for each in policy.columns.values() if full(source, each.name) in self.needed]
+        units = [f"t{len(walked)}.{identifier(name)} AS u{at}" for at, name in enumerate(unit)]
+        reads = [f"{cast(each, types, f't0.{identifier(each.name)}')} AS c{at}" for at, each in enumerate(columns)]
+        keys = [f"t0.{identifier(name)} AS {identifier(raw(name))}" for name in source.identities]
+        inner = f"SELECT {', '.join([*units, *reads, *keys])} FROM {rows}"  # noqa: S608
+        shown = [f"u{at} AS {unit_name(at)}" for at in range(len(unit))]
+        shown += [f"{clean(each, f'c{at}')} AS {identifier(each.name)}" for at, each in enumerate(columns)]
+        shown += [identifier(raw(name)) for name in source.identities]
+        named = {f"u{at}": kinds.get(name, "") for at, name in enumerate(unit)}
+        only = f" WHERE {there(tuple(named), named)}" if named else ""
+        return f"SELECT {', '.join(shown)} FROM ({inner}){only}"  # noqa: S608
+
+    def open(self, source: Open) -> str:
+        """A public table; its columns as questions see them."""
+        table = source.table
+        columns = [table.columns[name] for name in table.kinds if full(source, name) in self.needed]
+        reads = [f"{cast(each, table.types)} AS c{at}" for at, each in enumerate(columns)] or ["1"]
+        shown = [f"{clean(each, f'c{at}')} AS {identifier(each.name)}" for at, each in enumerate(columns)] or ["1"]
+        inner = f"SELECT {', '.join(reads)} FROM {table.scan}"  # noqa: S608
+        return f"SELECT {', '.join(shown)} FROM ({inner})"  # noqa: S608
+
+    def per_unit(self, source: PerUnit) -> str:
+        """Sums within one unit, on integers: no row of another unit can move their last digit."""
+        used = [
+            *source.keys,
+            *(each for one in source.aggregates for each in (one.value, one.where) if each is not None),
+        ]
+        scan = _Scan(source.relation, self.files, _names(used), None, self.depth + 10)
+        owner, relation = _owner(source.relation), source.relation
+        parts = range(len(unit_types(owner, self.files)))
+        units = [f"{scan.unit(owner, at)} AS u{at}" for at in parts]
+        keys = [f"{scan.key(each)} AS k{at}" for at, each in enumerate(source.keys)]
+        sums = [f"{scan.aggregate(each, relation)} AS a{at}" for at, each in enumerate(source.aggregates)]
+        by = ", ".join(str(at + 1) for at in range(len(units) + len(keys)))
+        inner = f"SELECT {', '.join([*units, *keys, *sums])} FROM {scan.body()} GROUP BY {by}"  # noqa: S608
+        shown = [f"u{at} AS {unit_name(at)}" for at in parts]
+        for name, column in source.columns.items():
+            shown.append(f"{clean(column, name) if column.kind is not Kind.TEXT else name} AS {identifier(name)}")
+        shown += [f"{name} AS {identifier(raw(name))}" for name in source.identities]
+        return f"SELECT {', '.join(shown)} FROM ({inner})"  # noqa: S608
+
+    def stacked(self, source: Stacked) -> str:
+        """UNION ALL."""
+        texts = []
+        for at, (relation, values) in enumerate(source.parts):
+            scan = _Scan(relation, self.files, _names(values), None, self.depth + 10 + at)
+            owner = _owner(relation)
+            parts = range(len(unit_types(owner, self.files)))
+            shown = [f"{scan.unit(owner, part)} AS {unit_name(part)}" for part in parts]
+            for place, value in enumerate(values):
+                column = f"c{place}"
+                shown.append(f"{scan.renderer.sql(value)} AS {column}")
+                if column in source.identities:
+                    shown.append(f"{scan.renderer.sql(value)} AS {identifier(raw(column))}")
+            texts.append(f"SELECT {', '.join(shown)} FROM {scan.body()}")  # noqa: S608
+        return " UNION ALL ".join(texts)
+
+    # --- within one unit
+
+    def key(self, key: Expression) -> str:
+        """A key; −0.0 and 0.0 are one."""
+        shown = self.renderer.sql(key)
+        return f"({shown} + 0e0)" if key.type is Type.NUMBER else shown
+
+    def aggregate(self, aggregate: Aggregate, relation: Relation) -> str:
+        """One aggregate of one unit's rows, as a double (or as its argument's type for MIN and MAX)."""
+        only = "" if aggregate.where == TRUE else f" FILTER (WHERE {self.renderer.sql(aggregate.where)})"
+        if aggregate.value is None:
+            return f"CAST(count(*){only} AS DOUBLE)"
+        value = self.renderer.sql(aggregate.value)
+        if aggregate.kind == "distinct":
+            return f"CAST(count(DISTINCT {value}){only} AS DOUBLE)"
+        if aggregate.kind in {"min", "max"}:
+            # Of −0.0 and 0.0 either may come first, which would be other rows' doing.
+            zero = " + 0e0" if aggregate.value.type is Type.NUMBER else ""
+            return f"({aggregate.kind}({value}){only}{zero})"
+        step = double(float(step_of(aggregate.value, relation)))
+        total = f"CAST(sum(CAST(floor({value} / {step} + 0.5e0) AS HUGEINT)){only} AS DOUBLE)"
+        if aggregate.kind == "sum":
+            return f"({total} * {step})"
+        return f"({total} * {step} / nullif(CAST(count({value}){only} AS DOUBLE), 0e0))"
+
+
+def step_of(value: Expression, relation: Relation) -> Fraction:
+    """What values are rounded to before they are added within a unit: as in sums over all units."""
+    columns = relation.columns
+    step = columns[value.name].step if isinstance(value, Column) else None
+    if step is not None:
+        return step
+    found = bounded(value, columns.ranges)
+    if found is None:
+        raise RuntimeError(f"{written(value)} has no bounds.")
+    low, high = map(Fraction, found)
+    if whole(value, columns.integers) and max(abs(low), abs(high)) < 2**53:
+        return Fraction(1)
+    return default_step(low, high if low < high else low + 1)
+
+
+# Columns of policies are printable: none has a name with this in it.
+_OURS = "\x1f"
+
+
+def raw(name: str) -> str:
+    """The name under which a column's value in the file is kept, beside the one that its policy cleans."""
+    return f"{name}{_OURS}as it is"
+
+
+def unit_name(at: int) -> str:
+    """The name of a part of the unit, which no column has."""
+    return identifier(f"{_OURS}u{at}")
+
+
+def _read(relation: Relation) -> set[str]:
+    """The columns that a relation reads itself, also those of the relation around it."""
+    found = _names([relation.where, *(join.on for join in relation.joins)])
+    return found.union(*(_read(match.relation) for match in relation.matches))
+
+
+def _parts(condition: Expression) -> tuple[Expression, ...]:
+    """The conditions that all must hold."""
+    if isinstance(condition, Call) and condition.function == "and":
+        return condition.arguments
+    return () if condition == TRUE else (condition,)
+
+
+def _units(part: Expression) -> frozenset[str]:
+    """The two columns of a = b that say who somebody is, or lead to it."""
+    match part:
+        case Call(function="eq", arguments=(Column(name=one, type=Type.UNIT), Column(name=other, type=Type.UNIT))):
+            return frozenset({one, other})
+    return frozenset()
+
+
+def _names(expressions: Iterable[Expression]) -> set[str]:
+    return {name for each in expressions for name in columns_of(each)}
+
+
+class _Renderer(Renderer):
+    """As elsewhere; columns that say who somebody is are compared as they lie in the file."""
+
+    def sql(self, expression: Expression) -> str:
+        """The expression as SQL."""
+        if isinstance(expression, Column) and expression.type is Type.UNIT:
+            return self.columns[raw(expression.name)]
+        return super().sql(expression)
