@@ -104,7 +104,13 @@ def a_second_occurrence_without_a_bound(monkeypatch):
 
 
 def an_exists_about_anybody(monkeypatch):
-    monkeypatch.setattr(joins, "checked_match", lambda *_: None)
+    def unchecked(inner, outer, identities, parts, at):
+        if inner.owner is None:
+            joins._check_only_public(inner, at)
+        else:
+            joins.checked(inner, identities, parts, at)
+
+    monkeypatch.setattr(joins, "checked_match", unchecked)
     match = relation._Scan.match
 
     def unbound(self, each):

@@ -147,13 +147,24 @@ class _Scan:
         owner, policy = _owner(self.relation), table.policy
         shown = [f"{self.unit(owner, at)} AS {identifier(name)}" for at, name in enumerate(policy.unit)]
         for name in policy.columns:
-            held = self.columns[name] if name in self.relation.columns else self.known(name)
+            held = self.known(name) if self.hidden(name) else self.columns[name]
             shown.append(f"{held} AS {identifier(name)}")
         types = dict(zip(policy.unit, unit_types(owner, self.files), strict=True))
         types |= {
             name: _TYPES[each.kind] if name in self.relation.columns else "" for name, each in policy.columns.items()
         }
         return f"(SELECT {', '.join(shown)} FROM {self.body()})", types  # noqa: S608
+
+    def hidden(self, name: str) -> bool:
+        """Whether a column is only there to say who somebody is."""
+        keys = (
+            full(source, f"k{at}")
+            for source in self.relation.sources
+            if isinstance(source, PerUnit)
+            for at, key in enumerate(source.keys)
+            if key.type is Type.UNIT
+        )
+        return name not in self.relation.columns or name in keys
 
     def known(self, name: str) -> str:
         """A column that says who somebody is: there or not, and equal to its like. To print a time may fail."""
