@@ -31,7 +31,17 @@ MOST_ROWS = 10**9
 
 def resolve(stage: Stage) -> Stage:
     """The question in the policy's own terms."""
-    return stage.with_(question=_Reader(Shared(stage, plain=_plain(stage)), stage.tree).question())
+    plain = _plain(stage)
+    found = _Reader(Shared(stage, plain=plain), stage.tree).question()
+    if plain and _names_units(found):  # a subquery says IS NULL of them: only relations know such columns
+        found = _Reader(Shared(stage, plain=False), stage.tree).question()
+    return stage.with_(question=found)
+
+
+def _names_units(question: Question) -> bool:
+    read = [question.where, *question.keys]
+    read += [part for each in question.aggregates for part in (each.value, each.other, each.where) if part is not None]
+    return any(isinstance(part, Column) and part.type is Type.UNIT for each in read for part in walk(each))
 
 
 class _Reader(Sources):

@@ -79,6 +79,18 @@ def unit_types(source: Source, files: Files) -> list[str]:
     return []
 
 
+def raw_type(relation: Relation, name: str, files: Files) -> str:
+    """The type, in its file, of a column that says who somebody is; ``name`` is its full name."""
+    found = [(source, each) for source in relation.sources for each in source.identities if full(source, each) == name]
+    match found:
+        case [(Owned(table=table), each)]:
+            return files.types(table.policy.name).get(each, "")
+        case [(PerUnit(relation=inner, keys=values), each)] | [(Stacked(parts=((inner, values), *_)), each)]:
+            value = values[int(each[1:])]
+            return raw_type(inner, value.name, files) if isinstance(value, Column) else ""
+    return ""
+
+
 def _owner(relation: Relation) -> Source:
     if relation.owner is None:
         raise RuntimeError("A relation without units was compiled.")
@@ -154,13 +166,31 @@ class _Scan:
         owner, policy = _owner(self.relation), table.policy
         shown = [f"{self.unit(owner, at)} AS {identifier(name)}" for at, name in enumerate(policy.unit)]
         for name in policy.columns:
-            held = self.columns[name] if name in self.relation.columns else self.columns[raw(name)]
+            held = self.known(name) if self.hidden(name) else self.columns[name]
             shown.append(f"{held} AS {identifier(name)}")
         types = dict(zip(policy.unit, unit_types(owner, self.files), strict=True))
         types |= {
             name: _TYPES[each.kind] if name in self.relation.columns else "" for name, each in policy.columns.items()
         }
         return f"(SELECT {', '.join(shown)} FROM {self.body()})", types  # noqa: S608
+
+    def hidden(self, name: str) -> bool:
+        """Whether a column is only there to say who somebody is."""
+        keys = (
+            full(source, f"k{at}")
+            for source in self.relation.sources
+            if isinstance(source, PerUnit)
+            for at, key in enumerate(source.keys)
+            if key.type is Type.UNIT
+        )
+        return name not in self.relation.columns or name in keys
+
+    def known(self, name: str) -> str:
+        """A column that says who somebody is: there or not, and equal to its like. To print a time may fail."""
+        shown, type_ = self.columns[raw(name)], raw_type(self.relation, name, self.files).upper()
+        if type_.startswith("TIME"):
+            return f"CASE WHEN {shown} IS NOT NULL THEN hash({shown}) END"
+        return f"({shown} + 0e0)" if type_ in {"FLOAT", "DOUBLE"} else shown
 
     def body(self, more: Sequence[str] = ()) -> str:
         """FROM and WHERE, with more conditions."""
