@@ -175,6 +175,12 @@ class _Reader(Sources):
         if not self.grouped:
             return around.dissolved(self, self.items(), node, left)
         source, names, having = self.per_unit(node)
+        if left and not all(isinstance(each, Column) for _, each in names.values()):
+            raise self.refused(
+                node,
+                "In a subquery that is joined by LEFT JOIN, only keys and aggregates themselves can be selected.",
+                "Select the aggregate, and compute with it outside.",
+            )
         around.sourced(source, left)
         if left:
             around.joins[-1] = Join(source, True, around.total(having))

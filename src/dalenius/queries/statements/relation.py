@@ -15,9 +15,10 @@ from dalenius.queries.expressions import TRUE, Aggregate, Column, Expression, Ty
 from dalenius.queries.functions import bounded, whole
 from dalenius.queries.relations import Join, Match, Open, Owned, PerUnit, Relation, Source, Stacked, full
 from dalenius.queries.rendering import Renderer, double, identifier
+from dalenius.queries.repeats import row_limits
 from dalenius.queries.statements.source import cast, clean, there
 from dalenius.tables.policy import Kind
-from dalenius.tables.steps import default_step
+from dalenius.tables.steps import default_step, too_fine
 
 if TYPE_CHECKING:
     from dalenius.queries.plan import Table
@@ -127,6 +128,7 @@ class _Scan:
         self.columns = columns
         self.renderer = _Renderer(columns, relation.columns.integers)
         self.needed = {*used, *_read(relation)}
+        self.row_limits = row_limits(relation)
 
     # --- the whole
 
@@ -207,7 +209,21 @@ class _Scan:
                 text = self.per_unit(source)
             case Stacked():
                 text = self.stacked(source)
-        return f"({text}) AS {self.aliases[id(source)]}"
+        return f"({self.cut(source, text)}) AS {self.aliases[id(source)]}"
+
+    def cut(self, source: Source, text: str) -> str:
+        """Of each unit as many rows as its limit says, where rows meet one another (`repeats`).
+
+        In the order of what is in them, so that no other unit's rows decide which: those that tie are alike.
+        """
+        most = self.row_limits.get(id(source))
+        if most is None:
+            return text
+        units = ", ".join(f"u{at}" for at in range(len(unit_types(source, self.files))))
+        return (
+            f"SELECT * FROM ({text}) AS r "  # noqa: S608
+            f"QUALIFY row_number() OVER (PARTITION BY {units} ORDER BY r) <= {most}"
+        )
 
     def owned(self, source: Owned) -> str:
         """A protected table: rows that belong to somebody, with their units; its columns within their policy."""
@@ -249,12 +265,13 @@ class _Scan:
         units = [f"{scan.unit(owner, at)} AS u{at}" for at in parts]
         keys = [f"{scan.key(each)} AS k{at}" for at, each in enumerate(source.keys)]
         sums = [f"{scan.aggregate(each, relation)} AS a{at}" for at, each in enumerate(source.aggregates)]
+        keys += [f"{scan.raw(source.keys[int(name[1:])])} AS {identifier(raw(name))}" for name in source.identities]
         by = ", ".join(str(at + 1) for at in range(len(units) + len(keys)))
         inner = f"SELECT {', '.join([*units, *keys, *sums])} FROM {scan.body()} GROUP BY {by}"  # noqa: S608
         shown = [f"u{at}" for at in parts]
         for name, column in source.columns.items():
             shown.append(f"{clean(column, name) if column.kind is not Kind.TEXT else name} AS {identifier(name)}")
-        shown += [f"{name} AS {identifier(raw(name))}" for name in source.identities]
+        shown += [identifier(raw(name)) for name in source.identities]
         return f"SELECT {', '.join(shown)} FROM ({inner})"  # noqa: S608
 
     def stacked(self, source: Stacked) -> str:
@@ -268,7 +285,7 @@ class _Scan:
                 column = f"c{place}"
                 shown.append(f"{scan.renderer.sql(value)} AS {column}")
                 if column in source.identities:
-                    shown.append(f"{scan.renderer.sql(value)} AS {identifier(raw(column))}")
+                    shown.append(f"{scan.raw(value)} AS {identifier(raw(column))}")
             texts.append(f"SELECT {', '.join(shown)} FROM {scan.body()}")  # noqa: S608
         return " UNION ALL ".join(texts)
 
@@ -278,6 +295,10 @@ class _Scan:
         """A key; −0.0 and 0.0 are one."""
         shown = self.renderer.sql(key)
         return f"({shown} + 0e0)" if key.type is Type.NUMBER else shown
+
+    def raw(self, value: Expression) -> str:
+        """A column that says who somebody is, as it lies in the file: whatever type its policy reads it as."""
+        return self.renderer.sql(Column(value.name, Type.UNIT) if isinstance(value, Column) else value)
 
     def aggregate(self, aggregate: Aggregate, relation: Relation) -> str:
         """One aggregate of one unit's rows, as a double (or as its argument's type for MIN and MAX)."""
@@ -301,13 +322,13 @@ class _Scan:
 def step_of(value: Expression, relation: Relation) -> Fraction:
     """What values are rounded to before they are added within a unit: as in sums over all units."""
     columns = relation.columns
-    step = columns[value.name].step if isinstance(value, Column) else None
-    if step is not None:
-        return step
     found = bounded(value, columns.ranges)
     if found is None:
         raise RuntimeError(f"{written(value)} has no bounds.")
     low, high = map(Fraction, found)
+    step = columns[value.name].step if isinstance(value, Column) else None
+    if step is not None and not too_fine(step, low, high):  # whole numbers beyond 2⁵³: in steps of 1 they overflow
+        return step
     if whole(value, columns.integers) and max(abs(low), abs(high)) < 2**53:
         return Fraction(1)
     return default_step(low, high if low < high else low + 1)
