@@ -154,6 +154,22 @@ def test_sums_of_sums_do_not_overflow(tmp_path, aggregate, quantity):
     assert shop.exact(f"SELECT COUNT(*) FROM ({outer}) t WHERE m > 1e40") == [[int(quantity == 50)]]
 
 
+def test_moments_that_cannot_be_printed_are_counted(tmp_path):
+    # As a text, this key would stop the engine.
+    for odd in (0, -9223372022400000001):
+        shop = Shop(tmp_path, [(10, 1, 10.0), (odd, 2, 20.0)], items=[(10, 1)], key=pa.timestamp("us"))
+        joined = "FROM customers c LEFT JOIN orders o ON o.o_cust = c.c_key"
+        assert shop.exact(f"SELECT COUNT(o.o_key) {joined}") == [[2]]
+        keys = "SELECT o_key, o_cust, SUM(price) AS s FROM orders GROUP BY o_key, o_cust"
+        assert shop.exact(f"SELECT COUNT(o_key) FROM ({keys}) t") == [[2]]
+
+
+def test_what_stands_in_a_union_is_finite(tmp_path):
+    # Infinity modulo 7 is NaN, which DuckDB holds for larger than all numbers.
+    huge = "SELECT o_cust, exp(exp(exp(price))) AS v FROM orders UNION ALL SELECT o_cust, 1 FROM orders"
+    assert Shop(tmp_path, FEW).exact(f"SELECT COUNT(*) FROM ({huge}) t WHERE v % 7 > 0") == [[3]]
+
+
 def test_keys_on_a_path_are_of_one_type_to_the_last_digit(tmp_path):
     from dalenius.tables.compatibility import comparable
 
@@ -238,6 +254,26 @@ def test_units_of_a_left_join_are_counted_where_they_are(tmp_path):
     shop, left = Shop(tmp_path, FEW), "FROM customers c LEFT JOIN orders o ON o.o_cust = c.c_key"
     assert shop.exact(f"SELECT COUNT(DISTINCT c.c_key) {left}") == [[3]]
     assert shop.exact(f"SELECT COUNT(DISTINCT o.o_cust) {left}") == [[2]]
+
+
+def test_groups_by_what_a_left_join_leaves_out_are_refused(tmp_path):
+    # In SQL all customers without orders are one group, and so not within one unit.
+    inner = "SELECT o.o_cust, COUNT(*) AS n FROM customers c LEFT JOIN orders o ON o.o_cust = c.c_key GROUP BY o.o_cust"
+    with pytest.raises(QuestionRefusedError, match="not within one unit"):
+        Shop(tmp_path, FEW).exact(f"SELECT COUNT(*) FROM ({inner}) t")
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("SELECT COUNT(*) FROM (SELECT age FROM customers WHERE c_key = c_key) t", 3),
+        ("SELECT COUNT(*) FROM (SELECT age FROM customers WHERE c_key IS NULL) t", 0),
+        ("SELECT COUNT(DISTINCT k) FROM (SELECT c_key AS k FROM customers) t", 3),
+        ("SELECT COUNT(DISTINCT c_key) FROM (SELECT age AS c_key FROM customers) t", 1),
+    ],
+)
+def test_a_subquery_of_one_table_may_speak_of_its_unit(tmp_path, sql, expected):
+    assert Shop(tmp_path, FEW).exact(sql) == [[expected]]
 
 
 @pytest.mark.parametrize("item", ["1", "COALESCE(SUM(price), 0)", "COUNT(*) + 1"])

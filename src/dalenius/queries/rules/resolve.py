@@ -15,7 +15,7 @@ from dalenius.queries.relations import Join, Owned, PerUnit, Relation, full
 from dalenius.queries.rules.joins import checked, joined, narrowed
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.per_unit import aggregates_of, over_subquery, per_unit
-from dalenius.queries.rules.sources import TYPES, Names, Shared, Sources, Subqueries, owned_tables
+from dalenius.queries.rules.sources import TYPES, Names, NotPlain, Shared, Sources, Subqueries, owned_tables
 from dalenius.queries.rules.stacked import stacked
 from dalenius.queries.rules.typed import has_aggregates
 from dalenius.tables.mistakes import nearest
@@ -29,7 +29,10 @@ MOST_ROWS = 10**9
 
 def resolve(stage: Stage) -> Stage:
     """The question in the policy's own terms."""
-    return stage.with_(question=_Reader(Shared(stage, plain=_plain(stage)), stage.tree).question())
+    try:
+        return stage.with_(question=_Reader(Shared(stage, plain=_plain(stage)), stage.tree).question())
+    except NotPlain:
+        return stage.with_(question=_Reader(Shared(stage, plain=False), stage.tree).question())
 
 
 class _Reader(Sources):
@@ -419,15 +422,22 @@ class _Reader(Sources):
         found = self.lookup(node)
         if found is None and not node.table and node.name.lower() in self.aliases:
             return self.aliases[node.name.lower()]
-        if found is None or (found.type is Type.UNIT and self.shared.plain and self.tree is self.shared.stage.tree):
+        if found is None:
             raise self.unknown(node)
+        if found.type is Type.UNIT and self.shared.plain and self.tree is self.shared.stage.tree:
+            tree: Any = self.tree
+            raise NotPlain if any(each is not tree for each in tree.find_all(exp.Select)) else self.unknown(node)
         return found
 
     def units_named(self, nodes: Sequence[Any]) -> bool:
         if not self.shared.plain:
             return super().units_named(nodes)
         named = {each.name.lower() for each in nodes}
-        return len(named) == len(nodes) and named == {each.lower() for each in self.table.policy.unit}
+        if len(named) < len(nodes) or named != {each.lower() for each in self.table.policy.unit}:
+            return False
+        # In a subquery another column may have got the name; at the end of a path the column is not there itself.
+        found = [(node.name.lower(), self.lookup(node)) for node in nodes]
+        return all(each is None or (isinstance(each, Column) and each.name.lower() == name) for name, each in found)
 
     def check_keys(self, keys: tuple[Expression, ...]) -> None:
         """A group of one unit's rows is about that unit."""

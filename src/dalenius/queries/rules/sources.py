@@ -54,6 +54,10 @@ Names = dict[str, tuple[str, Expression]]  # in lower case → as it is spelled,
 Subqueries = Mapping[str, tuple[Any, "Subqueries"]]  # those of WITH by name, each with the ones that it can see
 
 
+class NotPlain(Exception):  # noqa: N818 (no error: the question is read again)
+    """A question over one table says something about who somebody is, which only relations can."""
+
+
 @dataclass
 class Shared:
     """What all SELECTs of one question have in common."""
@@ -359,8 +363,16 @@ class Sources(Aggregating):
         if isinstance(one, Column) and isinstance(other, Column):
             known = self.shared.identities
             if known.get(one.name, frozenset()) & known.get(other.name, frozenset()):
+                if self.shared.plain:
+                    raise NotPlain
                 return call("eq", Column(one.name, Type.UNIT), Column(other.name, Type.UNIT))
         return self.apply(node, "eq", one, other)
+
+    def apply(self, node: Any, function: str, *arguments: Expression) -> Expression:
+        """The function, if the types fit."""
+        if self.shared.plain and any(each.type is Type.UNIT for each in arguments):
+            raise NotPlain
+        return super().apply(node, function, *arguments)
 
     def expression(self, node: Any) -> Expression:
         """Any expression."""

@@ -137,11 +137,12 @@ class _Scan:
         owner, policy = _owner(self.relation), table.policy
         shown = [f"{self.unit(owner, at)} AS {identifier(name)}" for at, name in enumerate(policy.unit)]
         for name in policy.columns:
-            held = self.columns[name] if name in self.relation.columns else self.columns[raw(name)]
+            held = self.columns[name] if name in self.relation.columns else presence(self.columns[raw(name)])
             shown.append(f"{held} AS {identifier(name)}")
         types = dict(zip(policy.unit, unit_types(owner, self.files), strict=True))
         types |= {
-            name: _TYPES[each.kind] if name in self.relation.columns else "" for name, each in policy.columns.items()
+            name: _TYPES[each.kind] if name in self.relation.columns else "VARCHAR"
+            for name, each in policy.columns.items()
         }
         return f"(SELECT {', '.join(shown)} FROM {self.body()})", types  # noqa: S608
 
@@ -220,10 +221,11 @@ class _Scan:
         if most is None:
             return text
         units = ", ".join(f"u{at}" for at in range(len(unit_types(source, self.files))))
-        return (
-            f"SELECT * FROM ({text}) AS r "  # noqa: S608
-            f"QUALIFY row_number() OVER (PARTITION BY {units} ORDER BY r) <= {most}"
-        )
+        row, taken = "r", {name.lower() for name in source.columns}
+        while row in taken:  # it would be the column
+            row += "r"
+        order = f"row_number() OVER (PARTITION BY {units} ORDER BY {row})"
+        return f"SELECT * FROM ({text}) AS {row} QUALIFY {order} <= {most}"  # noqa: S608
 
     def owned(self, source: Owned) -> str:
         """A protected table: rows that belong to somebody, with their units; its columns within their policy."""
@@ -269,8 +271,10 @@ class _Scan:
         by = ", ".join(str(at + 1) for at in range(len(units) + len(keys)))
         inner = f"SELECT {', '.join([*units, *keys, *sums])} FROM {scan.body()} GROUP BY {by}"  # noqa: S608
         shown = [f"u{at}" for at in parts]
+        who = {f"k{at}" for at, key in enumerate(source.keys) if key.type is Type.UNIT}
         for name, column in source.columns.items():
-            shown.append(f"{clean(column, name) if column.kind is not Kind.TEXT else name} AS {identifier(name)}")
+            value = clean(column, name) if column.kind is not Kind.TEXT else name
+            shown.append(f"{presence(name) if name in who else value} AS {identifier(name)}")
         shown += [identifier(raw(name)) for name in source.identities]
         return f"SELECT {', '.join(shown)} FROM ({inner})"  # noqa: S608
 
@@ -332,6 +336,11 @@ def step_of(value: Expression, relation: Relation) -> Fraction:
     if whole(value, columns.integers) and max(abs(low), abs(high)) < 2**53:
         return Fraction(1)
     return default_step(low, high if low < high else low + 1)
+
+
+def presence(shown: str) -> str:
+    """Of who somebody is, whether it is there: nothing else is asked, and to print some moments in time is fatal."""
+    return f"CASE WHEN {shown} IS NOT NULL THEN 'there' END"
 
 
 def raw(name: str) -> str:
