@@ -38,6 +38,16 @@ def base_type(declared: str) -> str:
     return "NESTED" if declared.endswith("]") or base in {"STRUCT", "MAP", "UNION"} else base
 
 
+def comparable(one: str, other: str) -> bool:
+    """Whether values of two DuckDB types can be compared without a conversion that could fail or lose something.
+
+    >>> comparable("INTEGER", "BIGINT"), comparable("VARCHAR", "BIGINT"), comparable("DECIMAL(38,0)", "DECIMAL(38,9)")
+    (True, False, False)
+    """
+    wide = {"HUGEINT", "UHUGEINT"}  # these two meet in DOUBLE
+    return one == other or (one in _WHOLE and other in _WHOLE and not wide <= {one, other})
+
+
 def kind_of(declared: str) -> Kind | None:
     """The kind that suits a DuckDB type best; None for types that cannot be asked about."""
     base = base_type(declared)

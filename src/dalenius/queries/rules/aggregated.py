@@ -133,6 +133,10 @@ class Aggregating(Typed):
         """Whether columns are those that name the unit, all of its parts."""
         raise NotImplementedError
 
+    def units_present(self, nodes: Sequence[Any]) -> list[Expression]:
+        """The conditions that a row has the unit that columns name: those of LEFT JOIN may be missing."""
+        raise NotImplementedError
+
     def counted_units(self, node: Any, inner: Any, where: Expression) -> Aggregate:
         """COUNT(DISTINCT …): of the unit, or of one value."""
         from sqlglot import exp
@@ -142,7 +146,7 @@ class Aggregating(Typed):
             nodes = nodes[0].expressions
         unit = self.table.unit
         if all(isinstance(each, exp.Column) for each in nodes) and self.units_named(nodes):
-            return self.aggregate(node, "units", None, where)
+            return self.aggregate(node, "units", None, call("and", where, *self.units_present(nodes)))
         if len(nodes) == 1:
             return self.aggregate(node, "distinct", self.expression(nodes[0]), where)
         raise QuestionRefusedError(

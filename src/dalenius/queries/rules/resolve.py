@@ -17,7 +17,7 @@ from dalenius.queries.rules.clause import Options, not_the_unit
 from dalenius.queries.rules.joins import checked, joined, narrowed
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.per_unit import aggregates_of, over_subquery, per_unit
-from dalenius.queries.rules.sources import TYPES, Names, Shared, Sources, Subqueries, owned_tables
+from dalenius.queries.rules.sources import TYPES, Names, NotPlain, Shared, Sources, Subqueries, owned_tables
 from dalenius.queries.rules.stacked import stacked
 from dalenius.queries.rules.typed import has_aggregates
 from dalenius.tables.mistakes import nearest
@@ -32,8 +32,12 @@ MOST_ROWS = 10**9
 def resolve(stage: Stage) -> Stage:
     """The question in the policy's own terms."""
     plain = _plain(stage)
-    found = _Reader(Shared(stage, plain=plain), stage.tree).question()
-    if plain and _names_units(found):  # a subquery says IS NULL of them: only relations know such columns
+    try:
+        found = _Reader(Shared(stage, plain=plain), stage.tree).question()
+        plain = plain and not _names_units(found)  # a subquery says IS NULL of them: only relations know such columns
+    except NotPlain:
+        plain = False
+    if not plain:
         found = _Reader(Shared(stage, plain=False), stage.tree).question()
     return stage.with_(question=found)
 
@@ -194,6 +198,12 @@ class _Reader(Sources):
         if not self.gathers:
             return around.dissolved(self, self.items(), node, left)
         source, names, having = self.per_unit(node)
+        if left and not all(isinstance(each, Column) for _, each in names.values()):
+            raise self.refused(
+                node,
+                "In a subquery that is joined by LEFT JOIN, only keys and aggregates themselves can be selected.",
+                "Select the aggregate, and compute with it outside.",
+            )
         around.sourced(source, left)
         if left:
             around.joins[-1] = Join(source, True, around.total(having))
@@ -443,15 +453,22 @@ class _Reader(Sources):
         found = self.lookup(node)
         if found is None and not node.table and node.name.lower() in self.aliases:
             return self.aliases[node.name.lower()]
-        if found is None or (found.type is Type.UNIT and self.shared.plain and self.tree is self.shared.stage.tree):
+        if found is None:
             raise self.unknown(node)
+        if found.type is Type.UNIT and self.shared.plain and self.tree is self.shared.stage.tree:
+            tree: Any = self.tree
+            raise NotPlain if any(each is not tree for each in tree.find_all(exp.Select)) else self.unknown(node)
         return found
 
     def units_named(self, nodes: Sequence[Any]) -> bool:
         if not self.shared.plain:
             return super().units_named(nodes)
         named = {each.name.lower() for each in nodes}
-        return len(named) == len(nodes) and named == {each.lower() for each in self.table.policy.unit}
+        if len(named) < len(nodes) or named != {each.lower() for each in self.table.policy.unit}:
+            return False
+        # In a subquery another column may have got the name; at the end of a path the column is not there itself.
+        found = [(node.name.lower(), self.lookup(node)) for node in nodes]
+        return all(each is None or (isinstance(each, Column) and each.name.lower() == name) for name, each in found)
 
     def check_unit(self, options: Options) -> None:
         """Takes contribution bounds from the question's options, and refuses another unit than the policy's."""

@@ -53,6 +53,10 @@ Names = dict[str, tuple[str, Expression]]  # in lower case → as it is spelled,
 Subqueries = Mapping[str, tuple[Any, "Subqueries"]]  # those of WITH by name, each with the ones that it can see
 
 
+class NotPlain(Exception):  # noqa: N818 (no error: the question is read again)
+    """A question over one table says something about who somebody is, which only relations can."""
+
+
 @dataclass
 class Shared:
     """What all SELECTs of one question have in common."""
@@ -358,14 +362,23 @@ class Sources(Aggregating):
     # --- names
 
     def equal(self, node: Any, one: Expression, other: Expression) -> Expression:
-        """a = b; where both say who somebody is, as they lie in the files."""
-        named = [
-            Column(each.name, Type.UNIT) if isinstance(each, Column) and each.name in self.shared.identities else None
-            for each in (one, other)
-        ]
-        if named[0] is not None and named[1] is not None:
-            return call("eq", named[0], named[1])
+        """a = b; where both name the same thing about who somebody is, as they lie in the files.
+
+        Of two that name different things the types in the files may differ, and to convert could fail on a row.
+        """
+        if isinstance(one, Column) and isinstance(other, Column):
+            known = self.shared.identities
+            if known.get(one.name, frozenset()) & known.get(other.name, frozenset()):
+                if self.shared.plain:
+                    raise NotPlain
+                return call("eq", Column(one.name, Type.UNIT), Column(other.name, Type.UNIT))
         return self.apply(node, "eq", one, other)
+
+    def apply(self, node: Any, function: str, *arguments: Expression) -> Expression:
+        """The function, if the types fit."""
+        if self.shared.plain and any(each.type is Type.UNIT for each in arguments):
+            raise NotPlain
+        return super().apply(node, function, *arguments)
 
     def expression(self, node: Any) -> Expression:
         """Any expression."""
@@ -430,6 +443,12 @@ class Sources(Aggregating):
                 return False
             classes |= {each for each in self.shared.identities[found.name] if each.startswith("unit ")}
         return bool(nodes) and classes == {f"unit {at}" for at in range(self.parts)}
+
+    def units_present(self, nodes: Sequence[Any]) -> list[Expression]:
+        """The conditions that a row has the unit that columns name: those of LEFT JOIN may be missing."""
+        left = {full(each.source, name) for each in self.joins if each.left for name in each.source.identities}
+        found = [self.lookup(node) for node in nodes]
+        return [call("not", call("is_null", each)) for each in found if isinstance(each, Column) and each.name in left]
 
     @property
     def parts(self) -> int:
