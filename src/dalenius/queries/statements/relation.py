@@ -302,7 +302,7 @@ class _Scan:
         most = self.row_limits.get(id(source))
         if most is None:
             return text
-        units = ", ".join(f"u{at}" for at in range(len(unit_types(source, self.files))))
+        units = ", ".join(unit_name(at) for at in range(len(unit_types(source, self.files))))
         row, taken = "r", {name.lower() for name in source.columns}
         while row in taken:  # it would be the column
             row += "r"
