@@ -26,7 +26,9 @@ from typing import TYPE_CHECKING, Any
 from dalenius.queries import ladder
 from dalenius.queries._exact import exact_lengths
 from dalenius.queries.choosing import chosen, clipped, faint
-from dalenius.queries.expressions import written
+from dalenius.queries.expressions import TRUE, Call, columns_of, written
+from dalenius.queries.relations import Owned, full
+from dalenius.queries.repeats import limit_of
 from dalenius.queries.rules.bound import limited
 from dalenius.queries.rules.compile import compiled
 from dalenius.queries.splitting import exact_shares, split
@@ -43,9 +45,10 @@ if TYPE_CHECKING:
 class Clip:
     """The clip that was found for a measure, and about which part of all that units add lies beyond it.
 
-    ``beyond`` is None where no class stands out of the noise; the clip is then that of the little that may be seen, or
-    of one row. ``hidden`` is the noise error (95%) of each count of units: so many heavy units of one size do not show,
-    and are not in ``beyond``.
+    ``beyond`` is None where no class stands out of the noise. The clip is then that of the little that may be seen;
+    else the plan's own stays, but for joins that leave few rows of each unit (`_thinned`): there it is one row's.
+    ``hidden`` is the noise error (95%) of each count of units: so many heavy units of one size do not show, and are
+    not in ``beyond``.
     """
 
     measure: int
@@ -84,19 +87,29 @@ def fitted(
         clip, beyond = ladder.best(measure.clip, noisy, mechanism.noise, per_step, max(1, len(plan.cells)))
         return Clip(number, clip, beyond, -(-hidden * clip // ladder.multiple(measure.clip)))
     if clipped(noisy, mechanism, measure.clip) is None:
-        return Clip(number, min(measure.clip, faint(noisy, mechanism) or _one_row(measure)), None, hidden)
+        little = faint(noisy, mechanism) or (_one_row(measure) if _thinned(plan) else measure.clip)
+        return Clip(number, min(measure.clip, little), None, hidden)
     per_step = _noise_per_step(plan, priced, measure)
     best = chosen(noisy, mechanism, lambda limit: per_step * limit, max(1, len(plan.cells))).limit
     clip = min(measure.clip, best)
     return Clip(number, clip, clipped(noisy, mechanism, clip), hidden)
 
 
-def _one_row(measure: Measure) -> int:
-    """What one row adds at most: the limit where there are so few units that nothing is seen of them.
+def _thinned(plan: Plan) -> bool:
+    """Whether a join keeps some rows of a unit and not others, so that units of which little is seen have few of them.
 
-    At a wider one, noise for a whole table's limit would bury the rows of a few units; so would this one, if each of
-    them had many. Public post-processing, as the rest.
+    A condition on people leaves fewer of them, with all their rows; one on their orders leaves fewer orders of each.
     """
+    relation = plan.table.relation
+    many = [each for each in relation.sources if isinstance(each, Owned) and limit_of(each) != 1] if relation else []
+    columns = {full(source, name) for source in many for name in source.columns}
+    where = relation.where if relation else TRUE
+    parts = where.arguments if isinstance(where, Call) and where.function == "and" else (where,)
+    return any(columns & columns_of(each) for each in parts)
+
+
+def _one_row(measure: Measure) -> int:
+    """What one row adds at most."""
     if measure.kind == "rows":
         return 1
     most = max(abs(measure.low), abs(measure.high), 1)

@@ -286,3 +286,18 @@ def test_branches_that_cannot_be_taken_go():
     assert call("case", p, x, TRUE, number(1), number(2)) == plain("case", p, x, number(1))
     assert call("coalesce", NULL, x, number(1), x) == plain("coalesce", x, number(1))
     assert call("coalesce", NULL, NULL) == NULL
+
+
+@pytest.mark.parametrize(
+    ("function", "one", "other", "value"),
+    [
+        ("add", 0.06, 0.01, 0.07),  # in doubles 0.06999999999999999
+        ("sub", 0.06, 0.01, 0.05),
+        ("mul", 1.1, 1.1, 1.21),
+        ("add", 0.1, 0.2, 0.3),
+        ("mul", 1 / 3, 3.0, 1.0),  # no decimal that anybody wrote
+        ("add", 1e300, 1.0, 1e300),
+    ],
+)
+def test_constants_are_decimals_as_they_are_written(function, one, other, value):
+    assert call(function, number(one), number(other)) == number(value)

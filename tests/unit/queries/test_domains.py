@@ -291,3 +291,53 @@ def test_rows_outside_of_the_groups_are_not_lost_from_others(visits, memory):
 def test_a_time_of_day_is_no_hole_in_the_last_day(visits):
     # the upper bound is half past nine: that day is a group, and so is its ninth hour
     assert cells(visits, "DATE_TRUNC('day', \"at\")")[-1] == (datetime.combine(date(2025, 3, 2), time()),)
+
+
+# --- groups that the question rules out
+
+
+def left(visits, keys, where):
+    return list(visits.plan(f"SELECT COUNT(*) FROM visits WHERE {where} GROUP BY {keys}").cells)
+
+
+@pytest.mark.parametrize(
+    ("keys", "where", "groups"),
+    [
+        ("region", "region = 'west'", [("west",)]),
+        ("region", "region IN ('west', 'north') AND amount > 3", [("north",), ("west",)]),  # as the policy orders them
+        ("region", "region <> 'west' AND LEFT(region, 1) < 'n'", [("east",)]),
+        ("region", "region = 'west' OR age > 30", [(each,) for each in REGIONS]),
+        ("region", "age > 30", [(each,) for each in REGIONS]),
+        ("region, child", "region = 'west' AND child > 0", [("west", 1.0), ("west", 2.0)]),
+        (
+            "region, child",
+            "(region = 'west' AND child = 0) OR (region = 'east' AND child = 2)",
+            [("east", 2.0), ("west", 0.0)],
+        ),
+        ('MONTH("when")', "\"when\" BETWEEN DATE '2025-03-05' AND DATE '2025-05-01'", [(3.0,), (4.0,), (5.0,)]),
+        ("age", "age BETWEEN 30 AND 32", [(30.0,), (31.0,), (32.0,)]),
+        ("COALESCE(region, 'none')", "region IS NULL", [("none",)]),
+        ("region", "region = 'nowhere'", [(each,) for each in REGIONS]),  # not one is left: then all
+    ],
+)
+def test_groups_that_no_row_can_be_in_are_left_out(visits, keys, where, groups):
+    assert left(visits, keys, where) == groups
+
+
+@pytest.mark.parametrize(
+    "where", ["region <> 'west'", "child = 1 OR region = 'east'", "region IS NULL OR child > 0", "child <= 1"]
+)
+def test_what_is_left_out_had_no_rows(visits, memory, where):
+    chance = random.Random(4)
+    rows = pa.table(
+        {
+            "user_id": list(range(300)),
+            "region": [chance.choice([*REGIONS, None]) for _ in range(300)],
+            "child": [chance.choice([0, 1, 2, None]) for _ in range(300)],
+        }
+    )
+    grouped = visits.plan(f"SELECT COUNT(*) FROM visits WHERE {where} GROUP BY region, child")
+    alone = visits.plan(f"SELECT COUNT(*) FROM visits WHERE ({where}) AND region IS NOT NULL")
+    (counts,), (total,) = (exact(plan, memory(rows), "salt") for plan in (grouped, alone))
+    assert sum(counts) == total[0] > 0
+    assert len(grouped.cells) < 12

@@ -196,6 +196,12 @@ def test_where_nothing_stands_out_the_limit_stays(found):
     assert "do not tell how much lies beyond" in notes(plan, [Clip(0, 300, None, 29)])[0]
 
 
+def test_where_little_is_seen_the_limit_is_near_it(found):
+    """60 units of one size: four deviations of their noise, which are too few to be sure of."""
+    plan = found().plan("SELECT COUNT(*) FROM visits WHERE smoker")
+    assert fit(plan, noise_free({16: 62})) == Clip(0, 16, None, priced(plan, 1.0).searches[0].noise_error(0.95))
+
+
 def test_a_lone_class_far_away_is_taken_for_noise(found):
     plan = found().plan("SELECT COUNT(*) FROM visits WHERE smoker")
     counts = noise_free({1: 5000, 2: 2000})

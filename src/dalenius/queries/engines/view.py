@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from dalenius.queries.engines.duckdb import Engines, scan_of
@@ -29,9 +31,15 @@ class View:
         engines: Engines,
     ) -> None:
         self._engine = engines.several([*fingerprints.values(), *(each.fingerprint for each in publics)])
-        held = {name: (scan_of(each), dict(schema(each.paths, each.form))) for name, each in fingerprints.items()}
-        self.scan, self.columns = relation.scan_of(table, relation.Files(held))
+        held = relation.Files({name: _held(each) for name, each in fingerprints.items()})
+        self.scan, self.columns = relation.scan_of(table, held)
 
     def run(self, sql: str, *, seconds: float = 60.0) -> list[tuple[Any, ...]]:
         """The rows of one SELECT. Raises what `DuckDB.run` does."""
         return self._engine.run(sql, seconds=seconds)
+
+
+@lru_cache(maxsize=256)
+def _held(fingerprint: Fingerprint) -> tuple[str, Mapping[str, str]]:
+    """The files of one data version, in FROM, and the types of their columns, which stay as they are."""
+    return scan_of(fingerprint), MappingProxyType(dict(schema(fingerprint.paths, fingerprint.form)))

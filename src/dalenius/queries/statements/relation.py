@@ -13,6 +13,7 @@ walked a second time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -330,9 +331,10 @@ class _Scan:
         return f"SELECT {', '.join(shown)} FROM ({inner}){only}"  # noqa: S608
 
     def open(self, source: Open) -> str:
-        """A public table; its columns as questions see them."""
+        """A public table; its columns as questions see them. Their bounds and keys are those of the file itself."""
         table = source.table
-        columns = [table.columns[name] for name in table.kinds if full(source, name) in self.needed]
+        wanted = [table.columns[name] for name in table.kinds if full(source, name) in self.needed]
+        columns = [replace(each, bounds=None, keys=None) for each in wanted]
         reads = [f"{cast(each, table.types)} AS c{at}" for at, each in enumerate(columns)] or ["1"]
         shown = [f"{clean(each, f'c{at}')} AS {identifier(each.name)}" for at, each in enumerate(columns)] or ["1"]
         inner = f"SELECT {', '.join(reads)} FROM {table.scan}"  # noqa: S608

@@ -114,10 +114,13 @@ class Compiler:
         return self.plan.norm == "l2" and (len(self.plan.cells) > 1 or self.plan.selection is not None)
 
     def clean(self) -> str:
-        """Every column within its policy."""
-        policy = self.plan.table.policy
+        """Every column within its policy; those of several tables are so already (`statements.relation`)."""
+        policy, joined = self.plan.table.policy, self.plan.table.relation is not None
         parts = [f"u{at}" for at in range(len(policy.unit))]
-        parts += [f"{source.clean(policy.columns[name], column)} AS {column}" for name, column in self.columns.items()]
+        parts += [
+            column if joined else f"{source.clean(policy.columns[name], column)} AS {column}"
+            for name, column in self.columns.items()
+        ]
         parts += ["seed"] if self.plan.groups is not None else []
         return f"SELECT {', '.join(parts)} FROM source"  # noqa: S608
 
