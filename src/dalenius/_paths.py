@@ -14,7 +14,7 @@ from dalenius.errors import NotAllowedError
 from dalenius.queries.engines.duckdb import DuckDB
 from dalenius.queries.engines.schema import schema
 from dalenius.queries.rendering import identifier
-from dalenius.tables.compatibility import base_type
+from dalenius.tables.compatibility import comparable
 from dalenius.tables.mistakes import invalid
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _check_types(hop: Hop, types: Mapping[str, str], following: Mapping[str, str
                 why="Names are compared letter by letter.",
                 fix="Correct the path.",
             )
-    if base_type(types[hop.column]) != base_type(following[hop.key]):
+    if not comparable(types[hop.column], following[hop.key]):
         raise invalid(
             _PLACE,
             f"{hop.column!r} and {hop.table}.{hop.key} are of different types.",

@@ -24,8 +24,8 @@ CLAUSES = (
     ("SELECT", "aggregates, keys, and arithmetic on them, with or without AS"),
     (
         "FROM",
-        "protected tables of one data set, joined on equal units or on keys that lead to them; public tables, joined "
-        "on an equality; subqueries that select and filter, or group by the unit; UNION ALL of such",
+        "protected tables of one data set, public tables, subqueries that select and filter or group by the unit; "
+        + "UNION ALL of such",
     ),
     ("JOIN", "JOIN … ON or USING, LEFT JOIN that keeps rows with a unit, or a list of tables with conditions in WHERE"),
     ("WITH", "subqueries by name, not recursive"),

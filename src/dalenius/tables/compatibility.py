@@ -12,6 +12,7 @@ _WHOLE = {
     "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT",
     "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT",
 }  # fmt: skip
+_SIGNED = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
 _REAL = {"FLOAT", "DOUBLE", "DECIMAL"}
 _STAMP = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}
 _ZONED = "TIMESTAMP WITH TIME ZONE"
@@ -36,6 +37,18 @@ def base_type(declared: str) -> str:
     """
     base = declared.split("(", 1)[0].strip()
     return "NESTED" if declared.endswith("]") or base in {"STRUCT", "MAP", "UNION"} else base
+
+
+def comparable(one: str, other: str) -> bool:
+    """Whether values of two DuckDB types can be compared as they are, so that no value makes a conversion fail.
+
+    Whole numbers of different widths become the wider of the two; all else must be alike, parameters and all: a
+    DECIMAL(38,0) need not fit a DECIMAL(38,30), nor a word of one ENUM another.
+
+    >>> comparable("INTEGER", "BIGINT"), comparable("BIGINT", "VARCHAR"), comparable("DECIMAL(9,2)", "DECIMAL(9,3)")
+    (True, False, False)
+    """
+    return one == other or {base_type(one), base_type(other)} <= _SIGNED
 
 
 def kind_of(declared: str) -> Kind | None:

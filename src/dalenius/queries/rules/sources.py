@@ -35,6 +35,7 @@ from dalenius.tables.mistakes import nearest
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
+    from dalenius.errors import Place
     from dalenius.queries.plan import Stage, Table
     from dalenius.queries.public import PublicTable
 
@@ -61,6 +62,7 @@ class Shared:
     plain: bool  # one table and nothing else: its columns need no table's name before them
     used: dict[str, int] = field(default_factory=dict)
     identities: dict[str, frozenset[str]] = field(default_factory=dict)
+    places: dict[str, Place] = field(default_factory=dict)  # where each source stands in the text
 
     def name(self, table: str) -> str:
         """A name for one more occurrence of a table."""
@@ -94,8 +96,6 @@ class Sources(Aggregating):
 
     def read_rows(self) -> None:
         """FROM and WHERE."""
-        from sqlglot import exp
-
         self.read_with()
         source = self.tree.args.get("from_") or self.tree.args.get("from")
         if source is None:
@@ -105,12 +105,7 @@ class Sources(Aggregating):
             self.add_join(join)
         where = self.tree.args.get("where")
         for node in _conjuncts(where.this) if where else ():
-            inner = node.this if isinstance(node, exp.Not) else node
-            if isinstance(inner, exp.Exists):
-                self.exists(inner, negated=inner is not node)
-            elif isinstance(inner, exp.In) and inner.args.get("query") is not None:
-                self.among(inner, negated=inner is not node)
-            else:
+            if not self.matching(node):
                 self.conditions += self.condition(node, "WHERE")
         if any(has_aggregates(each) for each in self.conditions):
             raise self.refused(where, "An aggregate cannot stand in WHERE.", "Put the condition into HAVING.")
@@ -167,10 +162,10 @@ class Sources(Aggregating):
         found = spelled.get(node.name.lower())
         if found is not None:
             source = Owned(self.shared.name(found.policy.name), found, identities_of(found, stage.tables))
-            return self.sourced(source, left)
+            return self.sourced(source, left, node)
         public = self.public(node.name)
         if public is not None:
-            return self.sourced(Open(self.shared.name(public.name), public), left)
+            return self.sourced(Open(self.shared.name(public.name), public), left, node)
         meant = nearest(node.name, [*stage.tables, *stage.publics])
         raise UnknownTableError(
             f"There is no table {node.name!r}.",
@@ -185,9 +180,12 @@ class Sources(Aggregating):
         spelled = {each.lower(): each for each in publics}
         return publics[spelled[name.lower()]] if name.lower() in spelled else None
 
-    def sourced(self, source: Source, left: bool) -> Names:
+    def sourced(self, source: Source, left: bool, node: Any) -> Names:
         """A source that stands in FROM as it is."""
         self.joins.append(Join(source, left))
+        at = place(node, self.text)
+        if at is not None:
+            self.shared.places[source.name] = at
         found: Names = {}
         for name, classes in source.identities.items():
             self.shared.identities[full(source, name)] = classes
@@ -206,8 +204,9 @@ class Sources(Aggregating):
         name, start = self.add(node.this, left=left)
         conditions = [self.using(each, before, self.names[name]) for each in node.args.get("using") or ()]
         on = node.args.get("on")
-        if on is not None:
-            conditions += [part for each in _conjuncts(on) for part in self.condition(each, "ON")]
+        for each in _conjuncts(on) if on is not None else ():
+            if left or not self.matching(each):  # of an inner join, ON is as good as WHERE
+                conditions += self.condition(each, "ON")
         if not left:
             self.conditions += conditions
             return
@@ -235,6 +234,8 @@ class Sources(Aggregating):
             "FULL": "Ask about one side with LEFT JOIN, and about the other side in a second question.",
             "SEMI": "Write WHERE EXISTS (SELECT … ).",
             "ANTI": "Write WHERE NOT EXISTS (SELECT … ).",
+            "NATURAL": "Name the columns: JOIN … USING (x).",
+            "ASOF": "Join on equal units, and say in WHERE which rows belong together.",
         }
         fix = next((way for word, way in ways.items() if word in what), "Write JOIN … ON a.x = b.x.")
         raise QuestionRefusedError(
@@ -286,6 +287,22 @@ class Sources(Aggregating):
             return list(factored(found))
         return list(factored(self.boolean(node, where)))
 
+    def matching(self, node: Any) -> bool:
+        """Reads [NOT] EXISTS and [NOT] IN (SELECT …), also behind parentheses; says whether it was one."""
+        from sqlglot import exp
+
+        negated = False
+        while isinstance(node, exp.Not | exp.Paren):
+            negated ^= isinstance(node, exp.Not)
+            node = node.this
+        if isinstance(node, exp.Exists):
+            self.exists(node, negated=negated)
+        elif isinstance(node, exp.In) and node.args.get("query") is not None:
+            self.among(node, negated=negated)
+        else:
+            return False
+        return True
+
     def exists(self, node: Any, *, negated: bool) -> None:
         """EXISTS and NOT EXISTS."""
         tree = node.this.this if type(node.this).__name__ == "Subquery" else node.this
@@ -315,7 +332,7 @@ class Sources(Aggregating):
             for mine, (_, theirs) in zip(given, named, strict=True):
                 one = self.expression(mine)
                 child.conditions.append(self.membership(node, one, theirs, negated))
-        relation = Relation(tuple(child.joins), self.total(call("and", *child.conditions)), tuple(child.matches))
+        relation = Relation(tuple(child.joins), child.total(call("and", *child.conditions)), tuple(child.matches))
         self.matches.append(Match(relation, negated))
 
     def membership(self, node: Any, one: Expression, other: Expression, negated: bool) -> Expression:
@@ -362,9 +379,37 @@ class Sources(Aggregating):
         """Any expression."""
         from sqlglot import exp
 
+        if isinstance(node, exp.Subquery | exp.Select | exp.Exists) or (
+            isinstance(node, exp.In) and node.args.get("query")
+        ):
+            raise self.misplaced(node)
         if isinstance(node, exp.EQ) and isinstance(node.this, exp.Column) and isinstance(node.expression, exp.Column):
             return self.equal(node, super().expression(node.this), super().expression(node.expression))
         return super().expression(node)
+
+    def misplaced(self, node: Any) -> QuestionRefusedError:
+        """The error about a subquery where none can stand."""
+        from sqlglot import exp
+
+        if isinstance(node, exp.Exists | exp.In):
+            word = "EXISTS" if isinstance(node, exp.Exists) else "IN (SELECT …)"
+            return QuestionRefusedError(
+                f"{word} cannot stand here.",
+                why="It is read where it must hold for a row: in WHERE, joined to other conditions by AND.",
+                fix="Put it into WHERE by itself; ask for alternatives (OR) one by one, with NOT EXISTS for the rest.",
+                at=place(node, self.text),
+            )
+        inner = {each.alias_or_name.lower() for each in node.find_all(exp.Table)}
+        around = {*self.names, *(self.outer.names if self.outer is not None else ())} - inner
+        correlated = any(each.table.lower() in around for each in node.find_all(exp.Column))
+        return QuestionRefusedError(
+            f"{'A correlated' if correlated else 'A scalar'} subquery is not supported.",
+            why="It would be worked out for each row." if correlated else "Its value would be used without any noise.",
+            fix="Join a subquery that groups by the unit: JOIN (SELECT unit, MAX(x) AS m FROM t GROUP BY unit) s ON …"
+            if correlated
+            else "Ask it as a question of its own (free where its tables are public), and write the number here.",
+            at=place(node, self.text),
+        )
 
     def lookup(self, node: Any) -> Expression | None:
         """The column of a name, here or in the SELECT around; None: there is none."""
@@ -401,8 +446,14 @@ class Sources(Aggregating):
         table = (node.table if hasattr(node, "table") else "").lower()
         if table and table not in self.names:
             raise self.refused(node, f"There is no table {table!r} in FROM.", "Correct the name.")
-        chosen = [self.names[table]] if table else list(self.names.values())
-        return [pair for names in chosen for pair in names.values()]
+        if table:
+            return list(self.names[table].values())
+        # A column of USING is one, the left side's.
+        shown, found = set[str](), []
+        for names in self.names.values():
+            found += [pair for name, pair in names.items() if name not in shown]
+            shown |= names.keys() & self.merged.keys()
+        return found
 
     def units_named(self, nodes: Sequence[Any]) -> bool:
         """Whether columns are those that name the unit, all of its parts."""
@@ -413,6 +464,10 @@ class Sources(Aggregating):
                 return False
             classes |= {each for each in self.shared.identities[found.name] if each.startswith("unit ")}
         return bool(nodes) and classes == {f"unit {at}" for at in range(self.parts)}
+
+    def unit_named(self, name: str) -> bool:
+        """Whether a column names units, not something that leads to one."""
+        return any(each.startswith("unit ") for each in self.shared.identities.get(name, ()))
 
     @property
     def parts(self) -> int:
@@ -438,5 +493,5 @@ def _conjuncts(node: Any) -> list[Any]:
     if isinstance(node, exp.And):
         return [*_conjuncts(node.this), *_conjuncts(node.expression)]
     if isinstance(node, exp.Paren):
-        return _conjuncts(node.this) if isinstance(node.this, exp.And | exp.Exists | exp.In | exp.Not) else [node]
+        return _conjuncts(node.this) if isinstance(node.this, exp.And | exp.Paren) else [node]
     return [node]

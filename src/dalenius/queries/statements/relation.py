@@ -15,6 +15,7 @@ from dalenius.queries.expressions import TRUE, Aggregate, Column, Expression, Ty
 from dalenius.queries.functions import bounded, whole
 from dalenius.queries.relations import Join, Match, Open, Owned, PerUnit, Relation, Source, Stacked, full
 from dalenius.queries.rendering import Renderer, double, identifier
+from dalenius.queries.statements.comparable import check_comparable
 from dalenius.queries.statements.source import cast, clean, there
 from dalenius.tables.policy import Kind
 from dalenius.tables.steps import default_step
@@ -52,6 +53,7 @@ def scan_of(table: Table, files: Files) -> tuple[str, dict[str, str]]:
     """The rows of a table that is made of others, as an item of FROM, and the types of its columns."""
     if table.relation is None:
         return _PathScan(table, files).sql()
+    check_comparable(table.relation, files)
     return _Scan(table.relation, files, table.policy.columns).sql(table)
 
 
