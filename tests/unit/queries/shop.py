@@ -149,6 +149,11 @@ def written(
     return files
 
 
+def questions(text: str) -> list[str]:
+    """Those that stand between semicolons on lines of their own."""
+    return [" ".join(each.split()) for each in text.split("\n;\n")]
+
+
 @dataclass
 class Shop:
     """A curator over the data set, with ways to look at plans and at integers before noise."""
@@ -162,6 +167,19 @@ class Shop:
         folder.mkdir(parents=True, exist_ok=True)
         curator = Curator(folder / "home")
         curator.protect(*written(folder, tables, **changes))
+        return cls(curator, folder)
+
+    @classmethod
+    def of(cls, folder: Path, tables: Mapping[str, tuple[pa.Table, str]]) -> Shop:
+        """Any tables, each with its policy (all but name and source), protected at once."""
+        folder.mkdir(parents=True, exist_ok=True)
+        files = []
+        for name, (table, policy) in tables.items():
+            pq.write_table(table, folder / f"{name}.parquet")
+            files.append(folder / f"{name}.toml")
+            files[-1].write_text(f'[table]\nname = "{name}"\nsource = "{name}.parquet"\n{policy}')
+        curator = Curator(folder / "home")
+        curator.protect(*files)
         return cls(curator, folder)
 
     @property

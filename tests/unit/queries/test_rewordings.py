@@ -6,16 +6,10 @@ The first wording of each list is the question; all of them must mean the same, 
 from __future__ import annotations
 
 import pytest
-from tests.unit.queries.shop import Shop
-
-
-def wordings(text: str) -> list[str]:
-    """Those that stand between semicolons on lines of their own."""
-    return [" ".join(each.split()) for each in text.split("\n;\n")]
-
+from tests.unit.queries.shop import Shop, questions
 
 SAME = {
-    "a join": wordings(
+    "a join": questions(
         """
 SELECT COUNT(*) FROM people p JOIN orders o ON p.user_id = o.user_id WHERE o.amount >= 10 AND p.age > 30
 ;
@@ -43,7 +37,7 @@ SELECT SUM(1) FROM people p JOIN orders o ON (p.user_id = o.user_id) WHERE (p.ag
   >= 10 AND p.age > 30)
 """
     ),
-    "groups of a public table": wordings(
+    "groups of a public table": questions(
         """
 SELECT r.name, COUNT(*) AS n, SUM(o.amount) AS s FROM orders o JOIN regions r ON o.region = r.code GROUP BY
   r.name
@@ -66,7 +60,7 @@ SELECT r.name, COUNT(*), SUM(o.amount) FROM orders o JOIN regions r ON o.region 
   GROUP BY r.name, r.name
 """
     ),
-    "whether there is a row": wordings(
+    "whether there is a row": questions(
         """
 SELECT COUNT(*) FROM people p WHERE EXISTS (SELECT 1 FROM orders o WHERE o.user_id = p.user_id AND o.amount >
   20)
@@ -88,7 +82,7 @@ SELECT COUNT(*) FROM (SELECT * FROM people p WHERE EXISTS (SELECT * FROM orders 
   AND amount > 2e1)) t
 """
     ),
-    "whether there is none": wordings(
+    "whether there is none": questions(
         """
 SELECT p.region, COUNT(*) FROM people p WHERE p.age >= 18 AND NOT EXISTS (SELECT 1 FROM orders o WHERE o.user_id
   = p.user_id AND o.status = 'done') GROUP BY p.region
@@ -112,7 +106,7 @@ SELECT region, COUNT(*) FROM people p WHERE age >= 18 AND NOT (EXISTS (SELECT 1 
   WHERE o.status = 'done' AND o.user_id = p.user_id)) GROUP BY region HAVING COUNT(*) > 0
 """
     ),
-    "three tables by a path": wordings(
+    "three tables by a path": questions(
         """
 SELECT SUM(i.price * i.quantity) FROM people p JOIN orders o ON o.user_id = p.user_id JOIN items i ON i.order_id
   = o.order_id WHERE p.smoker AND o.status = 'open'
@@ -140,7 +134,7 @@ WITH open AS (SELECT * FROM orders WHERE status = 'open'), smokers AS (SELECT us
   SELECT SUM(quantity * price) AS s FROM smokers JOIN open USING (user_id) JOIN items USING (order_id)
 """
     ),
-    "sums within a unit": wordings(
+    "sums within a unit": questions(
         """
 SELECT AVG(total) FROM (SELECT user_id, SUM(amount) AS total FROM orders WHERE status = 'open' GROUP BY user_id)
   t WHERE total > 15
@@ -164,7 +158,7 @@ SELECT AVG(total) FROM (SELECT * FROM (SELECT user_id, SUM(amount) AS total FROM
   GROUP BY user_id) i WHERE total > 15) t
 """
     ),
-    "a table with itself": wordings(
+    "a table with itself": questions(
         """
 SELECT COUNT(*), SUM(b.amount) FROM orders a JOIN orders b ON a.user_id = b.user_id WHERE a.day < b.day AND
   a.status = 'open'
@@ -188,7 +182,7 @@ WITH o AS (SELECT * FROM orders) SELECT SUM(y.amount), COUNT(*) FROM o y JOIN o 
   x.day < y.day AND x.status = 'open'
 """
     ),
-    "a LEFT JOIN": wordings(
+    "a LEFT JOIN": questions(
         """
 SELECT p.region, COUNT(*), COUNT(o.amount) FROM people p LEFT JOIN orders o ON p.user_id = o.user_id AND
   o.status = 'open' GROUP BY p.region
@@ -209,7 +203,7 @@ SELECT q.region AS r, COUNT(*), COUNT(x.amount) FROM (SELECT * FROM people) q LE
   x.user_id) AND ('open' = x.status) GROUP BY r
 """
     ),
-    "UNION ALL": wordings(
+    "UNION ALL": questions(
         """
 SELECT COUNT(*), SUM(x) FROM (SELECT user_id, amount AS x FROM orders WHERE amount > 5 UNION ALL SELECT user_id,
   age FROM people WHERE age BETWEEN 30 AND 50) u
@@ -230,7 +224,7 @@ WITH a AS (SELECT user_id, amount FROM orders WHERE amount > 5), b AS (SELECT us
   BETWEEN 30 AND 50) SELECT COUNT(*), SUM(amount) FROM (SELECT * FROM a UNION ALL SELECT * FROM b) u
 """
     ),
-    "a condition inside a unit, nested": wordings(
+    "a condition inside a unit, nested": questions(
         """
 SELECT COUNT(*) FROM people p WHERE EXISTS (SELECT 1 FROM orders o WHERE o.user_id = p.user_id AND EXISTS
   (SELECT 1 FROM items i WHERE i.order_id = o.order_id AND i.sku = 'a')) AND p.region IN ('n', 's')

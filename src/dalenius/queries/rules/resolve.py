@@ -150,6 +150,10 @@ class _Reader(Sources):
         return self._table
 
     @property
+    def is_subquery(self) -> bool:
+        return self.tree is not self.shared.stage.tree
+
+    @property
     def integers(self) -> frozenset[str]:
         return frozenset().union(*(each.integers for each in self.all_columns()))
 
@@ -442,6 +446,8 @@ class _Reader(Sources):
         if found is None and not node.table and node.name.lower() in self.aliases:
             return self.aliases[node.name.lower()]
         if found is None or (found.type is Type.UNIT and self.shared.plain and self.tree is self.shared.stage.tree):
+            if isinstance(found, Column) and found.name.lower() != node.name.lower():  # by another name
+                raise self.told(node, found)
             raise self.unknown(node)
         return found
 

@@ -123,7 +123,7 @@ class _Scan:
         columns = dict(outer or {})
         for source in relation.sources:
             for name in (*source.columns, *source.identities):
-                columns[full(source, name)] = f"{self.aliases[id(source)]}.{identifier(name)}"
+                columns[full(source, name)] = f"{self.aliases[id(source)]}.{_held(name)}"
             for name in source.identities:
                 columns[raw(full(source, name))] = f"{self.aliases[id(source)]}.{identifier(raw(name))}"
         self.columns = columns
@@ -225,7 +225,7 @@ class _Scan:
         keys = [f"t0.{identifier(name)} AS {identifier(raw(name))}" for name in source.identities]
         inner = f"SELECT {', '.join([*units, *reads, *keys])} FROM {rows}"  # noqa: S608
         shown = [f"u{at}" for at in range(len(policy.unit))]
-        shown += [f"{clean(each, f'c{at}')} AS {identifier(each.name)}" for at, each in enumerate(columns)]
+        shown += [f"{clean(each, f'c{at}')} AS {_held(each.name)}" for at, each in enumerate(columns)]
         shown += [identifier(raw(name)) for name in source.identities]
         named = {f"u{at}": kinds.get(name, "") for at, name in enumerate(policy.unit)}
         return f"SELECT {', '.join(shown)} FROM ({inner}) WHERE {there(tuple(named), named)}"  # noqa: S608
@@ -235,7 +235,7 @@ class _Scan:
         table = source.table
         columns = [table.columns[name] for name in table.kinds if full(source, name) in self.needed]
         reads = [f"{cast(each, table.types)} AS c{at}" for at, each in enumerate(columns)] or ["1"]
-        shown = [f"{clean(each, f'c{at}')} AS {identifier(each.name)}" for at, each in enumerate(columns)] or ["1"]
+        shown = [f"{clean(each, f'c{at}')} AS {_held(each.name)}" for at, each in enumerate(columns)] or ["1"]
         inner = f"SELECT {', '.join(reads)} FROM {table.scan}"  # noqa: S608
         return f"SELECT {', '.join(shown)} FROM ({inner})"  # noqa: S608
 
@@ -255,7 +255,7 @@ class _Scan:
         inner = f"SELECT {', '.join([*units, *keys, *sums])} FROM {scan.body()} GROUP BY {by}"  # noqa: S608
         shown = [f"u{at}" for at in parts]
         for name, column in source.columns.items():
-            shown.append(f"{clean(column, name) if column.kind is not Kind.TEXT else name} AS {identifier(name)}")
+            shown.append(f"{clean(column, name) if column.kind is not Kind.TEXT else name} AS {_held(name)}")
         shown += [f"{name} AS {identifier(raw(name))}" for name in source.identities]
         return f"SELECT {', '.join(shown)} FROM ({inner})"  # noqa: S608
 
@@ -268,7 +268,7 @@ class _Scan:
             shown = [f"{scan.unit(owner, part)} AS u{part}" for part in range(len(unit_types(owner, self.files)))]
             for place, value in enumerate(values):
                 column = f"c{place}"
-                shown.append(f"{scan.renderer.sql(value)} AS {column}")
+                shown.append(f"{scan.renderer.sql(value)} AS {_held(column)}")
                 if column in source.identities:
                     shown.append(f"{scan.renderer.sql(value)} AS {identifier(raw(column))}")
             texts.append(f"SELECT {', '.join(shown)} FROM {scan.body()}")  # noqa: S608
@@ -315,7 +315,12 @@ def step_of(value: Expression, relation: Relation) -> Fraction:
 
 def raw(name: str) -> str:
     """The name under which a column's value in the file is kept, beside the one that its policy cleans."""
-    return f"{name} as it is"
+    return f"raw {name}"
+
+
+def _held(name: str) -> str:
+    """A column of a source, by a name that is none of ours (u0, raw …), whatever the owner called it."""
+    return identifier(f"column {name}")
 
 
 def _read(relation: Relation) -> set[str]:
