@@ -237,12 +237,7 @@ class _Reader(Sources):
         inner = {each.alias_or_name.lower() for each in self.tree.find_all(exp.Table)}
         for each in self.tree.find_all(exp.Column):
             if each.table and each.table.lower() not in inner and self.outer is not None:
-                raise QuestionRefusedError(
-                    "A correlated subquery with groups is not supported.",
-                    why="Its groups would be others for each row around it.",
-                    fix="Group it by the unit and write unit IN (SELECT unit FROM … GROUP BY unit HAVING … ).",
-                    at=place(each, self.text),
-                )
+                raise self.no_subquery(each, "grouped")
         names = self.subquery(exp.Subquery(this=self.tree), self.subqueries, None, self.tree, left=False)
         return list(names.values())
 

@@ -49,6 +49,38 @@ TYPES = {
     Kind.DATETIME: Type.DATETIME,
 }
 MOST_SOURCES = 20
+NOBODYS = "Every row that is counted must belong to somebody, and it must be plain to whom."
+REFUSED_JOINS = {
+    "RIGHT": "Exchange the tables and write LEFT JOIN.",
+    "FULL": "Ask about one side with LEFT JOIN, and about the other side in a second question.",
+    "SEMI": "Write WHERE EXISTS (SELECT … ).",
+    "ANTI": "Write WHERE NOT EXISTS (SELECT … ).",
+    "NATURAL": "Name the columns: JOIN … USING (x).",
+    "ASOF": "Join on equal units, and say in WHERE which rows belong together.",
+    "POSITIONAL": "Write JOIN … ON a.x = b.x.",
+}
+_ALONE = "Put it into WHERE by itself; ask for alternatives (OR) one by one, with NOT EXISTS for the rest."
+_HOLDS = "It is read where it must hold for a row: in WHERE, joined to other conditions by AND."
+# Subqueries that are refused: what they are, why, and what to write instead.
+REFUSED_SUBQUERIES = {
+    "scalar": (
+        "A scalar subquery is not supported.",
+        "Its value would be used without any noise.",
+        "Ask it as a question of its own (free where its tables are public), and write the number here.",
+    ),
+    "correlated": (
+        "A correlated subquery is not supported.",
+        "It would be worked out for each row.",
+        "Join a subquery that groups by the unit: JOIN (SELECT unit, MAX(x) AS m FROM t GROUP BY unit) s ON …",
+    ),
+    "grouped": (
+        "A correlated subquery with groups is not supported.",
+        "Its groups would be others for each row around it.",
+        "Group it by the unit and write unit IN (SELECT unit FROM … GROUP BY unit HAVING … ).",
+    ),
+    "exists": ("EXISTS cannot stand here.", _HOLDS, _ALONE),
+    "in": ("IN (SELECT …) cannot stand here.", _HOLDS, _ALONE),
+}
 
 Names = dict[str, tuple[str, Expression]]  # in lower case → as it is spelled, what it stands for
 Subqueries = Mapping[str, tuple[Any, "Subqueries"]]  # those of WITH by name, each with the ones that it can see
@@ -229,18 +261,10 @@ class Sources(Aggregating):
 
     def refuse_join(self, node: Any, what: str) -> NoReturn:
         """Refuses a kind of join, with another way."""
-        ways = {
-            "RIGHT": "Exchange the tables and write LEFT JOIN.",
-            "FULL": "Ask about one side with LEFT JOIN, and about the other side in a second question.",
-            "SEMI": "Write WHERE EXISTS (SELECT … ).",
-            "ANTI": "Write WHERE NOT EXISTS (SELECT … ).",
-            "NATURAL": "Name the columns: JOIN … USING (x).",
-            "ASOF": "Join on equal units, and say in WHERE which rows belong together.",
-        }
-        fix = next((way for word, way in ways.items() if word in what), "Write JOIN … ON a.x = b.x.")
+        fix = next((way for word, way in REFUSED_JOINS.items() if word in what), "Write JOIN … ON a.x = b.x.")
         raise QuestionRefusedError(
             f"{what} JOIN is not supported.",
-            why="Every row that is counted must belong to somebody, and it must be plain to whom.",
+            why=NOBODYS,
             fix=fix,
             at=place(node, self.text),
         )
@@ -392,24 +416,16 @@ class Sources(Aggregating):
         from sqlglot import exp
 
         if isinstance(node, exp.Exists | exp.In):
-            word = "EXISTS" if isinstance(node, exp.Exists) else "IN (SELECT …)"
-            return QuestionRefusedError(
-                f"{word} cannot stand here.",
-                why="It is read where it must hold for a row: in WHERE, joined to other conditions by AND.",
-                fix="Put it into WHERE by itself; ask for alternatives (OR) one by one, with NOT EXISTS for the rest.",
-                at=place(node, self.text),
-            )
+            return self.no_subquery(node, "exists" if isinstance(node, exp.Exists) else "in")
         inner = {each.alias_or_name.lower() for each in node.find_all(exp.Table)}
         around = {*self.names, *(self.outer.names if self.outer is not None else ())} - inner
         correlated = any(each.table.lower() in around for each in node.find_all(exp.Column))
-        return QuestionRefusedError(
-            f"{'A correlated' if correlated else 'A scalar'} subquery is not supported.",
-            why="It would be worked out for each row." if correlated else "Its value would be used without any noise.",
-            fix="Join a subquery that groups by the unit: JOIN (SELECT unit, MAX(x) AS m FROM t GROUP BY unit) s ON …"
-            if correlated
-            else "Ask it as a question of its own (free where its tables are public), and write the number here.",
-            at=place(node, self.text),
-        )
+        return self.no_subquery(node, "correlated" if correlated else "scalar")
+
+    def no_subquery(self, node: Any, kind: str) -> QuestionRefusedError:
+        """The error about a kind of subquery."""
+        what, why, fix = REFUSED_SUBQUERIES[kind]
+        return QuestionRefusedError(what, why=why, fix=fix, at=place(node, self.text))
 
     def lookup(self, node: Any) -> Expression | None:
         """The column of a name, here or in the SELECT around; None: there is none."""
