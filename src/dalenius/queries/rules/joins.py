@@ -31,8 +31,15 @@ if TYPE_CHECKING:
 MOST_ROWS = 2**40  # of one unit in a join, as far as limits are concerned
 
 
-def checked(relation: Relation, identities: Mapping[str, frozenset[str]], parts: int, at: Place | None) -> None:
-    """Refuses joins of people with others, and rows that belong to nobody."""
+def checked(
+    relation: Relation,
+    identities: Mapping[str, frozenset[str]],
+    parts: int,
+    at: Place | None,
+    places: Mapping[str, Place] | None = None,
+) -> None:
+    """Refuses joins of people with others, and rows that belong to nobody; ``places``: where each source stands."""
+    places = places or {}
     _check_datasets(relation, at)
     owner = relation.owner
     if owner is None:
@@ -54,15 +61,20 @@ def checked(relation: Relation, identities: Mapping[str, frozenset[str]], parts:
         tied += [join.source for join in ready if not isinstance(join.source, Open)]
         waiting = [join for join in waiting if join not in ready]
     if waiting:
-        _refuse_tie(waiting[0].source, owner, at)
-    _check_public(relation, at)
+        _refuse_tie(waiting[0].source, owner, places.get(waiting[0].source.name, at))
+    _check_public(relation, at, places)
     check_repeats(relation, at)
     for match in relation.matches:
-        checked_match(match.relation, owner, identities, parts, at)
+        checked_match(match.relation, owner, identities, parts, at, places)
 
 
 def checked_match(
-    inner: Relation, outer: Source, identities: Mapping[str, frozenset[str]], parts: int, at: Place | None
+    inner: Relation,
+    outer: Source,
+    identities: Mapping[str, frozenset[str]],
+    parts: int,
+    at: Place | None,
+    places: Mapping[str, Place],
 ) -> None:
     """Refuses an EXISTS about other people's rows."""
     if inner.owner is None:
@@ -73,9 +85,9 @@ def checked_match(
         if hidden is not None:  # nothing there says whose rows they would have to be
             _refuse_tie(hidden, outer, at)
         for match in inner.matches:
-            checked_match(match.relation, outer, identities, parts, at)
+            checked_match(match.relation, outer, identities, parts, at, places)
         return
-    checked(inner, identities, parts, at)
+    checked(inner, identities, parts, at, places)
     mine = {full(each, name) for each in inner.sources for name in each.identities}
     shared: set[str] = set()
     for part in parts_of(inner.where):
@@ -83,7 +95,7 @@ def checked_match(
         if pair is not None and (pair[0] in mine) != (pair[1] in mine):
             shared |= identities.get(pair[0], frozenset()) & identities.get(pair[1], frozenset())
     if not same_unit(shared, parts):
-        _refuse_tie(inner.owner, outer, at)
+        _refuse_tie(inner.owner, outer, places.get(inner.owner.name, at))
 
 
 def _tied(
@@ -156,14 +168,14 @@ def _refuse_tie(source: Source, owner: Source, at: Place | None) -> None:
     )
 
 
-def _check_public(relation: Relation, at: Place | None) -> None:
+def _check_public(relation: Relation, at: Place | None, places: Mapping[str, Place]) -> None:
     for join in relation.joins:
         if isinstance(join.source, Open) and not keys_of(join, relation):
             raise QuestionRefusedError(
                 f"Nothing ties public table {join.source.table.name!r} to the others.",
                 why="Without an equality, every row would meet every row of it.",
                 fix="Join it on a key, as in ON a.region = regions.code.",
-                at=at,
+                at=places.get(join.source.name, at),
             )
 
 
@@ -194,11 +206,12 @@ def limits(relation: Relation) -> Limits:
         found.append(Limits(min(rows * times, MOST_ROWS), owned, times, totals))
     if not found:
         return Limits(None, None, 1)
-    best = min(found, key=lambda each: (each.rows or 0, each.times))
+    best = min(found, key=lambda each: (each.rows or 0, each.times, each.first.name if each.first else ""))
+    totals = {name: value for each in found for name, value in each.totals.items()}
     declared = all(
         each.table.policy.contribution.rows is not None for each in relation.sources if isinstance(each, Owned)
     ) and not any(isinstance(each, PerUnit) for each in relation.sources)
-    return replace(best, declared=declared)
+    return replace(best, declared=declared, totals=totals)
 
 
 def _totals(source: Owned, times: int) -> dict[str, Fraction]:

@@ -37,7 +37,7 @@ _KINDS = {
     Type.DATE: Kind.DATE,
     Type.DATETIME: Kind.DATETIME,
 }
-_LARGEST = 2.0**100  # of what is added within a unit, in steps: a sum of many still fits an integer of the engine
+_LARGEST = 2.0**62  # of what is added within a unit, in steps: no number of rows makes the engine's integers overflow
 
 
 def per_unit(

@@ -22,6 +22,7 @@ from dalenius.queries.functions import bounded, whole
 from dalenius.queries.relations import Join, Match, Open, Owned, PerUnit, Relation, Source, Stacked, full
 from dalenius.queries.rendering import Renderer, double, identifier
 from dalenius.queries.repeats import row_limits
+from dalenius.queries.statements.comparable import check_comparable
 from dalenius.queries.statements.source import cast, clean, there
 from dalenius.tables.policy import Kind
 from dalenius.tables.steps import default_step, too_fine
@@ -59,6 +60,7 @@ def scan_of(table: Table, files: Files) -> tuple[str, dict[str, str]]:
     """The rows of a table that is made of others, as an item of FROM, and the types of its columns."""
     if table.relation is None:
         return _PathScan(table, files).sql()
+    check_comparable(table.relation, files)
     return _Scan(table.relation, files, table.policy.columns).sql(table)
 
 
@@ -373,7 +375,7 @@ class _Scan:
             shown = [f"{scan.unit(owner, part)} AS {unit_name(part)}" for part in parts]
             for place, value in enumerate(values):
                 column = f"c{place}"
-                shown.append(f"{scan.renderer.sql(value)} AS {column}")
+                shown.append(f"{scan.renderer.sql(value)} AS {identifier(column)}")
                 if column in source.identities:
                     shown.append(f"{scan.raw(value)} AS {identifier(raw(column))}")
             texts.append(f"SELECT {', '.join(shown)} FROM {scan.body()}")  # noqa: S608
