@@ -14,7 +14,7 @@ from dalenius.errors import NotAllowedError, PolicyInvalidError
 from dalenius.queries.engines.duckdb import DuckDB
 from dalenius.queries.engines.schema import schema
 from dalenius.queries.rendering import identifier
-from dalenius.tables.compatibility import base_type
+from dalenius.tables.compatibility import comparable
 from dalenius.tables.mistakes import invalid
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def check_paths(versions: Mapping[str, Version], changed: set[str]) -> None:
         if not policy.path or not changed & {version.table, *(each.table for each in tables.values())}:
             continue
         _check_agreement(version, tables)
+        _check_period(policy, versions)
         for hop in policy.path:
             table = tables[hop.table]
             if (table.table, hop.key) not in seen:
@@ -90,6 +91,49 @@ def _check_agreement(version: Version, tables: Mapping[str, Version]) -> None:
         types = following
 
 
+def _check_period(policy: Policy, versions: Mapping[str, Version]) -> None:
+    """A unit is then a person in a period, and a row of one period would need the key in a row of another."""
+    if any(
+        each.dataset == policy.dataset and each.policy.budget and each.policy.budget.period
+        for each in versions.values()
+    ):
+        raise invalid(
+            _PLACE,
+            f"the budget of data set {policy.dataset!r} is per period.",
+            why="A row of one period could lead through a row of another, which is another unit's.",
+            fix="Write the unit into this table itself, or give the data set a budget without periods.",
+        )
+
+
+def check_units(versions: Mapping[str, Version], changed: set[str]) -> None:
+    """Refuses tables of one data set whose units are of different types.
+
+    Joins compare units as they lie in the files. Between types that would be a conversion, which one row can make fail
+    and which can make one unit of two.
+
+    Args:
+        versions: All versions as they will be in force.
+        changed: The names of those that change.
+    """
+    held: dict[str, list[tuple[str, list[str]]]] = {}
+    concerned = {each.dataset for each in versions.values() if each.table in changed}
+    for version in versions.values():
+        if version.dataset in concerned and not version.policy.path:  # a path ends in another table's unit
+            types = dict(schema(version.fingerprint.paths, version.fingerprint.form))
+            held.setdefault(version.dataset, []).append((version.table, [types[name] for name in version.policy.unit]))
+    for dataset, tables in held.items():
+        first, expected = tables[0]
+        for table, types_ in tables[1:]:
+            if not all(map(comparable, expected, types_)):
+                raise invalid(
+                    "table.unit",
+                    f"the units of {first!r} and {table!r} in data set {dataset!r} are of different types.",
+                    why="They are compared as they lie in the files, and a conversion could fail on somebody's row. "
+                    "In CSV files all columns are text.",
+                    fix="Write both columns in one type.",
+                )
+
+
 def _check_types(hop: Hop, types: Mapping[str, str], following: Mapping[str, str]) -> None:
     for name, held in ((hop.column, types), (hop.key, following)):
         if name not in held:
@@ -99,7 +143,7 @@ def _check_types(hop: Hop, types: Mapping[str, str], following: Mapping[str, str
                 why="Names are compared letter by letter.",
                 fix="Correct the path.",
             )
-    if base_type(types[hop.column]) != base_type(following[hop.key]):
+    if not comparable(types[hop.column], following[hop.key]):
         raise invalid(
             _PLACE,
             f"{hop.column!r} and {hop.table}.{hop.key} are of different types.",

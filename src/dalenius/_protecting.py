@@ -13,7 +13,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from dalenius._paths import check_paths
+from dalenius._paths import check_paths, check_units
 from dalenius._public_tables import check_public, inspect_public, public_changes
 from dalenius.errors import InputError, LedgerUnavailableError, NotAllowedError, PolicyInvalidError
 from dalenius.ledger.budgets import Accounting, Budget
@@ -99,7 +99,9 @@ def plan(policies: Sequence[Policy], registry: Registry, ledger: Ledger | None, 
             _check_source(one, other)
     check_public([each.version for each in planned], registry)
     versions = current | {each.version.table: each.version for each in planned}
-    check_paths(versions, {each.version.table for each in planned if each.state != "unchanged"})
+    changed = {each.version.table for each in planned if each.state != "unchanged"}
+    check_units(versions, changed)
+    check_paths(versions, changed)
     return planned
 
 

@@ -166,7 +166,7 @@ FOUND = {
     "a text and a declared key": "SELECT region, note, COUNT(*) FROM visits WHERE age > 20 GROUP BY ALL",
     "a text by FILTER": "SELECT note, COUNT(*) FILTER (WHERE age > 80) FROM visits GROUP BY note ORDER BY 2 LIMIT 1",
     "too many groups": "SELECT age, day, region, COUNT(*) FROM visits GROUP BY ALL",
-    "a text in a grouping set": "SELECT note, region, COUNT(*) FROM visits GROUP BY GROUPING SETS (note, (note, region))",
+    "a text in a grouping set": "SELECT note, COUNT(*) FROM visits GROUP BY GROUPING SETS (note, (note, region))",
     "a text that is made": "SELECT note || CAST(amount AS VARCHAR), COUNT(DISTINCT user_id) FROM visits GROUP BY 1",
 }
 NO_PLACE = {"bare VALUES", "UNION", "UNION ALL", "INTERSECT", "EXCEPT", "PIVOT as statement", "DESCRIBE", "SUMMARIZE"}

@@ -144,6 +144,8 @@ def written(expression: Expression) -> str:
     match expression:
         case Literal(value=value, type=type_):
             return _literal(value, type_)
+        case Column(name=name, type=Type.UNIT):  # as it lies in the file, not as the policy reads it
+            return 'unit "' + name.replace('"', '""') + '"'
         case Column(name=name):
             plain = name.isidentifier() and name not in _WORDS
             return name if plain else '"' + name.replace('"', '""') + '"'

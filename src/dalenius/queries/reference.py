@@ -14,20 +14,20 @@ from dalenius.queries.expressions import Type
 from dalenius.queries.functions import FUNCTIONS, PARTS, UNITS, Function
 from dalenius.queries.periods import MOST as MOST_PERIODS
 from dalenius.queries.rules.parse import DEEPEST, LONGEST
+from dalenius.queries.rules.per_unit import INSIDE
 from dalenius.queries.rules.resolve import MOST_OUTPUTS
 from dalenius.queries.rules.restrict import _PARTS, _REFUSED
 from dalenius.queries.rules.sets import MOST_SETS
+from dalenius.queries.rules.sources import MOST_SOURCES, NOBODYS, REFUSED_JOINS, REFUSED_SUBQUERIES
 
 BEGIN = "<!-- generated: python -m dalenius.queries.reference docs/reference/sql.md -->"
 END = "<!-- end of what is generated -->"
 
+_INSIDE = {"COUNT(DISTINCT x)" if each == "distinct" else each.upper() for each in INSIDE}
 CLAUSES = (
     ("SELECT", "aggregates, keys, and arithmetic on them, with or without AS"),
-    (
-        "FROM",
-        "protected tables of one data set, joined on their units; public tables; subqueries; UNION ALL",
-    ),
-    ("JOIN", "JOIN … ON or USING, LEFT JOIN that keeps rows with a unit, or a list of tables with conditions in WHERE"),
+    ("FROM", "protected tables of one data set, public tables, subqueries; see *Several tables*"),
+    ("JOIN", "JOIN and LEFT JOIN with ON or USING, CROSS JOIN and tables after a comma with conditions in WHERE"),
     ("WITH", "subqueries by name, not recursive"),
     ("WHERE", "any condition on columns; [NOT] EXISTS and [NOT] IN (SELECT …) about rows of the same unit"),
     (
@@ -41,6 +41,22 @@ CLAUSES = (
     ("HAVING", "a condition on what is released; it costs nothing"),
     ("ORDER BY", "what is released, names or numbers of items, or ALL; ASC, DESC, NULLS FIRST, NULLS LAST"),
     ("LIMIT, OFFSET", "whole numbers; all groups are paid for, also those that are not shown"),
+)
+# Of protected tables a and b with the unit u, c whose path leads through the key b.k, and a public table p.
+SEVERAL = (
+    ("a JOIN b ON a.u = b.u", "rows of one unit meet; also with USING (u), and with a itself"),
+    ("b JOIN c ON b.k = c.k", "keys on the way to a unit; each row of c meets its own of b"),
+    ("a JOIN p ON a.x = p.code", "a public table, by an equality; where its rows repeat, limits are multiplied"),
+    ("a LEFT JOIN b ON a.u = b.u AND b.y > 3", "rows of a stay without one of b; the first table must have units"),
+    ("a WHERE EXISTS (SELECT 1 FROM b WHERE b.u = a.u AND b.y > a.x)", "a row of the same unit; also NOT EXISTS"),
+    ("a WHERE a.u IN (SELECT u FROM b WHERE y > 3)", "the same; also NOT IN, with SQL's meaning of NULL"),
+    ("a WHERE a.x NOT IN (SELECT code FROM p)", "public tables need no unit"),
+    ("(SELECT x + 1 AS z, u FROM a WHERE x > 3) s", "a subquery that selects, filters and joins"),
+    (
+        "(SELECT u, SUM(y) AS s FROM b GROUP BY u HAVING COUNT(*) > 1) t",
+        f"sums within one unit or key, by more columns too: {', '.join(sorted(_INSIDE))}",
+    ),
+    ("(SELECT u, x FROM a UNION ALL SELECT u, y FROM b) t", "rows of both; columns of one type, the unit in each"),
 )
 AGGREGATES = (
     ("COUNT(*)", "rows", "`rows`"),
@@ -83,7 +99,12 @@ _INTERNAL = frozenset({"finite"})  # guards, which nobody writes
 
 def generated() -> str:
     """The tables of the page."""
-    parts = ["## Clauses", "", *_table(("clause", "takes"), CLAUSES), "", "## Aggregates", ""]
+    parts = ["## Clauses", "", *_table(("clause", "takes"), CLAUSES), "", "## Several tables", ""]
+    parts += [
+        "a and b are protected tables with the unit u; the path of c leads through b's key k; p is public. Every row"
+    ]
+    parts += ["that is counted belongs to one unit and is made of that unit's own rows and of public ones.", ""]
+    parts += [*_table(("FROM …", "means"), ((_code(one), other) for one, other in SEVERAL)), "", "## Aggregates", ""]
     parts += _table(("aggregate", "counts or adds", "needs, in the policy or the question"), map(_coded, AGGREGATES))
     parts += [
         "",
@@ -100,7 +121,7 @@ def generated() -> str:
     parts += ["### Buckets", "", *_table(("write", "gives"), ((_code(one), other) for one, other in BUCKETS)), ""]
     parts += ["## Limits", "", *_table(("of", "at most"), _limits()), "", "## What is refused", ""]
     parts += ["Anything else is refused too: only what stands above is understood.", ""]
-    parts += _table(("construct", "why", "instead"), dict.fromkeys((*_REFUSED.values(), *_PARTS.values())))
+    parts += _table(("construct", "why", "instead"), dict.fromkeys((*_REFUSED.values(), *_PARTS.values(), *_refused())))
     return "\n".join(parts)
 
 
@@ -110,9 +131,18 @@ def renewed(page: str) -> str:
     return f"{head}{BEGIN}\n\n{generated()}\n\n{END}{rest.split(END)[1]}"
 
 
+def _refused() -> Iterable[tuple[str, str, str]]:
+    """Joins and subqueries that are refused."""
+    for kind, way in REFUSED_JOINS.items():
+        yield f"{kind} JOIN", NOBODYS, way
+    for what, why, way in REFUSED_SUBQUERIES.values():
+        yield what.replace(" is not supported.", "").replace(" cannot stand here.", " elsewhere"), why, way
+
+
 def _limits() -> Iterable[tuple[str, str]]:
     yield "characters of a question", f"{LONGEST:,}"
     yield "levels of nesting", f"{DEEPEST:,}"
+    yield "tables of a question, each as often as it is named", f"{MOST_SOURCES:,}"
     yield "columns of an answer", f"{MOST_OUTPUTS:,}"
     yield "groups, of all grouping sets together", f"{MOST_CELLS:,}"
     yield "grouping sets", f"{MOST_SETS:,}"

@@ -28,9 +28,9 @@ from dalenius.queries._exact import exact_lengths
 from dalenius.queries.choosing import chosen, clipped, faint
 from dalenius.queries.expressions import TRUE, Call, columns_of, written
 from dalenius.queries.relations import Owned, full
+from dalenius.queries.repeats import limit_of
 from dalenius.queries.rules.bound import limited
 from dalenius.queries.rules.compile import compiled
-from dalenius.queries.rules.joins import rows_of
 from dalenius.queries.splitting import exact_shares, split
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _thinned(plan: Plan) -> bool:
     A condition on people leaves fewer of them, with all their rows; one on their orders leaves fewer orders of each.
     """
     relation = plan.table.relation
-    many = [each for each in relation.sources if isinstance(each, Owned) and rows_of(each) != 1] if relation else []
+    many = [each for each in relation.sources if isinstance(each, Owned) and limit_of(each) != 1] if relation else []
     columns = {full(source, name) for source in many for name in source.columns}
     where = relation.where if relation else TRUE
     parts = where.arguments if isinstance(where, Call) and where.function == "and" else (where,)

@@ -12,6 +12,7 @@ _WHOLE = {
     "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT",
     "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT",
 }  # fmt: skip
+_SIGNED = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
 _REAL = {"FLOAT", "DOUBLE", "DECIMAL"}
 _STAMP = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}
 _ZONED = "TIMESTAMP WITH TIME ZONE"
@@ -36,6 +37,16 @@ def base_type(declared: str) -> str:
     """
     base = declared.split("(", 1)[0].strip()
     return "NESTED" if declared.endswith("]") or base in {"STRUCT", "MAP", "UNION"} else base
+
+
+def comparable(one: str, other: str) -> bool:
+    """Whether values of two DuckDB types can be compared without a conversion that could fail or lose something.
+
+    >>> comparable("INTEGER", "BIGINT"), comparable("VARCHAR", "BIGINT"), comparable("DECIMAL(38,0)", "DECIMAL(38,9)")
+    (True, False, False)
+    """
+    wide = {"HUGEINT", "UHUGEINT"}  # these two meet in DOUBLE
+    return one == other or (one in _WHOLE and other in _WHOLE and not wide <= {one, other})
 
 
 def kind_of(declared: str) -> Kind | None:

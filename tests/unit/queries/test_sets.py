@@ -21,6 +21,7 @@ from dalenius.queries import grouped, ladder
 from dalenius.queries._exact import exact, exact_lengths
 from dalenius.queries.answering import Answer, measured
 from dalenius.queries.engines.duckdb import DuckDB
+from dalenius.queries.estimates import noise_variance
 from dalenius.queries.expressions import Key
 from dalenius.queries.index import Layout
 from dalenius.queries.indexing import build
@@ -567,7 +568,7 @@ def test_more_sets_have_more_noise_by_the_root_of_their_number(asker):
 
     def deviation(group):
         plan = who.plan(asked(group))
-        return math.sqrt(priced(plan, 0.5).mechanisms[0].noise.variance)
+        return math.sqrt(noise_variance(priced(plan, 0.5).mechanisms[0].noise))
 
     assert deviation("CUBE (region, smoker)") == pytest.approx(2 * deviation("region"), rel=1e-3)
     assert deviation("ROLLUP (region)") == pytest.approx(math.sqrt(2) * deviation("region"), rel=2e-3)

@@ -241,8 +241,9 @@ def _keys(random: Random, storage: str) -> list[Any]:
         "BIGINT": [0, -1, 2**63 - 1, -(2**63), 2**53, 2**53 + 1],
         "VARCHAR": ["", " ", "NULL", "nan", "ü", "x" * 3000, "o'x"],
         "DOUBLE": [0.0, math.nan, math.inf, -math.inf, 5e-324, 2.0**53, 1e308],
+        "TIMESTAMP": [0, -1, 2**63 - 1, -(2**63) + 1, 2**63 - 2],
     }
-    made: dict[str, Callable[[int], Any]] = {"BIGINT": int, "VARCHAR": "k{}".format, "DOUBLE": float}
+    made: dict[str, Callable[[int], Any]] = {"BIGINT": int, "VARCHAR": "k{}".format, "DOUBLE": float, "TIMESTAMP": int}
     more = [made[storage](each + 100) for each in range(300)]
     random.shuffle(more)
     last = odd[storage] + more[:12]

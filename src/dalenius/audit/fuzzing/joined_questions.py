@@ -106,11 +106,13 @@ class _Asker(Writer):
         self.named = 0
         self.plainly = self.chance(0.55)
         self.units: list[str] = []
+        self.known: list[str] = []  # columns that say who somebody is
 
     def asked(self) -> Asked:
         """The whole question."""
         scope = self.scope(self.random.choice((1, 1, 2, 2, 2, 3, 3, 4)))
         self.columns = scope.columns
+        self.known = [item.called(name) for item in scope.items for name in item.identities]
         self.units = next((units for item in scope.items if (units := self.unit_names(item))), [])
         keys = self.simple_keys() if self.plainly else self.keys()
         items = [self.measure() for _ in range(self.random.choice((1, 1, 1, 2, 2, 3)))]
@@ -272,7 +274,7 @@ class _Asker(Writer):
                 new = name if name not in columns and name not in identities else f"v{len(shown)}"
                 columns[new] = column
                 shown.append(f"{item.called(name)} AS {identifier(new)}")
-        text = f"SELECT {', '.join(shown)} {scope.rows}"
+        text = f"SELECT {'DISTINCT ' if self.chance(0.12) else ''}{', '.join(shown)} {scope.rows}"
         return Item(self.named_subquery(text, alias), alias, columns, identities)
 
     def per_unit(self, depth: int) -> Item:
@@ -286,6 +288,8 @@ class _Asker(Writer):
             if units and (not others or self.chance(0.7))
             else [item.called(self.pick(others or list(item.identities)))]
         )
+        if self.plainly and names != units:  # rows without a key are one group in SQL, and one per unit with us
+            scope.conditions.append(f"{names[0]} IS NOT NULL")
         shown, columns, identities = list[str](), dict[str, Column](), dict[str, frozenset[str]]()
         for at, name in enumerate(names):
             short = next(each for each in item.identities if item.called(each) == name)
@@ -419,6 +423,9 @@ class _Asker(Writer):
     # --- conditions
 
     def condition(self, scope: Scope) -> str:
+        known = [item.called(name) for item in scope.items for name in item.identities]
+        if known and self.chance(0.06):
+            return f"{self.pick(known)} IS {self.pick(['', 'NOT '])}NULL"
         if self.plainly or self.chance(0.5):
             return self.simple(scope.columns)
         kept, self.columns = self.columns, scope.columns
@@ -479,6 +486,11 @@ class _Asker(Writer):
             a, b = self.pick(values)
             inner.conditions.append(tie)
             return f"{a.name} {negated}IN (SELECT {b.name} {inner.rows})"
+        if style < 0.38 and " AND " not in tie and tie != "1 = 1":
+            mine, theirs = tie.split(" = ")
+            inner.conditions.append(f"{theirs} IS NOT NULL")
+            having = f" HAVING COUNT(*) {self.pick(_COMPARED)} {self.pick(['1', '2'])}" if self.chance(0.7) else ""
+            return f"{mine} {negated}IN (SELECT {theirs} {inner.rows} GROUP BY {theirs}{having})"
         if style < 0.6 and " AND " not in tie and " = " in tie and tie != "1 = 1":
             mine, theirs = tie.split(" = ")
             if values and self.chance(0.2):
@@ -517,6 +529,8 @@ class _Asker(Writer):
     # --- what is asked
 
     def measure(self) -> str:
+        if self.known and self.chance(0.07):
+            return f"COUNT({self.pick(self.known)})"
         if not self.plainly:
             return self.aggregate()
         whole = [each.name for each in self.columns if each.kind is Kind.INTEGER and each.bounds is not None]

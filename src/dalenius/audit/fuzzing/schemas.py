@@ -44,7 +44,7 @@ _NAMES: tuple[str, ...] = (
 )
 _NAMES += ("person0", "who0", "key as it is", "person0 as it is", "u1")
 _UNITS = ("BIGINT", "BIGINT", "VARCHAR", "VARCHAR", "DOUBLE", "DOUBLE", "DATE", "TIMESTAMP")
-_KEYS = ("BIGINT", "BIGINT", "VARCHAR", "DOUBLE")
+_KEYS = ("BIGINT", "BIGINT", "VARCHAR", "DOUBLE", "TIMESTAMP")
 _SIMPLE = {"integer": ("BIGINT", "DOUBLE", "VARCHAR"), "category": ("VARCHAR",), "text": ("VARCHAR",)}
 _INTEGERS = ((0, 1), (0, 100), (-10, 10), (-5, -1), (0, 2**31))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dalenius.errors import Place
     from dalenius.queries.plan import Table
 
+_ORDERED = (Type.NUMBER, Type.DATE, Type.DATETIME, Type.TEXT)
 PAIRED = frozenset({"covar_pop", "covar_samp", "corr"})  # aggregates of two arguments
 
 
@@ -68,13 +69,14 @@ class Aggregating(Typed):
             for each in (value, other):
                 if each is not None and each.type is Type.UNIT:
                     raise self.told(node, each)
-                if each is not None and each.type is not Type.NUMBER and kind != "distinct":
+                if each is not None and each.type not in self.taken(kind):
                     raise self.mismatch(node, "number", each.type.value)
             if other is None:
                 value, where = _guarded(value, where, kind)
             if kind == "sum" and value == number(1):  # SUM(1) is COUNT(*)
                 kind, value = "count", None
-        found = Aggregate(kind, value, where, other=other, parameter=parameter, limit=limit)
+        gives = value.type if value is not None and kind in {"min", "max"} else Type.NUMBER
+        found = Aggregate(kind, value, where, gives, other=other, parameter=parameter, limit=limit)
         self.places.setdefault(found, place(node, self.text))
         return found
 
@@ -106,6 +108,17 @@ class Aggregating(Typed):
                 at=left[0].at,
             )
 
+    def taken(self, kind: str) -> Container[Type]:
+        """The types that an aggregate takes. Within one unit the least of dates and texts is worked out, too."""
+        if kind == "distinct":
+            return tuple(Type)
+        return _ORDERED if kind in {"min", "max"} and self.is_subquery else (Type.NUMBER,)
+
+    @property
+    def is_subquery(self) -> bool:
+        """Whether this is a subquery."""
+        raise NotImplementedError
+
     def counted(self, node: Any, where: Expression) -> Aggregate:
         """COUNT of rows, of values that are there, of units or of different values."""
         from sqlglot import exp
@@ -133,6 +146,10 @@ class Aggregating(Typed):
         """Whether columns are those that name the unit, all of its parts."""
         raise NotImplementedError
 
+    def units_present(self, nodes: Sequence[Any]) -> list[Expression]:
+        """The conditions that a row has the unit that columns name: those of LEFT JOIN may be missing."""
+        raise NotImplementedError
+
     def counted_units(self, node: Any, inner: Any, where: Expression) -> Aggregate:
         """COUNT(DISTINCT …): of the unit, or of one value."""
         from sqlglot import exp
@@ -142,7 +159,7 @@ class Aggregating(Typed):
             nodes = nodes[0].expressions
         unit = self.table.unit
         if all(isinstance(each, exp.Column) for each in nodes) and self.units_named(nodes):
-            return self.aggregate(node, "units", None, where)
+            return self.aggregate(node, "units", None, call("and", where, *self.units_present(nodes)))
         if len(nodes) == 1:
             return self.aggregate(node, "distinct", self.expression(nodes[0]), where)
         raise QuestionRefusedError(

@@ -18,9 +18,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dalenius.errors import NotAllowedError, QuestionRefusedError
-from dalenius.queries.expressions import Call, Column, Expression, Type, columns_of
+from dalenius.queries.expressions import Column, Expression, Type
 from dalenius.queries.plan import Found, Table
 from dalenius.queries.relations import Join, Open, Owned, PerUnit, Relation, Source, full, same_unit
+from dalenius.queries.repeats import check_repeats, keys_of, limit_of, pair_of, parts_of
 from dalenius.tables.policy import Column as Spec
 from dalenius.tables.policy import Contribution, Kind, Period, Policy
 
@@ -30,49 +31,71 @@ if TYPE_CHECKING:
 MOST_ROWS = 2**40  # of one unit in a join, as far as limits are concerned
 
 
-def checked(relation: Relation, identities: Mapping[str, frozenset[str]], parts: int, at: Place | None) -> None:
-    """Refuses joins of people with others, and rows that belong to nobody."""
+def checked(
+    relation: Relation,
+    identities: Mapping[str, frozenset[str]],
+    parts: int,
+    at: Place | None,
+    places: Mapping[str, Place] | None = None,
+) -> None:
+    """Refuses joins of people with others, and rows that belong to nobody; ``places``: where each source stands."""
+    places = places or {}
     _check_datasets(relation, at)
     owner = relation.owner
     if owner is None:
         _refuse_public(relation, at)
         return
     tied, waiting = [owner], [each for each in relation.joins if each.source is not owner]
-    inner = _parts(relation.where)
+    inner = parts_of(relation.where)
     while True:
         ready = [
             join
             for join in waiting
             if isinstance(join.source, Open)
-            or any(_tied(join.source, one, _parts(join.on) if join.left else inner, identities, parts) for one in tied)
+            or any(
+                _tied(join.source, one, parts_of(join.on) if join.left else inner, identities, parts) for one in tied
+            )
         ]
         if not ready:
             break
         tied += [join.source for join in ready if not isinstance(join.source, Open)]
         waiting = [join for join in waiting if join not in ready]
     if waiting:
-        _refuse_tie(waiting[0].source, owner, at)
-    _check_public(relation, at)
+        _refuse_tie(waiting[0].source, owner, places.get(waiting[0].source.name, at))
+    _check_public(relation, at, places)
+    check_repeats(relation, at)
     for match in relation.matches:
-        checked_match(match.relation, owner, identities, parts, at)
+        checked_match(match.relation, owner, identities, parts, at, places)
 
 
 def checked_match(
-    inner: Relation, outer: Source, identities: Mapping[str, frozenset[str]], parts: int, at: Place | None
+    inner: Relation,
+    outer: Source,
+    identities: Mapping[str, frozenset[str]],
+    parts: int,
+    at: Place | None,
+    places: Mapping[str, Place],
 ) -> None:
     """Refuses an EXISTS about other people's rows."""
     if inner.owner is None:
         _check_only_public(inner, at)
+        _refuse_public(inner, at)
+        check_repeats(inner, at)
+        hidden = next((each.relation.owner for each in inner.matches if each.relation.owner is not None), None)
+        if hidden is not None:  # nothing there says whose rows they would have to be
+            _refuse_tie(hidden, outer, at)
+        for match in inner.matches:
+            checked_match(match.relation, outer, identities, parts, at, places)
         return
-    checked(inner, identities, parts, at)
+    checked(inner, identities, parts, at, places)
     mine = {full(each, name) for each in inner.sources for name in each.identities}
     shared: set[str] = set()
-    for part in _parts(inner.where):
-        pair = _pair(part)
+    for part in parts_of(inner.where):
+        pair = pair_of(part)
         if pair is not None and (pair[0] in mine) != (pair[1] in mine):
             shared |= identities.get(pair[0], frozenset()) & identities.get(pair[1], frozenset())
     if not same_unit(shared, parts):
-        _refuse_tie(inner.owner, outer, at)
+        _refuse_tie(inner.owner, outer, places.get(inner.owner.name, at))
 
 
 def _tied(
@@ -86,22 +109,10 @@ def _tied(
     mine, theirs = ({full(each, name) for name in each.identities} for each in (one, other))
     shared: set[str] = set()
     for part in conditions:
-        pair = _pair(part)
+        pair = pair_of(part)
         if pair is not None and ((pair[0] in mine and pair[1] in theirs) or (pair[0] in theirs and pair[1] in mine)):
             shared |= identities[pair[0]] & identities[pair[1]]
     return same_unit(shared, parts)
-
-
-def _pair(part: Expression) -> tuple[str, str] | None:
-    """The two columns of a = b that say who somebody is."""
-    match part:
-        case Call(function="eq", arguments=(Column(name=one, type=Type.UNIT), Column(name=other, type=Type.UNIT))):
-            return one, other
-    return None
-
-
-def _parts(condition: Expression) -> tuple[Expression, ...]:
-    return condition.arguments if isinstance(condition, Call) and condition.function == "and" else (condition,)
 
 
 # --- refusals
@@ -157,14 +168,14 @@ def _refuse_tie(source: Source, owner: Source, at: Place | None) -> None:
     )
 
 
-def _check_public(relation: Relation, at: Place | None) -> None:
+def _check_public(relation: Relation, at: Place | None, places: Mapping[str, Place]) -> None:
     for join in relation.joins:
-        if isinstance(join.source, Open) and not _keys(join, relation):
+        if isinstance(join.source, Open) and not keys_of(join, relation):
             raise QuestionRefusedError(
                 f"Nothing ties public table {join.source.table.name!r} to the others.",
                 why="Without an equality, every row would meet every row of it.",
                 fix="Join it on a key, as in ON a.region = regions.code.",
-                at=at,
+                at=places.get(join.source.name, at),
             )
 
 
@@ -186,7 +197,7 @@ def limits(relation: Relation) -> Limits:
     """The least limit of rows that any table's own limit gives."""
     found: list[Limits] = []
     for join in relation.joins:
-        source, rows = join.source, rows_of(join.source)
+        source, rows = join.source, limit_of(join.source)
         if isinstance(source, Open) or join.left or rows is None:
             continue
         times = math.prod(_times(each, relation) or MOST_ROWS for each in relation.joins if each is not join)
@@ -195,19 +206,12 @@ def limits(relation: Relation) -> Limits:
         found.append(Limits(min(rows * times, MOST_ROWS), owned, times, totals))
     if not found:
         return Limits(None, None, 1)
-    best = min(found, key=lambda each: (each.rows or 0, each.times))
+    best = min(found, key=lambda each: (each.rows or 0, each.times, each.first.name if each.first else ""))
+    totals = {name: value for each in found for name, value in each.totals.items()}
     declared = all(
         each.table.policy.contribution.rows is not None for each in relation.sources if isinstance(each, Owned)
     ) and not any(isinstance(each, PerUnit) for each in relation.sources)
-    return replace(best, declared=declared)
-
-
-def rows_of(source: Source) -> int | None:
-    """How many rows of a source one unit has at most."""
-    if isinstance(source, Owned):
-        declared, found = source.table.policy.contribution.rows, source.table.found
-        return declared if declared is not None or found is None else found.rows
-    return None if isinstance(source, Open) else source.rows
+    return replace(best, declared=declared, totals=totals)
 
 
 def _totals(source: Owned, times: int) -> dict[str, Fraction]:
@@ -220,30 +224,17 @@ def _times(join: Join, relation: Relation) -> int | None:
     """How often a join repeats the rows that it is joined to, at most."""
     source = join.source
     if isinstance(source, Open):
-        return max(1, source.table.multiplicity(sorted(_keys(join, relation))))
+        return max(1, source.table.multiplicity(sorted(keys_of(join, relation))))
     own = source.table.policy.name.lower() if isinstance(source, Owned) else ""
-    for part in (*_parts(relation.where), *_parts(join.on)):
-        pair = _pair(part)
+    for part in (*parts_of(relation.where), *parts_of(join.on)):
+        pair = pair_of(part)
         if pair is None:
             continue
         for mine in pair:
             name = next((each for each in source.identities if full(source, each) == mine), None)
             if name is not None and own and f"{own}.{name}" in source.identities[name]:
                 return 1  # its own key, which is unique
-    return rows_of(source)
-
-
-def _keys(join: Join, relation: Relation) -> set[str]:
-    """The columns of a source that are equal to something of other sources."""
-    source, found = join.source, set[str]()
-    mine = {full(source, name): name for name in source.columns}
-    for part in (*_parts(relation.where), *_parts(join.on)):
-        match part:
-            case Call(function="eq", arguments=(one, other)):
-                for side, rest in ((one, other), (other, one)):
-                    if isinstance(side, Column) and side.name in mine and columns_of(rest) - mine.keys():
-                        found.add(mine[side.name])
-    return found
+    return limit_of(source)
 
 
 # --- the made-up table
@@ -281,7 +272,7 @@ def narrowed(table: Table, used: Iterable[Column]) -> Table:
     columns = {}
     for each in used:
         # Who somebody is can only be there or not.
-        unit = each.type is Type.UNIT
+        unit = each.type is Type.UNIT and each.name not in table.policy.columns
         columns[each.name] = Spec(each.name, Kind.TEXT) if unit else table.policy.columns[each.name]
     return replace(table, policy=replace(table.policy, columns=columns))
 

@@ -24,7 +24,7 @@ def parse(stage: Stage) -> Stage:
 
     tree = parsed(stage.text)
     if not isinstance(tree, exp.Select):
-        raise _not_a_select(tree)
+        raise _not_a_select(tree, stage.text)
     _, options = cut(stage.text)
     return stage.with_(tree=tree, options=options, limits=options.tightened(stage.limits))
 
@@ -100,14 +100,15 @@ def _too_deep() -> QuestionRefusedError:
     )
 
 
-def _not_a_select(tree: exp.Expr) -> QuestionRefusedError:
+def _not_a_select(tree: exp.Expr, text: str) -> QuestionRefusedError:
     from sqlglot import exp
 
     if isinstance(tree, exp.SetOperation):
         return QuestionRefusedError(
             f"{tree.key.upper()} is not supported.",
             why="Its parts would be about the same people, at the price of one.",
-            fix="Ask its parts as questions of their own.",
+            fix="Ask its parts as questions of their own, or write SELECT … FROM (… UNION ALL …).",
+            at=place(tree.expression, text),
         )
     return QuestionRefusedError(
         "Only SELECT can be asked.",

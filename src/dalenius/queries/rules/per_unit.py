@@ -17,9 +17,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import NotAllowedError, QuestionRefusedError
-from dalenius.queries.expressions import Aggregate, Column, Expression, Type, rebuilt, walk, written
+from dalenius.queries.expressions import Aggregate, Column, Expression, Type, columns_of, rebuilt, walk, written
 from dalenius.queries.functions import Range, bounded, dominated, whole
-from dalenius.queries.relations import PerUnit, Relation, same_unit
+from dalenius.queries.relations import PerUnit, Relation, full, same_unit
 from dalenius.queries.rules.joins import limits
 from dalenius.queries.rules.total import made_total
 from dalenius.tables.policy import Bounds, Kind
@@ -37,7 +37,7 @@ _KINDS = {
     Type.DATE: Kind.DATE,
     Type.DATETIME: Kind.DATETIME,
 }
-_LARGEST = 2.0**100  # of what is added within a unit, in steps: a sum of many still fits an integer of the engine
+_LARGEST = 2.0**62  # of what is added within a unit, in steps: no number of rows makes the engine's integers overflow
 
 
 def per_unit(
@@ -52,7 +52,10 @@ def per_unit(
 ) -> PerUnit:
     """The subquery as a source; refused where its groups are not within one unit."""
     classes = [identities.get(each.name, frozenset()) if isinstance(each, Column) else frozenset() for each in keys]
-    if not same_unit({one for each in classes for one in each}, parts):
+    # What LEFT JOIN may leave out names nobody: in SQL all of whom it left out are one group.
+    left = {full(each.source, name) for each in relation.joins if each.left for name in each.source.identities}
+    sure = [names for key, names in zip(keys, classes, strict=True) if not columns_of(key) & left]
+    if not same_unit({one for each in sure for one in each}, parts):
         raise QuestionRefusedError(
             "The subquery's groups are not within one unit.",
             why="Its numbers would be about several people, without noise.",

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError, UnknownColumnError
 from dalenius.queries.canonical import call, factored
-from dalenius.queries.expressions import TRUE, Call, Column, Expression, Key, Type, columns_of, walk
+from dalenius.queries.expressions import TRUE, Call, Column, Expression, Key, Type, columns_of, walk, written
 from dalenius.queries.plan import Order, Output, Question, Stage, Table, needed
 from dalenius.queries.relations import Join, Owned, PerUnit, Relation, full
 from dalenius.queries.rules import sets
 from dalenius.queries.rules.clause import Options, not_the_unit
 from dalenius.queries.rules.joins import checked, joined, narrowed
+from dalenius.queries.rules.naming import named_alike
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.per_unit import aggregates_of, over_subquery, per_unit
-from dalenius.queries.rules.sources import TYPES, Names, Shared, Sources, Subqueries, owned_tables
+from dalenius.queries.rules.sources import TYPES, Names, NotPlain, Shared, Sources, Subqueries, owned_tables
 from dalenius.queries.rules.stacked import stacked
 from dalenius.queries.rules.typed import has_aggregates
 from dalenius.tables.mistakes import nearest
@@ -31,7 +32,21 @@ MOST_ROWS = 10**9
 
 def resolve(stage: Stage) -> Stage:
     """The question in the policy's own terms."""
-    return stage.with_(question=_Reader(Shared(stage, plain=_plain(stage)), stage.tree).question())
+    plain = _plain(stage)
+    try:
+        found = _Reader(Shared(stage, plain=plain), stage.tree).question()
+        plain = plain and not _names_units(found)  # a subquery says IS NULL of them: only relations know such columns
+    except NotPlain:
+        plain = False
+    if not plain:
+        found = _Reader(Shared(stage, plain=False), stage.tree).question()
+    return stage.with_(question=found)
+
+
+def _names_units(question: Question) -> bool:
+    read = [question.where, *question.keys]
+    read += [part for each in question.aggregates for part in (each.value, each.other, each.where) if part is not None]
+    return any(isinstance(part, Column) and part.type is Type.UNIT for each in read for part in walk(each))
 
 
 class _Reader(Sources):
@@ -97,7 +112,17 @@ class _Reader(Sources):
                 fix="Ask for COUNT(*), SUM(x) or AVG(x), with GROUP BY for the columns that you want to see.",
                 at=place(items[0], self.text),
             )
-        return self.narrowed(found)
+        return self.narrowed(self.named_alike(found))
+
+    def named_alike(self, question: Question) -> Question:
+        """The question with names of its sources that do not depend on the wording."""
+        relation = self.table.relation
+        found = None if relation is None else named_alike(question, relation)
+        if found is None:
+            return question
+        question, relation = found
+        self._table = joined(relation, place(self.tree, self.text))
+        return replace(question, table=self._table)
 
     def narrowed(self, question: Question) -> Question:
         """Of a table that is made up of others, only the columns that the question reads."""
@@ -138,7 +163,7 @@ class _Reader(Sources):
         """FROM and WHERE as a relation that is about one unit at a time."""
         found = Relation(tuple(self.joins), self.total(call("and", *self.conditions)), tuple(self.matches))
         source = self.tree.args.get("from_") or self.tree.args.get("from")
-        checked(found, self.shared.identities, self.parts, place(source, self.text))
+        checked(found, self.shared.identities, self.parts, place(source, self.text), self.shared.places)
         return found
 
     @property
@@ -146,6 +171,10 @@ class _Reader(Sources):
         if self._table is None:
             raise RuntimeError("The rows were not read yet.")
         return self._table
+
+    @property
+    def is_subquery(self) -> bool:
+        return self.tree is not self.shared.stage.tree
 
     @property
     def integers(self) -> frozenset[str]:
@@ -184,7 +213,13 @@ class _Reader(Sources):
         if not self.gathers:
             return around.dissolved(self, self.items(), node, left)
         source, names, having = self.per_unit(node)
-        around.sourced(source, left)
+        if left and not all(isinstance(each, Column) for _, each in names.values()):
+            raise self.refused(
+                node,
+                "In a subquery that is joined by LEFT JOIN, only keys and aggregates themselves can be selected.",
+                "Select the aggregate, and compute with it outside.",
+            )
+        around.sourced(source, left, self.tree)
         if left:
             around.joins[-1] = Join(source, True, around.total(having))
         else:
@@ -228,6 +263,10 @@ class _Reader(Sources):
             self.read_rows()
             return self.items() if needs else []
         # With groups of its own it cannot speak of the rows around it.
+        inner = {each.alias_or_name.lower() for each in self.tree.find_all(exp.Table)}
+        for each in self.tree.find_all(exp.Column):
+            if each.table and each.table.lower() not in inner and self.outer is not None:
+                raise self.no_subquery(each, "grouped")
         names = self.subquery(exp.Subquery(this=self.tree), self.subqueries, None, self.tree, left=False)
         return list(names.values())
 
@@ -259,7 +298,7 @@ class _Reader(Sources):
             around.outer = None
             read.append((around.relation(), list(names.values())))
         source, names = stacked(self.shared.name("union"), read, self.shared.identities, place(tree, self.text))
-        self.sourced(source, left)
+        self.sourced(source, left, tree)
         return names
 
     def per_unit(self, node: Any) -> tuple[PerUnit, Names, Expression]:
@@ -276,7 +315,7 @@ class _Reader(Sources):
         self._table = joined(relation, at)
         named = [self.item(each) for each in self.tree.expressions]
         grouped = self.grouped(named)
-        keys = grouped.keys
+        keys = tuple(sorted(grouped.keys, key=written))
         if grouped.sets:
             raise self.refused(
                 self.tree, "Grouping sets in a subquery are not supported.", "Group it by the unit and by keys."
@@ -284,7 +323,7 @@ class _Reader(Sources):
         if self.tree.args.get("distinct"):
             if keys or any(has_aggregates(each) for _, each in named):
                 raise self.refused(self.tree, "DISTINCT beside GROUP BY is not supported.", "Leave it out.")
-            keys = tuple(dict.fromkeys(each for _, each in named))
+            keys = tuple(sorted(dict.fromkeys(each for _, each in named), key=written))
         for name, expression in named:
             self.aliases.setdefault(name.lower(), expression)
         having = self.tree.args.get("having")
@@ -415,10 +454,18 @@ class _Reader(Sources):
                 f"Column {raw.name!r} stands outside an aggregate.",
                 why="Its values belong to single people."
                 + (" It is not one of the keys of GROUP BY." if keys else " There is no GROUP BY."),
-                fix=f"Aggregate it, as in AVG({raw.name}), or add it to GROUP BY.",
+                fix=f"Aggregate it, as in AVG({self.spelled(raw)}), or add it to GROUP BY.",
                 at=place(node, self.text),
             )
         return found
+
+    def spelled(self, column: Column) -> str:
+        """A column as the question can call it."""
+        for table, names in self.names.items():
+            for name, expression in names.values():
+                if expression == column:
+                    return name if self.shared.plain else f"{table}.{name}"
+        return column.name
 
     # --- names
 
@@ -433,15 +480,22 @@ class _Reader(Sources):
         found = self.lookup(node)
         if found is None and not node.table and node.name.lower() in self.aliases:
             return self.aliases[node.name.lower()]
-        if found is None or (found.type is Type.UNIT and self.shared.plain and self.tree is self.shared.stage.tree):
+        if found is None:
             raise self.unknown(node)
+        if found.type is Type.UNIT and self.shared.plain and self.tree is self.shared.stage.tree:
+            tree: Any = self.tree
+            raise NotPlain if any(each is not tree for each in tree.find_all(exp.Select)) else self.unknown(node)
         return found
 
     def units_named(self, nodes: Sequence[Any]) -> bool:
         if not self.shared.plain:
             return super().units_named(nodes)
         named = {each.name.lower() for each in nodes}
-        return len(named) == len(nodes) and named == {each.lower() for each in self.table.policy.unit}
+        if len(named) < len(nodes) or named != {each.lower() for each in self.table.policy.unit}:
+            return False
+        # In a subquery another column may have got the name; at the end of a path the column is not there itself.
+        found = [(node.name.lower(), self.lookup(node)) for node in nodes]
+        return all(each is None or (isinstance(each, Column) and each.name.lower() == name) for name, each in found)
 
     def check_unit(self, options: Options) -> None:
         """Takes contribution bounds from the question's options, and refuses another unit than the policy's."""

@@ -165,7 +165,7 @@ _ALLOWED = {
 _ONE_PERSON = "It would show what one person's rows hold."
 _REFUSED = {
     "Lateral": ("LATERAL", "It works row by row.", "Join the tables, or write EXISTS."),
-    "Window": ("A window function", _ONE_PERSON, "Aggregate with GROUP BY instead of OVER."),
+    "Window": ("A window function", _ONE_PERSON, "Aggregate with GROUP BY instead of OVER, within a unit too."),
     "Qualify": ("QUALIFY", _ONE_PERSON, "Use HAVING on released values."),
     "ArgMax": ("ARG_MAX", _ONE_PERSON, "Ask for a count or an average per group."),
     "ArgMin": ("ARG_MIN", _ONE_PERSON, "Ask for a count or an average per group."),
@@ -174,6 +174,19 @@ _REFUSED = {
     "AnyValue": ("ANY_VALUE", _ONE_PERSON, "Ask for a count or an average per group."),
     "ArrayAgg": ("A list of values", _ONE_PERSON, "Ask for counts per group."),
     "GroupConcat": ("A list of values", _ONE_PERSON, "Ask for counts per group."),
+    "Intersect": (
+        "INTERSECT",
+        "Only UNION ALL keeps every row with the unit that it belongs to.",
+        "Write WHERE EXISTS (SELECT … ) with equal units.",
+    ),
+    "Except": (
+        "EXCEPT",
+        "Only UNION ALL keeps every row with the unit that it belongs to.",
+        "Write WHERE NOT EXISTS (SELECT … ) with equal units.",
+    ),
+    "Any": ("ANY over a subquery", "Only EXISTS and IN look into one.", "Write EXISTS (SELECT … WHERE x > t.y)."),
+    "All": ("ALL over a subquery", "Only EXISTS and IN look into one.", "Write NOT EXISTS (SELECT … WHERE x <= t.y)."),
+    "Values": ("VALUES", "Its rows belong to nobody.", "Ask the owner for a public table, or write CASE or IN."),
     "TableSample": ("Sampling", "Chance in a question is not under the analyst's control.", "Ask without it."),
     "Rand": ("RANDOM", "Chance in a question is not under the analyst's control.", "Ask without it."),
     "Pivot": ("PIVOT", "Its columns would depend on the rows.", "Use GROUP BY, or COUNT_IF per value."),
@@ -190,6 +203,7 @@ _REFUSED = {
 }
 _PARTS = {
     "laterals": _REFUSED["Lateral"],
+    "joins": ("A join in parentheses", "Joins are read from left to right.", "Leave the parentheses out."),
     "qualify": _REFUSED["Qualify"],
     "sample": _REFUSED["TableSample"],
     "pivots": _REFUSED["Pivot"],

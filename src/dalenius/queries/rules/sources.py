@@ -35,6 +35,7 @@ from dalenius.tables.mistakes import nearest
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
+    from dalenius.errors import Place
     from dalenius.queries.plan import Stage, Table
     from dalenius.queries.public import PublicTable
 
@@ -48,9 +49,45 @@ TYPES = {
     Kind.DATETIME: Type.DATETIME,
 }
 MOST_SOURCES = 20
+NOBODYS = "Every row that is counted must belong to somebody, and it must be plain to whom."
+REFUSED_JOINS = {
+    "RIGHT": "Exchange the tables and write LEFT JOIN.",
+    "FULL": "Ask about one side with LEFT JOIN, and about the other side in a second question.",
+    "SEMI": "Write WHERE EXISTS (SELECT … ).",
+    "ANTI": "Write WHERE NOT EXISTS (SELECT … ).",
+    "NATURAL": "Name the columns: JOIN … USING (x).",
+    "ASOF": "Join on equal units, and say in WHERE which rows belong together.",
+    "POSITIONAL": "Write JOIN … ON a.x = b.x.",
+}
+_ALONE = "Put it into WHERE by itself; ask for alternatives (OR) one by one, with NOT EXISTS for the rest."
+_HOLDS = "It is read where it must hold for a row: in WHERE, joined to other conditions by AND."
+# Subqueries that are refused: what they are, why, and what to write instead.
+REFUSED_SUBQUERIES = {
+    "scalar": (
+        "A scalar subquery is not supported.",
+        "Its value would be used without any noise.",
+        "Ask it as a question of its own (free where its tables are public), and write the number here.",
+    ),
+    "correlated": (
+        "A correlated subquery is not supported.",
+        "It would be worked out for each row.",
+        "Join a subquery that groups by the unit: JOIN (SELECT unit, MAX(x) AS m FROM t GROUP BY unit) s ON …",
+    ),
+    "grouped": (
+        "A correlated subquery with groups is not supported.",
+        "Its groups would be others for each row around it.",
+        "Group it by the unit and write unit IN (SELECT unit FROM … GROUP BY unit HAVING … ).",
+    ),
+    "exists": ("EXISTS cannot stand here.", _HOLDS, _ALONE),
+    "in": ("IN (SELECT …) cannot stand here.", _HOLDS, _ALONE),
+}
 
 Names = dict[str, tuple[str, Expression]]  # in lower case → as it is spelled, what it stands for
 Subqueries = Mapping[str, tuple[Any, "Subqueries"]]  # those of WITH by name, each with the ones that it can see
+
+
+class NotPlain(Exception):  # noqa: N818 (no error: the question is read again)
+    """A question over one table says something about who somebody is, which only relations can."""
 
 
 @dataclass
@@ -61,6 +98,7 @@ class Shared:
     plain: bool  # one table and nothing else: its columns need no table's name before them
     used: dict[str, int] = field(default_factory=dict)
     identities: dict[str, frozenset[str]] = field(default_factory=dict)
+    places: dict[str, Place] = field(default_factory=dict)  # where each source stands in the text
 
     def name(self, table: str) -> str:
         """A name for one more occurrence of a table."""
@@ -94,8 +132,6 @@ class Sources(Aggregating):
 
     def read_rows(self) -> None:
         """FROM and WHERE."""
-        from sqlglot import exp
-
         self.read_with()
         source = self.tree.args.get("from_") or self.tree.args.get("from")
         if source is None:
@@ -105,14 +141,7 @@ class Sources(Aggregating):
             self.add_join(join)
         where = self.tree.args.get("where")
         for node in _conjuncts(where.this) if where else ():
-            inner = node.this if isinstance(node, exp.Not) else node
-            while isinstance(inner, exp.Paren):
-                inner = inner.this
-            if isinstance(inner, exp.Exists):
-                self.exists(inner, negated=isinstance(node, exp.Not))
-            elif isinstance(inner, exp.In) and inner.args.get("query") is not None:
-                self.among(inner, negated=isinstance(node, exp.Not))
-            else:
+            if not self.matching(node):
                 self.conditions += self.condition(node, "WHERE")
 
     def read_with(self) -> None:
@@ -167,10 +196,10 @@ class Sources(Aggregating):
         found = spelled.get(node.name.lower())
         if found is not None:
             source = Owned(self.shared.name(found.policy.name), found, identities_of(found, stage.tables))
-            return self.sourced(source, left)
+            return self.sourced(source, left, node)
         public = self.public(node.name)
         if public is not None:
-            return self.sourced(Open(self.shared.name(public.name), public), left)
+            return self.sourced(Open(self.shared.name(public.name), public), left, node)
         meant = nearest(node.name, [*stage.tables, *stage.publics])
         raise UnknownTableError(
             f"There is no table {node.name!r}.",
@@ -185,9 +214,12 @@ class Sources(Aggregating):
         spelled = {each.lower(): each for each in publics}
         return publics[spelled[name.lower()]] if name.lower() in spelled else None
 
-    def sourced(self, source: Source, left: bool) -> Names:
+    def sourced(self, source: Source, left: bool, node: Any) -> Names:
         """A source that stands in FROM as it is."""
         self.joins.append(Join(source, left))
+        at = place(node, self.text)
+        if at is not None:
+            self.shared.places[source.name] = at
         found: Names = {}
         for name, classes in source.identities.items():
             self.shared.identities[full(source, name)] = classes
@@ -206,8 +238,9 @@ class Sources(Aggregating):
         name, start = self.add(node.this, left=left)
         conditions = [self.using(each, before, self.names[name]) for each in node.args.get("using") or ()]
         on = node.args.get("on")
-        if on is not None:
-            conditions += [part for each in _conjuncts(on) for part in self.condition(each, "ON")]
+        for each in _conjuncts(on) if on is not None else ():
+            if left or not self.matching(each):  # of an inner join, ON is as good as WHERE
+                conditions += self.condition(each, "ON")
         if not left:
             self.conditions += conditions
             return
@@ -230,16 +263,10 @@ class Sources(Aggregating):
 
     def refuse_join(self, node: Any, what: str) -> NoReturn:
         """Refuses a kind of join, with another way."""
-        ways = {
-            "RIGHT": "Exchange the tables and write LEFT JOIN.",
-            "FULL": "Ask about one side with LEFT JOIN, and about the other side in a second question.",
-            "SEMI": "Write WHERE EXISTS (SELECT … ).",
-            "ANTI": "Write WHERE NOT EXISTS (SELECT … ).",
-        }
-        fix = next((way for word, way in ways.items() if word in what), "Write JOIN … ON a.x = b.x.")
+        fix = next((way for word, way in REFUSED_JOINS.items() if word in what), "Write JOIN … ON a.x = b.x.")
         raise QuestionRefusedError(
             f"{what} JOIN is not supported.",
-            why="Every row that is counted must belong to somebody, and it must be plain to whom.",
+            why=NOBODYS,
             fix=fix,
             at=place(node, self.text),
         )
@@ -294,6 +321,22 @@ class Sources(Aggregating):
         for each in node.walk(prune=lambda part: isinstance(part, exp.Query)):
             if isinstance(each, exp.AggFunc):
                 raise self.refused(each, f"An aggregate cannot stand in {where}.", "Put the condition into HAVING.")
+
+    def matching(self, node: Any) -> bool:
+        """Reads [NOT] EXISTS and [NOT] IN (SELECT …), also behind parentheses; says whether it was one."""
+        from sqlglot import exp
+
+        negated = False
+        while isinstance(node, exp.Not | exp.Paren):
+            negated ^= isinstance(node, exp.Not)
+            node = node.this
+        if isinstance(node, exp.Exists):
+            self.exists(node, negated=negated)
+        elif isinstance(node, exp.In) and node.args.get("query") is not None:
+            self.among(node, negated=negated)
+        else:
+            return False
+        return True
 
     def exists(self, node: Any, *, negated: bool) -> None:
         """EXISTS and NOT EXISTS."""
@@ -358,30 +401,60 @@ class Sources(Aggregating):
     # --- names
 
     def equal(self, node: Any, one: Expression, other: Expression) -> Expression:
-        """a = b; where both say who somebody is, as they lie in the files."""
-        named = [
-            Column(each.name, Type.UNIT) if isinstance(each, Column) and each.name in self.shared.identities else None
-            for each in (one, other)
-        ]
-        if named[0] is not None and named[1] is not None:
-            return call("eq", named[0], named[1])
+        """a = b; where both name the same thing about who somebody is, as they lie in the files.
+
+        Of two that name different things the types in the files may differ, and to convert could fail on a row.
+        """
+        if isinstance(one, Column) and isinstance(other, Column):
+            known = self.shared.identities
+            if known.get(one.name, frozenset()) & known.get(other.name, frozenset()):
+                if self.shared.plain:
+                    raise NotPlain
+                return call("eq", Column(one.name, Type.UNIT), Column(other.name, Type.UNIT))
         return self.apply(node, "eq", one, other)
+
+    def apply(self, node: Any, function: str, *arguments: Expression) -> Expression:
+        """The function, if the types fit."""
+        if self.shared.plain and any(each.type is Type.UNIT for each in arguments):
+            raise NotPlain
+        return super().apply(node, function, *arguments)
 
     def expression(self, node: Any) -> Expression:
         """Any expression."""
         from sqlglot import exp
 
+        if isinstance(node, exp.Subquery) and self.only_public(node):
+            return scalar(node.this, self.shared.stage.publics, place(node, self.text))
+        if isinstance(node, exp.Subquery | exp.Select | exp.Exists) or (
+            isinstance(node, exp.In) and node.args.get("query")
+        ):
+            raise self.misplaced(node)
         if isinstance(node, exp.EQ) and isinstance(node.this, exp.Column) and isinstance(node.expression, exp.Column):
             return self.equal(node, super().expression(node.this), super().expression(node.expression))
-        if isinstance(node, exp.Subquery):
-            return scalar(node.this, self.shared.stage.publics, place(node, self.text))
-        if isinstance(node, exp.Exists) or (isinstance(node, exp.In) and node.args.get("query") is not None):
-            raise self.refused(
-                node,
-                f"{'EXISTS' if isinstance(node, exp.Exists) else 'IN (SELECT …)'} cannot stand here.",
-                "Write it in WHERE, joined to other conditions by AND.",
-            )
         return super().expression(node)
+
+    def only_public(self, node: Any) -> bool:
+        """Whether a subquery reads public tables and nothing else."""
+        from sqlglot import exp
+
+        names = {each.name.lower() for each in node.find_all(exp.Table)}
+        return bool(names) and names <= {each.lower() for each in self.shared.stage.publics} - self.subqueries.keys()
+
+    def misplaced(self, node: Any) -> QuestionRefusedError:
+        """The error about a subquery where none can stand."""
+        from sqlglot import exp
+
+        if isinstance(node, exp.Exists | exp.In):
+            return self.no_subquery(node, "exists" if isinstance(node, exp.Exists) else "in")
+        inner = {each.alias_or_name.lower() for each in node.find_all(exp.Table)}
+        around = {*self.names, *(self.outer.names if self.outer is not None else ())} - inner
+        correlated = any(each.table.lower() in around for each in node.find_all(exp.Column))
+        return self.no_subquery(node, "correlated" if correlated else "scalar")
+
+    def no_subquery(self, node: Any, kind: str) -> QuestionRefusedError:
+        """The error about a kind of subquery."""
+        what, why, fix = REFUSED_SUBQUERIES[kind]
+        return QuestionRefusedError(what, why=why, fix=fix, at=place(node, self.text))
 
     def lookup(self, node: Any) -> Expression | None:
         """The column of a name, here or in the SELECT around; None: there is none."""
@@ -418,8 +491,14 @@ class Sources(Aggregating):
         table = (node.table if hasattr(node, "table") else "").lower()
         if table and table not in self.names:
             raise self.refused(node, f"There is no table {table!r} in FROM.", "Correct the name.")
-        chosen = [self.names[table]] if table else list(self.names.values())
-        return [pair for names in chosen for pair in names.values()]
+        if table:
+            return list(self.names[table].values())
+        # A column of USING is one, the left side's.
+        shown, found = set[str](), []
+        for names in self.names.values():
+            found += [pair for name, pair in names.items() if name not in shown]
+            shown |= names.keys() & self.merged.keys()
+        return found
 
     def units_named(self, nodes: Sequence[Any]) -> bool:
         """Whether columns are those that name the unit, all of its parts."""
@@ -430,6 +509,16 @@ class Sources(Aggregating):
                 return False
             classes |= {each for each in self.shared.identities[found.name] if each.startswith("unit ")}
         return bool(nodes) and classes == {f"unit {at}" for at in range(self.parts)}
+
+    def units_present(self, nodes: Sequence[Any]) -> list[Expression]:
+        """The conditions that a row has the unit that columns name: those of LEFT JOIN may be missing."""
+        left = {full(each.source, name) for each in self.joins if each.left for name in each.source.identities}
+        found = [self.lookup(node) for node in nodes]
+        return [call("not", call("is_null", each)) for each in found if isinstance(each, Column) and each.name in left]
+
+    def unit_named(self, name: str) -> bool:
+        """Whether a column names units, not something that leads to one."""
+        return any(each.startswith("unit ") for each in self.shared.identities.get(name, ()))
 
     @property
     def parts(self) -> int:
@@ -455,5 +544,5 @@ def _conjuncts(node: Any) -> list[Any]:
     if isinstance(node, exp.And):
         return [*_conjuncts(node.this), *_conjuncts(node.expression)]
     if isinstance(node, exp.Paren):
-        return _conjuncts(node.this) if isinstance(node.this, exp.And | exp.Exists | exp.In | exp.Not) else [node]
+        return _conjuncts(node.this) if isinstance(node.this, exp.And | exp.Paren) else [node]
     return [node]

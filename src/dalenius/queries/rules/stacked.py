@@ -12,7 +12,7 @@ from dalenius.queries.functions import bounded, whole
 from dalenius.queries.relations import Relation, Stacked, full
 from dalenius.queries.rules.joins import limits
 from dalenius.queries.rules.per_unit import number_column
-from dalenius.queries.rules.total import made_total
+from dalenius.queries.rules.total import made_finite
 from dalenius.tables.policy import Bounds, Kind
 from dalenius.tables.policy import Column as Spec
 
@@ -73,7 +73,7 @@ def stacked(
 
 
 def _made(expression: Expression, relation: Relation) -> Expression:
-    return made_total(expression, relation.columns.ranges)
+    return made_finite(expression, relation.columns.ranges)
 
 
 def _merged(name: str, parts: Sequence[tuple[Expression, Relation]]) -> Spec:

@@ -49,6 +49,12 @@ def made_total(expression: Expression, ranges: Mapping[str, Range] | None = None
     return _Guard(ranges or {}).expression(expression)
 
 
+def made_finite(expression: Expression, ranges: Mapping[str, Range]) -> Expression:
+    """An expression made total, and NULL where it is not finite: as good as a column."""
+    guard = _Guard(ranges)
+    return guard.finite(guard.expression(expression))
+
+
 class _Guard:
     """Puts guards in, and counts: an expression that grows too large is refused before it is written out."""
 

@@ -135,9 +135,14 @@ class Typed:
         return NotAllowedError(
             f"Column {name!r} says who somebody is; it is not open to questions.",
             why="Its values name single people, or lead to them.",
-            fix=f"It can be compared with its like, to join tables, and counted: COUNT(DISTINCT {short}).",
+            fix="It can be compared with its like, to join tables; "
+            + (f"units can be counted: COUNT(DISTINCT {short})." if self.unit_named(name) else "rows can be counted."),
             at=place(node, self.text),
         )
+
+    def unit_named(self, name: str) -> bool:
+        """Whether a column names units, not something that leads to one."""
+        raise NotImplementedError
 
     def refused(self, node: exp.Expr, message: str, fix: str) -> QuestionRefusedError:
         """The error about something that is not known to be safe."""

@@ -8,7 +8,7 @@ counts   rows of each key, less what clipping takes off the units with too many,
 
 It is speed, never meaning: the integers are those of the statements in `keys` and `sums`, to the last one. To sort
 numbers is far less work than to let DuckDB group by unit and key, and that once instead of twice. Whatever is unusual
-(several columns for a unit, periods, grouping sets, very many rows, an engine that gives no columns) goes the general way.
+(several columns for a unit, periods, grouping sets, very many rows, an engine without columns) goes the general way.
 """
 
 from __future__ import annotations

@@ -21,9 +21,11 @@ from dalenius.queries.expressions import TRUE, Aggregate, Call, Column, Expressi
 from dalenius.queries.functions import bounded, whole
 from dalenius.queries.relations import Join, Match, Open, Owned, PerUnit, Relation, Source, Stacked, full
 from dalenius.queries.rendering import Renderer, double, identifier
+from dalenius.queries.repeats import row_limits
+from dalenius.queries.statements.comparable import check_comparable
 from dalenius.queries.statements.source import cast, clean, there
 from dalenius.tables.policy import Kind
-from dalenius.tables.steps import default_step
+from dalenius.tables.steps import default_step, too_fine
 
 if TYPE_CHECKING:
     from dalenius.queries.plan import Table
@@ -58,6 +60,7 @@ def scan_of(table: Table, files: Files) -> tuple[str, dict[str, str]]:
     """The rows of a table that is made of others, as an item of FROM, and the types of its columns."""
     if table.relation is None:
         return _PathScan(table, files).sql()
+    check_comparable(table.relation, files)
     return _Scan(table.relation, files, table.policy.columns).sql(table)
 
 
@@ -72,6 +75,18 @@ def unit_types(source: Source, files: Files) -> list[str]:
         case Stacked(parts=parts):
             return unit_types(_owner(parts[0][0]), files)
     return []
+
+
+def raw_type(relation: Relation, name: str, files: Files) -> str:
+    """The type, in its file, of a column that says who somebody is; ``name`` is its full name."""
+    found = [(source, each) for source in relation.sources for each in source.identities if full(source, each) == name]
+    match found:
+        case [(Owned(table=table), each)]:
+            return files.types(table.policy.name).get(each, "")
+        case [(PerUnit(relation=inner, keys=values), each)] | [(Stacked(parts=((inner, values), *_)), each)]:
+            value = values[int(each[1:])]
+            return raw_type(inner, value.name, files) if isinstance(value, Column) else ""
+    return ""
 
 
 def _owner(relation: Relation) -> Source:
@@ -141,6 +156,7 @@ class _Scan:
         self.columns: dict[str, str] = columns
         self.renderer = _Renderer(columns, relation.columns.integers)
         self.needed = {*used, *_read(relation)}
+        self.row_limits = row_limits(relation)
 
     # --- the whole
 
@@ -149,13 +165,32 @@ class _Scan:
         owner, policy = _owner(self.relation), table.policy
         shown = [f"{self.unit(owner, at)} AS {identifier(name)}" for at, name in enumerate(policy.unit)]
         for name in policy.columns:
-            held = self.columns[name] if name in self.relation.columns else self.columns[raw(name)]
+            held = self.known(name) if self.hidden(name) else self.columns[name]
             shown.append(f"{held} AS {identifier(name)}")
         types = dict(zip(policy.unit, unit_types(owner, self.files), strict=True))
         types |= {
-            name: _TYPES[each.kind] if name in self.relation.columns else "" for name, each in policy.columns.items()
+            name: _TYPES[each.kind] if name in self.relation.columns else "VARCHAR"
+            for name, each in policy.columns.items()
         }
         return f"(SELECT {', '.join(shown)} FROM {self.body()})", types  # noqa: S608
+
+    def hidden(self, name: str) -> bool:
+        """Whether a column is only there to say who somebody is."""
+        keys = (
+            full(source, f"k{at}")
+            for source in self.relation.sources
+            if isinstance(source, PerUnit)
+            for at, key in enumerate(source.keys)
+            if key.type is Type.UNIT
+        )
+        return name not in self.relation.columns or name in keys
+
+    def known(self, name: str) -> str:
+        """A column that says who somebody is: there or not, and equal to its like. To print a time may fail."""
+        shown, type_ = self.columns[raw(name)], raw_type(self.relation, name, self.files).upper()
+        if type_.startswith("TIME"):
+            return f"CASE WHEN {shown} IS NOT NULL THEN hash({shown}) END"
+        return f"({shown} + 0e0)" if type_ in {"FLOAT", "DOUBLE"} else shown
 
     def body(self, more: Sequence[str] = ()) -> str:
         """FROM and WHERE, with more conditions."""
@@ -254,7 +289,22 @@ class _Scan:
                 text = self.per_unit(source)
             case Stacked():
                 text = self.stacked(source)
-        return f"({text}) AS {self.aliases[id(source)]}"
+        return f"({self.cut(source, text)}) AS {self.aliases[id(source)]}"
+
+    def cut(self, source: Source, text: str) -> str:
+        """Of each unit as many rows as its limit says, where rows meet one another (`repeats`).
+
+        In the order of what is in them, so that no other unit's rows decide which: those that tie are alike.
+        """
+        most = self.row_limits.get(id(source))
+        if most is None:
+            return text
+        units = ", ".join(unit_name(at) for at in range(len(unit_types(source, self.files))))
+        row, taken = "r", {name.lower() for name in source.columns}
+        while row in taken:  # it would be the column
+            row += "r"
+        order = f"row_number() OVER (PARTITION BY {units} ORDER BY {row})"
+        return f"SELECT * FROM ({text}) AS {row} QUALIFY {order} <= {most}"  # noqa: S608
 
     def owned(self, source: Owned) -> str:
         """A protected table: rows that belong to somebody, with their units; its columns within their policy."""
@@ -301,12 +351,15 @@ class _Scan:
         units = [f"{scan.unit(owner, at)} AS u{at}" for at in parts]
         keys = [f"{scan.key(each)} AS k{at}" for at, each in enumerate(source.keys)]
         sums = [f"{scan.aggregate(each, relation)} AS a{at}" for at, each in enumerate(source.aggregates)]
+        keys += [f"{scan.raw(source.keys[int(name[1:])])} AS {identifier(raw(name))}" for name in source.identities]
         by = ", ".join(str(at + 1) for at in range(len(units) + len(keys)))
         inner = f"SELECT {', '.join([*units, *keys, *sums])} FROM {scan.body()} GROUP BY {by}"  # noqa: S608
         shown = [f"u{at} AS {unit_name(at)}" for at in parts]
+        who = {f"k{at}" for at, key in enumerate(source.keys) if key.type is Type.UNIT}
         for name, column in source.columns.items():
-            shown.append(f"{clean(column, name) if column.kind is not Kind.TEXT else name} AS {identifier(name)}")
-        shown += [f"{name} AS {identifier(raw(name))}" for name in source.identities]
+            value = clean(column, name) if column.kind is not Kind.TEXT else name
+            shown.append(f"{presence(name) if name in who else value} AS {identifier(name)}")
+        shown += [identifier(raw(name)) for name in source.identities]
         return f"SELECT {', '.join(shown)} FROM ({inner})"  # noqa: S608
 
     def stacked(self, source: Stacked) -> str:
@@ -319,9 +372,9 @@ class _Scan:
             shown = [f"{scan.unit(owner, part)} AS {unit_name(part)}" for part in parts]
             for place, value in enumerate(values):
                 column = f"c{place}"
-                shown.append(f"{scan.renderer.sql(value)} AS {column}")
+                shown.append(f"{scan.renderer.sql(value)} AS {identifier(column)}")
                 if column in source.identities:
-                    shown.append(f"{scan.renderer.sql(value)} AS {identifier(raw(column))}")
+                    shown.append(f"{scan.raw(value)} AS {identifier(raw(column))}")
             texts.append(f"SELECT {', '.join(shown)} FROM {scan.body()}")  # noqa: S608
         return " UNION ALL ".join(texts)
 
@@ -331,6 +384,10 @@ class _Scan:
         """A key; −0.0 and 0.0 are one."""
         shown = self.renderer.sql(key)
         return f"({shown} + 0e0)" if key.type is Type.NUMBER else shown
+
+    def raw(self, value: Expression) -> str:
+        """A column that says who somebody is, as it lies in the file: whatever type its policy reads it as."""
+        return self.renderer.sql(Column(value.name, Type.UNIT) if isinstance(value, Column) else value)
 
     def aggregate(self, aggregate: Aggregate, relation: Relation) -> str:
         """One aggregate of one unit's rows, as a double (or as its argument's type for MIN and MAX)."""
@@ -378,13 +435,13 @@ class Publics(_Scan):
 def step_of(value: Expression, relation: Relation) -> Fraction:
     """What values are rounded to before they are added within a unit: as in sums over all units."""
     columns = relation.columns
-    step = columns[value.name].step if isinstance(value, Column) else None
-    if step is not None:
-        return step
     found = bounded(value, columns.ranges)
     if found is None:
         raise RuntimeError(f"{written(value)} has no bounds.")
     low, high = map(Fraction, found)
+    step = columns[value.name].step if isinstance(value, Column) else None
+    if step is not None and not too_fine(step, low, high):  # whole numbers beyond 2⁵³: in steps of 1 they overflow
+        return step
     if whole(value, columns.integers) and max(abs(low), abs(high)) < 2**53:
         return Fraction(1)
     return default_step(low, high if low < high else low + 1)
@@ -392,6 +449,11 @@ def step_of(value: Expression, relation: Relation) -> Fraction:
 
 # Columns of policies are printable: none has a name with this in it.
 _OURS = "\x1f"
+
+
+def presence(shown: str) -> str:
+    """Of who somebody is, whether it is there: nothing else is asked, and to print some moments in time is fatal."""
+    return f"CASE WHEN {shown} IS NOT NULL THEN 'there' END"
 
 
 def raw(name: str) -> str:

@@ -1,0 +1,154 @@
+"""What becomes of one row in a join: a question whose work explodes for one person would tell of that person.
+
+Limits clip what a unit adds after the join. But where n rows of a unit meet n others, k tables make n to the power of k
+rows before that: with one heavy unit in the data a question would run out of time or memory, and without it would not.
+That is seen, whatever noise the answer has. So where several sources repeat one another's rows, all but the one with
+the largest limit give only as many rows of a unit as their limit says, chosen by what is in them
+(`statements.relation`); the choice is a function of the unit's own rows, so a relation stays separable. One row then
+becomes at most the product of the other limits, and of how often public tables repeat it: a public number, which is
+bounded here. The work for a unit stays within that multiple of its rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from dalenius.errors import QuestionRefusedError
+from dalenius.queries.expressions import Call, Column, Expression, Type, columns_of
+from dalenius.queries.relations import Join, Open, Owned, PerUnit, Relation, Source, Stacked, full
+
+if TYPE_CHECKING:
+    from dalenius.errors import Place
+
+MOST = 10**4  # rows that become of one
+
+
+def row_limits(relation: Relation) -> dict[int, int | None]:
+    """How many rows of one unit take part, by the id of each source that is cut; None: nothing says how many."""
+    wide = _repeating(relation)
+    limits = {id(each): limit_of(each) for each in wide}
+    widest = max(wide, key=lambda each: limits[id(each)] or 0, default=None)
+    return {each: limit for each, limit in limits.items() if each != id(widest)}
+
+
+def limit_of(source: Source) -> int | None:
+    """How many rows of a source one unit has at most, as far as its owner says or was found."""
+    if isinstance(source, Owned):
+        declared, found = source.table.policy.contribution.rows, source.table.found
+        return declared if declared is not None or found is None else found.rows
+    return None if isinstance(source, Open) else source.rows
+
+
+def check_repeats(relation: Relation, at: Place | None) -> None:
+    """Refuses a join that could make too many rows of one."""
+    names = ", ".join(dict.fromkeys(each.name for each in relation.sources))
+    if None in row_limits(relation).values():
+        raise QuestionRefusedError(
+            f"Rows of {names} all meet one another.",
+            why="How many one unit has is not limited, so one person could make the question run forever.",
+            fix="Ask the owner for [contribution] rows, or group each by the unit first.",
+            at=at,
+        )
+    made = becoming(relation)
+    if made > MOST:
+        raise QuestionRefusedError(
+            f"The join of {names} repeats rows too often.",
+            why=f"One row could become {made:,}, more than {MOST:,}: the time that it takes would tell of it.",
+            fix="Join on keys that are unique in the other table, or group each table by the unit first.",
+            at=at,
+        )
+
+
+def becoming(relation: Relation) -> int:
+    """How many rows become of one row of one source, at most."""
+    found = math.prod(each or 1 for each in row_limits(relation).values())
+    for join in relation.joins:
+        match join.source:
+            case Open(table=table):
+                found *= max(1, table.multiplicity(sorted(keys_of(join, relation))))
+            case PerUnit(relation=inner) if not _one_row(join.source):
+                found *= becoming(inner)
+            case Stacked(parts=parts):
+                found *= sum(becoming(inner) for inner, _ in parts)
+    return found
+
+
+def keys_of(join: Join, relation: Relation) -> set[str]:
+    """The columns of a source that are equal to something of other sources."""
+    source, found = join.source, set[str]()
+    mine = {full(source, name): name for name in source.columns}
+    for part in (*parts_of(relation.where), *parts_of(join.on)):
+        match part:
+            case Call(function="eq", arguments=(one, other)):
+                for side, rest in ((one, other), (other, one)):
+                    if isinstance(side, Column) and side.name in mine and columns_of(rest) - mine.keys():
+                        found.add(mine[side.name])
+    return found
+
+
+def pair_of(part: Expression) -> tuple[str, str] | None:
+    """The two columns of a = b that say who somebody is."""
+    match part:
+        case Call(function="eq", arguments=(Column(name=one, type=Type.UNIT), Column(name=other, type=Type.UNIT))):
+            return one, other
+    return None
+
+
+def parts_of(condition: Expression) -> tuple[Expression, ...]:
+    """The parts of a condition that all must hold."""
+    return condition.arguments if isinstance(condition, Call) and condition.function == "and" else (condition,)
+
+
+def _repeating(relation: Relation) -> list[Source]:
+    """The sources whose rows meet all of one another's within a unit: no key of their own ties them to one before."""
+    waiting = [each for each in relation.joins if not isinstance(each.source, Open) and not _one_row(each.source)]
+    placed, wide = list[Source](), list[Source]()
+    while waiting:
+        tied = next((each for each in waiting if _tied(each, relation, placed)), None)
+        if tied is None:
+            # Best one that nothing else leads to.
+            others = {id(each): [one.source for one in waiting if one is not each] for each in waiting}
+            tied = next((each for each in waiting if not _tied(each, relation, others[id(each)])), waiting[0])
+            wide.append(tied.source)
+        placed.append(tied.source)
+        waiting.remove(tied)
+    return wide
+
+
+def _tied(join: Join, relation: Relation, others: Sequence[Source]) -> bool:
+    """Whether a row of others meets at most one of this source, since it has a key of this one."""
+    source = join.source
+    if not others:
+        return False
+    inner = {each.source.name for each in relation.joins if not each.left}
+    theirs = {full(each, name) for each in others if join.left or each.name in inner for name in each.identities}
+    equal = set[str]()
+    for part in parts_of(join.on if join.left else relation.where):
+        for mine, other in _both_ways(pair_of(part)):
+            if other in theirs:
+                equal.add(mine)
+    return any(key and {full(source, name) for name in key} <= equal for key in _unique(source))
+
+
+def _both_ways(pair: tuple[str, str] | None) -> tuple[tuple[str, str], ...]:
+    return () if pair is None else (pair, pair[::-1])
+
+
+def _unique(source: Source) -> Iterator[set[str]]:
+    """The sets of a source's columns that no two of its rows share."""
+    if isinstance(source, Owned):
+        own = source.table.policy.name.lower()
+        for name, names in source.identities.items():
+            if f"{own}.{name}" in names:  # a path leads through it, hence it was checked
+                yield {name}
+    elif isinstance(source, PerUnit) and len(source.identities) == len(source.keys):
+        yield {name for name, names in source.identities.items() if not any(each.startswith("unit ") for each in names)}
+
+
+def _one_row(source: Source) -> bool:
+    """Whether a unit has one row by construction."""
+    if not isinstance(source, PerUnit) or len(source.identities) < len(source.keys):
+        return False
+    return all(any(each.startswith("unit ") for each in names) for names in source.identities.values())

@@ -1,0 +1,155 @@
+"""Must show 2 of joins: neighbours of data sets, and the five bugs that the fuzzer has to catch.
+
+Each planted bug takes out all that stands in its way, since the code has two guards against most of them: a question is
+refused whose tables are not tied by their units, and the statement compares the units all the same.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from dalenius import _paths
+from dalenius.audit import joined as fuzzer
+from dalenius.audit.joined import fuzz_joined
+from dalenius.queries.relations import Open, Relation
+from dalenius.queries.statements import relation
+from dalenius.queries.statements.sums import Compiler
+
+SEED = 2007
+CASES = 1000  # as many as the short form of the clean run: it draws the same
+joins = sys.modules["dalenius.queries.rules.joins"]
+BREAKS = {"difference", "unit", "nobody", "lone", "search"}
+
+
+def test_no_neighbouring_data_sets_differ_by_more_than_the_plan_claims(rounds):
+    report = fuzz_joined(cases=rounds(20_000), seed=SEED)
+    assert not report.violations, report.violations[0]
+    assert report.cases == rounds(20_000)
+    assert report.compared >= 0.7 * report.cases, report.refused
+    # an honest share is what plain DuckDB says; and all kinds of sources, relations and budgets are drawn
+    assert report.drawn["followed"] > 0.25 * report.cases
+    for drawn in ("joined", "match", "left", "path", "PerUnit", "Stacked", "Open", "found", "search"):
+        assert report.drawn[drawn] > 0.02 * report.cases, drawn
+    for drawn in ("add-remove", "substitute", "l1", "l2", "memory", "parquet", "repeated keys"):
+        assert report.drawn[drawn] > 0, drawn
+
+
+# --- planted
+
+
+def join_multiplicity_ignored(monkeypatch):
+    """Each table is limited by itself, and the join is trusted to keep to that."""
+    owned = relation._Scan.owned
+
+    def limited(self, each):
+        rows = joins._rows(each) or 1
+        units = ", ".join(relation.unit_name(at) for at in range(len(each.table.policy.unit)))
+        return f"SELECT * FROM ({owned(self, each)}) QUALIFY row_number() OVER (PARTITION BY {units}) <= {rows}"
+
+    monkeypatch.setattr(relation._Scan, "owned", limited)
+    monkeypatch.setattr(joins, "_times", lambda join, within: 1)
+    monkeypatch.setattr(Compiler, "factor", lambda self, pairs: ("1::HUGEINT", "1::HUGEINT"))
+
+
+def null_units_kept(monkeypatch):
+    """Rows of nobody as if they were somebody's."""
+    owned = relation._Scan.owned
+
+    def kept(self, each):
+        text = owned(self, each)
+        for at in range(len(each.table.policy.unit)):
+            own = f"u{at} AS {relation.unit_name(at)}"
+            text = text.replace(own, f"coalesce(CAST(u{at} AS VARCHAR), '') AS {relation.unit_name(at)}", 1)
+        return text
+
+    monkeypatch.setattr(relation, "there", lambda unit, types: "TRUE")
+    monkeypatch.setattr(relation._Scan, "owned", kept)
+
+
+def a_path_key_that_is_not_unique(monkeypatch):
+    monkeypatch.setattr(_paths, "_repeats", lambda fingerprint, key: False)
+
+
+def an_outer_join_that_keeps_public_rows(monkeypatch):
+    """Rows that found nobody get a unit each."""
+    sql = relation._Scan.sql
+
+    def owner(self):
+        return next((each for each in self.sources if not isinstance(each, Open)), None)
+
+    def kept(self, table):
+        text, types = sql(self, table)
+        for at, name in enumerate(table.policy.unit):
+            mine = f"{self.unit(self.relation.owner, at)} AS"
+            text = text.replace(mine, f"coalesce(CAST({mine[:-3]} AS VARCHAR), 'row ' || row_number() OVER ()) AS", 1)
+            types[name] = "VARCHAR"
+        return text, types
+
+    monkeypatch.setattr(Relation, "owner", property(owner))
+    monkeypatch.setattr(relation._Scan, "sql", kept)
+    conditions = relation._Scan.left_conditions
+
+    def left(self, join):
+        return conditions(self, join)[:1] if join.source is self.relation.owner else conditions(self, join)
+
+    monkeypatch.setattr(relation._Scan, "left_conditions", left)
+
+
+def a_second_occurrence_without_a_bound(monkeypatch):
+    """Neither the question nor the statement says that joined rows are of one unit."""
+    monkeypatch.setattr(joins, "_tied", lambda *_: True)
+    monkeypatch.setattr(relation._Scan, "same", lambda self, one, other: "TRUE")
+
+
+def an_exists_about_anybody(monkeypatch):
+    def unchecked(inner, outer, identities, parts, at):
+        if inner.owner is None:
+            joins._check_only_public(inner, at)
+        else:
+            joins.checked(inner, identities, parts, at)
+
+    monkeypatch.setattr(joins, "checked_match", unchecked)
+    match = relation._Scan.match
+
+    def unbound(self, each):
+        body = relation._Scan.body
+        monkeypatch.setattr(relation._Scan, "body", lambda inner, more=(): body(inner))
+        try:
+            return match(self, each)
+        finally:
+            monkeypatch.setattr(relation._Scan, "body", body)
+
+    monkeypatch.setattr(relation._Scan, "match", unbound)
+
+
+PLANTED = (
+    join_multiplicity_ignored,
+    null_units_kept,
+    a_path_key_that_is_not_unique,
+    an_outer_join_that_keeps_public_rows,
+    a_second_occurrence_without_a_bound,
+    an_exists_about_anybody,
+)
+
+
+@pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
+def test_a_planted_bug_shows_on_neighbours(plant, monkeypatch):
+    # By neighbours alone: without what DuckDB says to the question.
+    monkeypatch.setattr(fuzzer.Several, "compared", lambda self, question: None)
+    monkeypatch.setattr(fuzzer, "shrunk", lambda made, _: made)  # which takes most of the time
+    plant(monkeypatch)
+    report = fuzz_joined(cases=CASES, seed=SEED)
+    assert report.violations, f"not seen in {report.cases} cases"
+    (found,) = report.violations
+    assert found.kind in BREAKS, found
+    assert found.sql and found.policies
+
+
+def test_refusals_are_no_part_of_the_proof(monkeypatch, rounds):
+    """Questions that do not say whose rows meet, were they asked, still meet rows of one unit only."""
+    monkeypatch.setattr(fuzzer.Several, "compared", lambda self, question: None)
+    monkeypatch.setattr(joins, "_tied", lambda *_: True)
+    report = fuzz_joined(cases=rounds(4_000), seed=SEED)
+    assert not report.violations, report.violations[0]

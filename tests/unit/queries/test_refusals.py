@@ -1,0 +1,182 @@
+"""What cannot be asked over several tables is refused by name, with its place and another way to ask."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.queries.shop import Shop
+
+from dalenius.errors import NOTHING, NotAllowedError, QuestionRefusedError
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    return Shop.protected(tmp_path_factory.mktemp("shop"))
+
+
+# what stands in the second line · what the message names · the words that the place points at · a way in the fix
+FROM = [
+    ("people p RIGHT JOIN orders o USING (user_id)", "RIGHT JOIN", "orders", "LEFT JOIN"),
+    ("people p FULL JOIN orders o USING (user_id)", "FULL JOIN", "orders", "LEFT JOIN"),
+    ("people p FULL OUTER JOIN orders o USING (user_id)", "FULL OUTER JOIN", "orders", "LEFT JOIN"),
+    ("people NATURAL JOIN orders", "NATURAL JOIN", "orders", "USING (x)"),
+    (
+        "people p ASOF JOIN orders o ON p.user_id = o.user_id AND p.age >= o.amount",
+        "ASOF JOIN",
+        "orders",
+        "equal units",
+    ),
+    ("people POSITIONAL JOIN orders", "POSITIONAL JOIN", "orders", "JOIN … ON"),
+    ("people p SEMI JOIN orders o USING (user_id)", "SEMI JOIN", "orders", "WHERE EXISTS"),
+    ("people p ANTI JOIN orders o USING (user_id)", "ANTI JOIN", "orders", "WHERE NOT EXISTS"),
+    ("people p, LATERAL (SELECT * FROM orders o WHERE o.user_id = p.user_id) x", "LATERAL", "*", "EXISTS"),
+    ("people p JOIN LATERAL (SELECT * FROM orders) x ON TRUE", "LATERAL", "*", "EXISTS"),
+    (
+        "(people p JOIN orders o USING (user_id)) JOIN items i USING (order_id)",
+        "A join in parentheses",
+        "people",
+        "out",
+    ),
+    ("(SELECT user_id FROM orders INTERSECT SELECT user_id FROM people) x", "INTERSECT", "user_id", "WHERE EXISTS"),
+    ("(SELECT user_id FROM orders EXCEPT SELECT user_id FROM people) x", "EXCEPT", "user_id", "WHERE NOT EXISTS"),
+    ("(SELECT user_id FROM orders UNION SELECT user_id FROM people) x", "UNION is", "user_id", "UNION ALL"),
+    ("(SELECT * FROM orders LIMIT 3) x", "LIMIT in a subquery", "*", "WHERE"),
+    ("(SELECT * FROM orders ORDER BY day LIMIT 3) x", "LIMIT in a subquery", "*", "WHERE"),
+    ("(SELECT * FROM orders OFFSET 3) x", "in a subquery", "*", "WHERE"),
+    (
+        "(SELECT user_id, ROW_NUMBER() OVER (ORDER BY amount) AS r FROM orders) x",
+        "A window function",
+        "ROW_NUMBER",
+        "GROUP BY",
+    ),
+    (
+        "(SELECT user_id, SUM(amount) OVER (PARTITION BY user_id) AS r FROM orders) x",
+        "A window function",
+        "SUM",
+        "GROUP BY",
+    ),
+    ("(SELECT DISTINCT ON (region) * FROM orders) x", "ON in Distinct", "region", "docs/reference/sql.md"),
+    ("(SELECT region, SUM(amount) AS s FROM orders GROUP BY region) x", "not within one unit", "region", "by the unit"),
+    ("(SELECT SUM(amount) AS s FROM orders) x", "not within one unit", "SUM", "by the unit"),
+    (
+        "(SELECT code, COUNT(*) AS n FROM regions GROUP BY code) r JOIN people ON code = region",
+        "over public tables",
+        "code",
+        "free",
+    ),
+    ("(VALUES (1)) v", "VALUES", "1", "public table"),
+    ("people p JOIN range(10) r ON TRUE", "GENERATE_SERIES", "range", "docs/reference/sql.md"),
+    ("people p JOIN read_csv('x.csv') r ON TRUE", "READ_CSV", "read_csv", "docs/reference/sql.md"),
+    ("people p, UNNEST([1, 2]) u", "UNNEST", "1", "columns of the policy"),
+    ("people p JOIN orders o TABLESAMPLE 10% USING (user_id)", "Sampling", "orders", "without it"),
+    ("main.people p JOIN orders o USING (user_id)", "A schema or catalog", "main", "name alone"),
+]
+WHERE = [
+    ("p.age > (SELECT AVG(age) FROM people)", "A scalar subquery", "AVG", "question of its own"),
+    ("p.age > (SELECT MAX(tax) FROM regions)", "A scalar subquery", "tax", "free where its tables are public"),
+    (
+        "p.age > (SELECT MAX(amount) FROM orders o WHERE o.user_id = p.user_id)",
+        "A correlated subquery",
+        "amount",
+        "groups by the unit",
+    ),
+    ("p.age > ANY (SELECT amount FROM orders)", "ANY over a subquery", "amount", "EXISTS"),
+    ("p.age > ALL (SELECT amount FROM orders)", "ALL over a subquery", "amount", "NOT EXISTS"),
+    (
+        "p.age > 3 OR EXISTS (SELECT 1 FROM orders o WHERE o.user_id = p.user_id)",
+        "EXISTS cannot stand",
+        "1",
+        "one by one",
+    ),
+    ("p.age > 3 OR p.user_id IN (SELECT user_id FROM orders)", "IN (SELECT …) cannot stand", "p.user_id", "one by one"),
+    (
+        "CASE WHEN EXISTS (SELECT 1 FROM orders o WHERE o.user_id = p.user_id) THEN TRUE END",
+        "EXISTS cannot",
+        "1",
+        "WHERE",
+    ),
+    ("EXISTS (SELECT 1 FROM orders o WHERE o.user_id = p.user_id LIMIT 1)", "LIMIT in a subquery", "1", "out"),
+    (
+        "EXISTS (SELECT 1 FROM orders o WHERE o.user_id = p.user_id GROUP BY o.user_id HAVING COUNT(*) > 2)",
+        "A correlated subquery with groups",
+        "p.user_id",
+        "IN (SELECT unit",
+    ),
+    (
+        "EXISTS (SELECT user_id FROM orders UNION ALL SELECT user_id FROM items)",
+        "A set operation",
+        "user_id",
+        "one EXISTS",
+    ),
+    ("ROW_NUMBER() OVER (ORDER BY p.age) = 1", "A window function", "ROW_NUMBER", "GROUP BY"),
+    ("SUM(p.age) > 3", "An aggregate cannot stand in WHERE", "SUM", "HAVING"),
+]
+SELECT = [
+    ("o.amount", "'orders.amount' stands outside an aggregate", "o.amount", "AVG(o.amount)"),
+    ("*", "SELECT *", "*", "COUNT(*)"),
+    ("p.*, COUNT(*)", "SELECT *", "p.*", "COUNT(*)"),
+    ("DISTINCT p.region", "SELECT DISTINCT", "p.region", "GROUP BY"),
+    ("SUM(o.amount) OVER (PARTITION BY p.region)", "A window function", "SUM", "GROUP BY"),
+    ("COUNT(*), (SELECT COUNT(*) FROM items)", "A scalar subquery", "COUNT(*) FROM items", "question of its own"),
+    ("SUM(CASE WHEN p.user_id IN (SELECT user_id FROM items) THEN 1 END)", "IN (SELECT …)", "p.user_id", "WHERE"),
+    ("ARRAY_AGG(o.amount)", "A list of values", "ARRAY_AGG", "counts per group"),
+    ("FIRST(o.amount)", "FIRST", "FIRST", "count"),
+]  # fmt: skip
+AFTER = [
+    ("ORDER BY o.amount", "'orders.amount' stands outside an aggregate", "o.amount", "AVG(o.amount)"),
+    ("QUALIFY ROW_NUMBER() OVER () = 1", "QUALIFY", None, "HAVING"),
+    ("HAVING o.amount > 3", "'orders.amount' stands outside an aggregate", "o.amount", "AVG(o.amount)"),
+    ("GROUP BY p.user_id", "would be about one user_id each", "p.user_id", "many share"),
+    ("INTERSECT SELECT COUNT(*) FROM people", "INTERSECT", "COUNT(*) FROM people", "questions of their own"),
+    ("UNION ALL SELECT COUNT(*) FROM people", "UNION", "COUNT(*) FROM people", "questions of their own"),
+    ("EXCEPT SELECT COUNT(*) FROM people", "EXCEPT", "COUNT(*) FROM people", "questions of their own"),
+]
+JOINED = "people p JOIN orders o USING (user_id)"
+CASES = [
+    *((f"SELECT COUNT(*) FROM\n{part}", part, *rest) for part, *rest in FROM),
+    *((f"SELECT COUNT(*) FROM people p WHERE\n{part}", part, *rest) for part, *rest in WHERE),
+    *((f"SELECT\n{part}\nFROM {JOINED}", part, *rest) for part, *rest in SELECT),
+    *((f"SELECT COUNT(*) FROM {JOINED}\n{part}", part, *rest) for part, *rest in AFTER),
+]
+
+
+@pytest.mark.parametrize(("question", "part", "named", "pointed", "way"), CASES, ids=[each[1] for each in CASES])
+def test_a_construct_is_named_with_its_place_and_another_way(shop, question, part, named, pointed, way):
+    error = shop.error(question)
+    assert isinstance(error, QuestionRefusedError | NotAllowedError)
+    assert named in error.message
+    assert error.why and way in error.fix
+    assert error.at is not None
+    if pointed is not None:
+        assert error.at == (2, part.index(pointed) + 1)
+    assert error.charge == NOTHING
+
+
+def test_a_recursive_cte_is_named(shop):
+    question = (
+        "WITH RECURSIVE r AS\n(SELECT user_id FROM orders UNION ALL SELECT user_id FROM r)\nSELECT COUNT(*) FROM r"
+    )
+    error = shop.error(question)
+    assert "WITH RECURSIVE is not supported" in error.message and "Write the steps out" in error.fix
+    assert error.at == (1, 16)
+
+
+OWN = "WHERE o.user_id = p.user_id"
+WAYS = {
+    f"p WHERE p.age > (SELECT MAX(amount) FROM orders o {OWN})": "p JOIN (SELECT user_id, MAX(amount) AS m FROM orders "
+    "GROUP BY user_id) s ON s.user_id = p.user_id WHERE p.age > s.m",
+    f"p WHERE EXISTS (SELECT 1 FROM orders o {OWN} GROUP BY o.user_id HAVING COUNT(*) > 2)": "p WHERE p.user_id IN "
+    "(SELECT user_id FROM orders GROUP BY user_id HAVING COUNT(*) > 2)",
+    "p SEMI JOIN orders o USING (user_id)": f"p WHERE EXISTS (SELECT 1 FROM orders o {OWN})",
+    "p ANTI JOIN orders o USING (user_id)": f"p WHERE NOT EXISTS (SELECT 1 FROM orders o {OWN})",
+    f"p WHERE p.age > ALL (SELECT amount FROM orders o {OWN} AND amount > 0)": "p WHERE NOT EXISTS (SELECT 1 FROM "
+    f"orders o {OWN} AND o.amount > 0 AND p.age <= o.amount)",
+    f"p WHERE p.age < ANY (SELECT amount FROM orders o {OWN})": "p WHERE EXISTS (SELECT 1 FROM "
+    f"orders o {OWN} AND p.age < o.amount)",
+}
+
+
+@pytest.mark.parametrize(("refused", "instead"), WAYS.items(), ids=list(WAYS))
+def test_the_way_that_is_told_gives_what_was_meant(shop, refused, instead):
+    start = "SELECT COUNT(*) FROM people"
+    assert shop.error(f"{start} {refused}").fix
+    assert shop.count(f"{start} {instead}") == shop.plain(f"{start} {refused}")[0][0]
