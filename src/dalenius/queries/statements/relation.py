@@ -15,7 +15,7 @@ from dalenius.queries.expressions import TRUE, Aggregate, Column, Expression, Ty
 from dalenius.queries.functions import bounded, whole
 from dalenius.queries.relations import Join, Match, Open, Owned, PerUnit, Relation, Source, Stacked, full
 from dalenius.queries.rendering import Renderer, double, identifier
-from dalenius.queries.repeats import row_limits
+from dalenius.queries.repeats import compares, row_limits
 from dalenius.queries.statements.source import cast, clean, there
 from dalenius.tables.policy import Kind
 from dalenius.tables.steps import default_step, too_fine
@@ -122,13 +122,13 @@ class _Scan:
         columns = dict(outer or {})
         for source in relation.sources:
             for name in (*source.columns, *source.identities):
-                columns[full(source, name)] = f"{self.aliases[id(source)]}.{identifier(name)}"
+                columns[full(source, name)] = f"{self.aliases[id(source)]}.{identifier(held(name))}"
             for name in source.identities:
                 columns[raw(full(source, name))] = f"{self.aliases[id(source)]}.{identifier(raw(name))}"
         self.columns = columns
         self.renderer = _Renderer(columns, relation.columns.integers)
         self.needed = {*used, *_read(relation)}
-        self.row_limits = row_limits(relation)
+        self.row_limits = row_limits(relation, inside=outer is not None and compares(relation))
 
     # --- the whole
 
@@ -221,11 +221,8 @@ class _Scan:
         if most is None:
             return text
         units = ", ".join(f"u{at}" for at in range(len(unit_types(source, self.files))))
-        row, taken = "r", {name.lower() for name in source.columns}
-        while row in taken:  # it would be the column
-            row += "r"
-        order = f"row_number() OVER (PARTITION BY {units} ORDER BY {row})"
-        return f"SELECT * FROM ({text}) AS {row} QUALIFY {order} <= {most}"  # noqa: S608
+        order = f"row_number() OVER (PARTITION BY {units} ORDER BY r)"  # r is no column, but the whole row
+        return f"SELECT * FROM ({text}) AS r QUALIFY {order} <= {most}"  # noqa: S608
 
     def owned(self, source: Owned) -> str:
         """A protected table: rows that belong to somebody, with their units; its columns within their policy."""
@@ -241,7 +238,7 @@ class _Scan:
         keys = [f"t0.{identifier(name)} AS {identifier(raw(name))}" for name in source.identities]
         inner = f"SELECT {', '.join([*units, *reads, *keys])} FROM {rows}"  # noqa: S608
         shown = [f"u{at}" for at in range(len(policy.unit))]
-        shown += [f"{clean(each, f'c{at}')} AS {identifier(each.name)}" for at, each in enumerate(columns)]
+        shown += [f"{clean(each, f'c{at}')} AS {identifier(held(each.name))}" for at, each in enumerate(columns)]
         shown += [identifier(raw(name)) for name in source.identities]
         named = {f"u{at}": kinds.get(name, "") for at, name in enumerate(policy.unit)}
         return f"SELECT {', '.join(shown)} FROM ({inner}) WHERE {there(tuple(named), named)}"  # noqa: S608
@@ -251,7 +248,9 @@ class _Scan:
         table = source.table
         columns = [table.columns[name] for name in table.kinds if full(source, name) in self.needed]
         reads = [f"{cast(each, table.types)} AS c{at}" for at, each in enumerate(columns)] or ["1"]
-        shown = [f"{clean(each, f'c{at}')} AS {identifier(each.name)}" for at, each in enumerate(columns)] or ["1"]
+        shown = [f"{clean(each, f'c{at}')} AS {identifier(held(each.name))}" for at, each in enumerate(columns)] or [
+            "1"
+        ]
         inner = f"SELECT {', '.join(reads)} FROM {table.scan}"  # noqa: S608
         return f"SELECT {', '.join(shown)} FROM ({inner})"  # noqa: S608
 
@@ -274,7 +273,7 @@ class _Scan:
         who = {f"k{at}" for at, key in enumerate(source.keys) if key.type is Type.UNIT}
         for name, column in source.columns.items():
             value = clean(column, name) if column.kind is not Kind.TEXT else name
-            shown.append(f"{presence(name) if name in who else value} AS {identifier(name)}")
+            shown.append(f"{presence(name) if name in who else value} AS {identifier(held(name))}")
         shown += [identifier(raw(name)) for name in source.identities]
         return f"SELECT {', '.join(shown)} FROM ({inner})"  # noqa: S608
 
@@ -287,7 +286,7 @@ class _Scan:
             shown = [f"{scan.unit(owner, part)} AS u{part}" for part in range(len(unit_types(owner, self.files)))]
             for place, value in enumerate(values):
                 column = f"c{place}"
-                shown.append(f"{scan.renderer.sql(value)} AS {column}")
+                shown.append(f"{scan.renderer.sql(value)} AS {identifier(held(column))}")
                 if column in source.identities:
                     shown.append(f"{scan.raw(value)} AS {identifier(raw(column))}")
             texts.append(f"SELECT {', '.join(shown)} FROM {scan.body()}")  # noqa: S608
@@ -343,9 +342,14 @@ def presence(shown: str) -> str:
     return f"CASE WHEN {shown} IS NOT NULL THEN 'there' END"
 
 
+def held(name: str) -> str:
+    """The name of a column in an item of FROM: owners may call theirs u0, which is the unit's there."""
+    return f"column {name}"
+
+
 def raw(name: str) -> str:
     """The name under which a column's value in the file is kept, beside the one that its policy cleans."""
-    return f"{name} as it is"
+    return f"raw {name}"
 
 
 def _read(relation: Relation) -> set[str]:
