@@ -237,6 +237,9 @@ def test_which_rows_take_part_depends_on_the_unit_alone(tmp_path):
         "SELECT COUNT(*) FROM customers c WHERE EXISTS (SELECT 1 FROM "
         + ", ".join(f"regions r{at}" for at in range(4))
         + " WHERE r0.w + r1.w + r2.w + r3.w < c.age)",
+        "SELECT COUNT(*) FROM customers c"
+        + "".join(f" JOIN regions r{at} ON r{at}.seg = c.seg" for at in range(3))
+        + " WHERE EXISTS (SELECT 1 FROM regions x, regions y WHERE x.w + y.w < c.age)",
         f"SELECT COUNT(*) FROM ({STACKED}) t JOIN regions a ON a.seg = t.seg JOIN regions b ON b.seg = t.seg",
     ],
 )

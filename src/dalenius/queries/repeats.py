@@ -84,7 +84,9 @@ def becoming(relation: Relation, *, inside: bool = False) -> int:
                 found *= becoming(inner)
             case Stacked(parts=parts):
                 found *= sum(becoming(inner) for inner, _ in parts)
-    return found
+    # Each EXISTS is gone through for every row; one that only asks for equal units is looked up at once.
+    compared = [each.relation for each in relation.matches if compares(each.relation)]
+    return found * max(1, sum(becoming(each, inside=True) for each in compared))
 
 
 def keys_of(join: Join, relation: Relation) -> set[str]:
