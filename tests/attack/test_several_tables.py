@@ -46,6 +46,15 @@ dataset = "shop"
 [columns.price]
 type = "number"
 bounds = [0, 100]
+[columns.u0]
+type = "integer"
+bounds = [0, 100]
+[columns."raw o_cust"]
+type = "integer"
+bounds = [0, 100]
+[columns.r]
+type = "integer"
+bounds = [0, 100]
 [columns.o_cust]
 type = "integer"
 bounds = [0, 1]
@@ -81,6 +90,7 @@ class Shop:
                 "o_key": pa.array([each for each, _, _ in orders], key),
                 "o_cust": [each for _, each, _ in orders],
                 "price": [each for _, _, each in orders],
+                **{name: [50] * len(orders) for name in ("u0", "raw o_cust", "r")},
             }
         )
         if source.endswith("csv"):
@@ -191,6 +201,23 @@ def test_a_heavy_unit_does_not_stop_a_self_join(tmp_path, rows):
     assert found == 1 + 2**5 + min(rows**5, 10**5)
 
 
+@pytest.mark.parametrize("rows", [1, 60_000])
+def test_a_heavy_unit_does_not_stop_an_exists(tmp_path, rows):
+    # 60,000² comparisons, which no hash can spare, take minutes; 10 for each row do not.
+    shop = Shop(tmp_path, [*FEW, *((100 + at, 3, at * 37 % 10007 / 101) for at in range(rows))])
+    inner = "b.o_cust = a.o_cust AND exp(a.price / 10) + exp(b.price / 10) < a.price * b.price - 20000"
+    asked = f"SELECT COUNT(*) FROM orders a WHERE EXISTS (SELECT 1 FROM orders b WHERE {inner})"
+    assert shop.exact(asked, seconds=10.0) == [[0]]
+
+
+def test_subqueries_do_not_double_without_end(tmp_path):
+    inner = "SELECT price AS x FROM orders"
+    for at in range(40):
+        inner = f"SELECT x + x AS x FROM ({inner}) t{at}"
+    with pytest.raises(QuestionRefusedError):
+        Shop(tmp_path, FEW).exact(f"SELECT COUNT(*) FROM ({inner}) t WHERE x > 0")
+
+
 def test_which_rows_take_part_depends_on_the_unit_alone(tmp_path):
     mine = [(100 + at, 3, float(at % 40)) for at in range(60)]
     asked = "SELECT SUM(a.price + b.price) FROM orders a JOIN orders b ON a.o_cust = b.o_cust AND b.price > 3"
@@ -210,6 +237,9 @@ def test_which_rows_take_part_depends_on_the_unit_alone(tmp_path):
         "SELECT COUNT(*) FROM customers c WHERE EXISTS (SELECT 1 FROM "
         + ", ".join(f"regions r{at}" for at in range(4))
         + " WHERE r0.w + r1.w + r2.w + r3.w < c.age)",
+        "SELECT COUNT(*) FROM customers c"
+        + "".join(f" JOIN regions r{at} ON r{at}.seg = c.seg" for at in range(3))
+        + " WHERE EXISTS (SELECT 1 FROM regions x, regions y WHERE x.w + y.w < c.age)",
         f"SELECT COUNT(*) FROM ({STACKED}) t JOIN regions a ON a.seg = t.seg JOIN regions b ON b.seg = t.seg",
     ],
 )
@@ -274,6 +304,14 @@ def test_groups_by_what_a_left_join_leaves_out_are_refused(tmp_path):
 )
 def test_a_subquery_of_one_table_may_speak_of_its_unit(tmp_path, sql, expected):
     assert Shop(tmp_path, FEW).exact(sql) == [[expected]]
+
+
+@pytest.mark.parametrize("name", ["u0", "raw o_cust", "r"])
+def test_columns_may_be_called_as_ours_are(tmp_path, name):
+    shop = Shop(tmp_path, FEW)
+    assert shop.exact(f'SELECT SUM(o."{name}") FROM customers c JOIN orders o ON o.o_cust = c.c_key') == [[150]]
+    twice = "FROM orders o JOIN orders p ON p.o_cust = o.o_cust"
+    assert shop.exact(f'SELECT SUM(o."{name}" + p."{name}") {twice}') == [[500]]
 
 
 @pytest.mark.parametrize("item", ["1", "COALESCE(SUM(price), 0)", "COUNT(*) + 1"])

@@ -25,12 +25,24 @@ if TYPE_CHECKING:
 MOST = 10**4  # rows that become of one
 
 
-def row_limits(relation: Relation) -> dict[int, int | None]:
-    """How many rows of one unit take part, by the id of each source that is cut; None: nothing says how many."""
+def row_limits(relation: Relation, *, inside: bool = False) -> dict[int, int | None]:
+    """How many rows of one unit take part, by the id of each source that is cut; None: nothing says how many.
+
+    Args:
+        relation: Whose sources.
+        inside: It stands in an EXISTS that `compares`: each row around meets all of its rows, so that all are cut.
+    """
     wide = _repeating(relation)
     limits = {id(each): limit_of(each) for each in wide}
     widest = max(wide, key=lambda each: limits[id(each)] or 0, default=None)
-    return {each: limit for each, limit in limits.items() if each != id(widest)}
+    return {each: limit for each, limit in limits.items() if inside or each != id(widest)}
+
+
+def compares(relation: Relation) -> bool:
+    """Whether the relation of an EXISTS compares its rows with those around in more than who they belong to."""
+    own = {full(each, name) for each in relation.sources for name in (*each.columns, *each.identities)}
+    parts = (part for each in (relation.where, *(join.on for join in relation.joins)) for part in parts_of(each))
+    return any(columns_of(part) - own for part in parts if pair_of(part) is None)
 
 
 def limit_of(source: Source) -> int | None:
@@ -41,17 +53,17 @@ def limit_of(source: Source) -> int | None:
     return None if isinstance(source, Open) else source.rows
 
 
-def check_repeats(relation: Relation, at: Place | None) -> None:
-    """Refuses a join that could make too many rows of one."""
+def check_repeats(relation: Relation, at: Place | None, *, inside: bool = False) -> None:
+    """Refuses a join, or an EXISTS, that could make too many rows of one."""
     names = ", ".join(dict.fromkeys(each.name for each in relation.sources))
-    if None in row_limits(relation).values():
+    if None in row_limits(relation, inside=inside).values():
         raise QuestionRefusedError(
             f"Rows of {names} all meet one another.",
             why="How many one unit has is not limited, so one person could make the question run forever.",
             fix="Ask the owner for [contribution] rows, or group each by the unit first.",
             at=at,
         )
-    made = becoming(relation)
+    made = becoming(relation, inside=inside)
     if made > MOST:
         raise QuestionRefusedError(
             f"The join of {names} repeats rows too often.",
@@ -61,9 +73,9 @@ def check_repeats(relation: Relation, at: Place | None) -> None:
         )
 
 
-def becoming(relation: Relation) -> int:
+def becoming(relation: Relation, *, inside: bool = False) -> int:
     """How many rows become of one row of one source, at most."""
-    found = math.prod(each or 1 for each in row_limits(relation).values())
+    found = math.prod(each or 1 for each in row_limits(relation, inside=inside).values())
     for join in relation.joins:
         match join.source:
             case Open(table=table):
@@ -72,7 +84,9 @@ def becoming(relation: Relation) -> int:
                 found *= becoming(inner)
             case Stacked(parts=parts):
                 found *= sum(becoming(inner) for inner, _ in parts)
-    return found
+    # Each EXISTS is gone through for every row; one that only asks for equal units is looked up at once.
+    compared = [each.relation for each in relation.matches if compares(each.relation)]
+    return found * max(1, sum(becoming(each, inside=True) for each in compared))
 
 
 def keys_of(join: Join, relation: Relation) -> set[str]:

@@ -21,7 +21,7 @@ from dalenius.errors import NotAllowedError, QuestionRefusedError
 from dalenius.queries.expressions import Column, Expression, Type
 from dalenius.queries.plan import Found, Table
 from dalenius.queries.relations import Join, Open, Owned, PerUnit, Relation, Source, full, same_unit
-from dalenius.queries.repeats import check_repeats, keys_of, limit_of, pair_of, parts_of
+from dalenius.queries.repeats import check_repeats, compares, keys_of, limit_of, pair_of, parts_of
 from dalenius.tables.policy import Column as Spec
 from dalenius.tables.policy import Contribution, Kind, Period, Policy
 
@@ -88,6 +88,7 @@ def checked_match(
             checked_match(match.relation, outer, identities, parts, at, places)
         return
     checked(inner, identities, parts, at, places)
+    check_repeats(inner, at, inside=compares(inner))
     mine = {full(each, name) for each in inner.sources for name in each.identities}
     shared: set[str] = set()
     for part in parts_of(inner.where):

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dalenius.errors import QuestionRefusedError, UnknownTableError
 from dalenius.queries.canonical import call, factored
-from dalenius.queries.expressions import Column, Expression, Type
+from dalenius.queries.expressions import Column, Expression, Type, walk
 from dalenius.queries.relations import (
     Columns,
     Join,
@@ -30,7 +31,7 @@ from dalenius.queries.relations import (
 from dalenius.queries.rules.aggregated import Aggregating
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.scalars import scalar
-from dalenius.queries.rules.total import made_total
+from dalenius.queries.rules.total import LARGEST, made_total
 from dalenius.tables.mistakes import nearest
 from dalenius.tables.policy import Kind
 
@@ -187,6 +188,10 @@ class Sources(Aggregating):
             raise self.invalid(
                 node, f"There are two tables {alias!r} in FROM.", "Names could not tell them apart.", "Use AS."
             )
+        for _, expression in names.values():
+            # In a subquery of a subquery of … each name may stand for two of the one before.
+            if sum(1 for _ in islice(walk(expression), LARGEST + 1)) > LARGEST:
+                raise self.refused(node, "An expression is too involved.", "Nest fewer subqueries.")
         self.names[alias.lower()] = names
 
     def table_named(self, node: Any, left: bool) -> Names:
