@@ -62,10 +62,10 @@ REFUSED = {
     "IN with a subquery": "SELECT COUNT(*) FROM visits WHERE age IN (SELECT age FROM visits)",
     "ANY with a subquery": "SELECT COUNT(*) FROM visits WHERE age > ANY (SELECT age FROM visits)",
     "ALL with a subquery": "SELECT COUNT(*) FROM visits WHERE age > ALL (SELECT age FROM visits)",
-    "a subquery in FROM": "SELECT COUNT(*) FROM (SELECT * FROM visits) v",
+    "a subquery in FROM with a limit": "SELECT COUNT(*) FROM (SELECT * FROM visits LIMIT 1) v",
     "a subquery in LIMIT": "SELECT COUNT(*) FROM visits LIMIT (SELECT MIN(age) FROM visits)",
     "a subquery in OFFSET": "SELECT COUNT(*) FROM visits LIMIT 1 OFFSET (SELECT MIN(age) FROM visits)",
-    "a CTE": "WITH v AS (SELECT * FROM visits) SELECT COUNT(*) FROM v",
+    "a CTE with groups": "WITH v AS (SELECT age, COUNT(*) AS n FROM visits GROUP BY age) SELECT SUM(n) FROM v",
     "a recursive CTE": "WITH RECURSIVE v AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM v) SELECT COUNT(*) FROM v",
     "a window": "SELECT COUNT(*) OVER () FROM visits",
     "a window with order": "SELECT SUM(amount) OVER (ORDER BY day) FROM visits",
@@ -169,7 +169,7 @@ FOUND = {
     "a text in a grouping set": "SELECT note, COUNT(*) FROM visits GROUP BY GROUPING SETS (note, (note, region))",
     "a text that is made": "SELECT note || CAST(amount AS VARCHAR), COUNT(DISTINCT user_id) FROM visits GROUP BY 1",
 }
-NO_PLACE = {"bare VALUES", "UNION", "UNION ALL", "INTERSECT", "EXCEPT", "PIVOT as statement", "DESCRIBE", "SUMMARIZE"}
+NO_PLACE = {"bare VALUES", "PIVOT as statement", "DESCRIBE", "SUMMARIZE"}
 NO_PLACE |= {"EXPLAIN", "SHOW"}  # it is the whole statement
 
 
@@ -237,6 +237,8 @@ PASSED = [
     "SELECT FLOOR(amount / 500) * 500 AS b, COUNT(*), COUNT(DISTINCT note) FROM visits GROUP BY b",
     "SELECT WIDTH_BUCKET(amount, 100, 4000, 7) AS b, SUM(amount) FROM visits GROUP BY b",
     "SELECT ROUND(amount, -3) AS b, amount - amount % 700 AS c, COUNT(*) FROM visits GROUP BY ALL",
+    "SELECT COUNT(*) FROM (SELECT * FROM visits) v",
+    "WITH v AS (SELECT * FROM visits WHERE note = 'a rare word') SELECT COUNT(*), SUM(amount) FROM v",
     "SELECT TIME_BUCKET(INTERVAL 1 MONTH, day) AS m, COUNT(DISTINCT age) FROM visits GROUP BY m",
     "SELECT region, COUNT(*), COUNT(DISTINCT user_id), AVG(amount) FROM visits GROUP BY ROLLUP (region)",
     "SELECT region, smoker, SUM(amount), COUNT(DISTINCT note), MEDIAN(age) FROM visits GROUP BY CUBE (region, smoker)",
@@ -362,7 +364,7 @@ def test_every_declared_group_is_answered_even_where_nobody_is(curator, neighbou
         assert [row[0] for row in release.rows] == ["north", "south", "east", "west"]
 
 
-@pytest.mark.parametrize("shape", ["a raw column", "ARG_MAX", "a window", "a subquery in FROM", "UNION", "SHOW"])
+@pytest.mark.parametrize("shape", ["a raw column", "ARG_MAX", "a window", "a CTE with groups", "UNION", "SHOW"])
 def test_the_command_refuses_them_too(curator, capsys, shape):
     from dalenius.app.cli import build
     from dalenius.app.cli.run import run

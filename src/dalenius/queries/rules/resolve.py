@@ -110,7 +110,7 @@ class _Reader(Sources):
                 "The question asks for no aggregate.",
                 why="Rows and values of single people never leave; only counts, sums and averages of many do.",
                 fix="Ask for COUNT(*), SUM(x) or AVG(x), with GROUP BY for the columns that you want to see.",
-                at=place(items[0], self.text),
+                at=place(items[0] if items else self.tree, self.text),
             )
         return self.narrowed(self.named_alike(found))
 
