@@ -58,7 +58,8 @@ class Neighbours:
 
     def with_rows(self, part: str, table: str, rows: tuple[Row, ...]) -> Neighbours:
         """The same with other rows of one table in one part."""
-        return replace(self, **{part: {**getattr(self, part), table: rows}})
+        changes: dict[str, Any] = {part: {**getattr(self, part), table: rows}}
+        return replace(self, **changes)
 
 
 def neighbours(random: Random, schema: Schema) -> Neighbours:
@@ -194,7 +195,9 @@ class _Drawn:
                 hop = policy.path[0]
                 at = list(self.schema.storages[hop.table]).index(hop.key)
                 there = [row[at] for row in found[hop.table] if row[at] is not None]
-                made = [self.row(name, spelled(self.random, (self.random.choice(there),))) for _ in range(amount) if there]
+                made = [
+                    self.row(name, spelled(self.random, (self.random.choice(there),))) for _ in range(amount) if there
+                ]
             found[name] = tuple(made)[:MOST_ROWS]
         return found
 
@@ -252,7 +255,7 @@ def _keys(random: Random, storage: str) -> list[Any]:
 def _public(random: Random, types: Mapping[str, str]) -> tuple[Row, ...]:
     """A few rows; keys come once, or more often."""
     count, unique = random.randint(1, 8), random.random() < 0.5
-    keyed = {
+    keyed: dict[str, Sequence[Any]] = {
         "region": random.sample(KEYS, count) if unique else [random.choice(KEYS[:4]) for _ in range(count)],
         "grade": random.sample(range(9), count) if unique else [random.randint(0, 3) for _ in range(count)],
     }
@@ -270,5 +273,7 @@ def _public(random: Random, types: Mapping[str, str]) -> tuple[Row, ...]:
             (None if random.random() < 0.08 else keyed[name][at]) if name in keyed else random.choice(values[name])
             for name in types
         ]
-        rows.append(tuple(float(v) if t == "DOUBLE" and v is not None else v for v, t in zip(row, types.values(), strict=True)))
+        rows.append(
+            tuple(float(v) if t == "DOUBLE" and v is not None else v for v, t in zip(row, types.values(), strict=True))
+        )
     return tuple(rows)

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from dalenius.audit.fuzzing.schemas import Schema
     from dalenius.queries.public import PublicTable
 
-_WRONG = 0.05  # of the places where units should be equal, they are not asked to be
+WRONG = 0.05  # of the places where units should be equal, they are not asked to be
+PUBLIC_FIRST = 0.04  # of the questions keep public rows that found nobody
 _COMPARED = ("=", "<>", "<", "<=", ">", ">=")
 
 
@@ -61,9 +62,11 @@ class Item:
 
     @property
     def owned(self) -> bool:
+        """Whether its rows belong to somebody."""
         return bool(self.identities)
 
     def called(self, name: str) -> str:
+        """One of its columns, as the question calls it."""
         return f"{self.alias}.{identifier(name)}"
 
 
@@ -130,7 +133,7 @@ class _Asker(Writer):
         """Some items joined, with conditions."""
         first = self.item(depth)
         scope = Scope([first], first.text, [])
-        if outer is None and depth == 0 and self.publics and self.chance(0.04):
+        if outer is None and depth == 0 and self.publics and self.chance(PUBLIC_FIRST):
             scope = self.public_first(first)
         for _ in range(count - 1):
             self.join(scope, depth)
@@ -160,8 +163,8 @@ class _Asker(Writer):
         else:
             return
         on = tie
-        more = self.equal_values(self.pick([each for each in scope.items]), new) if self.chance(0.2) else None
-        if self.chance(_WRONG):  # not about the same unit
+        more = self.equal_values(self.pick(scope.items), new) if self.chance(0.2) else None
+        if self.chance(WRONG):  # not about the same unit
             on, more = more or "TRUE", None
         using = self.shared_name(scope, new)
         style = self.random.random()
@@ -283,7 +286,11 @@ class _Asker(Writer):
         item = next((each for each in scope.items if each.owned), scope.items[0])
         units = self.unit_names(item)
         others = [name for name, classes in item.identities.items() if any("." in each for each in classes)]
-        names = units if units and (not others or self.chance(0.7)) else [item.called(self.pick(others or list(item.identities)))]
+        names = (
+            units
+            if units and (not others or self.chance(0.7))
+            else [item.called(self.pick(others or list(item.identities)))]
+        )
         if self.plainly and names != units:  # rows without a key are one group in SQL, and one per unit with us
             scope.conditions.append(f"{names[0]} IS NOT NULL")
         shown, columns, identities = list[str](), dict[str, Column](), dict[str, frozenset[str]]()
@@ -300,7 +307,11 @@ class _Asker(Writer):
         inner, self.columns = self.columns, scope.columns
         wanted = self.random.randint(1, 2)
         made = [self.inside() for _ in range(wanted)]
-        having = f" HAVING {self.inside()[0]} {self.pick(_COMPARED)} {self.pick(['0', '1', '2', '5'])}" if self.chance(0.3) else ""
+        having = (
+            f" HAVING {self.inside()[0]} {self.pick(_COMPARED)} {self.pick(['0', '1', '2', '5'])}"
+            if self.chance(0.3)
+            else ""
+        )
         self.columns = inner
         for at, (text, column) in enumerate(made):
             columns[f"m{at}"] = column
@@ -311,7 +322,9 @@ class _Asker(Writer):
 
     def inside(self) -> tuple[str, Column]:
         """An aggregate within one unit, and what is known of it."""
-        whole = [each for each in self.columns if each.kind is Kind.INTEGER and each.bounds is not None and each.step == 1]
+        whole = [
+            each for each in self.columns if each.kind is Kind.INTEGER and each.bounds is not None and each.step == 1
+        ]
         count = Column("m", Kind.INTEGER, Bounds(0, 5), Fraction(1))
         if not whole or self.chance(0.4):
             name = self.pick(self.columns).name if self.columns else ""
@@ -404,7 +417,9 @@ class _Asker(Writer):
             for a, left in one.columns.items()
             for b, right in other.columns.items()
             for kinds in (texts, numbers)
-            if left.kind in kinds and right.kind in kinds and (a == b or {a, b} == {"region", "code"} or self.chance(0.03))
+            if left.kind in kinds
+            and right.kind in kinds
+            and (a == b or {a, b} == {"region", "code"} or self.chance(0.03))
         ]
         return self.pick(ways) if ways else None
 
@@ -437,9 +452,11 @@ class _Asker(Writer):
                 alike = [each for each in columns if each.kind in {Kind.INTEGER, Kind.NUMBER}]
                 if self.chance(0.2):
                     return f"{name} {self.pick(_COMPARED)} {self.pick(alike).name}"
-                return self.pick([f"{name} {self.pick(_COMPARED)} {value}", f"{name} BETWEEN {value - 1} AND {value + 1}"])
+                return self.pick(
+                    [f"{name} {self.pick(_COMPARED)} {value}", f"{name} BETWEEN {value - 1} AND {value + 1}"]
+                )
             case Kind.CATEGORY | Kind.TEXT:
-                keys = [literal(each) for each in (column.keys or ("north", "south", "", "12", "a"))[:4]]
+                keys = [literal(str(each)) for each in (column.keys or ("north", "south", "", "12", "a"))[:4]]
                 return self.pick([f"{name} {self.pick(_COMPARED[:2])} {keys[0]}", f"{name} IN ({', '.join(keys[:2])})"])
             case Kind.BOOLEAN:
                 return self.pick([name, f"NOT {name}"])
@@ -464,8 +481,8 @@ class _Asker(Writer):
         ]
         if not ties:
             return "1 = 1"
-        item, tie = self.pick(ties)
-        if self.chance(_WRONG):
+        _, tie = self.pick(ties)
+        if self.chance(WRONG):
             tie = "1 = 1"
         style = self.random.random()
         if style < 0.3 and values:
@@ -523,7 +540,11 @@ class _Asker(Writer):
         choices = ["COUNT(*)", "COUNT(*)", self.distinct()]
         if self.columns:
             any_ = self.pick(self.columns).name
-            choices += [f"COUNT({any_})", f"COUNT(DISTINCT {any_})", f"COUNT(*) FILTER (WHERE {self.simple(self.columns)})"]
+            choices += [
+                f"COUNT({any_})",
+                f"COUNT(DISTINCT {any_})",
+                f"COUNT(*) FILTER (WHERE {self.simple(self.columns)})",
+            ]
         if whole:
             name = self.pick(whole)
             choices += [f"SUM({name})", f"SUM({name})", f"AVG({name})"]
