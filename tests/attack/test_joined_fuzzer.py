@@ -12,6 +12,7 @@ import pytest
 
 from dalenius import _paths
 from dalenius.audit import joined as fuzzer
+from dalenius.audit.fuzzing import joined_questions
 from dalenius.audit.joined import fuzz_joined
 from dalenius.queries.relations import Open, Relation
 from dalenius.queries.statements import relation
@@ -81,13 +82,15 @@ def an_outer_join_that_keeps_public_rows(monkeypatch):
 
     def kept(self, table):
         text, types = sql(self, table)
-        for at, name in enumerate(table.policy.unit):
-            mine = f"{self.unit(self.relation.owner, at)} AS"
-            text = text.replace(mine, f"coalesce(CAST({mine[:-3]} AS VARCHAR), 'row ' || row_number() OVER ()) AS", 1)
-            types[name] = "VARCHAR"
+        if any(each.source is self.relation.owner and each.left for each in self.relation.joins):
+            for at, name in enumerate(table.policy.unit):
+                unit = self.unit(self.relation.owner, at)
+                own = f"CASE WHEN {unit} IS NULL THEN 'row ' || row_number() OVER () ELSE hash({unit})::VARCHAR END"
+                text, types[name] = text.replace(f"{unit} AS", f"{own} AS", 1), "VARCHAR"
         return text, types
 
     monkeypatch.setattr(Relation, "owner", property(owner))
+    monkeypatch.setattr(joins, "_check_public", lambda within, at: None)
     monkeypatch.setattr(relation._Scan, "sql", kept)
     conditions = relation._Scan.left_conditions
 
@@ -124,14 +127,21 @@ def an_exists_about_anybody(monkeypatch):
     monkeypatch.setattr(relation._Scan, "match", unbound)
 
 
-PLANTED = (
-    join_multiplicity_ignored,
-    null_units_kept,
-    a_path_key_that_is_not_unique,
-    an_outer_join_that_keeps_public_rows,
-    a_second_occurrence_without_a_bound,
-    an_exists_about_anybody,
-)
+# Each with what the fuzzer draws more often, so that the test is short.
+PLANTED = {
+    join_multiplicity_ignored: {},
+    null_units_kept: {},
+    a_path_key_that_is_not_unique: {"repeated": 0.5},
+    an_outer_join_that_keeps_public_rows: {"public_first": 0.5},
+    a_second_occurrence_without_a_bound: {"wrong": 0.3},
+    an_exists_about_anybody: {"wrong": 0.5},
+}
+
+
+def drawn_more_often(monkeypatch, repeated=None, public_first=None, wrong=None):
+    monkeypatch.setattr(fuzzer, "REPEATED", repeated or fuzzer.REPEATED)
+    monkeypatch.setattr(joined_questions, "PUBLIC_FIRST", public_first or joined_questions.PUBLIC_FIRST)
+    monkeypatch.setattr(joined_questions, "WRONG", wrong or joined_questions.WRONG)
 
 
 @pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
@@ -139,6 +149,7 @@ def test_a_planted_bug_shows_on_neighbours(plant, monkeypatch):
     # By neighbours alone: without what DuckDB says to the question.
     monkeypatch.setattr(fuzzer.Several, "compared", lambda self, question: None)
     monkeypatch.setattr(fuzzer, "shrunk", lambda made, _: made)  # which takes most of the time
+    drawn_more_often(monkeypatch, **PLANTED[plant])
     plant(monkeypatch)
     report = fuzz_joined(cases=CASES, seed=SEED)
     assert report.violations, f"not seen in {report.cases} cases"
@@ -147,9 +158,17 @@ def test_a_planted_bug_shows_on_neighbours(plant, monkeypatch):
     assert found.sql and found.policies
 
 
+def test_what_is_drawn_more_often_is_clean_without_the_bugs(monkeypatch, rounds):
+    drawn_more_often(monkeypatch, repeated=0.5, public_first=0.5, wrong=0.3)
+    report = fuzz_joined(cases=rounds(2_000), seed=SEED)
+    assert not report.violations, report.violations[0]
+    assert report.drawn["repeated keys"] == report.refused["policy.not-allowed"] > 0
+
+
 def test_refusals_are_no_part_of_the_proof(monkeypatch, rounds):
     """Questions that do not say whose rows meet, were they asked, still meet rows of one unit only."""
     monkeypatch.setattr(fuzzer.Several, "compared", lambda self, question: None)
     monkeypatch.setattr(joins, "_tied", lambda *_: True)
+    drawn_more_often(monkeypatch, wrong=0.5)
     report = fuzz_joined(cases=rounds(4_000), seed=SEED)
     assert not report.violations, report.violations[0]

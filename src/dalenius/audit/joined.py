@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 QUESTIONS = 10  # about each data set
 _PARQUET = 0.04  # of the data sets go through real files
-_REPEATED = 0.04  # of them have keys that are not unique
+REPEATED = 0.04  # of them have keys that are not unique
 _SEARCH = 0.2  # of the questions find their own limits
 _WIDE = 10**6  # groups
 
@@ -106,7 +106,7 @@ def fuzz_joined(
 def _data_set(random: Random, report: Report, cases: int | None, folder: Path) -> None:
     chance = random.random()
     form = "parquet" if chance < _PARQUET else "memory"
-    made = neighbours(random, schema(random, form, unique=chance < 1 - _REPEATED))
+    made = neighbours(random, schema(random, form, unique=chance < 1 - REPEATED))
     if not made.schema.unique:
         try:
             accepted(made.schema, made.first, folder)
@@ -205,7 +205,7 @@ class Several(Sides):
         except RuntimeError as error:
             return Broken("planner", "no failure", type(error).__name__, str(error))
 
-    def expected(self, plan: Plan) -> list[int] | None:
+    def expected(self, plan: Plan) -> list[int] | None:  # noqa: ARG002
         """Nothing: `compared` sees to it, on a plan of its own."""
         return None
 

@@ -38,6 +38,18 @@ def row_limits(relation: Relation, *, inside: bool = False) -> dict[int, int | N
     return {each: limit for each, limit in limits.items() if inside or each != id(widest)}
 
 
+def cuts(relation: Relation, *, inside: bool = False) -> dict[int, int]:
+    """Where each source that is cut is cut: at its limit, or above it as far as the work allows.
+
+    A limit may be too low for some units; clipping then takes from them in proportion, but a cut would change what
+    EXISTS says of them. So what is left of `MOST` is shared out.
+    """
+    limits = {each: limit for each, limit in row_limits(relation, inside=inside).items() if limit is not None}
+    spare = MOST // max(1, becoming(relation, inside=inside))
+    factor = max(1, math.floor(spare ** (1 / len(limits)) + 1e-9)) if limits else 1
+    return {each: limit * factor for each, limit in limits.items()}
+
+
 def compares(relation: Relation) -> bool:
     """Whether the relation of an EXISTS compares its rows with those around in more than who they belong to."""
     own = {full(each, name) for each in relation.sources for name in (*each.columns, *each.identities)}

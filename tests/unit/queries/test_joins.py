@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from tests.unit.queries.shop import BUDGET, Shop, data, questions
 
-from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError, UnknownColumnError
+from dalenius.errors import InputError, NotAllowedError, PolicyInvalidError, QuestionRefusedError, UnknownColumnError
 from dalenius.queries.plan import Limits
 
 PLAIN = """
@@ -50,7 +50,7 @@ SELECT COUNT(*) FROM people JOIN orders USING (user_id) JOIN items USING (order_
 ;
 SELECT COUNT(*) FROM orders a JOIN orders b ON a.user_id = b.user_id AND a.day < b.day
 ;
-SELECT COUNT(*) FROM orders a JOIN orders b USING (user_id) JOIN orders c USING (user_id) WHERE a.day < c.day
+SELECT COUNT(*) FROM orders a JOIN orders b USING (user_id) JOIN orders c ON b.order_id = c.order_id WHERE a.day < c.day
 ;
 SELECT COUNT(*) FROM orders a JOIN orders b ON a.order_id = b.order_id
 ;
@@ -241,7 +241,7 @@ UNTIED = "does not say that they are about the same unit"
         ("people p, orders o", UNTIED, 32),
         ("people p JOIN orders o ON p.region = o.region", UNTIED, 36),
         ("people p JOIN orders o ON p.age = o.amount", UNTIED, 36),
-        ("people p JOIN orders o ON p.user_id = o.order_id", UNTIED, 36),
+        ("people p JOIN orders o ON p.user_id = o.order_id", None, 53),
         ("people p JOIN orders o ON p.user_id = o.user_id OR p.age > 3", None, 48),
         ("people p JOIN orders o USING (user_id) JOIN items i ON i.sku = p.note", UNTIED, 66),
         ("orders a JOIN orders b ON a.user_id = a.user_id", UNTIED, 36),
@@ -310,7 +310,7 @@ def test_the_value_of_a_unit_or_a_key_is_not_open(shop, question):
 @pytest.mark.parametrize("key", ["p.user_id", "o.order_id", "user_id"])
 def test_groups_that_are_about_one_unit_are_refused(shop, key):
     error = shop.error(f"SELECT COUNT(*) FROM people p JOIN orders o USING (user_id) GROUP BY {key}")
-    assert isinstance(error, QuestionRefusedError) and "would be about one user_id each" in error.message
+    assert isinstance(error, QuestionRefusedError) and "about one user_id each" in error.message
 
 
 def test_units_can_be_counted(shop):
@@ -330,14 +330,14 @@ def test_units_can_be_counted(shop):
         (pa.string(), pa.string(), True),
         (pa.int64(), pa.string(), False),
         (pa.int64(), pa.float64(), False),
-        (pa.uint64(), pa.int64(), False),
+        (pa.uint64(), pa.int64(), True),
         (pa.decimal128(38, 0), pa.decimal128(38, 30), False),
         (pa.date32(), pa.timestamp("us"), False),
         (pa.timestamp("us"), pa.timestamp("ns"), False),
     ],
     ids=str,
 )
-def test_units_of_different_types_are_refused_before_any_charge(tmp_path, one, other, fits):
+def test_units_of_different_types_are_refused_at_protect(tmp_path, one, other, fits):
     """Compared as they lie, a conversion could fail on somebody's row."""
 
     def column(type_):
@@ -348,14 +348,16 @@ def test_units_of_different_types_are_refused_before_any_charge(tmp_path, one, o
     def column_of(type_):
         return pa.array([1, 2], pa.int32()).cast(type_) if type_ == pa.date32() else column(type_)
 
-    shop = Shop.of(
-        tmp_path,
-        {
-            "a": (pa.table({"user_id": column_of(one), "x": [1, 2]}), PLAIN.replace("{more}", BUDGET)),
-            "b": (pa.table({"user_id": column_of(other), "x": [1, 2]}), PLAIN.replace("{more}", "")),
-        },
-    )
-    before = shop.curator.ledger.head.count
+    tables = {
+        "a": (pa.table({"user_id": column_of(one), "x": [1, 2]}), PLAIN.replace("{more}", BUDGET)),
+        "b": (pa.table({"user_id": column_of(other), "x": [1, 2]}), PLAIN.replace("{more}", "")),
+    }
+    if not fits:
+        with pytest.raises(PolicyInvalidError, match="of different types") as refusal:
+            Shop.of(tmp_path, tables)
+        assert "one type" in refusal.value.fix
+        return
+    shop = Shop.of(tmp_path, tables)
     for question in (
         "SELECT COUNT(*) FROM a JOIN b USING (user_id)",
         "SELECT COUNT(*) FROM a LEFT JOIN b USING (user_id)",
@@ -365,16 +367,10 @@ def test_units_of_different_types_are_refused_before_any_charge(tmp_path, one, o
         "SELECT COUNT(*) FROM a JOIN (SELECT user_id, SUM(x) AS s FROM b GROUP BY user_id) t USING (user_id)",
         "SELECT COUNT(*) FROM (SELECT a.user_id, SUM(b.x) AS s FROM a, b WHERE a.user_id = b.user_id GROUP BY 1) t",
     ):
-        if fits:
-            assert shop.exact(question)
-        else:
-            with pytest.raises(NotAllowedError, match="in different types") as refusal:
-                shop.ana.ask(question, epsilon=0.1)
-            assert "one type" in refusal.value.fix
-    assert shop.curator.ledger.head.count == before
+        assert shop.exact(question)
 
 
-def test_a_key_compared_with_a_unit_of_another_type_is_refused_before_any_charge(tmp_path):
+def test_a_key_compared_with_a_unit_is_refused_before_any_charge(tmp_path):
     tables = data()
     order_ids = pa.array([f"o{each}" for each in tables["orders"]["order_id"].to_pylist()])
     tables["orders"] = tables["orders"].set_column(0, "order_id", order_ids)
@@ -383,7 +379,7 @@ def test_a_key_compared_with_a_unit_of_another_type_is_refused_before_any_charge
     shop = Shop.protected(tmp_path, tables)
     assert shop.count("SELECT COUNT(*) FROM orders o JOIN items i USING (order_id)") > 0
     question = "SELECT COUNT(*) FROM people p JOIN orders o USING (user_id) WHERE p.user_id = o.order_id"
-    with pytest.raises(NotAllowedError, match="in different types"):
+    with pytest.raises(NotAllowedError, match="says who somebody is"):
         shop.ana.ask(question, epsilon=0.1)
 
 

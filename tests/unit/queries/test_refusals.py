@@ -72,7 +72,6 @@ FROM = [
 ]
 WHERE = [
     ("p.age > (SELECT AVG(age) FROM people)", "A scalar subquery", "AVG", "question of its own"),
-    ("p.age > (SELECT MAX(tax) FROM regions)", "A scalar subquery", "tax", "free where its tables are public"),
     (
         "p.age > (SELECT MAX(amount) FROM orders o WHERE o.user_id = p.user_id)",
         "A correlated subquery",
@@ -125,7 +124,7 @@ AFTER = [
     ("ORDER BY o.amount", "'orders.amount' stands outside an aggregate", "o.amount", "AVG(o.amount)"),
     ("QUALIFY ROW_NUMBER() OVER () = 1", "QUALIFY", None, "HAVING"),
     ("HAVING o.amount > 3", "'orders.amount' stands outside an aggregate", "o.amount", "AVG(o.amount)"),
-    ("GROUP BY p.user_id", "would be about one user_id each", "p.user_id", "many share"),
+    ("GROUP BY p.user_id", "about one user_id each", "p.user_id", "many share"),
     ("INTERSECT SELECT COUNT(*) FROM people", "INTERSECT", "COUNT(*) FROM people", "questions of their own"),
     ("UNION ALL SELECT COUNT(*) FROM people", "UNION", "COUNT(*) FROM people", "questions of their own"),
     ("EXCEPT SELECT COUNT(*) FROM people", "EXCEPT", "COUNT(*) FROM people", "questions of their own"),

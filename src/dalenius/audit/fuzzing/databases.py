@@ -58,7 +58,8 @@ class Neighbours:
 
     def with_rows(self, part: str, table: str, rows: tuple[Row, ...]) -> Neighbours:
         """The same with other rows of one table in one part."""
-        return replace(self, **{part: {**getattr(self, part), table: rows}})
+        changes: dict[str, Any] = {part: {**getattr(self, part), table: rows}}
+        return replace(self, **changes)
 
 
 def neighbours(random: Random, schema: Schema) -> Neighbours:
@@ -254,7 +255,7 @@ def _keys(random: Random, storage: str) -> list[Any]:
 def _public(random: Random, types: Mapping[str, str]) -> tuple[Row, ...]:
     """A few rows; keys come once, or more often."""
     count, unique = random.randint(1, 8), random.random() < 0.5
-    keyed = {
+    keyed: dict[str, Sequence[Any]] = {
         "region": random.sample(KEYS, count) if unique else [random.choice(KEYS[:4]) for _ in range(count)],
         "grade": random.sample(range(9), count) if unique else [random.randint(0, 3) for _ in range(count)],
     }

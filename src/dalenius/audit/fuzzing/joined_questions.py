@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from dalenius.audit.fuzzing.schemas import Schema
     from dalenius.queries.public import PublicTable
 
-_WRONG = 0.05  # of the places where units should be equal, they are not asked to be
+WRONG = 0.05  # of the places where units should be equal, they are not asked to be
+PUBLIC_FIRST = 0.04  # of the questions keep public rows that found nobody
 _COMPARED = ("=", "<>", "<", "<=", ">", ">=")
 
 
@@ -61,9 +62,11 @@ class Item:
 
     @property
     def owned(self) -> bool:
+        """Whether its rows belong to somebody."""
         return bool(self.identities)
 
     def called(self, name: str) -> str:
+        """One of its columns, as the question calls it."""
         return f"{self.alias}.{identifier(name)}"
 
 
@@ -130,7 +133,7 @@ class _Asker(Writer):
         """Some items joined, with conditions."""
         first = self.item(depth)
         scope = Scope([first], first.text, [])
-        if outer is None and depth == 0 and self.publics and self.chance(0.04):
+        if outer is None and depth == 0 and self.publics and self.chance(PUBLIC_FIRST):
             scope = self.public_first(first)
         for _ in range(count - 1):
             self.join(scope, depth)
@@ -160,8 +163,8 @@ class _Asker(Writer):
         else:
             return
         on = tie
-        more = self.equal_values(self.pick([each for each in scope.items]), new) if self.chance(0.2) else None
-        if self.chance(_WRONG):  # not about the same unit
+        more = self.equal_values(self.pick(scope.items), new) if self.chance(0.2) else None
+        if self.chance(WRONG):  # not about the same unit
             on, more = more or "TRUE", None
         using = self.shared_name(scope, new)
         style = self.random.random()
@@ -453,7 +456,7 @@ class _Asker(Writer):
                     [f"{name} {self.pick(_COMPARED)} {value}", f"{name} BETWEEN {value - 1} AND {value + 1}"]
                 )
             case Kind.CATEGORY | Kind.TEXT:
-                keys = [literal(each) for each in (column.keys or ("north", "south", "", "12", "a"))[:4]]
+                keys = [literal(str(each)) for each in (column.keys or ("north", "south", "", "12", "a"))[:4]]
                 return self.pick([f"{name} {self.pick(_COMPARED[:2])} {keys[0]}", f"{name} IN ({', '.join(keys[:2])})"])
             case Kind.BOOLEAN:
                 return self.pick([name, f"NOT {name}"])
@@ -478,8 +481,8 @@ class _Asker(Writer):
         ]
         if not ties:
             return "1 = 1"
-        item, tie = self.pick(ties)
-        if self.chance(_WRONG):
+        _, tie = self.pick(ties)
+        if self.chance(WRONG):
             tie = "1 = 1"
         style = self.random.random()
         if style < 0.3 and values:

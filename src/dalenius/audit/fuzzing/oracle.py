@@ -1,4 +1,4 @@
-"""What a question means, by plain DuckDB: its own text, on the rows that belong to somebody, as their policies read them.
+"""What a question means to plain DuckDB: its own text, on rows that belong to somebody, as their policies read them.
 
 Whose a row is, is worked out in Python (`databases.owners`); that columns are read as their policies say is checked for
 single tables (`fuzzing.expected`). What is left is what joins, subqueries and matches mean. It is compared with a plan
@@ -7,6 +7,7 @@ whose limits no unit reaches: its integers are then those of all rows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -71,13 +72,13 @@ def disagreement(plan: Plan, integers: Sequence[Sequence[int]], answer: Answer) 
     if len(keys) != len(plan.keys):
         return None
     order = [outputs[at].expression.number for at in keys]  # type: ignore[union-attr]
-    rows = {}
+    rows: dict[tuple[Any, ...], tuple[Any, ...]] = {}
     for row in answer:
-        cell = [None] * len(keys)
+        held: list[Any] = [None] * len(keys)
         for at, place in zip(keys, order, strict=True):
-            cell[place] = row[at]
-        if all(each is not None for each in cell):
-            rows[tuple(cell)] = row
+            held[place] = row[at]
+        if all(each is not None for each in held):
+            rows[tuple(held)] = row
     if plan.selection is not None and set(rows) != set(plan.cells):
         return f"groups {sorted(map(str, rows))}", f"groups {sorted(map(str, plan.cells))}"
     for at, output in enumerate(outputs):
@@ -110,8 +111,6 @@ def _same(
             return None
         if not mine or says is None:
             return None if not mine and says is None else f"{mine} values"
-        average = Fraction(total, mine) + summed.centre
-        return (
-            None if abs(average - Fraction(says)) <= Fraction(1, 10**6) * max(1, abs(average)) else str(float(average))
-        )
+        average = float(Fraction(total, mine) + summed.centre)
+        return None if math.isclose(average, says, rel_tol=1e-9, abs_tol=1e-9) else str(average)
     return None

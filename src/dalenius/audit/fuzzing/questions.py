@@ -42,6 +42,7 @@ class Writer:
     # --- the statement
 
     def question(self) -> str:
+        """A whole question."""
         if self.chance(0.15):  # what `expected` can work out by itself
             return f"SELECT {', '.join(self.plain() for _ in range(self.random.randint(1, 3)))} FROM {NAME}"  # noqa: S608
         keys = self.keys()
@@ -68,6 +69,7 @@ class Writer:
         return text
 
     def plain(self) -> str:
+        """An aggregate of a bare column."""
         summable = [each for each in self.columns if each.summable]
         if not summable or self.chance(0.2):
             return self.pick(["COUNT(*)", self.distinct()])
@@ -80,6 +82,7 @@ class Writer:
         return f"{kind}({one}, {self.name(self.pick(summable))})" if kind == "CORR" else f"{kind}({one})"
 
     def aggregate(self) -> str:
+        """Any aggregate."""
         kind = self.random.randrange(13)
         if self.chance(0.06):
             return self.quantile()
@@ -105,6 +108,7 @@ class Writer:
         return found
 
     def quantile(self) -> str:
+        """A quantile, a minimum or a maximum."""
         value, share = self.summand(), self.pick(["0", "0.1", "0.5", "0.99", "1"])
         found = self.pick(
             [
@@ -117,14 +121,17 @@ class Writer:
         return found + (f" FILTER (WHERE {self.boolean(2)})" if self.chance(0.25) else "")
 
     def distinct(self) -> str:
+        """How many units."""
         unit = ", ".join(self.policy.unit)
         return f"COUNT(DISTINCT {unit if len(self.policy.unit) == 1 else f'({unit})'})"
 
     def values(self) -> str:
+        """How many different values."""
         column = self.name(self.pick(self.columns))
         return f"COUNT(DISTINCT {self.pick([column, column, self.anything(1)])})"
 
     def paired(self) -> str:
+        """A covariance or correlation."""
         return f"{self.pick(['COVAR_POP', 'COVAR_SAMP', 'CORR'])}({self.summand()}, {self.summand()})"
 
     def summand(self) -> str:
@@ -143,6 +150,7 @@ class Writer:
     # --- keys
 
     def keys(self) -> list[str]:
+        """What to group by."""
         makers = [maker for each in self.columns for maker in self._makers(each)]
         hidden = [each for each in map(self._hidden, self.columns) if each]
         makers += [lambda: self.boolean(2), lambda: f"CASE WHEN {self.boolean(2)} THEN 'yes' ELSE 'no' END"]
@@ -238,6 +246,7 @@ class Writer:
     # --- numbers
 
     def number(self, depth: int) -> str:
+        """A number."""
         columns = [each for each in self.columns if each.kind in {Kind.INTEGER, Kind.NUMBER}]
         if depth >= _DEEPEST or self.chance(0.4):
             return self.name(self.pick(columns)) if columns and self.chance(0.75) else self.literal()
@@ -263,17 +272,20 @@ class Writer:
         return self.of_time(depth)
 
     def of_time(self, depth: int) -> str:
+        """A number that tells something about a date."""
         moment = self.moment(depth + 1)
         if self.chance(0.5):
             return f"EXTRACT({self.pick(_PARTS)} FROM {moment})"
         return f"DATE_DIFF('{self.pick(_UNITS)}', {self.pick(_DATES + _MOMENTS)}, {moment})"
 
     def literal(self) -> str:
+        """A number as it is written."""
         return self.pick(_NUMBERS)
 
     # --- truth
 
     def boolean(self, depth: int) -> str:
+        """A condition."""
         columns = [each for each in self.columns if each.kind is Kind.BOOLEAN]
         if columns and self.chance(0.15):
             return self.name(self.pick(columns))
@@ -304,6 +316,7 @@ class Writer:
     # --- texts
 
     def text(self, depth: int) -> str:
+        """A text."""
         columns = [each for each in self.columns if each.kind in {Kind.CATEGORY, Kind.TEXT}]
         if depth >= _DEEPEST or self.chance(0.4):
             if columns and self.chance(0.85):
@@ -330,6 +343,7 @@ class Writer:
     # --- dates
 
     def moment(self, depth: int) -> str:
+        """A date or a moment."""
         columns = [each for each in self.columns if each.kind in {Kind.DATE, Kind.DATETIME}]
         if depth > _DEEPEST or self.chance(0.4):
             return self.name(self.pick(columns)) if columns and self.chance(0.85) else self.pick(_DATES + _MOMENTS)
@@ -348,14 +362,18 @@ class Writer:
     # --- small things
 
     def anything(self, depth: int) -> str:
+        """A value of any type."""
         return self.pick([self.number, self.text, self.boolean, self.moment])(depth)
 
     def name(self, column: Column) -> str:
+        """A column."""
         found = '"' + column.name.replace('"', '""') + '"'
         return found.upper() if column.name.isascii() and self.chance(0.2) else found
 
     def chance(self, share: float) -> bool:
+        """True so often."""
         return self.random.random() < share
 
     def pick(self, values: Sequence[T]) -> T:
+        """One of them."""
         return self.random.choice(values)

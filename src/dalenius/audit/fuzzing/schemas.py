@@ -77,11 +77,12 @@ class Schema:
     @property
     def wide(self) -> Schema:
         """The same with limits that no unit reaches: every row counts in full."""
-        return self._with(
+        return self.with_(
             {name: replace(each.policy, contribution=Contribution(MOST_ROWS)) for name, each in self.tables.items()}, {}
         )
 
-    def _with(self, policies: Mapping[str, Policy], found: Mapping[str, Found]) -> Schema:
+    def with_(self, policies: Mapping[str, Policy], found: Mapping[str, Found]) -> Schema:
+        """The same with other policies, and limits that were found."""
         made = dict[str, Table]()
         for name, policy in policies.items():
             through = {hop.table: made[hop.table] for hop in policy.path}
@@ -149,7 +150,7 @@ def _schema(random: Random, form: str, unique: bool) -> Schema:
     found = {name: _found(random) for name, each in policies.items() if each.contribution.rows is None}
     tables = {name: Table(each, _budget(policies[names[0]])) for name, each in policies.items()}
     publics = {name: _public(random) for name in random.sample(("regions", "Codes", "w0"), random.choice((0, 1, 1, 2)))}
-    return Schema(tables, storages, used, publics, unique, form)._with(policies, found)
+    return Schema(tables, storages, used, publics, unique, form).with_(policies, found)
 
 
 def _path(reference: str, onward: str, policies: Mapping[str, Policy], keys: Mapping[str, str]) -> str:

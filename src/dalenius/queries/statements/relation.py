@@ -21,7 +21,7 @@ from dalenius.queries.expressions import TRUE, Aggregate, Call, Column, Expressi
 from dalenius.queries.functions import bounded, whole
 from dalenius.queries.relations import Join, Match, Open, Owned, PerUnit, Relation, Source, Stacked, full
 from dalenius.queries.rendering import Renderer, double, identifier
-from dalenius.queries.repeats import compares, row_limits
+from dalenius.queries.repeats import compares, cuts
 from dalenius.queries.statements.comparable import check_comparable
 from dalenius.queries.statements.source import cast, clean, there
 from dalenius.tables.policy import Kind
@@ -156,7 +156,7 @@ class _Scan:
         self.columns: dict[str, str] = columns
         self.renderer = _Renderer(columns, relation.columns.integers)
         self.needed = {*used, *_read(relation)}
-        self.row_limits = row_limits(relation, inside=outer is not None and compares(relation))
+        self.cuts = cuts(relation, inside=outer is not None and compares(relation))
 
     # --- the whole
 
@@ -296,7 +296,7 @@ class _Scan:
 
         In the order of what is in them, so that no other unit's rows decide which: those that tie are alike.
         """
-        most = self.row_limits.get(id(source))
+        most = self.cuts.get(id(source))
         if most is None:
             return text
         units = ", ".join(unit_name(at) for at in range(len(unit_types(source, self.files))))
