@@ -7,7 +7,7 @@ nested. One that groups by unit, and UNION ALL, are sources of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -451,10 +451,27 @@ class Sources(Aggregating):
 
         if isinstance(node, exp.Exists | exp.In):
             return self.no_subquery(node, "exists" if isinstance(node, exp.Exists) else "in")
-        inner = {each.alias_or_name.lower() for each in node.find_all(exp.Table)}
+        read = list(node.find_all(exp.Table))
+        inner = {each.alias_or_name.lower() for each in read}
         around = {*self.names, *(self.outer.names if self.outer is not None else ())} - inner
-        correlated = any(each.table.lower() in around for each in node.find_all(exp.Column))
+        own = self.columns_named({each.name.lower() for each in read})
+        here = {name for names in self.names.values() for name in names} - own
+        correlated = any(
+            each.table.lower() in around or (not each.table and each.name.lower() in here)
+            for each in node.find_all(exp.Column)
+        )
         return self.no_subquery(node, "correlated" if correlated else "scalar")
+
+    def columns_named(self, tables: Collection[str]) -> set[str]:
+        """The names of all columns of some tables, in lower case."""
+        stage, found = self.shared.stage, set[str]()
+        for name, table in stage.tables.items():
+            if name.lower() in tables:
+                found |= {each.lower() for each in (*table.policy.columns, *identities_of(table, stage.tables))}
+        for name in stage.publics:
+            if name.lower() in tables:
+                found |= {each.lower() for each in stage.publics[name].kinds}
+        return found
 
     def no_subquery(self, node: Any, kind: str) -> QuestionRefusedError:
         """The error about a kind of subquery."""
