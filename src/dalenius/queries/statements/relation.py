@@ -297,7 +297,8 @@ class _Scan:
     def cut(self, source: Source, text: str) -> str:
         """Of each unit as many rows as its limit says, where rows meet one another (`repeats`).
 
-        In the order of what is in them, so that no other unit's rows decide which: those that tie are alike.
+        In the order of what is in them, so that no other unit's rows decide which: those that tie are alike. Only the
+        rows of units that have more are put in order; hardly any has.
         """
         most = self.cuts.get(id(source))
         if most is None:
@@ -306,8 +307,14 @@ class _Scan:
         row, taken = "r", {name.lower() for name in source.columns}
         while row in taken:  # it would be the column
             row += "r"
+        rows, heavy = (identifier(f"{_OURS}{name}") for name in ("rows", "heavy"))
         order = f"row_number() OVER (PARTITION BY {units} ORDER BY {row})"
-        return f"SELECT * FROM ({text}) AS {row} QUALIFY {order} <= {most}"  # noqa: S608
+        return (
+            f"WITH {rows} AS MATERIALIZED ({text}), {heavy} AS MATERIALIZED "  # noqa: S608
+            f"(SELECT {units} FROM {rows} GROUP BY {units} HAVING count(*) > {most}) "
+            f"SELECT * FROM {rows} ANTI JOIN {heavy} USING ({units}) UNION ALL "
+            f"SELECT * FROM (SELECT * FROM {rows} SEMI JOIN {heavy} USING ({units})) AS {row} QUALIFY {order} <= {most}"
+        )
 
     def owned(self, source: Owned) -> str:
         """A protected table: rows that belong to somebody, with their units; its columns within their policy."""
