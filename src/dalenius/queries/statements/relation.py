@@ -139,6 +139,7 @@ class _Scan:
     ) -> None:
         self.relation, self.files, self.outer, self.depth = relation, files, outer, depth
         self.aliases = {id(source): f"s{depth}_{at}" for at, source in enumerate(relation.sources)}
+        self.cuts = cuts(relation, inside=outer is not None and compares(relation))
         self.lenders: dict[int, tuple[_Scan, Source]] = {}
         for join in relation.joins:
             lender = self.lender(join)
@@ -156,7 +157,6 @@ class _Scan:
         self.columns: dict[str, str] = columns
         self.renderer = _Renderer(columns, relation.columns.integers)
         self.needed = {*used, *_read(relation)}
-        self.cuts = cuts(relation, inside=outer is not None and compares(relation))
 
     # --- the whole
 
@@ -236,9 +236,12 @@ class _Scan:
         return f"{self.aliases[id(source)]}.{unit_name(at)}"
 
     def lender(self, join: Join) -> tuple[_Scan, Source] | None:
-        """The source whose unit is that of a table with a path, because both have the path's first key in common."""
+        """The source whose unit is that of a table with a path, because both have the path's first key in common.
+
+        None for one that is cut: its rows are counted by unit before they are joined.
+        """
         source = join.source
-        if not isinstance(source, Owned) or not source.table.policy.path:
+        if not isinstance(source, Owned) or not source.table.policy.path or id(source) in self.cuts:
             return None
         hop = source.table.policy.path[0]
         mine, key = full(source, hop.column), f"{hop.table.lower()}.{hop.key}"
