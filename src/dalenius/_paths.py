@@ -14,7 +14,7 @@ from dalenius.errors import NotAllowedError, PolicyInvalidError
 from dalenius.queries.engines.duckdb import DuckDB
 from dalenius.queries.engines.schema import schema
 from dalenius.queries.rendering import identifier
-from dalenius.tables.compatibility import base_type, comparable
+from dalenius.tables.compatibility import comparable
 from dalenius.tables.mistakes import invalid
 
 if TYPE_CHECKING:
