@@ -171,7 +171,7 @@ def test_neighbouring_data_sets_differ_in_one_unit_only():
 
 
 def by_owner(made, rows):
-    found: dict = {}
+    found: dict[object, list[tuple[str, tuple[str, ...]]]] = {}
     for name, whose in owners(made, rows).items():
         for row, owner in zip(rows.get(name, ()), whose, strict=True):
             found.setdefault(owner, []).append((name, tuple(map(str, row))))
