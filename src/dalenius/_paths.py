@@ -14,7 +14,7 @@ from dalenius.errors import NotAllowedError, PolicyInvalidError
 from dalenius.queries.engines.duckdb import DuckDB
 from dalenius.queries.engines.schema import schema
 from dalenius.queries.rendering import identifier
-from dalenius.tables.compatibility import base_type, comparable
+from dalenius.tables.compatibility import comparable
 from dalenius.tables.mistakes import invalid
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ def check_paths(versions: Mapping[str, Version], changed: set[str]) -> None:
         versions: All versions as they will be in force.
         changed: The names of those that change.
     """
-    _check_units(versions, changed)
     seen: set[tuple[str, str]] = set()
     for version in versions.values():
         policy, tables = version.policy, through(version.policy, versions)
@@ -65,34 +64,6 @@ def repeated_keys(version: Version, versions: Mapping[str, Version]) -> str | No
         if _repeats(through(version.policy, versions)[hop.table].fingerprint, hop.key):
             return f"Its path goes through {hop.table}.{hop.key}, which is not unique."
     return None
-
-
-def _check_units(versions: Mapping[str, Version], changed: set[str]) -> None:
-    """Units of one data set are of one type: joins compare them as they lie in the files.
-
-    A text that is no number would fail on somebody's row, and 2⁵³ + 1 as a double is another one's unit.
-    """
-    first: dict[str, tuple[Version, list[str]]] = {}
-    shared = {versions[name].dataset for name in changed}
-    for version in versions.values():
-        if version.policy.path or version.dataset not in shared:
-            continue
-        held = dict(schema(version.fingerprint.paths, version.fingerprint.form))
-        types = [_like(held[name]) for name in version.policy.unit]
-        other, known = first.setdefault(version.dataset, (version, types))
-        if known != types:
-            raise invalid(
-                "table.unit",
-                f"units of {version.table!r} and {other.table!r} are of different types.",
-                why="They are compared as they lie in the files, and a conversion could fail on somebody's row.",
-                fix="Write both columns in one type.",
-            )
-
-
-def _like(type_: str) -> str:
-    """A type by what its values compare with, exactly."""
-    base = base_type(type_)
-    return "BIGINT" if base in {"TINYINT", "SMALLINT", "INTEGER"} else base
 
 
 def _check_agreement(version: Version, tables: Mapping[str, Version]) -> None:

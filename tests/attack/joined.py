@@ -48,7 +48,7 @@ def tables(*, victim: bool) -> dict[str, pa.Table]:
     }
     if victim:
         more = VICTIM_ROWS
-        for held, rare in (
+        added: tuple[tuple[dict[str, list[Any]], dict[str, list[Any]]], ...] = (
             (people, {"user_id": [VICTIM], "age": [90], "region": ["w"], "smoker": [None], "note": [RARE]}),
             (
                 orders,
@@ -72,7 +72,8 @@ def tables(*, victim: bool) -> dict[str, pa.Table]:
                     "price": [50.0] * more,
                 },
             ),
-        ):
+        )
+        for held, rare in added:
             for name, values in rare.items():
                 held[name] += values
     return {"people": pa.table(people), "orders": pa.table(orders), "items": pa.table(items)}

@@ -26,7 +26,7 @@ ASKED = [
     "WITH x AS (SELECT * FROM people) SELECT COUNT(*) FROM x WHERE age > {} AND smoker",
     "SELECT COUNT(*) FROM people p WHERE EXISTS (SELECT 1 FROM orders o WHERE o.user_id = p.user_id AND o.amount > {})",
     "SELECT COUNT(*) FROM (SELECT user_id, SUM(amount) AS t FROM orders GROUP BY user_id) x WHERE t > {}",
-    "SELECT COUNT(*) FROM (SELECT user_id, age FROM people UNION ALL SELECT user_id, amount FROM orders) u WHERE age > {}",
+    "SELECT COUNT(*) FROM (SELECT user_id, age x FROM people UNION ALL SELECT user_id, amount FROM orders) WHERE x>{}",
     "SELECT COUNT(*) FROM people p JOIN regions r ON r.code = p.region WHERE age > {}",
 ]
 

@@ -14,7 +14,8 @@ from dalenius import _paths
 from dalenius.audit import joined as fuzzer
 from dalenius.audit.fuzzing import joined_questions
 from dalenius.audit.joined import fuzz_joined
-from dalenius.queries.relations import Open, Relation
+from dalenius.queries.canonical import call
+from dalenius.queries.relations import Join, Open, Relation
 from dalenius.queries.statements import relation
 from dalenius.queries.statements.sums import Compiler
 
@@ -98,6 +99,13 @@ def an_outer_join_that_keeps_public_rows(monkeypatch):
         return conditions(self, join)[:1] if join.source is self.relation.owner else conditions(self, join)
 
     monkeypatch.setattr(relation._Scan, "left_conditions", left)
+    limits = joins.limits
+
+    def as_if_inner(within):
+        where = call("and", within.where, *(each.on for each in within.joins))
+        return limits(Relation(tuple(Join(each.source) for each in within.joins), where))
+
+    monkeypatch.setattr(joins, "limits", as_if_inner)
 
 
 def a_second_occurrence_without_a_bound(monkeypatch):

@@ -274,3 +274,13 @@ def test_check_needs_no_home(folder):
     with pytest.raises(PolicyInvalidError, match=r"columns\.agee"):
         Curator().check("visits.toml")
     assert not (folder / ".dalenius").exists()
+
+
+@pytest.mark.parametrize("other", [["1", "2"], [1.0, 2.0]])
+def test_units_of_one_data_set_are_of_one_type(folder, other):
+    """Joins compare them as they lie in the files: a conversion could fail on somebody's row, or merge two people."""
+    pq.write_table(pa.table({"user_id": other, "age": [40, 50]}), folder / "orders.parquet")
+    with pytest.raises(PolicyInvalidError, match="different types"):
+        Curator().protect("visits.toml", "orders.toml")
+    pq.write_table(pa.table({"user_id": pa.array([1, 2], pa.int32()), "age": [40, 50]}), folder / "orders.parquet")
+    Curator().protect("visits.toml", "orders.toml")  # which compares exactly

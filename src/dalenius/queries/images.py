@@ -81,7 +81,9 @@ def _multiples(found: Range | None, step: float) -> list[Scalar] | None:
     if found is None:
         return None
     first, last = (math.trunc(Fraction(each) / Fraction(step)) for each in found)
-    return None if last - first > MOST else [float(at) * step + 0.0 for at in range(first, last + 1)]
+    if last - first > MOST or max(abs(first), abs(last)) >= 2**53:  # past that, they are no doubles
+        return None
+    return [float(at) * step + 0.0 for at in range(first, last + 1)]
 
 
 def _rounded(key: Call, found: Range | None, digits: Sequence[Expression]) -> list[Scalar] | None:

@@ -9,12 +9,15 @@ import pytest
 from dalenius.app.cli import build
 from dalenius.app.cli.run import run
 from dalenius.audit.fuzz import fuzz, length
+from dalenius.audit.fuzzing.databases import neighbours, owners
 from dalenius.audit.fuzzing.engines import Memory, engine
 from dalenius.audit.fuzzing.expected import expected
 from dalenius.audit.fuzzing.policies import shape
 from dalenius.audit.fuzzing.questions import question
+from dalenius.audit.fuzzing.schemas import MOST_ROWS, schema
 from dalenius.audit.fuzzing.shrinking import shrunk
 from dalenius.audit.fuzzing.tables import pair, shuffled
+from dalenius.audit.joined import fuzz_joined
 from dalenius.errors import DaleniusError, InputError
 from dalenius.queries._exact import exact
 from dalenius.queries.rules import planned
@@ -142,3 +145,51 @@ def test_a_clean_run_exits_with_0_and_prints_its_seed(capsys):
     assert run(build(), ["audit", "fuzz", "--cases", "8", "--seed", "4"]) == 0
     out = capsys.readouterr().out
     assert "No violation" in out and "seed" in out
+
+
+# --- several tables
+
+
+def test_the_same_seed_draws_the_same_data_sets(tmp_path):
+    one, other = (fuzz_joined(cases=12, seed=7).to_dict() for _ in range(2))
+    assert one | {"seconds": 0} == other | {"seconds": 0}
+    assert one["cases"] == 12 and one["violations"] == []
+
+
+def test_neighbouring_data_sets_differ_in_one_unit_only():
+    dangling = 0
+    for number in range(80):
+        random = Random(number)
+        made = neighbours(random, schema(random))
+        one, other = (by_owner(made.schema, rows) for rows in (made.first, made.second))
+        changed = {owner for owner in {*one, *other} - {None} if one.get(owner) != other.get(owner)}
+        most = 2 if made.schema.first.neighbors.value == "substitute" else 1
+        assert len(changed) <= (0 if made.nobody else most)
+        assert all(len(each) < MOST_ROWS * len(made.schema.tables) for owner, each in one.items() if owner is not None)
+        dangling += None in one
+    assert dangling > 20
+
+
+def by_owner(made, rows):
+    found: dict[object, list[tuple[str, tuple[str, ...]]]] = {}
+    for name, whose in owners(made, rows).items():
+        for row, owner in zip(rows.get(name, ()), whose, strict=True):
+            found.setdefault(owner, []).append((name, tuple(map(str, row))))
+    return {owner: sorted(each) for owner, each in found.items()}
+
+
+def test_all_kinds_of_data_sets_are_drawn():
+    made = [schema(Random(number)) for number in range(60)]
+    assert {len(each.tables) for each in made} == {2, 3, 4}
+    assert {len(each.publics) for each in made} == {0, 1, 2}
+    hops = {len(table.policy.path) for each in made for table in each.tables.values()}
+    assert hops >= {0, 1, 2}
+    assert {len(each.first.unit) for each in made} == {1, 2}
+
+
+def test_a_violation_of_joined_tables_is_printed_whole(monkeypatch, capsys):
+    monkeypatch.setattr(Compiler, "factor", lambda self, pairs: ("1::HUGEINT", "1::HUGEINT"))
+    assert run(build(), ["audit", "fuzz", "--joins", "--cases", "60", "--seed", "1"]) == 6
+    out = capsys.readouterr().out
+    for part in ("SELECT", "[contribution]", "its neighbour: ", "claimed at most"):
+        assert part in out

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from dalenius.audit.fuzz import Report, Violation
+    from dalenius.audit.joined import JoinedViolation
 
 FOUND = 6  # a check failed
 
@@ -33,6 +34,7 @@ def fuzz(
     minutes: Annotated[float | None, typer.Option("--minutes", metavar="M", help="How long.")] = None,
     cases: Annotated[int | None, typer.Option("--cases", metavar="N", help="How many questions.")] = None,
     seed: Annotated[int | None, typer.Option("--seed", metavar="S", help="Draw the cases of an earlier run.")] = None,
+    joins: Annotated[bool, typer.Option("--joins", help="Several tables, paths, public tables, joins.")] = False,
 ) -> None:
     """Runs made-up questions on made-up neighbouring tables without noise, and compares the integers.
 
@@ -41,10 +43,12 @@ def fuzz(
 
     Example: dalenius audit fuzz --minutes 1
     """
-    from dalenius.audit import fuzz as fuzzer
+    from dalenius.audit.fuzz import fuzz as one_table
+    from dalenius.audit.joined import fuzz_joined
 
+    run = fuzz_joined if joins else one_table
     with _bar(frame, cases, minutes) as update:
-        report = fuzzer.fuzz(cases=cases, minutes=minutes, seed=seed, progress=update)
+        report = run(cases=cases, minutes=minutes, seed=seed, progress=update)
     frame.emit(report.to_dict(), lambda console: _print(console, report), FOUND if report.violations else 0)
 
 
@@ -89,7 +93,7 @@ def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items())) or "none"
 
 
-def _print_violation(console: Console, violation: Violation) -> None:
+def _print_violation(console: Console, violation: Violation | JoinedViolation) -> None:
     def say(text: str = "", style: str | None = None) -> None:
         console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
@@ -99,10 +103,19 @@ def _print_violation(console: Console, violation: Violation) -> None:
     say("\nquestion", "bold")
     say(violation.sql)
     say("\npolicy", "bold")
-    say(violation.policy)
-    for title, rows in (("one table", violation.first), ("its neighbour", violation.second)):
-        say(title, "bold")
-        _print_rows(console, violation.columns, rows)
+    if not isinstance(violation.first, dict):
+        say(violation.policy)
+        for title, rows in (("one table", violation.first), ("its neighbour", violation.second)):
+            say(title, "bold")
+            _print_rows(console, violation.columns, rows)
+        return
+    for policy in violation.policies:
+        say(policy)
+    both = (("one data set", violation.first), ("its neighbour", violation.second), ("public", violation.publics))
+    for title, tables in both:
+        for name, rows in tables.items():
+            say(f"{title}: {name}", "bold")
+            _print_rows(console, violation.columns[name], rows)
 
 
 def _print_rows(console: Console, columns: dict[str, str], rows: Sequence[Sequence[str | None]]) -> None:

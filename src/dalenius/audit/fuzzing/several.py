@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dalenius._paths import check_paths
+from dalenius._paths import check_paths, check_units
 from dalenius.audit.fuzzing.databases import Rows, arrow_tables
 from dalenius.queries.engines.duckdb import Engines, Public
 from dalenius.queries.engines.view import View
@@ -112,6 +112,7 @@ def accepted(schema: Schema, rows: Rows, folder: Path) -> None:
         policy = schema.tables[name].policy
         found = written(table, folder / f"accepted {name}.parquet")
         versions[name] = Version(name, policy.dataset, policy.text, policy.version, 1, found)
+    check_units(versions, set(versions))
     check_paths(versions, set(versions))
 
 

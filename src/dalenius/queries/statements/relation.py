@@ -304,6 +304,8 @@ class _Scan:
         if most is None:
             return text
         units = ", ".join(unit_name(at) for at in range(len(unit_types(source, self.files))))
+        if id(source) in self.lenders and isinstance(source, Owned):  # rows of one key are of one unit
+            units = identifier(raw(source.table.policy.path[0].column))
         row, taken = "r", {name.lower() for name in source.columns}
         while row in taken:  # it would be the column
             row += "r"
