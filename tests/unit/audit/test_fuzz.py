@@ -171,11 +171,11 @@ def test_neighbouring_data_sets_differ_in_one_unit_only():
 
 
 def by_owner(made, rows):
-    found = {}
+    found: dict[object, list[object]] = {}
     for name, whose in owners(made, rows).items():
         for row, owner in zip(rows.get(name, ()), whose, strict=True):
             found.setdefault(owner, []).append((name, tuple(map(str, row))))
-    return {owner: sorted(each) for owner, each in found.items()}
+    return {owner: sorted(each, key=str) for owner, each in found.items()}
 
 
 def test_all_kinds_of_data_sets_are_drawn():
