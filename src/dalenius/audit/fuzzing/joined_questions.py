@@ -489,22 +489,30 @@ class _Asker(Writer):
             a, b = self.pick(values)
             inner.conditions.append(tie)
             return f"{a.name} {negated}IN (SELECT {b.name} {inner.rows})"
-        if style < 0.38 and " AND " not in tie and tie != "1 = 1":
-            mine, theirs = tie.split(" = ")
-            inner.conditions.append(f"{theirs} IS NOT NULL")
-            having = f" HAVING COUNT(*) {self.pick(_COMPARED)} {self.pick(['1', '2'])}" if self.chance(0.7) else ""
-            return f"{mine} {negated}IN (SELECT {theirs} {inner.rows} GROUP BY {theirs}{having})"
-        if style < 0.6 and " AND " not in tie and " = " in tie and tie != "1 = 1":
-            mine, theirs = tie.split(" = ")
-            if values and self.chance(0.2):
-                a, b = self.pick(values)
-                return f"({mine}, {a.name}) {negated}IN (SELECT {theirs}, {b.name} {inner.rows})"
-            return f"{mine} {negated}IN (SELECT {theirs} {inner.rows})"
+        if style < 0.6 and " AND " not in tie and tie != "1 = 1":
+            return self.among(inner, tie, negated, values)
         inner.conditions.append(tie)
         if self.chance(0.4):
             both = Scope([*scope.items, *inner.items], "", [])
             inner.conditions.append(self.simple(both.columns))
         return f"{negated}EXISTS (SELECT {self.pick(['1', '*']) if len(inner.items) == 1 else '1'} {inner.rows})"
+
+    def among(self, inner: Scope, tie: str, negated: str, values: Sequence[tuple[Column, Column]]) -> str:
+        """[NOT] IN with what says who somebody is."""
+        mine, theirs = tie.split(" = ")
+        there = ""
+        if self.plainly and negated:  # one NULL key of anybody's, and NOT IN is true for nobody; with us it is absent
+            inner.conditions.append(f"{theirs} IS NOT NULL")
+            there = f"{mine} IS NOT NULL AND "
+        if self.chance(0.3):
+            having = f" HAVING COUNT(*) {self.pick(_COMPARED)} {self.pick(['1', '2'])}" if self.chance(0.7) else ""
+            if self.plainly:
+                inner.conditions.append(f"{theirs} IS NOT NULL")
+            return f"{there}{mine} {negated}IN (SELECT {theirs} {inner.rows} GROUP BY {theirs}{having})"
+        if values and self.chance(0.2):
+            a, b = self.pick(values)
+            return f"{there}({mine}, {a.name}) {negated}IN (SELECT {theirs}, {b.name} {inner.rows})"
+        return f"{there}{mine} {negated}IN (SELECT {theirs} {inner.rows})"
 
     def match_public(self, scope: Scope, negated: str, depth: int) -> str:
         public = self.public_item(self.pick(list(self.publics)))
