@@ -170,7 +170,7 @@ def test_what_is_drawn_more_often_is_clean_without_the_bugs(monkeypatch, rounds)
     drawn_more_often(monkeypatch, repeated=0.5, public_first=0.5, wrong=0.3)
     report = fuzz_joined(cases=rounds(2_000), seed=SEED)
     assert not report.violations, report.violations[0]
-    assert report.drawn["repeated keys"] == report.refused["policy.not-allowed"] > 0
+    assert 0 < report.drawn["repeated keys"] <= report.refused["policy.not-allowed"]  # and other reasons
 
 
 def test_refusals_are_no_part_of_the_proof(monkeypatch, rounds):
