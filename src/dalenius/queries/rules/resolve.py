@@ -8,19 +8,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError, UnknownColumnError
-from dalenius.queries.canonical import call, factored
-from dalenius.queries.expressions import TRUE, Call, Column, Expression, Key, Type, columns_of, walk, written
-from dalenius.queries.plan import Order, Output, Question, Stage, Table, needed
-from dalenius.queries.relations import Join, Owned, PerUnit, Relation, full
+from dalenius.queries.canonical import call
+from dalenius.queries.expressions import TRUE, Call, Column, Expression, Key, Type, columns_of, walk
+from dalenius.queries.plan import Order, Output, Question, Stage, needed
+from dalenius.queries.relations import Owned
 from dalenius.queries.rules import sets
 from dalenius.queries.rules.clause import Options, not_the_unit
-from dalenius.queries.rules.joins import checked, joined, narrowed
+from dalenius.queries.rules.joins import joined, narrowed
 from dalenius.queries.rules.naming import named_alike
+from dalenius.queries.rules.nested import Nested
 from dalenius.queries.rules.parse import place
-from dalenius.queries.rules.per_unit import aggregates_of, over_subquery, per_unit
-from dalenius.queries.rules.sources import TYPES, Names, NotPlain, Shared, Sources, Subqueries, owned_tables
-from dalenius.queries.rules.stacked import stacked
-from dalenius.queries.rules.typed import has_aggregates
+from dalenius.queries.rules.sources import TYPES, NotPlain, Shared
 from dalenius.tables.mistakes import nearest
 
 if TYPE_CHECKING:
@@ -49,17 +47,8 @@ def _names_units(question: Question) -> bool:
     return any(isinstance(part, Column) and part.type is Type.UNIT for each in read for part in walk(each))
 
 
-class _Reader(Sources):
+class _Reader(Nested):
     """Reads one SELECT."""
-
-    _table: Table | None = None
-
-    def __init__(
-        self, shared: Shared, tree: Any, subqueries: Subqueries | None = None, outer: Sources | None = None
-    ) -> None:
-        super().__init__(shared, tree, subqueries, outer)
-        self.aliases: dict[str, Expression] = {}
-        self.groupings: dict[sets.Set, int] = {}
 
     # --- the statement
 
@@ -158,252 +147,6 @@ class _Reader(Sources):
         if self._table.budget.period is None or period is None:
             return TRUE
         return call("and", *(each for each in self.conditions if columns_of(each) == {period.column}))
-
-    def relation(self) -> Relation:
-        """FROM and WHERE as a relation that is about one unit at a time."""
-        found = Relation(tuple(self.joins), self.total(call("and", *self.conditions)), tuple(self.matches))
-        source = self.tree.args.get("from_") or self.tree.args.get("from")
-        checked(found, self.shared.identities, self.parts, place(source, self.text), self.shared.places)
-        return found
-
-    @property
-    def table(self) -> Table:
-        if self._table is None:
-            raise RuntimeError("The rows were not read yet.")
-        return self._table
-
-    @property
-    def is_subquery(self) -> bool:
-        return self.tree is not self.shared.stage.tree
-
-    @property
-    def integers(self) -> frozenset[str]:
-        return frozenset().union(*(each.integers for each in self.all_columns()))
-
-    # --- subqueries
-
-    def subquery(self, tree: Any, visible: Subqueries, alias: Any, node: Any, *, left: bool) -> Names:
-        from sqlglot import exp
-
-        if isinstance(tree, exp.Subquery | exp.Paren):
-            return self.subquery(tree.this, visible, alias, node, left=left)
-        if isinstance(tree, exp.SetOperation):
-            found = self.union(tree, visible, left)
-        elif not isinstance(tree, exp.Select):
-            raise self.refused(node, "This cannot stand in FROM.", "Name a table, or write a SELECT.")
-        else:
-            child = self.child(tree, visible)
-            found = child.inside(self, node, left)
-        names = [each.name for each in (alias.args.get("columns") if alias is not None else None) or ()]
-        if names:
-            if len(names) != len(found):
-                raise self.invalid(
-                    node, f"{len(names)} names do not fit.", f"It has {len(found)} columns.", "Correct it."
-                )
-            found = {new.lower(): (new, each) for new, (_, each) in zip(names, found.values(), strict=True)}
-        return found
-
-    def inside(self, around: _Reader, node: Any, left: bool) -> Names:
-        """This SELECT as a subquery in FROM of another."""
-        if any(self.tree.args.get(each) is not None for each in ("limit", "offset")):
-            raise self.refused(
-                self.tree, "LIMIT in a subquery is not supported.", "Choose rows by a condition in WHERE."
-            )
-        self.read_rows()
-        if not self.gathers:
-            return around.dissolved(self, self.items(), node, left)
-        source, names, having = self.per_unit(node)
-        if left and not all(isinstance(each, Column) for _, each in names.values()):
-            raise self.refused(
-                node,
-                "In a subquery that is joined by LEFT JOIN, only keys and aggregates themselves can be selected.",
-                "Select the aggregate, and compute with it outside.",
-            )
-        around.sourced(source, left, self.tree)
-        if left:
-            around.joins[-1] = Join(source, True, around.total(having))
-        else:
-            around.conditions += factored(having)
-        return names
-
-    @property
-    def gathers(self) -> bool:
-        """Whether it gives fewer rows than it reads."""
-        from sqlglot import exp
-
-        aggregates = any(
-            isinstance(part, exp.AggFunc) for each in self.tree.expressions for part in each.walk() if part is not None
-        )
-        return any(self.tree.args.get(each) for each in ("group", "having", "distinct")) or aggregates
-
-    def items(self) -> list[tuple[str, Expression]]:
-        """The columns of a subquery that does not group."""
-        from sqlglot import exp
-
-        found: list[tuple[str, Expression]] = []
-        for each in self.tree.expressions:
-            if isinstance(each, exp.Star) or isinstance(each.this, exp.Star):
-                found += self.starred(each)
-            else:
-                found.append(self.item(each))
-        names = [name.lower() for name, _ in found]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise self.refused(
-                self.tree, f"Two columns of the subquery are named {twice!r}.", "Name the columns, with AS."
-            )
-        return found
-
-    def matched(self, *, needs: bool) -> list[tuple[str, Expression]]:
-        from sqlglot import exp
-
-        if any(self.tree.args.get(each) is not None for each in ("limit", "offset")):
-            raise self.refused(self.tree, "LIMIT in a subquery is not supported.", "Leave it out.")
-        if not self.gathers:
-            self.read_rows()
-            return self.items() if needs else []
-        # With groups of its own it cannot speak of the rows around it.
-        inner = {each.alias_or_name.lower() for each in self.tree.find_all(exp.Table)}
-        for each in self.tree.find_all(exp.Column):
-            if each.table and each.table.lower() not in inner and self.outer is not None:
-                raise self.no_subquery(each, "grouped")
-        names = self.subquery(exp.Subquery(this=self.tree), self.subqueries, None, self.tree, left=False)
-        return list(names.values())
-
-    def union(self, tree: Any, visible: Subqueries, left: bool) -> Names:
-        """UNION ALL of tables of one data set, as a source."""
-        from sqlglot import exp
-
-        parts, waiting = [], [tree]
-        while waiting:
-            each = waiting.pop()
-            if isinstance(each, exp.Subquery | exp.Paren):
-                waiting.append(each.this)
-            elif isinstance(each, exp.Union) and not each.args.get("distinct") and not each.args.get("by_name"):
-                waiting += [each.expression, each.this]
-            elif isinstance(each, exp.Select):
-                parts.append(each)
-            else:
-                raise QuestionRefusedError(
-                    f"{each.key.upper()} is not supported.",
-                    why="Only UNION ALL keeps every row with the unit that it belongs to.",
-                    fix="Write UNION ALL, or join on the unit.",
-                    at=place(each, self.text),
-                )
-        read = []
-        for each in parts:
-            child = self.child(each, visible)
-            around = self.child(each, visible)
-            names = child.inside(around, each, False)
-            around.outer = None
-            read.append((around.relation(), list(names.values())))
-        source, names = stacked(self.shared.name("union"), read, self.shared.identities, place(tree, self.text))
-        self.sourced(source, left, tree)
-        return names
-
-    def per_unit(self, node: Any) -> tuple[PerUnit, Names, Expression]:
-        """A subquery that groups by unit: the source, its columns and what HAVING asks of them."""
-        at = place(self.tree, self.text) or place(node, self.text)
-        if not any(True for _ in owned_tables(self.joins)):
-            raise QuestionRefusedError(
-                "A subquery with aggregates over public tables is not supported beside protected ones.",
-                why="Only sums within one unit are worked out inside a question.",
-                fix="Ask it by itself, which is free, and write its numbers into the question.",
-                at=at,
-            )
-        relation = self.relation()
-        self._table = joined(relation, at)
-        named = [self.item(each) for each in self.tree.expressions]
-        grouped = self.grouped(named)
-        keys = tuple(sorted(grouped.keys, key=written))
-        if grouped.sets:
-            raise self.refused(
-                self.tree, "Grouping sets in a subquery are not supported.", "Group it by the unit and by keys."
-            )
-        if self.tree.args.get("distinct"):
-            if keys or any(has_aggregates(each) for _, each in named):
-                raise self.refused(self.tree, "DISTINCT beside GROUP BY is not supported.", "Leave it out.")
-            keys = tuple(sorted(dict.fromkeys(each for _, each in named), key=written))
-        for name, expression in named:
-            self.aliases.setdefault(name.lower(), expression)
-        having = self.tree.args.get("having")
-        kept = self.boolean(having.this, "HAVING") if having else TRUE
-        aggregates = aggregates_of([*(each for _, each in named), kept])
-        source = per_unit(
-            self.shared.name("per unit"),
-            relation,
-            keys,
-            aggregates,
-            self.shared.identities,
-            self.parts,
-            at,
-            self.places,
-        )
-        replaced: dict[Expression, Column] = {
-            key: Column(full(source, f"k{place_}"), key.type) for place_, key in enumerate(keys)
-        }
-        for number, each in enumerate(aggregates):
-            kind = source.columns[f"a{number}"].kind
-            replaced[each] = Column(full(source, f"a{number}"), TYPES[kind])
-        names = {name.lower(): (name, self.over(expression, replaced, node)) for name, expression in named}
-        return source, names, self.over(kept, replaced, node)
-
-    def over(self, expression: Expression, replaced: Mapping[Expression, Column], node: Any) -> Expression:
-        """An expression of the subquery over its own columns."""
-        found = over_subquery(expression, replaced)
-        own = {each.name for each in replaced.values()}
-        raw = next((each for each in walk(found) if isinstance(each, Column) and each.name not in own), None)
-        if raw is not None:
-            raise self.invalid(
-                node, f"Column {raw.name!r} stands outside an aggregate.", "It is not in GROUP BY.", "Add it there."
-            )
-        return found
-
-    def item(self, node: exp.Expr) -> tuple[str, Expression]:
-        """Name and expression of one item of SELECT."""
-        from sqlglot import exp
-
-        inner = node.this if isinstance(node, exp.Alias) else node
-        if isinstance(inner, exp.Star) or (isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)):
-            raise QuestionRefusedError(
-                "SELECT * is not supported.",
-                why="It would show rows of single people.",
-                fix="Ask for COUNT(*), SUM(x) or AVG(x) by groups.",
-                at=place(inner, self.text),
-            )
-        name = node.alias if isinstance(node, exp.Alias) else _default_name(inner)
-        return name, self.expression(inner)
-
-    def grouped(self, named: list[tuple[str, Expression]]) -> sets.Grouped:
-        """The keys of GROUP BY: columns, functions of them, numbers and names of items, sets of these, or ALL."""
-        from sqlglot import exp
-
-        group = self.tree.args.get("group")
-        if group is None:
-            return sets.Grouped()
-        if group.args.get("all"):
-            return sets.Grouped.of([[each for _, each in named if not has_aggregates(each)]])
-        aliases = {name.lower(): each for name, each in named}
-
-        def key(node: exp.Expr) -> Expression:
-            if isinstance(node, exp.Literal) and not node.is_string:
-                found = self.numbered(node, [each for _, each in named])
-            elif isinstance(node, exp.Column) and not node.table and not self.in_view(node):
-                found = aliases.get(node.name.lower()) or self.expression(node)
-            else:
-                found = self.expression(node)
-            if has_aggregates(found):
-                raise self.refused(node, "An aggregate cannot be a key.", "Group by columns.")
-            return found
-
-        return sets.read(self, group.expressions, key)
-
-    def numbered(self, node: exp.Expr, items: list[Expression]) -> Expression:
-        number_ = node.name
-        if not re.fullmatch(r"\d{1,10}", number_) or not 1 <= int(number_) <= len(items):
-            shown = number_[:20]
-            raise self.invalid(node, f"There is no column {shown} in SELECT.", f"It has {len(items)}.", "Correct it.")
-        return items[int(number_) - 1]
 
     def order(self, keys: tuple[Expression, ...], outputs: tuple[Output, ...]) -> tuple[Order, ...]:
         from sqlglot import exp
@@ -599,10 +342,3 @@ def _over_keys(expression: Expression, keys: Mapping[Expression, Key]) -> Expres
             expression.function, tuple(_over_keys(each, keys) for each in expression.arguments), expression.type
         )
     return expression
-
-
-def _default_name(node: exp.Expr) -> str:
-    """What DuckDB would call the column, or nearly so."""
-    from sqlglot import exp
-
-    return node.name if isinstance(node, exp.Column) else node.sql(dialect="duckdb").lower()[:60]
