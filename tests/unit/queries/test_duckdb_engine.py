@@ -275,6 +275,7 @@ def test_the_users_interrupt_passes(parquet):
         "from dalenius.tables.fingerprint import fingerprint\n"
         "engine = DuckDB(fingerprint([sys.argv[1]]))\n"
         "engine.run('SELECT 1')  # so that nothing is loaded when the signal comes\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored\n"
         "threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         "try:\n"
         f"    engine.run({HEAVY!r})\n"
