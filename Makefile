@@ -14,7 +14,7 @@ RUN := $(VENV)/bin/python
 define pytest
 status=0; \
 $(RUN) -m pytest -m alone $(ARGS) || [ $$? -eq 5 ] || status=1; \
-$(RUN) -m pytest -m "not alone" -n $(JOBS) --dist loadfile $(ARGS) || [ $$? -eq 5 ] || status=1; \
+$(RUN) -m pytest -m "not alone" -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS) || [ $$? -eq 5 ] || status=1; \
 exit $$status
 endef
 

@@ -6,7 +6,7 @@ import pytest
 from tests.attack.hostile import moved, state
 from tests.attack.joined import shop_of
 
-from dalenius.errors import EngineTimeoutError
+from dalenius.errors import QuestionRefusedError
 
 # On the victim's rows (amount 100, a note that is no number, the last day) each of these fails in plain SQL, or may.
 FAULTS = {
@@ -95,22 +95,19 @@ def test_plain_sql_would_fail_on_most_of_them(shop):
     assert failed >= 7
 
 
-def test_a_join_that_blows_up_is_stopped_and_charged_in_full(tmp_path):
-    """500⁵ rows of one person: that it takes too long is all that is told, at the full price (see the threat model)."""
-    shop = shop_of(tmp_path, victim=True)
-    for file in ("people", "orders", "items"):
-        path = tmp_path / f"{file}.toml"
-        path.write_text(path.read_text() + "[time]\ncap = 1.0\n")
-    shop.curator.protect(*(tmp_path / f"{each}.toml" for each in ("people", "orders", "items")), yes=True, reason="r")
-    joined = " ".join(
-        f"JOIN orders o{at} ON o{at}.user_id = o0.user_id AND o{at}.amount > o0.amount - 1" for at in range(1, 5)
-    )
-    question = f"SELECT COUNT(*) FROM orders o0 {joined}"
-    before = state(shop.curator)
-    spent = shop.curator.ledger.balance("shop", "ana").remaining_epsilon
-    with pytest.raises(EngineTimeoutError) as refusal:
-        shop.ana.ask(question, epsilon=0.5)
-    assert state(shop.curator) != before
-    assert shop.curator.ledger.balance("shop", "ana").remaining_epsilon < spent
-    assert refusal.value.charge.epsilon == 0.5
-    assert "500" not in str(refusal.value)
+def test_a_join_that_would_blow_up_is_refused_whoever_is_there(tmp_path):
+    """500⁵ rows of one person would take hours, which would tell of that person: so the shape is refused."""
+    said = set()
+    for victim in (True, False):
+        (tmp_path / str(victim)).mkdir()
+        shop = shop_of(tmp_path / str(victim), victim=victim)
+        joined = " ".join(
+            f"JOIN orders o{at} ON o{at}.user_id = o0.user_id AND o{at}.amount > o0.amount - 1" for at in range(1, 5)
+        )
+        question = f"SELECT COUNT(*) FROM orders o0 {joined}"
+        before = state(shop.curator)
+        with pytest.raises(QuestionRefusedError, match="repeats rows too often") as refusal:
+            shop.ana.ask(question, epsilon=0.5)
+        assert state(shop.curator) == before and refusal.value.charge.epsilon == 0
+        said.add(str(refusal.value))
+    assert len(said) == 1

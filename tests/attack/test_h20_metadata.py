@@ -175,8 +175,8 @@ def test_a_log_line_with_a_number_of_rows_would_be_seen(tmp_path, monkeypatch, c
 
     exact = _exact.exact
 
-    def chatty(plan, engine, salt, *, seconds=60.0):
-        found = exact(plan, engine, salt, seconds=seconds)
+    def chatty(plan, engine, salt, **more):
+        found = exact(plan, engine, salt, **more)
         logging.getLogger("dalenius").debug("sums %s", found)
         return found
 
