@@ -12,7 +12,7 @@ bounded here. The work for a unit stays within that multiple of its rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from dalenius.errors import QuestionRefusedError
@@ -87,11 +87,9 @@ def check_repeats(relation: Relation, at: Place | None, *, inside: bool = False)
 
 def becoming(relation: Relation, *, inside: bool = False) -> int:
     """How many rows become of one row of one source, at most."""
-    found = math.prod(each or 1 for each in row_limits(relation, inside=inside).values())
+    found = math.prod(each or 1 for each in row_limits(relation, inside=inside).values()) * _copies(relation)
     for join in relation.joins:
         match join.source:
-            case Open(table=table):
-                found *= max(1, table.multiplicity(sorted(keys_of(join, relation))))
             case PerUnit(relation=inner) if not _one_row(join.source):
                 found *= becoming(inner)
             case Stacked(parts=parts):
@@ -101,15 +99,29 @@ def becoming(relation: Relation, *, inside: bool = False) -> int:
     return found * max(1, sum(becoming(each, inside=True) for each in compared))
 
 
-def keys_of(join: Join, relation: Relation) -> set[str]:
-    """The columns of a source that are equal to something of other sources."""
+def _copies(relation: Relation) -> int:
+    """How often public tables repeat a row: each joined by what is equal to something of those before it."""
+    waiting, found = [(each, each.source) for each in relation.joins if isinstance(each.source, Open)], 1
+    while waiting:
+        sizes = []
+        for join, source in waiting:
+            later = {full(each, name) for _, each in waiting if each is not source for name in each.columns}
+            sizes.append(max(1, source.table.multiplicity(sorted(keys_of(join, relation, later)))))
+        found *= min(sizes)
+        del waiting[sizes.index(min(sizes))]
+    return found
+
+
+def keys_of(join: Join, relation: Relation, later: Collection[str] = ()) -> set[str]:
+    """The columns of a source that are equal to something of other sources, but those whose columns come later."""
     source, found = join.source, set[str]()
     mine = {full(source, name): name for name in source.columns}
     for part in (*parts_of(relation.where), *parts_of(join.on)):
         match part:
             case Call(function="eq", arguments=(one, other)):
                 for side, rest in ((one, other), (other, one)):
-                    if isinstance(side, Column) and side.name in mine and columns_of(rest) - mine.keys():
+                    others = columns_of(rest) - mine.keys()
+                    if isinstance(side, Column) and side.name in mine and others and others.isdisjoint(later):
                         found.add(mine[side.name])
     return found
 
