@@ -109,7 +109,9 @@ def _data_set(random: Random, report: Report, cases: int | None, folder: Path) -
     made = neighbours(random, schema(random, form, unique=chance < 1 - REPEATED))
     if not made.schema.unique:
         try:
-            accepted(made.schema, made.first, folder)
+            # Both: a neighbour that nobody could protect is no neighbour.
+            accepted(made.schema, made.first, folder / "accepted first")
+            accepted(made.schema, made.second, folder / "accepted second")
         except DaleniusError as error:
             report.cases += 1
             report.drawn["repeated keys"] += 1
