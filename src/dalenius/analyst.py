@@ -15,18 +15,19 @@ from dalenius._reading import Reading
 from dalenius.accounting import parameters
 from dalenius.errors import InputError, NotAllowedError, UnknownTableError
 from dalenius.ledger.requests import Answered, Claim, Request
+from dalenius.pacing import CAP, paced
 from dalenius.queries.plan import Limits, Plan, Table
 from dalenius.queries.preview import CHOICES, Preview, previewed
 
 if TYPE_CHECKING:
     from dalenius.ledger.budgets import Balance
     from dalenius.ledger.ledger import Ledger
+    from dalenius.pacing import Pacer
     from dalenius.queries.engines.duckdb import Engines
     from dalenius.queries.public import PublicTable
     from dalenius.queries.release import Release
     from dalenius.tables.registry import Registry, Version
-
-CAP = 60.0  # seconds that a question may take, where the policy does not say
+_LONGEST_KEY = 200
 
 
 class Analyst:
@@ -34,13 +35,23 @@ class Analyst:
 
     The way of a question: it is planned and priced without the data; the ledger charges it; only then does the engine
     look; the release is on disk before it is returned.
+
+    Args:
+        name: Whose allotment pays.
+        ledger: Where it is charged.
+        registry: The tables.
+        engines: Where they are read.
+        pacer: When answers leave (`pacing`); None: as soon as they are ready.
     """
 
-    def __init__(self, name: str, ledger: Ledger, registry: Registry, engines: Engines) -> None:
+    def __init__(
+        self, name: str, ledger: Ledger, registry: Registry, engines: Engines, pacer: Pacer | None = None
+    ) -> None:
         self.name = name
         self._ledger = ledger
         self._registry = registry
         self._engines = engines
+        self._pacer = pacer
 
     def preview(
         self,
@@ -75,6 +86,7 @@ class Analyst:
         confidence: float = 0.95,
         delta: float | None = None,
         limits: Limits | None = None,
+        idempotency_key: str | None = None,
     ) -> Release:
         """Asks. The whole question, taken alone, is (ε, δ)-DP; the same question again is free.
 
@@ -88,9 +100,12 @@ class Analyst:
             delta: For finding keys that are not public; by default a fortieth of the budget's. Not used otherwise.
             limits: Tighter limits of what one unit adds, for this question; or which share of the price goes into
                 finding some (`Limits.search`), by default a tenth where limits of the whole table are likely too wide.
+            idempotency_key: For who may have to ask again without knowing what became of the first time: the same key
+                is charged once, also if the question failed or the data changed meanwhile.
         """
         from dalenius.queries.rules.clause import agreed
 
+        retry = self._retry(idempotency_key, question, (epsilon, error, confidence, delta, limits))
         epsilon, delta = agreed(question, epsilon, delta)
         public = public_release(question, self._open())
         if public is not None:
@@ -101,7 +116,7 @@ class Analyst:
             epsilon = parameters.epsilon(epsilon)
         plan, reading = self._planned(question, confidence, delta, limits, searches=error is None)
         price = epsilon if error is None else self._by_error(plan, epsilon, error, confidence)
-        return self._release(question, plan, reading, cast("float", price), delta, confidence)
+        return self._release(question, plan, reading, cast("float", price), delta, confidence, retry)
 
     def budget(self) -> dict[str, Balance]:
         """What is left of this analyst's allotments, by data set."""
@@ -216,7 +231,14 @@ class Analyst:
         return Publics(specs)
 
     def _release(
-        self, question: str, plan: Plan, reading: Reading, epsilon: float, delta: float | None, confidence: float
+        self,
+        question: str,
+        plan: Plan,
+        reading: Reading,
+        epsilon: float,
+        delta: float | None,
+        confidence: float,
+        retry: tuple[str, str] | None,
     ) -> Release:
         from dalenius.queries.answering import Answer, measured
         from dalenius.queries.rules.price import priced
@@ -230,9 +252,16 @@ class Analyst:
             # The noise is that of what was charged, which may be more than was asked for now.
             same = (claim.epsilon, claim.delta) == (epsilon, price.delta)
             paid = price if same else priced(plan, claim.epsilon, claim.delta)
-            content = measured(plan, paid, engine, self._salt(reading.dataset), policy.time.cap or CAP)
-            reading.check_unchanged()  # what was read is what was protected
-            return content
+
+            def look(seconds: float) -> bytes:
+                content = measured(plan, paid, engine, self._salt(reading.dataset), seconds)
+                reading.check_unchanged()  # what was read is what was protected
+                return content
+
+            def alarm(what: str) -> None:
+                self._ledger.record("note", {"alarm": what, "charge": claim.number, "dataset": reading.dataset})
+
+            return paced(self._pacer, plan, look, alarm, policy.time.cap or CAP)
 
         request = Request(
             reading.dataset,
@@ -244,6 +273,7 @@ class Analyst:
             question=question,
             periods=plan.periods,
             epoch=reading.epoch,
+            retry=retry,
         )
         answered = self._ledger.ask(request, work)
         answer = Answer.read(plan, answered.content, confidence)
@@ -296,6 +326,21 @@ class Analyst:
                 "delta": min(each.remaining_delta for each in balances),
             }
         return found
+
+    def _retry(self, key: str | None, question: str, parts: tuple[Any, ...]) -> tuple[str, str] | None:
+        """What the ledger knows a retry by: hashes of who asks with which key, and of all that was asked."""
+        if key is None:
+            return None
+        if not isinstance(key, str) or not 0 < len(key) <= _LONGEST_KEY or not key.isprintable():
+            raise InputError(
+                "This is no idempotency key.",
+                why=f"It is a text of 1 to {_LONGEST_KEY} printable characters.",
+                fix="Use a random one for each question, and the same when you ask again.",
+            )
+        body = repr((question, *parts))
+        return tuple(  # type: ignore[return-value]
+            hashlib.sha256(each.encode("utf-8", "surrogatepass")).hexdigest() for each in (f"{self.name}\0{key}", body)
+        )
 
     def _salt(self, dataset: str) -> str:
         """The key of the hash that chooses groups: fixed for a data set, unknown to analysts."""

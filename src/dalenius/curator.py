@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dalenius._protecting import Protected
     from dalenius._refreshing import Refreshed
     from dalenius.analyst import Analyst
+    from dalenius.pacing import Pacer
     from dalenius.queries.engines.duckdb import Engines
 
 
@@ -159,11 +160,11 @@ class Curator:
 
     # --- analysts
 
-    def analyst(self, name: str) -> Analyst:
-        """What one analyst may do."""
+    def analyst(self, name: str, *, pacer: Pacer | None = None) -> Analyst:
+        """What one analyst may do; with a ``pacer``, answers leave at fixed times (`pacing`)."""
         from dalenius.analyst import Analyst
 
-        return Analyst(name, self.ledger, self.registry, self.engines)
+        return Analyst(name, self.ledger, self.registry, self.engines, pacer)
 
     @property
     def engines(self) -> Engines:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -105,6 +106,7 @@ class Registry:
 
     def __init__(self, history: History | None) -> None:
         self._history = history
+        self._lock = threading.RLock()
         self._after = 0
         self._versions: dict[str, list[Version]] = {}
         self._limits: dict[tuple[str, str, int], dict[str, Any]] = {}
@@ -113,9 +115,11 @@ class Registry:
 
     def versions(self) -> dict[str, list[Version]]:
         """By table, oldest first."""
-        for record in self._history.records(KINDS, self._after) if self._history else ():
-            self._add(record, record.data)
-            self._after = record.number
+        if self._history is not None:
+            with self._lock:  # two threads would add the same entries twice
+                for record in self._history.records(KINDS, self._after):
+                    self._add(record, record.data)
+                    self._after = record.number
         return self._versions
 
     def _add(self, record: Record, data: dict[str, Any]) -> None:

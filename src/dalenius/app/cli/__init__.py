@@ -32,6 +32,7 @@ COMMANDS: tuple[str, ...] = (
     "ledger",
     "account",
     "audit",
+    "serve",
 )
 
 

@@ -38,7 +38,7 @@ import sys
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, TextIO, get_type_hints
 
 import typer
 
@@ -70,6 +70,7 @@ class Frame:
     json: bool = False
     quiet: bool = False
     _answer: _Answer | None = field(default=None, repr=False)
+    _stdout: TextIO | None = field(default=None, repr=False)  # where a library's own prints do not go
 
     def emit(self, data: Mapping[str, object], human: Callable[[Console], None], exit_code: int = 0) -> None:
         """Answers; printed when the command has returned, so a late failure leaves no half answer.
@@ -82,6 +83,15 @@ class Frame:
         if self._answer is not None:
             raise RuntimeError("A command answers once.")
         self._answer = _Answer(data, human, exit_code)
+
+    def emit_now(self, data: Mapping[str, object], text: str) -> None:
+        """The whole answer of a command that goes on running, such as `serve`: printed at once."""
+        with redirect_stdout(self._stdout or sys.stdout):
+            if self.json:
+                output.print_json(data)
+            else:
+                output.stdout().print(text, markup=False, highlight=False, soft_wrap=True)
+            sys.stdout.flush()
 
     def note(self, text: str) -> None:
         """Says something beside the answer (progress, a warning) on stderr; silent with `--quiet`."""
@@ -202,6 +212,7 @@ def _refuse_strays(context: typer.Context, values: Mapping[str, object]) -> None
 
 def _answered(frame: Frame, function: Callable[[Frame], None]) -> int:
     # A library that prints would break the promise of one object on stdout.
+    frame._stdout = sys.stdout  # noqa: SLF001 (of this module)
     with redirect_stdout(sys.stderr) if frame.json else nullcontext():
         function(frame)
     return frame.deliver()

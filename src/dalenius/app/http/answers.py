@@ -1,0 +1,37 @@
+"""JSON out, and the problems that a route may answer with."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from starlette.responses import Response
+
+from dalenius.app.http.problems import MEDIA
+from dalenius.app.http.schemas import ProblemOut
+
+_WORDS = {
+    400: "The request, or the SQL in it, cannot be read.",
+    401: "No good token.",
+    402: "It does not fit into what is left.",
+    403: "The token is not for this.",
+    404: "There is no such path, table, column, receipt or job, or it is not for this token.",
+    405: "The path is there, but not for this method.",
+    408: "The request did not come in in time.",
+    409: "The data changed.",
+    413: "The request is too large.",
+    422: "Refused for its shape, or by policy.",
+    429: "Too many requests.",
+    500: "A bug of ours, or a ledger that does not verify.",
+    503: "Something outside is down, or the engine could not answer; `charge` says what that cost.",
+}
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"model": ProblemOut, "description": words, "content": {MEDIA: {}}} for status, words in _WORDS.items()
+}
+
+
+def answer(data: Any, status: int = 200) -> Response:
+    """An object as JSON: no NaN, no infinity."""
+    return Response(
+        json.dumps(data, ensure_ascii=False, allow_nan=False).encode(), status, media_type="application/json"
+    )

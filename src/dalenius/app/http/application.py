@@ -1,0 +1,116 @@
+"""The application: routes, errors as problems, and the guard around it all."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from dalenius._version import __version__
+from dalenius.app.http.guard import OPEN, Guard
+from dalenius.app.http.problems import MethodError, NotFoundError, no_such_path, problem_response, unexpected
+from dalenius.app.http.roles import allowed
+from dalenius.app.http.routes import ROUTERS
+from dalenius.errors import DaleniusError, InputError
+
+if TYPE_CHECKING:
+    from dalenius.app.http.service import Service
+
+_WHAT = "Stands between sensitive tables and the people who ask about them. Every release is charged before it leaves."
+
+
+def application(service: Service) -> Guard:
+    """The whole application, guarded."""
+    app = FastAPI(
+        title="dalenius",
+        version=__version__,
+        description=_WHAT,
+        docs_url=None,  # its page would load scripts from elsewhere
+        redoc_url=None,
+        openapi_url=None,  # there is one behind a token
+        redirect_slashes=False,
+        lifespan=_lifespan,
+    )
+    app.state.service = service
+    for router in ROUTERS:
+        app.include_router(router)
+    _check_roles(app)
+    app.add_exception_handler(DaleniusError, _problem)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _not_here)
+    app.add_exception_handler(Exception, _bug)
+    return Guard(app, service)
+
+
+def _check_roles(app: FastAPI) -> None:
+    """Every route says who may use it, or the server does not start."""
+    for route in app.routes:
+        if not isinstance(route, APIRoute):
+            raise TypeError(f"{route} is not one of our routes.")
+        asks = any(allowed(each.call) for each in route.dependant.dependencies)
+        if asks == (route.path in OPEN):
+            raise RuntimeError(f"{route.path} does not say who may use it.")
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    yield
+    service: Service = app.state.service
+    end = time.monotonic() + service.settings.grace
+    while service.busy and time.monotonic() < end:  # what stays open then is charged, and is recovered when asked again
+        await asyncio.sleep(0.05)
+    service.close()
+
+
+async def _problem(_: Request, error: Exception) -> Response:
+    assert isinstance(error, DaleniusError)  # noqa: S101 (for the type)
+    return _coded(error)
+
+
+async def _invalid(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # noqa: S101
+    first = error.errors()[0] if error.errors() else {}
+    place = ".".join(str(each) for each in first.get("loc", ()) if each != "body")[:100]
+    return _coded(
+        InputError(
+            f"The request cannot be read{f' at {place}' if place else ''}.",
+            why=str(first.get("msg", "It is not what is expected here."))[:200],
+            fix="See /v1/openapi.json for what is.",
+        )
+    )
+
+
+async def _not_here(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101
+    if error.status_code == 404:
+        return _coded(no_such_path())
+    if error.status_code == 405:
+        told: DaleniusError = MethodError(
+            "Not with this method.", why="The path is there for others.", fix="See /v1/openapi.json."
+        )
+        response = _coded(told)
+        response.headers.update({name: value for name, value in (error.headers or {}).items() if name == "Allow"})
+        return response
+    return _coded(InputError("The request cannot be read.", why="It is not JSON.", fix="Send JSON."))
+
+
+async def _bug(_: Request, error: Exception) -> Response:
+    return _coded(unexpected(error))
+
+
+def _coded(error: DaleniusError) -> Response:
+    """A problem, and its code for the guard's log."""
+    response = problem_response(error)
+    response.headers["x-dalenius-code"] = error.code
+    return response
+
+
+__all__ = ["NotFoundError", "application"]

@@ -1,0 +1,255 @@
+"""The door: who is it, how much at once, how large, how slow. Nothing behind it runs without a good token.
+
+A plain ASGI layer around the whole application, so that no route can be added that forgets to ask. What it refuses, it
+refuses before a route, the ledger's charges or the data are touched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import secrets
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from dalenius.app.http.limits import Limits, TooManyError
+from dalenius.app.http.log import tell
+from dalenius.app.http.problems import SlowError, TooLargeError, problem_response, unexpected
+from dalenius.errors import AuthMissingError, DaleniusError
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from dalenius.app.http.service import Service
+    from dalenius.ledger.tokens import Token
+
+OPEN = frozenset({"/healthz", "/readyz"})  # what needs no token
+_GUESSES = Limits(rate=0.2, burst=20, concurrency=1)  # of bad tokens from one address
+_REMEMBERED = 10_000
+_HEADERS = (
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+)
+
+
+class Guard:
+    """Wraps the application."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self._app, self._service = app, service
+        self._guesses = Limits(_GUESSES.rate, _GUESSES.burst, _GUESSES.concurrency)
+        self._addresses = Limits(rate=100, burst=200, concurrency=64)  # of who has no token
+        self._good: OrderedDict[bytes, None] = OrderedDict()  # hashes of tokens that were good a while ago
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] == "http":
+            await _Passage(self, scope, receive, send).run()
+        elif scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1008})
+
+    @property
+    def service(self) -> Service:
+        """What it guards."""
+        return self._service
+
+    @property
+    def app(self) -> ASGIApp:
+        """The application inside."""
+        return self._app
+
+    async def token(self, scope: Scope) -> Token:
+        """Whose request it is; raises for anybody else's. Who guesses is soon not listened to any more."""
+        address = (scope.get("client") or ("",))[0]
+        given = [value for name, value in scope["headers"] if name == b"authorization"]
+        scheme, _, text = given[0].decode("latin-1").partition(" ") if len(given) == 1 else ("", "", "")
+        if scheme.lower() != "bearer":
+            raise _missing()
+        known = hashlib.sha256(text.encode("latin-1")).digest()
+        if known not in self._good and self._guesses.exhausted(address):
+            self._guesses.spend(address)
+            raise _guessing()
+        try:
+            found = await self._service.run(lambda: self._service.tokens.check(text))
+        except AuthMissingError:
+            self._good.pop(known, None)
+            self._guesses.spend(address)
+            raise
+        self._good[known] = None
+        self._good.move_to_end(known)
+        if len(self._good) > _REMEMBERED:
+            self._good.popitem(last=False)
+        return found
+
+    @property
+    def addresses(self) -> Limits:
+        """The limits of who has no token."""
+        return self._addresses
+
+
+class _Passage:
+    """One request on its way through."""
+
+    def __init__(self, guard: Guard, scope: Scope, receive: Receive, send: Send) -> None:
+        self.guard, self.scope, self.receive, self._send = guard, scope, receive, send
+        self.service = guard.service
+        self.start = time.monotonic()
+        self.id = secrets.token_hex(8)
+        self.status, self.code, self.who = 0, "", ""
+        self.begun = False
+
+    async def run(self) -> None:
+        """The whole way; whatever happens, one response and one line in the log."""
+        self.service.metrics.open.inc()
+        try:
+            await self.checked()
+        except DaleniusError as error:
+            await self.refuse(error)
+        except Exception as error:  # noqa: BLE001 (nothing of it may leave)
+            tell("bug", level=logging.ERROR, id=self.id, exception=type(error).__name__, at=_place(error))
+            if not self.begun:
+                await self.refuse(unexpected(error))
+        finally:
+            self.service.metrics.open.dec()
+            self.told()
+
+    async def checked(self) -> None:
+        """Everything that is checked, in order: who, how often, how large, how slow."""
+        if self.scope["path"] in OPEN:
+            limits, key = self.guard.addresses, (self.scope.get("client") or ("",))[0]
+        else:
+            token = await self.guard.token(self.scope)
+            self.who = key = token.id
+            self.scope.setdefault("state", {})["token"] = token
+            limits = self.service.limits
+        limits.admit(key)
+        try:
+            body = await self.body()
+            await self.guard.app(self.scope, _given(body, self.receive), self.send)
+        finally:
+            limits.done(key)
+
+    async def body(self) -> bytes:
+        """The whole body, in time and not too large."""
+        most = self.service.settings.body
+        lengths = [value for name, value in self.scope["headers"] if name == b"content-length"]
+        if any(not each.isdigit() or int(each) > most for each in lengths):
+            raise _too_large(most)
+        found = bytearray()
+        try:
+            async with asyncio.timeout(self.service.settings.receive):
+                while True:
+                    message = await self.receive()
+                    if message["type"] == "http.disconnect":
+                        raise _slow()
+                    found += message.get("body", b"")
+                    if len(found) > most:
+                        raise _too_large(most)
+                    if not message.get("more_body"):
+                        return bytes(found)
+        except TimeoutError:
+            raise _slow() from None
+
+    async def send(self, message: Message) -> None:
+        """What leaves, with the headers that all responses have."""
+        if message["type"] == "http.response.start":
+            self.begun, self.status = True, message["status"]
+            message["headers"] = [*message.get("headers", ()), *_HEADERS, (b"x-request-id", self.id.encode())]
+            for name, value in message["headers"]:
+                if name == b"x-dalenius-code":
+                    self.code = value.decode()
+            message["headers"] = [each for each in message["headers"] if each[0] != b"x-dalenius-code"]
+        await self._send(message)
+
+    async def refuse(self, error: DaleniusError) -> None:
+        """A problem as the response."""
+        if self.begun:
+            return
+        self.code = error.code
+        response = problem_response(error, error.retry if isinstance(error, TooManyError) else None)
+        if isinstance(error, TooLargeError | SlowError):
+            response.headers["Connection"] = "close"  # the rest of it is not wanted
+        await response(self.scope, self.receive, self.send)
+
+    def told(self) -> None:
+        """Log and metrics."""
+        route = getattr(self.scope.get("route"), "path", "") or (
+            self.scope["path"] if self.scope["path"] in OPEN else "-"
+        )
+        method = self.scope["method"] if self.scope["method"] in _METHODS else "OTHER"
+        took = time.monotonic() - self.start
+        metrics = self.service.metrics
+        metrics.requests.labels(method, route, str(self.status)).inc()
+        metrics.seconds.labels(route).observe(took)
+        if self.code:
+            metrics.refused.labels(self.code).inc()
+        level = logging.WARNING if self.status in {401, 403, 429} or self.status >= 500 else logging.INFO
+        more: dict[str, Any] = {"code": self.code} if self.code else {}
+        tell(
+            "request",
+            level=level,
+            id=self.id,
+            method=method,
+            route=route,
+            status=self.status,
+            token=self.who,
+            ms=round(1000 * took),
+            **more,
+        )
+
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
+
+
+def _given(body: bytes, receive: Receive) -> Receive:
+    """The body again, then whatever comes after it."""
+    given = False
+
+    async def again() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again
+
+
+def _place(error: BaseException) -> str:
+    """Where in our code, without any value."""
+    trace, place = error.__traceback__, "?"
+    while trace is not None:
+        module = trace.tb_frame.f_globals.get("__name__", "")
+        if module.startswith("dalenius"):
+            place = f"{module}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
+def _missing() -> AuthMissingError:
+    return AuthMissingError(
+        "This needs a token.",
+        why="No 'Authorization: Bearer TOKEN' came with it, or more than one.",
+        fix="Ask the owner for a token: 'dalenius token create'.",
+    )
+
+
+def _guessing() -> TooManyError:
+    error = TooManyError(
+        "Too many bad tokens.", why="They came from this address.", fix="Wait a minute, then use a good one."
+    )
+    error.retry = 60.0
+    return error
+
+
+def _too_large(most: int) -> TooLargeError:
+    return TooLargeError("The request is too large.", why=f"At most {most:,} bytes.", fix="Send less.")
+
+
+def _slow() -> SlowError:
+    return SlowError("The request did not come in in time.", why="Its body is incomplete.", fix="Send it again.")

@@ -1,0 +1,16 @@
+"""The routes, one file per thing. A new file is added to `ROUTERS`."""
+
+from __future__ import annotations
+
+from dalenius.app.http.routes import analysts, asking, health, ledger, policies, spending, tables, tokens
+
+ROUTERS = (
+    health.router,
+    asking.router,
+    tables.router,
+    spending.router,
+    ledger.router,
+    policies.router,
+    analysts.router,
+    tokens.router,
+)

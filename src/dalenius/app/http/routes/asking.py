@@ -1,0 +1,106 @@
+"""Questions: ask, preview, and jobs for what takes long."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import AsyncIterator
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response, StreamingResponse
+
+from dalenius.app.http.answers import PROBLEMS, answer
+from dalenius.app.http.jobs import Job, limits_from_json
+from dalenius.app.http.problems import no_such_path
+from dalenius.app.http.roles import ByAnalyst
+from dalenius.app.http.schemas import AskIn, JobOut, PreviewIn, PreviewOut, ReleaseOut
+from dalenius.app.http.service import Caller
+
+router = APIRouter(prefix="/v1", tags=["questions"])
+_EVERY = 1.0  # seconds between two events of a stream
+
+
+@router.post(
+    "/ask",
+    response_model=ReleaseOut,
+    responses={
+        **PROBLEMS,
+        202: {"model": JobOut, "description": "It takes long; poll the job, or follow its events."},
+    },
+)
+async def ask(caller: ByAnalyst, body: AskIn, request: Request) -> Response:
+    """Asks: charged before the data is looked at; the same question again is free."""
+    question = _question(body)
+    service = caller.service
+    later = "respond-async" in request.headers.get("prefer", "").lower()
+    # A job must be found again by whoever takes it up, also if it failed.
+    question["idempotency_key"] = body.idempotency_key or secrets.token_urlsafe(16)
+    job = service.ask(caller.token, question)
+    if await job.wait(0 if later else service.settings.wait):
+        service.jobs.forget(job)
+        return await service.run(lambda: answer({"question": job.question, **job.result().to_dict()}))
+    await service.run(lambda: service.jobs.write(job, question))
+    response = answer(job.to_dict(), 202)
+    response.headers["Location"] = f"/v1/jobs/{job.id}"
+    return response
+
+
+@router.post("/preview", response_model=PreviewOut, responses=PROBLEMS)
+async def preview(caller: ByAnalyst, body: PreviewIn) -> Response:
+    """Price and expected error, for nothing. Never touches the data."""
+
+    def work() -> Response:
+        question = _question(body)
+        found = caller.analyst.preview(**question)
+        plan = {"plan": found.plan} if body.plan else {}
+        return answer({"question": body.sql, **found.to_dict(), **plan})
+
+    return await caller.service.run(work)
+
+
+@router.get("/jobs/{id}", response_model=JobOut, responses=PROBLEMS)
+async def job(caller: ByAnalyst, id: str) -> Response:  # noqa: A002 (its name in the path)
+    """A job of this analyst, from whichever server process it began in."""
+    found = await _job(caller, id)
+    return await caller.service.run(lambda: answer(found.to_dict()))
+
+
+@router.get(
+    "/jobs/{id}/events",
+    response_class=StreamingResponse,
+    responses={**PROBLEMS, 200: {"content": {"text/event-stream": {}}, "description": "Server-sent events: `status`."}},
+)
+async def events(caller: ByAnalyst, id: str) -> Response:  # noqa: A002
+    """The same as a stream: an event every second, and a last one when its time has come."""
+    found = await _job(caller, id)
+
+    async def stream() -> AsyncIterator[bytes]:
+        while not await found.wait(_EVERY):
+            yield _event(found)
+        yield _event(found)
+
+    return StreamingResponse(stream(), media_type="text/event-stream")
+
+
+async def _job(caller: Caller, id_: str) -> Job:
+    found = await caller.service.run(lambda: caller.service.resume(caller.token, id_))
+    if found is None:
+        raise no_such_path()
+    return found
+
+
+def _event(found: Job) -> bytes:
+    return b"event: status\ndata: " + json.dumps(found.to_dict(), allow_nan=False).encode() + b"\n\n"
+
+
+def _question(body: AskIn | PreviewIn) -> dict[str, Any]:
+    """The arguments of `Analyst.ask` and `preview`."""
+    return {
+        "question": body.sql,
+        "epsilon": body.epsilon,
+        "error": body.error,
+        "confidence": body.confidence,
+        "delta": body.delta,
+        "limits": None if body.limits is None else limits_from_json(body.limits.model_dump()),
+    }

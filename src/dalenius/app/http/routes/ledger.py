@@ -1,0 +1,75 @@
+"""The history, for auditors and the owner; alarms, for the owner."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from dalenius.app.http.answers import PROBLEMS, answer
+from dalenius.app.http.roles import ByAuditor, ByOwner
+from dalenius.ledger.chain import Entry
+from dalenius.ledger.verification import verify
+
+router = APIRouter(prefix="/v1", tags=["ledger"])
+After = Annotated[int, Query(ge=0, le=2**53)]
+
+
+@router.get("/ledger", response_model=dict[str, Any], responses=PROBLEMS)
+async def ledger(
+    caller: ByAuditor,
+    after: After = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    kind: Annotated[str, Query(max_length=20)] = "",
+) -> Response:
+    """Every charge and owner action, oldest first."""
+
+    def work() -> Response:
+        found = caller.service.curator.ledger
+        entries = found.records((kind,), after) if kind else found.entries(after)
+        rows = list(islice(entries, limit + 1))
+        more = len(rows) > limit
+        return answer(
+            {"entries": [_shown(each) for each in rows[:limit]], "next": rows[limit - 1].number if more else None}
+        )
+
+    return await caller.service.run(work)
+
+
+@router.get("/ledger/verify", response_model=dict[str, Any], responses=PROBLEMS)
+async def verification(caller: ByAuditor, expect: Annotated[str, Query(max_length=64)] = "") -> Response:
+    """Reads the whole history again; a problem `ledger.corrupt` names the first entry that does not hold."""
+
+    def work() -> Response:
+        done = verify(caller.service.curator.ledger, expect=expect or None)
+        return answer(
+            {
+                "verified": True,
+                "entries": done.entries,
+                "head": done.head,
+                "charges": done.charges,
+                "releases": done.releases,
+            }
+        )
+
+    return await caller.service.run(work)
+
+
+@router.get("/alarms", response_model=dict[str, Any], responses=PROBLEMS)
+async def alarms(caller: ByOwner, after: After = 0) -> Response:
+    """Questions that were not ready in time, or that the engine could not answer."""
+
+    def work() -> Response:
+        found = [each for each in caller.service.curator.ledger.records(("note",), after) if "alarm" in each.data]
+        return answer({"alarms": [{"entry": each.number, "time": each.time, **each.data} for each in found]})
+
+    return await caller.service.run(work)
+
+
+def _shown(entry: Entry) -> dict[str, Any]:
+    data = dict(entry.data)
+    if entry.kind == "token":
+        data.pop("hash", None)
+    return {"number": entry.number, "kind": entry.kind, "time": entry.time, "hash": entry.hash.hex(), "data": data}

@@ -1,0 +1,164 @@
+"""Requests and answers as OpenAPI describes them. Requests are read strictly: an unknown member is a mistake."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Given(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+Positive = Annotated[int, Field(ge=1, le=2**53)]
+
+
+class LimitsIn(_Given):
+    """Tighter limits of what one unit adds, for this question."""
+
+    rows: Positive | None = None
+    groups: Positive | None = None
+    totals: dict[str, Annotated[float, Field(gt=0)]] | None = None
+    units: Positive | None = None
+    search: Annotated[float, Field(ge=0, le=0.5)] | None = None
+
+
+class PreviewIn(_Given):
+    """A question, and how it would be paid."""
+
+    sql: Annotated[str, Field(min_length=1, max_length=100_000, examples=["SELECT COUNT(*) AS n FROM visits"])]
+    epsilon: float | None = Field(None, examples=[0.2])
+    error: float | dict[str, float] | None = None
+    confidence: float = 0.95
+    delta: float | None = None
+    limits: LimitsIn | None = None
+    plan: bool = Field(default=False, description="With every step, its sensitivity and price.")
+
+
+class AskIn(_Given):
+    """A question, and its price: ε, or the noise error that is good enough."""
+
+    sql: Annotated[str, Field(min_length=1, max_length=100_000, examples=["SELECT COUNT(*) AS n FROM visits"])]
+    epsilon: float | None = Field(None, examples=[0.2])
+    error: float | dict[str, float] | None = None
+    confidence: float = 0.95
+    delta: float | None = None
+    limits: LimitsIn | None = None
+    idempotency_key: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+        None, description="The same key is charged once, however often the request is sent."
+    )
+
+
+class ProtectIn(_Given):
+    """Policies as TOML; the files that they name lie below the server's data_dir."""
+
+    policies: Annotated[list[Annotated[str, Field(max_length=200_000)]], Field(min_length=1, max_length=50)]
+    yes: bool = False
+    dry_run: bool = False
+    reason: Annotated[str, Field(max_length=2000)] = ""
+
+
+class RefreshIn(_Given):
+    """What changed behind a table's name."""
+
+    new_people: bool = False
+    find_limits: bool = False
+    yes: bool = False
+    dry_run: bool = False
+    reason: Annotated[str, Field(max_length=2000)] = ""
+
+
+class AllotmentIn(_Given):
+    """What an analyst may spend."""
+
+    epsilon: float
+
+
+class TokenIn(_Given):
+    """A token to be made."""
+
+    role: Literal["owner", "analyst", "auditor"]
+    analyst: Annotated[str, Field(max_length=200)] = ""
+    days: Annotated[float, Field(gt=0, le=366)] = 30
+    trusted: bool = False
+    note: Annotated[str, Field(max_length=200)] = ""
+
+
+class ProblemOut(BaseModel):
+    """RFC 9457, with what it cost and what would pass."""
+
+    type: str = Field(examples=["urn:dalenius:budget.exhausted"])
+    title: str
+    status: int
+    detail: str
+    code: str
+    message: str
+    why: str
+    fix: str
+    charge: dict[str, float | None]
+    fits: dict[str, float | None] | None
+    at: dict[str, int] | None
+
+
+class ReleaseOut(BaseModel):
+    """The answer: noisy values with their error, the guarantee, what it cost and what is left."""
+
+    question: str
+    columns: list[str]
+    keys: list[bool]
+    rows: list[list[Any]]
+    noise_error: list[list[float | None]]
+    interval: list[list[Any]]
+    confidence: float
+    guarantee: dict[str, Any]
+    charge: dict[str, float | None]
+    remaining: dict[str, Any]
+    free: bool
+    receipt: dict[str, Any] | None
+    notes: list[str]
+    limits: list[dict[str, Any]]
+
+
+class PreviewOut(BaseModel):
+    """Price and expected error. Nothing was charged, and no data was read."""
+
+    question: str
+    columns: list[str]
+    groups: int | None
+    delta: float
+    choices: list[dict[str, Any]]
+    confidence: float
+    remaining: dict[str, Any]
+    notes: list[str]
+    search: float
+    public: bool
+    plan: str | None = None
+
+
+class JobOut(BaseModel):
+    """A question on its way; its state changes at the time that was fixed for it."""
+
+    id: str
+    state: Literal["running", "done", "failed"]
+    leaves: str | None
+    seconds_left: float | None
+    result: ReleaseOut | None
+    problem: ProblemOut | None
+
+
+class TokenOut(BaseModel):
+    """A token, without its secret."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str
+    role: str
+    analyst: str
+    state: str
+
+
+class NewTokenOut(TokenOut):
+    """A new token. This is the only time that its text is shown."""
+
+    token: str

@@ -1,0 +1,173 @@
+"""Runs the application on a socket: TLS, ports, slow and half-open connections, a stop that loses nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import socket
+import ssl
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+from dalenius.app.http.application import application
+from dalenius.app.http.service import Service
+from dalenius.errors import InputError, NotAllowedError, SourceUnavailableError
+
+if TYPE_CHECKING:
+    from dalenius.app.http.settings import Settings
+
+_NEXT = 50  # ports that are tried when the first is taken
+_CONNECTIONS = 1000
+_IDLE = 15  # seconds that an idle connection is kept
+_HEADERS = 64 * 1024  # bytes
+
+
+def listen(settings: Settings) -> socket.socket:
+    """A socket on the wanted port, or on the next free one."""
+    last = settings.port + (_NEXT if settings.port else 0)
+    for port in range(settings.port, min(last, 2**16 - 1) + 1):
+        try:
+            family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+            found = socket.socket(family, socket.SOCK_STREAM)
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            found.bind((settings.host, port))
+            found.listen(512)
+        except OSError as error:
+            found.close()
+            if error.errno != errno.EADDRINUSE:
+                raise SourceUnavailableError(
+                    f"The server cannot listen on {settings.host}.",
+                    why=f"{error.strerror or type(error).__name__}.",
+                    fix="Give another --host or --port.",
+                ) from None
+        else:
+            return found
+    raise SourceUnavailableError(
+        f"No port from {settings.port} on is free.", why="Others listen there.", fix="Give another --port."
+    )
+
+
+def check_reach(settings: Settings, *, without_tls: bool) -> None:
+    """Refuses to be reached from other machines in the clear, unless the owner says so."""
+    if not settings.loopback and not settings.tls and not without_tls:
+        raise NotAllowedError(
+            f"{settings.host} can be reached from other machines, and there is no TLS.",
+            why="Tokens and answers would go over the network in the clear.",
+            fix="Give --tls-cert and --tls-key; or, behind a proxy that speaks TLS, --without-tls.",
+        )
+
+
+def address(settings: Settings, listening: socket.socket) -> str:
+    """Where it is, as a URL."""
+    host, port = listening.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    return f"{'https' if settings.tls else 'http'}://{shown}:{port}"
+
+
+def serve(home: Path, settings: Settings, listening: socket.socket, ready: Callable[[], None]) -> None:
+    """Serves until SIGINT or SIGTERM; open questions get `settings.grace` seconds, and stay charged after that."""
+    service = Service(home, settings)
+    server = _Server(_config(settings, service), ready)
+    server.run([listening])
+    if service.busy and threading.active_count() > 1:
+        # Python would wait for threads that may look for another minute. What they were charged stays on disk.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+
+
+def _config(settings: Settings, service: Service) -> uvicorn.Config:
+    kwargs: dict[str, Any] = {}
+    if settings.tls:
+        _check_certificate(settings)
+        kwargs = {"ssl_certfile": str(settings.tls_cert), "ssl_keyfile": str(settings.tls_key)}
+    return uvicorn.Config(
+        application(service),
+        http=impatient(settings.receive),
+        ws="none",
+        log_config=None,  # ours is `log`; uvicorn's own would hold paths as they were sent
+        access_log=False,
+        proxy_headers=False,  # an address that the client chose is none
+        server_header=False,
+        limit_concurrency=_CONNECTIONS,
+        timeout_keep_alive=_IDLE,
+        timeout_graceful_shutdown=max(1, round(settings.grace)),
+        h11_max_incomplete_event_size=_HEADERS,
+        **kwargs,
+    )
+
+
+def _check_certificate(settings: Settings) -> None:
+    try:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(str(settings.tls_cert), str(settings.tls_key))
+    except (OSError, ValueError):
+        raise InputError(
+            "The certificate or its key cannot be used.",
+            why="They are missing, not PEM, or do not belong together.",
+            fix="Give --tls-cert and --tls-key as PEM files.",
+        ) from None
+
+
+def impatient(seconds: float) -> type[asyncio.Protocol]:
+    """A protocol that closes connections whose request does not come in in time: half-open ones cost nothing."""
+
+    class Impatient(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
+        """As uvicorn's own, with a clock."""
+
+        _clock: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._wind()
+
+        def data_received(self, data: bytes) -> None:
+            if self._clock is None and not self._answering():
+                self._wind()
+            super().data_received(data)
+            if self._answering():
+                self._stop()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._stop()
+            super().connection_lost(exc)
+
+        def _answering(self) -> bool:
+            """Whether the headers of a request are complete, and its answer is not."""
+            return self.cycle is not None and not self.cycle.response_complete
+
+        def _wind(self) -> None:
+            self._clock = asyncio.get_running_loop().call_later(seconds, self._late)
+
+        def _stop(self) -> None:
+            if self._clock is not None:
+                self._clock.cancel()
+                self._clock = None
+
+        def _late(self) -> None:
+            self._clock = None
+            if not self._answering() and self.transport is not None and not self.transport.is_closing():
+                self.transport.close()
+
+    return Impatient
+
+
+class _Server(uvicorn.Server):
+    """Tells when it can be reached."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begins to listen."""
+        await super().startup(sockets)
+        if self.started:
+            self._ready()

@@ -1,0 +1,106 @@
+"""What all routes share: the curator, who has which token, the threads in which work is done, and the jobs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dalenius.app.http.jobs import Job, Jobs
+from dalenius.app.http.limits import Limits
+from dalenius.app.http.metrics import Metrics
+from dalenius.curator import Curator
+from dalenius.ledger.tokens import Role, Token, Tokens
+from dalenius.pacing import Pacer, Times, probe
+
+if TYPE_CHECKING:
+    from dalenius.analyst import Analyst
+    from dalenius.app.http.settings import Settings
+    from dalenius.queries.release import Release
+
+T = TypeVar("T")
+_QUICK = 16  # threads for what never waits
+_ASKING = 128  # threads for questions, most of which wait for their time
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who sent a request, and what serves it."""
+
+    token: Token
+    service: Service
+
+    @property
+    def analyst(self) -> Analyst:
+        """The analyst whose token it is, for what never touches data."""
+        return self.service.curator.analyst(self.token.analyst)
+
+
+class Service:
+    """One server process on one home. Others may serve the same home: the ledger keeps them in step."""
+
+    def __init__(self, home: Path, settings: Settings, *, speed: float | None = None) -> None:
+        self.settings = settings
+        self.curator = Curator(home)
+        self.tokens = Tokens(self.curator.ledger)
+        self.metrics = Metrics()
+        self.limits = Limits(settings.rate, settings.burst, settings.concurrency)
+        speed = probe() if speed is None else speed
+        self._paced = Pacer(settings.slots, speed)
+        self._trusted = Pacer(settings.slots, speed, fixed=False)
+        self._quick = ThreadPoolExecutor(_QUICK, "dalenius-quick")
+        self._asking = ThreadPoolExecutor(_ASKING, "dalenius-ask")
+        self.jobs = Jobs(self.curator.home)
+        self.curator.engines  # noqa: B018 (made here, not by two threads at once)
+        self.curator.registry.place  # noqa: B018
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Something that does not wait, in a thread: the event loop itself never touches a file."""
+        return await asyncio.get_running_loop().run_in_executor(self._quick, work)
+
+    def ask(self, token: Token, question: dict[str, Any]) -> Job:
+        """Begins to answer a question, in a thread of its own."""
+        job = self.jobs.new(token, question)
+        self._begin(job, token, question)
+        return job
+
+    def resume(self, token: Token, id_: str) -> Job | None:
+        """A job of this analyst: one of this process, or one that another left; its question is asked again, free."""
+        job = self.jobs.find(token, id_)
+        if job is None:
+            question = self.jobs.read(token, id_)
+            if question is None:
+                return None
+            job = self.jobs.new(token, question, id_)
+            self._begin(job, token, question)
+        return job
+
+    def _begin(self, job: Job, token: Token, question: dict[str, Any]) -> None:
+        pacer = self._trusted if token.trusted else self._paced
+
+        def started(fixed: Times | None) -> None:
+            self.metrics.looking.inc()
+            job.started(fixed)
+
+        def work() -> Release:
+            asker = self.curator.analyst(token.analyst, pacer=pacer.telling(started))
+            return asker.ask(**question)
+
+        future: Future[Release] = self._asking.submit(work)
+        job.follow(future)
+
+    def close(self) -> None:
+        """No new questions; what runs goes on to its end."""
+        self._asking.shutdown(wait=False, cancel_futures=True)
+        self._quick.shutdown(wait=False, cancel_futures=True)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a question is still being answered."""
+        return self.jobs.busy
+
+
+__all__ = ["Caller", "Role", "Service"]

@@ -1,0 +1,189 @@
+"""When an answer that touched data leaves: at a time that is fixed before anybody looks.
+
+How long a question took tells about rows that nobody has paid for. So the server commits the release, or the failure,
+only at a time that follows from public things: the plan's shape, the size class of its tables, and how fast this
+machine is. Before that time nothing about the question changes anywhere: not in the ledger (whose entries have numbers
+and times), not for who waits for the same answer, not in a job's state.
+
+A question that is not ready then leaves at the cap, as a refusal: charged, and an alarm to the owner. That it was late
+is one bit that is told; `docs/explanation/threat-model.md` says so.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from copy import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dalenius.errors import EngineError, EngineTimeoutError
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from dalenius.queries.plan import Plan, Table
+
+CAP = 60.0  # seconds that a question may take, where the policy does not say
+ANSWER = 1.0  # seconds after which answers leave, where the policy does not say
+SAFETY = 10  # so many times what the class was measured to take
+UNKNOWN = 1_000_000  # rows, of a table whose number of rows was never released
+_GRID = 0.05  # seconds
+
+# Seconds for a million rows on the machine of bench/RESULTS.md, by what the plan has to do with them (`shape`).
+SHAPES = {"total": 0.01, "grouped": 0.05, "quantiles": 0.05, "found": 0.15, "joined": 0.30, "sets": 0.20}
+FIXED = 0.03  # seconds for everything that does not depend on rows
+PROBE = 0.011  # seconds that `probe` took there
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds from the start of the work: when an answer leaves, and when a refusal does instead."""
+
+    answer: float
+    cap: float
+
+
+def shape(plan: Plan) -> str:
+    """What a plan has to do with every row, as one word of `SHAPES`."""
+    if plan.table.relation is not None or plan.table.through:
+        return "joined"
+    if plan.sets:
+        return "sets"
+    if plan.selection is not None:
+        return "found"
+    if any(each.kind == "leaves" for each in plan.measures):
+        return "quantiles"
+    return "grouped" if plan.question.keys or len(plan.cells) > 1 else "total"
+
+
+def size_class(rows: int) -> int:
+    """The next of 1,000, 3,163, 10,000 … rows: a class is half a power of ten.
+
+    >>> size_class(12), size_class(1_001), size_class(2_000_000)
+    (1000, 3163, 3162278)
+    """
+    steps = math.ceil(2 * math.log10(max(rows, 1000)) - 1e-9)
+    return math.ceil(10 ** (steps / 2) - 1e-6)
+
+
+def times(plan: Plan, speed: float = 1.0) -> Times:
+    """When an answer to a plan leaves. A function of public things alone.
+
+    The number of rows is the noisy one that `protect` released, so the class is a function of a release that was paid
+    for. Where there is none, the policy's word holds as it stands.
+
+    Args:
+        plan: The plan.
+        speed: How much slower this machine is than the one that `SHAPES` was measured on.
+    """
+    tables = _tables(plan)
+    declared = [each.policy.time.answer for each in tables if each.policy.time.answer is not None]
+    caps = [each.policy.time.cap for each in tables if each.policy.time.cap is not None]
+    known = all(each.found is not None and each.found.row_count > 0 for each in tables)
+    least = max(declared, default=ANSWER)
+    if known or not declared:
+        rows = sum(size_class(each.found.row_count if each.found else UNKNOWN) for each in tables)
+        parts = max(1, len(plan.measures))
+        measured = FIXED + SHAPES[shape(plan)] * parts * rows / 1_000_000
+        least = max(least, SAFETY * speed * measured)
+    answer = math.ceil(least / _GRID - 1e-9) * _GRID
+    return Times(answer, max(answer, min(caps, default=CAP)))
+
+
+def _tables(plan: Plan) -> list[Table]:
+    if plan.table.relation is not None:
+        return list(plan.table.relation.tables())
+    return [plan.table, *plan.table.through.values()]
+
+
+class Pacer:
+    """Lets questions look at the data, so many at once, and their answers leave when it is time.
+
+    A place is held until the answer leaves, not until it is ready: when the next question may start then depends on
+    public times too.
+
+    Args:
+        slots: How many questions look at once; at most `SAFETY`, or they would be late because of one another.
+        speed: As for `times`.
+        fixed: False: answers leave when they are ready, for analysts whom the owner trusts.
+    """
+
+    def __init__(self, slots: int, speed: float = 1.0, *, fixed: bool = True) -> None:
+        self.slots, self.speed, self.fixed = slots, speed, fixed
+        self._places = threading.BoundedSemaphore(slots)
+        self._started: Callable[[Times | None], None] = lambda _: None
+
+    def telling(self, started: Callable[[Times | None], None]) -> Pacer:
+        """The same places, for one question; ``started`` is told when it begins to look, and when it will leave."""
+        found = copy(self)
+        found._started = started  # noqa: SLF001 (of the same kind)
+        return found
+
+    def started(self, fixed: Times | None) -> None:
+        """A question begins to look."""
+        self._started(fixed)
+
+    def times(self, plan: Plan) -> Times | None:
+        """When an answer leaves, if that is fixed."""
+        return times(plan, self.speed) if self.fixed else None
+
+    @property
+    def place(self) -> AbstractContextManager[object]:
+        """One of the places."""
+        return self._places
+
+
+def paced(
+    pacer: Pacer | None, plan: Plan, work: Callable[[float], bytes], alarm: Callable[[str], None], cap: float
+) -> bytes:
+    """Does the work, which is given the seconds it may take; returns, or raises, when it is time.
+
+    Args:
+        pacer: None: as soon as it is done.
+        plan: What is worked on.
+        work: Looks at the data.
+        alarm: Told "late" or "failed", at the time at which that shows.
+        cap: Seconds, where no time is fixed.
+    """
+    fixed = None if pacer is None else pacer.times(plan)
+    with nullcontext() if pacer is None else pacer.place:
+        start = time.monotonic()
+        if pacer is not None:
+            pacer.started(fixed)
+        if fixed is None:
+            return work(cap)
+        try:
+            content = work(fixed.cap)
+        except Exception as error:
+            late = _wait(start, fixed)
+            if isinstance(error, EngineError):
+                alarm("late" if late else "failed")
+            raise
+        if _wait(start, fixed):
+            alarm("late")
+            raise EngineTimeoutError(
+                "The answer was not ready when it had to leave.",
+                why="Answers leave at a time that is fixed beforehand, so that none tells how long it took.",
+                fix="Ask for less at once, or ask the owner for a later time ([time] answer in the policy).",
+            )
+        return content
+
+
+def _wait(start: float, fixed: Times) -> bool:
+    """Until the answer's time, or, if that has passed, until the cap; whether it had passed."""
+    late = time.monotonic() - start > fixed.answer
+    end = start + (fixed.cap if late else fixed.answer)
+    while (left := end - time.monotonic()) > 0:
+        time.sleep(left)
+    return late
+
+
+def probe() -> float:
+    """How much slower than the machine of `SHAPES` this one is just now, on rows that are nobody's; at least 1."""
+    from dalenius.queries.engines.probe import seconds
+
+    return min(20.0, max(1.0, seconds() / PROBE))
