@@ -3,6 +3,8 @@
 ```
 DaleniusError                   code                  exit  HTTP
 ├── InputError                  input.invalid            2   400
+│   ├── UnknownReceiptError                                  404
+│   └── UnknownTokenError                                    404
 ├── PolicyError
 │   ├── PolicyInvalidError      policy.invalid           2   422
 │   ├── UnknownTableError       policy.unknown-table     3   404
@@ -136,6 +138,18 @@ class InputError(DaleniusError):
     """An argument, option or file that cannot be read as what it should be."""
 
     code, exit_code, status = "input.invalid", 2, 400
+
+
+class UnknownReceiptError(InputError):
+    """No receipt with this id was given, or not to who asks for it."""
+
+    status = 404
+
+
+class UnknownTokenError(InputError):
+    """No token has this id."""
+
+    status = 404
 
 
 class PolicyError(DaleniusError):

@@ -548,10 +548,11 @@ def test_a_ledger_of_before_epochs_is_brought_up_to_date(curator):
     spent = left(curator)
     curator.ledger.database.close()
     with sqlite3.connect(curator.home / "ledger.sqlite") as connection:
-        connection.execute("DROP TABLE epochs")
+        for each in ("INDEX entries_by_kind", "TABLE retries", "TABLE epochs"):
+            connection.execute(f"DROP {each}")
         connection.execute("PRAGMA user_version = 1")
     connection.close()
-    assert len(MIGRATIONS) == 2
+    assert len(MIGRATIONS) == 3
     again = Curator(curator.home)
     assert left(again) == spent and again.ledger.epoch("visits") == 0
     assert again.analyst("ana").ask(COUNT, epsilon=0.5).free

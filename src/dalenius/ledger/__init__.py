@@ -2,6 +2,8 @@
 
 ledger      open, create, owner's records, balances
 charging    the way of a question: charge, claim, answer
+questions   one question in the file  retries  requests that come twice
+tokens      who may use a server, as what, until when
 budgets     budgets, allotments, and their filters
 chain       the HMAC chain          anchor    head and length in a second file
 receipts    signed proofs           keys      the two secrets

@@ -24,21 +24,20 @@ from dalenius.errors import (
     DaleniusError,
     Fits,
     InputError,
-    LedgerCorruptError,
     LedgerUnavailableError,
     NotAllowedError,
     SourceChangedError,
     UnknownTableError,
 )
-from dalenius.ledger import holders, receipts
+from dalenius.ledger import holders, questions, retries
 from dalenius.ledger.budgets import Budget, Filter, rounded_down
-from dalenius.ledger.chain import Entry, digest
+from dalenius.ledger.chain import digest
 from dalenius.ledger.requests import OWNER, WHOLE, Answered, Claim, Request, Waiting
+from dalenius.ledger.retries import Failed
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger
 
-LEASE_SECONDS = 600.0
 _TOLERANCE = 1 + 1e-9  # for the rounding of a ρ computed in two ways
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.05
 
@@ -54,15 +53,20 @@ def charge(ledger: Ledger, request: Request) -> Claim | Answered | Waiting:
         raise
     if not isinstance(step, Claim):
         holders.let_go(holder)
+    if isinstance(step, Failed):  # only now: what it wrote is on disk
+        raise step.error()
     return step
 
 
-def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered | Waiting:
+def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered | Waiting | Failed:
     with ledger.transaction() as (connection, append):
         budget = budget_of(connection, request.dataset)
+        allotment = allotment_of(connection, request.dataset, request.analyst)
+        known = retries.again(ledger.keys, connection, append, request, holder)
+        if known is not None:
+            return known
         _check_epoch(connection, request)
         price = _price(request, budget)
-        allotment = allotment_of(connection, request.dataset, request.analyst)
         stored = _stored(connection, request)
         if stored is not None:
             given = _given_again(ledger, connection, append, request, stored, budget, allotment)
@@ -73,7 +77,7 @@ def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered |
             number, other, fence = running
             if not holders.is_dead(other):
                 return Waiting(number, other)
-            return _taken_over(connection, number, holder, fence + 1)
+            return questions.taken_over(connection, number, holder, fence + 1)
         guards = _guards(connection, request, budget, allotment)
         data = _admitted(guards, request, price)
         entry = append("charge", data)
@@ -82,9 +86,10 @@ def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered |
             "INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, 'claimed', ?, ?, 1, NULL)",
             (
                 *(entry.number, request.dataset, request.stored_key, request.analyst, request.epsilon, request.delta),
-                *(holder, time.time() + LEASE_SECONDS),
+                *(holder, time.time() + questions.LEASE_SECONDS),
             ),
         )
+        retries.remember(connection, request, entry.number)
         return Claim(entry.number, holder, 1, request.epsilon, request.delta)
 
 
@@ -92,23 +97,21 @@ def answer(ledger: Ledger, claim: Claim, content: bytes) -> Answered:
     """Stores a release under its claim."""
     with ledger.transaction() as (connection, append):
         _check_claim(connection, claim)
-        release = digest(content)
-        entry = append("answer", {"charge": claim.number, "release": release})
+        entry = append("answer", {"charge": claim.number, "release": digest(content)})
         connection.execute("INSERT INTO releases VALUES (?, ?)", (claim.number, content))
         connection.execute(
             "UPDATE questions SET state = 'answered', answer = ? WHERE number = ?", (entry.number, claim.number)
         )
-        charged = _charge_data(connection, claim.number)
+        charged = questions.charge_of(connection, claim.number)
     holders.let_go(claim.holder)
-    return Answered(content, receipts.write(ledger.keys, entry, charged, release), free=False)
+    return Answered(content, questions.receipt_of(ledger.keys, entry, charged), free=False)
 
 
 def fail(ledger: Ledger, claim: Claim) -> None:
     """Ends a question without a release; what it cost stays spent."""
     with ledger.transaction() as (connection, append):
         _check_claim(connection, claim)
-        append("failure", {"charge": claim.number})
-        connection.execute("UPDATE questions SET state = 'failed' WHERE number = ?", (claim.number,))
+        questions.end(connection, append, claim.number)
     holders.let_go(claim.holder)
 
 
@@ -219,13 +222,13 @@ def filter_of(
     return budget.filter(cap, (int(row[0]), int(row[1])) if row else (0, 0))
 
 
-def _stored(connection: sqlite3.Connection, request: Request) -> tuple[int, str, float, float] | None:
+def _stored(connection: sqlite3.Connection, request: Request) -> tuple[int, float, float] | None:
     """A stored answer that is at least as accurate as asked.
 
     Of those this analyst has paid for, the most accurate; else the cheapest, since he pays its price.
     """
     row = connection.execute(
-        """SELECT q.number, q.analyst, q.epsilon, q.delta FROM questions q
+        """SELECT q.number, q.epsilon, q.delta FROM questions q
            WHERE q.dataset = ?1 AND q.key = ?2 AND q.state = 'answered' AND q.epsilon >= ?3 AND q.delta >= ?4
            ORDER BY q.analyst = ?5 OR EXISTS (SELECT 1 FROM grants g WHERE g.question = q.number AND g.analyst = ?5)
                     DESC,
@@ -246,14 +249,6 @@ def _running(connection: sqlite3.Connection, request: Request) -> tuple[int, str
         (request.dataset, request.stored_key, request.epsilon, request.delta),
     ).fetchone()
     return tuple(row) if row else None
-
-
-def _entry(connection: sqlite3.Connection, number: int) -> Entry:
-    return Entry(*connection.execute("SELECT * FROM entries WHERE number = ?", (number,)).fetchone())
-
-
-def _charge_data(connection: sqlite3.Connection, number: int) -> dict[str, Any]:
-    return _entry(connection, number).data
 
 
 # --- deciding and writing
@@ -315,7 +310,9 @@ def _admitted(guards: list[tuple[str, str, Filter]], request: Request, price: Pu
         "event": to_json(request.event),
         "question": digest(request.question.encode()),
         "periods": list(request.periods),
-    } | ({"epoch": request.epoch} if request.epoch else {})
+        **({"epoch": request.epoch} if request.epoch else {}),
+        **retries.written(request),
+    }
 
 
 def _spend(connection: sqlite3.Connection, request: Request, guards: list[tuple[str, str, Filter]]) -> None:
@@ -347,31 +344,18 @@ def begin_epoch(connection: sqlite3.Connection, dataset: str, epoch: int, reason
 def _given_again(
     ledger: Ledger,
     connection: sqlite3.Connection,
-    append: Callable[[str, dict[str, Any]], Entry],
+    append: questions.Append,
     request: Request,
-    stored: tuple[int, str, float, float],
+    stored: tuple[int, float, float],
     budget: Budget,
     allotment: float,
 ) -> Answered | None:
     """A stored release: free for who has paid for it, else for his allotment alone. None if that does not cover it."""
-    number, owner, epsilon, delta = stored
-    charged = _charge_data(connection, number)
-    answered = connection.execute("SELECT answer FROM questions WHERE number = ?", (number,)).fetchone()[0]
-    release = _entry(connection, answered).data["release"]
-    content = bytes(connection.execute("SELECT content FROM releases WHERE question = ?", (number,)).fetchone()[0])
-    if digest(content) != release:
-        raise LedgerCorruptError(
-            "The stored answer was changed.",
-            why="It is not the one that was recorded.",
-            fix="Run 'dalenius ledger verify' and restore a good copy.",
-        )
-    granted = connection.execute(
-        "SELECT number FROM grants WHERE question = ? AND analyst = ?", (number, request.analyst)
-    ).fetchone()
-    if owner == request.analyst or granted:
-        entry = _entry(connection, granted[0] if granted else answered)
-        paid = charged | {"analyst": request.analyst} | ({"question": entry.data["question"]} if granted else {})
-        return Answered(content, receipts.write(ledger.keys, entry, paid, release), free=True)
+    number, epsilon, delta = stored
+    before = questions.paid_before(ledger.keys, connection, number, request.analyst)
+    if before is not None:
+        return before
+    charged = questions.charge_of(connection, number)
     full = Request(
         request.dataset, request.analyst, request.key, epsilon, request.event, delta, periods=tuple(charged["periods"])
     )
@@ -381,22 +365,19 @@ def _given_again(
         return None
     for _, _, guard in guards:
         guard.charge(price)
-    asked = digest(request.question.encode())
-    paid = charged | {"analyst": request.analyst, "question": asked}
-    entry = append("grant", {"charge": number, "release": release, "analyst": request.analyst, "question": asked})
+    content, answered = questions.release_of(connection, number)
+    data = {
+        "charge": number,
+        "release": answered.data["release"],
+        "analyst": request.analyst,
+        "question": digest(request.question.encode()),
+        **retries.written(request),
+    }
+    entry = append("grant", data)
     _spend(connection, full, guards)
     connection.execute("INSERT INTO grants VALUES (?, ?, ?)", (number, request.analyst, entry.number))
-    return Answered(content, receipts.write(ledger.keys, entry, paid, release), free=False)
-
-
-def _taken_over(connection: sqlite3.Connection, number: int, holder: str, fence: int) -> Claim:
-    """The claim of a dead holder, with the price at which the question was charged."""
-    connection.execute(
-        "UPDATE questions SET holder = ?, lease = ?, fence = ? WHERE number = ?",
-        (holder, time.time() + LEASE_SECONDS, fence, number),
-    )
-    row = connection.execute("SELECT epsilon, delta FROM questions WHERE number = ?", (number,)).fetchone()
-    return Claim(number, holder, fence, *row)
+    retries.remember(connection, request, number)
+    return Answered(content, questions.receipt_of(ledger.keys, entry, charged), free=False)
 
 
 def _check_claim(connection: sqlite3.Connection, claim: Claim) -> None:

@@ -48,6 +48,15 @@ MIGRATIONS: tuple[str, ...] = (
     -- How often the people of a data set were declared to be new ones; a data set that is not here: never.
     CREATE TABLE epochs (dataset TEXT PRIMARY KEY, number INTEGER NOT NULL) STRICT;
     """,
+    """
+    -- Owner actions are looked for at every question: without it, past every charge ever made.
+    CREATE INDEX entries_by_kind ON entries (kind, number);
+    -- Requests that their client named: who comes again with the same key is not charged again.
+    CREATE TABLE retries (
+        analyst TEXT NOT NULL, key TEXT NOT NULL, body TEXT NOT NULL, question INTEGER NOT NULL,
+        PRIMARY KEY (analyst, key)
+    ) STRICT, WITHOUT ROWID;
+    """,
 )
 
 

@@ -9,26 +9,33 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from dalenius.accounting import parameters
-from dalenius.errors import InputError, LedgerCorruptError, LedgerUnavailableError
-from dalenius.ledger import anchor, charging, database
+from dalenius.errors import InputError, LedgerCorruptError, LedgerUnavailableError, UnknownReceiptError
+from dalenius.ledger import anchor, charging, database, questions
 from dalenius.ledger.anchor import Anchor, Head
 from dalenius.ledger.budgets import Balance, Budget, Filter
 from dalenius.ledger.chain import Entry, canonical, link, origin
 from dalenius.ledger.database import NAME, Database
 from dalenius.ledger.keys import Keys
+from dalenius.ledger.receipts import Receipt
 from dalenius.ledger.requests import WHOLE, Answered, Claim, Request, Waiting
 
 # Kinds that anyone may `record`; the others are written by their own methods, which keep totals in step.
 OWNER_KINDS = frozenset({"policy", "limits", "publication", "refresh", "closed", "token", "note"})
+# Entries, each with the hash of the one before it.
+_OF_KINDS = """SELECT e.*, p.hash FROM entries e LEFT JOIN entries p ON p.number = e.number - 1
+    WHERE e.number > ? AND e.kind IN (SELECT value FROM json_each(?)) ORDER BY e.number"""
+_NUMBERED = """SELECT e.*, p.hash FROM entries e LEFT JOIN entries p ON p.number = e.number - 1 WHERE e.number = ?"""
+_RECEIPT = re.compile("R([0-9]{1,18})-([0-9a-f]{12})")
 # What decides which rows a question about a table reads, and whether it may.
 TABLE_KINDS = ("policy", "refresh", "closed", "epoch")
 
@@ -232,7 +239,7 @@ class Ledger:
                 )
             _check_plain(data)
         with self.transaction() as (connection, append):
-            if overtaken(self._proved(connection, TABLE_KINDS, since)):
+            if overtaken(self.proved(connection, TABLE_KINDS, since)):
                 return None
             done = []
             for kind, data in records:
@@ -243,7 +250,7 @@ class Ledger:
 
     def set_budget(self, dataset: str, budget: Budget, reason: str = "") -> None:
         """Gives a data set its budget, or changes its size; accounting, relation and unit are for ever."""
-        _name(dataset, "data set")
+        check_name(dataset, "data set")
 
         def effect(connection: sqlite3.Connection, _: Entry) -> None:
             row = connection.execute("SELECT body FROM budgets WHERE dataset = ?", (dataset,)).fetchone()
@@ -256,7 +263,7 @@ class Ledger:
     def set_allotment(self, dataset: str, analyst: str, epsilon: float) -> None:
         """What one analyst may spend of a data set's budget."""
         epsilon = parameters.epsilon(epsilon)
-        _name(analyst, "analyst")
+        check_name(analyst, "analyst")
         self.budget(dataset)
 
         def effect(connection: sqlite3.Connection, _: Entry) -> None:
@@ -276,15 +283,15 @@ class Ledger:
     def records(self, kinds: Sequence[str], after: int = 0) -> Iterator[Entry]:
         """Owner actions of some kinds, in order, each proved authentic before it is handed out."""
         with self.database.reading() as connection:
-            found = self._proved(connection, kinds, after)
+            found = self.proved(connection, kinds, after)
         yield from found
 
-    def _proved(self, connection: sqlite3.Connection, kinds: Sequence[str], after: int) -> list[Entry]:
-        rows = connection.execute(
-            "SELECT e.*, p.hash FROM entries e LEFT JOIN entries p ON p.number = e.number - 1 "
-            "WHERE e.number > ? AND e.kind IN (SELECT value FROM json_each(?)) ORDER BY e.number",
-            (after, json.dumps(list(kinds))),
-        ).fetchall()
+    def proved(self, connection: sqlite3.Connection, kinds: Sequence[str], after: int = 0) -> list[Entry]:
+        """The same, inside a transaction."""
+        return self._authentic(connection.execute(_OF_KINDS, (after, json.dumps(list(kinds)))))
+
+    def _authentic(self, rows: Iterable[tuple[Any, ...]]) -> list[Entry]:
+        """Entries, each with the hash of the one before it, if they are as they were written."""
         found = []
         for *columns, previous in rows:
             entry = Entry(*columns)
@@ -296,6 +303,29 @@ class Ledger:
                 )
             found.append(entry)
         return found
+
+    def receipt(self, id: str, analyst: str | None = None) -> Receipt:  # noqa: A002
+        """The receipt of an answer or a grant again, by its id; with ``analyst``, only if it is that analyst's.
+
+        Another analyst's receipt is refused exactly as one that was never given.
+        """
+        match = _RECEIPT.fullmatch(id)
+        with self.database.reading() as connection:
+            (entry,) = self._numbered(connection, int(match[1]) if match else 0) or (None,)
+            if match and entry and entry.kind in {"answer", "grant"} and entry.hash.hex().startswith(match[2]):
+                (charge,) = self._numbered(connection, entry.data["charge"])
+                found = questions.receipt_of(self.keys, entry, charge.data)
+                if analyst in {None, found.analyst}:
+                    return found
+        raise UnknownReceiptError(
+            "There is no such receipt.",
+            why="None with this id was given, or not to you.",
+            fix="Copy the id as it stands in the receipt.",
+        )
+
+    def _numbered(self, connection: sqlite3.Connection, number: int) -> list[Entry]:
+        """That entry, or none."""
+        return self._authentic(connection.execute(_NUMBERED, (number,)))
 
     def epoch(self, dataset: str) -> int:
         """How often the people of a data set were declared to be new ones."""
@@ -394,7 +424,8 @@ def _check_plain(data: Mapping[str, Any]) -> None:
         ) from None
 
 
-def _name(value: str, what: str) -> None:
+def check_name(value: str, what: str) -> None:
+    """Refuses what is no name for a data set or an analyst."""
     if not value or len(value) > 200 or not value.isprintable():
         raise InputError(
             f"This is no name for a {what}.", why="It is empty, too long or unprintable.", fix="Choose another."

@@ -36,6 +36,7 @@ class Replay:
     releases: dict[int, str] = field(default_factory=dict)
     grants: dict[tuple[int, str], int] = field(default_factory=dict)
     epochs: dict[str, int] = field(default_factory=dict)
+    retries: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
 
     def add(self, entry: Entry) -> None:
         """The next entry; raises `BrokenRuleError` if it was not allowed."""
@@ -60,6 +61,7 @@ class Replay:
                 self._begin(data["dataset"], data["epoch"], data["reason"])
             case "charge":
                 self._check_price(data)
+                self._remember(data, entry.number)
                 self._spend(data, tuple(dict.fromkeys(("", data["analyst"]))))
                 self.charges[entry.number] = data
                 self.states[entry.number] = ("claimed", None)
@@ -75,6 +77,7 @@ class Replay:
                 place = data["charge"], data["analyst"]
                 _require(self.releases[data["charge"]] == data["release"], "It grants another release.")
                 _require(place not in self.grants, "It grants the same answer twice.")
+                self._remember(data, data["charge"])
                 self._spend(self.charges[data["charge"]], (data["analyst"],))  # which checks that it is of these people
                 self.grants[place] = entry.number
 
@@ -85,6 +88,13 @@ class Replay:
         _require(bool(reason), "It gives no reason.")
         self.epochs[dataset] = epoch
         self.totals = {place: spent for place, spent in self.totals.items() if place[0] != dataset}
+
+    def _remember(self, data: dict[str, Any], question: int) -> None:
+        """A request that its client named is paid for once."""
+        if "retry" in data:
+            key, body = data["retry"]
+            _require((data["analyst"], key) not in self.retries, "It pays for the same request twice.")
+            self.retries[data["analyst"], key] = body, question
 
     def _check_price(self, data: dict[str, Any]) -> None:
         """What was taken is the price of what was typed, and the periods fit the budget."""

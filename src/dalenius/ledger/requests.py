@@ -20,7 +20,8 @@ class Request:
 
     ``key`` stands for its meaning: canonical plan, data version and policy version. Two requests with the same key ask
     for the same thing. ``epoch`` is that of the people whose rows the asker is about to look at: a budget pays for its
-    own people only.
+    own people only. ``retry`` names the request as its client sent it, so that sending it twice charges once: SHA-256
+    of analyst and idempotency key, and SHA-256 of the request's body.
     """
 
     dataset: str
@@ -32,6 +33,7 @@ class Request:
     question: str = ""
     periods: tuple[str, ...] = (WHOLE,)
     epoch: int = 0
+    retry: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", parameters.epsilon(self.epsilon))
@@ -47,6 +49,10 @@ class Request:
                 "A question reads at least one period, and each once.",
                 why="It is charged to every period it reads.",
                 fix="List the periods without repetition.",
+            )
+        if self.retry is not None and not all(map(_is_hash, self.retry)):
+            raise InputError(
+                "This does not name a request.", why="It takes two SHA-256 in hexadecimal digits.", fix="Give both."
             )
 
     @property
@@ -88,3 +94,7 @@ class Answered:
     def to_dict(self) -> dict[str, Any]:
         """For `--json`."""
         return {"free": self.free, "receipt": self.receipt.to_dict()}
+
+
+def _is_hash(text: str) -> bool:
+    return len(text) == 64 and set(text) <= set("0123456789abcdef")

@@ -119,6 +119,7 @@ def _compare(connection: sqlite3.Connection, replay: Replay) -> None:
     allotments = {(row[0], row[1]): row[2] for row in connection.execute("SELECT * FROM allotments")}
     grants = {(row[0], row[1]): row[2] for row in connection.execute("SELECT * FROM grants")}
     epochs = dict(connection.execute("SELECT dataset, number FROM epochs"))
+    retries = {(row[0], row[1]): (row[2], row[3]) for row in connection.execute("SELECT * FROM retries")}
     expected = {name: canonical(budget.to_dict()) for name, budget in replay.budgets.items()}
     for what, stored, derived in (
         ("running totals", totals, replay.totals),
@@ -126,6 +127,7 @@ def _compare(connection: sqlite3.Connection, replay: Replay) -> None:
         ("allotments", allotments, replay.allotments),
         ("grants", grants, replay.grants),
         ("epochs", epochs, replay.epochs),
+        ("requests that may come again", retries, replay.retries),
     ):
         if stored != derived:
             raise _beside(what)

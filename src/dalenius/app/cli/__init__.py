@@ -29,6 +29,7 @@ COMMANDS: tuple[str, ...] = (
     "preview",
     "ask",
     "budget",
+    "token",
     "ledger",
     "account",
     "audit",

@@ -208,6 +208,11 @@ def _told(kind: str, data: dict[str, Any]) -> str:
             return (
                 f"NEW PEOPLE in {data['dataset']}, epoch {data['epoch']}: the budget starts afresh ({data['reason']})"
             )
+        case "token" if data["action"] == "revoke":
+            return f"token {data['id']} is revoked"
+        case "token":
+            whose = data["analyst"] or f"the {data['role']}"
+            return f"token {data['id']} for {whose}, until {data['expires'][:16].replace('T', ' ')} UTC"
         case "limits":
             return f"{data['table']}: limits found for data version {data['data_version']}"
         case _:

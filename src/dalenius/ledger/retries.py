@@ -1,0 +1,92 @@
+"""Requests that come twice: a client that got no answer sends its request again, and it is charged once.
+
+A client names each of its requests with an idempotency key. The charge (or the grant of a stored answer) keeps the pair
+(hash of analyst and key, hash of the request's body), and whoever comes with a known key gets what became of that
+charge, whatever the data, the policy or the budget are by now. What charged nothing leaves no trace: it may be tried
+again.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dalenius.errors import EngineFailedError, InputError, LedgerCorruptError
+from dalenius.ledger import holders, questions
+from dalenius.ledger.requests import Answered, Claim, Request, Waiting
+
+if TYPE_CHECKING:
+    from dalenius.ledger.keys import Keys
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The request was charged when it first came, and ended without a release."""
+
+    epsilon: float
+    delta: float
+
+    def error(self) -> EngineFailedError:
+        """For who asks again; its charge is that of this time: nothing."""
+        return EngineFailedError(
+            "This request failed when it was first asked.",
+            why=f"It was charged then (ε = {self.epsilon:g}, δ = {self.delta:g}) and is not charged again.",
+            fix="To try anew, at the full price, ask with another idempotency key.",
+        )
+
+
+def again(
+    keys: Keys, connection: sqlite3.Connection, append: questions.Append, request: Request, holder: str
+) -> Claim | Answered | Waiting | Failed | None:
+    """What became of the same request; None if it is the first of its key. Inside the transaction that charges."""
+    if request.retry is None:
+        return None
+    key, body = request.retry
+    row = connection.execute(
+        """SELECT r.body, q.number, q.dataset, q.key, q.epsilon, q.delta, q.state, q.holder, q.fence
+           FROM retries r JOIN questions q ON q.number = r.question WHERE r.analyst = ? AND r.key = ?""",
+        (request.analyst, key),
+    ).fetchone()
+    if row is None:
+        return None
+    known, number, dataset, stored_key, epsilon, delta, state, other, fence = row
+    if known != body:
+        raise InputError(
+            "This idempotency key was used for another request.",
+            why="A key names one request, so that sending it twice charges once.",
+            fix="Send the first request unchanged, or take a new key for this one.",
+        )
+    if state == "answered":
+        return _paid(keys, connection, number, request.analyst)
+    if state == "failed":
+        return Failed(epsilon, delta)
+    if not holders.is_dead(other):
+        return Waiting(number, other)
+    if (dataset, stored_key) == (request.dataset, request.stored_key):
+        return questions.taken_over(connection, number, holder, fence + 1)
+    # What was charged for is no longer there to be looked at.
+    questions.end(connection, append, number)
+    return Failed(epsilon, delta)
+
+
+def written(request: Request) -> dict[str, Any]:
+    """What the entry that pays for a request says about its key."""
+    return {} if request.retry is None else {"retry": list(request.retry)}
+
+
+def remember(connection: sqlite3.Connection, request: Request, question: int) -> None:
+    """From now on a request with this key is that question."""
+    if request.retry is not None:
+        connection.execute("INSERT INTO retries VALUES (?, ?, ?, ?)", (request.analyst, *request.retry, question))
+
+
+def _paid(keys: Keys, connection: sqlite3.Connection, number: int, analyst: str) -> Answered:
+    found = questions.paid_before(keys, connection, number, analyst)
+    if found is None:
+        raise LedgerCorruptError(
+            "The answer to this request belongs to somebody else.",
+            why="The table of requests was changed.",
+            fix="Run 'dalenius ledger verify' and restore a good copy.",
+        )
+    return found

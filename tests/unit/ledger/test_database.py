@@ -1,0 +1,62 @@
+"""The file's schema: old ones are brought up to date, and what is asked often is found without reading everything."""
+
+import sqlite3
+
+import pytest
+
+from dalenius.errors import LedgerCorruptError
+from dalenius.ledger import Ledger, verify
+from dalenius.ledger.chain import digest
+from dalenius.ledger.database import MIGRATIONS
+from dalenius.ledger.ledger import _OF_KINDS
+
+RETRY = (digest(b"ana first"), digest(b"count"))
+
+
+def test_a_ledger_of_before_retries_is_brought_up_to_date(ledger, request_for):
+    ledger.ask(request_for(), lambda claim: b"42")
+    ledger.ask(request_for(analyst="bob"), lambda claim: b"no")
+    spent, head = ledger.balance("students").spent, ledger.head
+    ledger.database.close()
+    with sqlite3.connect(ledger.home / "ledger.sqlite") as connection:
+        connection.execute("DROP INDEX entries_by_kind")
+        connection.execute("DROP TABLE retries")
+        connection.execute("PRAGMA user_version = 2")
+    connection.close()
+    assert len(MIGRATIONS) == 3
+    again = Ledger.open(ledger.home)
+    assert again.head == head and again.balance("students").spent == spent
+    verify(again)
+    assert again.ask(request_for(), lambda claim: b"no").free
+    assert again.ask(request_for("sum", retry=RETRY), lambda claim: b"42").content == b"42"
+    assert again.ask(request_for("sum", retry=RETRY), lambda claim: b"no").free
+    verify(again)
+
+
+def test_owner_actions_are_found_without_reading_every_charge(ledger):
+    with ledger.database.reading() as connection:
+        plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {_OF_KINDS}", (5, '["policy", "token"]'))]
+    assert any("USING INDEX entries_by_kind (kind=? AND number>?)" in step for step in plan)
+    assert not any(step.startswith("SCAN e") for step in plan)
+
+
+def test_an_entry_hidden_from_the_index_is_seen(ledger):
+    """Who hides a revocation there leaves an index that does not fit its table."""
+    ledger.record("token", {"action": "revoke", "id": "0" * 12})
+    connection = ledger.database.connection
+    connection.execute("PRAGMA writable_schema = ON")
+    connection.execute(
+        "UPDATE sqlite_schema SET sql = sql || ' WHERE kind <> ''token''' WHERE name = 'entries_by_kind'"
+    )
+    ledger.database.close()
+    with sqlite3.connect(ledger.home / "ledger.sqlite") as connection:
+        connection.execute("REINDEX entries_by_kind")
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(
+            "UPDATE sqlite_schema SET sql = replace(sql, ' WHERE kind <> ''token''', '') WHERE name = 'entries_by_kind'"
+        )
+    connection.close()
+    opened = Ledger.open(ledger.home)
+    assert list(opened.records(("token",))) == []  # hidden
+    with pytest.raises(LedgerCorruptError, match="pages of the file"):
+        verify(opened)
