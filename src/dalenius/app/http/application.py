@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
@@ -41,8 +41,8 @@ def application(service: Service) -> Guard:
     )
     app.state.service = service
     for router in ROUTERS:
+        _check_roles(router)
         app.include_router(router)
-    _check_roles(app)
     app.add_exception_handler(DaleniusError, _problem)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _not_here)
@@ -50,9 +50,9 @@ def application(service: Service) -> Guard:
     return Guard(app, service)
 
 
-def _check_roles(app: FastAPI) -> None:
+def _check_roles(router: APIRouter) -> None:
     """Every route says who may use it, or the server does not start."""
-    for route in app.routes:
+    for route in router.routes:
         if not isinstance(route, APIRoute):
             raise TypeError(f"{route} is not one of our routes.")
         asks = any(allowed(each.call) for each in route.dependant.dependencies)

@@ -5,10 +5,11 @@ How long a question took is only seen as the time at which it left, which was fi
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 MEDIA = CONTENT_TYPE_LATEST
+disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class Metrics:

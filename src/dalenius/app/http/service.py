@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
     from dalenius.queries.release import Release
 
 T = TypeVar("T")
+_HEAVY = (
+    "dalenius.queries.rules",
+    "dalenius.queries.answering",
+    "dalenius.queries.accuracy",
+    "dalenius.queries.public",
+)
 _QUICK = 16  # threads for what never waits
 _ASKING = 128  # threads for questions, most of which wait for their time
 
@@ -56,6 +63,8 @@ class Service:
         self.jobs = Jobs(self.curator.home)
         self.curator.engines  # noqa: B018 (made here, not by two threads at once)
         self.curator.registry.place  # noqa: B018
+        for name in _HEAVY:  # else the first question waits for them
+            import_module(name)
 
     async def run(self, work: Callable[[], T]) -> T:
         """Something that does not wait, in a thread: the event loop itself never touches a file."""

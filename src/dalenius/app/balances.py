@@ -1,0 +1,3 @@
+from dalenius.app.cli.budget import totals, written
+
+__all__ = ["totals", "written"]

@@ -1,0 +1,3 @@
+from dalenius.app.cli.tables import summary
+
+__all__ = ["summary"]
