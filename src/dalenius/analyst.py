@@ -331,7 +331,7 @@ class Analyst:
         """What the ledger knows a retry by: hashes of who asks with which key, and of all that was asked."""
         if key is None:
             return None
-        if not isinstance(key, str) or not 0 < len(key) <= _LONGEST_KEY or not key.isprintable():
+        if not 0 < len(key) <= _LONGEST_KEY or not key.isprintable():
             raise InputError(
                 "This is no idempotency key.",
                 why=f"It is a text of 1 to {_LONGEST_KEY} printable characters.",

@@ -38,9 +38,9 @@ def _check(path: str, root: Path) -> None:
     """That a path or a glob, relative to the root, stays below it, whatever links are on its way."""
     absolute = str(root / path)
     fixed = Path(absolute)
-    matched = [] if "\0" in absolute else glob.glob(absolute, recursive=True)  # noqa: PTH207 (absolute patterns)
+    matched: list[str] = [] if "\0" in absolute else glob.glob(absolute, recursive=True)  # noqa: PTH207 (absolute patterns)
     try:
-        inside = all(Path(each).resolve().is_relative_to(root) for each in (fixed, *matched))
+        inside = all(Path(each).resolve().is_relative_to(root) for each in (absolute, *matched))
     except (OSError, ValueError, RuntimeError):
         inside = False
     if not inside or ".." in fixed.parts:

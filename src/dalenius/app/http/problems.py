@@ -54,7 +54,7 @@ class MediaError(InputError):
 
 def problem(error: DaleniusError) -> dict[str, Any]:
     """The body."""
-    told = error.to_dict()["error"]
+    told: dict[str, Any] = error.to_dict()["error"]
     detail = " ".join(sentence(part) for part in (error.why, error.fix, error.cost) if part)
     return {
         "type": f"urn:dalenius:{error.code}",

@@ -12,7 +12,7 @@ from dalenius.app.http.metrics import MEDIA
 from dalenius.app.http.roles import ByAnyone, ByOwner
 
 router = APIRouter(tags=["server"])
-_OPEN = {status: PROBLEMS[status] for status in (400, 405, 408, 413, 429, 500, 503)}
+_OPEN: dict[int | str, dict[str, Any]] = {status: PROBLEMS[status] for status in (400, 405, 408, 413, 429, 500, 503)}
 
 
 @router.get("/healthz", response_model=dict[str, str], responses=_OPEN)
