@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dalenius.errors import DaleniusError
     from dalenius.queries.preview import Preview
     from dalenius.queries.release import Release
+    from dalenius.remote import RemoteAnalyst, connect
 
 # Public name → the module that defines it. A name stands in three places, which a contract test keeps equal:
 # here, in the imports above (for type checkers) and in __all__ (for readers and linters).
@@ -34,8 +35,10 @@ _EXPORTS = {
     "PureDP": "accounting.guarantees",
     "RDP": "accounting.guarantees",
     "Release": "queries.release",
+    "RemoteAnalyst": "remote",
     "ZCDP": "accounting.guarantees",
     "account": "accounting.accountant",
+    "connect": "remote",
 }
 
 __all__ = [
@@ -50,8 +53,10 @@ __all__ = [
     "Preview",
     "PureDP",
     "Release",
+    "RemoteAnalyst",
     "__version__",
     "account",
+    "connect",
 ]
 
 __getattr__, _ = lazy(__name__, _EXPORTS)

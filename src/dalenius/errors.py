@@ -42,6 +42,7 @@ the data: an error message is an output like any other, and nobody has paid for 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 
@@ -66,6 +67,7 @@ class Place(NamedTuple):
 
 
 NOTHING = Charge()
+UNKNOWN = Charge(math.nan, math.nan)  # the answer was lost on its way, and with it what it cost
 
 
 class DaleniusError(Exception):
@@ -109,6 +111,8 @@ class DaleniusError(Exception):
         """What it cost, as a sentence."""
         if self.charge == NOTHING:
             return "No budget was spent."
+        if not math.isfinite(self.charge.epsilon):
+            return "Whether it was charged is not known."
         return f"It cost epsilon = {self.charge.epsilon:g}, delta = {self.charge.delta:g}."
 
     def __str__(self) -> str:
@@ -127,6 +131,30 @@ class DaleniusError(Exception):
                 "at": None if self.at is None else self.at._asdict(),
             }
         }
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> DaleniusError:
+        """The error that `to_dict` wrote, or that a server's problem tells: of the class that owns its code.
+
+        Raises:
+            InputError: It is neither.
+        """
+        found = data.get("error", data)
+        kinds = {each.code: each for each in _subclasses(DaleniusError) if "code" in vars(each)}
+        kind = kinds.get(found["code"]) if isinstance(found, Mapping) and isinstance(found.get("code"), str) else None
+        words = [found.get(name) for name in ("message", "why", "fix")] if kind is not None else []
+        if kind is None or not all(isinstance(each, str) for each in words):
+            raise InputError("This is not an error.", why="It has no code that is known.", fix="Upgrade dalenius.")
+        message, why, fix = map(str, words)
+        charge, fits, at = (_numbers(found.get(name)) for name in ("charge", "fits", "at"))
+        return kind(
+            message,
+            why=why,
+            fix=fix,
+            charge=Charge(charge.get("epsilon", math.nan), charge.get("delta", math.nan)) if charge else NOTHING,
+            fits=Fits(fits["epsilon"]) if math.isfinite(fits.get("epsilon", math.nan)) else None,
+            at=_place(at),
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Exceptions pickle by calling the class with `args`, which keyword-only arguments break;
@@ -327,6 +355,25 @@ def sentence(text: str) -> str:
 def _finite(values: dict[str, float]) -> dict[str, float | None]:
     # JSON has no NaN and no infinity.
     return {name: value if math.isfinite(value) else None for name, value in values.items()}
+
+
+def _numbers(data: object) -> dict[str, float]:
+    """Its numbers by name; JSON's null is one that JSON lacks."""
+    if not isinstance(data, Mapping):
+        return {}
+    plain = {name: math.nan if value is None else value for name, value in data.items()}
+    return {name: value for name, value in plain.items() if type(value) in {int, float}}
+
+
+def _place(at: Mapping[str, float]) -> Place | None:
+    line, column = (at.get(name, math.nan) for name in ("line", "column"))
+    return Place(int(line), int(column)) if math.isfinite(line) and math.isfinite(column) else None
+
+
+def _subclasses(cls: type[DaleniusError]) -> Iterator[type[DaleniusError]]:
+    for each in cls.__subclasses__():
+        yield each
+        yield from _subclasses(each)
 
 
 def _restore(cls: type[DaleniusError], args: tuple[Any, ...], state: dict[str, Any]) -> DaleniusError:

@@ -1,5 +1,54 @@
-"""What analysts may know of a table."""
+"""What analysts may know of a table, in JSON's terms; the command line and the server tell the same."""
 
-from dalenius.app.cli.tables import summary
+from __future__ import annotations
 
-__all__ = ["summary"]
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dalenius.errors import SourceError
+
+if TYPE_CHECKING:
+    from dalenius.tables.policy import Policy
+    from dalenius.tables.registry import Version
+
+
+def summary(version: Version, limits: Mapping[str, Any] | None = None, closed: str | None = None) -> dict[str, Any]:
+    """What analysts may know of a table: not where the data is, nor who else may ask. Found limits are public."""
+    return {
+        "name": version.table,
+        **shape(version.policy),
+        "limits": limits,
+        "public": public_of(version),
+        "version": version.version,
+        "data_version": version.data_version,
+        "closed": closed,
+    }
+
+
+def shape(policy: Policy) -> dict[str, Any]:
+    """The part that the policy itself says: whose rows they are, which columns there are, what one unit adds."""
+    tree = policy.to_dict()
+    return {
+        "dataset": policy.dataset,
+        "unit": list(policy.unit),
+        "path": policy.whose if policy.path else None,
+        "neighbors": policy.neighbors.value,
+        "columns": tree.get("columns", {}),
+        "contribution": tree.get("contribution", {}),
+    }
+
+
+def public_of(version: Version) -> dict[str, dict[str, Any]]:
+    """The public tables beside a table: what is unique in them, and columns with types; none where files changed."""
+    from dalenius.queries.public import public_table
+    from dalenius.tables.public import check_public_unchanged
+
+    found = {}
+    for name, spec in version.policy.public.items():
+        try:
+            check_public_unchanged(version, [name])
+            columns = dict(public_table(spec, version.public[name]).types)
+        except SourceError:  # asking will tell
+            columns = None
+        found[name] = {"key": list(spec.key), "columns": columns}
+    return found

@@ -9,6 +9,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, Protocol
 
+from dalenius._fields import Fields
 from dalenius.accounting import conversions, parameters
 from dalenius.accounting.filters import PureFilter, ZCDPFilter, rounded_down
 from dalenius.accounting.guarantees import ZCDP, ApproxDP, PureDP
@@ -149,6 +150,13 @@ class Balance:
             return self.spent.group(size).to_approx(self.budget.delta / 2)
         return self.spent_guarantee.group(size)
 
+    def untouched(self) -> Balance:
+        """The balance of a period of the same budget in which nothing was charged yet."""
+        own, whole = self.budget.filter(self.epsilon), self.budget.filter()
+        left = min(own.remaining_epsilon, whole.remaining_epsilon)
+        left_delta = min(own.remaining_delta, whole.remaining_delta)
+        return Balance(self.budget, self.epsilon, own.spent, left, left_delta, 0)
+
     def to_dict(self) -> dict[str, Any]:
         """For `--json`."""
         gone = self.spent_guarantee
@@ -159,6 +167,7 @@ class Balance:
                 "epsilon": gone.epsilon,
                 "delta": gone.delta,
                 "rho": self.spent.rho if isinstance(self.spent, ZCDP) else None,
+                "rho_delta": self.spent.delta if isinstance(self.spent, ZCDP) else None,
             },
             "remaining": {"epsilon": self.remaining_epsilon, "delta": self.remaining_delta},
             "charges": self.charges,
@@ -168,4 +177,38 @@ class Balance:
                 for size in GROUPS
                 if (each := self.group(size)).delta < 1
             },
+            "unit": self.budget.unit,
+            "neighbors": self.budget.neighbors.value,
+            "accounting": self.budget.accounting.value,
+            "every": self.budget.period,
+            "budget": self.budget.epsilon,
         }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Balance:
+        """As `to_dict` wrote it; the two are equal.
+
+        Raises:
+            InputError: It is no balance.
+        """
+        found = Fields(data, "balance")
+        if found.text("accounting") not in {each.value for each in Accounting}:
+            raise found.wrong("accounting")
+        accounting, neighbors = Accounting(found.text("accounting")), Neighbors.of(found.text("neighbors"))
+        every = found.text("every") if "every" in found else None
+        budget = Budget(found.number("budget"), found.number("delta"), accounting, found.text("unit"), neighbors, every)
+        gone, left = found.fields("spent"), found.fields("remaining")
+        spent: PureDP | ZCDP
+        if accounting is Accounting.PURE:
+            spent = PureDP(gone.number("epsilon"), neighbors)
+        else:
+            spent = ZCDP(gone.number("rho"), gone.number("rho_delta"), neighbors)
+        return cls(
+            budget,
+            parameters.epsilon(found.number("epsilon")),
+            spent,
+            left.number("epsilon"),
+            left.number("delta"),
+            found.whole("charges"),
+            found.text("period") if "period" in found else "",
+        )

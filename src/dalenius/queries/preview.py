@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dalenius._fields import Fields
 from dalenius.queries import covariance, estimates, expected, grouped, trees
 from dalenius.queries.expressions import Aggregate, Expression, written
 from dalenius.queries.release import FREE
@@ -37,6 +38,14 @@ class Choice:
             "noise_error": list(self.noise_error),
             f"noise_error_at_{ROWS}_rows": list(self.noise_error_per_rows),
         }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Choice:
+        """As `to_dict` wrote it."""
+        found = Fields(data, "preview")
+        rho = found.number("rho") if "rho" in found else None
+        errors = found.numbers("noise_error"), found.numbers(f"noise_error_at_{ROWS}_rows")
+        return cls(found.number("epsilon"), rho, *errors)
 
 
 @dataclass(frozen=True)
@@ -82,7 +91,38 @@ class Preview:
             "notes": list(self.notes),
             "search": self.search,
             "public": self.public,
+            "rows": self.rows,
         }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Preview:
+        """As `to_dict` wrote it; the plan is there where "plan" stands beside the rest.
+
+        Raises:
+            InputError: It is no preview.
+        """
+        found = Fields(data, "preview")
+        columns, choices = found.texts("columns"), tuple(map(Choice.from_dict, found.items("choices")))
+        for each in choices:
+            if not len(columns) == len(each.noise_error) == len(each.noise_error_per_rows):
+                raise found.wrong("choices")
+        remaining = found.fields("remaining")
+        if not found.flag("public"):
+            for who in ("analyst", "dataset"):
+                remaining.fields(who).number("epsilon")
+        return cls(
+            columns,
+            found.whole("groups") if "groups" in found else None,
+            choices,
+            found.number("confidence"),
+            found.text("plan") if "plan" in found else "",
+            found.mapping("remaining"),
+            found.texts("notes"),
+            found.whole("rows"),
+            found.number("delta"),
+            found.number("search"),
+            found.flag("public"),
+        )
 
     def size(self, what: str) -> str:
         """How many rows or groups, in words."""

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from dalenius._fields import Fields
 from dalenius.errors import InputError, SourceUnavailableError
 
 _ROWS = 50  # shown as text; the rest is in `rows`
@@ -117,6 +118,47 @@ class Release:
             "notes": list(self.notes),
             "limits": _plain(self.limits),
         }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], question: str | None = None) -> Release:
+        """The release that `to_dict` wrote. It prints as the first one did.
+
+        What JSON lacks does not come back: dates and times among the keys stay ISO 8601 texts, decimals are the
+        nearest doubles, and a noise error without end is None.
+
+        Args:
+            data: As `to_dict` wrote it.
+            question: As it was asked; by default what stands as "question" beside the rest.
+
+        Raises:
+            InputError: It is no release.
+        """
+        found = Fields(data, "release")
+        columns, keys = found.texts("columns"), tuple(found.each("keys", bool))
+        rows, errors, intervals = (found.each(name, list) for name in ("rows", "noise_error", "interval"))
+        wide = {len(columns), len(keys), *(len(row) for part in (rows, errors, intervals) for row in part)}
+        if len(wide) != 1 or not len(rows) == len(errors) == len(intervals):
+            raise found.wrong("rows")
+        guarantee, charge, remaining = (found.mapping(name) for name in ("guarantee", "charge", "remaining"))
+        _check_amounts(found, guarantee, charge, *(remaining[who] for who in remaining if remaining[who] is not None))
+        return cls(
+            columns=columns,
+            keys=keys,
+            rows=tuple(map(tuple, rows)),
+            noise_error=tuple(
+                tuple(None if each is None else found.number_of(each, "noise_error") for each in row) for row in errors
+            ),
+            interval=tuple(tuple(_interval(found, each) for each in row) for row in intervals),
+            confidence=found.number("confidence"),
+            guarantee=guarantee,
+            charge=charge,
+            remaining=remaining,
+            free=found.flag("free"),
+            receipt=found.mapping("receipt") if "receipt" in found else None,
+            question=found.text("question") if question is None else question,
+            notes=found.texts("notes"),
+            limits=tuple(found.each("limits", dict)),
+        )
 
     def to_arrow(self) -> Any:
         """A `pyarrow.Table`; beside each noisy column NAME stands NAME_noise_error."""
@@ -348,6 +390,26 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     return value
+
+
+def _interval(found: Fields, ends: object) -> tuple[float, float] | None:
+    """Low and high; JSON's null at an end is one without bound."""
+    if ends is None:
+        return None
+    if not isinstance(ends, list) or len(ends) != 2:
+        raise found.wrong("interval")
+    low, high = (math.inf if each is None else found.number_of(each, "interval") for each in ends)
+    return (-low if ends[0] is None else low), high
+
+
+def _check_amounts(found: Fields, *amounts: object) -> None:
+    """Refuses anything but numbers, or null for one without bound, where ε and δ should be."""
+    for each in amounts:
+        if not isinstance(each, Mapping):
+            raise found.wrong("charge")
+        for name in ("epsilon", "delta"):
+            if each.get(name) is not None:
+                found.number_of(each[name], name)
 
 
 def _value_array(cells: Sequence[Any]) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dalenius.app.cli import asking
+from dalenius.app.cli import asking, serving
 from dalenius.app.cli.frame import Frame, framed
 from dalenius.errors import Charge, DaleniusError, InputError
 
@@ -39,6 +39,8 @@ def ask(
     total: asking.Totals = None,
     units: asking.Units = None,
     find_limits: asking.Search = None,
+    server: serving.Server = None,
+    token_file: serving.TokenFile = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the answer (csv, parquet or json).")
     ] = None,
@@ -64,7 +66,7 @@ def ask(
     question, limits = asking.text_of(sql), asking.limits_of(rows, groups, total, units, find_limits)
     epsilon, delta = agreed(question, epsilon, delta)
     wanted = asking.error_of(error)
-    asker = asking.analyst_of(frame, analyst)
+    asker = asking.analyst_of(frame, analyst, server, token_file)
     if epsilon is None and wanted is None:
         found = asker.preview(question, confidence=confidence, delta=delta, limits=limits)
         if not found.public:

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dalenius.app.cli import serving
 from dalenius.errors import InputError, SourceUnavailableError
 
 if TYPE_CHECKING:
     from dalenius.analyst import Analyst
     from dalenius.app.cli.frame import Frame
     from dalenius.queries.plan import Limits
+    from dalenius.remote import RemoteAnalyst
 
 _DECIMAL = re.compile(r"\d{1,30}(\.\d{1,30})?")
 
@@ -68,8 +70,14 @@ def text_of(sql: str) -> str:
         raise InputError("The question is not text.", why="It must be UTF-8.", fix="Save it as UTF-8.") from None
 
 
-def analyst_of(frame: Frame, name: str | None) -> Analyst:
-    """Who asks: the one that was named, or the only one there is."""
+def analyst_of(
+    frame: Frame, name: str | None, server: str | None = None, token_file: Path | None = None
+) -> Analyst | RemoteAnalyst:
+    """Who asks: whose token it is, the one that was named, or the only one there is."""
+    remote = serving.server_of(frame, server, token_file, name)
+    if remote is not None:
+        return remote
+
     from dalenius.curator import Curator
 
     curator = Curator(frame.home)

@@ -2,49 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dalenius.accounting.guarantees import ZCDP, PureDP
+from dalenius.app.balances import (
+    Guard,
+    Total,
+    readable,
+    share_spent,
+    totals,
+    totals_of,
+    what_it_buys,
+    written,
+)
+from dalenius.app.cli import serving
 from dalenius.app.cli.frame import Frame, framed
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dalenius.ledger.budgets import Balance, Budget
-    from dalenius.ledger.ledger import Ledger
+__all__ = ["Guard", "Total", "budget", "print_totals", "readable", "totals", "what_it_buys", "written"]
 
-USUAL = (0.05, 0.2, 0.5)  # sizes of question in which the rest is counted
 SHOWN_PERIODS = 6
-
-
-class Guard(NamedTuple):
-    """A filter, as its cap and what is spent of it in whole units."""
-
-    epsilon: float
-    units: tuple[int, int]
-
-
-@dataclass(frozen=True)
-class Total:
-    """What one data set, or one analyst in it, has left in one period, and every filter that a question must pass."""
-
-    dataset: str
-    analyst: str  # '' is the whole data set
-    balance: Balance
-    guards: tuple[Guard, ...]
-
-    @property
-    def name(self) -> str:
-        """For people."""
-        every, period = self.balance.budget.period, self.balance.period
-        when = f"{every or 'period'} {period}" if period else f"each {every}" if every else ""
-        return readable(", ".join(each for each in (self.dataset, when, self.analyst) if each))
 
 
 def register(app: typer.Typer) -> None:
@@ -59,6 +42,8 @@ def budget(
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="Draw what was left over time (png or svg).")
     ] = None,
+    server: serving.Server = None,
+    token_file: serving.TokenFile = None,
 ) -> None:
     """Shows what every data set has left, and what that buys.
 
@@ -66,6 +51,13 @@ def budget(
     """
     from dalenius.ledger.ledger import Ledger
 
+    remote = serving.server_of(frame, server, token_file, analyst)
+    if remote is not None:
+        serving.refuse("--plot", plot, "It draws the whole history, which only the owner has.")
+        with remote:
+            found = serving.read(remote, remote.budgets(), totals_of)
+        _emit(frame, found)
+        return
     if plot is not None:
         from dalenius.app.plots import check_target
 
@@ -85,39 +77,16 @@ def budget(
 
         draw(ledger, plot, analyst or "")
         frame.note(f"Drew {plot}.")
+    _emit(frame, found)
 
+
+def _emit(frame: Frame, found: list[Total]) -> None:
     def human(console: Console) -> None:
         print_totals(console, found)
         if not found:
             console.print("No data set has a budget yet.")
 
     frame.emit({"datasets": written(found)}, human)
-
-
-def totals(ledger: Ledger, analyst: str | None = None) -> list[Total]:
-    """All totals, or with ``analyst`` those of the data sets and of that analyst; each data set before its analysts."""
-    found = []
-    for dataset in ledger.datasets():
-        allotted = [each for each in ledger.allotments(dataset) if analyst in {None, each}]
-        for period in ledger.periods(dataset):
-            for who in ("", *allotted):
-                balance = ledger.balance(dataset, who, period)
-                found.append(Total(dataset, who, balance, _guards(ledger, dataset, who, balance)))
-    return found
-
-
-def written(found: Iterable[Total]) -> dict[str, Any]:
-    """For `--json`: by data set, then by period where the budget has them."""
-    datasets: dict[str, Any] = {}
-    for each in found:
-        place, balance = datasets.setdefault(each.dataset, {}), each.balance
-        if balance.budget.period is not None or balance.period:
-            place = place.setdefault("periods", {}).setdefault(balance.period, {})
-        if each.analyst:
-            place["analysts"][each.analyst] = balance.to_dict()
-        else:
-            place.update({"dataset": balance.to_dict(), "analysts": {}})
-    return datasets
 
 
 def print_totals(console: Console, found: Iterable[Total]) -> None:
@@ -164,66 +133,3 @@ def _print_total(console: Console, total: Total) -> None:
         promises = ((size, balance.group(size)) for size in GROUPS)
         groups = (f"{size}: " + (f"ε = {each.epsilon:.3g}" if each.delta < 1 else "none") for size, each in promises)
         detail(f"what was spent means for groups of {', '.join(groups)}")
-
-
-def share_spent(balance: Balance) -> float:
-    """How much of the budget is gone, in the currency that adds up (ρ, or ε for pure budgets)."""
-    cap = balance.budget.filter(balance.epsilon).price(balance.epsilon)
-    return min(1.0, _loss(balance.spent) / _loss(cap))
-
-
-def what_it_buys(budget: Budget, guards: Sequence[Guard]) -> dict[float, int]:
-    """How many more questions of each usual size every guard would let pass, one after the other.
-
-    >>> from dalenius.ledger.budgets import Accounting, Budget
-    >>> pure = Budget(3.0, accounting=Accounting.PURE)
-    >>> what_it_buys(pure, [Guard(3.0, units=(0, 0))])
-    {0.05: 59, 0.2: 14, 0.5: 6}
-    """
-    return {each: min(_count(budget, guard, each) for guard in guards) for each in USUAL}
-
-
-def _count(budget: Budget, guard: Guard, epsilon: float) -> int:
-    """The largest n such that the filter, after n - 1 such charges, admits one more: by halving, in whole units.
-
-    Not by division: 0.05 as a double is a little more than 0.05, so that a pure budget of 3 buys 59 of them.
-    """
-    roomy = budget.filter(2 * epsilon)
-    price = roomy.price(epsilon)
-    roomy.charge(price)
-    loss, delta = roomy.units
-
-    def passes(n: int) -> bool:
-        spent = (guard.units[0] + (n - 1) * loss, guard.units[1] + (n - 1) * delta)
-        return budget.filter(guard.epsilon, spent).admits(price)
-
-    above = 1
-    while passes(above):
-        above *= 2
-    below = above // 2  # passes, or is 0
-    while above - below > 1:
-        middle = (below + above) // 2
-        below, above = (middle, above) if passes(middle) else (below, middle)
-    return below
-
-
-def readable(text: object) -> str:
-    """Text from entries and receipts, with everything a terminal would obey rather than show made visible as �."""
-    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in str(text))
-
-
-def _guards(ledger: Ledger, dataset: str, analyst: str, balance: Balance) -> tuple[Guard, ...]:
-    """The filters that a question of that analyst must pass: the data set's and the own."""
-    from dalenius.ledger import charging
-
-    budget, period = balance.budget, balance.period
-    caps = {"": budget.epsilon, analyst: balance.epsilon}
-    with ledger.database.reading() as connection:
-        return tuple(
-            Guard(cap, charging.filter_of(connection, budget, dataset, period, who, cap).units)
-            for who, cap in caps.items()
-        )
-
-
-def _loss(price: PureDP | ZCDP) -> float:
-    return price.epsilon if isinstance(price, PureDP) else price.rho

@@ -202,35 +202,10 @@ def print_difference(console: Console, name: str, changes: Sequence[Change]) -> 
 
 def print_policy(console: Console, policy: Policy) -> None:
     """What may be asked: columns, types, bounds, keys, limits."""
-    from rich.table import Table
+    from dalenius.app.listings import print_shape
+    from dalenius.app.summaries import shape
 
-    from dalenius.tables.writing import literal
-
-    unit, relation = ", ".join(policy.unit), policy.neighbors.value
-    console.print(f"    protects each {unit} ({relation}), data set {policy.dataset}", style="dim", highlight=False)
-    if policy.path:
-        console.print(f"    whose a row is: {policy.whose}", style="dim", markup=False, highlight=False)
-    table = Table(box=None, padding=(0, 2), header_style="dim")
-    for title in ("column", "type", "bounds", "step", "keys", "default"):
-        table.add_column(title, overflow="fold")
-    for name, column in policy.columns.items():
-        keys = column.keys or ()
-        shown = ", ".join(map(str, keys[:8])) + (f", … ({len(keys):,})" if len(keys) > 8 else "")
-        bounds = f"{literal(column.bounds.low)} to {literal(column.bounds.high)}" if column.bounds else ""
-        step = literal(column.step) if column.step is not None and column.step != 1 else ""
-        default = literal(column.default) if column.default is not None else ""
-        kind = column.kind.value + (f" ({column.zone})" if column.zone else "")
-        table.add_row(*(_plain(each) for each in (name, kind, bounds.replace('"', ""), step, shown, default)))
-    console.print(table)
-    limits = policy.contribution
-    parts = [f"{limits.rows:,} rows"] if limits.rows else []
-    parts += [f"{limits.groups:,} groups"] if limits.groups else []
-    parts += [f"a total {name} of {literal(total)}" for name, total in limits.totals.items()]
-    if limits.units:
-        text = f"    groups whose keys have to be found: of {limits.units:,} {unit} or more"
-        console.print(text, style="dim", highlight=False, markup=False)
-    words = ", ".join(parts) or "no limit was declared"
-    console.print(f"    of one {unit} count at most: {words}", style="dim", highlight=False, markup=False)
+    print_shape(console, shape(policy))
 
 
 def _schema(source: str) -> Sequence[tuple[str, str]]:
@@ -240,12 +215,6 @@ def _schema(source: str) -> Sequence[tuple[str, str]]:
 
     paths = expand([str(Path(source).absolute())])
     return schema(paths, form_of(paths), guess=True)
-
-
-def _plain(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)
 
 
 def _code_list(given: str, output: Path | None) -> tuple[str, tuple[str, str]]:

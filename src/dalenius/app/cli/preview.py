@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dalenius.app.cli import asking
+from dalenius.app.cli import asking, serving
 from dalenius.app.cli.frame import Frame, framed
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ def preview(
     total: asking.Totals = None,
     units: asking.Units = None,
     find_limits: asking.Search = None,
+    server: serving.Server = None,
+    token_file: serving.TokenFile = None,
     plan: Annotated[bool, typer.Option("--plan", help="Show every step with its sensitivity and price.")] = False,
 ) -> None:
     """Shows what a question would cost and how noisy it would be. Charges nothing, never touches the data.
@@ -41,7 +43,7 @@ def preview(
     from dalenius.app.answers import print_preview
 
     question, limits = asking.text_of(sql), asking.limits_of(rows, groups, total, units, find_limits)
-    found = asking.analyst_of(frame, analyst).preview(
+    found = asking.analyst_of(frame, analyst, server, token_file).preview(
         question,
         epsilon=epsilon,
         error=asking.error_of(error),

@@ -146,7 +146,7 @@ def _print(console: Console, done: Sequence[Protected], dry_run: bool) -> None:
 
 def print_search(console: Console, each: Protected | Refreshed, dry_run: bool) -> None:
     """What was found for limits that are not declared, or what finding them will cost."""
-    from dalenius.app.cli.tables import left, limit_lines
+    from dalenius.app.listings import left, limit_lines
 
     unit = ", ".join(each.version.policy.unit)
     if each.search is not None:

@@ -1,0 +1,269 @@
+"""A curator on another machine: the same questions, the same answers, by way of HTTP.
+
+The standard library is enough for it. An answer that is lost on its way is asked for again under the same idempotency
+key, so that no question is charged twice because a network failed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+from dalenius import _wire
+from dalenius._asked import body_of, quoted
+from dalenius._calls import FIRST_PAUSE, Calls
+from dalenius._fields import Fields
+from dalenius._transport import Transport
+from dalenius.accounting import parameters
+from dalenius.errors import UNKNOWN, DaleniusError
+
+if TYPE_CHECKING:
+    from dalenius.ledger.budgets import Balance
+    from dalenius.queries.plan import Limits
+    from dalenius.queries.preview import Preview
+    from dalenius.queries.release import Release
+
+Progress: TypeAlias = Callable[[float, str], object]
+"""Told how far a question that takes its time is: the share from 0 to 1, and words."""
+
+TIMEOUT = 60.0  # seconds
+_ROUNDS = 3  # how often a question is asked again whose job the server no longer knows
+_KEPT = 1000  # keys of questions whose outcome is not known
+_LONGEST_SLEEP = 30.0  # seconds between two looks at a job
+_PAGE = 1000
+
+
+def connect(
+    url: str,
+    token: str,
+    *,
+    ca: Path | str | None = None,
+    timeout: float = TIMEOUT,
+    insecure: bool = False,
+    progress: Progress | None = None,
+) -> RemoteAnalyst:
+    """An analyst who asks a server. Nothing is sent before the first question.
+
+    Args:
+        url: Where it is, such as https://curator.example.org.
+        token: From the owner; it says who asks. It is sent to this address only, also when that redirects.
+        ca: A file with the authorities (PEM) that may vouch for the server; by default those of the system.
+        timeout: Seconds that a call waits for the server, all tries together. The time that the server itself
+            announces for an answer comes on top.
+        insecure: Speak http:// with other machines too. Only where something else protects the way.
+        progress: Told how far a question is whose answer takes longer.
+    """
+    seconds = float(parameters.positive(timeout, "timeout", fix="Give seconds, such as 60."))
+    return RemoteAnalyst(Transport(url, token, ca=ca, insecure=insecure), min(seconds, 1e6), progress)
+
+
+class RemoteAnalyst:
+    """What an analyst may do, on a server: as `Analyst`, and `tables`, `table`, `receipt`. Made by `connect`."""
+
+    def __init__(self, transport: Transport, timeout: float = TIMEOUT, progress: Progress | None = None) -> None:
+        self._calls = Calls(transport, timeout)
+        self._progress = progress
+        self._name: str | None = None
+        self._lock = threading.Lock()
+        self._unsettled: dict[str, str] = {}  # request → key, of asks whose outcome is not known
+
+    def __repr__(self) -> str:
+        return f"RemoteAnalyst({self._calls.transport.address!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connections. A later call opens new ones."""
+        self._calls.transport.close()
+
+    @property
+    def name(self) -> str:
+        """Whose token it is; empty for owners and auditors. Asked of the server once."""
+        if self._name is None:
+            data = self._calls.found("GET", "/v1/me")
+            self._name = self._calls.read(data, lambda found: Fields(found, "token").text("analyst"))
+        return self._name
+
+    def preview(
+        self,
+        question: str,
+        *,
+        epsilon: float | None = None,
+        error: float | Mapping[str, float] | None = None,
+        confidence: float = 0.95,
+        delta: float | None = None,
+        limits: Limits | None = None,
+    ) -> Preview:
+        """Price and expected error, for nothing: at ``epsilon``, or at three usual prices. As `Analyst.preview`."""
+        from dalenius.queries.preview import Preview
+
+        body = body_of(question, epsilon, error, confidence, delta, limits) | {"plan": True}
+        return self._calls.read(self._calls.found("POST", "/v1/preview", body), Preview.from_dict)
+
+    def ask(
+        self,
+        question: str,
+        *,
+        epsilon: float | None = None,
+        error: float | Mapping[str, float] | None = None,
+        confidence: float = 0.95,
+        delta: float | None = None,
+        limits: Limits | None = None,
+    ) -> Release:
+        """Asks, as `Analyst.ask`. A lost answer is asked for again, and is not charged again.
+
+        Where all tries fail, whether the question was charged is not known; the error's charge is then NaN. The same
+        question of this object again goes under the same key: it is charged at most once in all.
+        """
+        from dalenius.queries.release import Release
+
+        body = body_of(question, epsilon, error, confidence, delta, limits)
+        text = json.dumps(body, sort_keys=True)
+        with self._lock:
+            key = self._unsettled.pop(text, None) or secrets.token_urlsafe(24)
+        try:
+            data = self._answer({**body, "idempotency_key": key})
+            return self._calls.read(data, lambda found: Release.from_dict(found, question), charge=UNKNOWN)
+        except DaleniusError as failed:
+            if math.isnan(failed.charge.epsilon):
+                self._keep(text, key)
+            raise
+        except BaseException:  # interrupted
+            self._keep(text, key)
+            raise
+
+    def budget(self) -> dict[str, Balance]:
+        """What is left of this analyst's allotments, by data set."""
+        name, datasets = self.name, self.budgets()
+        found = {
+            dataset: self._calls.read(data, lambda each: _own_balance(each, name)) for dataset, data in datasets.items()
+        }
+        return {dataset: balance for dataset, balance in found.items() if balance is not None}
+
+    def history(self) -> list[dict[str, Any]]:
+        """Every charge of this analyst, oldest first."""
+        found: list[dict[str, Any]] = []
+        after: int | None = 0
+        while after is not None:
+            data = self._calls.found("GET", f"/v1/history?after={after}&limit={_PAGE}")
+            rows, after = self._calls.read(data, lambda page, since=after: _page(page, since))  # type: ignore[misc]
+            found += rows
+        return found
+
+    # --- what a server tells besides
+
+    def tables(self) -> list[dict[str, Any]]:
+        """What may be asked about; of each table what `dalenius tables --json` has."""
+        return self._calls.read(self._calls.found("GET", "/v1/tables"), _wire.summaries)
+
+    def table(self, name: str) -> dict[str, Any]:
+        """The same of one table."""
+        return self._calls.read(self._calls.found("GET", f"/v1/tables/{quoted(name)}"), _wire.only_summary)
+
+    def receipt(self, id: str) -> dict[str, Any]:  # noqa: A002 (what the receipt itself calls it)
+        """A receipt, by its id."""
+        data = self._calls.found("GET", f"/v1/receipts/{quoted(id)}")
+        return self._calls.read(data, lambda found: dict(Fields(found, "receipt").data))
+
+    def budgets(self) -> dict[str, Any]:
+        """Every balance that the token may see, as `dalenius budget --json` has them."""
+        data = self._calls.found("GET", "/v1/budget")
+        return self._calls.read(data, lambda found: Fields(found, "list").mapping("datasets"))
+
+    # --- the way of a request
+
+    def _answer(self, body: Mapping[str, Any]) -> Any:
+        """The release of a question, at once or from its job."""
+        for _ in range(_ROUNDS):
+            reply = self._calls.reply("POST", "/v1/ask", body, asking=True)
+            if reply.status != 202:
+                return reply.data
+            try:
+                job = self._finished(self._calls.read(reply.data, _wire.Job.from_dict))
+            except DaleniusError as error:
+                error.charge = UNKNOWN  # it was begun, and is still on its way
+                raise
+            if job is not None:
+                if job.state == "done":
+                    return job.result
+                told = _wire.problem(job.problem, 503)
+                raise told or self._calls.strange("Its job failed without saying why.", UNKNOWN)
+            # The server knows it no more: asked again under the same key, it is not charged again.
+        raise self._calls.strange("It forgets the jobs that it has begun.", UNKNOWN)
+
+    def _finished(self, job: _wire.Job) -> _wire.Job | None:
+        """The job when it has ended; None: the server no longer knows it."""
+        began, pause = time.monotonic(), FIRST_PAUSE
+        late = began + job.seconds_left + self._calls.timeout
+        while job.state == "running":
+            if time.monotonic() > late:
+                raise self._calls.strange("Its answer did not leave when it should have.", UNKNOWN)
+            self._tell(began, job.seconds_left)
+            if job.seconds_left > 0:
+                self._wait(began, job.seconds_left)
+            else:
+                time.sleep(pause)
+                pause = min(2 * pause, 2.0)
+            reply = self._calls.reply("GET", f"/v1/jobs/{quoted(job.id)}", asking=True, missing=True)
+            if reply.status == 404:
+                return None
+            job = self._calls.read(reply.data, _wire.Job.from_dict)
+        if self._progress is not None:
+            self._progress(1.0, "answered")
+        return job
+
+    def _wait(self, began: float, seconds: float) -> None:
+        """Sleeps until the answer leaves, or for some time, telling how far it is."""
+        now = time.monotonic()
+        leaves, end = now + seconds, now + min(seconds, _LONGEST_SLEEP)
+        while (left := end - time.monotonic()) > 0:
+            time.sleep(left if self._progress is None else min(left, 0.5))
+            self._tell(began, max(0.0, leaves - time.monotonic()))
+
+    def _tell(self, began: float, left: float) -> None:
+        if self._progress is not None:
+            gone = time.monotonic() - began
+            self._progress(gone / (gone + left) if gone + left > 0 else 1.0, f"the answer leaves in {left:.0f} s")
+
+    def _keep(self, text: str, key: str) -> None:
+        """Remembers the key of a question whose outcome is not known, for when it is asked again."""
+        with self._lock:
+            self._unsettled[text] = key
+            if len(self._unsettled) > _KEPT:
+                del self._unsettled[next(iter(self._unsettled))]
+
+
+def _own_balance(data: Any, name: str) -> Balance | None:
+    """One analyst's balance in a data set; of a budget by periods that of a period which nobody has charged yet."""
+    from dalenius.ledger.budgets import Balance
+
+    place = Fields(data, "balance")
+    if "periods" not in place:
+        own = place.mapping("analysts").get(name)
+        return None if own is None else Balance.from_dict(own)
+    analysts = {
+        period: Fields(each, "balance").mapping("analysts") for period, each in place.mapping("periods").items()
+    }
+    balances = {period: Balance.from_dict(each[name]) for period, each in analysts.items() if name in each}
+    if "" in balances:
+        return balances[""]
+    return next(iter(balances.values())).untouched() if balances else None
+
+
+def _page(data: Any, after: int) -> tuple[list[dict[str, Any]], int | None]:
+    """Rows of the history, and where to read on."""
+    page = Fields(data, "history")
+    following = page.whole("next") if "next" in page else None
+    if following is not None and following <= after:  # it would never end
+        raise page.wrong("next")
+    return page.each("history", dict), following
