@@ -19,7 +19,10 @@ class LimitsIn(_Given):
 
     rows: Positive | None = None
     groups: Positive | None = None
-    totals: dict[str, Annotated[float, Field(gt=0)]] | None = None
+    totals: (
+        dict[str, Annotated[float, Field(gt=0)] | Annotated[str, Field(pattern=r"^[0-9]{1,30}(\.[0-9]{1,30})?$")]]
+        | None
+    ) = Field(None, description="By column; a number, or its decimal digits as a text.")
     units: Positive | None = None
     search: Annotated[float, Field(ge=0, le=0.5)] | None = None
 
