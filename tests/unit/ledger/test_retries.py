@@ -9,6 +9,7 @@ import threading
 import pytest
 
 from dalenius.errors import (
+    NOTHING,
     EngineFailedError,
     EngineTimeoutError,
     InputError,
@@ -54,7 +55,7 @@ def test_a_key_names_one_request(ledger, request_for):
     for key in ("count", "sum"):
         with pytest.raises(InputError, match="used for another request") as caught:
             ledger.ask(request_for(key, retry=OTHER_BODY), never)
-        assert caught.value.code == "input.invalid" and caught.value.charge == (0, 0)
+        assert caught.value.code == "input.invalid" and caught.value.charge == NOTHING
     assert state(ledger) == before
     verify(ledger)
 
@@ -69,9 +70,13 @@ def test_keys_of_two_analysts_are_two_keys(ledger, request_for):
 def test_of_two_threads_with_one_key_one_is_charged(ledger, request_for, keys):
     start, found, worked = threading.Barrier(2), [], []
 
+    def work(claim):
+        worked.append(claim)
+        return b"42"
+
     def asking(key):
         start.wait()
-        found.append(ledger.ask(request_for(key, retry=FIRST), lambda claim: worked.append(claim) or b"42"))
+        found.append(ledger.ask(request_for(key, retry=FIRST), work))
         ledger.database.close()
 
     threads = [threading.Thread(target=asking, args=(key,)) for key in keys]
@@ -120,7 +125,7 @@ def test_a_crash_before_the_data_changed_ends_the_question(ledger, request_for, 
     for _ in range(2):
         with pytest.raises(EngineFailedError, match="failed when it was first asked") as caught:
             ledger.ask(request_for("version 2", retry=FIRST), never)
-        assert caught.value.charge == (0, 0) and "not charged again" in caught.value.why
+        assert caught.value.charge == NOTHING and "not charged again" in caught.value.why
     monkeypatch.undo()
     assert [entry.data for entry in ledger.records(("failure",))] == [{"charge": old.number}]
     assert ledger.balance("students").charges == 1
@@ -141,13 +146,13 @@ def test_a_request_that_failed_is_not_charged_again(ledger, request_for):
     def late(claim):
         raise EngineTimeoutError("Late.", why="Slow.", fix="Wait.")
 
-    with pytest.raises(EngineTimeoutError) as caught:
+    with pytest.raises(EngineTimeoutError) as first:
         ledger.ask(request_for(retry=FIRST), late)
-    assert caught.value.charge.epsilon == 0.5
+    assert first.value.charge.epsilon == 0.5
     before = state(ledger)
     with pytest.raises(EngineFailedError, match="failed when it was first asked") as caught:
         ledger.ask(request_for(retry=FIRST), never)
-    assert caught.value.charge == (0, 0) and "ε = 0.5" in caught.value.why
+    assert caught.value.charge == NOTHING and "ε = 0.5" in caught.value.why
     assert state(ledger) == before
     # with another key it is a new question at its full price
     assert not ledger.ask(request_for(retry=SECOND), lambda claim: b"42").free
