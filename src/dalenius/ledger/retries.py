@@ -58,15 +58,16 @@ def again(
             fix="Send the first request unchanged, or take a new key for this one.",
         )
     same = (dataset, stored_key) == (request.dataset, request.stored_key)
-    if state == "answered" and not same:
+    paid = _paid(keys, connection, number, request.analyst) if state == "answered" else None
+    if paid is not None and not same:
         # Its release is in the terms of a plan that is no longer the question's.
         raise SourceChangedError(
             "This request was answered before its data or its policy changed.",
             why="It was charged then, and its answer is about the data as it was.",
             fix="Ask with another idempotency key; that is a new question, and a new charge.",
         )
-    if state == "answered":
-        return _paid(keys, connection, number, request.analyst)
+    if paid is not None:
+        return paid
     if state == "failed":
         return Failed(epsilon, delta)
     if not holders.is_dead(other):
