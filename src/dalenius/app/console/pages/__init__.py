@@ -1,0 +1,7 @@
+"""The pages, one file each; `PAGES` puts them into a server."""
+
+from __future__ import annotations
+
+from dalenius.app.console.pages import about, ask, budget, ledger, sign_in
+
+INSTALL = (sign_in.install, ask.install, budget.install, ledger.install, about.install)
