@@ -44,10 +44,19 @@ def chart(release: Release, *, animation: bool = False) -> dict[str, Any] | None
         "animation": animation,
         "grid": {"left": 8, "right": 16, "top": 24, "bottom": 8, "containLabel": True},
         "tooltip": {"trigger": "axis", "renderMode": "richText"},
-        "xAxis": {"type": "category", "data": names, "axisLabel": {"interval": 0, "rotate": 30 if len(names) > 6 else 0}},
+        "xAxis": {
+            "type": "category",
+            "data": names,
+            "axisLabel": {"interval": 0, "rotate": 30 if len(names) > 6 else 0},
+        },
         "yAxis": {"type": "value", "name": shown(release.columns[place], _WIDTH), "nameGap": 10},
         "series": [
-            {"type": "bar", "name": shown(release.columns[place], _WIDTH), "data": values, "itemStyle": {"color": "#4f86b5"}},
+            {
+                "type": "bar",
+                "name": shown(release.columns[place], _WIDTH),
+                "data": values,
+                "itemStyle": {"color": "#4f86b5"},
+            },
             {
                 "type": "custom",
                 "name": f"{release.confidence:.0%} interval",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -51,7 +50,6 @@ def page(
 
     def decorated(build: Build) -> Callable[..., Awaitable[Response | None]]:
         @ui.page(path, title=f"{title} · dalenius", dark=None, response_timeout=10)
-        @functools.wraps(build)
         async def shown(request: Request) -> Response | None:
             cookie = request.cookies.get(COOKIE)
             session = await sessions.service.run(lambda: sessions.find(cookie))
@@ -64,17 +62,9 @@ def page(
                 await build(session)
             return None
 
-        # NiceGUI reads the signature; that of the function which is wrapped is not it.
-        shown.__signature__ = _signature()  # type: ignore[attr-defined]
         return shown
 
     return decorated
-
-
-def _signature() -> Any:
-    import inspect
-
-    return inspect.Signature([inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Request)])
 
 
 @contextmanager
@@ -87,7 +77,9 @@ def framed(session: Session | None, path: str, title: str, *, wide: bool = False
     with ui.header(elevated=False).classes("items-center q-px-md q-py-xs gap-2").props("role=banner"):
         ui.label("dalenius").classes("text-h6 text-weight-medium").props('aria-label="dalenius, the privacy curator"')
         if session is not None:
-            with ui.row().classes("items-center gap-1 no-wrap overflow-auto").props('role=navigation aria-label="Pages"'):
+            with (
+                ui.row().classes("items-center gap-1 no-wrap overflow-auto").props('role=navigation aria-label="Pages"')
+            ):
                 for where, name, icon, roles in PAGES:
                     if session.token.role in roles:
                         link = ui.button(name, icon=icon, on_click=lambda where=where: ui.navigate.to(where))

@@ -10,13 +10,6 @@ if TYPE_CHECKING:
 
     from dalenius.app.http.service import Service
 
-# NiceGUI's pages need inline code of their own server; nothing else may be loaded, and nobody may frame them.
-POLICY = (
-    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data:; font-src 'self' data:; connect-src 'self' ws: wss:; worker-src 'self' blob:; "
-    "frame-ancestors 'none'; base-uri 'self'; form-action 'self'"
-)
-
 
 def install(app: FastAPI, service: Service) -> None:
     """Adds all pages, at `/`."""

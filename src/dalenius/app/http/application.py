@@ -47,6 +47,10 @@ def application(service: Service) -> Guard:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _not_here)
     app.add_exception_handler(Exception, _bug)
+    if service.settings.console:
+        from dalenius.app.console.install import install
+
+        install(app, service)
     return Guard(app, service)
 
 

@@ -26,6 +26,18 @@ if TYPE_CHECKING:
     from dalenius.ledger.tokens import Token
 
 OPEN = frozenset({"/healthz", "/readyz"})  # what needs no token
+# The web page: it signs in by a cookie (`console.sessions`), and each of its actions asks for that again.
+CONSOLE = frozenset(
+    {"/", "/sign-in", "/sign-out", "/budget", "/protect", "/ledger", "/report", "/about", "/favicon.ico"}
+)
+CONSOLE_FILES = ("/_nicegui/", "/_nicegui_ws/")
+# Its pages need inline code of their own server; nothing else may be loaded, and nobody may frame them.
+_PAGE = (
+    b"content-security-policy",
+    b"default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    b"img-src 'self' data:; font-src 'self' data:; connect-src 'self' ws: wss:; worker-src 'self' blob:; "
+    b"frame-ancestors 'none'; base-uri 'self'; form-action 'self'",
+)
 _GUESSES = Limits(rate=0.2, burst=20, concurrency=1)  # of bad tokens from one address
 _REMEMBERED = 10_000
 _HEADERS = (
@@ -42,16 +54,21 @@ class Guard:
         self._app, self._service = app, service
         self._guesses = Limits(_GUESSES.rate, _GUESSES.burst, _GUESSES.concurrency)
         self._addresses = Limits(rate=100, burst=200, concurrency=64)  # of who has no token
+        self.pages = Limits(rate=500, burst=2000, concurrency=512)  # one page is some fifty files
         self._good: OrderedDict[bytes, None] = OrderedDict()  # hashes of tokens that were good a while ago
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
         if scope["type"] == "http":
             await _Passage(self, scope, receive, send).run()
-        elif scope["type"] == "lifespan":
+        elif scope["type"] == "lifespan" or (self.is_console(scope["path"]) and _same_origin(scope)):
             await self._app(scope, receive, send)
         else:
             await send({"type": "websocket.close", "code": 1008})
+
+    def is_console(self, path: str) -> bool:
+        """Whether a path is of the web page, which asks for its token itself."""
+        return self._service.settings.console and (path in CONSOLE or path.startswith(CONSOLE_FILES))
 
     @property
     def service(self) -> Service:
@@ -101,7 +118,7 @@ class _Passage:
         self.start = time.monotonic()
         self.id = secrets.token_hex(8)
         self.status, self.code, self.who = 0, "", ""
-        self.begun = False
+        self.begun = self.page = False
 
     async def run(self) -> None:
         """The whole way; whatever happens, one response and one line in the log."""
@@ -120,8 +137,10 @@ class _Passage:
 
     async def checked(self) -> None:
         """Everything that is checked, in order: who, how often, how large, how slow."""
-        if self.scope["path"] in OPEN:
-            limits, key = self.guard.addresses, (self.scope.get("client") or ("",))[0]
+        self.page = self.guard.is_console(self.scope["path"])
+        if self.scope["path"] in OPEN or self.page:
+            key = (self.scope.get("client") or ("",))[0]
+            limits = self.guard.pages if self.page else self.guard.addresses
         else:
             token = await self.guard.token(self.scope)
             self.who = key = token.id
@@ -159,7 +178,9 @@ class _Passage:
         """What leaves, with the headers that all responses have."""
         if message["type"] == "http.response.start":
             self.begun, self.status = True, message["status"]
-            message["headers"] = [*message.get("headers", ()), *_HEADERS, (b"x-request-id", self.id.encode())]
+            files = self.scope["path"].startswith(CONSOLE_FILES)  # which may be kept
+            more = (*_HEADERS[1:], _PAGE) if files else (*_HEADERS, _PAGE) if self.page else _HEADERS
+            message["headers"] = [*message.get("headers", ()), *more, (b"x-request-id", self.id.encode())]
             for name, value in message["headers"]:
                 if name == b"x-dalenius-code":
                     self.code = value.decode()
@@ -201,6 +222,13 @@ class _Passage:
             ms=round(1000 * took),
             **more,
         )
+
+
+def _same_origin(scope: Scope) -> bool:
+    """Whether a page of this server opened the connection, not one of another site with this browser's cookie."""
+    headers = dict(scope["headers"])
+    origin = headers.get(b"origin", b"")
+    return origin.partition(b"://")[2] == headers.get(b"host", b"?")
 
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})

@@ -93,7 +93,7 @@ def _config(settings: Settings, service: Service) -> uvicorn.Config:
     return uvicorn.Config(
         application(service),
         http=impatient(settings.receive),
-        ws="none",
+        ws="auto" if settings.console else "none",
         log_config=None,  # ours is `log`; uvicorn's own would hold paths as they were sent
         access_log=False,
         proxy_headers=False,  # an address that the client chose is none

@@ -33,6 +33,7 @@ class Settings:
         wait: Seconds after which a question that is not answered becomes a job (202).
         slots: Questions that look at data at once.
         grace: Seconds that open questions get when the server is stopped.
+        console: Whether the web page is served, at `/`.
     """
 
     host: str = "127.0.0.1"
@@ -48,6 +49,7 @@ class Settings:
     wait: float = 10.0
     slots: int = 8
     grace: float = 30.0
+    console: bool = True
 
     def __post_init__(self) -> None:
         for name in ("rate", "burst", "concurrency", "body", "receive", "wait", "slots"):
@@ -109,6 +111,10 @@ def _read(name: str, value: Any, home: Path) -> Any:
     if name == "host":
         if not isinstance(value, str) or not value:
             raise _wrong(name, "It is an address.")
+        return value
+    if name == "console":
+        if not isinstance(value, bool):
+            raise _wrong(name, "It is true or false.")
         return value
     whole = name in {"port", "burst", "concurrency", "body", "slots"}
     if isinstance(value, bool) or not isinstance(value, int if whole else int | float):

@@ -59,7 +59,9 @@ def examples(table: dict[str, Any]) -> list[tuple[str, str]]:
     """Questions that a table can answer, made from its policy."""
     name, columns = table["name"], table["columns"]
     keyed = [each for each, spec in columns.items() if spec.get("keys")]
-    numbers = [each for each, spec in columns.items() if spec.get("type") in {"integer", "number"} and spec.get("bounds")]
+    numbers = [
+        each for each, spec in columns.items() if spec.get("type") in {"integer", "number"} and spec.get("bounds")
+    ]
     found = [("How many rows?", f"SELECT COUNT(*) AS n FROM {_quoted(name)}")]
     if keyed:
         key = _quoted(keyed[0])
@@ -200,7 +202,9 @@ class _Asking:
             ui.label(note).classes("d-muted text-caption")
         if choice.epsilon > most:
             self.button.disable()
-            left = f"ε ≤ {most:.3g} would pass." if most > 0 else "Nothing is left; asking again what you asked is free."
+            left = (
+                f"ε ≤ {most:.3g} would pass." if most > 0 else "Nothing is left; asking again what you asked is free."
+            )
             ui.label(f"More than is left: {left}").classes("text-warning")
         else:
             self.button.enable()
@@ -251,7 +255,9 @@ class _Asking:
         ui.label("A question that works:").classes("d-muted text-caption")
         with ui.row().classes("gap-2"):
             for words, sql in examples(self.tables[0])[:3]:
-                ui.button(words, on_click=lambda sql=sql: self.editor.set_value(sql)).props("outline dense no-caps size=sm")
+                ui.button(words, on_click=lambda sql=sql: self.editor.set_value(sql)).props(
+                    "outline dense no-caps size=sm"
+                )
 
     def _released(self, release: Release) -> None:
         with ui.column().classes("w-full d-line q-pa-md gap-3").props('role=region aria-label="Answer"'):
@@ -300,9 +306,9 @@ class _Asking:
                 return
             for row in reversed(rows[-8:]):
                 when = row["time"][:16].replace("T", " ")
-                ui.label(f"{when} · {row['dataset']} · ε = {row['charge']['epsilon']:g} · entry {row['entry']}").classes(
-                    "d-muted text-caption d-number"
-                )
+                ui.label(
+                    f"{when} · {row['dataset']} · ε = {row['charge']['epsilon']:g} · entry {row['entry']}"
+                ).classes("d-muted text-caption d-number")
             ui.label("Asking any of them again, in whatever words, is free.").classes("d-muted text-caption")
 
 

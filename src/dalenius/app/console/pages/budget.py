@@ -55,9 +55,9 @@ def _shown(total: Total, line: list[tuple[str, float]]) -> None:
         )
         buys = {each: count for each, count in what_it_buys(balance.budget, total.guards).items() if count}
         words = ", or ".join(f"{count:,} of ε = {each:g}" for each, count in buys.items())
-        ui.label(f"That buys about {words}." if words else "Nothing is left; asking the same again stays free.").classes(
-            "d-muted d-number"
-        )
+        ui.label(
+            f"That buys about {words}." if words else "Nothing is left; asking the same again stays free."
+        ).classes("d-muted d-number")
         if len(line) > 1:
             ui.echart(burn_down(line, balance.epsilon)).classes("w-full").style("height: 200px").props(
                 'role=img aria-label="What was left over time"'

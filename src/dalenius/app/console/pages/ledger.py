@@ -34,7 +34,9 @@ def install(app: FastAPI, sessions: Sessions) -> None:  # noqa: ARG001
         table = ui.table(columns=_COLUMNS, rows=rows[::-1][:_MOST], row_key="number", pagination=25)
         table.classes("w-full d-number").props("flat dense wrap-cells")
         if len(rows) > _MOST:
-            ui.label(f"The newest {_MOST:,} of {len(rows):,} entries; the export has all.").classes("d-muted text-caption")
+            ui.label(f"The newest {_MOST:,} of {len(rows):,} entries; the export has all.").classes(
+                "d-muted text-caption"
+            )
 
         def filtered() -> None:
             wanted = (words.value or "").lower()
@@ -60,7 +62,9 @@ async def _verify(session: Session, place: ui.column) -> None:
     with place, ui.column().classes("w-full d-line q-pa-md gap-1").props("role=status"):
         with ui.row().classes("items-center gap-2"):
             ui.icon("verified", color="secondary", size="sm")
-            ui.label(f"The history holds: {done.entries:,} entries, {done.charges:,} charges.").classes("text-subtitle1")
+            ui.label(f"The history holds: {done.entries:,} entries, {done.charges:,} charges.").classes(
+                "text-subtitle1"
+            )
         ui.label(f"Head: {done.head}").classes("d-muted").style("word-break: break-all; font-family: monospace")
         ui.label("Write the head down: later it proves that nothing of this was taken away.").classes("d-muted")
 
