@@ -32,7 +32,7 @@ def chart(release: Release, *, animation: bool = False) -> dict[str, Any] | None
     place = noisy[0]
     names = [_name(release, row) for row in rows]
     values = [float(row[place]) for row in rows]
-    whiskers = []
+    whiskers: list[list[float]] = []
     for at, row in enumerate(release.rows):
         low_high = release.interval[at][place]
         error = release.noise_error[at][place]

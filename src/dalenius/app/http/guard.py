@@ -32,12 +32,12 @@ CONSOLE = frozenset(
 )
 CONSOLE_FILES = ("/_nicegui/", "/_nicegui_ws/")
 # Its pages need inline code of their own server; nothing else may be loaded, and nobody may frame them.
-_PAGE = (
-    b"content-security-policy",
+_POLICY = (
     b"default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
     b"img-src 'self' data:; font-src 'self' data:; connect-src 'self' ws: wss:; worker-src 'self' blob:; "
-    b"frame-ancestors 'none'; base-uri 'self'; form-action 'self'",
+    b"frame-ancestors 'none'; base-uri 'self'; form-action 'self'"
 )
+_PAGE = (b"content-security-policy", _POLICY)
 _GUESSES = Limits(rate=0.2, burst=20, concurrency=1)  # of bad tokens from one address
 _REMEMBERED = 10_000
 _HEADERS = (
@@ -226,7 +226,7 @@ class _Passage:
 
 def _same_origin(scope: Scope) -> bool:
     """Whether a page of this server opened the connection, not one of another site with this browser's cookie."""
-    headers = dict(scope["headers"])
+    headers: dict[bytes, bytes] = dict(scope["headers"])
     origin = headers.get(b"origin", b"")
     return origin.partition(b"://")[2] == headers.get(b"host", b"?")
 

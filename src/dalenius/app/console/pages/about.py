@@ -11,6 +11,25 @@ from dalenius.app.console.frame import attempt, empty, page
 from dalenius.app.console.sessions import Session, Sessions
 from dalenius.ledger.tokens import Role
 
+_NOISE = (
+    "Nobody who asks sees a row. Questions are answered with numbers over many people, and each number is moved a "
+    "little at random before it leaves, so that it would look much the same if you were not in the data."
+)
+_LIMIT = (
+    "All answers together, for ever, reveal at most {epsilon} about any one {unit}. The smaller ε is, the less can be "
+    "learned about you; below 1 is strong, a few is usual for statistics offices. When it is used up, no new "
+    "question is answered."
+)
+_LEDGER = (
+    "Every answer is written into a ledger before it leaves. The ledger cannot be changed without that showing, and an "
+    "auditor can check it at any time."
+)
+_NOT = (
+    "Not promised: what is true of many people like you (that smokers fall ill more often, say) can be learned, "
+    "whether you are in the data or not. Who runs this server can read the data itself."
+)
+_WORDS = (_NOISE, _LIMIT, _LEDGER, _NOT)
+
 
 def install(app: FastAPI, sessions: Sessions) -> None:  # noqa: ARG001
     """Adds the page."""
@@ -43,18 +62,9 @@ def _told(found: dict[str, Any]) -> None:
         ui.label(found["dataset"]).classes("text-h6").props("role=heading aria-level=2")
         names = ", ".join(each.table for each in tables)
         ui.label(f"Tables: {names}. Protected is each {budget.unit}{every}: all that these tables hold about it.")
-        for words in (
-            "Nobody who asks sees a row. Questions are answered with numbers over many people, and each number is moved "
-            "a little at random before it leaves, so that it would look much the same if you were not in the data.",
-            f"All answers together, for ever, reveal at most ε = {budget.epsilon:g}"
-            + (f" (δ = {budget.delta:g})" if budget.delta else "")
-            + f" about any one {budget.unit}{every}. The smaller ε is, the less can be learned about you; below 1 is "
-            "strong, a few is usual for statistics offices. When it is used up, no new question is answered.",
-            "Every answer is written into a ledger before it leaves. The ledger cannot be changed without that showing, "
-            "and an auditor can check it at any time.",
-            "Not promised: what is true of many people like you (that smokers fall ill more often, say) can be learned, "
-            "whether you are in the data or not. Who runs this server can read the data itself.",
-        ):
-            ui.label(words)
+        delta = f" (δ = {budget.delta:g})" if budget.delta else ""
+        for words in _WORDS:
+            told = words.format(epsilon=f"ε = {budget.epsilon:g}{delta}", unit=f"{budget.unit}{every}")
+            ui.label(told)
         columns = sorted({name for each in tables for name in each.policy.columns})
         ui.label(f"What may be asked about: {', '.join(columns)}.").classes("d-muted")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 SHOWN = 200  # rows of the table
 _LEAST, _STEPS = 0.01, 100
+_NUMBERS = {"integer", "number"}
 _MEANING = (
     "The number was made noisy on purpose, so that no single person shows in it. The range says how far the noise is "
     "likely to have moved it: in {share} of answers, the number without noise lies inside. It says nothing about "
@@ -57,27 +58,23 @@ def _tables(session: Session) -> list[dict[str, Any]]:
 
 def examples(table: dict[str, Any]) -> list[tuple[str, str]]:
     """Questions that a table can answer, made from its policy."""
-    name, columns = table["name"], table["columns"]
+    name, columns = _quoted(table["name"]), table["columns"]
     keyed = [each for each, spec in columns.items() if spec.get("keys")]
-    numbers = [
-        each for each, spec in columns.items() if spec.get("type") in {"integer", "number"} and spec.get("bounds")
-    ]
-    found = [("How many rows?", f"SELECT COUNT(*) AS n FROM {_quoted(name)}")]
+    numbers = [each for each, spec in columns.items() if spec.get("type") in _NUMBERS and spec.get("bounds")]
+    found = [("How many rows?", "COUNT(*) AS n", "")]
     if keyed:
-        key = _quoted(keyed[0])
-        found.append((f"Rows by {keyed[0]}", f"SELECT {key}, COUNT(*) AS n FROM {_quoted(name)} GROUP BY {key}"))
+        found.append((f"Rows by {keyed[0]}", "COUNT(*) AS n", keyed[0]))
     if numbers:
-        number = _quoted(numbers[0])
-        found.append((f"Average {numbers[0]}", f"SELECT AVG({number}) AS average FROM {_quoted(name)}"))
+        found.append((f"Average {numbers[0]}", f"AVG({_quoted(numbers[0])}) AS average", ""))
     if keyed and numbers:
-        key, number = _quoted(keyed[0]), _quoted(numbers[0])
-        found.append(
-            (
-                f"Average {numbers[0]} by {keyed[0]}",
-                f"SELECT {key}, AVG({number}) AS average FROM {_quoted(name)} GROUP BY {key}",
-            )
-        )
-    return found
+        found.append((f"Average {numbers[0]} by {keyed[0]}", f"AVG({_quoted(numbers[0])}) AS average", keyed[0]))
+    return [(words, _written(name, measure, key)) for words, measure, key in found]
+
+
+def _written(name: str, measure: str, key: str) -> str:
+    if not key:
+        return f"SELECT {measure} FROM {name}"  # noqa: S608 (goes through the same rules as any question)
+    return f"SELECT {_quoted(key)}, {measure} FROM {name} GROUP BY {_quoted(key)}"  # noqa: S608
 
 
 def _quoted(name: str) -> str:
@@ -87,7 +84,7 @@ def _quoted(name: str) -> str:
 
 def price_at(step: float) -> float:
     """The ε at a place of the slider, which is even in its logarithm; two digits."""
-    value = _LEAST * (500 ** (step / _STEPS))
+    value: float = _LEAST * 500.0 ** (step / _STEPS)
     digits = 1 - math.floor(math.log10(value))
     return round(value, digits)
 
@@ -116,15 +113,17 @@ class _Asking:
         with ui.column().classes("w-full d-line q-pa-sm gap-2"):
             ui.label("Question (SQL)").props("id=question-label").classes("text-subtitle2")
             self.editor = ui.codemirror(examples(self.tables[0])[0][1], language="SQL", line_wrapping=True)
-            self.editor.classes("w-full").style("min-height: 7rem").props('aria-labelledby="question-label"')
-            self.editor.on_value_change(lambda: self.preview())
+            self.editor.classes("w-full").style("min-height: 6rem; max-height: 40vh").props(
+                'aria-labelledby="question-label"'
+            )
+            self.editor.on_value_change(self.preview)
             with ui.row().classes("w-full items-center gap-4"):
                 with ui.column().classes("gap-0").style("flex: 1 1 220px"):
                     self.price = ui.label().classes("text-subtitle2 d-number").props("aria-live=polite")
                     start = _STEPS * math.log(self.epsilon / _LEAST) / math.log(500)
                     self.slider = ui.slider(min=0, max=_STEPS, step=1, value=round(start))
                     self.slider.props('aria-label="Price, epsilon" color=primary')
-                    self.slider.on("update:model-value", lambda: self.preview(), throttle=0.1)
+                    self.slider.on("update:model-value", self.preview, throttle=0.1)
                 self.button = ui.button("Ask", icon="send", on_click=self.ask)
                 self.button.props("unelevated no-caps size=md")
             self.expected = ui.column().classes("w-full gap-0").props("aria-live=polite")
@@ -270,7 +269,7 @@ class _Asking:
             drawn = chart(release)
             if drawn is not None:
                 ui.echart(drawn).classes("w-full").style("height: 300px").props(
-                    'role=img aria-label="Bar chart of the answer with error bars; the table below has the same numbers"'
+                    'role=img aria-label="Bar chart of the answer with error bars; the table below has its numbers"'
                 )
             _table(release)
             with ui.expansion("± What does this mean?", icon="help_outline").classes("w-full"):
@@ -297,7 +296,7 @@ class _Asking:
         ).props('flat dense no-caps size=sm aria-label="Download Parquet"')
 
     async def _history(self) -> None:
-        rows = await attempt(self.session, lambda: self.session.analyst.history()) or []
+        rows = await attempt(self.session, self.session.analyst.history) or []
         self.past.clear()
         with self.past:
             ui.label("Your questions so far").classes("text-subtitle2")

@@ -117,7 +117,7 @@ def _what(kind: str, data: dict[str, Any]) -> str:
     return ""
 
 
-_COLUMNS = [
+_COLUMNS: list[dict[str, Any]] = [
     {"name": "number", "label": "Entry", "field": "number", "align": "right", "sortable": True},
     {"name": "time", "label": "Time (UTC)", "field": "time", "align": "left"},
     {"name": "kind", "label": "Kind", "field": "kind", "align": "left", "sortable": True},
