@@ -147,6 +147,7 @@ class Transport:
                     fix="Ask for fewer groups, or check the address.",
                 )
             line.limit(_left(deadline))
+        response.close()  # the connection stays; the library would take it for busy
         if announced is not None and size < announced:
             raise http.client.IncompleteRead(b"", announced - size)
         return b"".join(pieces)
@@ -219,7 +220,7 @@ def _checked_url(url: object, *, insecure: bool) -> SplitResult:
         or parts.scheme not in {"http", "https"}
         or not parts.hostname
         or port == 0
-        or not re.fullmatch(r"[\x21-\x7e]+", parts.geturl())
+        or not re.fullmatch(r"[\x21-\x7e]+", str(url))
     ):
         raise InputError("The server's address cannot be read.", why="It begins with https:// and a host.", fix=fix)
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:

@@ -84,14 +84,13 @@ def only_summary(data: object) -> dict[str, Any]:
 def summary(data: object) -> dict[str, Any]:
     """What may be known of a table; of the form that `dalenius tables --json` has."""
     found = Fields(data, "table")
-    for name in ("name", "dataset", "neighbors"):
+    for name in ("name", "dataset", "neighbors", "version"):
         found.text(name)
     found.texts("unit")
     for name in ("path", "closed"):
         if name in found:
             found.text(name)
-    for name in ("version", "data_version"):
-        found.whole(name)
+    found.whole("data_version")
     for column in found.mapping("columns").values():
         _check_column(Fields(column, "table"))
     _check_limits(found.fields("contribution"))
