@@ -136,6 +136,7 @@ class PreviewOut(BaseModel):
     notes: list[str]
     search: float
     public: bool
+    rows: int
     plan: str | None = None
 
 
