@@ -8,6 +8,7 @@ import time
 from collections import deque
 from fractions import Fraction
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from dalenius.app.balances import totals, written
@@ -36,7 +37,8 @@ class Server:
     def __init__(self, curator, name="ana"):
         self.curator, self.analyst = curator, curator.analyst(name)
         self.seen = []  # (method, path, headers, body)
-        self.tricks = deque()
+        self.tricks: deque[Any] = deque()
+        self.later = 0.0  # seconds after which an answer leaves
         self.answers = {}  # idempotency key → release or error, as the ledger keeps them
         self.jobs = {}
         self.opened = 0
@@ -128,7 +130,7 @@ class Server:
         if first != body:
             raise InputError("This idempotency key was used for another request.", why="One each.", fix="Use another.")
         data = {"question": body["sql"], **release.to_dict()}
-        if getattr(self, "later", 0):
+        if self.later:
             self.jobs[key[:8].encode().hex()] = time.monotonic() + self.later, data, None
             return 202, self.job(key[:8].encode().hex())
         return 200, data

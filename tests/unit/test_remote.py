@@ -136,7 +136,13 @@ def test_numbers_are_checked_before_anything_is_sent(server, remote, wish):
 
 
 def test_a_total_is_sent_exactly_or_not_at_all(server, remote):
-    for total in (Fraction(1, 10), Fraction(5), 0.1, Fraction(1, 1 << 20), Fraction("12.000000000000000000001")):
+    for total in (
+        Fraction(1, 10),
+        Fraction(5),
+        Fraction(0.1),
+        Fraction(1, 1 << 20),
+        Fraction("12.000000000000000000001"),
+    ):
         remote.preview(COUNT, limits=Limits(totals={"age": total}))
         sent = server.seen[-1][3]["limits"]["totals"]["age"]
         assert Fraction(sent) == Fraction(total)
@@ -471,7 +477,7 @@ def test_the_token_shows_nowhere(server):
     analyst.close()
 
 
-def test_a_certificate_that_nobody_vouches_for_is_not_trusted(tmp_path, server):
+def test_a_certificate_that_nobody_vouches_for_is_not_trusted(tmp_path, server, monkeypatch):
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
     names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
@@ -480,7 +486,7 @@ def test_a_certificate_that_nobody_vouches_for_is_not_trusted(tmp_path, server):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(cert, key)
     secure.http.socket = context.wrap_socket(secure.http.socket, server_side=True)
-    secure.http.handle_error = lambda *_: None
+    monkeypatch.setattr(secure.http, "handle_error", lambda *_: None)
     url = secure.url.replace("http://127.0.0.1", "https://localhost")
     try:
         with connect(url, TOKEN, timeout=5) as stranger, pytest.raises(SourceUnavailableError, match="not trusted"):

@@ -2,8 +2,8 @@
 
 A client names each of its requests with an idempotency key. The charge (or the grant of a stored answer) keeps the pair
 (hash of analyst and key, hash of the request's body), and whoever comes with a known key gets what became of that
-charge, whatever the data, the policy or the budget are by now. What charged nothing leaves no trace: it may be tried
-again.
+charge, whatever the budget is by now, and is never charged a second time. What charged nothing leaves no trace: it may
+be tried again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dalenius.errors import EngineFailedError, InputError, LedgerCorruptError
+from dalenius.errors import EngineFailedError, InputError, LedgerCorruptError, SourceChangedError
 from dalenius.ledger import holders, questions
 from dalenius.ledger.requests import Answered, Claim, Request, Waiting
 
@@ -57,13 +57,22 @@ def again(
             why="A key names one request, so that sending it twice charges once.",
             fix="Send the first request unchanged, or take a new key for this one.",
         )
-    if state == "answered":
-        return _paid(keys, connection, number, request.analyst)
+    same = (dataset, stored_key) == (request.dataset, request.stored_key)
+    paid = _paid(keys, connection, number, request.analyst) if state == "answered" else None
+    if paid is not None and not same:
+        # Its release is in the terms of a plan that is no longer the question's.
+        raise SourceChangedError(
+            "This request was answered before its data or its policy changed.",
+            why="It was charged then, and its answer is about the data as it was.",
+            fix="Ask with another idempotency key; that is a new question, and a new charge.",
+        )
+    if paid is not None:
+        return paid
     if state == "failed":
         return Failed(epsilon, delta)
     if not holders.is_dead(other):
         return Waiting(number, other)
-    if (dataset, stored_key) == (request.dataset, request.stored_key):
+    if same:
         return questions.taken_over(connection, number, holder, fence + 1)
     # What was charged for is no longer there to be looked at.
     questions.end(connection, append, number)

@@ -98,11 +98,11 @@ def show(frame: Frame) -> None:
             console.print("There are no tokens.")
             return
         table = Table(box=None, padding=(0, 2), header_style="dim")
-        for column in ("token", "for", "state", "created", "expires (UTC)", "note"):
-            table.add_column(column, no_wrap=column in {"token", "created", "expires (UTC)"}, overflow="fold")
+        for column in ("token", "for", "state", "expires (UTC)", "note"):
+            table.add_column(column, no_wrap=column != "note", overflow="fold")
         for each in found:
             about = ", ".join(word for word in ("trusted" if each.trusted else "", each.note) if word)
-            cells = (each.id, _whose(each), each.state, each.created[:10], _time(each.expires), about)
+            cells = (each.id, _whose(each), each.state, _time(each.expires), about)
             table.add_row(*(Text(readable(cell)) for cell in cells))  # text, never markup: others wrote it
         console.print(table, highlight=False)
 
