@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dalenius.errors import DaleniusError
     from dalenius.queries.preview import Preview
     from dalenius.queries.release import Release
-    from dalenius.remote import RemoteAnalyst, connect
+    from dalenius.remote.analyst import RemoteAnalyst, connect
 
 # Public name → the module that defines it. A name stands in three places, which a contract test keeps equal:
 # here, in the imports above (for type checkers) and in __all__ (for readers and linters).
@@ -35,10 +35,10 @@ _EXPORTS = {
     "PureDP": "accounting.guarantees",
     "RDP": "accounting.guarantees",
     "Release": "queries.release",
-    "RemoteAnalyst": "remote",
+    "RemoteAnalyst": "remote.analyst",
     "ZCDP": "accounting.guarantees",
     "account": "accounting.accountant",
-    "connect": "remote",
+    "connect": "remote.analyst",
 }
 
 __all__ = [

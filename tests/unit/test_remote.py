@@ -19,8 +19,8 @@ from tests.unit.remote_server import TOKEN, Server, problem, says
 from tests.unit.test_analyst import protected
 
 import dalenius
-import dalenius._wire
-from dalenius import Release, _calls, _transport, connect
+import dalenius.remote.wire
+from dalenius import Release, connect
 from dalenius._fields import Fields
 from dalenius.errors import (
     AuthMissingError,
@@ -41,6 +41,7 @@ from dalenius.ledger.budgets import Accounting, Balance, Budget
 from dalenius.ledger.ledger import Ledger
 from dalenius.queries.plan import Limits
 from dalenius.queries.preview import Preview
+from dalenius.remote import calls, transport
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
 BY_REGION = "SELECT region, COUNT(*) AS n, AVG(age) AS age FROM visits GROUP BY region"
@@ -56,7 +57,7 @@ def served(tmp_path_factory):
 @pytest.fixture
 def server(served, monkeypatch):
     """The tables are laid once; what a test changes of the server is undone."""
-    monkeypatch.setattr(_calls, "FIRST_PAUSE", 0.005)
+    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.005)
     served.seen.clear()
     served.tricks.clear()
     served.later = 0
@@ -197,13 +198,13 @@ def test_a_charge_is_told_and_not_risked_again(server, remote):
 
 def test_when_all_tries_fail_the_cost_is_not_known_and_the_next_ask_goes_under_the_same_key(server, remote):
     before, question = charges(server), new_question()
-    server.tricks += ["drop"] * _calls.TRIES
+    server.tricks += ["drop"] * calls.TRIES
     with pytest.raises(SourceUnavailableError) as found:
         remote.ask(question, epsilon=0.001)
     assert found.value.cost == "Whether it was charged is not known."
     assert found.value.to_dict()["error"]["charge"] == {"epsilon": None, "delta": None}
     assert remote.ask(question, epsilon=0.001).rows and charges(server) == before + 1
-    assert len(asked(server)) == _calls.TRIES + 1 and len(set(asked(server))) == 1
+    assert len(asked(server)) == calls.TRIES + 1 and len(set(asked(server))) == 1
     remote.ask(question, epsilon=0.001)
     assert len(set(asked(server))) == 2  # settled
 
@@ -355,7 +356,7 @@ def test_no_wrong_type_anywhere_makes_anything_but_our_error(server, remote):
         (lambda data: Release.from_dict(data)._repr_html_(), {**release.to_dict(), "question": "q"}),
         (lambda data: str(Preview.from_dict(data)), preview.to_dict()),
         (lambda data: Balance.from_dict(data).to_dict(), balance.to_dict()),
-        (dalenius._wire.summary, server.table(version)),
+        (dalenius.remote.wire.summary, server.table(version)),
         (DaleniusError.from_dict, InputError("a", why="b", fix="c").to_dict()),
     ]
     for read, data in readers:
@@ -374,7 +375,7 @@ def test_a_redirect_is_not_followed(server, remote):
 
 
 def test_an_answer_without_end_is_not_read_to_it(server, remote, monkeypatch):
-    monkeypatch.setattr(_transport.Transport.request, "__kwdefaults__", {"longest": 100_000})
+    monkeypatch.setattr(transport.Transport.request, "__kwdefaults__", {"longest": 100_000})
     server.tricks += [says(200, b" " * 1_000_000)]
     with pytest.raises(SourceUnavailableError, match="too long"):
         remote.preview(COUNT)
@@ -419,7 +420,7 @@ def test_threads_have_connections_of_their_own(server, remote):
 
 
 def test_nobody_at_the_address(monkeypatch):
-    monkeypatch.setattr(_calls, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # nobody listens
         with connect(f"http://127.0.0.1:{taken.getsockname()[1]}", TOKEN, timeout=5) as nobody:

@@ -385,6 +385,8 @@ def _plain(value: Any) -> Any:
         return _plain(float(value))
     if isinstance(value, date | time):
         return value.isoformat()
+    if isinstance(value, bytes):  # of a public table
+        return value.hex()
     if isinstance(value, Mapping):
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

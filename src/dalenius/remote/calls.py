@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from dalenius import _wire
-from dalenius._transport import LostError, Reply, Transport
 from dalenius.errors import (
     NOTHING,
     UNKNOWN,
@@ -22,6 +20,8 @@ from dalenius.errors import (
     QuestionError,
     SourceUnavailableError,
 )
+from dalenius.remote import wire
+from dalenius.remote.transport import LostError, Reply, Transport
 
 T = TypeVar("T")
 
@@ -98,7 +98,7 @@ class Calls:
     def _failure(self, reply: Reply) -> tuple[DaleniusError, bool, bool]:
         """What went wrong; whether it is worth another try; whether a question may be charged all the same."""
         passing = reply.status in _PASSING
-        found = _wire.problem(reply.data, reply.status)
+        found = wire.problem(reply.data, reply.status)
         if found is None:  # behind a proxy's error page the server may well be at work
             failure = self.strange(f"It answered HTTP {reply.status} without saying why.")
             return failure, passing, reply.status >= 500

@@ -15,13 +15,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from dalenius import _wire
-from dalenius._asked import body_of, quoted
-from dalenius._calls import FIRST_PAUSE, Calls
 from dalenius._fields import Fields
-from dalenius._transport import Transport
 from dalenius.accounting import parameters
 from dalenius.errors import UNKNOWN, DaleniusError
+from dalenius.remote import wire
+from dalenius.remote.asked import body_of, quoted
+from dalenius.remote.calls import FIRST_PAUSE, Calls
+from dalenius.remote.transport import Transport
 
 if TYPE_CHECKING:
     from dalenius.ledger.budgets import Balance
@@ -119,6 +119,7 @@ class RemoteAnalyst:
         confidence: float = 0.95,
         delta: float | None = None,
         limits: Limits | None = None,
+        idempotency_key: str | None = None,
     ) -> Release:
         """Asks, as `Analyst.ask`. A lost answer is asked for again, and is not charged again.
 
@@ -130,7 +131,8 @@ class RemoteAnalyst:
         body = body_of(question, epsilon, error, confidence, delta, limits)
         text = json.dumps(body, sort_keys=True)
         with self._lock:
-            key = self._unsettled.pop(text, None) or secrets.token_urlsafe(24)
+            kept = self._unsettled.pop(text, None)
+        key = idempotency_key or kept or secrets.token_urlsafe(24)
         try:
             data = self._answer({**body, "idempotency_key": key})
             return self._calls.read(data, lambda found: Release.from_dict(found, question), charge=UNKNOWN)
@@ -164,11 +166,11 @@ class RemoteAnalyst:
 
     def tables(self) -> list[dict[str, Any]]:
         """What may be asked about; of each table what `dalenius tables --json` has."""
-        return self._calls.read(self._calls.found("GET", "/v1/tables"), _wire.summaries)
+        return self._calls.read(self._calls.found("GET", "/v1/tables"), wire.summaries)
 
     def table(self, name: str) -> dict[str, Any]:
         """The same of one table."""
-        return self._calls.read(self._calls.found("GET", f"/v1/tables/{quoted(name)}"), _wire.only_summary)
+        return self._calls.read(self._calls.found("GET", f"/v1/tables/{quoted(name)}"), wire.only_summary)
 
     def receipt(self, id: str) -> dict[str, Any]:  # noqa: A002 (what the receipt itself calls it)
         """A receipt, by its id."""
@@ -189,19 +191,19 @@ class RemoteAnalyst:
             if reply.status != 202:
                 return reply.data
             try:
-                job = self._finished(self._calls.read(reply.data, _wire.Job.from_dict))
+                job = self._finished(self._calls.read(reply.data, wire.Job.from_dict))
             except DaleniusError as error:
                 error.charge = UNKNOWN  # it was begun, and is still on its way
                 raise
             if job is not None:
                 if job.state == "done":
                     return job.result
-                told = _wire.problem(job.problem, 503)
+                told = wire.problem(job.problem, 503)
                 raise told or self._calls.strange("Its job failed without saying why.", UNKNOWN)
             # The server knows it no more: asked again under the same key, it is not charged again.
         raise self._calls.strange("It forgets the jobs that it has begun.", UNKNOWN)
 
-    def _finished(self, job: _wire.Job) -> _wire.Job | None:
+    def _finished(self, job: wire.Job) -> wire.Job | None:
         """The job when it has ended; None: the server no longer knows it."""
         began, pause = time.monotonic(), FIRST_PAUSE
         late = began + job.seconds_left + self._calls.timeout
@@ -217,7 +219,7 @@ class RemoteAnalyst:
             reply = self._calls.reply("GET", f"/v1/jobs/{quoted(job.id)}", asking=True, missing=True)
             if reply.status == 404:
                 return None
-            job = self._calls.read(reply.data, _wire.Job.from_dict)
+            job = self._calls.read(reply.data, wire.Job.from_dict)
         if self._progress is not None:
             self._progress(1.0, "answered")
         return job
