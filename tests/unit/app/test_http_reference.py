@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.serving import serving
 
+import dalenius
 from dalenius import Curator
 from dalenius.app.http.reference import OBJECTS, described, generated, renewed, routes
 from dalenius.app.http.settings import Settings
@@ -101,6 +102,14 @@ def test_a_job_a_receipt_and_a_token_have_the_members_of_their_descriptions(serv
         assert ana.get(f"/v1/receipts/{receipt['id']}").json == receipt
         new = owner.post("/v1/tokens", {"role": "auditor", "days": 1})
         assert new.status == 201 and set(schemas["NewTokenOut"]["required"]) <= set(new.json)
+
+
+def test_the_client_reads_a_job_of_a_real_server_to_its_end(server):
+    (server.home / "config.toml").write_text("[server]\nwait = 0.01\n")
+    with serving(server.home) as other, dalenius.connect(other.url, other.token("analyst", "ana")) as ana:
+        assert len(ana.ask("SELECT COUNT(*) AS n FROM visits WHERE age > 40", epsilon=0.1).rows) == 1
+        job = [each for each in other.log if each.get("route") == "/v1/jobs/{id}"]
+    assert job
 
 
 def test_the_page_of_serve_names_every_setting_with_its_default():
