@@ -11,6 +11,7 @@ class _Given(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
+Decimal = Annotated[str, Field(pattern=r"^[0-9]{1,30}(\.[0-9]{1,30})?$")]
 Positive = Annotated[int, Field(ge=1, le=2**53)]
 
 
@@ -19,7 +20,9 @@ class LimitsIn(_Given):
 
     rows: Positive | None = None
     groups: Positive | None = None
-    totals: dict[str, Annotated[float, Field(gt=0)]] | None = None
+    totals: dict[str, Annotated[float, Field(gt=0)] | Decimal] | None = Field(
+        None, description="Numbers, or decimals as texts, which are taken exactly.", examples=[{"amount": "99.95"}]
+    )
     units: Positive | None = None
     search: Annotated[float, Field(ge=0, le=0.5)] | None = None
 
