@@ -10,7 +10,7 @@ import socket
 import ssl
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -131,6 +131,7 @@ def impatient(seconds: float) -> type[asyncio.Protocol]:
         _clock: asyncio.TimerHandle | None = None
         _full: asyncio.TimerHandle | None = None
         _heading, _size = False, 0
+        _cycles: Sequence[Any] = ()  # requests that are not answered yet; uvicorn knows the last one only
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -154,6 +155,7 @@ def impatient(seconds: float) -> type[asyncio.Protocol]:
         def on_headers_complete(self) -> None:
             self._heading = False
             super().on_headers_complete()
+            self._cycles = [each for each in (*self._cycles, self.cycle) if each and not each.response_complete]
 
         def pause_writing(self) -> None:
             super().pause_writing()
@@ -167,6 +169,7 @@ def impatient(seconds: float) -> type[asyncio.Protocol]:
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop()
             self._read()
+            self._gone()
             super().connection_lost(exc)
 
         def _answering(self) -> bool:
@@ -181,12 +184,18 @@ def impatient(seconds: float) -> type[asyncio.Protocol]:
                 self._clock.cancel()
                 self._clock = None
 
+        def _gone(self) -> None:
+            """Nobody is there: what waits to be sent is not sent."""
+            for each in self._cycles:
+                each.disconnected = True
+
         def _watch(self) -> None:
             """Who takes less than `_TRICKLE` of an answer in the time of a request is not waited for."""
             before = self.transport.get_write_buffer_size()
 
             def look() -> None:
                 if before - self.transport.get_write_buffer_size() < _TRICKLE:
+                    self._gone()
                     self.transport.abort()
                 else:
                     self._watch()
