@@ -127,7 +127,10 @@ def test_anothers_receipt_is_one_that_was_never_given(server):
         assert client.get(path).json == receipt
     number, digest = receipt["id"][1:].split("-")
     wrong = ("0" if digest[0] != "0" else "1") + digest[1:]
-    replies = [eve.get(path), *(eve.get(f"/v1/receipts/{each}") for each in ("R1-000000000000", "x", f"R{number}-{wrong}"))]
+    replies = [
+        eve.get(path),
+        *(eve.get(f"/v1/receipts/{each}") for each in ("R1-000000000000", "x", f"R{number}-{wrong}")),
+    ]
     assert {each.status for each in replies} == {404}
     assert len({each.content for each in replies}) == 1
     assert {name for each in replies for name in each.headers} == set(replies[0].headers)
@@ -183,7 +186,8 @@ def test_a_table_of_others_is_one_that_is_not_there(server):
     assert eve.get("/v1/tables/secret").status == 404 and bob.get("/v1/tables/secret").status == 200
     for path in ("/v1/ask", "/v1/preview"):
         there, nowhere = (
-            eve.post(path, {"sql": f"SELECT COUNT(*) AS n FROM {name}", "epsilon": 0.1}) for name in ("secret", "absent")
+            eve.post(path, {"sql": f"SELECT COUNT(*) AS n FROM {name}", "epsilon": 0.1})
+            for name in ("secret", "absent")
         )
         assert there.status == nowhere.status == 404
         assert there.content.replace(b"secret", b"absent") == nowhere.content

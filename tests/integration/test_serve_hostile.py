@@ -180,7 +180,9 @@ def test_header_tricks(server):
 
 
 def test_headers_that_claim_to_be_somebody_else_change_nothing(server):
-    lines = b"X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-User: owner\r\nX-Real-IP: 127.0.0.1\r\nForwarded: for=127.0.0.1\r\n"
+    lines = (
+        b"X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-User: owner\r\nX-Real-IP: 127.0.0.1\r\nForwarded: for=127.0.0.1\r\n"
+    )
     assert statuses(get(server, b"/v1/ledger", lines)) == [403]
     assert statuses(get(server, b"/v1/ledger", lines, token=False)) == [401]
     for name in (b"X-HTTP-Method-Override", b"X-HTTP-Method", b"X-Method-Override"):
