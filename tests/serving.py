@@ -43,6 +43,7 @@ class Server:
     process: subprocess.Popen[str]
     log_file: Path
     tokens: dict[str, str] = field(default_factory=dict)
+    clients: list[Client] = field(default_factory=list)
 
     @property
     def log(self) -> list[dict[str, Any]]:
@@ -57,7 +58,9 @@ class Server:
         return self.tokens[key]
 
     def client(self, token: str | None) -> Client:
-        return Client(self.url, token)
+        """A client of this server, which is closed with it."""
+        self.clients.append(Client(self.url, token))
+        return self.clients[-1]
 
     def analyst(self, name: str, *, trusted: bool = False) -> Client:
         """A client with an analyst's token."""
@@ -73,6 +76,14 @@ class Server:
         """As a power cut would end it."""
         self.process.kill()
         self.process.wait()
+        self.close()
+
+    def close(self) -> None:
+        """What this process holds open of it."""
+        for client in self.clients:
+            client.close()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
 
     def stop(self) -> int:
         """As the owner would end it; its exit code."""
@@ -172,5 +183,4 @@ def serving(home: Path, *options: str, **more: Any) -> Iterator[Server]:
         if server.process.poll() is None:
             server.process.kill()
         server.process.wait()
-        if server.process.stdout is not None:
-            server.process.stdout.close()
+        server.close()

@@ -11,6 +11,7 @@ class _Given(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
+Decimal = Annotated[str, Field(pattern=r"^[0-9]{1,30}(\.[0-9]{1,30})?$")]
 Positive = Annotated[int, Field(ge=1, le=2**53)]
 
 
@@ -19,10 +20,9 @@ class LimitsIn(_Given):
 
     rows: Positive | None = None
     groups: Positive | None = None
-    totals: (
-        dict[str, Annotated[float, Field(gt=0)] | Annotated[str, Field(pattern=r"^[0-9]{1,30}(\.[0-9]{1,30})?$")]]
-        | None
-    ) = Field(None, description="By column; a number, or its decimal digits as a text.")
+    totals: dict[str, Annotated[float, Field(gt=0)] | Decimal] | None = Field(
+        None, description="Numbers, or decimals as texts, which are taken exactly.", examples=[{"amount": "99.95"}]
+    )
     units: Positive | None = None
     search: Annotated[float, Field(ge=0, le=0.5)] | None = None
 
@@ -136,7 +136,6 @@ class PreviewOut(BaseModel):
     notes: list[str]
     search: float
     public: bool
-    rows: int
     plan: str | None = None
 
 
