@@ -135,6 +135,7 @@ class PreviewOut(BaseModel):
     remaining: dict[str, Any]
     notes: list[str]
     search: float
+    rows: int
     public: bool
     plan: str | None = None
 
