@@ -14,10 +14,12 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.contract.forked import forking
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -58,9 +60,15 @@ def calls_dalenius(commands: str) -> bool:
     return any(re.search(r"(^|[|;&]\s*)dalenius\b", line) for line in commands.splitlines())
 
 
-def run_shell(commands: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    # The tests' own environment first on the path, so that `dalenius` is the one under test.
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with forking(tmp_path_factory.mktemp("forked")) as folder:
+        yield folder
+
+
+def run_shell(commands: str, folder: Path, programs: Path) -> subprocess.CompletedProcess[str]:
+    # First on the path our `dalenius`, then the tests' own environment: what runs is the package under test.
+    path = os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {name: value for name, value in os.environ.items() if not name.startswith("DALENIUS_")}
     return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", commands],
@@ -74,7 +82,7 @@ def run_shell(commands: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": "__main__"}
     for block in blocks_of(page.read_text()):
@@ -87,7 +95,7 @@ def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pyt
             # Blank lines first, so that a traceback shows the line of the page.
             exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), namespace)
         elif block.language in {"bash", "console", "sh", "shell"} and calls_dalenius(commands_of(block)):
-            done = run_shell(commands_of(block), tmp_path)
+            done = run_shell(commands_of(block), tmp_path, programs)
             expected = int(block.marks.get("exit", "0"))
             assert done.returncode == expected, f"{where}\n{done.stdout}\n{done.stderr}"
 
@@ -102,3 +110,17 @@ def test_a_page_is_cut_into_its_blocks():
     assert commands_of(second) == "dalenius account a.json\nls"
     assert calls_dalenius(commands_of(second))
     assert not calls_dalenius("make demo\npip install dalenius")
+
+
+def test_a_command_of_a_page_is_a_process_like_any_other(tmp_path: Path, programs: Path):
+    """Its folder, environment, pipes, errors and exit code are the shell's."""
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "one.json").write_text('[{"mechanism": "pure", "epsilon": 0.5}]')
+    commands = (
+        "cd other\ndalenius account one.json --delta 0 --json\ndalenius account --delta 0 --json < one.json | cat"
+    )
+    done = run_shell(commands, tmp_path, programs)
+    assert done.returncode == 0 and done.stdout.count('"epsilon": 0.5') == 2, done
+    assert done.stderr == ""
+    done = run_shell("dalenius --version\nDALENIUS_HOME=nowhere dalenius budget\necho on", tmp_path, programs)
+    assert done.returncode not in {0, 1} and "nowhere" in done.stderr and "on\n" not in done.stdout, done
