@@ -97,7 +97,9 @@ def command(client: socket.socket) -> None:
     os.chdir(parts[0])
     count = int(parts[1])
     os.environ.clear()
-    os.environ.update(part.split("=", 1) for part in parts[2 + count :])
+    for part in parts[2 + count :]:
+        name, _, value = part.partition("=")
+        os.environ[name] = value
     sys.argv = ["dalenius", *parts[2 : 2 + count]]
     code = 1
     try:
