@@ -27,6 +27,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from tests.contract.forked import forking
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -123,9 +124,15 @@ def servers_of(folder: Path) -> Iterator[Servers]:
             assert process.wait(60) == 0
 
 
-def run_shell(commands: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    # The tests' own environment first on the path, so that `dalenius` is the one under test.
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with forking(tmp_path_factory.mktemp("forked")) as folder:
+        yield folder
+
+
+def run_shell(commands: str, folder: Path, programs: Path) -> subprocess.CompletedProcess[str]:
+    # First on the path our `dalenius`, then the tests' own environment: what runs is the package under test.
+    path = os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {name: value for name, value in os.environ.items() if not name.startswith("DALENIUS_")}
     return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", commands],
@@ -139,7 +146,7 @@ def run_shell(commands: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": "__main__"}
     with servers_of(tmp_path) as servers:
@@ -157,7 +164,7 @@ def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pyt
                 if server := SERVE.fullmatch(commands.strip()):
                     servers.start(server["options"])
                 elif servers.runs(commands):
-                    done = run_shell(commands, tmp_path)
+                    done = run_shell(commands, tmp_path, programs)
                     expected = int(block.marks.get("exit", "0"))
                     assert done.returncode == expected, f"{where}\n{done.stdout}\n{done.stderr}"
 
@@ -181,3 +188,17 @@ def test_a_port_that_a_page_names_becomes_the_one_that_its_server_has(tmp_path: 
     assert servers.runs("curl x") and not Servers(tmp_path).runs("curl x")
     assert SERVE.fullmatch("dalenius serve --port 8401 &")
     assert not SERVE.fullmatch("dalenius serve --port 8401")
+
+
+def test_a_command_of_a_page_is_a_process_like_any_other(tmp_path: Path, programs: Path):
+    """Its folder, environment, pipes, errors and exit code are the shell's."""
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "one.json").write_text('[{"mechanism": "pure", "epsilon": 0.5}]')
+    commands = (
+        "cd other\ndalenius account one.json --delta 0 --json\ndalenius account --delta 0 --json < one.json | cat"
+    )
+    done = run_shell(commands, tmp_path, programs)
+    assert done.returncode == 0 and done.stdout.count('"epsilon": 0.5') == 2, done
+    assert done.stderr == ""
+    done = run_shell("dalenius --version\nDALENIUS_HOME=nowhere dalenius budget\necho on", tmp_path, programs)
+    assert done.returncode not in {0, 1} and "nowhere" in done.stderr and "on\n" not in done.stdout, done
