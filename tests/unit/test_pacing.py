@@ -38,7 +38,7 @@ def plan(of=None, *, measures=1, keys=(), cells=((),), selection=None, sets=(), 
 @given(st.integers(-5, 10**13))
 def test_a_size_class_holds_its_rows_and_is_half_a_power_of_ten(rows):
     found = size_class(rows)
-    assert found >= max(rows, 1000)
+    assert found >= max(rows, 1000) * (1 - 1e-8)
     assert found <= max(1000, 10**0.5 * rows + 1)
 
 
@@ -65,7 +65,8 @@ def test_shapes():
 
 
 def test_the_policys_word_holds_where_nothing_was_released():
-    assert times(plan(table(answer=0.3, cap=2.0)), speed=20.0) == Times(pytest.approx(0.3), 2.0)
+    found = times(plan(table(answer=0.3, cap=2.0)), speed=20.0)
+    assert found.answer == pytest.approx(0.3) and found.cap == 2.0
 
 
 def test_without_any_word_a_table_is_taken_for_a_large_one():
@@ -215,7 +216,12 @@ def test_the_work_is_given_the_cap(clock):
 
 def test_who_is_told_is_told_before_anybody_looks(clock):
     order: list[Any] = []
-    run(clock, Fixed(5, 60).telling(order.append), lambda _: order.append("looked") or b"x")
+
+    def look(_):
+        order.append("looked")
+        return b"x"
+
+    run(clock, Fixed(5, 60).telling(order.append), look)
     assert order == [Times(5, 60), "looked"]
     order.clear()
     run(clock, Pacer(1, fixed=False).telling(order.append), lambda _: b"x")
