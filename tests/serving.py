@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,6 +43,7 @@ class Server:
     process: subprocess.Popen[str]
     log_file: Path
     tokens: dict[str, str] = field(default_factory=dict)
+    clients: list[Client] = field(default_factory=list)
 
     @property
     def log(self) -> list[dict[str, Any]]:
@@ -57,7 +58,8 @@ class Server:
         return self.tokens[key]
 
     def client(self, token: str | None) -> Client:
-        return Client(self.url, token)
+        self.clients.append(Client(self.url, token))
+        return self.clients[-1]
 
     def analyst(self, name: str, *, trusted: bool = False) -> Client:
         """A client with an analyst's token."""
@@ -134,7 +136,13 @@ class Client:
             self._connection = None
 
 
-def start(home: Path, *options: str, config: str = "", environment: Mapping[str, str] | None = None) -> Server:
+def start(
+    home: Path,
+    *options: str,
+    config: str = "",
+    environment: Mapping[str, str] | None = None,
+    program: Sequence[str] = ("-m", "dalenius"),
+) -> Server:
     """Starts a server on a home; returns when it can be reached.
 
     Args:
@@ -142,13 +150,14 @@ def start(home: Path, *options: str, config: str = "", environment: Mapping[str,
         options: More of the command line.
         config: Lines of `[server]` in its config.toml, which is written anew.
         environment: More variables.
+        program: What Python runs with the command line: by default the product as it is.
     """
     if config:
         (home / "config.toml").write_text(f"[server]\n{config}\n")
     log = home.parent / f"log {os.urandom(4).hex()}"
     with log.open("w") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "dalenius", "serve", "--home", str(home), "--json", "--port", "0", *options],
+            [sys.executable, *program, "serve", "--home", str(home), "--json", "--port", "0", *options],
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
@@ -172,5 +181,7 @@ def serving(home: Path, *options: str, **more: Any) -> Iterator[Server]:
         if server.process.poll() is None:
             server.process.kill()
         server.process.wait()
+        for client in server.clients:
+            client.close()
         if server.process.stdout is not None:
             server.process.stdout.close()
