@@ -56,9 +56,9 @@ class Asking:
         def one(number: int) -> tuple[float, float]:
             if not hasattr(held, "client"):
                 held.client = self.server.analyst("eve", trusted=trusted)
-            sql = f"SELECT COUNT(*) FROM visits WHERE amount < {6000 + number / 8} AND age > {self.series / 8}"
+            sql = f"SELECT COUNT(*) FROM visits WHERE amount < {1000 + 200 * self.series + number / 100}"
             took, reply = timed(lambda: held.client.ask(sql, epsilon=0.1))
-            assert reply.status == 200, reply.content
+            assert reply.status == 200 and not reply.json["free"], reply.content
             return abs(reply.json["rows"][0][0] - ROWS), took
 
         start = len(self.noise)

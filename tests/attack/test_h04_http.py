@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
+import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -58,7 +59,7 @@ def curator_of(folder: Path, rows: int, keys: int, *, answer: float = ANSWER, ca
 
 def question(number: int, series: int) -> dict[str, Any]:
     """A new question for each number: sums over everybody's rows, or keys that are found among everybody's."""
-    where = f"WHERE amount < {4000 + number / 8} AND age > {series / 8}"
+    where = f"WHERE amount < {1000 + 200 * series + number / 100}"
     if number % 2:
         sql = f"SELECT note, COUNT(*) FROM visits {where} GROUP BY note"
         return {"sql": sql, "epsilon": EPSILON, "delta": 1e-9}
@@ -73,31 +74,36 @@ def busy(curator: Curator) -> float:
         asked = question(number, 0)
         curator.analyst("eve").ask(asked.pop("sql"), **asked)
         took.append(time.perf_counter() - start)
-    return max(1.0, max(took[2:]) / 0.025)
+    return max(1.0, statistics.median(took) / 0.025)
 
 
 @dataclass
 class Pair:
-    """A server, what is planted in it, and the times of its policy."""
+    """A server, what is planted in it, the times of its policy, and how many questions may be under way at once."""
 
     server: Server
     planted: Planted
     answer: float
     cap: float
+    threads: int = 1
 
-    def asking(self, series: int, *, trusted: bool = False, sleep: float = 0.0) -> Callable[[int], Reply]:
-        client = self.server.analyst("eve", trusted=trusted)
+    def asking(self, series: int, *, trusted: bool = False) -> Callable[[int], Reply]:
+        """Asks the question of a number, each thread on a connection of its own."""
+        held = threading.local()
+        self.server.token("analyst", "eve", trusted=trusted)
 
         def call(number: int) -> Reply:
-            self.planted(sleep=sleep)
-            return client.post("/v1/ask", question(number, series))
+            if not hasattr(held, "client"):
+                held.client = self.server.analyst("eve", trusted=trusted)
+            reply: Reply = held.client.post("/v1/ask", question(number, series))
+            return reply
 
         return call
 
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory) -> Iterator[dict[str, Pair]]:
-    """Without a victim, and with either."""
+    """Without a victim, and with either. On a busy machine all takes longer, and several rounds run at once."""
     folder = tmp_path_factory.mktemp("h4")
     slower = busy(curator_of(folder / "busy", *VICTIMS["rows"]))
     answer, cap = math.ceil(20 * slower * ANSWER) / 20, slower * CAP
@@ -105,38 +111,47 @@ def servers(tmp_path_factory) -> Iterator[dict[str, Pair]]:
         found = {}
         for name, victim in {"without": (0, 0), **VICTIMS}.items():
             home = curator_of(folder / name, *victim, answer=answer, cap=cap).home
-            found[name] = Pair(*stack.enter_context(planting(home)), answer, cap)
+            found[name] = Pair(*stack.enter_context(planting(home)), answer, cap, min(8, round(slower)))
         for pair in found.values():  # the first question loads what the others have
             for trusted in (False, True):
                 for number in (0, 1):
-                    pair.asking(1, trusted=trusted)(number)
+                    pair.asking(1 + trusted, trusted=trusted)(number)
         yield found
 
 
-def test_answers_about_a_victim_leave_when_all_others_do(servers, rounds):
-    """10,000 rows or 500 keys of one person: no difference in the times, nor with 5 or 30 ms more work."""
-    calls = [each.asking(2) for each in servers.values()]
-    without, rows, keys = alternately(calls, rounds(2000))
+@pytest.mark.parametrize("more", [(0.0, 0.0), (0.005, 0.03)], ids=["as it is", "5 and 30 ms"])
+def test_answers_about_a_victim_leave_when_all_others_do(servers, rounds, more):
+    """10,000 rows or 500 keys of one person: no difference in the times, nor with so much more work in the engine."""
+    for name, sleep in zip(VICTIMS, more, strict=True):
+        servers[name].planted(sleep=sleep)
+    calls = [each.asking(3 + bool(sum(more))) for each in servers.values()]
+    without, rows, keys = alternately(calls, rounds(1000 if sum(more) else 2000), threads=servers["rows"].threads)
+    for name in VICTIMS:
+        servers[name].planted()
     assert min(without + rows + keys) >= servers["rows"].answer
     told = {"rows": chance(without, rows), "keys": chance(without, keys), "both": chance(rows, keys)}
-    assert min(told.values()) > ALARM, told
-
-
-def test_nor_does_more_work_show(servers, rounds):
-    calls = [servers["without"].asking(3), *(servers["rows"].asking(3 + at, sleep=s) for at, s in enumerate((5e-3, 3e-2)))]
-    without, little, much = alternately(calls, rounds(1000))
-    told = {"5 ms": chance(without, little), "30 ms": chance(without, much)}
+    print(f"at most: {told}")
     assert min(told.values()) > ALARM, told
 
 
 def test_the_same_comparison_sees_5_ms_where_answers_leave_at_once(servers, rounds):
-    """Teeth: a trusted analyst's answers leave when they are ready."""
-    calls = [servers["without"].asking(5, trusted=True), servers["without"].asking(6, trusted=True, sleep=5e-3)]
+    """Teeth: a trusted analyst's answers leave when they are ready. The victim with 500 keys is slower as it is."""
+    pair = servers["without"]
+    plain, late = (pair.asking(series, trusted=True) for series in (5, 6))
+
+    def slow(number: int) -> Reply:
+        pair.planted(sleep=0.005)
+        try:
+            return late(number)
+        finally:
+            pair.planted()
+
     one: list[float] = []
     other: list[float] = []
-    while len(one) < BATCHES * rounds(2000):
-        fast, slow = alternately(calls, rounds(2000), len(one))
-        one, other = one + fast, other + slow
+    for _ in range(BATCHES):
+        found = alternately([plain, slow], rounds(2000), len(one))
+        one, other = one + found[0], other + found[1]
+        print(f"at most: {chance(one, other):.2g} after {len(one)} calls a side")
         if chance(one, other) <= ALARM / BATCHES:
             return
     raise AssertionError(f"5 ms were not seen: {chance(one, other):.2g}")

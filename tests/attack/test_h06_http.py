@@ -18,9 +18,9 @@ from tests.attack.test_h06_data_dependent_errors import COLUMNS, HOSTILE, harmle
 from tests.serving import Server, serving
 
 EPSILON = 0.01
-AT_ONCE = 6
+AT_ONCE = 2
 GROUPS = 8  # functions are asked about in so many tests
-LIMITS = "rows = 3\ngroups = 2\ntotals = { w = 1e9, z = 15 }\n[time]\nanswer = 2\ncap = 60"
+LIMITS = "rows = 3\ngroups = 2\ntotals = { w = 1e9, z = 15 }\n[time]\nanswer = 1\ncap = 60"
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +36,11 @@ def bodies(*functions: str) -> list[dict[str, Any]]:
     return [{"sql": each, "epsilon": EPSILON} for function in functions for each in questions(function)]
 
 
-def told_apart(pair: tuple[Server, Server], wanted: list[dict[str, Any]]) -> list[str]:
+def told_apart(pair: tuple[Server, Server], wanted: list[dict[str, Any]], *, trusted: bool = False) -> list[str]:
     """What of the responses, or of the log, tells that the victim is there."""
     logs = [len(each.log) for each in pair]
-    without, with_ = both(lambda: asked(pair[0], wanted, AT_ONCE), lambda: asked(pair[1], wanted, AT_ONCE))
+    threads = AT_ONCE if trusted else len(wanted)
+    without, with_ = both(*(lambda each=each: asked(each, wanted, threads, trusted=trusted) for each in pair))
     found = []
     for body, one, other in zip(wanted, without, with_, strict=True):
         left, right = seen(one), seen(other)
@@ -47,7 +48,7 @@ def told_apart(pair: tuple[Server, Server], wanted: list[dict[str, Any]]) -> lis
             each["body"].pop("remaining", None)
         if left != right or one.status != 200:
             found.append(f"{one.status} without the victim, {other.status} with: {body['sql']}")
-    lines, others = (log_of(each, start=at) for each, at in zip(pair, logs, strict=True))
+    lines, others = (log_of(each, len(wanted), start=at) for each, at in zip(pair, logs, strict=True))
     return found if lines == others else [*found, "the logs differ"]
 
 
@@ -56,7 +57,7 @@ def test_a_function_that_would_fail_on_the_victims_rows_changes_nothing_but_the_
     functions = sorted(HOSTILE)[group::GROUPS]
     wanted = bodies(*functions)
     assert len(wanted) >= 2 * len(functions)
-    assert told_apart(pair, wanted) == []
+    assert told_apart(pair, wanted, trusted=True) == []  # when they are ready: there are many
 
 
 def test_nor_does_it_as_a_sum_a_group_or_a_key_that_is_found(pair):
