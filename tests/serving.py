@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -145,7 +145,13 @@ class Client:
             self._connection = None
 
 
-def start(home: Path, *options: str, config: str = "", environment: Mapping[str, str] | None = None) -> Server:
+def start(
+    home: Path,
+    *options: str,
+    config: str = "",
+    environment: Mapping[str, str] | None = None,
+    program: Sequence[str] = ("-m", "dalenius"),
+) -> Server:
     """Starts a server on a home; returns when it can be reached.
 
     Args:
@@ -153,13 +159,14 @@ def start(home: Path, *options: str, config: str = "", environment: Mapping[str,
         options: More of the command line.
         config: Lines of `[server]` in its config.toml, which is written anew.
         environment: More variables.
+        program: What Python runs with the command line: by default the product as it is.
     """
     if config:
         (home / "config.toml").write_text(f"[server]\n{config}\n")
     log = home.parent / f"log {os.urandom(4).hex()}"
     with log.open("w") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "dalenius", "serve", "--home", str(home), "--json", "--port", "0", *options],
+            [sys.executable, *program, "serve", "--home", str(home), "--json", "--port", "0", *options],
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
