@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from dalenius.app.http.answers import PROBLEMS, answer
+from dalenius.app.http.description import described
 from dalenius.app.http.metrics import MEDIA
 from dalenius.app.http.roles import ByAnyone, ByOwner
 
@@ -46,4 +47,4 @@ async def metrics(caller: ByOwner) -> Response:
 @router.get("/v1/openapi.json", response_model=dict[str, Any], responses=PROBLEMS)
 async def openapi(caller: ByAnyone, request: Request) -> Response:  # noqa: ARG001
     """This description."""
-    return answer(request.app.openapi())
+    return answer(described(request.app))
