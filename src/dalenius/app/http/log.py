@@ -33,6 +33,8 @@ def start_log(*, quiet: bool = False) -> None:
     LOGGER.handlers[:] = [handler]
     LOGGER.setLevel(logging.WARNING if quiet else logging.INFO)
     LOGGER.propagate = False
+    # Libraries would write to stderr where nobody listens, and may quote: the SQL parser does.
+    logging.getLogger().addHandler(logging.NullHandler())
 
 
 def tell(event: str, *, level: int = logging.INFO, **told: Any) -> None:
