@@ -48,7 +48,7 @@ def release(self: Any, vector: Any, *more: Any, **named: Any) -> Any:
 
 if __name__ == "__main__":
     if template := json.loads(CONTROL.read_text()).get("template"):
-        rendering._TEMPLATES[template[0]] = template[1]  # noqa: SLF001 (of the product, from outside)
+        rendering._TEMPLATES[template[0]] = template[1]
     answering.measured = measured
     DiscreteGaussian.release = release  # type: ignore[method-assign]
     main(sys.argv[2:])

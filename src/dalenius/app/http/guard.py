@@ -70,7 +70,7 @@ class Guard:
         if scheme.lower() != "bearer":
             raise _missing()
         try:
-            return await self._service.run(lambda: self._service.tokens.check(text))
+            return await self._service.holder(text)
         except AuthMissingError:
             if self._guesses.exhausted(address):
                 raise _guessing() from None

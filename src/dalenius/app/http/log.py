@@ -37,6 +37,8 @@ def start_log(*, quiet: bool = False) -> None:
     below = logging.getLogger("uvicorn")
     below.handlers[:], below.propagate = [handler], False
     below.setLevel(logging.WARNING)
+    # Libraries would write to stderr where nobody listens, and may quote: the SQL parser does.
+    logging.getLogger().addHandler(logging.NullHandler())
 
 
 def tell(event: str, *, level: int = logging.INFO, **told: Any) -> None:

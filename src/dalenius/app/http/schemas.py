@@ -154,11 +154,14 @@ class JobOut(BaseModel):
 class TokenOut(BaseModel):
     """A token, without its secret."""
 
-    model_config = ConfigDict(extra="allow")
-
     id: str
     role: str
     analyst: str
+    created: str
+    expires: str
+    revoked: str
+    trusted: bool
+    note: str
     state: str
 
 

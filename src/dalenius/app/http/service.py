@@ -30,6 +30,7 @@ _HEAVY = (
     "dalenius.queries.accuracy",
     "dalenius.queries.public",
 )
+_DOOR = 4  # threads that look at tokens, whatever the others are busy with
 _QUICK = 16  # threads for what never waits
 _ASKING = 128  # threads for questions, most of which wait for their time
 
@@ -59,6 +60,7 @@ class Service:
         speed = probe() if speed is None else speed
         self._paced = Pacer(settings.slots, speed)
         self._trusted = Pacer(settings.slots, speed, fixed=False)
+        self._door = ThreadPoolExecutor(_DOOR, "dalenius-door")
         self._quick = ThreadPoolExecutor(_QUICK, "dalenius-quick")
         self._asking = ThreadPoolExecutor(_ASKING, "dalenius-ask")
         self.jobs = Jobs(self.curator.home)
@@ -71,6 +73,10 @@ class Service:
     async def run(self, work: Callable[[], T]) -> T:
         """Something that does not wait, in a thread: the event loop itself never touches a file."""
         return await asyncio.get_running_loop().run_in_executor(self._quick, work)
+
+    async def holder(self, text: str) -> Token:
+        """Whose token a text is; raises where it is none that is good now."""
+        return await asyncio.get_running_loop().run_in_executor(self._door, self.tokens.check, text)
 
     def ask(self, token: Token, question: dict[str, Any]) -> Job:
         """Begins to answer a question, in a thread of its own.
@@ -112,8 +118,8 @@ class Service:
 
     def close(self) -> None:
         """No new questions; what runs goes on to its end."""
-        self._asking.shutdown(wait=False, cancel_futures=True)
-        self._quick.shutdown(wait=False, cancel_futures=True)
+        for each in (self._asking, self._quick, self._door):
+            each.shutdown(wait=False, cancel_futures=True)
 
     @property
     def busy(self) -> bool:
