@@ -5,6 +5,7 @@ import secrets
 import threading
 import time
 from collections import Counter
+from typing import Any
 
 import pytest
 from tests.attack.served import QUICK, at_once, behind, charges, count
@@ -71,8 +72,8 @@ def load(server, answers, sent, seconds):
 
 def test_no_answer_is_seen_without_its_charge_however_the_server_dies(tmp_path):
     home = behind(tmp_path, epsilon=100.0)
-    answers: dict[str, list] = {}
-    sent: dict[str, dict] = {}
+    answers: dict[str, list[Any]] = {}
+    sent: dict[str, dict[str, Any]] = {}
     tokens: dict[str, str] = {}
     wait = secrets.SystemRandom().uniform
     for _ in range(KILLS):

@@ -1,5 +1,7 @@
 """H19 over HTTP: asked again, in other words, as a retry or in pages: the same answer for nothing, or a new charge."""
 
+from typing import Any
+
 import pytest
 from tests.attack.served import QUICK, at_once, behind, charges
 from tests.serving import serving
@@ -134,7 +136,8 @@ def test_history_in_pages_is_the_history_and_charges_nothing(server):
     whole = eve.get("/v1/history").json
     assert whole["next"] is None and len(whole["history"]) >= 7
     for limit in (1, 2, 3, 1000):
-        rows, after = [], 0
+        rows: list[Any] = []
+        after: Any = 0
         while after is not None:
             page = eve.get(f"/v1/history?after={after}&limit={limit}").json
             assert len(page["history"]) <= limit

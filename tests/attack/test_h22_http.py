@@ -86,7 +86,7 @@ def test_every_route_is_for_whom_it_is_for(server):
     for method, path in found:
         if path in OPEN:
             continue
-        body = {} if method in {"POST", "PUT"} else None
+        body: dict[str, str] | None = {} if method in {"POST", "PUT"} else None
         missing = server.client(None).request(method, filled(path), body)
         assert missing.status == 401 and missing.headers["www-authenticate"].startswith("Bearer")
         bodies.add(missing.content)

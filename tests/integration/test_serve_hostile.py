@@ -53,7 +53,7 @@ def server(tmp_path_factory):
 
 def head(server, *, token=True, **more):
     """Header lines of a good request; None leaves one out."""
-    lines = {"Host": "x", "Connection": "close"}
+    lines: dict[str, str | None] = {"Host": "x", "Connection": "close"}
     if token:
         lines["Authorization"] = f"Bearer {server.token('analyst', 'eve', trusted=True)}"
     lines |= {name.replace("_", "-"): value for name, value in more.items()}

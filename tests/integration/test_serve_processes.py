@@ -2,6 +2,8 @@
 
 import threading
 import time
+from functools import partial
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -31,6 +33,10 @@ rows = 20
 """
 
 
+def _asked(clients: list[Any], body: dict[str, Any], at: int) -> Any:
+    return clients[at].post("/v1/ask", body)
+
+
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory):
     folder = tmp_path_factory.mktemp("processes")
@@ -56,7 +62,7 @@ def spent(reply, who):
 
 def test_balances_agree_under_load_and_nothing_is_spent_twice(servers):
     """Four clients spend on both servers until nothing is left; what either says lies between what the other said."""
-    one, two = servers
+    one, _ = servers
     token = one.token("analyst", "eve", trusted=True)
     watchers = [each.client(token) for each in servers]
     stop, wrong = threading.Event(), []
@@ -71,7 +77,8 @@ def test_balances_agree_under_load_and_nothing_is_spent_twice(servers):
     watching.start()
 
     def spend(at):
-        client, paid = servers[at % 2].client(token), []
+        client = servers[at % 2].client(token)
+        paid: list[Any] = []
         for number in range(40):
             reply = client.ask(count(1000 * (at + 1) + number), epsilon=0.25)
             if reply.status == 402:
@@ -96,7 +103,7 @@ def test_the_same_question_on_both_at_once_is_one(servers):
     for number in range(5):
         body = {"sql": count(50 + number), "epsilon": 0.1, "idempotency_key": f"both {number}"}
         clients = [servers[at % 2].client(token) for at in range(8)]
-        replies = at_once(8, lambda at, body=body, clients=clients: clients[at].post("/v1/ask", body))
+        replies = at_once(8, partial(_asked, clients, body))
         assert {each.status for each in replies} == {200}
         assert len({str(each.json["rows"]) for each in replies}) == 1
         assert sum(not each.json["free"] for each in replies) == 1
@@ -131,7 +138,7 @@ def test_a_job_that_began_on_one_is_polled_on_the_other(servers):
     job = one.client(cat).post("/v1/ask", body, headers={"Prefer": "respond-async"})
     assert job.status == 202 and job.json["state"] == "running"
     clients = {"here": one.client(cat), "there": two.client(cat)}
-    ended: dict[str, dict] = {}
+    ended: dict[str, Any] = {}
     end = time.monotonic() + 60
     while len(ended) < 2 and time.monotonic() < end:
         for name, client in clients.items():

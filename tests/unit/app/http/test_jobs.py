@@ -100,7 +100,7 @@ def test_finished_jobs_are_forgotten_after_an_hour_and_others_are_not(jobs, monk
     future.set_result(None)
     open_, _ = begun(jobs)
     now = time.monotonic()
-    monkeypatch.setattr(module.time, "monotonic", lambda: now + module.KEPT + 1)
+    monkeypatch.setattr(time, "monotonic", lambda: now + module.KEPT + 1)
     begun(jobs)
     assert jobs.find(token(), done.id) is None and jobs.find(token(), open_.id) is open_
     assert jobs.busy
@@ -122,7 +122,7 @@ def test_a_token_with_as_many_open_questions_as_it_may_have_is_told_to_wait(jobs
         begun(jobs)
     with pytest.raises(TooManyError, match="Too many"):
         Service.ask(service, token(), QUESTION)  # type: ignore[arg-type]
-    assert Service.ask(service, token(id_="1" * 12), QUESTION)  # type: ignore[arg-type]
+    assert Service.ask(service, token(id_="1" * 12), QUESTION).id  # type: ignore[arg-type]
 
 
 # --- on disk
