@@ -104,7 +104,7 @@ def chance(one: Sequence[float], other: Sequence[float]) -> float:
 def hoeffding(terms: Any) -> float:
     """Bounds P(|Σ ± t| ≥ |Σ t|) over fair signs: 2·exp(−(Σ t)²/(2 Σ t²))."""
     squares = float((terms**2).sum())
-    return min(1.0, 2 * math.exp(-float(terms.sum()) ** 2 / (2 * squares))) if squares else 1.0
+    return min(1.0, 2 * math.exp(-(float(terms.sum()) ** 2) / (2 * squares))) if squares else 1.0
 
 
 def both(one: Callable[[], T], other: Callable[[], T]) -> tuple[T, T]:

@@ -42,8 +42,8 @@ def served(home):
 class Asking:
     """New questions whose answers without noise are known: the noise of each answer, and the time it took."""
 
-    def __init__(self, server: Server, planted: Planted, series: int) -> None:
-        self.server, self.planted, self.series = server, planted, series
+    def __init__(self, served: tuple[Server, Planted], series: int) -> None:
+        (self.server, self.planted), self.series = served, series
         self.asked = 0
         self.noise: list[float] = []
         self.times: list[float] = []
@@ -81,13 +81,13 @@ class Asking:
 
 @pytest.mark.parametrize("trusted", [False, True], ids=["fixed", "trusted"])
 def test_the_time_of_an_answer_does_not_depend_on_its_noise(served, rounds, trusted):
-    assert Asking(*served, 1 + trusted).more(rounds(2000), trusted=trusted) < 5.3
+    assert Asking(served, 1 + trusted).more(rounds(2000), trusted=trusted) < 5.3
 
 
 def test_a_sampler_whose_time_grows_with_its_value_is_seen_where_answers_leave_at_once(served, rounds):
-    asking, calls = Asking(*served, 3), rounds(2000)
+    asking, calls = Asking(served, 3), rounds(2000)
     assert any(asking.more(calls, trusted=True, grow=2e-5) >= 5.3 + BATCHES / 10 for _ in range(BATCHES))
 
 
 def test_and_is_not_seen_where_they_leave_at_fixed_times(served, rounds):
-    assert Asking(*served, 4).more(rounds(2000), trusted=False, grow=2e-5) < 5.3
+    assert Asking(served, 4).more(rounds(2000), trusted=False, grow=2e-5) < 5.3
