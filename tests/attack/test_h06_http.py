@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from tests.attack.curators import neighbours
-from tests.attack.watched import CONFIG, PLANTED, asked, both, log_of, seen
 from tests.attack.test_h06_data_dependent_errors import COLUMNS, HOSTILE, harmless, questions, victim
+from tests.attack.watched import CONFIG, PLANTED, asked, both, log_of, seen
 from tests.serving import Server, serving
 
 EPSILON = 0.01

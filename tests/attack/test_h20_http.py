@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 from tests.attack.hostile import RARE, VICTIM, people, protected
-from tests.attack.watched import CONFIG, both, log_of, masked, seen
 from tests.attack.test_h20_metadata import ASKED, REFUSED, differing
+from tests.attack.watched import CONFIG, both, log_of, masked, seen
 from tests.serving import Reply, Server, serving
 
 EPSILON = 0.1
