@@ -75,7 +75,7 @@ class Guard:
             self._guesses.spend(address)
             raise _guessing()
         try:
-            found = await self._service.run(lambda: self._service.tokens.check(text))
+            found = await self._service.check(text)
         except AuthMissingError:
             self._good.pop(known, None)
             self._guesses.spend(address)

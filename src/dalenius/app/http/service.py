@@ -29,6 +29,7 @@ _HEAVY = (
     "dalenius.queries.accuracy",
     "dalenius.queries.public",
 )
+_DOOR = 4  # threads that check tokens: whoever fills the others keeps nobody else out
 _QUICK = 16  # threads for what never waits
 _ASKING = 128  # threads for questions, most of which wait for their time
 
@@ -58,6 +59,7 @@ class Service:
         speed = probe() if speed is None else speed
         self._paced = Pacer(settings.slots, speed)
         self._trusted = Pacer(settings.slots, speed, fixed=False)
+        self._door = ThreadPoolExecutor(_DOOR, "dalenius-door")
         self._quick = ThreadPoolExecutor(_QUICK, "dalenius-quick")
         self._asking = ThreadPoolExecutor(_ASKING, "dalenius-ask")
         self.jobs = Jobs(self.curator.home)
@@ -69,6 +71,10 @@ class Service:
     async def run(self, work: Callable[[], T]) -> T:
         """Something that does not wait, in a thread: the event loop itself never touches a file."""
         return await asyncio.get_running_loop().run_in_executor(self._quick, work)
+
+    async def check(self, text: str) -> Token:
+        """Whose token this is; raises for anybody else's."""
+        return await asyncio.get_running_loop().run_in_executor(self._door, self.tokens.check, text)
 
     def ask(self, token: Token, question: dict[str, Any]) -> Job:
         """Begins to answer a question, in a thread of its own."""
@@ -105,6 +111,7 @@ class Service:
         """No new questions; what runs goes on to its end."""
         self._asking.shutdown(wait=False, cancel_futures=True)
         self._quick.shutdown(wait=False, cancel_futures=True)
+        self._door.shutdown(wait=False, cancel_futures=True)
 
     @property
     def busy(self) -> bool:
