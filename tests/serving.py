@@ -8,7 +8,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ from dalenius.ledger.ledger import Ledger
 from dalenius.ledger.tokens import Role, Tokens
 
 SECONDS = 60.0
+IDLE = 10.0
 
 
 @dataclass
@@ -43,6 +45,7 @@ class Server:
     process: subprocess.Popen[str]
     log_file: Path
     tokens: dict[str, str] = field(default_factory=dict)
+    clients: list[Client] = field(default_factory=list)
 
     @property
     def log(self) -> list[dict[str, Any]]:
@@ -57,7 +60,9 @@ class Server:
         return self.tokens[key]
 
     def client(self, token: str | None) -> Client:
-        return Client(self.url, token)
+        """A client of this server, which is closed with it."""
+        self.clients.append(Client(self.url, token))
+        return self.clients[-1]
 
     def analyst(self, name: str, *, trusted: bool = False) -> Client:
         """A client with an analyst's token."""
@@ -73,6 +78,14 @@ class Server:
         """As a power cut would end it."""
         self.process.kill()
         self.process.wait()
+        self.close()
+
+    def close(self) -> None:
+        """What this process holds open of it."""
+        for client in self.clients:
+            client.close()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
 
     def stop(self) -> int:
         """As the owner would end it; its exit code."""
@@ -87,6 +100,7 @@ class Client:
     def __init__(self, url: str, token: str | None) -> None:
         self.parts, self.token = urlsplit(url), token
         self._connection: http.client.HTTPConnection | None = None
+        self._used = time.monotonic()
 
     def request(
         self,
@@ -98,6 +112,8 @@ class Client:
         seconds: float = SECONDS,
     ) -> Reply:
         """One request; bytes are sent as they are, everything else as JSON."""
+        if time.monotonic() - self._used > IDLE:
+            self.close()  # before the server does
         if self._connection is None:
             host, port = self.parts.hostname, self.parts.port
             self._connection = http.client.HTTPConnection(str(host), port, timeout=seconds)
@@ -115,6 +131,7 @@ class Client:
         except BaseException:
             self.close()
             raise
+        self._used = time.monotonic()
         if response.will_close:
             self.close()
         return found
@@ -134,7 +151,13 @@ class Client:
             self._connection = None
 
 
-def start(home: Path, *options: str, config: str = "", environment: Mapping[str, str] | None = None) -> Server:
+def start(
+    home: Path,
+    *options: str,
+    config: str = "",
+    environment: Mapping[str, str] | None = None,
+    program: Sequence[str] = ("-m", "dalenius"),
+) -> Server:
     """Starts a server on a home; returns when it can be reached.
 
     Args:
@@ -142,13 +165,14 @@ def start(home: Path, *options: str, config: str = "", environment: Mapping[str,
         options: More of the command line.
         config: Lines of `[server]` in its config.toml, which is written anew.
         environment: More variables.
+        program: What Python runs with the command line: by default the product as it is.
     """
     if config:
         (home / "config.toml").write_text(f"[server]\n{config}\n")
     log = home.parent / f"log {os.urandom(4).hex()}"
     with log.open("w") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "dalenius", "serve", "--home", str(home), "--json", "--port", "0", *options],
+            [sys.executable, *program, "serve", "--home", str(home), "--json", "--port", "0", *options],
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
@@ -172,5 +196,4 @@ def serving(home: Path, *options: str, **more: Any) -> Iterator[Server]:
         if server.process.poll() is None:
             server.process.kill()
         server.process.wait()
-        if server.process.stdout is not None:
-            server.process.stdout.close()
+        server.close()

@@ -174,9 +174,13 @@ def paced(
 
 
 def _wait(start: float, fixed: Times) -> bool:
-    """Until the answer's time, or, if that has passed, until the cap; whether it had passed."""
-    late = time.monotonic() - start > fixed.answer
-    end = start + (fixed.cap if late else fixed.answer)
+    """Until the answer's time, or, if that has passed, until the cap; whether it had passed.
+
+    Work that the engine's limit did not end at the cap (there may be several statements) leaves at a multiple of it.
+    """
+    took = time.monotonic() - start
+    late = took > fixed.answer
+    end = start + (fixed.cap * max(1, math.ceil(took / fixed.cap)) if late else fixed.answer)
     while (left := end - time.monotonic()) > 0:
         time.sleep(left)
     return late

@@ -26,6 +26,7 @@ from dalenius.queries.statements.sums import Compiler
 
 CASES = 1000  # as many as `test_neighbour_fuzzer` runs in its short form
 SEED = 1977
+NEAR = 16  # cases, from where the bug was last seen
 
 
 def no_clipping(monkeypatch):
@@ -182,24 +183,33 @@ def a_heavy_unit_treated_as_light(monkeypatch):
     monkeypatch.setattr(Index, "bound", loose)
 
 
-LEAKS = (
-    groups_of_one_unit_as_if_of_many,
-    a_forgotten_cap_of_keys,
-    no_clipping,
-    a_forgotten_group_limit,
-    pairs_without_a_limit,
-    a_nan_that_is_a_unit,
-    rounding_to_nearest,
-    half_the_sensitivity_of_a_substitution,
-    a_cast_that_fails,
-    an_unbounded_weight_of_rows_in_quantiles,
-    a_unit_with_a_length_in_each_group,
-    noise_for_a_lower_clip_than_the_one_that_runs,
-    grouping_sets_each_within_the_limit_of_one,
-    pairs_of_grouping_sets_as_if_of_one,
-)
-INDEXED = (a_stale_index_that_is_used, a_heavy_unit_treated_as_light)
-WRONG = (a_step_ten_times_too_fine, no_range_check, a_null_that_counts, a_second_factor_without_bounds)
+# Each with the number of the first pair of tables that shows it.
+LEAKS = {
+    groups_of_one_unit_as_if_of_many: 12,
+    a_forgotten_cap_of_keys: 18,
+    no_clipping: 0,
+    a_forgotten_group_limit: 1,
+    pairs_without_a_limit: 2,
+    a_nan_that_is_a_unit: 6,
+    rounding_to_nearest: 12,
+    half_the_sensitivity_of_a_substitution: 12,
+    a_cast_that_fails: 2,
+    an_unbounded_weight_of_rows_in_quantiles: 13,
+    a_unit_with_a_length_in_each_group: 2,
+    noise_for_a_lower_clip_than_the_one_that_runs: 0,
+    grouping_sets_each_within_the_limit_of_one: 9,
+    pairs_of_grouping_sets_as_if_of_one: 12,
+}
+INDEXED = {
+    a_stale_index_that_is_used: 0,
+    a_heavy_unit_treated_as_light: 0,
+}
+WRONG = {
+    a_step_ten_times_too_fine: 6,
+    no_range_check: 6,
+    a_null_that_counts: 31,
+    a_second_factor_without_bounds: 6,
+}
 
 
 @pytest.mark.parametrize("plant", LEAKS, ids=lambda plant: plant.__name__)
@@ -207,7 +217,7 @@ def test_a_planted_leak_shows_on_neighbours(plant, monkeypatch):
     plant(monkeypatch)
     # By neighbours alone: without what Python works out by itself.
     monkeypatch.setattr(fuzzer, "expected", lambda *_: None)
-    found = violation()
+    found = violation(LEAKS[plant])
     assert found.kind in {"difference", "unit", "nobody", "engine", "lone", "search"}
     assert (found.kind == "engine") == (plant is a_cast_that_fails)
 
@@ -216,7 +226,7 @@ def test_a_planted_leak_shows_on_neighbours(plant, monkeypatch):
 def test_a_planted_miscalculation_shows_where_python_can_follow(plant, monkeypatch):
     # The clip of a unit's whole contribution holds in spite of these, so that no neighbours can tell.
     plant(monkeypatch)
-    assert violation().kind == "expected"
+    assert violation(WRONG[plant]).kind == "expected"
 
 
 # --- thresholds: no table shows them, a sum over the noise does
@@ -288,13 +298,13 @@ def test_a_planted_misuse_of_the_index_shows(plant, compared, monkeypatch):
     plant(monkeypatch)
     monkeypatch.setattr(fuzzer, "_INDEXED", 1.0)
     if compared:
-        assert violation().kind == "index"
+        assert violation(INDEXED[plant]).kind == "index"
         return
     if os.environ.get("DALENIUS_LONG") != "1":
         pytest.skip("minutes: neighbours alone show it after many cases")
     monkeypatch.setattr(fuzzer, "expected", lambda *_: None)
     monkeypatch.setattr(fuzzer.Sides, "compares", False)
-    assert violation().kind in {"difference", "unit", "nobody"}
+    assert violation(INDEXED[plant]).kind in {"difference", "unit", "nobody"}
 
 
 @pytest.fixture(autouse=True)
@@ -303,8 +313,10 @@ def unshrunk(monkeypatch):
     monkeypatch.setattr(fuzzer, "shrunk", lambda made, _: made)
 
 
-def violation():
-    report = fuzzer.fuzz(cases=CASES, seed=SEED)
+def violation(number):
+    report = fuzzer.fuzz(cases=NEAR, seed=SEED, start=number)
+    if not report.violations:  # should another generator draw other tables by now
+        report = fuzzer.fuzz(cases=CASES, seed=SEED)
     assert report.violations, f"not seen in {report.cases} cases"
     (found,) = report.violations
     assert found.sql and found.policy and (found.first or found.second)

@@ -6,18 +6,28 @@ line is a command.
 `<!-- file: NAME -->` before a block writes it to NAME in the page's folder, for later blocks to read.
 `<!-- skip: why -->` before a block leaves it out, and needs its reason. An example that should fail says how:
 `<!-- exit: 4 -->`.
+`$ dalenius serve … &`, alone in its block, starts a server that ends with the page. It takes a free port, which is put
+for the port that the page names (8400 by default) in every later block; `curl` is then run too.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
+import shutil
+import signal
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from tests.contract.forked import forking
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -28,6 +38,7 @@ BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 MARK = re.compile(r"<!--\s*(?P<name>skip|file|exit):\s*(?P<value>.*?)\s*-->")
+SERVE = re.compile(r"dalenius serve\b(?P<options>[^\n]*?)\s*&")
 
 
 @dataclass(frozen=True)
@@ -54,13 +65,74 @@ def commands_of(block: Block) -> str:
     return "\n".join(prompted or lines)
 
 
-def calls_dalenius(commands: str) -> bool:
-    return any(re.search(r"(^|[|;&]\s*)dalenius\b", line) for line in commands.splitlines())
+def calls(program: str, commands: str) -> bool:
+    return any(re.search(rf"(^|[|;&]\s*|\$\(){program}\b", line) for line in commands.splitlines())
 
 
-def run_shell(commands: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    # The tests' own environment first on the path, so that `dalenius` is the one under test.
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+@dataclass
+class Servers:
+    """The servers that one page has started."""
+
+    folder: Path
+    ports: dict[str, str] = field(default_factory=dict)
+    processes: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    def start(self, options: str) -> None:
+        """Not by way of the shell: what is ended at the end has to be the server itself."""
+        given = shlex.split(options)
+        named = given[given.index("--port") + 1] if "--port" in given else "8400"
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("DALENIUS_")}
+        with (self.folder / f"serve {named}.log").open("w") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "dalenius", "serve", *given, "--port", "0", "--json"],
+                cwd=self.folder,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        self.processes.append(process)
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line, (self.folder / f"serve {named}.log").read_text()
+        self.ports[named] = str(urlsplit(json.loads(line)["url"]).port)
+
+    def placed(self, block: Block) -> Block:
+        """The block with the ports that there are."""
+        text = block.text
+        for named, port in self.ports.items():
+            text = re.sub(rf"\b{named}\b", port, text)
+        return replace(block, text=text)
+
+    def runs(self, commands: str) -> bool:
+        """Whether a shell block is run."""
+        curl = bool(self.ports) and calls("curl", commands)
+        return (curl or calls("dalenius", commands)) and not (curl and shutil.which("curl") is None)
+
+
+@contextmanager
+def servers_of(folder: Path) -> Iterator[Servers]:
+    found = Servers(folder)
+    try:
+        yield found
+    finally:
+        for process in found.processes:
+            process.send_signal(signal.SIGTERM)
+        for process in found.processes:
+            assert process.stdout is not None
+            process.stdout.close()
+            assert process.wait(60) == 0
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with forking(tmp_path_factory.mktemp("forked")) as folder:
+        yield folder
+
+
+def run_shell(commands: str, folder: Path, programs: Path) -> subprocess.CompletedProcess[str]:
+    # First on the path our `dalenius`, then the tests' own environment: what runs is the package under test.
+    path = os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {name: value for name, value in os.environ.items() if not name.startswith("DALENIUS_")}
     return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", commands],
@@ -74,22 +146,27 @@ def run_shell(commands: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": "__main__"}
-    for block in blocks_of(page.read_text()):
-        where = f"{page.relative_to(ROOT)}:{block.line}"
-        if "skip" in block.marks:
-            assert block.marks["skip"], f"{where}: a skipped example needs its reason"
-        elif "file" in block.marks:
-            (tmp_path / block.marks["file"]).write_text(block.text)
-        elif block.language in {"python", "py"}:
-            # Blank lines first, so that a traceback shows the line of the page.
-            exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), namespace)
-        elif block.language in {"bash", "console", "sh", "shell"} and calls_dalenius(commands_of(block)):
-            done = run_shell(commands_of(block), tmp_path)
-            expected = int(block.marks.get("exit", "0"))
-            assert done.returncode == expected, f"{where}\n{done.stdout}\n{done.stderr}"
+    with servers_of(tmp_path) as servers:
+        for found in blocks_of(page.read_text()):
+            block, where = servers.placed(found), f"{page.relative_to(ROOT)}:{found.line}"
+            if "skip" in block.marks:
+                assert block.marks["skip"], f"{where}: a skipped example needs its reason"
+            elif "file" in block.marks:
+                (tmp_path / block.marks["file"]).write_text(block.text)
+            elif block.language in {"python", "py"}:
+                # Blank lines first, so that a traceback shows the line of the page.
+                exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), namespace)
+            elif block.language in {"bash", "console", "sh", "shell"}:
+                commands = commands_of(block)
+                if server := SERVE.fullmatch(commands.strip()):
+                    servers.start(server["options"])
+                elif servers.runs(commands):
+                    done = run_shell(commands, tmp_path, programs)
+                    expected = int(block.marks.get("exit", "0"))
+                    assert done.returncode == expected, f"{where}\n{done.stdout}\n{done.stderr}"
 
 
 def test_a_page_is_cut_into_its_blocks():
@@ -100,5 +177,28 @@ def test_a_page_is_cut_into_its_blocks():
     first, second = blocks_of(page)
     assert first.marks == {"skip": "needs a server"}
     assert commands_of(second) == "dalenius account a.json\nls"
-    assert calls_dalenius(commands_of(second))
-    assert not calls_dalenius("make demo\npip install dalenius")
+    assert calls("dalenius", commands_of(second))
+    assert not calls("dalenius", "make demo\npip install dalenius")
+
+
+def test_a_port_that_a_page_names_becomes_the_one_that_its_server_has(tmp_path: Path):
+    servers = Servers(tmp_path, {"8400": "50001", "8401": "50002"})
+    block = Block("bash", "curl http://127.0.0.1:8400/v1/me; echo 18400 8401", 1, {})
+    assert servers.placed(block).text == "curl http://127.0.0.1:50001/v1/me; echo 18400 50002"
+    assert servers.runs("curl x") and not Servers(tmp_path).runs("curl x")
+    assert SERVE.fullmatch("dalenius serve --port 8401 &")
+    assert not SERVE.fullmatch("dalenius serve --port 8401")
+
+
+def test_a_command_of_a_page_is_a_process_like_any_other(tmp_path: Path, programs: Path):
+    """Its folder, environment, pipes, errors and exit code are the shell's."""
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "one.json").write_text('[{"mechanism": "pure", "epsilon": 0.5}]')
+    commands = (
+        "cd other\ndalenius account one.json --delta 0 --json\ndalenius account --delta 0 --json < one.json | cat"
+    )
+    done = run_shell(commands, tmp_path, programs)
+    assert done.returncode == 0 and done.stdout.count('"epsilon": 0.5') == 2, done
+    assert done.stderr == ""
+    done = run_shell("dalenius --version\nDALENIUS_HOME=nowhere dalenius budget\necho on", tmp_path, programs)
+    assert done.returncode not in {0, 1} and "nowhere" in done.stderr and "on\n" not in done.stdout, done

@@ -287,9 +287,13 @@ def test_a_job_that_failed_is_the_error_of_its_problem(server, remote):
     assert found.value.charge == Charge(0.2, 0.0)
 
 
-@pytest.mark.parametrize(
-    "job", [{"id": "../me"}, {"state": "odd"}, {"seconds_left": "soon"}, {"seconds_left": None}, {"state": "done"}]
-)
+def test_a_job_whose_time_is_not_known_yet_or_over_is_read_as_the_server_sends_it():
+    job = {"id": "ab", "state": "running", "leaves": None, "seconds_left": None, "result": None, "problem": None}
+    assert dalenius.remote.wire.Job.from_dict(job).seconds_left == 0
+    assert dalenius.remote.wire.Job.from_dict({**job, "state": "done", "result": {}}).result == {}
+
+
+@pytest.mark.parametrize("job", [{"id": "../me"}, {"state": "odd"}, {"seconds_left": "soon"}, {"state": "done"}])
 def test_a_job_of_another_form_is_refused_and_the_cost_left_open(server, remote, job):
     server.tricks += [says(202, {"id": "ab", "state": "running", "seconds_left": 0, **job})]
     with pytest.raises(SourceUnavailableError) as found:

@@ -137,6 +137,7 @@ def fuzz(
     minutes: float | None = None,
     seed: int | None = None,
     most: int = 1,
+    start: int = 0,
     progress: Callable[[Report], None] | None = None,
 ) -> Report:
     """Runs so many cases, or for so long.
@@ -146,19 +147,19 @@ def fuzz(
         minutes: How long.
         seed: The same seed gives the same cases; by default a new one.
         most: Stop after so many violations.
+        start: The number of the first pair of tables; cases are counted from there.
         progress: Called after each pair of tables.
     """
     check_length(cases, minutes, seed)
     report = Report(secrets.randbits(32) if seed is None else seed)
-    start = time.monotonic()
+    began, number = time.monotonic(), start
     with TemporaryDirectory() as folder:
-        number = 0
         while len(report.violations) < most and goes_on(report, cases, minutes):
             # A source of its own for each pair: any one of them can be drawn again alone.
             chance = Random(f"{report.seed} {number}")  # noqa: S311
             _pair_of_tables(chance, report, cases, Path(folder))
             number += 1
-            report.seconds = time.monotonic() - start
+            report.seconds = time.monotonic() - began
             if progress is not None:
                 progress(report)
     return report

@@ -85,19 +85,20 @@ def fuzz_joined(
     minutes: float | None = None,
     seed: int | None = None,
     most: int = 1,
+    start: int = 0,
     progress: Callable[[Report], None] | None = None,
 ) -> Report:
     """Runs so many cases, or for so long; arguments as those of `fuzz`."""
     check_length(cases, minutes, seed)
     report = Report(secrets.randbits(32) if seed is None else seed)
-    start, number = time.monotonic(), 0
+    began, number = time.monotonic(), start
     with TemporaryDirectory() as folder:
         while len(report.violations) < most and goes_on(report, cases, minutes):
             # A source of its own for each data set: any one of them can be drawn again alone.
             chance = Random(f"joined {report.seed} {number}")  # noqa: S311
             _data_set(chance, report, cases, Path(folder) / str(number))
             number += 1
-            report.seconds = time.monotonic() - start
+            report.seconds = time.monotonic() - began
             if progress is not None:
                 progress(report)
     return report

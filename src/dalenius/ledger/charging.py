@@ -144,6 +144,9 @@ def _worked(ledger: Ledger, claim: Claim, work: Callable[[Claim], bytes]) -> Ans
         if error.charge == NOTHING:
             error.charge = Charge(claim.epsilon, claim.delta)  # it was charged before it failed
         raise
+    except Exception as error:
+        error.charge = Charge(claim.epsilon, claim.delta)  # type: ignore[attr-defined]  # for `InternalError`s
+        raise
     finally:
         holders.let_go(claim.holder)
 

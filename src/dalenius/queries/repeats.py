@@ -144,18 +144,18 @@ def _repeating(relation: Relation) -> list[Source]:
     waiting = [each for each in relation.joins if not isinstance(each.source, Open) and not _one_row(each.source)]
     placed, wide = list[Source](), list[Source]()
     while waiting:
-        tied = next((each for each in waiting if _tied(each, relation, placed)), None)
+        tied = next((each for each in waiting if meets_one(each, relation, placed)), None)
         if tied is None:
             # Best one that nothing else leads to.
             others = {id(each): [one.source for one in waiting if one is not each] for each in waiting}
-            tied = next((each for each in waiting if not _tied(each, relation, others[id(each)])), waiting[0])
+            tied = next((each for each in waiting if not meets_one(each, relation, others[id(each)])), waiting[0])
             wide.append(tied.source)
         placed.append(tied.source)
         waiting.remove(tied)
     return wide
 
 
-def _tied(join: Join, relation: Relation, others: Sequence[Source]) -> bool:
+def meets_one(join: Join, relation: Relation, others: Sequence[Source]) -> bool:
     """Whether a row of others meets at most one of this source, since it has a key of this one."""
     source = join.source
     if not others:

@@ -36,6 +36,7 @@ TIMEOUT = 60.0  # seconds
 _ROUNDS = 3  # how often a question is asked again whose job the server no longer knows
 _KEPT = 1000  # keys of questions whose outcome is not known
 _LONGEST_SLEEP = 30.0  # seconds between two looks at a job
+_LONGEST_TURN = 3600.0  # seconds that a question may wait until it is looked at
 _PAGE = 1000
 
 
@@ -206,9 +207,11 @@ class RemoteAnalyst:
     def _finished(self, job: wire.Job) -> wire.Job | None:
         """The job when it has ended; None: the server no longer knows it."""
         began, pause = time.monotonic(), FIRST_PAUSE
-        late = began + job.seconds_left + self._calls.timeout
+        late, fixed = began + job.seconds_left + self._calls.timeout, job.seconds_left > 0
         while job.state == "running":
-            if time.monotonic() > late:
+            if job.seconds_left > 0 and not fixed:  # it has waited for its turn, and its time is known only now
+                late, fixed = time.monotonic() + job.seconds_left + self._calls.timeout, True
+            if time.monotonic() > (late if fixed else began + _LONGEST_TURN):
                 raise self._calls.strange("Its answer did not leave when it should have.", UNKNOWN)
             self._tell(began, job.seconds_left)
             if job.seconds_left > 0:

@@ -31,7 +31,7 @@ class Job:
         job = cls(
             found.text("id"),
             found.text("state"),
-            max(0.0, found.number("seconds_left")),
+            max(0.0, found.number("seconds_left")) if "seconds_left" in found else 0.0,  # not known before it looks
             found.mapping("result") if "result" in found else None,
             found.mapping("problem") if "problem" in found else None,
         )

@@ -11,6 +11,7 @@ import pytest
 
 from dalenius.app.cli import build
 from dalenius.app.cli.run import run
+from dalenius.curator import Curator
 from dalenius.ledger import Ledger
 
 # Values that are in the data and in no policy: none may ever show.
@@ -66,6 +67,12 @@ def rows(people=200):
     return pa.table(table)
 
 
+def lay_out(folder, people=200, policy=POLICY):
+    """Writes the table and its policy."""
+    pq.write_table(rows(people), folder / "visits.parquet")
+    (folder / "visits.toml").write_text(policy)
+
+
 class Shop:
     """Calls commands and keeps watch: no canary in any output."""
 
@@ -76,8 +83,7 @@ class Shop:
 
     def lay(self, *, people=200, policy=POLICY):
         """Writes and protects the table."""
-        pq.write_table(rows(people), self.folder / "visits.parquet")
-        (self.folder / "visits.toml").write_text(policy)
+        lay_out(self.folder, people, policy)
         assert self.call("protect", "visits.toml", "--quiet")[0] == 0
 
     def spent(self):
@@ -126,3 +132,22 @@ def shop(empty_shop):
     """One table of 200 people, protected in `.dalenius` of the working directory."""
     empty_shop.lay()
     return empty_shop
+
+
+@pytest.fixture(scope="session")
+def _standing(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("standing")
+    lay_out(folder)
+    Curator(folder / ".dalenius").protect(folder / "visits.toml")
+    return folder
+
+
+@pytest.fixture
+def standing_shop(_standing, monkeypatch, capsys):
+    """The same table, one for many tests: for those in which nothing is charged and no file written."""
+    monkeypatch.delenv("DALENIUS_HOME", raising=False)
+    monkeypatch.chdir(_standing)
+    found = Shop(_standing, capsys)
+    before, files = found.spent(), sorted(_standing.iterdir())
+    yield found
+    assert found.spent() == before and sorted(_standing.iterdir()) == files

@@ -94,32 +94,32 @@ def test_without_any_analyst_the_owner_is_told(empty_shop):
     assert "[analysts.NAME]" in error["fix"]
 
 
-def test_a_stranger_is_refused(shop):
-    shop.refused("policy.not-allowed", 3, "ask", COUNT, "--analyst", "eve", "--epsilon", 0.1)
+def test_a_stranger_is_refused(standing_shop):
+    standing_shop.refused("policy.not-allowed", 3, "ask", COUNT, "--analyst", "eve", "--epsilon", 0.1)
 
 
-def test_no_price_shows_three_and_charges_nothing(shop):
-    before = shop.spent()
-    code, found = shop.json(*ASK)
+def test_no_price_shows_three_and_charges_nothing(standing_shop):
+    before = standing_shop.spent()
+    code, found = standing_shop.json(*ASK)
     assert code == 2 and set(found) == {"error", "preview"} and found["error"]["code"] == "input.invalid"
     assert [each["epsilon"] for each in found["preview"]["choices"]] == [0.05, 0.2, 0.5]
     errors = [each["noise_error"][0] for each in found["preview"]["choices"]]
     assert errors[0] > errors[1] > errors[2] > 0
     assert all(f"ε = {each}" in found["error"]["why"] for each in ("0.05", "0.2", "0.5"))
-    code, out, err = shop.call(*ASK)
+    code, out, err = standing_shop.call(*ASK)
     assert code == 2 and out.count("±") == 3 and "--epsilon" in err and "No budget was spent." in err
-    assert shop.spent() == before
+    assert standing_shop.spent() == before
 
 
 @pytest.mark.parametrize("epsilon", ["0", "-1", "nan", "inf", "1e-320", "x"])
-def test_a_price_that_is_none_is_refused(shop, epsilon):
-    shop.refused("input.invalid", 2, *ASK, f"--epsilon={epsilon}")
+def test_a_price_that_is_none_is_refused(standing_shop, epsilon):
+    standing_shop.refused("input.invalid", 2, *ASK, f"--epsilon={epsilon}")
 
 
 @pytest.mark.parametrize("option", ["--delta=2", "--delta=-1", "--delta=nan", "--confidence=1", "--confidence=nan",
                                     "--rows=0", "--rows=-3", "--groups=0", "--rows=x"])  # fmt: skip
-def test_options_out_of_range_are_refused(shop, option):
-    shop.refused("input.invalid", 2, *ASK, "--epsilon", 0.1, option)
+def test_options_out_of_range_are_refused(standing_shop, option):
+    standing_shop.refused("input.invalid", 2, *ASK, "--epsilon", 0.1, option)
 
 
 @pytest.mark.parametrize(
@@ -137,13 +137,15 @@ def test_options_out_of_range_are_refused(shop, option):
         "region=5",
     ],
 )
-def test_totals_that_cannot_be_read_are_refused(shop, total):
-    shop.refused("input.invalid", 2, "ask", "SELECT SUM(amount) FROM visits", "--epsilon", 0.1, f"--total={total}")
+def test_totals_that_cannot_be_read_are_refused(standing_shop, total):
+    standing_shop.refused(
+        "input.invalid", 2, "ask", "SELECT SUM(amount) FROM visits", "--epsilon", 0.1, f"--total={total}"
+    )
 
 
-def test_a_total_stands_once(shop):
+def test_a_total_stands_once(standing_shop):
     twice = ("--total", "amount=5", "--total", "amount=6")
-    assert "twice" in shop.refused("input.invalid", 2, *ASK, "--epsilon", 0.1, *twice)["message"]
+    assert "twice" in standing_shop.refused("input.invalid", 2, *ASK, "--epsilon", 0.1, *twice)["message"]
 
 
 def test_a_wider_confidence_is_the_same_answer_for_nothing(shop):
@@ -234,9 +236,9 @@ def test_a_file_that_cannot_be_written_is_found_before_anything_is_charged(shop,
     shop.refused(code, exit_code, *ASK, "--epsilon", 0.1, option, target)
 
 
-def test_a_missing_extra_is_found_before_anything_is_charged(shop, monkeypatch):
+def test_a_missing_extra_is_found_before_anything_is_charged(standing_shop, monkeypatch):
     monkeypatch.setattr("dalenius._extras.find_spec", lambda _: None)
-    error = shop.refused("source.unavailable", 5, *ASK, "--epsilon", 0.1, "--plot", "out.png")
+    error = standing_shop.refused("source.unavailable", 5, *ASK, "--epsilon", 0.1, "--plot", "out.png")
     assert "pip install 'dalenius[plot]'" in error["fix"]
 
 
@@ -274,10 +276,10 @@ def test_a_budget_that_is_gone_refuses_with_what_would_fit(shop):
         ("SELECT COUNT(*) AS n\n  FROM visits GROUP region", 2, 21),
     ],
 )
-def test_syntax_errors_point_at_line_and_column(shop, sql, line, column):
-    error = shop.refused("sql.syntax", 2, "ask", sql, "--epsilon", 0.1)
+def test_syntax_errors_point_at_line_and_column(standing_shop, sql, line, column):
+    error = standing_shop.refused("sql.syntax", 2, "ask", sql, "--epsilon", 0.1)
     assert error["at"] == {"line": line, "column": column}
-    assert f"line {line}, column {column}" in shop.call("ask", sql, "--epsilon", 0.1)[2]
+    assert f"line {line}, column {column}" in standing_shop.call("ask", sql, "--epsilon", 0.1)[2]
 
 
 @pytest.mark.parametrize(
@@ -289,8 +291,8 @@ def test_syntax_errors_point_at_line_and_column(shop, sql, line, column):
         ("SELECT AVG(agee) FROM visits", "policy.unknown-column", "age", 12),
     ],
 )
-def test_unknown_names_list_near_ones(shop, sql, code, near, column):
-    error = shop.refused(code, 3, "ask", sql, "--epsilon", 0.1)
+def test_unknown_names_list_near_ones(standing_shop, sql, code, near, column):
+    error = standing_shop.refused(code, 3, "ask", sql, "--epsilon", 0.1)
     assert near in error["fix"] + error["why"]
     if column:
         assert error["at"] == {"line": 1, "column": column}
@@ -313,11 +315,11 @@ def test_unknown_names_list_near_ones(shop, sql, code, near, column):
         "COPY visits TO 'out.csv'",
     ],
 )
-def test_refused_shapes_and_wrong_types_charge_nothing(shop, sql):
-    before = shop.spent()
-    code, found = shop.json("ask", sql, "--epsilon", 0.1)
+def test_refused_shapes_and_wrong_types_charge_nothing(standing_shop, sql):
+    before = standing_shop.spent()
+    code, found = standing_shop.json("ask", sql, "--epsilon", 0.1)
     assert code in (2, 3) and found["error"]["fix"] and found["error"]["charge"] == {"epsilon": 0, "delta": 0}
-    assert shop.call("ask", sql, "--epsilon", 0.1)[0] == code and shop.spent() == before
+    assert standing_shop.call("ask", sql, "--epsilon", 0.1)[0] == code and standing_shop.spent() == before
     assert found["error"]["code"] in {"sql.refused", "policy.not-allowed", "policy.unknown-column", "input.invalid"}
 
 

@@ -173,6 +173,7 @@ def narrow(tmp_path_factory):
         ("orders o JOIN items i USING (order_id)", 7),
         ("orders a JOIN orders b USING (user_id)", 49),
         ("orders a JOIN orders b USING (order_id)", 7),
+        ("orders a JOIN orders b USING (user_id) JOIN orders c ON b.order_id = c.order_id", 49),  # not tied to a
         ("people a JOIN people b USING (user_id)", 1),
         ("people p JOIN regions r ON p.region = r.code", 1),
         ("items i JOIN products q USING (sku)", 14),  # 'a' is there twice

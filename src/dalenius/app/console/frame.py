@@ -112,7 +112,7 @@ async def attempt(session: Session, work: Callable[[], T], place: Any = None) ->
     try:
         return await session.service.run(checked)
     except AuthMissingError:
-        ui.navigate.to("/sign-in?over=1")
+        ui.navigate.to("/sign-in?say=over")
     except DaleniusError as error:
         if place is None:
             ui.notify(f"{error.message} {error.fix}", type="negative", multi_line=True, timeout=8000)

@@ -20,13 +20,16 @@ _WORDS = {
     408: "The request did not come in in time.",
     409: "The data changed.",
     413: "The request is too large.",
+    415: "The request is not JSON.",
     422: "Refused for its shape, or by policy.",
     429: "Too many requests.",
     500: "A bug of ours, or a ledger that does not verify.",
     503: "Something outside is down, or the engine could not answer; `charge` says what that cost.",
 }
+# Not as a `model`, which FastAPI would describe as application/json beside it. JobOut has it among the components.
+_PROBLEM = {MEDIA: {"schema": {"$ref": f"#/components/schemas/{ProblemOut.__name__}"}}}
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ProblemOut, "description": words, "content": {MEDIA: {}}} for status, words in _WORDS.items()
+    status: {"description": words, "content": _PROBLEM} for status, words in _WORDS.items()
 }
 
 

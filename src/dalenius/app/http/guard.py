@@ -7,16 +7,14 @@ refuses before a route, the ledger's charges or the data are touched.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import secrets
 import time
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from dalenius.app.http.limits import Limits, TooManyError
 from dalenius.app.http.log import tell
-from dalenius.app.http.problems import SlowError, TooLargeError, problem_response, unexpected
+from dalenius.app.http.problems import MediaError, SlowError, TooLargeError, problem_response, unexpected
 from dalenius.errors import AuthMissingError, DaleniusError
 
 if TYPE_CHECKING:
@@ -39,7 +37,6 @@ _POLICY = (
 )
 _PAGE = (b"content-security-policy", _POLICY)
 _GUESSES = Limits(rate=0.2, burst=20, concurrency=1)  # of bad tokens from one address
-_REMEMBERED = 10_000
 _HEADERS = (
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
@@ -55,7 +52,6 @@ class Guard:
         self._guesses = Limits(_GUESSES.rate, _GUESSES.burst, _GUESSES.concurrency)
         self._addresses = Limits(rate=100, burst=200, concurrency=64)  # of who has no token
         self.pages = Limits(rate=500, burst=2000, concurrency=512)  # one page is some fifty files
-        self._good: OrderedDict[bytes, None] = OrderedDict()  # hashes of tokens that were good a while ago
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -81,27 +77,22 @@ class Guard:
         return self._app
 
     async def token(self, scope: Scope) -> Token:
-        """Whose request it is; raises for anybody else's. Who guesses is soon not listened to any more."""
+        """Whose request it is; raises for anybody else's.
+
+        Who guesses is soon told to wait. A good token is let in all the same: others may share the address.
+        """
         address = (scope.get("client") or ("",))[0]
         given = [value for name, value in scope["headers"] if name == b"authorization"]
         scheme, _, text = given[0].decode("latin-1").partition(" ") if len(given) == 1 else ("", "", "")
         if scheme.lower() != "bearer":
             raise _missing()
-        known = hashlib.sha256(text.encode("latin-1")).digest()
-        if known not in self._good and self._guesses.exhausted(address):
-            self._guesses.spend(address)
-            raise _guessing()
         try:
-            found = await self._service.run(lambda: self._service.tokens.check(text))
+            return await self._service.holder(text)
         except AuthMissingError:
-            self._good.pop(known, None)
+            if self._guesses.exhausted(address):
+                raise _guessing() from None
             self._guesses.spend(address)
             raise
-        self._good[known] = None
-        self._good.move_to_end(known)
-        if len(self._good) > _REMEMBERED:
-            self._good.popitem(last=False)
-        return found
 
     @property
     def addresses(self) -> Limits:
@@ -149,6 +140,8 @@ class _Passage:
         limits.admit(key)
         try:
             body = await self.body()
+            if not self.page:
+                self.check_media(body)
             await self.guard.app(self.scope, _given(body, self.receive), self.send)
         finally:
             limits.done(key)
@@ -173,6 +166,15 @@ class _Passage:
                         return bytes(found)
         except TimeoutError:
             raise _slow() from None
+
+    def check_media(self, body: bytes) -> None:
+        """That a body is JSON as it stands, by its own word."""
+        given = dict(self.scope["headers"])
+        kind = given.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        if body and (kind != b"application/json" or given.get(b"content-encoding", b"identity") != b"identity"):
+            raise MediaError(
+                "The request is not JSON.", why="Only application/json is read.", fix="Send it so, not compressed."
+            )
 
     async def send(self, message: Message) -> None:
         """What leaves, with the headers that all responses have."""

@@ -39,8 +39,8 @@ _ID = 32  # hex digits
 class Job:
     """One question on its way."""
 
-    def __init__(self, id_: str, analyst: str, question: str) -> None:
-        self.id, self.analyst, self.question = id_, analyst, question
+    def __init__(self, id_: str, analyst: str, question: str, token: str = "") -> None:
+        self.id, self.analyst, self.question, self.token = id_, analyst, question, token
         self.created = time.monotonic()
         self.leaves: datetime | None = None
         self.future: Future[Release] | None = None
@@ -108,7 +108,7 @@ class Jobs:
 
     def new(self, token: Token, question: Mapping[str, Any], id_: str | None = None) -> Job:
         """A job that is about to begin."""
-        job = Job(id_ or secrets.token_hex(_ID // 2), token.analyst, question["question"])
+        job = Job(id_ or secrets.token_hex(_ID // 2), token.analyst, question["question"], token.id)
         with self._lock:
             now = time.monotonic()
             old = [each.id for each in self._jobs.values() if each.done and now - each.created > KEPT]
@@ -125,6 +125,11 @@ class Jobs:
         """A question that was answered at once is no job."""
         with self._lock:
             self._jobs.pop(job.id, None)
+
+    def running(self, token: Token) -> int:
+        """How many questions of a token are not at their end."""
+        with self._lock:
+            return sum(job.token == token.id and not job.done for job in self._jobs.values())
 
     @property
     def busy(self) -> bool:

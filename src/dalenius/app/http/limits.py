@@ -39,9 +39,9 @@ class Limits:
         """Counts one request, or refuses it. Each that was admitted must be `done` once."""
         state = self._state(key)
         if state.open >= self.concurrency:
-            raise _limited(f"{self.concurrency} requests are open.", 1.0)
+            raise limited(f"{self.concurrency} requests are open.", 1.0)
         if state.left < 1:
-            raise _limited(f"At most {self.rate:g} requests a second.", (1 - state.left) / self.rate)
+            raise limited(f"At most {self.rate:g} requests a second.", (1 - state.left) / self.rate)
         state.left -= 1
         state.open += 1
 
@@ -57,7 +57,8 @@ class Limits:
 
     def spend(self, key: str) -> None:
         """Counts one without holding anything open."""
-        self._state(key).left -= 1
+        state = self._state(key)
+        state.left = max(0.0, state.left - 1)  # no debt: who stops is soon heard again
 
     def _state(self, key: str) -> _State:
         now = time.monotonic()
@@ -82,7 +83,8 @@ class TooManyError(RateLimitedError):
     retry: float
 
 
-def _limited(why: str, retry: float) -> TooManyError:
+def limited(why: str, retry: float) -> TooManyError:
+    """A refusal, and after how many seconds it is worth trying again."""
     error = TooManyError("Too many requests.", why=why, fix=f"Wait {max(1, round(retry))} s and try again.")
     error.retry = retry
     return error

@@ -33,6 +33,12 @@ def start_log(*, quiet: bool = False) -> None:
     LOGGER.handlers[:] = [handler]
     LOGGER.setLevel(logging.WARNING if quiet else logging.INFO)
     LOGGER.propagate = False
+    # What uvicorn complains of is a line like any other; what an exception says is not told.
+    below = logging.getLogger("uvicorn")
+    below.handlers[:], below.propagate = [handler], False
+    below.setLevel(logging.WARNING)
+    # Libraries would write to stderr where nobody listens, and may quote: the SQL parser does.
+    logging.getLogger().addHandler(logging.NullHandler())
 
 
 def tell(event: str, *, level: int = logging.INFO, **told: Any) -> None:

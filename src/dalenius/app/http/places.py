@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import glob
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,18 +37,22 @@ def policy_from(text: str, folder: Path | None) -> Policy:
 def _check(path: str, root: Path) -> None:
     """That a path or a glob, relative to the root, stays below it, whatever links are on its way."""
     absolute = str(root / path)
-    fixed = Path(absolute)
-    matched: list[str] = [] if "\0" in absolute else glob.glob(absolute, recursive=True)  # noqa: PTH207 (absolute patterns)
-    try:
-        inside = all(Path(each).resolve().is_relative_to(root) for each in (absolute, *matched))
-    except (OSError, ValueError, RuntimeError):
-        inside = False
-    if not inside or ".." in fixed.parts:
+    # The words first: no folder outside is even listed.
+    inside = ".." not in Path(absolute).parts and _inside([absolute], root)
+    if not inside or not _inside(glob.iglob(absolute, recursive=True), root):  # noqa: PTH207 (absolute patterns)
         raise NotAllowedError(
             "The policy names a file outside the server's data folder.",
             why="Policies that come over the network may name files below it only.",
             fix="Put the files there, and name them relative to it.",
         )
+
+
+def _inside(paths: Iterable[str], root: Path) -> bool:
+    """Whether all of them end below the root."""
+    try:
+        return all(Path(each).resolve().is_relative_to(root) for each in paths)
+    except (OSError, ValueError, RuntimeError):
+        return False
 
 
 def _named(text: str) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Any
 from starlette.responses import Response
 
 from dalenius.errors import (
+    NOTHING,
     AuthMissingError,
     DaleniusError,
     InputError,
@@ -81,6 +82,7 @@ def unexpected(error: Exception) -> InternalError:
         "The server stopped on something unexpected.",
         why=f"This is a bug of ours ({type(error).__name__}). Its details are held back because they could show data.",
         fix="Ask again; if it stays, tell the owner the time at which it happened.",
+        charge=getattr(error, "charge", NOTHING),  # which the ledger notes where it had charged
     )
 
 

@@ -11,6 +11,7 @@ class _Given(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
+Decimal = Annotated[str, Field(pattern=r"^[0-9]{1,30}(\.[0-9]{1,30})?$")]
 Positive = Annotated[int, Field(ge=1, le=2**53)]
 
 
@@ -19,10 +20,9 @@ class LimitsIn(_Given):
 
     rows: Positive | None = None
     groups: Positive | None = None
-    totals: (
-        dict[str, Annotated[float, Field(gt=0)] | Annotated[str, Field(pattern=r"^[0-9]{1,30}(\.[0-9]{1,30})?$")]]
-        | None
-    ) = Field(None, description="By column; a number, or its decimal digits as a text.")
+    totals: dict[str, Annotated[float, Field(gt=0)] | Decimal] | None = Field(
+        None, description="Numbers, or decimals as texts, which are taken exactly.", examples=[{"amount": "99.95"}]
+    )
     units: Positive | None = None
     search: Annotated[float, Field(ge=0, le=0.5)] | None = None
 
@@ -135,6 +135,7 @@ class PreviewOut(BaseModel):
     remaining: dict[str, Any]
     notes: list[str]
     search: float
+    rows: int
     public: bool
     plan: str | None = None
 
@@ -153,11 +154,14 @@ class JobOut(BaseModel):
 class TokenOut(BaseModel):
     """A token, without its secret."""
 
-    model_config = ConfigDict(extra="allow")
-
     id: str
     role: str
     analyst: str
+    created: str
+    expires: str
+    revoked: str
+    trusted: bool
+    note: str
     state: str
 
 

@@ -10,7 +10,7 @@ import socket
 import ssl
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ _NEXT = 50  # ports that are tried when the first is taken
 _CONNECTIONS = 1000
 _IDLE = 15  # seconds that an idle connection is kept
 _HEADERS = 64 * 1024  # bytes
+_TRICKLE = 4096  # bytes
 
 
 def listen(settings: Settings) -> socket.socket:
@@ -119,12 +120,18 @@ def _check_certificate(settings: Settings) -> None:
 
 
 def impatient(seconds: float) -> type[asyncio.Protocol]:
-    """A protocol that closes connections whose request does not come in in time: half-open ones cost nothing."""
+    """A protocol that closes connections whose request does not come in in time: half-open ones cost nothing.
+
+    So is one whose answer is not taken in that time, or whose headers never end.
+    """
 
     class Impatient(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
         """As uvicorn's own, with a clock."""
 
         _clock: asyncio.TimerHandle | None = None
+        _full: asyncio.TimerHandle | None = None
+        _heading, _size = False, 0
+        _cycles: Sequence[Any] = ()  # requests that are not answered yet; uvicorn knows the last one only
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -134,16 +141,44 @@ def impatient(seconds: float) -> type[asyncio.Protocol]:
             if self._clock is None and not self._answering():
                 self._wind()
             super().data_received(data)
-            if self._answering():
+            if self._heading:  # only h11 has a limit of its own
+                self._size += len(data)
+                if self._size > _HEADERS and self.transport is not None:
+                    self.transport.abort()
+            if self._answering() or self._upgraded():
                 self._stop()
+
+        def on_message_begin(self) -> None:
+            self._heading, self._size = True, 0
+            super().on_message_begin()
+
+        def on_headers_complete(self) -> None:
+            self._heading = False
+            super().on_headers_complete()
+            self._cycles = [each for each in (*self._cycles, self.cycle) if each and not each.response_complete]
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._read()
+            self._watch()
+
+        def resume_writing(self) -> None:
+            self._read()
+            super().resume_writing()
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop()
+            self._read()
+            self._gone()
             super().connection_lost(exc)
 
         def _answering(self) -> bool:
             """Whether the headers of a request are complete, and its answer is not."""
             return self.cycle is not None and not self.cycle.response_complete
+
+        def _upgraded(self) -> bool:
+            """Whether a websocket has taken the connection over."""
+            return self.transport is not None and self.transport.get_protocol() is not self
 
         def _wind(self) -> None:
             self._clock = asyncio.get_running_loop().call_later(seconds, self._late)
@@ -152,6 +187,29 @@ def impatient(seconds: float) -> type[asyncio.Protocol]:
             if self._clock is not None:
                 self._clock.cancel()
                 self._clock = None
+
+        def _gone(self) -> None:
+            """Nobody is there: what waits to be sent is not sent."""
+            for each in self._cycles:
+                each.disconnected = True
+
+        def _watch(self) -> None:
+            """Who takes less than `_TRICKLE` of an answer in the time of a request is not waited for."""
+            before = self.transport.get_write_buffer_size()
+
+            def look() -> None:
+                if before - self.transport.get_write_buffer_size() < _TRICKLE:
+                    self._gone()
+                    self.transport.abort()
+                else:
+                    self._watch()
+
+            self._full = asyncio.get_running_loop().call_later(seconds, look)
+
+        def _read(self) -> None:
+            if self._full is not None:
+                self._full.cancel()
+                self._full = None
 
         def _late(self) -> None:
             self._clock = None

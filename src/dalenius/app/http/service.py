@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dalenius.app.http.jobs import Job, Jobs
-from dalenius.app.http.limits import Limits
+from dalenius.app.http.limits import Limits, limited
 from dalenius.app.http.metrics import Metrics
 from dalenius.curator import Curator
 from dalenius.ledger.tokens import Role, Token, Tokens
@@ -29,6 +30,7 @@ _HEAVY = (
     "dalenius.queries.accuracy",
     "dalenius.queries.public",
 )
+_DOOR = 4  # threads that look at tokens, whatever the others are busy with
 _QUICK = 16  # threads for what never waits
 _ASKING = 128  # threads for questions, most of which wait for their time
 
@@ -58,9 +60,11 @@ class Service:
         speed = probe() if speed is None else speed
         self._paced = Pacer(settings.slots, speed)
         self._trusted = Pacer(settings.slots, speed, fixed=False)
+        self._door = ThreadPoolExecutor(_DOOR, "dalenius-door")
         self._quick = ThreadPoolExecutor(_QUICK, "dalenius-quick")
         self._asking = ThreadPoolExecutor(_ASKING, "dalenius-ask")
         self.jobs = Jobs(self.curator.home)
+        self._resuming = threading.Lock()
         self.curator.engines  # noqa: B018 (made here, not by two threads at once)
         self.curator.registry.place  # noqa: B018
         for name in _HEAVY:  # else the first question waits for them
@@ -70,22 +74,33 @@ class Service:
         """Something that does not wait, in a thread: the event loop itself never touches a file."""
         return await asyncio.get_running_loop().run_in_executor(self._quick, work)
 
+    async def holder(self, text: str) -> Token:
+        """Whose token a text is; raises where it is none that is good now."""
+        return await asyncio.get_running_loop().run_in_executor(self._door, self.tokens.check, text)
+
     def ask(self, token: Token, question: dict[str, Any]) -> Job:
-        """Begins to answer a question, in a thread of its own."""
+        """Begins to answer a question, in a thread of its own.
+
+        A question counts as open until its answer leaves, also if nobody waits for it: else one token could take up
+        every thread with jobs.
+        """
+        if self.jobs.running(token) >= self.settings.concurrency:
+            raise limited(f"{self.settings.concurrency} questions of this token are open.", 1.0)
         job = self.jobs.new(token, question)
         self._begin(job, token, question)
         return job
 
     def resume(self, token: Token, id_: str) -> Job | None:
         """A job of this analyst: one of this process, or one that another left; its question is asked again, free."""
-        job = self.jobs.find(token, id_)
-        if job is None:
-            question = self.jobs.read(token, id_)
-            if question is None:
-                return None
-            job = self.jobs.new(token, question, id_)
-            self._begin(job, token, question)
-        return job
+        with self._resuming:  # of two who come at once, one begins, and neither sees a job that has not begun
+            job = self.jobs.find(token, id_)
+            if job is None:
+                question = self.jobs.read(token, id_)
+                if question is None:
+                    return None
+                job = self.jobs.new(token, question, id_)
+                self._begin(job, token, question)
+            return job
 
     def _begin(self, job: Job, token: Token, question: dict[str, Any]) -> None:
         pacer = self._trusted if token.trusted else self._paced
@@ -103,8 +118,8 @@ class Service:
 
     def close(self) -> None:
         """No new questions; what runs goes on to its end."""
-        self._asking.shutdown(wait=False, cancel_futures=True)
-        self._quick.shutdown(wait=False, cancel_futures=True)
+        for each in (self._asking, self._quick, self._door):
+            each.shutdown(wait=False, cancel_futures=True)
 
     @property
     def busy(self) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 import tomllib
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from dalenius.errors import InputError, SourceUnavailableError
+from dalenius.pacing import SAFETY
 from dalenius.tables.mistakes import nearest
 
 FILE = "config.toml"
@@ -53,8 +55,12 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name in ("rate", "burst", "concurrency", "body", "receive", "wait", "slots"):
-            if not getattr(self, name) > 0:
-                raise _wrong(name, "It must be above 0.")
+            if not 0 < getattr(self, name) < math.inf:
+                raise _wrong(name, "It must be above 0, and finite.")
+        if not 0 <= self.grace < math.inf:
+            raise _wrong("grace", "It must be at least 0, and finite.")
+        if self.slots > SAFETY:
+            raise _wrong("slots", f"More than {SAFETY} would make answers late because of one another.")
         if not 0 <= self.port < 2**16:
             raise _wrong("port", "A port lies between 0 and 65535.")
         if (self.tls_cert is None) != (self.tls_key is None):

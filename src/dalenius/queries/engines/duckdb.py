@@ -48,6 +48,8 @@ _AGAIN = 0.05  # seconds
 
 
 _SMALL = 4 * 2**20  # bytes
+# To parse a statement takes DuckDB 2.0 a good part of its run on few rows, and often the same one runs several times.
+_PARSED, _SHORT = 32, 20_000  # statements that a connection remembers, and characters of each
 
 
 class _Warm:
@@ -55,6 +57,7 @@ class _Warm:
 
     _lock: threading.Lock
     _connection: DuckDBPyConnection | None
+    _parsed: OrderedDict[str, Statement]
 
     def __init__(self, files: Sequence[Path], memory: str, threads: int | None) -> None:
         self._files = tuple(files)
@@ -73,6 +76,7 @@ class _Warm:
         """Starts anew, as a forked child must."""
         self._lock = threading.Lock()
         self._connection = None
+        self._parsed = OrderedDict()
 
     def _run(self, sql: str, tables: Mapping[str, pa.Table], seconds: float) -> Rows:
         return self._shaped(sql, tables, seconds, lambda cursor, statement: cursor.execute(statement).fetchall())
@@ -81,7 +85,7 @@ class _Warm:
         # DuckDB's errors are dropped before ours is raised, which would otherwise carry them as its context.
         cursor = self._cursor()
         try:
-            statement = _checked(cursor, sql)
+            statement = self._statement(cursor, sql)
             if statement is None:
                 raise InternalError(
                     "The compiler made SQL that may not run.",
@@ -106,6 +110,18 @@ class _Warm:
                 fix="Check that the source is complete and readable, and that there is memory; then ask again.",
             )
         return rows
+
+    def _statement(self, cursor: DuckDBPyConnection, sql: str) -> Statement | None:
+        """As `_checked`, which depends on the text alone. DuckDB runs a copy of a statement: any cursor may have it."""
+        with self._lock:
+            found = self._parsed.pop(sql, None)
+        found = found or _checked(cursor, sql)
+        if found is not None and len(sql) <= _SHORT:
+            with self._lock:
+                self._parsed[sql] = found
+                while len(self._parsed) > _PARSED:
+                    self._parsed.popitem(last=False)
+        return found
 
     def _check(self) -> None:
         """After some of DuckDB's errors nothing runs on a connection any more; then the next run opens a new one."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ _PATTERN = re.compile(r"[*?\[]")
 
 
 def schema(files: Sequence[Path], form: str, *, guess: bool = False) -> tuple[tuple[str, str], ...]:
-    """Names and DuckDB types of the columns that all files share.
+    """Names and DuckDB types of the columns that all files share; read once while the files stay as they are.
 
     Args:
         files: Absolute paths, all of one form.
@@ -31,9 +32,31 @@ def schema(files: Sequence[Path], form: str, *, guess: bool = False) -> tuple[tu
         guess: Let DuckDB guess the types of CSV columns, for a draft. Otherwise they are all VARCHAR: a guess depends
             on the rows, and what may be asked must not.
     """
+    _check_paths(files)
+    try:
+        states = tuple(map(_state, files))
+    except OSError:
+        states = ()
+    read = _read if states and not guess else _read.__wrapped__
+    return read(tuple(files), states, form, guess)
+
+
+def _state(file: Path) -> tuple[int, ...]:
+    """Changes with the file: its ctime does with every write, and with who may read it."""
+    found = file.stat()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+# To open a connection takes longer than all the rest, and to protect a table asks three times.
+@lru_cache(maxsize=64)
+def _read(
+    files: tuple[Path, ...],
+    states: tuple[tuple[int, ...], ...],  # noqa: ARG001 (part of the cache's key)
+    form: str,
+    guess: bool,
+) -> tuple[tuple[str, str], ...]:
     import duckdb
 
-    _check_paths(files)
     found: tuple[tuple[str, str], ...] | None = None
     shared = header(files) if form == "csv" and files else None
     connection = locked(files, threads=1)

@@ -11,7 +11,6 @@ accuracy, never privacy: what one unit adds is clipped to the limit whatever it 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -21,7 +20,7 @@ from dalenius.errors import NotAllowedError, QuestionRefusedError
 from dalenius.queries.expressions import Column, Expression, Type
 from dalenius.queries.plan import Found, Table
 from dalenius.queries.relations import Join, Open, Owned, PerUnit, Relation, Source, full, same_unit
-from dalenius.queries.repeats import check_repeats, compares, keys_of, limit_of, pair_of, parts_of
+from dalenius.queries.repeats import check_repeats, compares, keys_of, limit_of, meets_one, pair_of, parts_of
 from dalenius.tables.policy import Column as Spec
 from dalenius.tables.policy import Contribution, Kind, Period, Policy
 
@@ -201,7 +200,7 @@ def limits(relation: Relation) -> Limits:
         source, rows = join.source, limit_of(join.source)
         if isinstance(source, Open) or join.left or rows is None:
             continue
-        times = math.prod(_times(each, relation) or MOST_ROWS for each in relation.joins if each is not join)
+        times = _times(join, relation)
         owned = source if isinstance(source, Owned) else None
         totals = _totals(owned, times) if owned is not None else {}
         found.append(Limits(min(rows * times, MOST_ROWS), owned, times, totals))
@@ -221,21 +220,25 @@ def _totals(source: Owned, times: int) -> dict[str, Fraction]:
     return {full(source, name): value * times for name, value in totals.items()}
 
 
-def _times(join: Join, relation: Relation) -> int | None:
-    """How often a join repeats the rows that it is joined to, at most."""
-    source = join.source
-    if isinstance(source, Open):
-        return max(1, source.table.multiplicity(sorted(keys_of(join, relation))))
-    own = source.table.policy.name.lower() if isinstance(source, Owned) else ""
-    for part in (*parts_of(relation.where), *parts_of(join.on)):
-        pair = pair_of(part)
-        if pair is None:
-            continue
-        for mine in pair:
-            name = next((each for each in source.identities if full(source, each) == mine), None)
-            if name is not None and own and f"{own}.{name}" in source.identities[name]:
-                return 1  # its own key, which is unique
-    return limit_of(source)
+def _times(base: Join, relation: Relation) -> int:
+    """How many rows become of one of ``base``, at most.
+
+    The others are joined one after the other. One that is tied to those before by a key of its own repeats nothing;
+    that it is tied to one which comes later does not help.
+    """
+    inside, times = [base.source], 1
+    left = [each for each in relation.joins if each is not base]
+    for join in [each for each in left if isinstance(each.source, Open)]:
+        times *= max(1, join.source.table.multiplicity(sorted(keys_of(join, relation))))  # type: ignore[union-attr]
+        left.remove(join)
+    while left:
+        following = next((each for each in left if meets_one(each, relation, inside)), None)
+        if following is None:
+            following = min(left, key=lambda each: limit_of(each.source) or MOST_ROWS)
+            times *= limit_of(following.source) or MOST_ROWS
+        left.remove(following)
+        inside.append(following.source)
+    return times
 
 
 # --- the made-up table

@@ -47,7 +47,7 @@ def install(app: FastAPI, sessions: Sessions) -> None:
             return RedirectResponse("/sign-in?say=many", 303)
         text = parse_qs((await request.body()).decode("latin-1")).get("token", [""])[0].strip()
         try:
-            token = await sessions.service.run(lambda: sessions.service.tokens.check(text))
+            token = await sessions.service.holder(text)
         except AuthMissingError:
             tries.spend(address)
             return RedirectResponse("/sign-in?say=wrong", 303)

@@ -8,8 +8,9 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from dalenius.app.http.answers import PROBLEMS, answer
+from dalenius.app.http.description import described
 from dalenius.app.http.metrics import MEDIA
-from dalenius.app.http.roles import ByAnyone, ByOwner
+from dalenius.app.http.roles import ByAnyone, ByAuditor
 
 router = APIRouter(tags=["server"])
 _OPEN: dict[int | str, dict[str, Any]] = {status: PROBLEMS[status] for status in (400, 405, 408, 413, 429, 500, 503)}
@@ -38,12 +39,12 @@ async def readyz(request: Request) -> Response:
     responses={**PROBLEMS, 200: {"content": {"text/plain": {}}, "description": "Prometheus' text format."}},
     response_class=Response,
 )
-async def metrics(caller: ByOwner) -> Response:
-    """Counts for the owner's monitoring; nothing per row."""
+async def metrics(caller: ByAuditor) -> Response:
+    """Counts for the owner's monitoring, with an auditor's token; nothing per row."""
     return Response(caller.service.metrics.text(), media_type=MEDIA)
 
 
 @router.get("/v1/openapi.json", response_model=dict[str, Any], responses=PROBLEMS)
 async def openapi(caller: ByAnyone, request: Request) -> Response:  # noqa: ARG001
     """This description."""
-    return answer(request.app.openapi())
+    return answer(described(request.app))

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from dalenius.app.http.answers import PROBLEMS, answer
-from dalenius.app.http.roles import ByAuditor, ByOwner
+from dalenius.app.http.roles import ByAuditor
 from dalenius.ledger.chain import Entry
 from dalenius.ledger.verification import verify
 
@@ -58,7 +58,7 @@ async def verification(caller: ByAuditor, expect: Annotated[str, Query(max_lengt
 
 
 @router.get("/alarms", response_model=dict[str, Any], responses=PROBLEMS)
-async def alarms(caller: ByOwner, after: After = 0) -> Response:
+async def alarms(caller: ByAuditor, after: After = 0) -> Response:
     """Questions that were not ready in time, or that the engine could not answer."""
 
     def work() -> Response:

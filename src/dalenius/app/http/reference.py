@@ -1,0 +1,173 @@
+"""The reference page of the HTTP API: its tables are written from the routes and their OpenAPI description.
+
+`python -m dalenius.app.http.reference docs/reference/http.md` renews them; a test compares.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+
+from dalenius.app.http.answers import PROBLEMS
+from dalenius.app.http.roles import allowed
+from dalenius.app.http.routes import ROUTERS
+from dalenius.ledger.tokens import Role
+
+BEGIN = "<!-- generated: python -m dalenius.app.http.reference docs/reference/http.md -->"
+END = "<!-- end of what is generated -->"
+
+# What comes back where the description says no more than "an object"; the top-level members are tested.
+OBJECTS = {
+    "GET /healthz": "`status`",
+    "GET /readyz": "`status`; 503 if the ledger cannot be read",
+    "GET /metrics": "Prometheus' text format",
+    "GET /v1/openapi.json": "OpenAPI 3.1",
+    "GET /v1/jobs/{id}/events": "server-sent events `status`, each a job; ends with the job",
+    "GET /v1/tables": "`tables`: of each what `dalenius tables --json` has; an analyst sees those of its data sets",
+    "GET /v1/tables/{table}": "`tables`: this one",
+    "GET /v1/budget": "`datasets`: [balances](ledger.md#balances-in-json), an analyst's own; all, for the others",
+    "GET /v1/history": "`history`: charges, oldest first; `next`: give it as `after` for more, or null",
+    "GET /v1/receipts/{id}": "the receipt; an analyst's own, any for the others",
+    "GET /v1/ledger": "`entries`: each with `number`, `kind`, `time`, `hash`, `data`; `next`",
+    "GET /v1/ledger/verify": "`verified`, `entries`, `head`, `charges`, `releases`",
+    "GET /v1/alarms": "`alarms`: each with `entry`, `time`, `alarm` (`late` or `failed`), `charge`",
+    "POST /v1/protect": "`tables`: what `dalenius protect --json` has",
+    "GET /v1/policies/{table}": "`table`, `version`, `policy` (TOML), `versions`",
+    "GET /v1/policies/{table}/difference": "`table`, `from`, `to`, `difference`",
+    "POST /v1/tables/{table}/refresh": "what `dalenius refresh --json` has",
+    "GET /v1/analysts": "`analysts`: each with `analyst`, `dataset`, `epsilon`",
+    "PUT /v1/datasets/{dataset}/analysts/{analyst}": "the analyst's [balance](ledger.md#balances-in-json)",
+    "DELETE /v1/datasets/{dataset}/analysts/{analyst}": "nothing",
+    "GET /v1/tokens": "`tokens`: every token that was ever made, without secrets",
+}
+
+
+def described() -> dict[str, Any]:
+    """The OpenAPI description, without a home."""
+    app = FastAPI(title="dalenius")
+    for router in ROUTERS:
+        app.include_router(router)
+    return app.openapi()
+
+
+def routes() -> Iterator[tuple[str, APIRoute]]:
+    """Every route, by method and path."""
+    for router in ROUTERS:
+        for route in router.routes:
+            if isinstance(route, APIRoute):
+                yield f"{min(route.methods or ())} {route.path}", route
+
+
+def roles(route: APIRoute) -> str:
+    """Who may use it."""
+    found = next((each for each in (allowed(one.call) for one in route.dependant.dependencies) if each), None)
+    if found is None:
+        return "no token"
+    return "any" if set(found) == set(Role) else ", ".join(sorted(found))
+
+
+def generated() -> str:
+    """What stands between the marks."""
+    told = described()
+    schemas: Mapping[str, Any] = told["components"]["schemas"]
+    lines: list[str] = []
+    for tag in dict.fromkeys(str(route.tags[0]) for _, route in routes()):
+        rows = [_row(name, route, told) for name, route in routes() if route.tags[0] == tag]
+        lines += ["", f"## {tag.capitalize()}", "", *_table(("route", "role", "takes", "gives"), rows)]
+    lines += ["", "## Objects"]
+    for name, schema in schemas.items():
+        if name == "ProblemOut":
+            continue
+        lines += ["", f"### {_shown(name)}", "", _line(schema.get("description", "")), ""]
+        needed = schema.get("required", ()) if name.endswith("In") else ()  # answers have them all
+        members = [(f"`{key}`", _type(each), _how(each, key in needed)) for key, each in schema["properties"].items()]
+        lines += _table(("member", "type", ""), members)
+    lines += ["", "## Statuses of problems", ""]
+    lines += _table(("status", "means"), [(str(status), str(each["description"])) for status, each in PROBLEMS.items()])
+    return "\n".join(lines).strip()
+
+
+def renewed(page: str) -> str:
+    """The page with its tables as they are now."""
+    head, rest = page.split(BEGIN)
+    return f"{head}{BEGIN}\n\n{generated()}\n\n{END}{rest.split(END)[1]}"
+
+
+def _row(name: str, route: APIRoute, told: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    method, path = name.split(" ")
+    operation = told["paths"][path][method.lower()]
+    takes = [_parameter(each) for each in operation.get("parameters", ()) if each["in"] == "query"]
+    if "requestBody" in operation:
+        takes.append(_type(operation["requestBody"]["content"]["application/json"]["schema"]))
+    gives = []
+    for status, response in operation["responses"].items():
+        if int(status) < 400:
+            schema = response.get("content", {}).get("application/json", {}).get("schema", {})
+            gives.append(f"{status}: {_type(schema) if '$ref' in schema else OBJECTS[name]}")
+    return f"`{name}`<br>{_line(operation['description'])}", roles(route), "<br>".join(takes), "<br>".join(gives)
+
+
+def _parameter(each: Mapping[str, Any]) -> str:
+    schema = each["schema"]
+    return f"`{each['name']}` ({', '.join(part for part in (_type(schema), _how(schema, needed=False)) if part)})"
+
+
+def _shown(name: str) -> str:
+    return f"{name.removesuffix('In')} request" if name.endswith("In") else name.removesuffix("Out")
+
+
+def _type(schema: Mapping[str, Any]) -> str:
+    """In words."""
+    if "$ref" in schema:
+        name = _shown(schema["$ref"].rpartition("/")[2])
+        return "[Problem](errors.md#the-shape)" if name == "Problem" else f"[{name}](#{name.lower().replace(' ', '-')})"
+    if "anyOf" in schema:
+        return " or ".join(_type(each) for each in schema["anyOf"])
+    if "enum" in schema:
+        return " or ".join(f"`{each}`" for each in schema["enum"])
+    if schema.get("type") == "array":
+        return f"list of {_type(schema.get('items', {}))}"
+    if schema.get("type") == "object":
+        values = schema.get("additionalProperties")
+        return f"object of {_type(values)}" if isinstance(values, Mapping) else "object"
+    name = str(schema.get("type", "any"))
+    return {"string": "text", "integer": "whole number"}.get(name, name)
+
+
+def _how(schema: Mapping[str, Any], needed: bool) -> str:
+    """Whether it is needed, its default, its limits and its description."""
+    parts = ["needed"] if needed else []
+    if not needed and schema.get("default") not in {None, ""}:
+        parts.append(f"default {str(schema['default']).lower()}")
+    places = [schema, *schema.get("anyOf", ()), schema.get("items", {})]
+    for key, word in _LIMITS.items():
+        parts += [f"{word} {each[key]:,g}" for each in places if key in each and each[key] != 2**53][:1]
+    about = [_line(schema["description"]).rstrip(".")] if "description" in schema else []
+    return "; ".join(part for part in (", ".join(parts), *about) if part)
+
+
+_LIMITS = {
+    "exclusiveMinimum": "above",
+    "minimum": "from",
+    "maximum": "to",
+    "maxLength": "characters: up to",
+    "maxItems": "items: up to",
+}
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return ["| " + " | ".join(line) + " |" for line in (head, ["---"] * len(head), *rows)]
+
+
+if __name__ == "__main__":
+    file = Path(sys.argv[1])
+    file.write_text(renewed(file.read_text()))

@@ -1,0 +1,121 @@
+"""Commands without their start: a process that has loaded what `dalenius` needs forks once for each of them.
+
+A shell calls `dalenius` on its path as ever, with its own folder, environment, pipes and exit code; what runs is the
+package, in a process of its own that is new but for its imports. Loading them takes longer than most commands.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import selectors
+import socket
+import subprocess
+import sys
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+# What the commands load, each in its turn. Only modules: no connection, no thread, no state of chance.
+MODULES = (
+    *("cryptography.hazmat.primitives.ciphers", "dp_accounting", "duckdb", "numpy", "pyarrow.csv", "pyarrow.parquet"),
+    *("rich.console", "rich.table", "scipy.optimize", "scipy.signal", "scipy.special", "scipy.stats"),
+    *("sqlglot.dialects.bigquery", "sqlglot.dialects.duckdb", "sqlglot.optimizer", "typer.testing"),
+    *("dalenius.app.cli", "dalenius.analyst", "dalenius.audit.fuzz", "dalenius.audit.joined", "dalenius.curator"),
+    *(
+        "dalenius.accounting",
+        "dalenius.ledger",
+        "dalenius.samples",
+        "dalenius.queries.rules",
+        "dalenius.queries._exact",
+    ),
+)
+
+# Runs for each call, so it loads next to nothing. A part of the message is never empty, as a folder's name never is.
+CLIENT = """#!{python} -ISE
+import os, socket, sys
+server = socket.socket(socket.AF_UNIX)
+server.connect({address!r})
+variables = (f"{{name}}={{value}}" for name, value in os.environ.items())
+parts = [os.getcwd(), str(len(sys.argv) - 1), *sys.argv[1:], *variables]
+message = "\\0".join(parts).encode(errors="surrogateescape")
+socket.send_fds(server, [len(message).to_bytes(8, "big")], [0, 1, 2])
+server.sendall(message)
+sys.exit(int(server.recv(16) or b"1"))
+"""
+
+
+@contextlib.contextmanager
+def forking(folder: Path) -> Iterator[Path]:
+    """A folder for PATH whose `dalenius` is as good as the installed one."""
+    address, programs = folder / "server", folder / "bin"
+    programs.mkdir()
+    client = programs / "dalenius"
+    client.write_text(CLIENT.format(python=sys.executable, address=str(address)))
+    client.chmod(0o755)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(address))
+        listener.listen()
+        # It ends when its standard input does, however this process may end.
+        server = subprocess.Popen(
+            [sys.executable, __file__, str(listener.fileno())], stdin=subprocess.PIPE, pass_fds=[listener.fileno()]
+        )
+    try:
+        yield programs
+    finally:
+        assert server.stdin is not None
+        server.stdin.close()
+        server.wait(60)
+
+
+def serve(listener: socket.socket) -> None:
+    for name in MODULES:
+        importlib.import_module(name)
+    with selectors.DefaultSelector() as ready:
+        ready.register(listener, selectors.EVENT_READ)
+        ready.register(sys.stdin, selectors.EVENT_READ)
+        while all(key.fileobj is listener for key, _ in ready.select()):
+            client, _ = listener.accept()
+            if os.fork() == 0:
+                listener.close()
+                command(client)
+            client.close()
+            with contextlib.suppress(ChildProcessError):
+                while os.waitpid(-1, os.WNOHANG)[0]:  # those that have ended
+                    pass
+
+
+def command(client: socket.socket) -> None:
+    """Becomes the process that the client would have been."""
+    size, descriptors, _, _ = socket.recv_fds(client, 8, 3)
+    with client.makefile("rb") as sent:
+        parts = sent.read(int.from_bytes(size, "big")).decode(errors="surrogateescape").split("\0")
+    for number, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    os.chdir(parts[0])
+    count = int(parts[1])
+    os.environ.clear()
+    for part in parts[2 + count :]:
+        name, _, value = part.partition("=")
+        os.environ[name] = value
+    sys.argv = ["dalenius", *parts[2 : 2 + count]]
+    code = 1
+    try:
+        from dalenius.app.cli import main
+
+        main()
+    except SystemExit as exit_:
+        code = exit_.code if isinstance(exit_.code, int) else 0 if exit_.code is None else 1
+    except BaseException:  # noqa: BLE001 (as the interpreter would)
+        traceback.print_exc()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
+    client.sendall(str(code).encode())
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    serve(socket.socket(fileno=int(sys.argv[1])))

@@ -1,0 +1,122 @@
+"""The page of the HTTP API says what the routes say, and what a real server answers."""
+
+import json
+import re
+from contextlib import closing
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from tests.serving import serving
+
+import dalenius
+from dalenius import Curator
+from dalenius.app.http.reference import OBJECTS, described, generated, renewed, routes
+from dalenius.app.http.settings import Settings
+from dalenius.tables.reading import read_text
+
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "http.md"
+POLICY = """
+[table]
+name = "visits"
+source = "visits.csv"
+unit = "user_id"
+[budget]
+epsilon = 3.0
+delta = 1e-6
+[analysts.ana]
+epsilon = 2.0
+[columns.age]
+type = "integer"
+bounds = [18, 90]
+[contribution]
+rows = 1
+[time]
+answer = 0.3
+"""
+QUESTION = {"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 0.2}
+FILLED = {"{table}": "visits", "{dataset}": "visits", "{analyst}": "ana"}
+BODIES = {
+    "POST /v1/protect": {"policies": [POLICY], "dry_run": True},
+    "PUT /v1/datasets/{dataset}/analysts/{analyst}": {"epsilon": 1.0},
+    "POST /v1/tables/{table}/refresh": {"dry_run": True},
+}
+WITH_IDS = {"GET /v1/receipts/{id}", "GET /v1/jobs/{id}/events"}
+NOT_JSON = {"GET /metrics", "DELETE /v1/datasets/{dataset}/analysts/{analyst}"}
+
+
+def test_the_committed_page_is_what_the_code_generates():
+    text = PAGE.read_text()
+    assert renewed(text) == text, "run: python -m dalenius.app.http.reference docs/reference/http.md"
+
+
+def test_every_route_is_on_the_page_with_who_may_use_it():
+    text, told = generated(), described()
+    for name, _ in routes():
+        assert text.count(f"`{name}`<br>") == 1
+        line = next(each for each in text.splitlines() if f"`{name}`<br>" in each)
+        assert re.search(r"\| (no token|any|analyst|owner|auditor, owner) \|", line)
+    assert sum(len(each) for each in told["paths"].values()) == sum(1 for _ in routes())
+    assert OBJECTS.keys() <= {name for name, _ in routes()}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served")
+    (folder / "visits.csv").write_text("user_id,age\n1,34\n2,51\n")
+    Curator(folder / ".dalenius").protect(read_text(POLICY, folder))
+    with serving(folder / ".dalenius", "--data-dir", str(folder)) as running:
+        yield running
+
+
+@pytest.mark.parametrize("name", sorted(OBJECTS.keys() - WITH_IDS - NOT_JSON))
+def test_a_route_gives_the_members_that_the_page_names(name, server):
+    method, path = name.split(" ")
+    for place, value in FILLED.items():
+        path = path.replace(place, value)
+    with closing(server.analyst("ana") if path == "/v1/history" else server.owner()) as client:
+        reply = client.request(method, path, BODIES.get(name))
+    assert reply.status == 200, reply.content
+    said = [re.findall(r"`(\w+)`", part.partition(":")[0]) for part in OBJECTS[name].split(";")]
+    named = {each for part in said for each in part}
+    assert not named or named == set(reply.json), (named, set(reply.json))
+
+
+@pytest.mark.parametrize(("path", "schema"), [("/v1/ask", "ReleaseOut"), ("/v1/preview", "PreviewOut")])
+def test_an_answer_has_the_members_of_its_description(path, schema, server):
+    with closing(server.analyst("ana")) as ana:
+        found = ana.post(path, QUESTION).json
+    told = described()["components"]["schemas"][schema]
+    assert set(told["required"]) <= set(found) <= set(told["properties"])
+
+
+def test_a_job_a_receipt_and_a_token_have_the_members_of_their_descriptions(server):
+    schemas = described()["components"]["schemas"]
+    with closing(server.analyst("ana")) as ana, closing(server.owner()) as owner:
+        job = ana.post("/v1/ask", QUESTION | {"epsilon": 0.3}, headers={"Prefer": "respond-async"})
+        assert job.status == 202 and set(job.json) == set(schemas["JobOut"]["properties"])
+        assert ana.get(f"{job.headers['location']}/events").content.startswith(b"event: status\ndata: {")
+        done = ana.get(job.headers["location"]).json
+        assert done["state"] == "done"
+        receipt = done["result"]["receipt"]
+        assert ana.get(f"/v1/receipts/{receipt['id']}").json == receipt
+        new = owner.post("/v1/tokens", {"role": "auditor", "days": 1})
+        assert new.status == 201 and set(schemas["NewTokenOut"]["required"]) <= set(new.json)
+
+
+def test_the_client_reads_a_job_of_a_real_server_to_its_end(server):
+    (server.home / "config.toml").write_text("[server]\nwait = 0.01\n")
+    with serving(server.home) as other, dalenius.connect(other.url, other.token("analyst", "ana")) as ana:
+        assert len(ana.ask("SELECT COUNT(*) AS n FROM visits WHERE age > 40", epsilon=0.1).rows) == 1
+        job = [each for each in other.log if each.get("route") == "/v1/jobs/{id}"]
+    assert job
+
+
+def test_the_page_of_serve_names_every_setting_with_its_default():
+    page = (PAGE.parent / "serve.md").read_text().partition("<!-- settings -->")[2].partition("\n\n")[0]
+    told = dict(re.findall(r"^\| `([^|]*)` \| `?([^|`]*)`? \|", page, re.MULTILINE))
+    expected = {}
+    for each in fields(Settings):
+        expected[each.name] = "none" if each.default is None else json.dumps(each.default)
+    assert told.pop("tls_cert`, `tls_key") == expected.pop("tls_cert") == expected.pop("tls_key")
+    assert told == expected

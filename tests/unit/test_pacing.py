@@ -1,0 +1,267 @@
+"""When answers leave: at times that follow from public things, whatever the work does."""
+
+import threading
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.attack.hostile import people, plan_of, protected
+
+from dalenius import pacing
+from dalenius.errors import EngineFailedError, EngineTimeoutError
+from dalenius.pacing import ANSWER, CAP, SHAPES, UNKNOWN, Pacer, Times, paced, probe, shape, size_class, times
+
+
+def table(rows=None, answer=None, cap=None, relation=None, through=None):
+    found = None if rows is None else SimpleNamespace(row_count=rows)
+    policy = SimpleNamespace(time=SimpleNamespace(answer=answer, cap=cap))
+    return SimpleNamespace(policy=policy, found=found, relation=relation, through=through or {})
+
+
+def plan(of=None, *, measures=1, keys=(), cells=((),), selection=None, sets=(), kind="count") -> Any:
+    return SimpleNamespace(
+        table=of or table(),
+        measures=[SimpleNamespace(kind=kind)] * measures,
+        question=SimpleNamespace(keys=keys),
+        cells=cells,
+        selection=selection,
+        sets=sets,
+    )
+
+
+# --- classes and times
+
+
+@given(st.integers(-5, 10**13))
+def test_a_size_class_holds_its_rows_and_is_half_a_power_of_ten(rows):
+    found = size_class(rows)
+    assert found >= max(rows, 1000) * (1 - 1e-8)
+    assert found <= max(1000, 10**0.5 * rows + 1)
+
+
+@given(st.integers(1, 10**12), st.integers(1, 10**12))
+def test_more_rows_are_never_a_smaller_class(one, other):
+    small, large = sorted((one, other))
+    assert size_class(small) <= size_class(large)
+
+
+@pytest.mark.parametrize("power", range(3, 13))
+def test_powers_of_ten_are_their_own_class(power):
+    assert size_class(10**power) == 10**power
+
+
+def test_shapes():
+    assert shape(plan()) == "total"
+    assert shape(plan(keys=("a",))) == shape(plan(cells=((1,), (2,)))) == "grouped"
+    assert shape(plan(kind="leaves")) == "quantiles"
+    assert shape(plan(selection=object())) == "found"
+    assert shape(plan(sets=(1,))) == "sets"
+    assert shape(plan(table(through={"x": table()}))) == "joined"
+    assert shape(plan(table(relation=SimpleNamespace(tables=list)))) == "joined"
+    assert {shape(plan()), "grouped", "quantiles", "found", "sets", "joined"} == set(SHAPES)
+
+
+def test_the_policys_word_holds_where_nothing_was_released():
+    found = times(plan(table(answer=0.3, cap=2.0)), speed=20.0)
+    assert found.answer == pytest.approx(0.3) and found.cap == 2.0
+
+
+def test_without_any_word_a_table_is_taken_for_a_large_one():
+    assert times(plan(table())) == times(plan(table(rows=UNKNOWN)))
+    assert times(plan(table(rows=10))) == Times(ANSWER, CAP)
+
+
+def test_a_released_size_makes_it_later_but_never_earlier():
+    early, late = times(plan(table(rows=10**4, answer=0.5))), times(plan(table(rows=10**8, answer=0.5)))
+    assert early.answer == 0.5 < late.answer
+    assert times(plan(table(rows=10**8, answer=0.5)), speed=2).answer > late.answer
+    assert times(plan(table(rows=10**8), measures=3)).answer > times(plan(table(rows=10**8))).answer
+
+
+def test_a_cap_is_never_before_the_answer():
+    found = times(plan(table(rows=10**9, cap=1.0)))
+    assert found.cap == found.answer > 1
+
+
+def test_rows_within_a_class_have_one_time():
+    assert len({times(plan(table(rows=rows)), 20.0) for rows in (3_164, 5_000, 9_999, 10_000)}) == 1
+
+
+def test_joined_tables_count_together_and_the_latest_word_holds():
+    one, two = table(rows=10**6, answer=0.5, cap=9), table(rows=10**6, answer=2.0, cap=7)
+    found = times(plan(table(relation=SimpleNamespace(tables=lambda: [one, two]))))
+    assert found.answer >= 2.0 and found.cap == max(7, found.answer)
+
+
+QUESTIONS = (
+    "SELECT COUNT(*) AS n FROM visits",
+    "SELECT region, SUM(amount) AS s FROM visits GROUP BY region",
+    "SELECT note, COUNT(*) AS n FROM visits GROUP BY note",
+)
+
+
+def test_neighbours_have_the_same_times(tmp_path):
+    """The victim owns half of the rows; nothing of the data but what was released moves a time."""
+    found = []
+    for victim in (False, True):
+        curator = protected(tmp_path / str(victim), people(victim=victim))
+        found.append([times(plan_of(curator, sql), 3.0) for sql in QUESTIONS])
+        curator.ledger.database.close()
+    assert found[0] == found[1]
+
+
+def test_the_probe_is_within_its_bounds():
+    assert 1.0 <= probe() <= 20.0
+
+
+# --- pacing, by a clock that is set by hand
+
+
+class Clock:
+    """A clock on which only sleeping takes time."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    found = Clock()
+    monkeypatch.setattr(pacing, "time", found)
+    return found
+
+
+class Fixed(Pacer):
+    """A pacer whose times are given."""
+
+    def __init__(self, answer, cap, slots=1):
+        super().__init__(slots)
+        self.given = Times(answer, cap)
+
+    def times(self, plan):
+        return self.given
+
+
+def run(clock, pacer, work, cap=60.0):
+    """What came of it, after how long, and which alarms were raised when."""
+    alarms: list[tuple[str, float]] = []
+    start = clock.monotonic()
+
+    def alarm(what):
+        alarms.append((what, round(clock.monotonic() - start, 6)))
+
+    try:
+        result: Any = paced(pacer, plan(), work, alarm, cap)
+    except Exception as error:  # noqa: BLE001 (it is looked at)
+        result = error
+    return result, round(clock.monotonic() - start, 6), alarms
+
+
+def taking(clock, seconds, error=None):
+    """Work that takes so long and then ends so."""
+
+    def work(_):
+        clock.sleep(seconds)
+        if error is not None:
+            raise error
+        return b"x"
+
+    return work
+
+
+FAILURE = EngineFailedError("m", why="w", fix="f")
+
+
+@pytest.mark.parametrize("pacer", [None, Pacer(1, fixed=False)])
+def test_where_no_time_is_fixed_it_leaves_when_it_is_ready(clock, pacer):
+    assert run(clock, pacer, taking(clock, 3), 7.0) == (b"x", 3, [])
+    assert run(clock, pacer, lambda seconds: str(seconds).encode(), 7.0)[0] == b"7.0"
+    assert run(clock, pacer, taking(clock, 3, FAILURE)) == (FAILURE, 3, [])
+
+
+@pytest.mark.parametrize("seconds", [0, 1, 4.999, 5])
+def test_an_answer_leaves_at_its_time_however_long_it_took(clock, seconds):
+    assert run(clock, Fixed(5, 60), taking(clock, seconds)) == (b"x", 5, [])
+
+
+@pytest.mark.parametrize("seconds", [5.001, 30, 60])
+def test_a_late_answer_leaves_at_the_cap_as_a_refusal_with_an_alarm(clock, seconds):
+    result, took, alarms = run(clock, Fixed(5, 60), taking(clock, seconds))
+    assert isinstance(result, EngineTimeoutError)
+    assert took == 60 and alarms == [("late", 60)]  # nothing is told before
+
+
+@pytest.mark.parametrize(("seconds", "left", "what"), [(0, 5, "failed"), (4, 5, "failed"), (6, 60, "late")])
+def test_a_failure_leaves_at_the_same_times_with_an_alarm(clock, seconds, left, what):
+    assert run(clock, Fixed(5, 60), taking(clock, seconds, FAILURE)) == (FAILURE, left, [(what, left)])
+
+
+def test_a_bug_leaves_at_the_answers_time_too(clock):
+    bug = ZeroDivisionError()
+    assert run(clock, Fixed(5, 60), taking(clock, 1, bug)) == (bug, 5, [])
+
+
+def test_the_work_is_given_the_cap(clock):
+    assert run(clock, Fixed(5, 60), lambda seconds: str(seconds).encode())[0] == b"60"
+
+
+def test_who_is_told_is_told_before_anybody_looks(clock):
+    order: list[Any] = []
+
+    def look(_):
+        order.append("looked")
+        return b"x"
+
+    run(clock, Fixed(5, 60).telling(order.append), look)
+    assert order == [Times(5, 60), "looked"]
+    order.clear()
+    run(clock, Pacer(1, fixed=False).telling(order.append), lambda _: b"x")
+    assert order == [None]
+
+
+# --- places, in real time
+
+
+@pytest.mark.parametrize("error", [None, FAILURE])
+def test_a_place_is_held_until_the_fixed_time_and_then_given_back(error):
+    pacer, begun = Fixed(0.1, 0.2), []
+    asked = pacer.telling(lambda _: begun.append(time.monotonic()))
+    threads = [threading.Thread(target=run, args=(time, asked, taking(Clock(), 0, error))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    first, second = sorted(begun)
+    assert second - first >= 0.1  # though the first was ready at once
+    with pacer.place:  # it is free, and there is but one
+        assert not pacer._places.acquire(blocking=False)
+
+
+def test_as_many_look_at_once_as_there_are_places():
+    pacer, inside, most = Pacer(2, fixed=False), [], []
+    lock = threading.Lock()
+
+    def look(_):
+        with lock:
+            inside.append(1)
+            most.append(len(inside))
+        time.sleep(0.02)
+        with lock:
+            inside.pop()
+        return b"x"
+
+    threads = [threading.Thread(target=run, args=(time, pacer, look)) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert max(most) <= 2 and len(most) == 6
