@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dalenius.app.http.limits import Limits, TooManyError
 from dalenius.app.http.log import tell
 from dalenius.app.http.problems import MediaError, SlowError, TooLargeError, problem_response, unexpected
-from dalenius.errors import AuthMissingError, DaleniusError, NotAllowedError
+from dalenius.errors import AuthDeniedError, AuthMissingError, DaleniusError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -182,7 +182,7 @@ class _Passage:
         Who sends it is asked by the route, before it takes the first piece.
         """
         if not _same_origin(self.scope):
-            raise NotAllowedError(
+            raise AuthDeniedError(
                 "Not from there.", why="Only a page of this server may send files.", fix="Use the page Protect."
             )
         self.check_length(most)

@@ -129,7 +129,7 @@ class Protecting:
 
     def _failed(self, event: events.GenericEventArguments) -> None:
         self.upload.reset()
-        told = [_field(event.args, each) for each in ("title", "detail", "fix")]
+        told = [_field(event.args, each) for each in ("title", "detail")]
         _alert(self.said, "The file was not taken.", *(each for each in told if each))
 
     def _rejected(self) -> None:
@@ -141,7 +141,7 @@ class Protecting:
             return
         busy(self.said, "Reading the schema…")
         found = await attempt(self.session, lambda: files.columns_of(name, root), self.said)
-        if found is None:
+        if found is None or name != self.file.value:  # another one was chosen meanwhile
             return
         self.said.clear()
         self.wish = written.first_wish(name, found)
@@ -289,7 +289,7 @@ class Protecting:
     def _policy(self) -> None:
         ui.label("Policy (TOML)").classes("text-subtitle2").props("id=policy-label")
         self.editor = ui.codemirror("", language="TOML", line_wrapping=True, on_change=self._typed)
-        self.editor.classes("w-full d-line").style("min-height: 12rem; max-height: 60vh")
+        self.editor.classes("w-full d-line").style("height: 55vh")
         self.editor.props('aria-labelledby="policy-label"')
         with ui.row().classes("items-center gap-2") as self.by_hand:
             _muted(_BY_HAND)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _STATES = {
     "changed": "The files changed: they become the next data version. Stored answers stay with the version before.",
     "moved": "The same files lie elsewhere: the data version stays.",
-    "unchanged": "The files are those of before: there is nothing to do.",
+    "unchanged": "The files are those of before.",
 }
 _NEW_PEOPLE = (
     "Only if nobody in the new files was in the data set before: then its budget starts afresh. If anybody was, the "
@@ -30,8 +30,11 @@ _NEW_PEOPLE = (
 
 def changes(found: Iterable[Change]) -> None:
     """Differences between two policies, one line each."""
+    listed = list(found)
+    if not listed:
+        return
     with ui.column().classes("w-full gap-0").props("role=list"):
-        for each in found:
+        for each in listed:
             with ui.column().classes("gap-0").props("role=listitem"):
                 ui.label(str(each)).style("font-family: monospace; overflow-wrap: anywhere")
                 if each.note:
@@ -134,7 +137,7 @@ class Tables:
                 place.clear()
                 with place:
                     _would(done)
-                if "reason" not in done.needs and (done.state != "unchanged" or done.closed):
+                if "reason" not in done.needs and (done.state != "unchanged" or done.reopened):
                     confirm.enable()
 
             async def act() -> None:
@@ -171,6 +174,10 @@ def _would(done: Refreshed) -> None:
         counts = ", ".join(f"{count} {what}" for what, count in done.files.items() if count)
         if counts:
             ui.label(f"Files: {counts}.").classes("d-muted")
+        if done.reopened:
+            ui.label("The table was closed, and is opened again.")
+        elif done.state == "unchanged":
+            ui.label("There is nothing to do.").classes("d-muted")
         if done.new_people:
             ui.label("The budget starts afresh.").classes("text-warning")
         if "reason" in done.needs:
@@ -185,6 +192,3 @@ def _versions(session: Session, name: str) -> list[tuple[Version, tuple[Change, 
     versions = session.service.curator.history(name)
     changed = [(), *(difference(one.policy, other.policy) for one, other in pairwise(versions))]
     return list(zip(versions, changed, strict=True))
-
-
-Reload = Callable[[], Awaitable[None]]

@@ -17,7 +17,7 @@ from dalenius.app.console.owner.tables import Tables
 from dalenius.app.console.sessions import COOKIE, Session, Sessions
 from dalenius.app.http.answers import answer
 from dalenius.app.http.guard import UPLOAD
-from dalenius.errors import AuthMissingError, NotAllowedError
+from dalenius.errors import AuthDeniedError, AuthMissingError, NotAllowedError
 from dalenius.ledger.tokens import Role
 from dalenius.tables.registry import Version
 
@@ -60,7 +60,7 @@ def install(app: FastAPI, sessions: Sessions) -> None:
         if session is None:
             raise AuthMissingError("You are no longer signed in.", why="The session has ended.", fix="Sign in again.")
         if session.token.role is not Role.OWNER:
-            raise NotAllowedError(
+            raise AuthDeniedError(
                 "Only the owner puts files here.", why="You are not signed in as one.", fix="Ask them."
             )
         root = service.settings.data_dir
