@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -125,6 +126,17 @@ def upload(server: Server, cookie: str, name: str, content: bytes, origin: str |
     return found
 
 
+def in_pieces(server: Server, cookie: str, pieces: list[bytes]) -> int:
+    """Sends a file whose length is not told beforehand."""
+    connection = http.client.HTTPConnection(server.url.partition("//")[2], timeout=20)
+    headers = {"Cookie": cookie, "X-File-Name": "a.csv", "Origin": server.url}
+    try:
+        connection.request("POST", "/protect/upload", iter(pieces), headers, encode_chunked=True)
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
 def test_a_file_comes_in_once_under_a_plain_name(server: Server) -> None:
     folder, cookie = server.home.parent / "data", signed_in(server, server.token("owner"))
     content = b"id,x\n" + b"1,2\n" * 100
@@ -142,6 +154,8 @@ def test_a_file_is_taken_from_the_owner_alone_and_not_too_large(server: Server) 
     assert upload(server, signed_in(server, server.token("analyst", "eve")), "a.csv", b"id\n1\n").status == 403
     assert upload(server, cookie, "a.csv", b"id\n1\n", origin="http://elsewhere.example").status == 403
     assert upload(server, cookie, "a.csv", b"id\n" + b"1" * MOST).status == 413
+    assert in_pieces(server, cookie, [b"1" * (MOST // 2)] * 3) == 413
+    assert in_pieces(server, cookie, []) == 400
     assert upload(server, cookie, "a.toml", b"id\n1\n").status == 400
     assert sorted(folder.iterdir()) == before
 

@@ -84,8 +84,12 @@ async def take_in(
     try:
         descriptor = await run(lambda: os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         try:
+            size = 0
             async for piece in pieces:
+                size += len(piece)
                 await run(partial(_write, descriptor, piece))
+            if not size:
+                raise InputError("The file is empty.", why="Nothing came in.", fix="Choose another.")
             await run(lambda: os.fsync(descriptor))
         finally:
             os.close(descriptor)
