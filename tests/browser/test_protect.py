@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Dialog, Page, sync_playwright
 from tests.serving import Client, Reply, Server, serving
 
 from dalenius.app.console.owner import files, written
@@ -29,7 +29,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("protect")
     (folder / "data").mkdir()
     (folder / "data" / "visits.csv").write_text(f"patient_id,region,cost,{HOSTILE},note\n{ROWS}")
-    Ledger.create(folder / "home")
+    Ledger.create(folder / "home").record("note", {"alarm": "late", "charge": 7, "dataset": "visits"})
     with serving(folder / "home", "--data-dir", str(folder / "data"), config=f"upload = {MOST}") as found:
         yield found
         text = found.log_file.read_text()
@@ -45,7 +45,12 @@ def page() -> Iterator[Page]:
         found = browser.new_page(viewport={"width": 1440, "height": 1000})
         found.set_default_timeout(20_000)
         wrong: list[str] = []
-        found.on("dialog", lambda dialog: (wrong.append(f"dialog {dialog.message}"), dialog.dismiss()))
+
+        def dismissed(dialog: Dialog) -> None:
+            wrong.append(f"dialog {dialog.message}")
+            dialog.dismiss()
+
+        found.on("dialog", dismissed)
         found.on("pageerror", lambda error: wrong.append(str(error)))
         yield found
         assert wrong == []
@@ -107,6 +112,10 @@ def test_an_owner_protects_a_table_and_invites_an_analyst(server: Server, page: 
     page.get_by_role("tab", name="Tables").click()
     page.get_by_role("heading", name="visits").wait_for()
     assert page.get_by_text(HOSTILE).first.is_visible()
+
+    page.get_by_role("tab", name="Alarms (1)").click()
+    page.get_by_text("visits · charge 7").wait_for()
+    assert page.get_by_text("was not ready in time").is_visible()
 
 
 # --- files that come in

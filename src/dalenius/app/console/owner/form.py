@@ -95,6 +95,8 @@ class Protecting:
             ui.label(f"The policy of {version.table}, as it is in force. Change it in the text.").classes("d-muted")
         self.file.set_value(None)
         self.said.clear()
+        self.result.clear()
+        self.by_hand.set_visibility(False)
         self.editor.set_value(version.text)
 
     # --- the file
@@ -288,7 +290,7 @@ class Protecting:
 
     def _policy(self) -> None:
         ui.label("Policy (TOML)").classes("text-subtitle2").props("id=policy-label")
-        self.editor = ui.codemirror("", language="TOML", line_wrapping=True, on_change=self._typed)
+        self.editor = ui.codemirror("", language="TOML", theme="githubLight", line_wrapping=True, on_change=self._typed)
         self.editor.classes("w-full d-line").style("height: 55vh")
         self.editor.props('aria-labelledby="policy-label"')
         with ui.row().classes("items-center gap-2") as self.by_hand:
