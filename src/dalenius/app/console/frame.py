@@ -33,6 +33,11 @@ HOME = {Role.ANALYST: "/", Role.OWNER: "/protect", Role.AUDITOR: "/ledger"}
 _STYLE = """
 :root { --d-muted: #5b6470; --d-line: rgba(0,0,0,.12); }
 body.body--dark { --d-muted: #a9b2bd; --d-line: rgba(255,255,255,.18); }
+body.body--dark .text-primary { --q-primary: #8fc1ea; }
+body.body--dark .text-secondary { --q-secondary: #8cc79d; }
+body.body--dark .text-negative { --q-negative: #f2b8b5; }
+body.body--dark .text-warning { --q-warning: #f0c36d; }
+body.body--dark .cm-editor { filter: invert(.93) hue-rotate(180deg); }
 .d-muted { color: var(--d-muted); }
 .d-line { border: 1px solid var(--d-line); border-radius: 8px; }
 .d-page { max-width: 1240px; margin: 0 auto; width: 100%; }

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
     from dalenius.app.http.service import Service
 
+_AWAY = 30.0  # seconds without a connection after which a page, and what was typed into it, is forgotten
+
 
 def install(app: FastAPI, service: Service) -> None:
     """Adds all pages, at `/`."""
@@ -23,4 +25,12 @@ def install(app: FastAPI, service: Service) -> None:
     sessions = Sessions(service)
     for each in INSTALL:
         each(app, sessions)
-    ui.run_with(app, title="dalenius", dark=None, language="en-US", show_welcome_message=False, binding_refresh_interval=None)
+    ui.run_with(
+        app,
+        title="dalenius",
+        dark=None,
+        language="en-US",
+        show_welcome_message=False,
+        binding_refresh_interval=None,
+        reconnect_timeout=_AWAY,
+    )

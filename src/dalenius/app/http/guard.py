@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dalenius.app.http.limits import Limits, TooManyError
 from dalenius.app.http.log import tell
 from dalenius.app.http.problems import MediaError, SlowError, TooLargeError, problem_response, unexpected
-from dalenius.errors import AuthMissingError, DaleniusError
+from dalenius.errors import AuthDeniedError, AuthMissingError, DaleniusError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -28,6 +28,7 @@ OPEN = frozenset({"/healthz", "/readyz"})  # what needs no token
 CONSOLE = frozenset(
     {"/", "/sign-in", "/sign-out", "/budget", "/protect", "/ledger", "/report", "/about", "/favicon.ico"}
 )
+UPLOAD = "/protect/upload"  # the owner's files: passed on as they come, never held as a whole
 CONSOLE_FILES = ("/_nicegui/", "/_nicegui_ws/")
 # Its pages need inline code of their own server; nothing else may be loaded, and nobody may frame them.
 _POLICY = (
@@ -64,7 +65,7 @@ class Guard:
 
     def is_console(self, path: str) -> bool:
         """Whether a path is of the web page, which asks for its token itself."""
-        return self._service.settings.console and (path in CONSOLE or path.startswith(CONSOLE_FILES))
+        return self._service.settings.console and (path in CONSOLE or path == UPLOAD or path.startswith(CONSOLE_FILES))
 
     @property
     def service(self) -> Service:
@@ -139,19 +140,21 @@ class _Passage:
             limits = self.service.limits
         limits.admit(key)
         try:
-            body = await self.body()
-            if not self.page:
-                self.check_media(body)
-            await self.guard.app(self.scope, _given(body, self.receive), self.send)
+            if self.page and self.scope["path"] == UPLOAD:
+                receive = self.streamed(self.service.settings.upload)
+            else:
+                body = await self.body()
+                if not self.page:
+                    self.check_media(body)
+                receive = _given(body, self.receive)
+            await self.guard.app(self.scope, receive, self.send)
         finally:
             limits.done(key)
 
     async def body(self) -> bytes:
         """The whole body, in time and not too large."""
         most = self.service.settings.body
-        lengths = [value for name, value in self.scope["headers"] if name == b"content-length"]
-        if any(not each.isdigit() or int(each) > most for each in lengths):
-            raise _too_large(most)
+        self.check_length(most)
         found = bytearray()
         try:
             async with asyncio.timeout(self.service.settings.receive):
@@ -166,6 +169,38 @@ class _Passage:
                         return bytes(found)
         except TimeoutError:
             raise _slow() from None
+
+    def check_length(self, most: int) -> None:
+        """That what is announced is not too large."""
+        lengths = [value for name, value in self.scope["headers"] if name == b"content-length"]
+        if any(not each.isdigit() or int(each) > most for each in lengths):
+            raise _too_large(most)
+
+    def streamed(self, most: int) -> Receive:
+        """The body piece by piece, each in time, all of it not too large; only for a page of this server.
+
+        Who sends it is asked by the route, before it takes the first piece.
+        """
+        if not _same_origin(self.scope):
+            raise AuthDeniedError(
+                "Not from there.", why="Only a page of this server may send files.", fix="Use the page Protect."
+            )
+        self.check_length(most)
+        size = 0
+
+        async def piece() -> Message:
+            nonlocal size
+            try:
+                async with asyncio.timeout(self.service.settings.receive):
+                    message = await self.receive()
+            except TimeoutError:
+                raise _slow() from None
+            size += len(message.get("body", b""))
+            if size > most:
+                raise _too_large(most)
+            return message
+
+        return piece
 
     def check_media(self, body: bytes) -> None:
         """That a body is JSON as it stands, by its own word."""

@@ -31,6 +31,7 @@ class Settings:
         burst: Requests that it may send at once before that counts.
         concurrency: Requests of one token that may be open at once.
         body: The largest request, in bytes.
+        upload: The largest file that the owner may put into data_dir from the web page, in bytes.
         receive: Seconds in which a request must have come in as a whole.
         wait: Seconds after which a question that is not answered becomes a job (202).
         slots: Questions that look at data at once.
@@ -47,6 +48,7 @@ class Settings:
     burst: int = 100
     concurrency: int = 8
     body: int = 2**18
+    upload: int = 2**28
     receive: float = 10.0
     wait: float = 10.0
     slots: int = 8
@@ -54,7 +56,7 @@ class Settings:
     console: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("rate", "burst", "concurrency", "body", "receive", "wait", "slots"):
+        for name in ("rate", "burst", "concurrency", "body", "upload", "receive", "wait", "slots"):
             if not 0 < getattr(self, name) < math.inf:
                 raise _wrong(name, "It must be above 0, and finite.")
         if not 0 <= self.grace < math.inf:
@@ -122,7 +124,7 @@ def _read(name: str, value: Any, home: Path) -> Any:
         if not isinstance(value, bool):
             raise _wrong(name, "It is true or false.")
         return value
-    whole = name in {"port", "burst", "concurrency", "body", "slots"}
+    whole = name in {"port", "burst", "concurrency", "body", "upload", "slots"}
     if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
         raise _wrong(name, "It is a whole number." if whole else "It is a number.")
     return value if whole else float(value)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from dalenius.app.console.pages import about, ask, budget, ledger, sign_in
+from dalenius.app.console.pages import about, ask, budget, ledger, protect, sign_in
 
-INSTALL = (sign_in.install, ask.install, budget.install, ledger.install, about.install)
+INSTALL = (sign_in.install, ask.install, budget.install, protect.install, ledger.install, about.install)

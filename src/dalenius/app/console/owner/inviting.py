@@ -1,0 +1,179 @@
+"""Analysts: who may ask and how much, and the tokens they ask with."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from nicegui import ui
+
+from dalenius.app.console.frame import attempt, empty
+from dalenius.errors import InputError
+from dalenius.ledger.tokens import LONGEST_LIFE, USUAL_LIFE, Role, Token
+from dalenius.queries.release import shown
+
+if TYPE_CHECKING:
+    from dalenius.app.console.sessions import Session
+
+_ENDED = 50  # tokens that are no longer good, on the page
+_TRUSTED = (
+    "Trusted: answers leave as soon as they are ready. How long they take can tell about rows, so this is for people "
+    "who may see the data anyway. Everybody else waits for a time that is fixed before the data is read."
+)
+
+
+@dataclass(frozen=True)
+class _Found:
+    datasets: list[str]
+    allotments: list[tuple[str, str, float]]
+    tokens: list[Token]
+
+
+class Analysts:
+    """The part of one open page."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        with ui.column().classes("w-full d-line q-pa-md gap-2"):
+            ui.label("Invite an analyst").classes("text-subtitle1 text-weight-medium").props(
+                "role=heading aria-level=2"
+            )
+            with ui.row().classes("w-full items-start gap-3"):
+                self.name = ui.input("Analyst's name").props("outlined dense maxlength=200 autocomplete=off")
+                self.dataset = ui.select([], label="Data set").props("outlined dense").classes("min-w-[12rem]")
+                self.epsilon = ui.number("Allotment, ε", value=0.5, min=0, step=0.1).props("outlined dense")
+                self.days = ui.number("Days", value=USUAL_LIFE.days, min=1, max=LONGEST_LIFE.days, precision=0).props(
+                    "outlined dense"
+                )
+            ui.label(
+                "The allotment is what this analyst may spend of the data set's budget; it replaces one that is there. "
+                "What was spent stays spent."
+            ).classes("d-muted text-caption")
+            self.trusted = ui.checkbox("Trusted")
+            ui.label(_TRUSTED).classes("d-muted text-caption")
+            ui.button("Invite", icon="person_add", on_click=self._invite).props("unelevated no-caps")
+            self.trouble = ui.column().classes("w-full")
+        self.place = ui.column().classes("w-full gap-2")
+
+    async def refresh(self) -> None:
+        """Reads it anew."""
+        service = self.session.service
+
+        def work() -> _Found:
+            ledger = service.curator.ledger
+            datasets = list(ledger.datasets())
+            allotted = [(each, *pair) for each in datasets for pair in ledger.allotments(each).items()]
+            return _Found(datasets, allotted, service.tokens.all())
+
+        found = await attempt(self.session, work, self.place)
+        if found is None:
+            return
+        chosen = self.dataset.value if self.dataset.value in found.datasets else next(iter(found.datasets), None)
+        self.dataset.set_options(found.datasets, value=chosen)
+        self.place.clear()
+        with self.place:
+            _heading("Allotments")
+            if not found.allotments:
+                empty("Nobody may ask yet.", "group")
+            for dataset, analyst, epsilon in found.allotments:
+                ui.label(f"{shown(analyst, 60)} · {dataset} · ε = {epsilon:g}").classes("d-number")
+            _heading("Tokens")
+            good = [each for each in found.tokens if each.state == "active"]
+            for token in good:
+                self._token(token)
+            ended = [each for each in found.tokens if each.state != "active"][::-1]
+            if ended:
+                with ui.expansion(f"{len(ended)} that have ended").classes("w-full"):
+                    for token in ended[:_ENDED]:
+                        ui.label(f"{_whose(token)} · {token.id} · {token.state}").classes("d-muted d-number")
+
+    def _token(self, token: Token) -> None:
+        mine = token.id == self.session.token.id
+        with ui.row().classes("w-full items-center gap-3"):
+            words = [_whose(token), token.id, f"until {token.expires[:16].replace('T', ' ')} UTC"]
+            words += ["trusted"] if token.trusted else []
+            words += [shown(token.note, 80)] if token.note else []
+            words += ["the one you are signed in with"] if mine else []
+            ui.label(" · ".join(words)).classes("d-number")
+            button = ui.button("Revoke", icon="block", on_click=lambda: self._revoke(token))
+            button.props("flat dense no-caps color=negative")
+            button.props["aria-label"] = f"Revoke {token.id}"
+
+    def _revoke(self, token: Token) -> None:
+        async def act() -> None:
+            dialog.close()
+            await attempt(self.session, lambda: self.session.service.tokens.revoke(token.id))
+            await self.refresh()
+
+        with ui.dialog() as dialog, ui.card():
+            ui.label(f"Revoke the token {token.id} of {_whose(token)}?").classes("text-subtitle1")
+            ui.label("It ends at once and for good, on every server of this home.").classes("d-muted")
+            with ui.row().classes("gap-2"):
+                ui.button("Revoke it", on_click=act).props("unelevated no-caps color=negative")
+                ui.button("Cancel", on_click=dialog.close).props("flat no-caps autofocus")
+        dialog.on("hide", dialog.delete)
+        dialog.open()
+
+    async def _invite(self) -> None:
+        service = self.session.service
+        name, dataset = (self.name.value or "").strip(), self.dataset.value
+        epsilon, days, trusted = self.epsilon.value, self.days.value, bool(self.trusted.value)
+
+        def work() -> tuple[str, Token]:
+            if not dataset:
+                raise InputError(
+                    "Which data set?", why="There is none, or none is chosen.", fix="Protect a table first."
+                )
+            if not days or not 1 <= days <= LONGEST_LIFE.days:  # before the allotment is on record
+                raise InputError(
+                    "A token cannot live that long.",
+                    why=f"It is 1 to {LONGEST_LIFE.days} days.",
+                    fix="Correct the days.",
+                )
+            service.curator.ledger.set_allotment(dataset, name, epsilon or 0.0)
+            return service.tokens.create(Role.ANALYST, name, expires=timedelta(days=int(days)), trusted=trusted)
+
+        self.trouble.clear()
+        made = await attempt(self.session, work, self.trouble)
+        if made is None:
+            return
+        self.name.set_value("")
+        self.trusted.set_value(value=False)
+        _once(*made)
+        await self.refresh()
+
+
+def _once(text: str, token: Token) -> None:
+    """Shows a token, this once; nothing of it stays on the page."""
+    server = str(ui.context.client.request.base_url).rstrip("/")
+    lines = f"export DALENIUS_SERVER={shlex.quote(server)}\nexport DALENIUS_TOKEN={shlex.quote(text)}"
+    with ui.dialog().props("persistent") as dialog, ui.card().classes("w-full gap-3").style("max-width: 720px"):
+        ui.label(f"A token for {_whose(token)}").classes("text-h6").props("role=heading aria-level=2")
+        ui.label("It is shown this once: only its hash is kept. Send it by a way that nobody else reads.")
+        field = ui.input("Token", value=text).props("outlined readonly").classes("w-full")
+        field.props('input-style="font-family: monospace"')
+        ui.label("To use it:").classes("d-muted")
+        ui.label(lines).classes("w-full d-line q-pa-sm").style(
+            "font-family: monospace; white-space: pre-wrap; overflow-wrap: anywhere"
+        )
+        with ui.row().classes("gap-2"):
+            ui.button("Copy the token", icon="content_copy", on_click=lambda: _copy(text)).props("unelevated no-caps")
+            ui.button("Copy the lines", icon="terminal", on_click=lambda: _copy(lines)).props("outline no-caps")
+            ui.button("Done", on_click=dialog.close).props("flat no-caps")
+    dialog.on("hide", dialog.delete)
+    dialog.open()
+
+
+def _copy(text: str) -> None:
+    ui.clipboard.write(text)
+    ui.notify("Copied.")
+
+
+def _whose(token: Token) -> str:
+    return shown(token.analyst, 60) if token.analyst else f"the {token.role.value}"
+
+
+def _heading(words: str) -> None:
+    ui.label(words).classes("text-subtitle1 text-weight-medium q-mt-sm").props("role=heading aria-level=2")

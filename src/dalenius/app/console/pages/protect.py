@@ -1,0 +1,72 @@
+"""Protect: the owner's page. Tables and their policies, new files, analysts and tokens, alarms."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote
+
+from fastapi import FastAPI, Request
+from nicegui import ui
+from starlette.responses import Response
+
+from dalenius.app.console.frame import page
+from dalenius.app.console.owner.alarms import alarms
+from dalenius.app.console.owner.files import take_in
+from dalenius.app.console.owner.form import Protecting
+from dalenius.app.console.owner.inviting import Analysts
+from dalenius.app.console.owner.tables import Tables
+from dalenius.app.console.sessions import COOKIE, Session, Sessions
+from dalenius.app.http.answers import answer
+from dalenius.app.http.guard import UPLOAD
+from dalenius.errors import AuthDeniedError, AuthMissingError, NotAllowedError
+from dalenius.ledger.tokens import Role
+from dalenius.tables.registry import Version
+
+
+def install(app: FastAPI, sessions: Sessions) -> None:
+    """Adds the page, and where its files go."""
+
+    @page("/protect", "Protect", sessions, wide=True)
+    async def protect(session: Session) -> None:
+        with ui.tabs().props("no-caps align=left inline-label").classes("w-full") as tabs:
+            mine = ui.tab("Tables", icon="table_chart")
+            new = ui.tab("Protect a table", icon="add_moderator")
+            people = ui.tab("Analysts", icon="group")
+            late = ui.tab("Alarms", icon="notifications")
+
+        def change(version: Version) -> None:
+            form.load(version)
+            tabs.set_value(new)
+
+        async def again() -> None:
+            await tables.refresh()
+            await analysts.refresh()
+
+        with ui.tab_panels(tabs, value=mine, animated=False, keep_alive=True).classes("w-full bg-transparent"):
+            with ui.tab_panel(mine).classes("q-px-none"):
+                tables = Tables(session, change)
+            with ui.tab_panel(new).classes("q-px-none"):
+                form = Protecting(session, again)
+            with ui.tab_panel(people).classes("q-px-none"):
+                analysts = Analysts(session)
+            with ui.tab_panel(late).classes("q-px-none"):
+                await alarms(session, late)
+        await again()
+        await form.refresh()
+
+    @app.post(UPLOAD, include_in_schema=False)
+    async def upload(request: Request) -> Response:
+        service, cookie = sessions.service, request.cookies.get(COOKIE)
+        session = await service.run(lambda: sessions.find(cookie))
+        if session is None:
+            raise AuthMissingError("You are no longer signed in.", why="The session has ended.", fix="Sign in again.")
+        if session.token.role is not Role.OWNER:
+            raise AuthDeniedError(
+                "Only the owner puts files here.", why="You are not signed in as one.", fix="Ask them."
+            )
+        root = service.settings.data_dir
+        if root is None:
+            raise NotAllowedError(
+                "This server takes no files.", why="It was given no data_dir.", fix="Start it with --data-dir."
+            )
+        given = unquote(request.headers.get("x-file-name", ""))
+        return answer({"name": await take_in(request.stream(), given, root, service.run)}, 201)
