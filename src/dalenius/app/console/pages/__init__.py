@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from dalenius.app.console.pages import about, ask, budget, ledger, sign_in
+from dalenius.app.console.pages import about, ask, budget, ledger, report, sign_in
 
-INSTALL = (sign_in.install, ask.install, budget.install, ledger.install, about.install)
+INSTALL = (sign_in.install, ask.install, budget.install, ledger.install, report.install, about.install)
