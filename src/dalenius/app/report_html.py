@@ -39,13 +39,16 @@ STYLE = """
 .report .state strong { color: var(--good); }
 .report .state.broken strong { color: var(--bad); }
 .report .wide { overflow-x: auto; margin: .9rem 0 1.1rem; }
-.report table { border-collapse: collapse; width: 100%; font-size: .9rem; font-variant-numeric: tabular-nums; }
+.report table { border-collapse: collapse; max-width: 100%; font-size: .9rem; font-variant-numeric: tabular-nums; }
 .report caption { text-align: left; color: var(--soft); font-size: .875rem; padding: 0 0 .35rem; }
 .report th, .report td { text-align: left; vertical-align: top; padding: .4rem .9rem .4rem 0;
   border-bottom: 1px solid var(--rule); min-width: 3rem; }
 .report thead th { color: var(--soft); font-weight: 600; font-size: .82rem; border-bottom: 2px solid var(--rule); }
-.report tbody th { font-weight: 600; }
+.report tbody th { font-weight: 600; min-width: 8rem; }
+.report th.w { min-width: 5rem; }
+.report .pairs th { width: 16rem; }
 .report .n { text-align: right; white-space: nowrap; }
+.report .n:first-child { text-align: left; }
 .report .w { white-space: nowrap; }
 .report .long { min-width: 14rem; }
 .report tr > :last-child { padding-right: 0; }
@@ -150,7 +153,7 @@ class _Body:
             )
         kept = all(each.epsilon <= _cap(each, self.report) for each in self.report.spending if each.role == EVERYBODY)
         words = (
-            f"{len(names)} data set{'s are' if len(names) != 1 else ' is'} protected, and every promise was kept."
+            f"{len(names)} data set{'s are' if len(names) != 1 else ' is'} protected, and no budget was exceeded."
             if kept
             else "A budget was made smaller than what had been spent before; nothing more is answered from it."
         )
@@ -165,10 +168,9 @@ class _Body:
         if not self.report.promises:
             return _p("Nothing is protected yet.")
         intro = _p(
-            "Analysts never see rows. They ask questions, and each answer is changed at random just enough that "
-            "nobody can tell from it whether any one protected unit is in the data. How much all answers together may "
-            "reveal about one unit is bounded by ε: nothing that leaves becomes more than e^ε times likelier because "
-            "of it."
+            "Analysts never see rows. They ask questions, and each answer is changed at random, so that it would be "
+            "almost as likely without any one protected unit in the data. How much all answers together may reveal "
+            "about one unit is bounded by ε: nothing that leaves becomes more than e^ε times likelier because of it."
         )
         return intro + "".join(self._promise(each) for each in self.report.promises)
 
@@ -192,7 +194,10 @@ class _Body:
         cells = "".join(f'<tr><th scope="row">{text(a)}</th><td>{text(b)}</td></tr>' for a, b in rows)
         head = self._heading(3, promise.dataset)
         caption = f"<caption>The promise for {text(promise.dataset)}</caption>"
-        return f'{head}<div class="wide"><table>{caption}<tbody>{cells}</tbody></table></div>' + self._groups(promise)
+        return (
+            f'{head}<div class="wide"><table class="pairs">{caption}<tbody>{cells}</tbody></table></div>'
+            + self._groups(promise)
+        )
 
     def _groups(self, promise: Promise) -> str:
         spent = [each for each in self.report.spent(promise.dataset) if each.groups]
@@ -203,7 +208,7 @@ class _Body:
         rows = [("1", _up(worst.epsilon), _factor(worst.epsilon), f"{worst.delta:.2g}")]
         rows += [(str(g.size), _up(g.epsilon), _factor(g.epsilon), f"{g.delta:.2g}") for g in worst.groups]
         return _table(
-            f"What was spent so far means, for groups of so many {promise.unit} together{period}",
+            f"What was spent so far means, for groups of several units ({promise.unit}) together{period}",
             ("units together", "ε so far", "factor", "δ"),
             rows,
             "nnnn",
@@ -216,8 +221,9 @@ class _Body:
             return _p("Nothing.")
         parts = [
             _p(
-                "Each question is charged before the data is looked at, and nothing is ever refunded. Losses of "
-                "several questions add up to less than the sum of their ε, because they are added in ρ."
+                "Each question is charged before the data is looked at, and nothing is ever refunded. Where losses are "
+                "added up in ρ, many small questions cost less than the sum of their ε, and a question of twice the ε "
+                "takes four times the share."
             )
         ]
         for promise in self.report.promises:
@@ -249,7 +255,7 @@ class _Body:
                     _up(each.epsilon),
                     "" if each.cap is None else f"{each.cap:g}",
                     "" if each.left is None else f"{rounded_down(each.left):g}",
-                    _Html(f"{meter(each.share)} {100 * each.share:.0f}%"),
+                    _Html(f"{meter(each.share)} {_percent(each.share)}"),
                 )
             )
         names = ("who", "questions", "ε spent", "may spend", "next question ≤", "share of the budget")
@@ -285,7 +291,7 @@ class _Body:
         found = self.report.questions
         words = (
             f"{found.charged:,} questions were charged; {found.answered:,} were answered, {found.failed:,} ended "
-            f"without an answer, {found.open:,} are open. {found.granted:,} times an analyst got an answer that "
+            f"without an answer, {found.open:,} are open. {_times(found.granted)} an analyst got an answer that "
             "another had paid for: it counts against the own allotment alone, since nothing new left. The same "
             "question asked again by the same analyst is free and not counted."
         )
@@ -405,7 +411,7 @@ class _Body:
         return parts + _p(
             "Keep the head. “dalenius ledger verify --expect HEAD” shows later whether this history is still part of "
             "the one there is then. What this report cannot show: whether the policies are right about the data, and "
-            "what who runs the server sees of it."
+            "what those who run the server see of it."
         )
 
     def _glossary(self) -> str:
@@ -455,13 +461,21 @@ def _p(words: str, classes: str = "") -> str:
     return f'<p class="{classes}">{text(words)}</p>' if classes else f"<p>{text(words)}</p>"
 
 
+def _percent(share: float) -> str:
+    return "under 1%" if 0 < share < 0.01 else f"{100 * share:.0f}%"
+
+
+def _times(count: int) -> str:
+    return "Once" if count == 1 else f"{count:,} times"
+
+
 def _when(time: str) -> str:
     return time[:16].replace("T", " ")
 
 
 def _up(value: float) -> str:
     """Three digits, rounded up: never less than what was spent."""
-    return f"{Context(prec=3, rounding=ROUND_CEILING).create_decimal_from_float(value).normalize():f}"
+    return f"{Context(prec=3, rounding=ROUND_CEILING).create_decimal(repr(value)).normalize():f}"
 
 
 def _factor(epsilon: float) -> str:

@@ -109,8 +109,8 @@ GLOSSARY = (
         "ρ (rho)",
         (
             "The currency in which losses are added up (zero-concentrated differential privacy); ε is computed from "
-            "it. Losses in ρ add up exactly, and the sum bounds any number of questions, also when each is chosen after "
-            "the last answer."
+            "it. Losses in ρ add up exactly, and the sum bounds any number of questions, also when each is chosen "
+            "after the last answer."
         ),
     ),
     (

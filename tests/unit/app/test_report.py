@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 from html.parser import HTMLParser
+from itertools import pairwise
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -62,9 +63,7 @@ def home(tmp_path_factory):
     ana, bob = (curator.analyst(name) for name in ("ana", f"{HOSTILE} & co"))
     ana.ask("SELECT COUNT(*) FROM visits", epsilon=0.2)
     bob.ask("SELECT COUNT(*) FROM visits", epsilon=0.2)  # granted
-    curator.protect(
-        lay(folder, "visits", epsilon=4.0, oldest=99), yes=True, reason=f"the board said so {HOSTILE}"
-    )
+    curator.protect(lay(folder, "visits", epsilon=4.0, oldest=99), yes=True, reason=f"the board said so {HOSTILE}")
     lay(folder, "visits", people=250, epsilon=4.0, oldest=99)
     curator.refresh("visits", reason="month & end")
     ana.ask("SELECT SUM(age) FROM visits", epsilon=0.3)
@@ -119,7 +118,7 @@ class Page(HTMLParser):
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
         self.attributes += [(tag, *each) for each in attrs]
-        if tag not in {"meta"}:
+        if tag != "meta":
             self.open.append(tag)
 
     def handle_startendtag(self, tag, attrs):
@@ -165,7 +164,10 @@ def test_it_tells_policies_data_epochs_failures_actions_and_alarms(home):
     assert first.first and not first.changes and not changed.first
     assert {each.place for each in changed.changes} == {"budget.epsilon", "columns.age.bounds"}
     assert "3.0 → 4.0" in [each.what for each in changed.changes] and changed.reason.startswith("the board")
-    assert [(each.table, each.data_version, each.epoch) for each in found.data][2:] == [("visits", 2, 0), ("orders", 2, 1)]
+    assert [(each.table, each.data_version, each.epoch) for each in found.data][2:] == [
+        ("visits", 2, 0),
+        ("orders", 2, 1),
+    ]
     assert [(each.dataset, each.epoch, each.reason) for each in found.epochs] == [("orders", 1, "a new wave")]
     (before,) = [e for e in found.spending if (e.dataset, e.epoch, e.role) == ("orders", 0, "everybody")]
     assert before.questions == 1 and before.left is None and 0.09 < before.epsilon <= 0.1 + 1e-9
@@ -214,7 +216,7 @@ def test_it_can_be_read_by_everyone(home):
     page = Page(html)
     assert ("html", "lang", "en") in page.attributes and page.tags.count("h1") == 1 and page.tags.count("main") == 1
     levels = [int(tag[1]) for tag in page.tags if re.fullmatch("h[1-6]", tag)]
-    assert all(after - before <= 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert all(after - before <= 1 for before, after in pairwise(levels))
     assert page.tags.count("caption") == page.tags.count("table") > 10
     ids = [value for _, name, value in page.attributes if name == "id"]
     assert len(ids) == len(set(ids))
