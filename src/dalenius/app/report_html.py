@@ -39,13 +39,14 @@ STYLE = """
 .report .state strong { color: var(--good); }
 .report .state.broken strong { color: var(--bad); }
 .report .wide { overflow-x: auto; margin: .9rem 0 1.1rem; }
-.report table { border-collapse: collapse; max-width: 100%; font-size: .9rem; font-variant-numeric: tabular-nums; }
+.report table { border-collapse: collapse; min-width: min(100%, 46rem); max-width: 100%;
+  font-size: .9rem; font-variant-numeric: tabular-nums; }
 .report caption { text-align: left; color: var(--soft); font-size: .875rem; padding: 0 0 .35rem; }
 .report th, .report td { text-align: left; vertical-align: top; padding: .4rem .9rem .4rem 0;
   border-bottom: 1px solid var(--rule); min-width: 3rem; }
 .report thead th { color: var(--soft); font-weight: 600; font-size: .82rem; border-bottom: 2px solid var(--rule); }
+.report thead .n { white-space: normal; }
 .report tbody th { font-weight: 600; min-width: 8rem; }
-.report th.w { min-width: 5rem; }
 .report .pairs th { width: 16rem; }
 .report .n { text-align: right; white-space: nowrap; }
 .report .n:first-child { text-align: left; }
@@ -64,7 +65,8 @@ STYLE = """
 .report svg .mark { fill: var(--mark); }
 .report svg .rail { fill: var(--rule); }
 .report svg.meter { width: 6rem; height: .5rem; vertical-align: middle; }
-@media (max-width: 640px) { .report { padding: 1.25rem 1rem 3rem; } .report .t1 { font-size: 1.6rem; }
+@media (max-width: 640px) { .report .pairs th { width: auto; min-width: 7rem; }
+  .report { padding: 1.25rem 1rem 3rem; } .report .t1 { font-size: 1.6rem; }
   .report svg.chart { min-width: 32rem; } }
 @media print { @page { size: A4; margin: 18mm 16mm; }
   .report { --ink: #000; --soft: #444; --rule: #bbb; --paper: #fff; --mark: #24557f; --good: #2d6a3e;
@@ -74,7 +76,8 @@ STYLE = """
   .report .t2, .report .t3, .report caption { break-after: avoid; }
   .report tr, .report .state, .report svg, .report dt, .report dd { break-inside: avoid; }
   .report dt { break-after: avoid; } .report thead { display: table-header-group; }
-  .report svg.chart { min-width: 0; max-width: 150mm; } .report a { color: inherit; text-decoration: none; } }
+  .report table { font-size: 8.5pt; } .report thead th { font-size: 8pt; } .report svg.meter { width: 3rem; }
+  .report th, .report td { padding-right: .6rem; } .report svg.chart { min-width: 0; max-width: 150mm; } .report a { color: inherit; text-decoration: none; } }
 """
 _PAGE = """html { background: #fff; } body { margin: 0; }
 @media (prefers-color-scheme: dark) { html { background: #14181d; } }
@@ -263,7 +266,7 @@ class _Body:
             f"Who spent how much of {promise.dataset}",
             (("period", *names) if promise.period else names),
             rows,
-            "hhnnnnw" if promise.period else "hnnnnw",
+            "whnnnnw" if promise.period else "hnnnnw",
         )
         if len(periods) > _PERIODS:
             table += _p(f"The newest {_PERIODS} of {len(periods)} periods.", "soft small")
@@ -446,7 +449,7 @@ def _table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]], 
 
 def _acted(caption: str, actions: Sequence[Action]) -> str:
     rows = [(str(e.entry), _when(e.time), e.kind, e.what, e.reason) for e in actions]
-    return _table(caption, ("entry", "time (UTC)", "kind", "what", "reason"), rows[-_LONG:], "nwlxl") + _cut(len(rows))
+    return _table(caption, ("entry", "time (UTC)", "kind", "what", "reason"), rows[-_LONG:], "nwwxl") + _cut(len(rows))
 
 
 def _cut(count: int) -> str:
