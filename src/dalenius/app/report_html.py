@@ -44,6 +44,7 @@ STYLE = """
 .report caption { text-align: left; color: var(--soft); font-size: .875rem; padding: 0 0 .35rem; }
 .report th, .report td { text-align: left; vertical-align: top; padding: .4rem .9rem .4rem 0;
   border-bottom: 1px solid var(--rule); min-width: 3rem; }
+.report thead th { overflow-wrap: normal; }
 .report thead th { color: var(--soft); font-weight: 600; font-size: .82rem; border-bottom: 2px solid var(--rule); }
 .report thead .n { white-space: normal; }
 .report tbody th { font-weight: 600; min-width: 8rem; }
@@ -77,7 +78,8 @@ STYLE = """
   .report tr, .report .state, .report svg, .report dt, .report dd { break-inside: avoid; }
   .report dt { break-after: avoid; } .report thead { display: table-header-group; }
   .report table { font-size: 8.5pt; } .report thead th { font-size: 8pt; } .report svg.meter { width: 3rem; }
-  .report th, .report td { padding-right: .6rem; } .report svg.chart { min-width: 0; max-width: 150mm; } .report a { color: inherit; text-decoration: none; } }
+  .report th, .report td { padding-right: .6rem; }
+  .report svg.chart { min-width: 0; max-width: 150mm; } .report a { color: inherit; text-decoration: none; } }
 """
 _PAGE = """html { background: #fff; } body { margin: 0; }
 @media (prefers-color-scheme: dark) { html { background: #14181d; } }

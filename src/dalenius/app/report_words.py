@@ -59,8 +59,8 @@ THEOREMS = {
         "A measured step with a known cost ρ",
         "Finds which groups exist, or what limits fit, or tells numbers of groups that were found that way: with "
         "noise, and only what many people share.",
-        "Groups that one person alone has are shown with a chance of at most δ; all else is Gaussian noise, whose "
-        "costs ρ add up. Bun & Steinke (2016), Lemma 1.7 and Proposition 1.6.",
+        "Groups that one person alone has are shown with a chance of at most δ (Gopi and others, 2020, Theorem 5.1); "
+        "all else is Gaussian noise, whose costs ρ add up (Bun & Steinke, 2016, Proposition 1.6 and Lemma 1.7).",
     ),
     "pure": Theorem(
         "A step with a known cost ε",

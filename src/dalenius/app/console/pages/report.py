@@ -17,11 +17,20 @@ def install(app: FastAPI, sessions: Sessions) -> None:  # noqa: ARG001
 
     @page("/report", "Report", sessions)
     async def report(session: Session) -> None:
-        place = ui.column().classes("w-full")
-        found = await attempt(session, lambda: reporting.report(session.service.curator.ledger), place)
-        if found is None:
-            return
         ui.add_css(STYLE)
+        place = ui.column().classes("w-full gap-4")
+        with place, ui.row().classes("items-center gap-2").props("role=status"):
+            ui.spinner()
+            ui.label("Reading the whole history…")
+        ui.timer(0, lambda: _show(session, place), once=True)  # the page need not wait for a long one
+
+
+async def _show(session: Session, place: ui.column) -> None:
+    found = await attempt(session, lambda: reporting.report(session.service.curator.ledger), place)
+    if found is None:
+        return
+    place.clear()
+    with place:
         with ui.row().classes("w-full items-center gap-3 d-noprint"):
             ui.button("Download", icon="download", on_click=lambda: _download(session, found)).props(
                 "unelevated no-caps"
