@@ -232,7 +232,7 @@ def report(ledger: Ledger, now: datetime | None = None) -> Report:
         checked = _holds(verify(ledger))
     except LedgerCorruptError as error:
         checked = _broken(ledger, error)
-    story = _Story()
+    story = _Story(checked.holds)
     for entry in ledger.entries():
         if checked.holds and entry.number > checked.entries:
             break  # written after the verification
@@ -264,7 +264,7 @@ def _holds(found: Verified) -> Verification:
 def _broken(ledger: Ledger, error: LedgerCorruptError) -> Verification:
     count, head = 0, ""
     for entry in ledger.entries():
-        count, head = entry.number, entry.hash.hex()
+        count, head = entry.number, entry.hash.hex() if isinstance(entry.hash, bytes) else ""
     return Verification(False, count, head, message=error.message, why=error.why, fix=error.fix)
 
 
@@ -286,12 +286,13 @@ class _Sum:
 class _Story:
     """The history, entry by entry; what cannot be read is skipped, and its number kept."""
 
+    holds: bool
     begun: str = ""
     budgets: dict[str, Budget] = field(default_factory=dict)
     caps: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
     allotments: dict[tuple[str, str], float] = field(default_factory=dict)
     epochs: dict[str, int] = field(default_factory=dict)
-    versions: dict[str, list[Version]] = field(default_factory=dict)
+    versions: dict[str, Version] = field(default_factory=dict)
     # By data set, epoch, period, role and analyst.
     sums: dict[tuple[str, int, str, str, str], _Sum] = field(default_factory=dict)
     steps: dict[tuple[str, int], list[tuple[str, tuple[int, int]]]] = field(default_factory=dict)
@@ -312,7 +313,12 @@ class _Story:
     def add(self, entry: Entry) -> None:
         """The next entry."""
         try:
-            self._add(entry, entry.data)
+            data = entry.data
+            datetime.fromisoformat(entry.time)
+            for name, form in _FORMS.items():
+                if name in data and not isinstance(data[name], form):
+                    raise TypeError(name)
+            self._add(entry, data)
         except _MALFORMED:
             self.unreadable.append(entry.number)
 
@@ -372,11 +378,10 @@ class _Story:
                 self.sums.setdefault(place, _Sum()).add((loss, delta))
 
     def _version(self, entry: Entry, data: dict[str, Any]) -> None:
-        known = self.versions.setdefault(data["table"], [])
-        before = known[-1] if known else None
+        before = self.versions.get(data["table"])
         version = Version.from_record(entry, before if entry.kind == "refresh" else None)
         changes = () if before is None else difference(before.policy, version.policy)
-        known.append(version)
+        self.versions[version.table] = version
         same_data = before is not None and (before.data_version, before.epoch) == (version.data_version, version.epoch)
         if not same_data:
             self.data.append(
@@ -445,7 +450,7 @@ class _Story:
 
     def promises(self) -> Iterator[Promise]:
         for dataset, budget in sorted(self.budgets.items()):
-            tables = sorted(name for name, known in self.versions.items() if known[-1].dataset == dataset)
+            tables = sorted(name for name, version in self.versions.items() if version.dataset == dataset)
             epoch = self.epochs.get(dataset, 0)
             yield Promise(
                 dataset,
@@ -467,7 +472,11 @@ class _Story:
         stride = -(-len(steps) // _FINEST)
         for place, (time, units) in enumerate(steps, 1):
             if place % stride == 0 or place == len(steps):
-                yield time, _balance(budget, units).spent_guarantee.epsilon
+                try:
+                    yield time, _balance(budget, units).spent_guarantee.epsilon
+                except _MALFORMED:
+                    if self.holds:
+                        raise
 
     def spending(self) -> Iterator[Spending]:
         """Everybody before the owner before the analysts, of each data set, epoch and period."""
@@ -481,8 +490,11 @@ class _Story:
                 places.update((dataset, epoch, period, ANALYST, name) for name in allotted)
         order = (EVERYBODY, OWNER, ANALYST)
         for place in sorted(places, key=lambda each: (*each[:3], order.index(each[3]), each[4])):
-            if place[0] in self.budgets:
+            try:
                 yield self._spending(place)
+            except _MALFORMED:
+                if self.holds:
+                    raise
 
     def _spending(self, place: tuple[str, int, str, str, str]) -> Spending:
         dataset, epoch, period, role, analyst = place
@@ -515,6 +527,20 @@ class _Story:
         )
 
 
+# What an entry may hold that was not changed by hand; the rest is only ever shown.
+_FORMS: dict[str, type | tuple[type, ...]] = {
+    "dataset": str,
+    "table": str,
+    "analyst": str,
+    "reason": str,
+    "by": str,
+    "epsilon": (int, float),
+    "epoch": int,
+    "data_version": int,
+    "version": str,
+    "id": str,
+    "charge": int,
+}
 _KEPT = ("dataset", "analyst", "epsilon", "epoch", "periods", "units")
 
 

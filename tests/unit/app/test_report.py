@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -280,6 +281,42 @@ def test_a_history_that_does_not_hold_is_shown_as_such(call, home, tmp_path):
         assert ("div", "role", "alert") in page.attributes and found["message"] in page.text
         code, out = call(at=copy)
         assert code == 6 and "The history does not hold" in out
+
+
+def test_whatever_was_done_to_an_entry_the_rest_is_told(home, monkeypatch):
+    from dalenius.app import report as reporting
+    from dalenius.errors import LedgerCorruptError
+
+    def broken(_):
+        raise LedgerCorruptError("It does not hold.", why="It was changed.", fix="Restore it.")
+
+    monkeypatch.setattr(reporting, "verify", broken)
+    entries = list(Ledger.open(home).entries())
+
+    class Changed:
+        def entries(self):
+            return iter(self.now)
+
+    tried, ledger = 0, Changed()
+    seen = set()
+    for place, entry in enumerate(entries):
+        if (kind := (entry.kind, *sorted(entry.data))) in seen:
+            continue
+        seen.add(kind)
+        bodies = ["", "[]", "{}", "null", "not JSON"]
+        for name in entry.data:
+            bodies += [json.dumps(entry.data | {name: value}) for value in (None, -5, "<b>", [], {}, [[]], 1e999)]
+            bodies.append(json.dumps({key: value for key, value in entry.data.items() if key != name}))
+        for body_ in bodies:
+            ledger.now = [*entries[:place], replace(entry, body=body_), *entries[place + 1 :]]
+            assert "The history does not hold." in document(report(ledger)), (entry.kind, body_)
+            tried += 1
+        for more in ({"time": 5}, {"time": "yesterday"}, {"hash": "x"}, {"kind": "<b>"}):
+            ledger.now = [*entries[:place], replace(entry, **more), *entries[place + 1 :]]
+            assert "The history does not hold." in document(report(ledger)), (entry.kind, more)
+        ledger.now = entries[:place] + entries[place + 1 :]
+        assert "<b>" not in document(report(ledger))
+    assert tried > 300
 
 
 def test_what_is_written_after_the_verification_is_not_told(home, monkeypatch, tmp_path):
