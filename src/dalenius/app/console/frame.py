@@ -71,7 +71,7 @@ def page(
 def framed(session: Session | None, path: str, title: str, *, wide: bool = False) -> Iterator[None]:
     """Head and content of a page."""
     dressed()
-    main = ui.column().classes("d-page q-pa-md gap-4").props("role=main")
+    main = ui.column().classes("d-page q-pa-md gap-4")
     if wide:
         main.style("max-width: 1480px")
     with ui.header(elevated=False).classes("items-center q-px-md q-py-xs gap-2").props("role=banner"):

@@ -23,4 +23,4 @@ def install(app: FastAPI, service: Service) -> None:
     sessions = Sessions(service)
     for each in INSTALL:
         each(app, sessions)
-    ui.run_with(app, title="dalenius", dark=None, show_welcome_message=False, binding_refresh_interval=None)
+    ui.run_with(app, title="dalenius", dark=None, language="en-US", show_welcome_message=False, binding_refresh_interval=None)

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 SHOWN = 200  # rows of the table
 _LEAST, _STEPS = 0.01, 100
 _NUMBERS = {"integer", "number"}
+_DRESS = """
+document.querySelectorAll('.cm-content').forEach(each => each.setAttribute('aria-label', 'Question in SQL'));
+return document.body.classList.contains('body--dark');
+"""
 _MEANING = (
     "The number was made noisy on purpose, so that no single person shows in it. The range says how far the noise is "
     "likely to have moved it: in {share} of answers, the number without noise lies inside. It says nothing about "
@@ -108,11 +112,17 @@ class _Asking:
                 self._side()
         await self.preview()
         await self._history()
+        ui.timer(0, self._dress, once=True)
+
+    async def _dress(self) -> None:
+        """What only the browser knows or can do: its theme, and the editor's name for screen readers."""
+        dark = await ui.run_javascript(_DRESS, timeout=5)
+        self.editor.set_theme("vscodeDark" if dark else "vscodeLight")
 
     def _question(self) -> None:
         with ui.column().classes("w-full d-line q-pa-sm gap-2"):
             ui.label("Question (SQL)").props("id=question-label").classes("text-subtitle2")
-            self.editor = ui.codemirror(examples(self.tables[0])[0][1], language="SQL", line_wrapping=True)
+            self.editor = ui.codemirror(examples(self.tables[0])[0][1], language="SQL", theme="vscodeLight", line_wrapping=True)
             self.editor.classes("w-full").style("min-height: 6rem; max-height: 40vh").props(
                 'aria-labelledby="question-label"'
             )
