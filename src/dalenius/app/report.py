@@ -264,7 +264,8 @@ def _holds(found: Verified) -> Verification:
 def _broken(ledger: Ledger, error: LedgerCorruptError) -> Verification:
     count, head = 0, ""
     for entry in ledger.entries():
-        count, head = entry.number, entry.hash.hex() if isinstance(entry.hash, bytes) else ""
+        hashed: object = entry.hash  # of any type, in a file that was changed
+        count, head = entry.number, hashed.hex() if isinstance(hashed, bytes) else ""
     return Verification(False, count, head, message=error.message, why=error.why, fix=error.fix)
 
 

@@ -198,11 +198,9 @@ class _Body:
         ]
         cells = "".join(f'<tr><th scope="row">{text(a)}</th><td>{text(b)}</td></tr>' for a, b in rows)
         head = self._heading(3, promise.dataset)
-        caption = f"<caption>The promise for {text(promise.dataset)}</caption>"
-        return (
-            f'{head}<div class="wide"><table class="pairs">{caption}<tbody>{cells}</tbody></table></div>'
-            + self._groups(promise)
-        )
+        caption = f"The promise for {promise.dataset}"
+        table = f'<table class="pairs"><caption>{text(caption)}</caption><tbody>{cells}</tbody></table>'
+        return head + _wide(caption, table) + self._groups(promise)
 
     def _groups(self, promise: Promise) -> str:
         spent = [each for each in self.report.spent(promise.dataset) if each.groups]
@@ -240,9 +238,9 @@ class _Body:
         if not any(each.questions for each in spent):
             return _p("Nothing has been spent.")
         if promise.period is None:
-            return f'<div class="wide">{steps(promise.dataset, promise.line, promise.caps, self.report.made)}</div>'
+            return _wide("Chart", steps(promise.dataset, promise.line, promise.caps, self.report.made))
         rows = [(each.period, each.epsilon) for each in spent][-_PERIODS:]
-        return f'<div class="wide">{bars(promise.dataset, rows, promise.epsilon)}</div>'
+        return _wide("Chart", bars(promise.dataset, rows, promise.epsilon))
 
     def _spenders(self, promise: Promise) -> str:
         found = [each for role in (EVERYBODY, OWNER, ANALYST) for each in self.report.spent(promise.dataset, role)]
@@ -440,13 +438,16 @@ def _table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]], 
     for row in rows:
         cells = ""
         for cell, kind, mark in zip(row, kinds, marks, strict=True):
-            inside = cell if isinstance(cell, _Html) else text(cell)
-            cells += f'<th scope="row">{inside}</th>' if kind == "h" else f"<td{mark}>{inside}</td>"
+            shown = cell if isinstance(cell, _Html) else text(cell)
+            cells += f'<th scope="row">{shown}</th>' if kind == "h" else f"<td{mark}>{shown}</td>"
         lines.append(f"<tr>{cells}</tr>")
-    return (
-        f'<div class="wide" tabindex="0" role="group" aria-label="{text(caption)}"><table>'
-        f"<caption>{text(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
-    )
+    inside = f"<caption>{text(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody>"
+    return _wide(caption, f"<table>{inside}</table>")
+
+
+def _wide(name: str, inside: str) -> str:
+    """What may be wider than a phone: it scrolls by itself, also from the keyboard."""
+    return f'<div class="wide" tabindex="0" role="group" aria-label="{text(name)}">{inside}</div>'
 
 
 def _acted(caption: str, actions: Sequence[Action]) -> str:

@@ -160,6 +160,7 @@ def test_the_demo_serves_its_tables_until_it_is_stopped(tmp_path, how):
         text=True,
         cwd=tmp_path,
     )
+    assert process.stdout is not None and process.stderr is not None
     try:
         if "--json" in how:
             found = json.loads(process.stdout.readline())

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sqlite3
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,8 +23,8 @@ from dalenius.app.report import report
 from dalenius.app.report_html import body, document
 from dalenius.app.report_words import THEOREMS
 from dalenius.curator import Curator
-from dalenius.errors import EngineFailedError
-from dalenius.ledger import Budget, Ledger, Request
+from dalenius.errors import EngineFailedError, LedgerCorruptError
+from dalenius.ledger import Budget, Ledger, Request, verify
 from dalenius.ledger.budgets import Accounting
 from dalenius.ledger.tokens import Role, Tokens
 
@@ -111,7 +113,10 @@ class Page(HTMLParser):
 
     def __init__(self, html):
         super().__init__()
-        self.tags, self.attributes, self.words, self.open = [], [], [], []
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.words: list[str] = []
+        self.open: list[str] = []
         self.feed(html)
         self.close()
         self.text = " ".join("".join(self.words).split())
@@ -152,8 +157,8 @@ def test_its_numbers_are_those_of_the_ledger(home):
         assert {str(g.size): {"epsilon": g.epsilon, "delta": g.delta} for g in each.groups} == groups
         seen += 1
     assert seen == sum(len(ledger.periods(d)) * (1 + len(ledger.allotments(d))) for d in ledger.datasets())
-    (gone,) = [each for each in found.spending if each.analyst == "gone"]
-    assert gone.cap is None and gone.left is None and gone.questions == 1 and gone.epsilon > 0.09
+    (ended,) = [each for each in found.spending if each.analyst == "gone"]
+    assert ended.cap is None and ended.left is None and ended.questions == 1 and ended.epsilon > 0.09
     for promise in found.promises:
         if promise.line:
             assert promise.line[-1][1] == ledger.balance(promise.dataset).spent_guarantee.epsilon
@@ -257,8 +262,6 @@ def test_the_command_writes_one_file_and_never_replaces_one_unasked(call, home, 
 
 
 def test_a_history_that_does_not_hold_is_shown_as_such(call, home, tmp_path):
-    import shutil
-
     for kind, change in (
         ("policy", "UPDATE entries SET body = replace(body, 'bounds', 'bound') WHERE kind = 'policy'"),
         ("charge", "UPDATE entries SET body = replace(body, '0.3', '0.1') WHERE kind = 'charge'"),
@@ -284,57 +287,50 @@ def test_a_history_that_does_not_hold_is_shown_as_such(call, home, tmp_path):
 
 
 def test_whatever_was_done_to_an_entry_the_rest_is_told(home, monkeypatch):
-    from dalenius.app import report as reporting
-    from dalenius.errors import LedgerCorruptError
-
     def broken(_):
         raise LedgerCorruptError("It does not hold.", why="It was changed.", fix="Restore it.")
 
-    monkeypatch.setattr(reporting, "verify", broken)
+    monkeypatch.setattr("dalenius.app.report.verify", broken)
     entries = list(Ledger.open(home).entries())
 
-    class Changed:
-        def entries(self):
-            return iter(self.now)
+    tried, seen, ledger = 0, set(), Ledger.open(home)
+    broken_values: list[Any] = [None, -5, "<b>", [], {}, [[]], 1e999]
 
-    tried, ledger = 0, Changed()
-    seen = set()
+    def told(*now):
+        monkeypatch.setattr(ledger, "entries", lambda: iter(now))
+        return document(report(ledger))
+
     for place, entry in enumerate(entries):
         if (kind := (entry.kind, *sorted(entry.data))) in seen:
             continue
         seen.add(kind)
         bodies = ["", "[]", "{}", "null", "not JSON"]
         for name in entry.data:
-            bodies += [json.dumps(entry.data | {name: value}) for value in (None, -5, "<b>", [], {}, [[]], 1e999)]
+            bodies += [json.dumps(entry.data | {name: value}) for value in broken_values]
             bodies.append(json.dumps({key: value for key, value in entry.data.items() if key != name}))
         for body_ in bodies:
-            ledger.now = [*entries[:place], replace(entry, body=body_), *entries[place + 1 :]]
-            assert "The history does not hold." in document(report(ledger)), (entry.kind, body_)
+            html = told(*entries[:place], replace(entry, body=body_), *entries[place + 1 :])
+            assert "The history does not hold." in html and "<b>" not in html, (entry.kind, body_)
             tried += 1
         for more in ({"time": 5}, {"time": "yesterday"}, {"hash": "x"}, {"kind": "<b>"}):
-            ledger.now = [*entries[:place], replace(entry, **more), *entries[place + 1 :]]
-            assert "The history does not hold." in document(report(ledger)), (entry.kind, more)
-        ledger.now = entries[:place] + entries[place + 1 :]
-        assert "<b>" not in document(report(ledger))
+            html = told(*entries[:place], replace(entry, **more), *entries[place + 1 :])
+            assert "The history does not hold." in html and "<b>" not in html, (entry.kind, more)
+        assert "The history does not hold." in told(*entries[:place], *entries[place + 1 :])
     assert tried > 300
 
 
 def test_what_is_written_after_the_verification_is_not_told(home, monkeypatch, tmp_path):
-    import shutil
-
-    from dalenius.app import report as reporting
-
     shutil.copytree(home, tmp_path / "home")
     ledger = Ledger.open(tmp_path / "home")
-    real, before = reporting.verify, ledger.balance("visits")
+    before = ledger.balance("visits")
 
     def verified(given):
-        found = real(given)
+        found = verify(given)
         given.ask(Request("visits", "ana", "later", 0.05, Zcdp(1e-9)), lambda _: b"1")
         return found
 
-    monkeypatch.setattr(reporting, "verify", verified)
-    found = reporting.report(ledger)
+    monkeypatch.setattr("dalenius.app.report.verify", verified)
+    found = report(ledger)
     assert ledger.balance("visits").charges == before.charges + 1
     (told,) = found.spent("visits")
     assert told.questions == before.charges and found.verification.entries == ledger.head.count - 2
