@@ -1,7 +1,7 @@
-"""The pages, one file each; `PAGES` puts them into a server."""
+"""The pages, one file each; `INSTALL` puts them into a server."""
 
 from __future__ import annotations
 
-from dalenius.app.console.pages import about, ask, budget, ledger, protect, sign_in
+from dalenius.app.console.pages import about, ask, budget, ledger, protect, report, sign_in
 
-INSTALL = (sign_in.install, ask.install, budget.install, protect.install, ledger.install, about.install)
+INSTALL = tuple(each.install for each in (sign_in, ask, budget, protect, ledger, report, about))

@@ -1,0 +1,48 @@
+"""Report: the whole home for an outside reader, to read, print or keep."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+from nicegui import ui
+
+from dalenius.app import report as reporting
+from dalenius.app.console.frame import attempt, page
+from dalenius.app.console.sessions import Session, Sessions
+from dalenius.app.report import Report
+from dalenius.app.report_html import STYLE, body, document
+
+
+def install(app: FastAPI, sessions: Sessions) -> None:  # noqa: ARG001
+    """Adds the page."""
+
+    @page("/report", "Report", sessions)
+    async def report(session: Session) -> None:
+        ui.add_css(STYLE)
+        place = ui.column().classes("w-full gap-4")
+        with place, ui.row().classes("items-center gap-2").props("role=status"):
+            ui.spinner()
+            ui.label("Reading the whole history…")
+        ui.timer(0, lambda: _show(session, place), once=True)  # the page need not wait for a long one
+
+
+async def _show(session: Session, place: ui.column) -> None:
+    found = await attempt(session, lambda: reporting.report(session.service.curator.ledger), place)
+    if found is None:
+        return
+    place.clear()
+    with place:
+        with ui.row().classes("w-full items-center gap-3 d-noprint"):
+            ui.button("Download", icon="download", on_click=lambda: _download(session, found)).props(
+                "unelevated no-caps"
+            )
+            ui.button("Print", icon="print", on_click=lambda: ui.run_javascript("window.print()")).props(
+                "outline no-caps"
+            )
+        # Not sanitized, which would take the drawings out: `report_html` escapes every text.
+        ui.html(body(found, level=2), sanitize=False).classes("w-full d-line")
+
+
+async def _download(session: Session, found: Report) -> None:
+    content = await attempt(session, lambda: document(found).encode())
+    if content is not None:
+        ui.download.content(content, f"privacy-report-{found.made[:10]}.html", "text/html")
