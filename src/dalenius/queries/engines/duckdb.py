@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dalenius.errors import EngineFailedError, EngineTimeoutError, InternalError, SourceUnavailableError
 from dalenius.queries.engines.csv import header
+from dalenius.queries.engines.deadline import left
 from dalenius.queries.engines.locked import listed, locked
 from dalenius.queries.engines.schema import schema
 from dalenius.queries.index import Index, Layout
@@ -92,7 +93,7 @@ class _Warm:
                     why="An engine runs one SELECT at a time, and none that writes.",
                     fix="This is a bug of ours; report it without any data in it.",
                 )
-            limit = _Limit(cursor, seconds)
+            limit = _Limit(cursor, left(seconds))
             rows = _fetched(cursor, statement, tables, limit, shape)
         finally:
             cursor.close()
