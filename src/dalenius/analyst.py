@@ -241,6 +241,7 @@ class Analyst:
         retry: tuple[str, str] | None,
     ) -> Release:
         from dalenius.queries.answering import Answer, measured
+        from dalenius.queries.engines.deadline import within
         from dalenius.queries.rules.price import priced
 
         policy, price = plan.table.policy, priced(plan, epsilon, delta)
@@ -254,7 +255,8 @@ class Analyst:
             paid = price if same else priced(plan, claim.epsilon, claim.delta)
 
             def look(seconds: float) -> bytes:
-                content = measured(plan, paid, engine, self._salt(reading.dataset), seconds)
+                with within(seconds):  # all statements together
+                    content = measured(plan, paid, engine, self._salt(reading.dataset), seconds)
                 reading.check_unchanged()  # what was read is what was protected
                 return content
 
