@@ -13,7 +13,7 @@ from dalenius._paths import through
 from dalenius._public_answers import public_preview, public_release
 from dalenius._reading import Reading
 from dalenius.accounting import parameters
-from dalenius.errors import InputError, NotAllowedError, UnknownTableError
+from dalenius.errors import NOTHING, Charge, DaleniusError, InputError, NotAllowedError, UnknownTableError
 from dalenius.ledger.requests import Answered, Claim, Request
 from dalenius.pacing import CAP, paced
 from dalenius.queries.plan import Limits, Plan, Table
@@ -278,8 +278,13 @@ class Analyst:
             retry=retry,
         )
         answered = self._ledger.ask(request, work)
-        answer = Answer.read(plan, answered.content, confidence)
-        return self._shown(question, plan, answer, answered)
+        try:
+            answer = Answer.read(plan, answered.content, confidence)
+            return self._shown(question, plan, answer, answered)
+        except DaleniusError as error:  # such as an allotment that ended meanwhile
+            if not answered.free and error.charge == NOTHING:
+                error.charge = Charge(answered.receipt.charge["epsilon"], answered.receipt.charge["delta"])
+            raise
 
     def _shown(self, question: str, plan: Plan, answer: Any, answered: Answered) -> Release:
         from dalenius.queries.release import Release
