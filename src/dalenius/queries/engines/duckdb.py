@@ -324,14 +324,14 @@ def public() -> Public:
 
 
 class _Limit:
-    """Interrupts a cursor that is still busy after some seconds."""
+    """Interrupts a cursor that is still busy after some seconds, or at the end of the whole question (`deadline`)."""
 
     def __init__(self, cursor: DuckDBPyConnection, seconds: float) -> None:
         self.struck = False
         self._cursor = cursor
         self._lock = threading.Lock()
         self._over = threading.Event()
-        self._timer = threading.Timer(seconds, self._strike)
+        self._timer = threading.Timer(left(seconds), self._strike)
         self._timer.daemon = True
 
     def __enter__(self) -> None:
