@@ -15,7 +15,7 @@ from dalenius._reading import Reading
 from dalenius.accounting import parameters
 from dalenius.errors import NOTHING, Charge, DaleniusError, InputError, NotAllowedError, UnknownTableError
 from dalenius.ledger.requests import Answered, Claim, Request
-from dalenius.pacing import CAP, paced
+from dalenius.pacing import CAP, held, paced
 from dalenius.queries.plan import Limits, Plan, Table
 from dalenius.queries.preview import CHOICES, Preview, previewed
 
@@ -241,11 +241,7 @@ class Analyst:
         retry: tuple[str, str] | None,
     ) -> Release:
         from dalenius.queries.answering import Answer, measured
-<<<<<<< HEAD
-        from dalenius.queries.engines.deadline import until
-=======
         from dalenius.queries.engines.deadline import within
->>>>>>> review8
         from dalenius.queries.rules.price import priced
 
         policy, price = plan.table.policy, priced(plan, epsilon, delta)
@@ -259,11 +255,7 @@ class Analyst:
             paid = price if same else priced(plan, claim.epsilon, claim.delta)
 
             def look(seconds: float) -> bytes:
-<<<<<<< HEAD
-                with until(seconds):
-=======
                 with within(seconds):  # all statements together
->>>>>>> review8
                     content = measured(plan, paid, engine, self._salt(reading.dataset), seconds)
                 reading.check_unchanged()  # what was read is what was protected
                 return content
@@ -285,7 +277,7 @@ class Analyst:
             epoch=reading.epoch,
             retry=retry,
         )
-        answered = self._ledger.ask(request, work)
+        answered = self._ledger.ask(request, work, waited=held(self._pacer, plan))
         try:
             answer = Answer.read(plan, answered.content, confidence)
             return self._shown(question, plan, answer, answered)

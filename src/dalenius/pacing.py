@@ -177,6 +177,20 @@ def paced(
         raise error
 
 
+def held(pacer: Pacer | None, plan: Plan) -> Callable[[], None]:
+    """For who waits for the same question of another: called when that is answered, it waits for the own time.
+
+    The other may be trusted, or ask on the machine itself, and is then answered as soon as the answer is ready.
+    """
+    fixed, start = None if pacer is None else pacer.times(plan), time.monotonic()
+
+    def hold() -> None:
+        if fixed is not None:
+            _wait(start, fixed)
+
+    return hold
+
+
 def _working(fixed: Times) -> float:
     """How long the work may take: less than the cap, so that what is stopped leaves at the cap as well."""
     return fixed.cap - min(_STOPPING, (fixed.cap - fixed.answer) / 2)

@@ -293,3 +293,26 @@ def test_as_many_look_at_once_as_there_are_places():
     for thread in threads:
         thread.join()
     assert max(most) <= 2 and len(most) == 6
+
+
+def test_who_waits_for_the_same_question_of_a_trusted_analyst_waits_for_the_own_time(tmp_path, monkeypatch):
+    """The twin's answer is ready, and on disk, long before the paced analyst's time."""
+    curator = protected(tmp_path, people(victim=False, units=50, rows=100), analysts={"eve": 1.0, "bob": 1.0})
+    monkeypatch.setattr("dalenius.pacing.times", lambda plan, speed=1.0: Times(0.6, 2.0))
+    looking, go = threading.Event(), threading.Event()
+
+    def started(_: object) -> None:
+        looking.set()
+        go.wait(10)
+
+    sql = "SELECT COUNT(*) AS n FROM visits"
+    trusted = curator.analyst("bob", pacer=Pacer(1, fixed=False).telling(started))
+    twin = threading.Thread(target=lambda: trusted.ask(sql, epsilon=0.1))
+    twin.start()
+    assert looking.wait(10)
+    start = time.monotonic()
+    threading.Timer(0.1, go.set).start()
+    release = curator.analyst("eve", pacer=Pacer(1)).ask(sql, epsilon=0.1)
+    took = time.monotonic() - start
+    twin.join()
+    assert release.rows and took >= 0.6

@@ -93,7 +93,7 @@ class _Warm:
                     why="An engine runs one SELECT at a time, and none that writes.",
                     fix="This is a bug of ours; report it without any data in it.",
                 )
-            limit = _Limit(cursor, left(seconds))
+            limit = _Limit(cursor, seconds)
             rows = _fetched(cursor, statement, tables, limit, shape)
         finally:
             cursor.close()
