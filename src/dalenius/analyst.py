@@ -13,9 +13,9 @@ from dalenius._paths import through
 from dalenius._public_answers import public_preview, public_release
 from dalenius._reading import Reading
 from dalenius.accounting import parameters
-from dalenius.errors import InputError, NotAllowedError, UnknownTableError
+from dalenius.errors import NOTHING, Charge, DaleniusError, InputError, NotAllowedError, UnknownTableError
 from dalenius.ledger.requests import Answered, Claim, Request
-from dalenius.pacing import CAP, paced
+from dalenius.pacing import CAP, held, paced
 from dalenius.queries.plan import Limits, Plan, Table
 from dalenius.queries.preview import CHOICES, Preview, previewed
 
@@ -241,6 +241,7 @@ class Analyst:
         retry: tuple[str, str] | None,
     ) -> Release:
         from dalenius.queries.answering import Answer, measured
+        from dalenius.queries.engines.deadline import within
         from dalenius.queries.rules.price import priced
 
         policy, price = plan.table.policy, priced(plan, epsilon, delta)
@@ -254,7 +255,8 @@ class Analyst:
             paid = price if same else priced(plan, claim.epsilon, claim.delta)
 
             def look(seconds: float) -> bytes:
-                content = measured(plan, paid, engine, self._salt(reading.dataset), seconds)
+                with within(seconds):  # all statements together
+                    content = measured(plan, paid, engine, self._salt(reading.dataset), seconds)
                 reading.check_unchanged()  # what was read is what was protected
                 return content
 
@@ -275,9 +277,14 @@ class Analyst:
             epoch=reading.epoch,
             retry=retry,
         )
-        answered = self._ledger.ask(request, work)
-        answer = Answer.read(plan, answered.content, confidence)
-        return self._shown(question, plan, answer, answered)
+        answered = self._ledger.ask(request, work, waited=held(self._pacer, plan))
+        try:
+            answer = Answer.read(plan, answered.content, confidence)
+            return self._shown(question, plan, answer, answered)
+        except DaleniusError as error:  # such as an allotment that ended meanwhile
+            if not answered.free and error.charge == NOTHING:
+                error.charge = Charge(answered.receipt.charge["epsilon"], answered.receipt.charge["delta"])
+            raise
 
     def _shown(self, question: str, plan: Plan, answer: Any, answered: Answered) -> Release:
         from dalenius.queries.release import Release

@@ -32,6 +32,7 @@ ANSWER = 1.0  # seconds after which answers leave, where the policy does not say
 SAFETY = 10  # so many times what the class was measured to take
 UNKNOWN = 1_000_000  # rows, of a table whose number of rows was never released
 _GRID = 0.05  # seconds
+_STOPPING = 1.0  # seconds between the end of the work's time and the cap: an engine does not stop at once
 
 # Seconds for a million rows on the machine of bench/RESULTS.md, by what the plan has to do with them (`shape`).
 SHAPES = {"total": 0.01, "grouped": 0.05, "quantiles": 0.05, "found": 0.15, "joined": 0.30, "sets": 0.20}
@@ -156,27 +157,49 @@ def paced(
             pacer.started(fixed)
         if fixed is None:
             return work(cap)
+        content, error = b"", None
         try:
-            content = work(fixed.cap)
-        except Exception as error:
-            late = _wait(start, fixed)
-            if isinstance(error, EngineError):
-                alarm("late" if late else "failed")
-            raise
+            content = work(_working(fixed))
+        except BaseException as failure:  # noqa: BLE001 (whatever it is, it leaves no earlier)
+            error = failure
         if _wait(start, fixed):
+            # One refusal for all that is late: whether it was stopped, failed or came to an answer is not told.
             alarm("late")
             raise EngineTimeoutError(
                 "The answer was not ready when it had to leave.",
                 why="Answers leave at a time that is fixed beforehand, so that none tells how long it took.",
                 fix="Ask for less at once, or ask the owner for a later time ([time] answer in the policy).",
             )
-        return content
+        if error is None:
+            return content
+        if isinstance(error, EngineError):
+            alarm("failed")
+        raise error
+
+
+def held(pacer: Pacer | None, plan: Plan) -> Callable[[], None]:
+    """For who waits for the same question of another: called when that is answered, it waits for the own time.
+
+    The other may be trusted, or ask on the machine itself, and is then answered as soon as the answer is ready.
+    """
+    fixed, start = None if pacer is None else pacer.times(plan), time.monotonic()
+
+    def hold() -> None:
+        if fixed is not None:
+            _wait(start, fixed)
+
+    return hold
+
+
+def _working(fixed: Times) -> float:
+    """How long the work may take: less than the cap, so that what is stopped leaves at the cap as well."""
+    return fixed.cap - min(_STOPPING, (fixed.cap - fixed.answer) / 2)
 
 
 def _wait(start: float, fixed: Times) -> bool:
     """Until the answer's time, or, if that has passed, until the cap; whether it had passed.
 
-    Work that the engine's limit did not end at the cap (there may be several statements) leaves at a multiple of it.
+    Work that the engine's limit did not end before the cap (not all of it is done there) leaves at a multiple of it.
     """
     took = time.monotonic() - start
     late = took > fixed.answer

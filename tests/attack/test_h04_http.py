@@ -67,14 +67,14 @@ def question(number: int, series: int) -> dict[str, Any]:
 
 
 def busy(curator: Curator) -> float:
-    """How many times longer than usual answers take just now, at least 1."""
+    """How many times longer than usual answers take just now: between 1 and 8."""
     took = []
     for number in range(6):
         start = time.perf_counter()
         asked = question(number, 0)
         curator.analyst("eve").ask(asked.pop("sql"), **asked)
         took.append(time.perf_counter() - start)
-    return max(1.0, statistics.median(took) / 0.025)
+    return min(8.0, max(1.0, statistics.median(took) / 0.025))
 
 
 @dataclass
@@ -213,7 +213,8 @@ def test_nothing_about_a_question_changes_before_its_time(held):
     shown = []
     while (left := (leaves - datetime.now(UTC)).total_seconds()) > 0.15:
         job = eve.get(path).json
-        assert abs(job.pop("seconds_left") - left) < 0.15  # the clock's doing alone
+        after = (leaves - datetime.now(UTC)).total_seconds()
+        assert after - 0.002 <= job.pop("seconds_left") <= left + 0.002  # the clock's doing alone
         history = eve.get("/v1/history").json
         rows = entries(auditor)[before:]
         shown.append((job, history, rows, counted(owner.get("/metrics").content.decode()), on_disk(server.home)))

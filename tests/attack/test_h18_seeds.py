@@ -105,7 +105,9 @@ def curator(tmp_path_factory):
 def test_no_argument_of_ask_is_a_seed():
     for function in (Analyst.ask, Analyst.preview, Curator.__init__, Curator.analyst, Curator.protect):
         signature = inspect.signature(function)
-        assert not [name for name in signature.parameters if SEED_LIKE.search(name)]
+        # An idempotency key only finds what was charged before: see below, and H19.
+        names = set(signature.parameters) - {"idempotency_key"}
+        assert not [name for name in names if SEED_LIKE.search(name)]
         assert not [each for each in signature.parameters.values() if each.kind is each.VAR_KEYWORD]
 
 
@@ -204,3 +206,8 @@ def test_a_fixed_source_of_bits_would_be_seen(homes, monkeypatch):
     monkeypatch.setattr(answering, "measured", fixed)
     rows = [Curator(home).analyst("eve").ask(ASKED, epsilon=1.0).rows for home in homes]
     assert rows[0] == rows[1]
+
+
+def test_an_idempotency_key_fixes_no_noise(homes):
+    releases = [Curator(home).analyst("eve").ask(ASKED, epsilon=1.0, idempotency_key="1") for home in homes]
+    assert releases[0].rows != releases[1].rows

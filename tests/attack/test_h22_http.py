@@ -47,8 +47,8 @@ ROLES = {
     ("GET", "/v1/tokens"): OWNER,
     ("POST", "/v1/tokens"): OWNER,
     ("DELETE", "/v1/tokens/{id}"): OWNER,
-    ("GET", "/v1/alarms"): OWNER,
-    ("GET", "/metrics"): OWNER,
+    ("GET", "/v1/alarms"): SEEING,
+    ("GET", "/metrics"): SEEING,
 }
 
 

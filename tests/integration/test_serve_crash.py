@@ -161,8 +161,9 @@ def check_again(server: Server, load: Load, chance: random.Random, before: int) 
         asked.told = asked.told or reply.json
         third = asked.send(clients[asked.analyst])
         assert third.json["free"] and same(asked.told, third.json)
-    other = next((each for each in load.asked[before:]), None)
-    if other is not None:  # the key is taken
+    paid = (each for each in load.asked[before:] if each.told is not None and each.told["charge"]["epsilon"] > 0)
+    other = next(paid, None)
+    if other is not None:  # the key is taken; that of a request which cost nothing is not
         wrong = clients[other.analyst].ask(f"{other.sql} ", epsilon=EPSILON, idempotency_key=other.key)
         assert wrong.status == 400 and wrong.json["code"] == "input.invalid"
     for client in clients.values():

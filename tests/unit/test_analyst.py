@@ -13,6 +13,7 @@ import pytest
 from dalenius import Curator
 from dalenius.errors import (
     BudgetError,
+    Charge,
     DaleniusError,
     EngineFailedError,
     InputError,
@@ -21,6 +22,7 @@ from dalenius.errors import (
     SourceChangedError,
     UnknownTableError,
 )
+from dalenius.pacing import Pacer
 from dalenius.queries.engines.duckdb import DuckDB
 from dalenius.queries.plan import Limits
 
@@ -179,6 +181,16 @@ def test_a_failure_after_the_charge_is_not_refunded(ana, curator, monkeypatch):
     before = spent(curator)
     assert ana.ask(COUNT, epsilon=0.3).rows  # and asking again is a charge of its own
     assert spent(curator).rho == pytest.approx(2 * before.rho)
+
+
+def test_an_allotment_that_ends_meanwhile_does_not_hide_the_charge(curator):
+    ledger = curator.ledger
+    pacer = Pacer(1, fixed=False).telling(lambda _: ledger.end_allotment("visits", "ana"))
+    with pytest.raises(NotAllowedError) as caught:
+        curator.analyst("ana", pacer=pacer).ask(COUNT, epsilon=0.2)
+    assert caught.value.charge == Charge(0.2, 0.0) and ledger.balance("visits").charges == 1
+    ledger.set_allotment("visits", "ana", 1.0)
+    assert curator.analyst("ana").ask(COUNT, epsilon=0.2).free  # nothing is lost
 
 
 def test_changed_files_stop_a_question_before_it_is_charged(ana, curator, tmp_path):

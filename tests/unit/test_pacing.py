@@ -200,9 +200,36 @@ def test_a_late_answer_leaves_at_the_cap_as_a_refusal_with_an_alarm(clock, secon
     assert took == 60 and alarms == [("late", 60)]  # nothing is told before
 
 
-@pytest.mark.parametrize(("seconds", "left", "what"), [(0, 5, "failed"), (4, 5, "failed"), (6, 60, "late")])
-def test_a_failure_leaves_at_the_same_times_with_an_alarm(clock, seconds, left, what):
-    assert run(clock, Fixed(5, 60), taking(clock, seconds, FAILURE)) == (FAILURE, left, [(what, left)])
+@pytest.mark.parametrize("seconds", [0, 4])
+def test_a_failure_leaves_at_the_same_time_with_an_alarm(clock, seconds):
+    assert run(clock, Fixed(5, 60), taking(clock, seconds, FAILURE)) == (FAILURE, 5, [("failed", 5)])
+
+
+@pytest.mark.parametrize("error", [None, FAILURE, EngineTimeoutError("m", why="w", fix="f"), MemoryError()])
+@pytest.mark.parametrize("seconds", [6, 59.9])
+def test_that_it_was_late_is_all_that_is_told(clock, seconds, error):
+    """Not whether it was stopped, failed, or had an answer."""
+    result, took, alarms = run(clock, Fixed(5, 60), taking(clock, seconds, error))
+    first = run(clock, Fixed(5, 60), taking(clock, 7))[0]
+    assert (took, alarms) == (60, [("late", 60)])
+    assert type(result) is type(first) and result.to_dict() == first.to_dict()
+
+
+def test_what_is_stopped_leaves_at_the_cap_not_at_twice_the_cap(clock):
+    def stopped(seconds):
+        clock.sleep(seconds + 0.1)  # an engine does not stop at once
+        raise EngineTimeoutError("m", why="w", fix="f")
+
+    for answer, cap in ((5, 60), (0.3, 2), (1, 1.5)):
+        assert run(clock, Fixed(answer, cap), stopped)[1:] == (cap, [("late", cap)])
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit()])
+def test_what_no_exception_handler_catches_leaves_at_its_time_too(clock, error):
+    start = clock.monotonic()
+    with pytest.raises(type(error)):
+        paced(Fixed(5, 60), plan(), taking(clock, 1, error), lambda _: None, 60.0)
+    assert clock.monotonic() - start == pytest.approx(5)
 
 
 def test_a_bug_leaves_at_the_answers_time_too(clock):
@@ -210,8 +237,9 @@ def test_a_bug_leaves_at_the_answers_time_too(clock):
     assert run(clock, Fixed(5, 60), taking(clock, 1, bug)) == (bug, 5, [])
 
 
-def test_the_work_is_given_the_cap(clock):
-    assert run(clock, Fixed(5, 60), lambda seconds: str(seconds).encode())[0] == b"60"
+def test_the_work_is_given_less_than_the_cap_where_there_is_room(clock):
+    for fixed, most in ((Fixed(5, 60), b"59.0"), (Fixed(1, 1.5), b"1.25"), (Fixed(5, 5), b"5.0")):
+        assert run(clock, fixed, lambda seconds: str(float(seconds)).encode())[0] == most
 
 
 def test_who_is_told_is_told_before_anybody_looks(clock):
@@ -265,3 +293,26 @@ def test_as_many_look_at_once_as_there_are_places():
     for thread in threads:
         thread.join()
     assert max(most) <= 2 and len(most) == 6
+
+
+def test_who_waits_for_the_same_question_of_a_trusted_analyst_waits_for_the_own_time(tmp_path, monkeypatch):
+    """The twin's answer is ready, and on disk, long before the paced analyst's time."""
+    curator = protected(tmp_path, people(victim=False, units=50, rows=100), analysts={"eve": 1.0, "bob": 1.0})
+    monkeypatch.setattr("dalenius.pacing.times", lambda plan, speed=1.0: Times(0.6, 2.0))
+    looking, go = threading.Event(), threading.Event()
+
+    def started(_: object) -> None:
+        looking.set()
+        go.wait(10)
+
+    sql = "SELECT COUNT(*) AS n FROM visits"
+    trusted = curator.analyst("bob", pacer=Pacer(1, fixed=False).telling(started))
+    twin = threading.Thread(target=lambda: trusted.ask(sql, epsilon=0.1))
+    twin.start()
+    assert looking.wait(10)
+    start = time.monotonic()
+    threading.Timer(0.1, go.set).start()
+    release = curator.analyst("eve", pacer=Pacer(1)).ask(sql, epsilon=0.1)
+    took = time.monotonic() - start
+    twin.join()
+    assert release.rows and took >= 0.6

@@ -216,6 +216,42 @@ def test_a_bug_of_the_server_leaves_the_cost_open(server, remote):
     assert math.isnan(found.value.charge.epsilon) and len(server.seen) == 1
 
 
+def test_a_key_of_the_callers_own_does_not_make_the_kept_one_forgotten(server, remote):
+    question = new_question()
+    server.tricks += ["drop"] * calls.TRIES
+    with pytest.raises(SourceUnavailableError):
+        remote.ask(question, epsilon=0.001)
+    kept = asked(server)[0]
+    server.tricks += ["drop"] * calls.TRIES
+    with pytest.raises(SourceUnavailableError):
+        remote.ask(question, epsilon=0.001, idempotency_key="mine")
+    remote.ask(question, epsilon=0.001)
+    assert asked(server)[-1] == kept
+
+
+def test_a_try_that_came_in_too_slowly_is_repeated_and_says_nothing_of_one_before(server, remote):
+    before = charges(server)
+    slow = says(408, problem(InputError("The request did not come in in time.", why="So.", fix="Send it again.")))
+    server.tricks += [slow]
+    assert remote.ask(new_question(), epsilon=0.001).rows and charges(server) == before + 1
+    for warm in (True, False):
+        if not warm:
+            remote.close()
+        server.tricks += ["drop", *[slow] * (calls.TRIES - (not warm))]
+        with pytest.raises(InputError) as found:
+            remote.ask(new_question(), epsilon=0.001)
+        assert math.isnan(found.value.charge.epsilon) and not server.tricks
+
+
+def test_a_refusal_after_a_warm_connection_broke_leaves_the_cost_open(server, remote):
+    remote.tables()  # the connection is warm now
+    denied = says(401, problem(AuthMissingError("No token.", why="Revoked.", fix="Ask.")))
+    server.tricks += ["drop", denied]  # charged, lost; and the token ends meanwhile
+    with pytest.raises(AuthMissingError) as found:
+        remote.ask(new_question(), epsilon=0.001)
+    assert math.isnan(found.value.charge.epsilon)
+
+
 def test_a_refusal_after_a_lost_try_cost_nothing(server, remote):
     server.tricks += ["drop"]
     with pytest.raises(BudgetError, match="No budget was spent"):

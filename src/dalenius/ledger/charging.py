@@ -115,8 +115,15 @@ def fail(ledger: Ledger, claim: Claim) -> None:
     holders.let_go(claim.holder)
 
 
-def ask(ledger: Ledger, request: Request, work: Callable[[Claim], bytes], *, patience: float) -> Answered:
-    """Charge, look, store; or wait for whoever does."""
+def ask(
+    ledger: Ledger,
+    request: Request,
+    work: Callable[[Claim], bytes],
+    *,
+    patience: float,
+    waited: Callable[[], None] = lambda: None,
+) -> Answered:
+    """Charge, look, store; or wait for whoever does. ``waited`` is called each time such a wait has ended."""
     deadline, pause = time.monotonic() + patience, _FIRST_PAUSE
     while True:
         step = charge(ledger, request)
@@ -128,6 +135,7 @@ def ask(ledger: Ledger, request: Request, work: Callable[[Claim], bytes], *, pat
                 return done
             continue  # finished another analyst's question for a dead process; now pay for it
         _wait(ledger, step, deadline, pause)
+        waited()
         pause = min(2 * pause, _LONGEST_PAUSE)
 
 

@@ -387,9 +387,23 @@ class Ledger:
         """Ends a claimed question without a release. The charge stays."""
         charging.fail(self, claim)
 
-    def ask(self, request: Request, work: Callable[[Claim], bytes], *, patience: float = 300.0) -> Answered:
-        """Charges, looks, stores and returns; a concurrent identical question waits for the one answer."""
-        return charging.ask(self, request, work, patience=patience)
+    def ask(
+        self,
+        request: Request,
+        work: Callable[[Claim], bytes],
+        *,
+        patience: float = 300.0,
+        waited: Callable[[], None] = lambda: None,
+    ) -> Answered:
+        """Charges, looks, stores and returns; a concurrent identical question waits for the one answer.
+
+        Args:
+            request: What is asked.
+            work: Looks, once it is charged.
+            patience: Seconds that it waits for whoever answers the same question.
+            waited: Called each time that such a wait has ended.
+        """
+        return charging.ask(self, request, work, patience=patience, waited=waited)
 
 
 def _removed() -> LedgerCorruptError:

@@ -156,6 +156,11 @@ class Tokens:
             )
         return token
 
+    def is_good(self, id: str) -> bool:  # noqa: A002
+        """Whether a token that was checked before is still good now."""
+        token = self._up_to_date().tokens.get(id)
+        return token is not None and token.state == "active"
+
     def _up_to_date(self) -> _Known:
         """With all that was written until now, by whichever process; reads on from where it stopped."""
         new = list(self._ledger.records(("token",), self._known.last))

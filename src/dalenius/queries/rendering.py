@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from dalenius.queries.expressions import Aggregate, Call, Column, Expression, Key, Literal, Scalar, Type, Which
-from dalenius.queries.functions import whole
+from dalenius.queries.functions import FUNCTIONS, TIME, whole
 
 WHICH_SET = "which_set"  # what the number of a row's grouping set is called
 LONGEST_TEXT = 2000  # characters; what is longer is cut, so that no row makes a question heavy
@@ -46,6 +46,15 @@ def literal(value: Scalar) -> str:
     if isinstance(value, datetime):
         return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
     return f"DATE '{value.isoformat()}'"
+
+
+_TYPES = {
+    Type.NUMBER: "DOUBLE",
+    Type.BOOLEAN: "BOOLEAN",
+    Type.TEXT: "VARCHAR",
+    Type.DATE: "DATE",
+    Type.DATETIME: "TIMESTAMP",
+}
 
 
 class Renderer:
@@ -88,7 +97,7 @@ class Renderer:
         function, arguments = call.function, call.arguments
         if function in _WITH_CONSTANTS:
             return _WITH_CONSTANTS[function](self, arguments)
-        parts = [self.sql(each) for each in arguments]
+        parts = [self.argument(function, at, each) for at, each in enumerate(arguments)]
         if function in _INFIX:
             return "(" + f" {_INFIX[function]} ".join(parts) + ")"
         if function == "case":
@@ -98,6 +107,20 @@ class Renderer:
         if function == "in":
             return f"({parts[0]} IN ({', '.join(parts[1:])}))"
         return _TEMPLATES.get(function, function + "({})").format(", ".join(parts), *parts)
+
+    def argument(self, function: str, at: int, inner: Expression) -> str:
+        """An argument. A bare NULL could be of any type, also of one for which there is another function or none."""
+        shown = self.sql(inner)
+        if inner.type is not Type.NOTHING or function not in FUNCTIONS:
+            return shown
+        takes = FUNCTIONS[function].takes
+        types = takes[min(at, len(takes) - 1)]
+        type_ = "TIMESTAMP" if types == TIME else _TYPES[min(types, key=str)] if len(types) == 1 else ""
+        return f"CAST({shown} AS {type_})" if type_ else shown
+
+    def time(self, inner: Expression) -> str:
+        """An argument that is a time."""
+        return self.argument("date_part", 1, inner)
 
     def as_text(self, inner: Expression) -> str:
         """A value as text; whole numbers without a decimal point."""
@@ -149,8 +172,8 @@ _WITH_CONSTANTS: dict[str, Callable[[Renderer, Arguments], str]] = {
     "right": lambda r, a: f"right({r.sql(a[0])}, {_count(a[1])})",
     "substring": lambda r, a: f"substring({', '.join([r.sql(a[0]), *(str(_count(each)) for each in a[1:])])})",
     "round": lambda r, a: f"round({', '.join([r.sql(a[0]), *(str(_count(each)) for each in a[1:])])})",
-    "date_part": lambda r, a: f"CAST(date_part('{_word(a[0])}', {r.sql(a[1])}) AS DOUBLE)",
-    "date_trunc": lambda r, a: f"date_trunc('{_word(a[0])}', {r.sql(a[1])})",
-    "date_diff": lambda r, a: f"CAST(date_diff('{_word(a[0])}', {r.sql(a[1])}, {r.sql(a[2])}) AS DOUBLE)",
-    "date_add": lambda r, a: f"({r.sql(a[1])} + INTERVAL '{_count(a[2])} {_word(a[0])}')",
+    "date_part": lambda r, a: f"CAST(date_part('{_word(a[0])}', {r.time(a[1])}) AS DOUBLE)",
+    "date_trunc": lambda r, a: f"date_trunc('{_word(a[0])}', {r.time(a[1])})",
+    "date_diff": lambda r, a: f"CAST(date_diff('{_word(a[0])}', {r.time(a[1])}, {r.time(a[2])}) AS DOUBLE)",
+    "date_add": lambda r, a: f"({r.time(a[1])} + INTERVAL '{_count(a[2])} {_word(a[0])}')",
 }

@@ -131,18 +131,20 @@ class RemoteAnalyst:
 
         body = body_of(question, epsilon, error, confidence, delta, limits)
         text = json.dumps(body, sort_keys=True)
-        with self._lock:
-            kept = self._unsettled.pop(text, None)
-        key = idempotency_key or kept or secrets.token_urlsafe(24)
+        key = idempotency_key
+        if key is None:  # else the caller sees to it, and what is kept stays kept
+            with self._lock:
+                key = self._unsettled.pop(text, None) or secrets.token_urlsafe(24)
         try:
             data = self._answer({**body, "idempotency_key": key})
             return self._calls.read(data, lambda found: Release.from_dict(found, question), charge=UNKNOWN)
         except DaleniusError as failed:
-            if math.isnan(failed.charge.epsilon):
+            if idempotency_key is None and math.isnan(failed.charge.epsilon):
                 self._keep(text, key)
             raise
         except BaseException:  # interrupted
-            self._keep(text, key)
+            if idempotency_key is None:
+                self._keep(text, key)
             raise
 
     def budget(self) -> dict[str, Balance]:

@@ -30,7 +30,8 @@ FIRST_PAUSE = 0.2  # seconds; doubles from try to try
 _LONGEST_PAUSE = 5.0
 _PATIENCE = 20.0  # seconds that one try has at least: a server takes ten before it makes a job of a question
 _GOOD = (200, 201, 202, 204)
-_PASSING = (429, 502, 503, 504)  # statuses of troubles that pass
+_SLOW = 408  # it came in too slowly, this time: says nothing of an earlier try
+_PASSING = (_SLOW, 429, 502, 503, 504)  # statuses of troubles that pass
 # Errors that mean the same whether or not an earlier try came through.
 _SETTLED = (BudgetError, EngineError, InputError, PolicyError, QuestionError)
 
@@ -68,7 +69,7 @@ class Calls:
         while True:
             attempt += 1
             left = max(0.001, end - time.monotonic())
-            after = None
+            after, settled = None, False
             try:
                 # half of the time, so that one silent connection does not take all of it
                 reply = self.transport.request(method, path, body, seconds=min(left, max(_PATIENCE, left / 2)))
@@ -85,12 +86,13 @@ class Calls:
                     return reply
                 after = reply.retry_after
                 failure, again, unclear = self._failure(reply)
-                lost |= asking and unclear
+                lost |= asking and (unclear or reply.repeated)
+                settled = isinstance(failure, _SETTLED) and reply.status != _SLOW
             # between a half and the whole, so that many clients do not come back at once
             wait = max(after or 0.0, pause * (0.5 + secrets.randbelow(1000) / 2000))
             pause = min(2 * pause, _LONGEST_PAUSE)
             if not again or attempt == TRIES or time.monotonic() + wait >= end:
-                if lost and failure.charge == NOTHING and not isinstance(failure, _SETTLED):
+                if lost and failure.charge == NOTHING and not settled:
                     failure.charge = UNKNOWN
                 raise failure
             time.sleep(wait)

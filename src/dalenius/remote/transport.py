@@ -13,7 +13,7 @@ import threading
 import time
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
@@ -41,11 +41,16 @@ class LostError(Exception):
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back: `data` is None where the body is not JSON."""
+    """What came back: `data` is None where the body is not JSON.
+
+    Attributes:
+        repeated: The request was sent twice, and the first time the server may have seen it too.
+    """
 
     status: int
     data: Any
     retry_after: float | None
+    repeated: bool = False
 
 
 class Transport:
@@ -102,9 +107,12 @@ class Transport:
             line.close()  # half of an answer may still be in it
             raise
         try:
-            return self._once(line, method, path, body, deadline, longest)
+            return replace(self._once(line, method, path, body, deadline, longest), repeated=True)
         except (OSError, http.client.HTTPException) as error:
-            raise self._lost(line, error) from None
+            lost = self._lost(line, error)
+            if isinstance(lost, LostError):
+                lost.sent = True  # the first time
+            raise lost from None
         except BaseException:
             line.close()
             raise

@@ -11,6 +11,7 @@ import glob
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +127,8 @@ def _same(file: File) -> bool:
         if (status.st_size, status.st_mtime_ns) == (file.size, file.mtime_ns):
             return True
         # Copied back or touched: the content decides, where it was hashed as a whole.
-        return file.method == "sha256" and status.st_size == file.size and _sha256(path) == file.hash
+        place = str(path), status.st_size, status.st_mtime_ns, status.st_ctime_ns
+        return file.method == "sha256" and status.st_size == file.size and _remembered(*place) == file.hash
     except OSError:
         return False
 
@@ -150,6 +152,11 @@ def _file(path: Path, form: str) -> File:
             fix="Try again when it is complete.",
         )
     return File(str(path), before.st_size, before.st_mtime_ns, "footer" if large else "sha256", found)
+
+
+@lru_cache(maxsize=1000)  # else a large file that was touched would be read again at every question
+def _remembered(path: str, _size: int, _mtime_ns: int, _ctime_ns: int) -> str:
+    return _sha256(Path(path))
 
 
 def _sha256(path: Path) -> str:

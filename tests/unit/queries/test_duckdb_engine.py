@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dalenius.errors import EngineFailedError, EngineTimeoutError, InternalError, SourceUnavailableError
+from dalenius.queries.engines.deadline import within
 from dalenius.queries.engines.duckdb import DuckDB, Engines, Public, public
 from dalenius.tables.fingerprint import fingerprint
 
@@ -231,6 +232,16 @@ def test_time_runs_out(engine, seconds):
     assert caught.value.__cause__ is None and caught.value.__context__ is None
     assert "nterrupt" not in str(caught.value)
     assert engine.run(f"SELECT count(*) FROM {engine.scan}") == [(3,)]
+
+
+def test_statements_share_the_time_of_their_question(engine):
+    start = time.monotonic()
+    with within(0.3):
+        for _ in range(2):
+            with pytest.raises(EngineTimeoutError, match="20 seconds"):  # what was allowed, never what was left of it
+                engine.run(HEAVY, seconds=20)
+    assert time.monotonic() - start < 15
+    assert engine.run("SELECT 1", seconds=5) == [(1,)]  # the end is gone with the question
 
 
 def test_a_late_timer_does_no_harm(engine):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import random
+import re
+from contextlib import suppress
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dalenius.errors import InputError, PolicyError, QuestionError
 from dalenius.queries.canonical import plain
 from dalenius.queries.engines.duckdb import public
 from dalenius.queries.expressions import NULL, TRUE, Call, Column, Expression, Type, number, text
@@ -209,3 +212,25 @@ def test_a_case_is_cut_into_conditions_and_values():
 def test_every_function_says_how_people_write_it():
     assert all(each.says and each.takes for each in FUNCTIONS.values())
     assert len({each.says for each in FUNCTIONS.values()}) == len(FUNCTIONS)
+
+
+@pytest.fixture(scope="module")
+def eve(tmp_path_factory):
+    from tests.attack.curators import curator_of
+
+    columns = '[columns.v]\ntype = "integer"\nbounds = [0, 3]'
+    table = pa.table({"id": [1, 2], "v": [1, 2]})
+    return curator_of(tmp_path_factory.mktemp("nulls"), table, columns, epsilon=500.0).analyst("eve")
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_a_bare_null_never_makes_the_engine_fail(name, eve):
+    """NULL fits everywhere; to DuckDB an untyped one may fit several functions, or none. The question was charged."""
+    says = re.sub(r"\b[abcdex]\b", "NULL", FUNCTIONS[name].says)
+    for question in (
+        f"SELECT COUNT(*) FROM t WHERE ({says}) IS NULL",
+        f"SELECT {says} AS k, COUNT(*) FROM t GROUP BY 1",
+        f"SELECT SUM({says}) FROM t",
+    ):
+        with suppress(PolicyError, QuestionError, InputError):
+            assert eve.ask(question, epsilon=0.01).rows is not None

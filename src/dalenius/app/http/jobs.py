@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import secrets
 import threading
 import time
+from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
@@ -23,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dalenius.app.http.problems import problem, unexpected
-from dalenius.errors import DaleniusError
+from dalenius.errors import NOTHING, DaleniusError
 
 if TYPE_CHECKING:
     from dalenius.ledger.tokens import Token
@@ -32,7 +34,9 @@ if TYPE_CHECKING:
 
 FOLDER = "jobs"
 KEPT = 3600.0  # seconds that a finished job stays
+MOST = 256  # jobs of a token that are kept; the oldest go first
 _DAY = 86400.0
+_CLEANING = 60.0  # seconds between two looks for old files
 _ID = 32  # hex digits
 
 
@@ -104,6 +108,8 @@ class Jobs:
     def __init__(self, home: Path) -> None:
         self._folder = home / FOLDER
         self._jobs: dict[str, Job] = {}
+        self._written: dict[str, deque[Job]] = {}  # by token, oldest first
+        self._cleaned = -math.inf
         self._lock = threading.Lock()
 
     def new(self, token: Token, question: Mapping[str, Any], id_: str | None = None) -> Job:
@@ -143,19 +149,22 @@ class Jobs:
         """Keeps the request for other processes, and for after a crash."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
         self._clean()
+        self._make_room(job)
         limits = question.get("limits")
         plain = {**question, "limits": None if limits is None else _limits_to_json(limits)}
         content = json.dumps({"analyst": job.analyst, "request": plain}).encode()
-        place = os.open(self._folder / f"{job.id}.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        place = os.open(self._file(job.id), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(place, "wb") as file:
             file.write(content)
+        if job.future is not None:
+            job.future.add_done_callback(lambda ended: self._ended(job, ended))
 
     def read(self, token: Token, id_: str) -> dict[str, Any] | None:
         """The request of a job of this analyst that some process began."""
         if len(id_) != _ID or not set(id_) <= set("0123456789abcdef"):
             return None
         try:
-            held = json.loads((self._folder / f"{id_}.json").read_bytes())
+            held = json.loads(self._file(id_).read_bytes())
         except (OSError, ValueError):
             return None
         if held["analyst"] != token.analyst:
@@ -164,7 +173,36 @@ class Jobs:
         limits = request["limits"]
         return {**request, "limits": None if limits is None else limits_from_json(limits)}
 
+    def _file(self, id_: str) -> Path:
+        return self._folder / f"{id_}.json"
+
+    def _ended(self, job: Job, ended: Future[Release]) -> None:
+        """What was refused and cost nothing is not asked again by whoever polls it later: that could be charged."""
+        error = None if ended.cancelled() else ended.exception()
+        if error is not None and getattr(error, "charge", NOTHING) == NOTHING:
+            self._remove(job)
+
+    def _make_room(self, job: Job) -> None:
+        """Else a token could fill memory and disk with jobs that cost it nothing."""
+        with self._lock:
+            written = self._written.setdefault(job.token, deque())
+            written.append(job)
+            old = []
+            while len(written) > MOST and written[0].done:
+                old.append(written.popleft())
+                self._jobs.pop(old[-1].id, None)
+        for each in old:
+            self._remove(each)
+
+    def _remove(self, job: Job) -> None:
+        with suppress(OSError):
+            self._file(job.id).unlink(missing_ok=True)
+
     def _clean(self) -> None:
+        with self._lock:
+            if time.monotonic() - self._cleaned < _CLEANING:
+                return
+            self._cleaned = time.monotonic()
         for file in self._folder.glob("*.json"):
             with suppress(OSError):
                 if time.time() - file.stat().st_mtime > _DAY:

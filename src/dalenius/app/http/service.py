@@ -16,7 +16,7 @@ from dalenius.app.http.limits import Limits, limited
 from dalenius.app.http.metrics import Metrics
 from dalenius.curator import Curator
 from dalenius.ledger.tokens import Role, Token, Tokens
-from dalenius.pacing import Pacer, Times, probe
+from dalenius.pacing import SAFETY, Pacer, Times, probe
 
 if TYPE_CHECKING:
     from dalenius.analyst import Analyst
@@ -32,6 +32,7 @@ _HEAVY = (
 )
 _DOOR = 4  # threads that look at tokens, whatever the others are busy with
 _QUICK = 16  # threads for what never waits
+_PREVIEWS = 2  # threads for previews: free questions must not slow down those that have to leave in time
 _ASKING = 128  # threads for questions, most of which wait for their time
 
 
@@ -59,9 +60,11 @@ class Service:
         self.limits = Limits(settings.rate, settings.burst, settings.concurrency)
         speed = probe() if speed is None else speed
         self._paced = Pacer(settings.slots, speed)
-        self._trusted = Pacer(settings.slots, speed, fixed=False)
+        # Both look at once, and a fixed time is SAFETY times what a question alone was measured to take.
+        self._trusted = Pacer(max(2, SAFETY - settings.slots), speed, fixed=False)
         self._door = ThreadPoolExecutor(_DOOR, "dalenius-door")
         self._quick = ThreadPoolExecutor(_QUICK, "dalenius-quick")
+        self._previews = ThreadPoolExecutor(_PREVIEWS, "dalenius-preview")
         self._asking = ThreadPoolExecutor(_ASKING, "dalenius-ask")
         self.jobs = Jobs(self.curator.home)
         self._resuming = threading.Lock()
@@ -73,6 +76,10 @@ class Service:
     async def run(self, work: Callable[[], T]) -> T:
         """Something that does not wait, in a thread: the event loop itself never touches a file."""
         return await asyncio.get_running_loop().run_in_executor(self._quick, work)
+
+    async def preview(self, work: Callable[[], T]) -> T:
+        """A preview: free, so there may be many, and none may be at the cost of the others."""
+        return await asyncio.get_running_loop().run_in_executor(self._previews, work)
 
     async def holder(self, text: str) -> Token:
         """Whose token a text is; raises where it is none that is good now."""
@@ -118,7 +125,7 @@ class Service:
 
     def close(self) -> None:
         """No new questions; what runs goes on to its end."""
-        for each in (self._asking, self._quick, self._door):
+        for each in (self._asking, self._quick, self._previews, self._door):
             each.shutdown(wait=False, cancel_futures=True)
 
     @property

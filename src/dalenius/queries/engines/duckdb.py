@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dalenius.errors import EngineFailedError, EngineTimeoutError, InternalError, SourceUnavailableError
 from dalenius.queries.engines.csv import header
+from dalenius.queries.engines.deadline import left
 from dalenius.queries.engines.locked import listed, locked
 from dalenius.queries.engines.schema import schema
 from dalenius.queries.index import Index, Layout
@@ -323,14 +324,14 @@ def public() -> Public:
 
 
 class _Limit:
-    """Interrupts a cursor that is still busy after some seconds."""
+    """Interrupts a cursor that is still busy after some seconds, or at the end of the whole question (`deadline`)."""
 
     def __init__(self, cursor: DuckDBPyConnection, seconds: float) -> None:
         self.struck = False
         self._cursor = cursor
         self._lock = threading.Lock()
         self._over = threading.Event()
-        self._timer = threading.Timer(seconds, self._strike)
+        self._timer = threading.Timer(left(seconds), self._strike)
         self._timer.daemon = True
 
     def __enter__(self) -> None:

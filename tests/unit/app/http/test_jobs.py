@@ -15,7 +15,7 @@ from dalenius.app.http import jobs as module
 from dalenius.app.http.jobs import Jobs, _limits_to_json, limits_from_json
 from dalenius.app.http.limits import TooManyError
 from dalenius.app.http.service import Service
-from dalenius.errors import BudgetError, Fits
+from dalenius.errors import BudgetError, Charge, EngineFailedError, Fits
 from dalenius.ledger.tokens import Role, Token
 from dalenius.pacing import Times
 from dalenius.queries.plan import Limits
@@ -159,8 +159,53 @@ def test_old_requests_are_removed(jobs, tmp_path):
     file = tmp_path / module.FOLDER / f"{old.id}.json"
     os.utime(file, (time.time() - 90_000,) * 2)
     new, _ = begun(jobs)
+    jobs._cleaned -= 61  # a minute later
     jobs.write(new, QUESTION)
     assert jobs.read(token(), old.id) is None and jobs.read(token(), new.id) is not None
+
+
+@pytest.mark.parametrize(
+    ("error", "stays"),
+    [
+        (BudgetError("No.", why="w", fix="f"), False),
+        (EngineFailedError("No.", why="w", fix="f", charge=Charge(0.1, 0.0)), True),
+        (None, True),
+    ],
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_a_refusal_that_cost_nothing_is_not_asked_again_by_who_polls_it(jobs, error, stays, first):
+    """Else a job that was seen to fail for nothing is charged by a GET, an hour or a restart later."""
+    job, future = begun(jobs)
+    if first:
+        jobs.write(job, QUESTION)
+    if error is None:
+        future.set_result(None)
+    else:
+        future.set_exception(error)
+    if not first:
+        jobs.write(job, QUESTION)
+    assert (jobs.read(token(), job.id) is not None) == stays
+
+
+def test_a_job_that_a_stop_cancelled_can_be_taken_up(jobs):
+    job, future = begun(jobs)
+    jobs.write(job, QUESTION)
+    future.cancel()
+    assert jobs.read(token(), job.id) is not None
+
+
+def test_a_token_keeps_so_many_jobs_and_no_more(jobs, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MOST", 3)
+    kept = []
+    for _ in range(5):
+        job, future = begun(jobs)
+        jobs.write(job, QUESTION)
+        future.set_result(None)
+        kept.append(job.id)
+    other, _ = begun(jobs, token(id_="1" * 12))
+    jobs.write(other, QUESTION)
+    assert {file.stem for file in (tmp_path / module.FOLDER).iterdir()} == {*kept[2:], other.id}
+    assert [jobs.find(token(), each) is not None for each in kept] == [False, False, True, True, True]
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ async def preview(caller: ByAnalyst, body: PreviewIn) -> Response:
         plan = {"plan": found.plan} if body.plan else {}
         return answer({"question": body.sql, **found.to_dict(), **plan})
 
-    return await caller.service.run(work)
+    return await caller.service.preview(work)
 
 
 @router.get("/jobs/{id}", response_model=JobOut, responses=PROBLEMS)
@@ -77,6 +77,8 @@ async def events(caller: ByAnalyst, id: str) -> Response:  # noqa: A002
 
     async def stream() -> AsyncIterator[bytes]:
         while not await found.wait(_EVERY):
+            if not await caller.service.run(lambda: caller.service.tokens.is_good(caller.token.id)):
+                return
             yield _event(found)
         yield _event(found)
 
