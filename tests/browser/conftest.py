@@ -13,7 +13,7 @@ from tests.attack.hostile import people, protected
 from tests.serving import Server, serving
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Page
+    from playwright.sync_api import Browser, BrowserContext, Dialog, Page
 
 ROOT = Path(__file__).parents[2]
 SHOTS = ROOT / "build" / "shots"
@@ -59,6 +59,10 @@ def opened(browser: Browser) -> Iterator[Callable[..., Page]]:
     outside: list[str] = []
     errors: list[str] = []
 
+    def dialog(each: Dialog) -> None:
+        errors.append(f"dialog: {each.message}")
+        each.dismiss()
+
     def page(width: int = 1440, theme: str = "light") -> Page:
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)  # type: ignore[arg-type]
         context.set_default_timeout(30_000)
@@ -66,7 +70,7 @@ def opened(browser: Browser) -> Iterator[Callable[..., Page]]:
         found = context.new_page()
         found.on("pageerror", lambda error: errors.append(str(error)))
         found.on("request", lambda each: outside.append(each.url) if _is_outside(each.url) else None)
-        found.on("dialog", lambda each: errors.append(f"dialog: {each.message}") or each.dismiss())  # type: ignore[func-returns-value]
+        found.on("dialog", dialog)
         return found
 
     yield page

@@ -55,4 +55,6 @@ def test_first_paint_is_quick_and_nothing_comes_from_outside(opened, server):
     sign_in(page, server, server.token("analyst", "eve"))
     page.goto(f"{server.url}/")
     expect(page.locator(".cm-editor")).to_be_visible()
-    assert page.evaluate("performance.getEntriesByType('resource').every(each => new URL(each.name).host === location.host)")
+    assert page.evaluate(
+        "performance.getEntriesByType('resource').every(each => new URL(each.name).host === location.host)"
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, FastAPI, Request
@@ -47,11 +47,17 @@ def application(service: Service) -> Guard:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _not_here)
     app.add_exception_handler(Exception, _bug)
-    if service.settings.console:
-        from dalenius.app.console.install import install
+    app.state.console = _console(service) if service.settings.console else None
+    return Guard(app, service, app.state.console)
 
-        install(app, service)
-    return Guard(app, service)
+
+def _console(service: Service) -> FastAPI:
+    """The web page, an application of its own: what it answers to unknown paths and methods is not the API's."""
+    from dalenius.app.console.install import install
+
+    console = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
+    install(console, service)
+    return console
 
 
 def _check_roles(router: APIRouter) -> None:
@@ -66,7 +72,9 @@ def _check_roles(router: APIRouter) -> None:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    yield
+    console: FastAPI | None = app.state.console
+    async with nullcontext() if console is None else console.router.lifespan_context(console):
+        yield
     service: Service = app.state.service
     end = time.monotonic() + service.settings.grace
     while service.busy and time.monotonic() < end:  # what stays open then is charged, and is recovered when asked again

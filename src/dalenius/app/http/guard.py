@@ -48,8 +48,9 @@ _HEADERS = (
 class Guard:
     """Wraps the application."""
 
-    def __init__(self, app: ASGIApp, service: Service) -> None:
+    def __init__(self, app: ASGIApp, service: Service, console: ASGIApp | None = None) -> None:
         self._app, self._service = app, service
+        self._console = app if console is None else console
         self._guesses = Limits(_GUESSES.rate, _GUESSES.burst, _GUESSES.concurrency)
         self._addresses = Limits(rate=100, burst=200, concurrency=64)  # of who has no token
         self.pages = Limits(rate=500, burst=2000, concurrency=512)  # one page is some fifty files
@@ -58,8 +59,10 @@ class Guard:
         """One request."""
         if scope["type"] == "http":
             await _Passage(self, scope, receive, send).run()
-        elif scope["type"] == "lifespan" or (self.is_console(scope["path"]) and _same_origin(scope)):
+        elif scope["type"] == "lifespan":
             await self._app(scope, receive, send)
+        elif self.is_console(scope["path"]) and _same_origin(scope):
+            await self._console(scope, receive, send)
         else:
             await send({"type": "websocket.close", "code": 1008})
 
@@ -74,8 +77,13 @@ class Guard:
 
     @property
     def app(self) -> ASGIApp:
-        """The application inside."""
+        """The API inside."""
         return self._app
+
+    @property
+    def console(self) -> ASGIApp:
+        """The web page inside."""
+        return self._console
 
     async def token(self, scope: Scope) -> Token:
         """Whose request it is; raises for anybody else's.
@@ -147,7 +155,8 @@ class _Passage:
                 if not self.page:
                     self.check_media(body)
                 receive = _given(body, self.receive)
-            await self.guard.app(self.scope, receive, self.send)
+            inside = self.guard.console if self.page else self.guard.app
+            await inside(self.scope, receive, self.send)
         finally:
             limits.done(key)
 

@@ -122,7 +122,9 @@ class _Asking:
     def _question(self) -> None:
         with ui.column().classes("w-full d-line q-pa-sm gap-2"):
             ui.label("Question (SQL)").props("id=question-label").classes("text-subtitle2")
-            self.editor = ui.codemirror(examples(self.tables[0])[0][1], language="SQL", theme="vscodeLight", line_wrapping=True)
+            self.editor = ui.codemirror(
+                examples(self.tables[0])[0][1], language="SQL", theme="vscodeLight", line_wrapping=True
+            )
             self.editor.classes("w-full").style("min-height: 6rem; max-height: 40vh").props(
                 'aria-labelledby="question-label"'
             )
