@@ -180,13 +180,14 @@ def paced(
 def held(pacer: Pacer | None, plan: Plan) -> Callable[[], None]:
     """For who waits for the same question of another: called when that is answered, it waits for the own time.
 
-    The other may be trusted, or ask on the machine itself, and is then answered as soon as the answer is ready.
+    The other may be trusted, or ask on the machine itself, and is then answered as soon as the answer is ready. Where
+    the own time has passed, the next multiple of it counts.
     """
     fixed, start = None if pacer is None else pacer.times(plan), time.monotonic()
 
     def hold() -> None:
         if fixed is not None:
-            _wait(start, fixed)
+            _sleep_until(start + fixed.answer * math.ceil((time.monotonic() - start) / fixed.answer))
 
     return hold
 
@@ -203,10 +204,13 @@ def _wait(start: float, fixed: Times) -> bool:
     """
     took = time.monotonic() - start
     late = took > fixed.answer
-    end = start + (fixed.cap * max(1, math.ceil(took / fixed.cap)) if late else fixed.answer)
+    _sleep_until(start + (fixed.cap * max(1, math.ceil(took / fixed.cap)) if late else fixed.answer))
+    return late
+
+
+def _sleep_until(end: float) -> None:
     while (left := end - time.monotonic()) > 0:
         time.sleep(left)
-    return late
 
 
 def probe() -> float:
