@@ -19,7 +19,7 @@ from dalenius.app.cli import main
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.queries import answering, rendering
 
-CONTROL = Path(sys.argv[1])
+CONTROL = Path(sys.argv[1] if len(sys.argv) > 1 else "")
 _measured, _release = answering.measured, DiscreteGaussian.release
 
 
