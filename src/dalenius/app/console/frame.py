@@ -1,123 +1,85 @@
-"""What all pages share: the head, the way between pages, themes, and what is shown when something goes wrong."""
+"""What all pages share: the head, the way between pages, and what is shown when something goes wrong."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TypeVar
 
 from fastapi import Request
-from fastapi.responses import RedirectResponse
 from nicegui import ui
 
-from dalenius.app.console.sessions import COOKIE, Session, Sessions
+from dalenius.app.console.calls import call
+from dalenius.app.console.door import SESSION
+from dalenius.app.console.map import PAGES, SIGN_IN, SIGN_OUT
+from dalenius.app.console.sessions import Session
+from dalenius.app.console.style import STYLE
 from dalenius.errors import AuthMissingError, DaleniusError
-from dalenius.ledger.tokens import Role
-
-if TYPE_CHECKING:
-    from starlette.responses import Response
 
 T = TypeVar("T")
 Build = Callable[[Session], Awaitable[None]]
-
-# Path, name, icon, who sees it.
-PAGES: tuple[tuple[str, str, str, tuple[Role, ...]], ...] = (
-    ("/", "Ask", "query_stats", (Role.ANALYST,)),
-    ("/budget", "Budget", "savings", tuple(Role)),
-    ("/protect", "Protect", "shield", (Role.OWNER,)),
-    ("/ledger", "Ledger", "receipt_long", (Role.OWNER, Role.AUDITOR)),
-    ("/report", "Report", "description", (Role.OWNER, Role.AUDITOR)),
-    ("/about", "About this data", "info", tuple(Role)),
-)
-HOME = {Role.ANALYST: "/", Role.OWNER: "/protect", Role.AUDITOR: "/ledger"}
-_STYLE = """
-:root { --d-muted: #5b6470; --d-line: rgba(0,0,0,.12); }
-body.body--dark { --d-muted: #a9b2bd; --d-line: rgba(255,255,255,.18); }
-body.body--dark .text-primary { --q-primary: #8fc1ea; }
-body.body--dark .text-secondary { --q-secondary: #8cc79d; }
-body.body--dark .text-negative { --q-negative: #f2b8b5; }
-body.body--dark .text-warning { --q-warning: #f0c36d; }
-body.body--dark .cm-editor { filter: invert(.93) hue-rotate(180deg); }
-.d-muted { color: var(--d-muted); }
-.d-line { border: 1px solid var(--d-line); border-radius: 8px; }
-.d-page { max-width: 1240px; margin: 0 auto; width: 100%; }
-.d-number { font-variant-numeric: tabular-nums; }
-:focus-visible { outline: 3px solid #2f7fd1 !important; outline-offset: 2px; }
-.cm-editor { font-size: 14px; }
-@media print { .d-noprint, header { display: none !important; } }
-"""
+_OVER = f"{SIGN_IN}?say=over"
+_LOOK = 20.0  # seconds between two looks whether the session is over
 
 
-def page(
-    path: str, title: str, sessions: Sessions, *, wide: bool = False
-) -> Callable[[Build], Callable[..., Awaitable[Response | None]]]:
-    """A page for who is signed in with a role that may see it; everybody else is led to where they may be."""
+def page(path: str, *, wide: bool = False) -> Callable[[Build], None]:
+    """A page for who is signed in; the door has led everybody else away."""
 
-    def decorated(build: Build) -> Callable[..., Awaitable[Response | None]]:
+    def decorated(build: Build) -> None:
+        title = PAGES[path].name
+
         @ui.page(path, title=f"{title} · dalenius", dark=None, response_timeout=10)
-        async def shown(request: Request) -> Response | None:
-            cookie = request.cookies.get(COOKIE)
-            session = await sessions.service.run(lambda: sessions.find(cookie))
-            if session is None:
-                return RedirectResponse(f"/sign-in?to={path}", 303)
-            roles = next(each[3] for each in PAGES if each[0] == path)
-            if session.token.role not in roles:
-                return RedirectResponse(HOME[session.token.role], 303)
-            with framed(session, path, title, wide=wide):
+        async def shown(request: Request) -> None:
+            session: Session = request.scope["state"][SESSION]
+            with _framed(session, path, title, wide=wide):
                 await build(session)
-            return None
-
-        return shown
+            ui.timer(_LOOK, lambda: ui.navigate.to(_OVER) if session.over else None)
 
     return decorated
 
 
 @contextmanager
-def framed(session: Session | None, path: str, title: str, *, wide: bool = False) -> Iterator[None]:
+def _framed(session: Session, path: str, title: str, *, wide: bool) -> Iterator[None]:
     """Head and content of a page."""
-    dressed()
-    main = ui.column().classes("d-page q-pa-md gap-4")
-    if wide:
-        main.style("max-width: 1480px")
-    with ui.header(elevated=False).classes("items-center q-px-md q-py-xs gap-2").props("role=banner"):
-        ui.label("dalenius").classes("text-h6 text-weight-medium").props('aria-label="dalenius, the privacy curator"')
-        if session is not None:
-            with (
-                ui.row().classes("items-center gap-1 no-wrap overflow-auto").props('role=navigation aria-label="Pages"')
-            ):
-                for where, name, icon, roles in PAGES:
-                    if session.token.role in roles:
-                        link = ui.button(name, icon=icon, on_click=lambda where=where: ui.navigate.to(where))
-                        link.props("flat dense no-caps color=white" + (" aria-current=page" if where == path else ""))
-                        if where == path:
-                            link.classes("text-weight-bold").style("border-bottom: 2px solid white; border-radius: 0")
-            ui.space()
-            who = session.token.analyst or session.token.role.value
-            ui.label(who).classes("gt-xs").props('aria-label="signed in as"')
-            with ui.element("form").props("method=post action=/sign-out"):
-                ui.button("Sign out", icon="logout").props("flat dense no-caps color=white type=submit")
+    ui.colors(primary="#1f5a8a", secondary="#2f6b40", accent="#7a4f8f", negative="#b3261e", warning="#845400")
+    ui.add_css(STYLE)
+    main = ui.column().classes("d-page q-pa-md gap-4" + (" d-wide" if wide else "")).props("role=main")
+    with (
+        ui.header(elevated=False).classes("q-px-md q-py-none").props("role=banner"),
+        ui.element("div").classes("d-head"),
+    ):
+        ui.label("dalenius").classes("text-h6 text-weight-medium")
+        with ui.element("nav").classes("d-nav").props('aria-label="Pages"'):
+            for where, place in PAGES.items():
+                if session.token.role in place.roles:
+                    with ui.element("a").props(f"href={where}" + (" aria-current=page" if where == path else "")):
+                        ui.icon(place.icon, size="20px").props("aria-hidden=true")
+                        ui.label(place.name)
+        with ui.element("div").classes("d-who"):
+            ui.label(session.token.analyst or session.token.role.value).classes("d-muted gt-xs")
+            with ui.element("form").props(f"method=post action={SIGN_OUT}"):
+                ui.button("Sign out", icon="logout").props("flat dense no-caps color=primary type=submit")
     with main:
-        ui.label(title).classes("text-h5").props("role=heading aria-level=1")
+        heading(title, 1).classes("text-h5")
         yield
 
 
-def dressed() -> None:
-    """Colours and styles of every page."""
-    ui.colors(primary="#24557f", secondary="#3f6f4e", accent="#7a4f8f", negative="#b3261e", warning="#8a5a00")
-    ui.add_css(_STYLE)
+def heading(words: str, level: int) -> ui.label:
+    """A heading, for people and for screen readers."""
+    return ui.label(words).props(f"role=heading aria-level={level}")
 
 
-async def attempt(session: Session, work: Callable[[], T], place: Any = None) -> T | None:
-    """Does something in a thread for who is signed in; shows what went wrong in ``place``, or as a note."""
+def card() -> ui.column:
+    """A part of a page."""
+    return ui.column().classes("w-full d-card q-pa-md gap-3")
 
-    def checked() -> T:
-        session.check()
-        return work()
 
+async def attempt(session: Session, route: str, work: Callable[[], T], place: ui.element | None = None) -> T | None:
+    """Does what the API does at ``route``; shows what went wrong in ``place``, or as a note."""
     try:
-        return await session.service.run(checked)
+        return await call(session, route, work)
     except AuthMissingError:
-        ui.navigate.to("/sign-in?say=over")
+        over()
     except DaleniusError as error:
         if place is None:
             ui.notify(f"{error.message} {error.fix}", type="negative", multi_line=True, timeout=8000)
@@ -128,10 +90,15 @@ async def attempt(session: Session, work: Callable[[], T], place: Any = None) ->
     return None
 
 
+def over() -> None:
+    """The session has ended: to the page where it begins."""
+    ui.navigate.to(_OVER)
+
+
 def trouble(error: DaleniusError) -> None:
     """An error for people: what happened, why, what to do, what it cost."""
-    with ui.column().classes("w-full q-pa-md d-line gap-1").props("role=alert"):
-        with ui.row().classes("items-center gap-2"):
+    with ui.column().classes("w-full q-pa-md d-card gap-1").props("role=alert"):
+        with ui.row().classes("items-center gap-2 no-wrap"):
             ui.icon("block" if error.exit_code in {3, 4} else "error_outline", color="negative", size="sm")
             ui.label(error.message).classes("text-subtitle1 text-weight-medium")
         for text in (error.why, error.fix):
@@ -144,6 +111,14 @@ def trouble(error: DaleniusError) -> None:
 
 def empty(text: str, icon: str = "inbox") -> None:
     """What stands where there is nothing yet."""
-    with ui.column().classes("w-full items-center q-pa-lg d-line"):
-        ui.icon(icon, size="lg").classes("d-muted")
+    with ui.column().classes("w-full items-center q-pa-lg d-card"):
+        ui.icon(icon, size="lg").classes("d-muted").props("aria-hidden=true")
         ui.label(text).classes("d-muted text-center")
+
+
+def busy(place: ui.element, words: str) -> None:
+    """Something takes a while."""
+    place.clear()
+    with place, ui.row().classes("items-center gap-2").props("role=status"):
+        ui.spinner(size="sm")
+        ui.label(words)

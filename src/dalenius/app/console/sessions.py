@@ -9,12 +9,17 @@ import hashlib
 import secrets
 import threading
 import time
+from collections import deque
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING
 
 from dalenius.errors import AuthMissingError
 
 if TYPE_CHECKING:
+    from starlette.types import Scope
+
     from dalenius.analyst import Analyst
     from dalenius.app.http.service import Service
     from dalenius.ledger.tokens import Token
@@ -23,6 +28,17 @@ COOKIE = "dalenius_session"
 LIFE = 12 * 3600.0  # seconds
 IDLE = 2 * 3600.0
 _MOST = 10_000
+_MOST_OF_ONE = 50  # of one token; the oldest end
+_REMEMBERED = 50  # questions
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question that was answered in this session: in memory only, gone when it ends."""
+
+    sql: str
+    epsilon: float
+    free: bool
 
 
 @dataclass
@@ -34,18 +50,22 @@ class Session:
     began: float = field(default_factory=time.monotonic)
     used: float = field(default_factory=time.monotonic)
     ended: bool = False
+    since: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
+    asked: deque[Asked] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
+
+    @property
+    def over(self) -> bool:
+        """Whether its time has passed, whatever became of its token."""
+        now = time.monotonic()
+        return self.ended or now - self.began > LIFE or now - self.used > IDLE
 
     def check(self) -> Token:
         """The token, if it is still good and the session has not ended; raises otherwise. To be called in a thread."""
-        now = time.monotonic()
-        if self.ended or now - self.began > LIFE or now - self.used > IDLE:
-            raise _over()
-        found = next((each for each in self.service.tokens.all() if each.id == self.token.id), None)
-        if found is None or found.state != "active":
+        if self.over or not self.service.tokens.is_good(self.token.id):
             self.ended = True
             raise _over()
-        self.used = now
-        return found
+        self.used = time.monotonic()
+        return self.token
 
     @property
     def analyst(self) -> Analyst:
@@ -65,18 +85,24 @@ class Sessions:
         """A new session; returns the cookie."""
         cookie = secrets.token_urlsafe(32)
         with self._lock:
-            now = time.monotonic()
-            old = [key for key, each in self._sessions.items() if each.ended or now - each.began > LIFE]
-            for key in old:
-                del self._sessions[key]
+            for key in [key for key, each in self._sessions.items() if each.over]:
+                self._drop(key)
+            mine = [key for key, each in self._sessions.items() if each.token.id == token.id]
+            for key in mine[: max(0, len(mine) + 1 - _MOST_OF_ONE)]:
+                self._drop(key)
             while len(self._sessions) >= _MOST:
-                del self._sessions[next(iter(self._sessions))]
+                self._drop(next(iter(self._sessions)))
             self._sessions[_hash(cookie)] = Session(self.service, token)
         return cookie
 
+    def known(self, cookie: str | None) -> Session | None:
+        """The session of a cookie, if its time has not passed; its token is not looked at again."""
+        found = self._sessions.get(_hash(cookie)) if cookie else None
+        return None if found is None or found.over else found
+
     def find(self, cookie: str | None) -> Session | None:
         """The session of a cookie, if it is good now. To be called in a thread."""
-        found = self._sessions.get(_hash(cookie)) if cookie else None
+        found = self.known(cookie)
         if found is None:
             return None
         try:
@@ -88,9 +114,26 @@ class Sessions:
     def end(self, cookie: str | None) -> None:
         """Signs out."""
         with self._lock:
-            found = self._sessions.pop(_hash(cookie), None) if cookie else None
+            if cookie:
+                self._drop(_hash(cookie))
+
+    def _drop(self, key: str) -> None:
+        found = self._sessions.pop(key, None)
         if found is not None:
             found.ended = True
+
+
+def cookie_of(scope: Scope) -> str | None:
+    """The cookie that came with a request, or with a socket."""
+    found = SimpleCookie()
+    for name, value in scope["headers"]:
+        if name == b"cookie":
+            try:
+                found.load(value.decode("latin-1"))
+            except CookieError:
+                return None
+    given = found.get(COOKIE)
+    return None if given is None else given.value
 
 
 def _hash(cookie: str) -> str:

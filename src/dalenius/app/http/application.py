@@ -22,6 +22,8 @@ from dalenius.app.http.routes import ROUTERS
 from dalenius.errors import DaleniusError, InputError
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
     from dalenius.app.http.service import Service
 
 _WHAT = "Stands between sensitive tables and the people who ask about them. Every release is charged before it leaves."
@@ -47,17 +49,17 @@ def application(service: Service) -> Guard:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _not_here)
     app.add_exception_handler(Exception, _bug)
-    app.state.console = _console(service) if service.settings.console else None
-    return Guard(app, service, app.state.console)
+    # The web page is an application of its own: what it answers to unknown paths and methods is not the API's.
+    console, door = _console(service) if service.settings.console else (None, None)
+    app.state.console = console
+    return Guard(app, service, door)
 
 
-def _console(service: Service) -> FastAPI:
-    """The web page, an application of its own: what it answers to unknown paths and methods is not the API's."""
+def _console(service: Service) -> tuple[FastAPI, ASGIApp]:
     from dalenius.app.console.install import install
 
     console = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
-    install(console, service)
-    return console
+    return console, install(console, service)
 
 
 def _check_roles(router: APIRouter) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dalenius.app.http.limits import Limits, TooManyError
 from dalenius.app.http.log import tell
 from dalenius.app.http.problems import MediaError, SlowError, TooLargeError, problem_response, unexpected
-from dalenius.errors import AuthDeniedError, AuthMissingError, DaleniusError
+from dalenius.errors import AuthMissingError, DaleniusError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -24,10 +24,8 @@ if TYPE_CHECKING:
     from dalenius.ledger.tokens import Token
 
 OPEN = frozenset({"/healthz", "/readyz"})  # what needs no token
-# The web page: it signs in by a cookie (`console.sessions`), and each of its actions asks for that again.
-CONSOLE = frozenset(
-    {"/", "/sign-in", "/sign-out", "/budget", "/protect", "/ledger", "/report", "/about", "/favicon.ico"}
-)
+# The web page: it signs in by a cookie, and has a door of its own (`console.door`).
+CONSOLE = frozenset({"/", "/sign-in", "/sign-out", "/budget", "/protect", "/ledger", "/report", "/about"})
 UPLOAD = "/protect/upload"  # the owner's files: passed on as they come, never held as a whole
 CONSOLE_FILES = ("/_nicegui/", "/_nicegui_ws/")
 # Its pages need inline code of their own server; nothing else may be loaded, and nobody may frame them.
@@ -36,13 +34,12 @@ _POLICY = (
     b"img-src 'self' data:; font-src 'self' data:; connect-src 'self' ws: wss:; worker-src 'self' blob:; "
     b"frame-ancestors 'none'; base-uri 'self'; form-action 'self'"
 )
-_PAGE = (b"content-security-policy", _POLICY)
+# By its origin, a page shows that a form or a socket is its own.
+_PAGE = ((b"content-security-policy", _POLICY), (b"referrer-policy", b"same-origin"))
+_ALONE = ((b"referrer-policy", b"no-referrer"),)
+_FRESH = ((b"cache-control", b"no-store"),)
+_SAFE = ((b"x-content-type-options", b"nosniff"),)
 _GUESSES = Limits(rate=0.2, burst=20, concurrency=1)  # of bad tokens from one address
-_HEADERS = (
-    (b"cache-control", b"no-store"),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-)
 
 
 class Guard:
@@ -61,7 +58,7 @@ class Guard:
             await _Passage(self, scope, receive, send).run()
         elif scope["type"] == "lifespan":
             await self._app(scope, receive, send)
-        elif self.is_console(scope["path"]) and _same_origin(scope):
+        elif self.is_console(scope["path"]):
             await self._console(scope, receive, send)
         else:
             await send({"type": "websocket.close", "code": 1008})
@@ -128,7 +125,7 @@ class _Passage:
         except DaleniusError as error:
             await self.refuse(error)
         except Exception as error:  # noqa: BLE001 (nothing of it may leave)
-            tell("bug", level=logging.ERROR, id=self.id, exception=type(error).__name__, at=_place(error))
+            tell("bug", level=logging.ERROR, id=self.id, exception=type(error).__name__, at=place_of(error))
             if not self.begun:
                 await self.refuse(unexpected(error))
         finally:
@@ -186,14 +183,10 @@ class _Passage:
             raise _too_large(most)
 
     def streamed(self, most: int) -> Receive:
-        """The body piece by piece, each in time, all of it not too large; only for a page of this server.
+        """The body piece by piece, each in time, all of it not too large.
 
         Who sends it is asked by the route, before it takes the first piece.
         """
-        if not _same_origin(self.scope):
-            raise AuthDeniedError(
-                "Not from there.", why="Only a page of this server may send files.", fix="Use the page Protect."
-            )
         self.check_length(most)
         size = 0
 
@@ -225,7 +218,7 @@ class _Passage:
         if message["type"] == "http.response.start":
             self.begun, self.status = True, message["status"]
             files = self.scope["path"].startswith(CONSOLE_FILES)  # which may be kept
-            more = (*_HEADERS[1:], _PAGE) if files else (*_HEADERS, _PAGE) if self.page else _HEADERS
+            more = (*_SAFE, *(() if files else _FRESH), *(_PAGE if self.page else _ALONE))
             message["headers"] = [*message.get("headers", ()), *more, (b"x-request-id", self.id.encode())]
             for name, value in message["headers"]:
                 if name == b"x-dalenius-code":
@@ -270,13 +263,6 @@ class _Passage:
         )
 
 
-def _same_origin(scope: Scope) -> bool:
-    """Whether a page of this server opened the connection, not one of another site with this browser's cookie."""
-    headers: dict[bytes, bytes] = dict(scope["headers"])
-    origin = headers.get(b"origin", b"")
-    return origin.partition(b"://")[2] == headers.get(b"host", b"?")
-
-
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
 
 
@@ -294,7 +280,7 @@ def _given(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-def _place(error: BaseException) -> str:
+def place_of(error: BaseException) -> str:
     """Where in our code, without any value."""
     trace, place = error.__traceback__, "?"
     while trace is not None:

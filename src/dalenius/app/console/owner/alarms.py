@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from nicegui import ui
 
-from dalenius.app.console.frame import attempt, empty
+from dalenius.app.console.frame import attempt, card, empty
 from dalenius.queries.release import shown
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def found_alarms(session: Session) -> list[dict[str, Any]]:
 async def alarms(session: Session, tab: ui.tab) -> None:
     """Shows them; how many there are stands on the tab."""
     place = ui.column().classes("w-full gap-2")
-    found = await attempt(session, lambda: found_alarms(session), place)
+    found = await attempt(session, "GET /v1/alarms", lambda: found_alarms(session), place)
     if found is None:
         return
     with place:
@@ -52,7 +52,7 @@ async def alarms(session: Session, tab: ui.tab) -> None:
         tab.props["label"] = f"Alarms ({len(found)})"
         ui.label(_ADVICE)
         for each in found[:_MOST]:
-            with ui.column().classes("w-full d-line q-pa-sm gap-0"):
+            with card().classes("gap-0"):
                 when = str(each["time"])[:19].replace("T", " ")
                 who = f" · {shown(each['analyst'], 60)}" if each["analyst"] else ""
                 ui.label(f"{when} UTC · {each.get('dataset', '')} · charge {each.get('charge', '')}{who}").classes(

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from nicegui import events, ui
 
-from dalenius.app.console.frame import attempt, empty
+from dalenius.app.console.frame import attempt, busy, card, empty, heading
 from dalenius.app.console.owner import files, written
-from dalenius.app.console.owner.tables import busy, changes
+from dalenius.app.console.owner.tables import changes
 from dalenius.app.http.guard import UPLOAD
 from dalenius.app.http.places import policy_from
 from dalenius.queries.release import shown
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dalenius.tables.registry import Version
 
 MOST = 150  # columns in the form; more can be written into the policy
+_PROTECT = "POST /v1/protect"
 _OWN = "one of its own"
 _UNIT = (
     "Who is protected: a person, a device, a household. Everything with the same unit counts as one. Choose the "
@@ -78,7 +79,7 @@ class Protecting:
         def work() -> tuple[list[str], list[str]]:
             return files.listed(root, curator.home), list(curator.ledger.datasets())
 
-        found = await attempt(self.session, work, self.said)
+        found = await attempt(self.session, "GET /v1/files", work, self.said)
         if found is not None:
             names, self.datasets = found
             self.file.set_options(names)
@@ -142,7 +143,9 @@ class Protecting:
         if not name or root is None:
             return
         busy(self.said, "Reading the schema…")
-        found = await attempt(self.session, lambda: files.columns_of(name, root), self.said)
+        found = await attempt(
+            self.session, "GET /v1/files/{name:path}", lambda: files.columns_of(name, root), self.said
+        )
         if found is None or name != self.file.value:  # another one was chosen meanwhile
             return
         self.said.clear()
@@ -319,7 +322,7 @@ class Protecting:
 
     async def _check(self) -> None:
         busy(self.result, "Checking; the file is read as a whole…")
-        done = await attempt(self.session, self._work(self.editor.value, dry_run=True), self.result)
+        done = await attempt(self.session, _PROTECT, self._work(self.editor.value, dry_run=True), self.result)
         if done is not None:
             self._told(done, "Would protect")
 
@@ -328,7 +331,7 @@ class Protecting:
         text = self.editor.value
         try:
             busy(self.result, "Protecting…")
-            done = await attempt(self.session, self._work(text), self.result)
+            done = await attempt(self.session, _PROTECT, self._work(text), self.result)
             if done is None:
                 return
             if any(each.needs for each in done):
@@ -355,7 +358,7 @@ class Protecting:
             async def act() -> None:
                 busy(place, "Recording…")
                 said = (reason.value or "").strip()
-                done = await attempt(self.session, self._work(text, yes=True, reason=said), place)
+                done = await attempt(self.session, _PROTECT, self._work(text, yes=True, reason=said), place)
                 if done is not None:
                     dialog.close()
                     await self._recorded(done)
@@ -409,9 +412,9 @@ def _alert(place: ui.column, *lines: str) -> None:
 
 
 def _part(title: str) -> ui.column:
-    part = ui.column().classes("w-full d-line q-pa-md gap-2")
+    part = card()
     with part:
-        ui.label(title).classes("text-subtitle1 text-weight-medium").props("role=heading aria-level=2")
+        heading(title, 2).classes("text-subtitle1 text-weight-medium")
     return part
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nicegui import ui
 
-from dalenius.app.console.frame import attempt, empty
+from dalenius.app.console.frame import attempt, card, empty, heading, trouble
 from dalenius.errors import InputError
 from dalenius.ledger.tokens import LONGEST_LIFE, USUAL_LIFE, Role, Token
 from dalenius.queries.release import shown
@@ -17,6 +17,7 @@ from dalenius.queries.release import shown
 if TYPE_CHECKING:
     from dalenius.app.console.sessions import Session
 
+_ALLOT = "PUT /v1/datasets/{dataset}/analysts/{analyst}"
 _ENDED = 50  # tokens that are no longer good, on the page
 _TRUSTED = (
     "Trusted: answers leave as soon as they are ready. How long they take can tell about rows, so this is for people "
@@ -36,10 +37,8 @@ class Analysts:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        with ui.column().classes("w-full d-line q-pa-md gap-2"):
-            ui.label("Invite an analyst").classes("text-subtitle1 text-weight-medium").props(
-                "role=heading aria-level=2"
-            )
+        with card():
+            heading("Invite an analyst", 2).classes("text-subtitle1 text-weight-medium")
             with ui.row().classes("w-full items-start gap-3"):
                 self.name = ui.input("Analyst's name").props("outlined dense maxlength=200 autocomplete=off")
                 self.dataset = ui.select([], label="Data set").props("outlined dense").classes("min-w-[12rem]")
@@ -67,7 +66,7 @@ class Analysts:
             allotted = [(each, *pair) for each in datasets for pair in ledger.allotments(each).items()]
             return _Found(datasets, allotted, service.tokens.all())
 
-        found = await attempt(self.session, work, self.place)
+        found = await attempt(self.session, "GET /v1/tokens", work, self.place)
         if found is None:
             return
         chosen = self.dataset.value if self.dataset.value in found.datasets else next(iter(found.datasets), None)
@@ -104,7 +103,7 @@ class Analysts:
     def _revoke(self, token: Token) -> None:
         async def act() -> None:
             dialog.close()
-            await attempt(self.session, lambda: self.session.service.tokens.revoke(token.id))
+            await attempt(self.session, "DELETE /v1/tokens/{id}", lambda: self.session.service.tokens.revoke(token.id))
             await self.refresh()
 
         with ui.dialog() as dialog, ui.card():
@@ -121,28 +120,39 @@ class Analysts:
         name, dataset = (self.name.value or "").strip(), self.dataset.value
         epsilon, days, trusted = self.epsilon.value, self.days.value, bool(self.trusted.value)
 
-        def work() -> tuple[str, Token]:
-            if not dataset:
-                raise InputError(
-                    "Which data set?", why="There is none, or none is chosen.", fix="Protect a table first."
-                )
-            if not days or not 1 <= days <= LONGEST_LIFE.days:  # before the allotment is on record
-                raise InputError(
-                    "A token cannot live that long.",
-                    why=f"It is 1 to {LONGEST_LIFE.days} days.",
-                    fix="Correct the days.",
-                )
+        self.trouble.clear()
+        wrong = _wrong(dataset, days)
+        if wrong is not None:  # before the allotment is on record
+            with self.trouble:
+                trouble(wrong)
+            return
+
+        def allot() -> bool:
             service.curator.ledger.set_allotment(dataset, name, epsilon or 0.0)
+            return True
+
+        def create() -> tuple[str, Token]:
             return service.tokens.create(Role.ANALYST, name, expires=timedelta(days=int(days)), trusted=trusted)
 
-        self.trouble.clear()
-        made = await attempt(self.session, work, self.trouble)
+        if not await attempt(self.session, _ALLOT, allot, self.trouble):
+            return
+        made = await attempt(self.session, "POST /v1/tokens", create, self.trouble)
         if made is None:
             return
         self.name.set_value("")
         self.trusted.set_value(value=False)
         _once(*made)
         await self.refresh()
+
+
+def _wrong(dataset: str | None, days: float | None) -> InputError | None:
+    if not dataset:
+        return InputError("Which data set?", why="There is none, or none is chosen.", fix="Protect a table first.")
+    if not days or not 1 <= days <= LONGEST_LIFE.days:
+        return InputError(
+            "A token cannot live that long.", why=f"It is 1 to {LONGEST_LIFE.days} days.", fix="Correct the days."
+        )
+    return None
 
 
 def _once(text: str, token: Token) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nicegui import ui
 
-from dalenius.app.console.frame import attempt, empty
+from dalenius.app.console.frame import attempt, busy, card, empty, heading
 from dalenius.queries.release import shown
 from dalenius.tables.difference import Change, difference
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dalenius.app.console.sessions import Session
     from dalenius.tables.registry import Version
 
+_REFRESH = "POST /v1/tables/{table}/refresh"
 _STATES = {
     "changed": "The files changed: they become the next data version. Stored answers stay with the version before.",
     "moved": "The same files lie elsewhere: the data version stays.",
@@ -55,7 +56,7 @@ class Tables:
         def work() -> list[tuple[Version, str | None]]:
             return [(each, curator.registry.closed(each.table)) for each in curator.tables()]
 
-        found = await attempt(self.session, work, self.place)
+        found = await attempt(self.session, "GET /v1/tables", work, self.place)
         if found is None:
             return
         self.place.clear()
@@ -68,9 +69,9 @@ class Tables:
     def _table(self, version: Version, closed: str | None) -> None:
         name = version.table
         columns = ", ".join(version.policy.columns)
-        with ui.column().classes("w-full d-line q-pa-md gap-1"):
+        with card().classes("gap-1"):
             with ui.row().classes("w-full items-center gap-3"):
-                ui.label(name).classes("text-subtitle1 text-weight-medium").props("role=heading aria-level=2")
+                heading(name, 2).classes("text-subtitle1 text-weight-medium")
                 if closed:
                     ui.badge("closed").props("color=negative")
                 ui.space()
@@ -96,7 +97,7 @@ class Tables:
                     ui.label(said).style("overflow-wrap: anywhere")
 
     async def _history(self, name: str) -> None:
-        found = await attempt(self.session, lambda: _versions(self.session, name))
+        found = await attempt(self.session, "GET /v1/policies/{table}", lambda: _versions(self.session, name))
         if found is None:
             return
         with ui.dialog() as dialog, ui.card().classes("w-full").style("max-width: 800px"):
@@ -131,7 +132,7 @@ class Tables:
             async def look() -> None:
                 confirm.disable()
                 busy(place, "Looking at the files…")
-                done = await attempt(self.session, work(dry_run=True), place)
+                done = await attempt(self.session, _REFRESH, work(dry_run=True), place)
                 if done is None:
                     return
                 place.clear()
@@ -143,7 +144,7 @@ class Tables:
             async def act() -> None:
                 confirm.disable()
                 busy(place, "Refreshing…")
-                done = await attempt(self.session, work(dry_run=False), place)
+                done = await attempt(self.session, _REFRESH, work(dry_run=False), place)
                 if done is not None:
                     dialog.close()
                     ui.notify(f"{done.version.table} is at data version {done.version.data_version}.", type="positive")
@@ -158,14 +159,6 @@ class Tables:
                 each.on_value_change(confirm.disable)
         dialog.on("hide", dialog.delete)
         dialog.open()
-
-
-def busy(place: ui.column, words: str) -> None:
-    """Says that something is being done."""
-    place.clear()
-    with place, ui.row().classes("items-center gap-2").props("role=status"):
-        ui.spinner(size="sm")
-        ui.label(words)
 
 
 def _would(done: Refreshed) -> None:

@@ -2,41 +2,47 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from fastapi import FastAPI
 from nicegui import ui
 
-from dalenius.app.console.frame import attempt, empty, page
+from dalenius.app.console.frame import attempt, card, empty, heading, page
 from dalenius.app.console.sessions import Session, Sessions
 from dalenius.ledger.tokens import Role
 
-_NOISE = (
-    "Nobody who asks sees a row. Questions are answered with numbers over many people, and each number is moved a "
-    "little at random before it leaves, so that it would look much the same if you were not in the data."
+_LEARN = (
+    "Nobody who asks sees a row. Questions are answered with numbers over many people, and each number is moved a little "
+    "at random before it leaves, so that it would look much the same if you were not in the data."
 )
-_LIMIT = (
-    "All answers together, for ever, reveal at most {epsilon} about any one {unit}. The smaller ε is, the less can be "
-    "learned about you; below 1 is strong, a few is usual for statistics offices. When it is used up, no new "
-    "question is answered."
+_MOST = (
+    "All answers together, for ever, reveal at most ε = {epsilon:g} about any one {unit}: compared with a world in which "
+    "you had not been in the data, nobody's odds for or against anything about you differ by more than a factor of "
+    "{factor}. When that is used up, no new question is answered."
 )
-_LEDGER = (
+_WATCH = (
     "Every answer is written into a ledger before it leaves. The ledger cannot be changed without that showing, and an "
     "auditor can check it at any time."
 )
 _NOT = (
-    "Not promised: what is true of many people like you (that smokers fall ill more often, say) can be learned, "
-    "whether you are in the data or not. Who runs this server can read the data itself."
+    "What is true of many people like you (that smokers fall ill more often, say) can be learned, whether you are in the "
+    "data or not. Those who run this server can read the data itself."
 )
-_WORDS = (_NOISE, _LIMIT, _LEDGER, _NOT)
+_PARTS = (
+    ("shield", "What others can learn", _LEARN),
+    ("speed", "How much, at most", _MOST),
+    ("receipt_long", "Who watches", _WATCH),
+    ("info", "What is not promised", _NOT),
+)
 
 
 def install(app: FastAPI, sessions: Sessions) -> None:  # noqa: ARG001
     """Adds the page."""
 
-    @page("/about", "About this data", sessions)
+    @page("/about")
     async def about(session: Session) -> None:
-        found = await attempt(session, lambda: _found(session)) or []
+        found = await attempt(session, "GET /v1/tables", lambda: _found(session)) or []
         if not found:
             empty("No table is protected yet.", "shield")
         for each in found:
@@ -58,13 +64,17 @@ def _found(session: Session) -> list[dict[str, Any]]:
 def _told(found: dict[str, Any]) -> None:
     budget, tables = found["budget"], found["tables"]
     every = f" in each {budget.period}" if budget.period else ""
-    with ui.column().classes("w-full d-line q-pa-md gap-2"):
-        ui.label(found["dataset"]).classes("text-h6").props("role=heading aria-level=2")
+    delta = f", but for a chance of about δ = {budget.delta:g}" if budget.delta else ""
+    factor = f"{math.exp(min(budget.epsilon, 50)):,.3g} (e^ε{delta})"
+    with card():
+        heading(found["dataset"], 2).classes("text-h6")
         names = ", ".join(each.table for each in tables)
         ui.label(f"Tables: {names}. Protected is each {budget.unit}{every}: all that these tables hold about it.")
-        delta = f" (δ = {budget.delta:g})" if budget.delta else ""
-        for words in _WORDS:
-            told = words.format(epsilon=f"ε = {budget.epsilon:g}{delta}", unit=f"{budget.unit}{every}")
-            ui.label(told)
+        for icon, title, words in _PARTS:
+            with ui.row().classes("w-full no-wrap items-start gap-3"):
+                ui.icon(icon, size="sm", color="primary").props("aria-hidden=true").classes("q-mt-xs")
+                with ui.column().classes("gap-0"):
+                    heading(title, 3).classes("text-weight-medium")
+                    ui.label(words.format(epsilon=budget.epsilon, unit=f"{budget.unit}{every}", factor=factor))
         columns = sorted({name for each in tables for name in each.policy.columns})
-        ui.label(f"What may be asked about: {', '.join(columns)}.").classes("d-muted")
+        ui.label(f"What may be asked about: {', '.join(columns) or 'how many there are'}.").classes("d-muted")

@@ -8,24 +8,23 @@ from fastapi import FastAPI, Request
 from nicegui import ui
 from starlette.responses import Response
 
+from dalenius.app.console.calls import put
 from dalenius.app.console.frame import page
 from dalenius.app.console.owner.alarms import alarms
-from dalenius.app.console.owner.files import take_in
 from dalenius.app.console.owner.form import Protecting
 from dalenius.app.console.owner.inviting import Analysts
 from dalenius.app.console.owner.tables import Tables
 from dalenius.app.console.sessions import COOKIE, Session, Sessions
 from dalenius.app.http.answers import answer
 from dalenius.app.http.guard import UPLOAD
-from dalenius.errors import AuthDeniedError, AuthMissingError, NotAllowedError
-from dalenius.ledger.tokens import Role
+from dalenius.errors import AuthMissingError
 from dalenius.tables.registry import Version
 
 
 def install(app: FastAPI, sessions: Sessions) -> None:
     """Adds the page, and where its files go."""
 
-    @page("/protect", "Protect", sessions, wide=True)
+    @page("/protect", wide=True)
     async def protect(session: Session) -> None:
         with ui.tabs().props("no-caps align=left inline-label").classes("w-full") as tabs:
             mine = ui.tab("Tables", icon="table_chart")
@@ -55,18 +54,9 @@ def install(app: FastAPI, sessions: Sessions) -> None:
 
     @app.post(UPLOAD, include_in_schema=False)
     async def upload(request: Request) -> Response:
-        service, cookie = sessions.service, request.cookies.get(COOKIE)
-        session = await service.run(lambda: sessions.find(cookie))
+        cookie = request.cookies.get(COOKIE)
+        session = await sessions.service.run(lambda: sessions.find(cookie))
         if session is None:
             raise AuthMissingError("You are no longer signed in.", why="The session has ended.", fix="Sign in again.")
-        if session.token.role is not Role.OWNER:
-            raise AuthDeniedError(
-                "Only the owner puts files here.", why="You are not signed in as one.", fix="Ask them."
-            )
-        root = service.settings.data_dir
-        if root is None:
-            raise NotAllowedError(
-                "This server takes no files.", why="It was given no data_dir.", fix="Start it with --data-dir."
-            )
-        given = unquote(request.headers.get("x-file-name", ""))
-        return answer({"name": await take_in(request.stream(), given, root, service.run)}, 201)
+        name = unquote(request.headers.get("x-file-name", ""))
+        return answer({"name": await put(session, name, request.stream())}, 201)

@@ -15,7 +15,7 @@ from dalenius.app.report_html import STYLE, body, document
 def install(app: FastAPI, sessions: Sessions) -> None:  # noqa: ARG001
     """Adds the page."""
 
-    @page("/report", "Report", sessions)
+    @page("/report")
     async def report(session: Session) -> None:
         ui.add_css(STYLE)
         place = ui.column().classes("w-full gap-4")
@@ -26,7 +26,7 @@ def install(app: FastAPI, sessions: Sessions) -> None:  # noqa: ARG001
 
 
 async def _show(session: Session, place: ui.column) -> None:
-    found = await attempt(session, lambda: reporting.report(session.service.curator.ledger), place)
+    found = await attempt(session, "GET /v1/report", lambda: reporting.report(session.service.curator.ledger), place)
     if found is None:
         return
     place.clear()
@@ -39,10 +39,10 @@ async def _show(session: Session, place: ui.column) -> None:
                 "outline no-caps"
             )
         # Not sanitized, which would take the drawings out: `report_html` escapes every text.
-        ui.html(body(found, level=2), sanitize=False).classes("w-full d-line")
+        ui.html(body(found, level=2), sanitize=False).classes("w-full d-card q-pa-md")
 
 
 async def _download(session: Session, found: Report) -> None:
-    content = await attempt(session, lambda: document(found).encode())
+    content = await attempt(session, "GET /v1/report", lambda: document(found).encode())
     if content is not None:
         ui.download.content(content, f"privacy-report-{found.made[:10]}.html", "text/html")
