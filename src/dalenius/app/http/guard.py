@@ -29,6 +29,7 @@ CONSOLE = frozenset(
     {"/", "/sign-in", "/sign-out", "/budget", "/protect", "/ledger", "/report", "/about", "/favicon.ico"}
 )
 UPLOAD = "/protect/upload"  # the owner's files: passed on as they come, never held as a whole
+FILES = "/v1/files/"  # the same, with a token
 CONSOLE_FILES = ("/_nicegui/", "/_nicegui_ws/")
 # Its pages need inline code of their own server; nothing else may be loaded, and nobody may frame them.
 _POLICY = (
@@ -118,7 +119,7 @@ class _Passage:
         self.start = time.monotonic()
         self.id = secrets.token_hex(8)
         self.status, self.code, self.who = 0, "", ""
-        self.begun = self.page = False
+        self.begun = self.page = self.cut = False
 
     async def run(self) -> None:
         """The whole way; whatever happens, one response and one line in the log."""
@@ -149,6 +150,10 @@ class _Passage:
         limits.admit(key)
         try:
             if self.page and self.scope["path"] == UPLOAD:
+                self.check_origin()
+                receive = self.streamed(self.service.settings.upload)
+            elif self.scope["method"] == "PUT" and self.scope["path"].startswith(FILES):
+                self.check_plain()
                 receive = self.streamed(self.service.settings.upload)
             else:
                 body = await self.body()
@@ -186,30 +191,48 @@ class _Passage:
             raise _too_large(most)
 
     def streamed(self, most: int) -> Receive:
-        """The body piece by piece, each in time, all of it not too large; only for a page of this server.
+        """The body piece by piece, each in time, all of it not too large.
 
-        Who sends it is asked by the route, before it takes the first piece.
+        Who may send it is asked by the route, before it takes the first piece.
         """
-        if not _same_origin(self.scope):
-            raise AuthDeniedError(
-                "Not from there.", why="Only a page of this server may send files.", fix="Use the page Protect."
-            )
         self.check_length(most)
-        size = 0
+        size, whole = 0, False
 
         async def piece() -> Message:
-            nonlocal size
+            nonlocal size, whole
+            if whole:
+                return await self.receive()
+            self.cut = True  # unless this piece is a good one
             try:
                 async with asyncio.timeout(self.service.settings.receive):
                     message = await self.receive()
             except TimeoutError:
                 raise _slow() from None
+            if message["type"] == "http.disconnect":
+                raise _slow()
             size += len(message.get("body", b""))
             if size > most:
                 raise _too_large(most)
+            self.cut, whole = False, not message.get("more_body")
             return message
 
         return piece
+
+    def check_origin(self) -> None:
+        """That a page of this server sends it: a cookie, unlike a token, is sent by itself."""
+        if not _same_origin(self.scope):
+            raise AuthDeniedError(
+                "Not from there.", why="Only a page of this server may send files.", fix="Use the page Protect."
+            )
+
+    def check_plain(self) -> None:
+        """That a file comes as it is, of whatever kind."""
+        if any(name == b"content-encoding" and value != b"identity" for name, value in self.scope["headers"]):
+            raise MediaError(
+                "The file is compressed on its way.",
+                why="It is written as it comes, byte by byte.",
+                fix="Send it without Content-Encoding; a .csv.gz file may be sent as it is.",
+            )
 
     def check_media(self, body: bytes) -> None:
         """That a body is JSON as it stands, by its own word."""
@@ -227,6 +250,8 @@ class _Passage:
             files = self.scope["path"].startswith(CONSOLE_FILES)  # which may be kept
             more = (*_HEADERS[1:], _PAGE) if files else (*_HEADERS, _PAGE) if self.page else _HEADERS
             message["headers"] = [*message.get("headers", ()), *more, (b"x-request-id", self.id.encode())]
+            if self.cut:
+                message["headers"].append((b"connection", b"close"))  # the rest of it is not wanted
             for name, value in message["headers"]:
                 if name == b"x-dalenius-code":
                     self.code = value.decode()

@@ -10,12 +10,12 @@ from starlette.responses import Response
 
 from dalenius.app.console.frame import page
 from dalenius.app.console.owner.alarms import alarms
-from dalenius.app.console.owner.files import take_in
 from dalenius.app.console.owner.form import Protecting
 from dalenius.app.console.owner.inviting import Analysts
 from dalenius.app.console.owner.tables import Tables
 from dalenius.app.console.sessions import COOKIE, Session, Sessions
 from dalenius.app.http.answers import answer
+from dalenius.app.http.files import take_in
 from dalenius.app.http.guard import UPLOAD
 from dalenius.errors import AuthDeniedError, AuthMissingError, NotAllowedError
 from dalenius.ledger.tokens import Role
