@@ -10,7 +10,8 @@ import pytest
 from playwright.sync_api import Dialog, Page, sync_playwright
 from tests.serving import Client, Reply, Server, serving
 
-from dalenius.app.console.owner import files, written
+from dalenius.app.console.owner import written
+from dalenius.app.http import files
 from dalenius.errors import InputError, PolicyInvalidError
 from dalenius.ledger.ledger import Ledger
 from dalenius.tables.policy import Kind

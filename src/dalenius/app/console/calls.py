@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastapi.routing import APIRoute
 
-from dalenius.app.console.owner.files import take_in
+from dalenius.app.http.files import take_in
 from dalenius.app.http.log import tell
 from dalenius.app.http.roles import allowed
 from dalenius.app.http.routes import ROUTERS
@@ -77,7 +77,7 @@ async def put(session: Session, given: str, pieces: AsyncIterable[bytes]) -> str
             )
         return await take_in(pieces, given, service.settings.data_dir, service.run)
 
-    return await _passed(session, "PUT /v1/files/{name}", done)
+    return await _passed(session, "PUT /v1/files/{name:path}", done)
 
 
 async def _passed(session: Session, route: str, done: Callable[[Token], Awaitable[T]]) -> T:

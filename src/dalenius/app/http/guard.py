@@ -27,6 +27,7 @@ OPEN = frozenset({"/healthz", "/readyz"})  # what needs no token
 # The web page: it signs in by a cookie, and has a door of its own (`console.door`).
 CONSOLE = frozenset({"/", "/sign-in", "/sign-out", "/budget", "/protect", "/ledger", "/report", "/about"})
 UPLOAD = "/protect/upload"  # the owner's files: passed on as they come, never held as a whole
+FILES = "/v1/files/"  # the same, with a token
 CONSOLE_FILES = ("/_nicegui/", "/_nicegui_ws/")
 # Its pages need inline code of their own server; nothing else may be loaded, and nobody may frame them.
 _POLICY = (
@@ -115,7 +116,7 @@ class _Passage:
         self.start = time.monotonic()
         self.id = secrets.token_hex(8)
         self.status, self.code, self.who = 0, "", ""
-        self.begun = self.page = False
+        self.begun = self.page = self.cut = False
 
     async def run(self) -> None:
         """The whole way; whatever happens, one response and one line in the log."""
@@ -146,6 +147,9 @@ class _Passage:
         limits.admit(key)
         try:
             if self.page and self.scope["path"] == UPLOAD:
+                receive = self.streamed(self.service.settings.upload)
+            elif self.scope["method"] == "PUT" and self.scope["path"].startswith(FILES):
+                self.check_plain()
                 receive = self.streamed(self.service.settings.upload)
             else:
                 body = await self.body()
@@ -185,24 +189,39 @@ class _Passage:
     def streamed(self, most: int) -> Receive:
         """The body piece by piece, each in time, all of it not too large.
 
-        Who sends it is asked by the route, before it takes the first piece.
+        Who may send it is asked by the route, before it takes the first piece.
         """
         self.check_length(most)
-        size = 0
+        size, whole = 0, False
 
         async def piece() -> Message:
-            nonlocal size
+            nonlocal size, whole
+            if whole:
+                return await self.receive()
+            self.cut = True  # unless this piece is a good one
             try:
                 async with asyncio.timeout(self.service.settings.receive):
                     message = await self.receive()
             except TimeoutError:
                 raise _slow() from None
+            if message["type"] == "http.disconnect":
+                raise _slow()
             size += len(message.get("body", b""))
             if size > most:
                 raise _too_large(most)
+            self.cut, whole = False, not message.get("more_body")
             return message
 
         return piece
+
+    def check_plain(self) -> None:
+        """That a file comes as it is, of whatever kind."""
+        if any(name == b"content-encoding" and value != b"identity" for name, value in self.scope["headers"]):
+            raise MediaError(
+                "The file is compressed on its way.",
+                why="It is written as it comes, byte by byte.",
+                fix="Send it without Content-Encoding; a .csv.gz file may be sent as it is.",
+            )
 
     def check_media(self, body: bytes) -> None:
         """That a body is JSON as it stands, by its own word."""
@@ -220,6 +239,8 @@ class _Passage:
             files = self.scope["path"].startswith(CONSOLE_FILES)  # which may be kept
             more = (*_SAFE, *(() if files else _FRESH), *(_PAGE if self.page else _ALONE))
             message["headers"] = [*message.get("headers", ()), *more, (b"x-request-id", self.id.encode())]
+            if self.cut:
+                message["headers"].append((b"connection", b"close"))  # the rest of it is not wanted
             for name, value in message["headers"]:
                 if name == b"x-dalenius-code":
                     self.code = value.decode()

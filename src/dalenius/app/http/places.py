@@ -41,8 +41,8 @@ def check_inside(path: str, root: Path) -> None:
     inside = ".." not in Path(absolute).parts and _inside([absolute], root)
     if not inside or not _inside(glob.iglob(absolute, recursive=True), root):  # noqa: PTH207 (absolute patterns)
         raise NotAllowedError(
-            "The policy names a file outside the server's data folder.",
-            why="Policies that come over the network may name files below it only.",
+            "This names a file outside the server's data folder.",
+            why="What comes over the network may name files below it only.",
             fix="Put the files there, and name them relative to it.",
         )
 

@@ -31,8 +31,8 @@ class Settings:
         burst: Requests that it may send at once before that counts.
         concurrency: Requests of one token that may be open at once.
         body: The largest request, in bytes.
-        upload: The largest file that the owner may put into data_dir from the web page, in bytes.
-        receive: Seconds in which a request must have come in as a whole.
+        upload: The largest file that the owner may put into data_dir, in bytes.
+        receive: Seconds in which a request must have come in as a whole; of a file, each piece.
         wait: Seconds after which a question that is not answered becomes a job (202).
         slots: Questions that look at data at once.
         grace: Seconds that open questions get when the server is stopped.

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from nicegui import events, ui
 
 from dalenius.app.console.frame import attempt, busy, card, empty, heading
-from dalenius.app.console.owner import files, written
+from dalenius.app.console.owner import written
 from dalenius.app.console.owner.tables import changes
+from dalenius.app.http import files
 from dalenius.app.http.guard import UPLOAD
 from dalenius.app.http.places import policy_from
 from dalenius.queries.release import shown

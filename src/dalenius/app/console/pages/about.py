@@ -13,12 +13,12 @@ from dalenius.app.console.sessions import Session, Sessions
 from dalenius.ledger.tokens import Role
 
 _LEARN = (
-    "Nobody who asks sees a row. Questions are answered with numbers over many people, and each number is moved a little "
-    "at random before it leaves, so that it would look much the same if you were not in the data."
+    "Nobody who asks sees a row. Questions are answered with numbers over many people, and each number is moved a "
+    "little at random before it leaves, so that it would look much the same if you were not in the data."
 )
 _MOST = (
-    "All answers together, for ever, reveal at most ε = {epsilon:g} about any one {unit}: compared with a world in which "
-    "you had not been in the data, nobody's odds for or against anything about you differ by more than a factor of "
+    "All answers together, for ever, reveal at most ε = {epsilon:g} about any one {unit}: compared with a world in "
+    "which you had not been in the data, nobody's odds for or against anything about you differ by more than a factor of "
     "{factor}. When that is used up, no new question is answered."
 )
 _WATCH = (
@@ -26,8 +26,8 @@ _WATCH = (
     "auditor can check it at any time."
 )
 _NOT = (
-    "What is true of many people like you (that smokers fall ill more often, say) can be learned, whether you are in the "
-    "data or not. Those who run this server can read the data itself."
+    "What is true of many people like you (that smokers fall ill more often, say) can be learned, whether you are in "
+    "the data or not. Those who run this server can read the data itself."
 )
 _PARTS = (
     ("shield", "What others can learn", _LEARN),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dalenius.app.http.routes import analysts, asking, health, ledger, policies, spending, tables, tokens
+from dalenius.app.http.routes import analysts, asking, files, health, ledger, policies, spending, tables, tokens
 
 ROUTERS = (
     health.router,
@@ -11,6 +11,7 @@ ROUTERS = (
     spending.router,
     ledger.router,
     policies.router,
+    files.router,
     analysts.router,
     tokens.router,
 )

@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from dalenius.app.http.places import check_inside
-from dalenius.errors import InputError, SourceUnavailableError
+from dalenius.app.http.problems import NotFoundError
+from dalenius.errors import InputError, NotAllowedError, SourceUnavailableError
 from dalenius.queries.engines.schema import schema
 from dalenius.tables.fingerprint import FORMS, expand, form_of
 
 MOST = 1000  # files in the list
 _LONGEST = 100
 _PATTERN = re.compile(r"[*?\[]")  # such names cannot be protected
+_NO_TEXT = re.compile(r"[\0-\x1f\x7f\ud800-\udfff]")  # nor be written: control characters, and what is not UTF-8
 
 
 def listed(root: Path, home: Path) -> list[str]:
@@ -25,10 +27,10 @@ def listed(root: Path, home: Path) -> list[str]:
     root, home, found = root.resolve(), home.resolve(), []
     for folder, folders, files in os.walk(root):
         here = Path(folder)
-        folders[:] = sorted(each for each in folders if not each.startswith(".") and here / each != home)
+        folders[:] = sorted(each for each in folders if _plain(each) and here / each != home)
         for name in sorted(files):
             file = here / name
-            if name.startswith(".") or not name.lower().endswith(tuple(FORMS)) or _PATTERN.search(name):
+            if not _plain(name) or not name.lower().endswith(tuple(FORMS)):
                 continue
             if file.is_file() and not file.is_symlink():
                 found.append(file.relative_to(root).as_posix())
@@ -43,6 +45,36 @@ def columns_of(name: str, root: Path) -> tuple[tuple[str, str], ...]:
     check_inside(name, root)
     paths = expand([str(root / name)])
     return schema(paths, form_of(paths), guess=True)
+
+
+def check_listed(name: str, root: Path, home: Path) -> None:
+    """That a name is one that `listed` would give; what is refused is not opened.
+
+    Raises:
+        NotAllowedError: It leads elsewhere, or to a link, something hidden, a pattern or the home.
+        NotFoundError: It could be one, and there is no such file.
+    """
+    root, home = root.resolve(), home.resolve()
+    parts = name.split("/")  # not a Path's, which would leave out empty ones and dots
+    if not all(map(_plain, parts)) or not name.lower().endswith(tuple(FORMS)):
+        raise _not_listed()
+    check_inside(name, root)
+    file = root.joinpath(*parts)
+    if file.resolve() != file or file.is_relative_to(home):
+        raise _not_listed()
+    if not file.is_file():
+        raise NotFoundError("There is no such file.", why="Nothing of that name is there.", fix="See /v1/files.")
+
+
+def check_safe(name: str) -> None:
+    """That a file can come in under the very name that is given."""
+    safe = safe_name(name)
+    if safe != name:
+        raise InputError(
+            "A file cannot be taken under this name.",
+            why="Names are letters, digits, _ and -, up to 100, and a known ending.",
+            fix=f"Send it as {safe}.",
+        )
 
 
 def safe_name(given: str) -> str:
@@ -73,7 +105,7 @@ async def take_in(
 
     Args:
         pieces: Its content.
-        given: Its name, as the browser says.
+        given: Its name, as its sender says.
         root: The data folder.
         run: Does something in a thread.
     """
@@ -105,6 +137,19 @@ async def take_in(
     finally:
         await run(lambda: part.unlink(missing_ok=True))
     return name
+
+
+def _plain(part: str) -> bool:
+    """Whether a name in a path is neither hidden nor a pattern nor anything but text."""
+    return bool(part) and not part.startswith(".") and not _PATTERN.search(part) and not _NO_TEXT.search(part)
+
+
+def _not_listed() -> NotAllowedError:
+    return NotAllowedError(
+        "This is no file that a table can be made of.",
+        why="Names are relative to the data folder; links, hidden files, patterns and the home are left out.",
+        fix="See /v1/files for those that are.",
+    )
 
 
 def _write(descriptor: int, piece: bytes) -> None:
