@@ -234,10 +234,16 @@ def test_only_the_owner_sees_and_sends_files(server: Server, folder: Path) -> No
     assert sorted(folder.iterdir()) == before
 
 
-def test_who_may_not_send_files_is_told_before_a_piece_is_taken(server: Server) -> None:
+def test_who_may_not_send_a_file_is_told_before_a_piece_is_taken(server: Server) -> None:
     """Nobody waits for the body: the answer is there while none of it was sent."""
-    for role, status in (("analyst", b"403"), ("auditor", b"403")):
-        with begun(server, "a.csv", server.token(role, "ana" if role == "analyst" else ""), 1000) as wire:
+    analyst, auditor, owner = server.token("analyst", "ana"), server.token("auditor"), server.token("owner")
+    for token, name, status in (
+        (analyst, "a.csv", b"403"),
+        (auditor, "a.csv", b"403"),
+        (owner, "visits.csv", b"400"),
+        (owner, "a.toml", b"400"),
+    ):
+        with begun(server, name, token, 1000) as wire:
             start = time.monotonic()
             assert wire.recv(65536).split(b" ")[1] == status
             assert time.monotonic() - start < RECEIVE
@@ -269,6 +275,7 @@ def test_a_file_that_stops_coming_is_not_there(server: Server, folder: Path) -> 
         while more := wire.recv(65536):  # until it hangs up
             found += more
     assert found.startswith(b"HTTP/1.1 408 ")
+    assert b"\r\nconnection: close\r\n" in found.lower()
     assert sorted(folder.iterdir()) == before
 
 
