@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 MOST = 400  # bars
 _WIDTH = 24  # characters of a key below the axis
+_FAINT = {"lineStyle": {"color": "rgba(128, 140, 152, 0.3)"}}
 _ROOM = {"left": 8, "right": 24, "top": 32, "bottom": 8, "containLabel": True}
 # Draws one error bar; all it gets are numbers.
 _WHISKER = """(params, api) => {
@@ -58,7 +59,7 @@ def bars(release: Release, place: int) -> dict[str, Any]:
             "data": names,
             "axisLabel": {"interval": "auto" if len(names) > 40 else 0, "rotate": 30 if crowded else 0},
         },
-        "yAxis": {"type": "value", "name": name, "nameGap": 12},
+        "yAxis": {"type": "value", "name": name, "nameGap": 12, "splitLine": _FAINT},
         "series": [
             {"type": "bar", "name": name, "data": values, "barMaxWidth": 120, "itemStyle": {"color": BAR}},
             {
@@ -80,10 +81,10 @@ def burn_down(lines: dict[str, list[tuple[str, float]]], cap: float) -> dict[str
     return {
         "animation": False,
         "grid": _ROOM,
-        "legend": {"show": len(lines) > 1, "top": 0, "right": 8},
+        "legend": {"show": len(lines) > 1, "top": 0, "right": 8, "icon": "roundRect"},
         "tooltip": {"trigger": "axis", "renderMode": "richText"},
         "xAxis": {"type": "time", "splitNumber": 4, "axisLabel": {"hideOverlap": True}},
-        "yAxis": {"type": "value", "name": "ε left", "min": 0, "max": cap},
+        "yAxis": {"type": "value", "name": "ε left", "min": 0, "max": cap, "splitLine": _FAINT},
         "series": [
             {
                 "type": "line",

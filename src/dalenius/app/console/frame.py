@@ -45,7 +45,7 @@ def _framed(session: Session, path: str, title: str, *, wide: bool) -> Iterator[
     ui.add_css(STYLE)
     main = ui.column().classes("d-page q-pa-md gap-4" + (" d-wide" if wide else "")).props("role=main")
     with (
-        ui.header(elevated=False).classes("q-px-md q-py-none").props("role=banner"),
+        ui.header(elevated=False).style("padding: 0 1rem").props("role=banner"),
         ui.element("div").classes("d-head"),
     ):
         ui.label("dalenius").classes("text-h6 text-weight-medium")

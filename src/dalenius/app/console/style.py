@@ -51,12 +51,19 @@ body.body--dark .text-warning {{ --q-warning: var(--d-warn); }}
 .d-tag.d-free {{ color: var(--d-good); }}
 .d-tip {{ border-left: 3px solid var(--d-strong); padding: .1rem 0 .1rem .8rem; }}
 :focus-visible {{ outline: 3px solid #2f7fd1 !important; outline-offset: 2px; }}
-.cm-editor {{ font-size: 14px; border-radius: 8px; min-height: 5.5rem; max-height: 40vh; }}
-.nicegui-codemirror {{ height: auto; }}
+.cm-editor {{ font-size: 14px; border-radius: 8px; }}
+.d-sql {{ height: auto; }}
+.d-sql .cm-editor {{ min-height: 5.5rem; max-height: 40vh; }}
+.nicegui-content {{ padding: 0; }}
+.d-nowrap {{ white-space: nowrap; }}
 .q-table__container {{ background: transparent !important; color: inherit; }}
 .nicegui-echart svg text {{ fill: var(--d-muted) !important; }}
 .nicegui-error-popup {{ background: var(--d-card) !important; color: var(--d-text); border: 1px solid var(--d-warn); }}
-@media (max-width: 599px) {{ .d-nav {{ order: 3; width: 100%; padding-bottom: .25rem; }} }}
+@media (max-width: 599px) {{
+  .d-nav {{ order: 3; width: 100%; padding-bottom: .25rem; }}
+  .d-nav .q-icon, .q-tab .q-icon {{ display: none; }}
+  .q-tab {{ padding: 0 10px; }}
+}}
 @media print {{ .d-noprint, header {{ display: none !important; }} }}
 """
 

@@ -45,10 +45,7 @@ def application(service: Service) -> Guard:
     for router in ROUTERS:
         _check_roles(router)
         app.include_router(router)
-    app.add_exception_handler(DaleniusError, _problem)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _not_here)
-    app.add_exception_handler(Exception, _bug)
+    _tell_problems(app)
     # The web page is an application of its own: what it answers to unknown paths and methods is not the API's.
     console, door = _console(service) if service.settings.console else (None, None)
     app.state.console = console
@@ -59,7 +56,16 @@ def _console(service: Service) -> tuple[FastAPI, ASGIApp]:
     from dalenius.app.console.install import install
 
     console = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
+    _tell_problems(console)
     return console, install(console, service)
+
+
+def _tell_problems(app: FastAPI) -> None:
+    """Whatever goes wrong in it leaves as a problem."""
+    app.add_exception_handler(DaleniusError, _problem)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _not_here)
+    app.add_exception_handler(Exception, _bug)
 
 
 def _check_roles(router: APIRouter) -> None:

@@ -41,7 +41,7 @@ _DRESS = """(async (id, name, options) => {
 def sql_editor(text: str, tables: Iterable[dict[str, Any]], ask: Callable[[], Awaitable[None]]) -> ui.codemirror:
     """An editor for questions about ``tables``; Ctrl+Enter asks."""
     editor = ui.codemirror(text, language="SQL", theme="githubLight", line_wrapping=True, keymap={"Mod-Enter": ask})
-    dress(editor, "Question in SQL", completions(tables))
+    dress(editor.classes("d-sql"), "Question in SQL", completions(tables))
     return editor
 
 

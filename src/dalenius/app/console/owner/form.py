@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from nicegui import events, ui
 
+from dalenius.app.console.analyst.editor import dress
 from dalenius.app.console.frame import attempt, busy, card, empty, heading
 from dalenius.app.console.owner import written
 from dalenius.app.console.owner.tables import changes
@@ -67,8 +68,8 @@ class Protecting:
             return
         self._choose()
         with ui.row().classes("w-full items-start gap-4"):
-            self.left = ui.column().classes("gap-3").style("flex: 3 1 560px; min-width: 0")
-            with ui.column().classes("gap-2").style("flex: 2 1 380px; min-width: 0; position: sticky; top: 64px"):
+            self.left = ui.column().classes("gap-3").style("flex: 3 1 680px; min-width: 0")
+            with ui.column().classes("gap-2").style("flex: 2 1 360px; min-width: 0; position: sticky; top: 64px"):
                 self._policy()
 
     async def refresh(self) -> None:
@@ -106,7 +107,7 @@ class Protecting:
     def _choose(self) -> None:
         with ui.row().classes("w-full items-center gap-3"):
             self.file = ui.select([], label="File in the data folder", with_input=True, on_change=self._chosen)
-            self.file.props("outlined dense").classes("min-w-[20rem]")
+            self.file.props("outlined dense").style("width: 22rem; max-width: 100%")
             most = self.session.service.settings.upload
             upload = ui.upload(max_file_size=most, auto_upload=True, max_files=1).style("display: none")
             upload.props["url"] = UPLOAD  # a route of ours: straight into the data folder, as it comes
@@ -293,10 +294,10 @@ class Protecting:
     # --- the policy
 
     def _policy(self) -> None:
-        ui.label("Policy (TOML)").classes("text-subtitle2").props("id=policy-label")
+        ui.label("Policy (TOML)").classes("text-subtitle2")
         self.editor = ui.codemirror("", language="TOML", theme="githubLight", line_wrapping=True, on_change=self._typed)
-        self.editor.classes("w-full d-line").style("height: 55vh")
-        self.editor.props('aria-labelledby="policy-label"')
+        self.editor.style("height: 55vh")
+        dress(self.editor, "Policy in TOML")
         with ui.row().classes("items-center gap-2") as self.by_hand:
             _muted(_BY_HAND)
             ui.button("Use the form again", on_click=lambda: self._write(anew=True)).props("flat dense no-caps")

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import dataclass
 
 from fastapi import FastAPI
 from nicegui import ui
 
 from dalenius.app.console.frame import attempt, card, empty, heading, page
 from dalenius.app.console.sessions import Session, Sessions
+from dalenius.ledger.budgets import Budget
 from dalenius.ledger.tokens import Role
+from dalenius.tables.registry import Version
 
 _LEARN = (
     "Nobody who asks sees a row. Questions are answered with numbers over many people, and each number is moved a "
     "little at random before it leaves, so that it would look much the same if you were not in the data."
-)
-_MOST = (
-    "All answers together, for ever, reveal at most ε = {epsilon:g} about any one {unit}: compared with a world in "
-    "which you had not been in the data, nobody's odds for or against anything about you differ by more than a factor of "
-    "{factor}. When that is used up, no new question is answered."
 )
 _WATCH = (
     "Every answer is written into a ledger before it leaves. The ledger cannot be changed without that showing, and an "
@@ -29,11 +26,10 @@ _NOT = (
     "What is true of many people like you (that smokers fall ill more often, say) can be learned, whether you are in "
     "the data or not. Those who run this server can read the data itself."
 )
-_PARTS = (
-    ("shield", "What others can learn", _LEARN),
-    ("speed", "How much, at most", _MOST),
-    ("receipt_long", "Who watches", _WATCH),
-    ("info", "What is not promised", _NOT),
+_MOST = (
+    "All answers together, for ever, reveal at most ε = {epsilon:g} about any one {unit}: compared with a world in "
+    "which you had not been in the data, nobody's odds for or against anything about you differ by more than a factor "
+    "of {factor}. When that is used up, no new question is answered."
 )
 
 
@@ -45,36 +41,51 @@ def install(app: FastAPI, sessions: Sessions) -> None:  # noqa: ARG001
         found = await attempt(session, "GET /v1/tables", lambda: _found(session)) or []
         if not found:
             empty("No table is protected yet.", "shield")
+            return
+        ui.label("For the people in the data: what is protected, and how.").classes("d-muted")
+        with card():
+            _part("shield", "What others can learn", _LEARN)
+            _part("receipt_long", "Who watches", _WATCH)
+            _part("info", "What is not promised", _NOT)
         for each in found:
-            _told(each)
+            _dataset(each)
 
 
-def _found(session: Session) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class _Dataset:
+    name: str
+    budget: Budget
+    tables: list[Version]
+
+
+def _found(session: Session) -> list[_Dataset]:
     curator = session.service.curator
     ledger, analyst = curator.ledger, session.token.analyst
-    found = []
-    for dataset in ledger.datasets():
-        if session.token.role is Role.ANALYST and analyst not in ledger.allotments(dataset):
-            continue
-        tables = [each for each in curator.tables() if each.dataset == dataset]
-        found.append({"dataset": dataset, "budget": ledger.budget(dataset), "tables": tables})
-    return found
+    tables = curator.tables()
+    return [
+        _Dataset(dataset, ledger.budget(dataset), [each for each in tables if each.dataset == dataset])
+        for dataset in ledger.datasets()
+        if session.token.role is not Role.ANALYST or analyst in ledger.allotments(dataset)
+    ]
 
 
-def _told(found: dict[str, Any]) -> None:
-    budget, tables = found["budget"], found["tables"]
+def _part(icon: str, title: str, words: str) -> None:
+    with ui.row().classes("w-full no-wrap items-start gap-3"):
+        ui.icon(icon, size="sm", color="primary").props("aria-hidden=true")
+        with ui.column().classes("gap-0"):
+            heading(title, 2).classes("text-weight-medium")
+            ui.label(words)
+
+
+def _dataset(found: _Dataset) -> None:
+    budget, tables = found.budget, found.tables
     every = f" in each {budget.period}" if budget.period else ""
     delta = f", but for a chance of about δ = {budget.delta:g}" if budget.delta else ""
     factor = f"{math.exp(min(budget.epsilon, 50)):,.3g} (e^ε{delta})"
     with card():
-        heading(found["dataset"], 2).classes("text-h6")
-        names = ", ".join(each.table for each in tables)
+        heading(found.name, 2).classes("text-h6").style("overflow-wrap: anywhere")
+        names = ", ".join(each.table for each in tables) or "none now"
         ui.label(f"Tables: {names}. Protected is each {budget.unit}{every}: all that these tables hold about it.")
-        for icon, title, words in _PARTS:
-            with ui.row().classes("w-full no-wrap items-start gap-3"):
-                ui.icon(icon, size="sm", color="primary").props("aria-hidden=true").classes("q-mt-xs")
-                with ui.column().classes("gap-0"):
-                    heading(title, 3).classes("text-weight-medium")
-                    ui.label(words.format(epsilon=budget.epsilon, unit=f"{budget.unit}{every}", factor=factor))
+        ui.label(_MOST.format(epsilon=budget.epsilon, unit=f"{budget.unit}{every}", factor=factor)).classes("d-tip")
         columns = sorted({name for each in tables for name in each.policy.columns})
         ui.label(f"What may be asked about: {', '.join(columns) or 'how many there are'}.").classes("d-muted")

@@ -27,6 +27,7 @@ _LEAST, _SPAN, _STEPS = 0.01, 500.0, 100  # of the slider: from 0.01 to 5, even 
 _FIRST = 0.2
 _EARLIER = 20  # charges of earlier sessions
 _SHOWN = 8  # questions of this one
+_COMMAND = "'dalenius "
 
 
 def install(app: FastAPI, sessions: Sessions) -> None:  # noqa: ARG001
@@ -80,7 +81,7 @@ class _Asking:
 
     async def build(self) -> None:
         with ui.row().classes("w-full items-start gap-4"):
-            with ui.column().classes("gap-4").style("flex: 1 1 560px; min-width: 0"):
+            with ui.column().classes("gap-4").style("flex: 3 1 560px; min-width: 0"):
                 self._question()
                 self.answer = ui.column().classes("w-full gap-3")
                 self.past = card()
@@ -110,8 +111,10 @@ class _Asking:
                     with ui.row().classes("w-full justify-between d-muted text-caption"):
                         ui.label("cheaper, noisier")
                         ui.label("dearer, more exact")
-                self.button = ui.button("Ask", icon="send", on_click=self.ask).props("unelevated no-caps size=lg")
-                self.button.tooltip("Ctrl+Enter in the editor")
+                with ui.column().classes("items-center gap-1"):
+                    self.button = ui.button("Ask", icon="send", on_click=self.ask)
+                    self.button.props("unelevated no-caps padding='10px 20px'")
+                    ui.label("or Ctrl+Enter").classes("d-muted text-caption gt-xs")
             self.expected = ui.column().classes("w-full gap-1").props("aria-live=polite")
 
     def _example(self, words: str, sql: str) -> None:
@@ -170,7 +173,8 @@ class _Asking:
             if isinstance(found, DaleniusError):
                 ui.label(found.message).classes("d-warn text-weight-medium")
                 for words in (found.why, found.fix):
-                    ui.label(words).classes("d-muted text-caption")
+                    if _COMMAND not in words:  # for who sits at a terminal
+                        ui.label(words).classes("d-muted text-caption")
                 self._instead()
             elif found.public:
                 ui.label("Public tables only: exact, and free.").classes("text-weight-medium")
@@ -207,7 +211,8 @@ class _Asking:
         """Questions that would work."""
         with ui.row().classes("items-center gap-2"):
             ui.label("This would work:").classes("d-muted text-caption")
-            for each in examples(self.tables[0])[:2]:
+            meant = next((each for each in self.tables if each["name"] in self.editor.value), self.tables[0])
+            for each in examples(meant)[:2]:
                 self._example(each.words, each.sql)
 
     # --- the answer

@@ -50,7 +50,7 @@ class _Entries:
                 self.kind.props("outlined dense").classes("min-w-[9rem]")
                 self.words = ui.input("Find", on_change=self._show).props("outlined dense clearable debounce=200")
             self.table = ui.table(columns=_COLUMNS, rows=[], row_key="number", pagination=25)
-            self.table.classes("w-full d-number").props("flat dense wrap-cells")
+            self.table.classes("w-full d-number").props('flat dense wrap-cells :grid="Quasar.Screen.lt.sm"')
             self.more = ui.label().classes("d-muted text-caption")
         await self._load()
 
@@ -144,7 +144,7 @@ def _what(kind: str, data: dict[str, Any]) -> str:
 
 _COLUMNS: list[dict[str, Any]] = [
     {"name": "number", "label": "Entry", "field": "number", "align": "right", "sortable": True},
-    {"name": "time", "label": "Time (UTC)", "field": "time", "align": "left"},
+    {"name": "time", "label": "Time (UTC)", "field": "time", "align": "left", "classes": "d-nowrap"},
     {"name": "kind", "label": "Kind", "field": "kind", "align": "left", "sortable": True},
     {"name": "who", "label": "Analyst", "field": "who", "align": "left", "sortable": True},
     {"name": "what", "label": "What", "field": "what", "align": "left"},

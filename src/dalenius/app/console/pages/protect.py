@@ -41,13 +41,13 @@ def install(app: FastAPI, sessions: Sessions) -> None:
             await analysts.refresh()
 
         with ui.tab_panels(tabs, value=mine, animated=False, keep_alive=True).classes("w-full bg-transparent"):
-            with ui.tab_panel(mine).classes("q-px-none"):
+            with ui.tab_panel(mine).classes("q-pa-none"):
                 tables = Tables(session, change)
-            with ui.tab_panel(new).classes("q-px-none"):
+            with ui.tab_panel(new).classes("q-pa-none"):
                 form = Protecting(session, again)
-            with ui.tab_panel(people).classes("q-px-none"):
+            with ui.tab_panel(people).classes("q-pa-none"):
                 analysts = Analysts(session)
-            with ui.tab_panel(late).classes("q-px-none"):
+            with ui.tab_panel(late).classes("q-pa-none"):
                 await alarms(session, late)
         await again()
         await form.refresh()
