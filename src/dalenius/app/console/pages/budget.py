@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from fastapi import FastAPI
 from nicegui import ui
 
-from dalenius.app.balances import Total, totals, what_it_buys
-from dalenius.app.burn_down import Name, points
+from dalenius.app.balances import Total, what_it_buys
+from dalenius.app.burn_down import seen
 from dalenius.app.console.analyst.examples import quoted
 from dalenius.app.console.charts import burn_down
 from dalenius.app.console.frame import attempt, card, empty, heading, page
@@ -39,7 +39,7 @@ def install(app: FastAPI, sessions: Sessions) -> None:  # noqa: ARG001
 
     @page("/budget")
     async def budget(session: Session) -> None:
-        found = await attempt(session, "GET /v1/budget", lambda: _found(session)) or []
+        found = await attempt(session, "GET /v1/budget/over-time", lambda: _found(session)) or []
         if not found:
             empty("No data set has a budget that you may see.", "savings")
         for each in found:
@@ -48,21 +48,14 @@ def install(app: FastAPI, sessions: Sessions) -> None:  # noqa: ARG001
 
 def _found(session: Session) -> list[_Found]:
     curator = session.service.curator
-    ledger = curator.ledger
     mine = session.token.analyst if session.token.role is Role.ANALYST else None
-    every = totals(ledger, mine)
-    if mine is not None:
-        open_ = {each.dataset for each in every if each.analyst}
-        every = [each for each in every if each.dataset in open_]
-    lines = points(ledger, mine or "")
     tables = {each.dataset: each.table for each in reversed(curator.tables())}
     found: dict[tuple[str, str], _Found] = {}
-    for total in every:
+    for total, line in seen(curator.ledger, mine):
         place = (total.dataset, total.balance.period)
         if not total.analyst:
             found[place] = _Found(total.name)
         found[place].totals.append(total)
-        line = lines.get(_line(total), [])
         if len(line) > 1:
             name = "you" if mine else total.analyst
             found[place].lines[name if total.analyst else "everybody"] = [(at.isoformat(), left) for at, left in line]
@@ -72,11 +65,6 @@ def _found(session: Session) -> list[_Found]:
             each.table = tables[dataset]
             each.errors = _errors(session, whose, each.table)
     return list(found.values())
-
-
-def _line(total: Total) -> Name:
-    every = total.balance.budget.period
-    return Name(total.dataset, total.balance.period or (f"each {every}" if every else ""), total.analyst)
 
 
 def _errors(session: Session, analyst: str, table: str) -> dict[float, str]:
