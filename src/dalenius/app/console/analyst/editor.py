@@ -19,6 +19,7 @@ _FUNCTIONS = "COUNT, SUM, AVG, MEDIAN, STDDEV, VARIANCE, MIN, MAX, ROUND, EXTRAC
 # Runs in the browser, once the editor is there. All that is put into it is JSON.
 _DRESS = """(async (id, name, options) => {
   const CM = await import("nicegui-codemirror");
+  while (!getElement(id)?.editorPromise) await new Promise(resolve => setTimeout(resolve, 100));  // its tab is closed
   const component = getElement(id), view = await component.editorPromise;
   const extra = [CM.EditorView.contentAttributes.of({"aria-label": name})];
   if (options.length) {
