@@ -169,7 +169,7 @@ def _print_ledger(console: Console, tour: Tour) -> None:
     from rich.text import Text
 
     from dalenius.app.cli.budget import readable
-    from dalenius.app.cli.ledger import details
+    from dalenius.app.entries import details
     from dalenius.ledger.budgets import rounded_down
     from dalenius.ledger.ledger import Ledger
 

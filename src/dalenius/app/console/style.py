@@ -25,6 +25,7 @@ STYLE = f"""
 body.body--dark {{ {_DARK} }}
 body {{ background: var(--d-back) !important; color: var(--d-text); }}
 body.body--dark .text-primary {{ --q-primary: var(--d-strong); }}
+body.body--dark .q-field--focused {{ --q-primary: var(--d-strong); }}
 body.body--dark .text-secondary {{ --q-secondary: var(--d-good); }}
 body.body--dark .text-negative {{ --q-negative: var(--d-bad); }}
 body.body--dark .text-warning {{ --q-warning: var(--d-warn); }}

@@ -54,7 +54,7 @@ class Analysts:
             ui.label(_TRUSTED).classes("d-muted text-caption")
             ui.button("Invite", icon="person_add", on_click=self._invite).props("unelevated no-caps")
             self.trouble = ui.column().classes("w-full")
-        self.place = ui.column().classes("w-full gap-2")
+        self.place = card().classes("gap-2")
 
     async def refresh(self) -> None:
         """Reads it anew."""

@@ -11,6 +11,7 @@ from nicegui import ui
 
 from dalenius.app.console.frame import attempt, busy, card, page
 from dalenius.app.console.sessions import Session, Sessions
+from dalenius.app.entries import details
 from dalenius.app.http.routes.ledger import entry_shown
 from dalenius.ledger.chain import Entry
 from dalenius.ledger.verification import verify
@@ -18,7 +19,11 @@ from dalenius.queries.release import shown
 
 _MOST = 1000  # entries on the page
 _FILED = 100_000  # entries in the file
-_KINDS = ("all", "charge", "answer", "failure", "grant", "policy", "budget", "allotment", "token", "refresh", "note")
+_KINDS = (
+    "all",
+    *("charge", "answer", "failure", "grant", "budget", "allotment", "period", "policy", "limits", "refresh", "closed"),
+    *("epoch", "publication", "token", "note"),
+)
 
 
 def install(app: FastAPI, sessions: Sessions) -> None:  # noqa: ARG001
@@ -118,28 +123,8 @@ def _row(entry: Entry) -> dict[str, Any]:
         "time": entry.time[:19].replace("T", " "),
         "kind": entry.kind,
         "who": shown(data.get("analyst", ""), 40) if data.get("analyst") else "",
-        "what": _what(entry.kind, data),
+        "what": shown(details(entry), 200),
     }
-
-
-def _what(kind: str, data: dict[str, Any]) -> str:
-    match kind:
-        case "charge":
-            words = f"{data['dataset']}: ε = {data['epsilon']:g}"
-            return shown(words + (f", δ = {data['delta']:.3g}" if data["delta"] else ""), 120)
-        case "answer" | "failure" | "grant":
-            return f"to charge {data['charge']}"
-        case "policy" | "refresh" | "closed" | "limits":
-            return shown(f"table {data.get('table', '')} {data.get('reason', '') or data.get('why', '')}", 120)
-        case "budget":
-            return shown(f"{data['dataset']}: ε = {data['budget']['epsilon']:g} {data.get('reason', '')}", 120)
-        case "allotment":
-            return shown(f"{data['dataset']}: ε = {data['epsilon']:g}", 120)
-        case "token":
-            return shown(f"{data['action']} {data['id']} {data.get('role', '')}", 120)
-        case "note":
-            return shown(" ".join(f"{name} {value}" for name, value in data.items()), 120)
-    return ""
 
 
 _COLUMNS: list[dict[str, Any]] = [

@@ -41,13 +41,13 @@ def install(app: FastAPI, sessions: Sessions) -> None:
             await analysts.refresh()
 
         with ui.tab_panels(tabs, value=mine, animated=False, keep_alive=True).classes("w-full bg-transparent"):
-            with ui.tab_panel(mine).classes("q-pa-none"):
+            with ui.tab_panel(mine).style("padding: 1rem 0 0"):
                 tables = Tables(session, change)
-            with ui.tab_panel(new).classes("q-pa-none"):
+            with ui.tab_panel(new).style("padding: 1rem 0 0"):
                 form = Protecting(session, again)
-            with ui.tab_panel(people).classes("q-pa-none"):
+            with ui.tab_panel(people).style("padding: 1rem 0 0"):
                 analysts = Analysts(session)
-            with ui.tab_panel(late).classes("q-pa-none"):
+            with ui.tab_panel(late).style("padding: 1rem 0 0"):
                 await alarms(session, late)
         await again()
         await form.refresh()
