@@ -19,9 +19,8 @@ from dalenius.accounting.event_json import KINDS
 from dalenius.accounting.events import DiscreteGaussian, Laplace, Zcdp
 from dalenius.app.cli import build
 from dalenius.app.cli.run import run
-from dalenius.app.report import report
-from dalenius.app.report_html import body, document
-from dalenius.app.report_words import THEOREMS
+from dalenius.app.report import body, document, report
+from dalenius.app.report.words import THEOREMS
 from dalenius.curator import Curator
 from dalenius.errors import EngineFailedError, LedgerCorruptError
 from dalenius.ledger import Budget, Ledger, Request, verify
@@ -290,7 +289,7 @@ def test_whatever_was_done_to_an_entry_the_rest_is_told(home, monkeypatch):
     def broken(_):
         raise LedgerCorruptError("It does not hold.", why="It was changed.", fix="Restore it.")
 
-    monkeypatch.setattr("dalenius.app.report.verify", broken)
+    monkeypatch.setattr("dalenius.app.report.gathering.verify", broken)
     entries = list(Ledger.open(home).entries())
 
     tried, seen, ledger = 0, set(), Ledger.open(home)
@@ -329,7 +328,7 @@ def test_what_is_written_after_the_verification_is_not_told(home, monkeypatch, t
         given.ask(Request("visits", "ana", "later", 0.05, Zcdp(1e-9)), lambda _: b"1")
         return found
 
-    monkeypatch.setattr("dalenius.app.report.verify", verified)
+    monkeypatch.setattr("dalenius.app.report.gathering.verify", verified)
     found = report(ledger)
     assert ledger.balance("visits").charges == before.charges + 1
     (told,) = found.spent("visits")

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
-from html import escape
+from datetime import UTC, datetime
 from math import floor, log10
 
 from dalenius.app.balances import readable
+from dalenius.app.report.elements import text
 
 _WIDTH, _HEIGHT = 720, 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 48, 16, 20, 30
-
-
-def text(value: object) -> str:
-    """Any text as HTML that shows it: what a browser would obey, or what is invisible, is made visible."""
-    return escape(readable(value), quote=True)
 
 
 def meter(share: float) -> str:
@@ -116,7 +111,5 @@ def _seconds(when: str) -> float:
 
 
 def _day(when: float, span: float) -> str:
-    from datetime import UTC
-
     form = "%Y-%m-%d" if span > 4 * 86400 else "%m-%d %H:%M" if span > 86400 else "%H:%M:%S"
     return datetime.fromtimestamp(when, UTC).strftime(form)
