@@ -20,6 +20,7 @@ from dalenius.accounting.events import DiscreteGaussian, Laplace, Zcdp
 from dalenius.app.cli import build
 from dalenius.app.cli.run import run
 from dalenius.app.report import body, document, report
+from dalenius.app.report.html import SECTIONS
 from dalenius.app.report.words import THEOREMS
 from dalenius.curator import Curator
 from dalenius.errors import EngineFailedError, LedgerCorruptError
@@ -228,8 +229,8 @@ def test_it_can_be_read_by_everyone(home):
     assert {value[1:] for _, name, value in page.attributes if name == "href"} <= set(ids)
     assert all(value for tag, name, value in page.attributes if tag == "svg" and name == "aria-label")
     assert "@media print" in html and "prefers-color-scheme: dark" in html and "size: A4" in html
-    inside = Page(body(report(Ledger.open(home)), level=2))
-    assert "h1" not in inside.tags and "main" not in inside.tags and inside.tags.count("h2") == 1
+    inside = Page(body(report(Ledger.open(home)), inside=True))
+    assert "h1" not in inside.tags and "main" not in inside.tags and inside.tags.count("h2") == len(SECTIONS)
 
 
 def test_invisible_characters_are_made_visible(tmp_path):

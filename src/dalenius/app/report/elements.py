@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 from html import escape
 from math import ceil, exp
 
 from dalenius.app.balances import readable
-from dalenius.app.report.model import Report
 
 LONG = 500  # rows of a table, the newest
 
 
-@dataclass(frozen=True)
-class Page:
-    """One rendering: of what, and on which level its first heading stands."""
-
-    report: Report
-    level: int
-
-    def heading(self, step: int, words: str, name: str = "") -> str:
-        """A heading, ``step`` 1 being the title of the report."""
-        tag = f"h{self.level + step - 1}"
-        mark = f' id="{name}"' if name else ""
-        return f'<{tag} class="t{step}"{mark}>{text(words)}</{tag}>'
+def heading(step: int, words: str, name: str = "") -> str:
+    """A heading, 1 being the title of the report or of the page that it is part of."""
+    mark = f' id="{name}"' if name else ""
+    return f'<h{step} class="t{step}"{mark}>{text(words)}</h{step}>'
 
 
 def text(value: object) -> str:
@@ -39,22 +29,38 @@ class Html(str):
     __slots__ = ()
 
 
-_CLASSES = {"n": "n", "w": "w", "x": "long"}
+_CLASSES = {"n": "n", "w": "w", "x": "long", "l": "l"}
+_SHORT = 10  # rows that paper keeps together
 
 
 def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]], kinds: str) -> str:
-    """A table; of each column, ``kinds`` says: n number, w one line, x long, h head of its row, l anything else."""
-    marks = [f' class="{_CLASSES[kind]}"' if kind in _CLASSES else "" for kind in kinds]
-    head = "".join(f'<th scope="col"{mark}>{text(each)}</th>' for each, mark in zip(columns, marks, strict=True))
-    lines = []
-    for row in rows:
-        cells = ""
-        for cell, kind, mark in zip(row, kinds, marks, strict=True):
-            shown = cell if isinstance(cell, Html) else text(cell)
-            cells += f'<th scope="row">{shown}</th>' if kind == "h" else f"<td{mark}>{shown}</td>"
-        lines.append(f"<tr>{cells}</tr>")
-    inside = f"<caption>{text(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody>"
-    return wide(caption, f"<table>{inside}</table>")
+    """A table; of each column, ``kinds`` says: n number, w one line, x long, h head of its row, l anything else.
+
+    A column in which nothing stands is left out.
+    """
+    lines = list(rows)
+    used = [place for place in range(len(columns)) if not lines or any(row[place] for row in lines)]
+    head = "".join(f'<th scope="col"{_mark(kinds[place])}>{text(columns[place])}</th>' for place in used)
+    inside = "".join(f"<tr>{''.join(_cell(row[place], kinds[place]) for place in used)}</tr>" for row in lines)
+    about = f"<caption><span>{text(caption)}</span></caption>"
+    short = ' class="short"' if len(lines) <= _SHORT else ""
+    return wide(caption, f"<table{short}>{about}<thead><tr>{head}</tr></thead><tbody>{inside}</tbody></table>")
+
+
+def _cell(cell: str, kind: str) -> str:
+    shown = cell if isinstance(cell, Html) else text(cell)
+    return f'<th scope="row">{shown}</th>' if kind == "h" else f"<td{_mark(kind)}>{shown}</td>"
+
+
+def _mark(kind: str) -> str:
+    return f' class="{_CLASSES[kind]}"' if kind in _CLASSES else ""
+
+
+def pairs(caption: str, rows: Iterable[tuple[str, str]]) -> str:
+    """A table of names and what they are."""
+    cells = "".join(f'<tr><th scope="row">{text(name)}</th><td>{text(is_)}</td></tr>' for name, is_ in rows)
+    about = f"<caption><span>{text(caption)}</span></caption>"
+    return wide(caption, f'<table class="pairs short">{about}<tbody>{cells}</tbody></table>')
 
 
 def wide(name: str, inside: str) -> str:
@@ -77,9 +83,13 @@ def percent(share: float) -> str:
     return "under 1%" if 0 < share < 0.01 else f"{100 * share:.0f}%"
 
 
-def times(count: int) -> str:
-    """How often."""
-    return "Once" if count == 1 else f"{count:,} times"
+def many(count: int, one: str, more: str) -> str:
+    """So many of a thing.
+
+    >>> many(1, "question was", "questions were"), many(2000, "question was", "questions were")
+    ('1 question was', '2,000 questions were')
+    """
+    return f"{count:,} {one if count == 1 else more}"
 
 
 def when(time: str) -> str:
@@ -93,8 +103,15 @@ def rounded_up(value: float) -> str:
 
 
 def chance(value: float) -> str:
-    """A small probability, two digits, rounded up."""
-    return f"{Context(prec=2, rounding=ROUND_CEILING).create_decimal(repr(value)):g}" if value else "0"
+    """A small probability, two digits, rounded up.
+
+    >>> chance(1e-6), chance(8.39e-6), chance(0.00341), chance(0)
+    ('1e-6', '8.4e-6', '0.0035', '0')
+    """
+    if value >= 0.001 or value == 0:
+        return f"{Context(prec=2, rounding=ROUND_CEILING).create_decimal(repr(value)).normalize():f}"
+    found = Context(prec=2, rounding=ROUND_CEILING).create_decimal(repr(value)).normalize()
+    return f"{found:e}".replace("e-0", "e-")
 
 
 def factor(epsilon: float) -> str:

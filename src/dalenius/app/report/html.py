@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from dalenius.app.report import promises, record
-from dalenius.app.report.elements import Page, p, text, when
+from dalenius.app.report.elements import heading, p, text, when
 from dalenius.app.report.model import EVERYBODY, Report, Spending
 from dalenius.app.report.style import PAGE, STYLE
 
-# Nothing is loaded and nothing runs, whoever opens the file; `frame-ancestors` is for servers, a file ignores it.
+# Nothing is loaded and nothing runs, whoever opens the file.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
@@ -19,7 +19,7 @@ class Section(NamedTuple):
 
     key: str
     title: str
-    write: Callable[[Page], str]
+    write: Callable[[Report], str]
 
 
 SECTIONS = (
@@ -49,23 +49,21 @@ def document(report: Report) -> str:
     )
 
 
-def body(report: Report, *, level: int = 1) -> str:
-    """What stands in the file, or in a page whose own heading is above ``level``."""
-    page = Page(report, level)
+def body(report: Report, *, inside: bool = False) -> str:
+    """What stands in the file; with ``inside``, in a page that has its own frame, colours and title."""
     links = "".join(f'<li><a href="#report-{each.key}">{each.title}</a></li>' for each in SECTIONS)
     parts = [
-        page.heading(1, "Privacy report"),
+        "" if inside else heading(1, "Privacy report"),
         _about(report),
         _state(report),
         f'<nav aria-label="Sections of the report"><ul>{links}</ul></nav>',
     ]
     for each in SECTIONS:
         name = f"report-{each.key}"
-        head = page.heading(2, each.title, name)
-        parts.append(f'<section aria-labelledby="{name}">{head}{each.write(page)}</section>')
-    inside = "\n".join(parts)
-    tag = "main" if level == 1 else "div"  # a page has a main of its own
-    return f'<{tag} class="report">{inside}</{tag}>'
+        head = heading(2, each.title, name)
+        parts.append(f'<section aria-labelledby="{name}">{head}{each.write(report)}</section>')
+    told = "\n".join(parts)
+    return f'<div class="report inside">{told}</div>' if inside else f'<main class="report">{told}</main>'
 
 
 def _about(report: Report) -> str:
@@ -89,7 +87,7 @@ def _state(report: Report) -> str:
     )
     return (
         f'<div class="state"><p><strong>The history holds.</strong> {text(words)} {checked.entries:,} entries were '
-        f"checked, among them {checked.charges:,} charges.</p></div>"
+        f"checked, {checked.charges:,} of them charges.</p></div>"
     )
 
 

@@ -6,27 +6,28 @@ from dalenius.app.report.charts import bars, meter, steps
 from dalenius.app.report.elements import (
     LONG,
     Html,
-    Page,
     chance,
     factor,
+    heading,
     p,
+    pairs,
     percent,
     rounded_up,
     table,
-    text,
     when,
     wide,
 )
-from dalenius.app.report.model import ANALYST, EVERYBODY, OWNER, Group, Promise
+from dalenius.app.report.model import ANALYST, EVERYBODY, OWNER, Group, Promise, Report
 from dalenius.ledger.budgets import GROUPS, rounded_down
 
-_PERIODS = 24  # rows of each data set, the newest; the facts have all
+_BARS = 24  # periods in a chart, the newest
+_PERIODS = 12  # in a table, the newest; the facts have all
 _CAPS = 12  # sizes of a budget, the newest; the owner actions have all
 
 
-def promised(page: Page) -> str:
+def promised(report: Report) -> str:
     """What was promised about each data set."""
-    if not page.report.promises:
+    if not report.promises:
         return p("Nothing is protected yet.")
     intro = p(
         "Through this software, analysts get no rows of protected tables. They ask questions, and each answer is "
@@ -34,20 +35,21 @@ def promised(page: Page) -> str:
         "had other data. How much all answers together may reveal about one unit is bounded by ε and δ: nothing that "
         "leaves becomes more than e^ε times likelier because of it, but for a chance of δ on top."
     ) + p(
-        "Each data set has a promise of its own. What is lost about somebody who is in several of them adds up.",
-        "soft small",
+        "Each data set has a promise of its own. What is lost about somebody who is in several of them adds up. A "
+        "family or a team is protected less than one unit alone; small factors still protect it, and “no bound” means that "
+        "nothing is promised to so many together."
     )
-    return intro + "".join(_promise(page, each) for each in page.report.promises)
+    return intro + "".join(_promise(report, each) for each in report.promises)
 
 
-def _promise(page: Page, promise: Promise) -> str:
+def _promise(report: Report, promise: Promise) -> str:
     every = f", in each {promise.period}" if promise.period else ""
     other = (
         "the same data without that unit"
         if promise.neighbors == "add-remove"
         else "the same data with another in the place of that unit"
     )
-    top = f"{promise.delta:g}: no chance is higher than the factor allows by more than this"
+    top = f"{chance(promise.delta)}: no chance is higher than the factor allows by more than this"
     rows = [
         ("Protected", f"each {promise.unit}{every}: all its rows together"),
         ("Tables", ", ".join(promise.tables) or "none now"),
@@ -62,24 +64,20 @@ def _promise(page: Page, promise: Promise) -> str:
     if len(promise.caps) > 1:
         earlier = "; ".join(f"{epsilon:g} from {when(time)} on" for time, epsilon in promise.caps[-_CAPS:])
         rows.append(("ε was changed", earlier))
-    cells = "".join(f'<tr><th scope="row">{text(a)}</th><td>{text(b)}</td></tr>' for a, b in rows)
-    caption = f"The promise for {promise.dataset}"
-    pairs = f'<table class="pairs"><caption>{text(caption)}</caption><tbody>{cells}</tbody></table>'
-    return page.heading(3, promise.dataset) + wide(caption, pairs) + _groups(page, promise)
+    return heading(3, promise.dataset) + pairs(f"The promise for {promise.dataset}", rows) + _groups(report, promise)
 
 
-def _groups(page: Page, promise: Promise) -> str:
+def _groups(report: Report, promise: Promise) -> str:
     """What the whole budget, and what was spent of it, mean for several units together."""
-    spent = [each for each in page.report.spent(promise.dataset) if each.questions]
+    spent = [each for each in report.spent(promise.dataset) if each.questions]
     worst = max(spent, key=lambda each: each.epsilon, default=None)
     whole = {each.size: each for each in promise.groups}
     gone = {each.size: each for each in worst.groups} if worst else {}
-    rows = [
-        _group(1, Group(1, promise.epsilon, promise.delta), Group(1, worst.epsilon, worst.delta) if worst else None)
-    ]
-    rows += [_group(size, whole.get(size), gone.get(size) if worst else None) for size in GROUPS]
-    if worst is None:
-        rows = [(*row[:4], "0", "1", "0") for row in rows]
+    whole[1] = Group(1, promise.epsilon, promise.delta)
+    if worst:
+        gone[1] = Group(1, worst.epsilon, worst.delta)
+    nothing = None if worst else Group(0, 0.0, 0.0)
+    rows = [(str(size), *_bound(whole.get(size)), *_bound(gone.get(size, nothing))) for size in (1, *GROUPS)]
     period = f"; so far: in {worst.period}, the {promise.period} with the most" if worst and worst.period else ""
     names = ("units together", "ε at most", "factor", "δ", "ε so far", "factor so far", "δ so far")
     return table(
@@ -87,50 +85,42 @@ def _groups(page: Page, promise: Promise) -> str:
         names,
         rows,
         "nnnnnnn",
-    ) + p(
-        "A family or a team is protected less than one unit alone; small factors still protect it. “No bound” means "
-        "that nothing is promised to so many together.",
-        "soft small",
     )
 
 
-def _group(size: int, whole: Group | None, gone: Group | None) -> tuple[str, ...]:
-    """One row; what has no δ below 1 is no promise."""
-    cells = [str(size)]
-    for each in (whole, gone):
-        bound = (rounded_up(each.epsilon), factor(each.epsilon), chance(each.delta)) if each else ("no bound", "", "")
-        cells += bound
-    return tuple(cells)
+def _bound(of: Group | None) -> tuple[str, str, str]:
+    """ε, its factor, and δ; none where no δ below 1 can be promised."""
+    return (rounded_up(of.epsilon), factor(of.epsilon), chance(of.delta)) if of else ("no bound", "", "")
 
 
-def spent(page: Page) -> str:
+def spent(report: Report) -> str:
     """Who spent how much, and when."""
-    if not page.report.promises:
+    if not report.promises:
         return p("Nothing.")
     parts = [
         p(
             "Each question is charged before the data is looked at, and nothing is ever refunded. Where losses are "
-            "added up in ρ, many small questions cost less than the sum of their ε, and a question of twice the ε takes "
-            "about four times the share."
+            "added up in ρ, many small questions cost less than the sum of their ε, and a question of twice the ε "
+            "takes about four times the share."
         )
     ]
-    for promise in page.report.promises:
-        parts += [page.heading(3, promise.dataset), _chart(page, promise), _spenders(page, promise)]
-    return "".join(parts) + _earlier(page)
+    for promise in report.promises:
+        parts += [heading(3, promise.dataset), _chart(report, promise), _spenders(report, promise)]
+    return "".join(parts) + _earlier(report)
 
 
-def _chart(page: Page, promise: Promise) -> str:
-    spent = page.report.spent(promise.dataset)
+def _chart(report: Report, promise: Promise) -> str:
+    spent = report.spent(promise.dataset)
     if not any(each.questions for each in spent):
         return p("Nothing has been spent.")
     if promise.period is None:
-        return wide("Chart", steps(promise.dataset, promise.line, promise.caps, page.report.made))
-    rows = [(each.period, each.epsilon) for each in spent][-_PERIODS:]
+        return wide("Chart", steps(promise.dataset, promise.line, promise.caps, report.made))
+    rows = [(each.period, each.epsilon) for each in spent][-_BARS:]
     return wide("Chart", bars(promise.dataset, rows, promise.epsilon))
 
 
-def _spenders(page: Page, promise: Promise) -> str:
-    found = [each for role in (EVERYBODY, OWNER, ANALYST) for each in page.report.spent(promise.dataset, role)]
+def _spenders(report: Report, promise: Promise) -> str:
+    found = [each for role in (EVERYBODY, OWNER, ANALYST) for each in report.spent(promise.dataset, role)]
     periods = sorted({each.period for each in found})
     shown = set(periods[-_PERIODS:])
     found = sorted((each for each in found if each.period in shown), key=lambda each: each.period)
@@ -162,9 +152,9 @@ def _spenders(page: Page, promise: Promise) -> str:
     return told
 
 
-def _earlier(page: Page) -> str:
-    current = {each.dataset: each.epoch for each in page.report.promises}
-    past = [each for each in page.report.spending if each.role == EVERYBODY and each.epoch < current[each.dataset]]
+def _earlier(report: Report) -> str:
+    current = {each.dataset: each.epoch for each in report.promises}
+    past = [each for each in report.spending if each.role == EVERYBODY and each.epoch < current[each.dataset]]
     if not past:
         return ""
     rows = [
@@ -178,7 +168,7 @@ def _earlier(page: Page) -> str:
         )
         for each in past[-LONG:]
     ]
-    return page.heading(3, "People of earlier epochs") + table(
+    return heading(3, "People of earlier epochs") + table(
         "What was spent on people who were in the data before",
         ("data set", "epoch", "period", "questions", "ε spent", "δ"),
         rows,

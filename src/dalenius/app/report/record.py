@@ -4,47 +4,58 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dalenius.app.report.elements import LONG, Html, Page, cut, p, table, text, times, when
-from dalenius.app.report.model import Action
+from dalenius.app.report.elements import LONG, Html, cut, many, p, table, text, when
+from dalenius.app.report.model import Action, Report
 from dalenius.app.report.words import GLOSSARY, THEOREMS, UNSEEN
 
 
-def questions(page: Page) -> str:
+def questions(report: Report) -> str:
     """How questions ended."""
-    found = page.report.questions
-    words = (
-        f"{found.charged:,} questions were charged; {found.answered:,} were answered, {found.failed:,} ended "
-        f"without an answer, {found.open:,} are open. {times(found.granted)} an analyst got an answer that "
-        "another had paid for: it counts against the own allotment alone, since nothing new left. The same "
-        "question asked again by the same analyst is free while the data is the same, and not counted."
-    )
-    if not page.report.failures:
+    found = report.questions
+    words = f"{many(found.charged, 'question was', 'questions were')} charged; {found.answered:,} of them answered"
+    if found.failed:
+        words += f", {found.failed:,} ended without an answer"
+    words += f", {found.open:,} still open. " if found.open else ". "
+    if found.granted:
+        words += (
+            f"{many(found.granted, 'time', 'times')} an analyst got an answer that another had paid for: it counts "
+            "against the own allotment alone, since nothing new left. "
+        )
+    words += "The same question asked again by the same analyst is free while the data is the same, and not counted."
+    if not report.failures:
         return p(words)
     rows = [
         (str(each.entry), when(each.time), each.dataset, each.analyst or "the owner", f"{each.epsilon:g}")
-        for each in page.report.failures
+        for each in report.failures
     ]
     return p(words) + table(
         "Charged, and ended without an answer", ("entry", "time (UTC)", "data set", "who", "ε"), rows, "nwlln"
     )
 
 
-def publications(page: Page) -> str:
+def publications(report: Report) -> str:
     """What left without guarantee."""
-    if not page.report.publications:
+    if not report.publications:
         return p("No such publication is on record. What was published by other means is not known here.")
-    return p("These left without the protection of noise; ε does not bound what they reveal.") + _acted(
-        "Published without guarantee", page.report.publications
+    return (
+        p("These left without the protection of noise; ε does not bound what they reveal.")
+        + table(
+            "On record",
+            ("entry", "time (UTC)", "what", "reason"),
+            [(str(e.entry), when(e.time), e.what, e.reason) for e in report.publications[-LONG:]],
+            "nwxl",
+        )
+        + cut(len(report.publications))
     )
 
 
-def policies(page: Page) -> str:
+def policies(report: Report) -> str:
     """Every version of every policy, with its difference."""
-    if not page.report.policies:
+    if not report.policies:
         return p("There is no policy.")
     intro = p("A policy says what may be asked about a table, and for how much. Every version is kept.")
     rows = []
-    for each in page.report.policies:
+    for each in report.policies:
         items = "".join(
             f"<li><code>{text(change.place)}</code>: {text(change.what)}"
             + (f' <span class="soft">({text(change.note)})</span>' if change.note else "")
@@ -58,9 +69,9 @@ def policies(page: Page) -> str:
     return intro + table("Every version of every policy", columns, rows, "nwlwxl")
 
 
-def data(page: Page) -> str:
+def data(report: Report) -> str:
     """Which data was asked about, and when its people were new ones."""
-    if not page.report.data:
+    if not report.data:
         return p("There is no data.")
     rows = [
         (
@@ -73,15 +84,15 @@ def data(page: Page) -> str:
             each.by,
             each.reason,
         )
-        for each in page.report.data
+        for each in report.data
     ]
     columns = ("entry", "time (UTC)", "table", "version", "epoch", "files", "by", "reason")
     parts = table("The data behind each table", columns, rows, "nwlnnnll")
-    if not page.report.epochs:
+    if not report.epochs:
         return parts + p("Nobody declared people to be new ones: no budget was started afresh.")
     fresh = [
         (str(each.entry), when(each.time), each.dataset, str(each.epoch), each.by, each.reason)
-        for each in page.report.epochs
+        for each in report.epochs
     ]
     return (
         parts
@@ -90,33 +101,33 @@ def data(page: Page) -> str:
     )
 
 
-def actions(page: Page) -> str:
+def actions(report: Report) -> str:
     """What the owner did."""
-    if not page.report.actions:
+    if not report.actions:
         return p("Nothing is on record.")
     return p("Budgets, allotments, tokens (with which a server is used), limits and notes.") + _acted(
-        "Owner actions", page.report.actions
+        "Owner actions", report.actions
     )
 
 
-def alarms(page: Page) -> str:
+def alarms(report: Report) -> str:
     """What went wrong."""
-    if not page.report.alarms:
+    if not report.alarms:
         return p("There was no alarm.")
     rows = [
         (str(e.entry), when(e.time), e.dataset, "" if e.charge is None else str(e.charge), e.what)
-        for e in page.report.alarms
+        for e in report.alarms
     ]
     columns = ("entry", "time (UTC)", "data set", "charge", "what")
     return table("Alarms while questions were answered", columns, rows[-LONG:], "nwlnx") + cut(len(rows))
 
 
-def mechanisms(page: Page) -> str:
+def mechanisms(report: Report) -> str:
     """The mechanisms that were charged, with their theorems."""
-    if not page.report.mechanisms:
+    if not report.mechanisms:
         return p("No mechanism has been used yet.")
     rows = []
-    for each in page.report.mechanisms:
+    for each in report.mechanisms:
         told = THEOREMS.get(each.mechanism)
         name, does, proved = told or (each.mechanism, "Not known to this release.", "See its documentation.")
         rows.append((name, f"{each.charges:,}", does, proved))
@@ -126,9 +137,9 @@ def mechanisms(page: Page) -> str:
     ) + table("Mechanisms that were used", ("mechanism", "questions", "does", "proved"), rows, "hnxx")
 
 
-def history(page: Page) -> str:
+def history(report: Report) -> str:
     """The verification, and what it does not show."""
-    checked = page.report.verification
+    checked = report.verification
     parts = p(
         "Every charge and every owner action is an entry in a history in which each entry is sealed together with "
         "the one before it. For this report, all of it was read again: whether anything was changed, removed or added "
@@ -138,8 +149,8 @@ def history(page: Page) -> str:
         parts += p(f"It holds: {checked.entries:,} entries, {checked.charges:,} charges, {checked.releases:,} answers.")
     else:
         parts += p(f"It does not hold. {checked.message} {checked.why} {checked.fix}")
-        if page.report.unreadable:
-            parts += p(f"Entries that cannot be read: {', '.join(map(str, page.report.unreadable[:50]))}.")
+        if report.unreadable:
+            parts += p(f"Entries that cannot be read: {', '.join(map(str, report.unreadable[:50]))}.")
     parts += f"<p>Head: <code>{text(checked.head)}</code></p>"
     return (
         parts
@@ -155,7 +166,7 @@ def history(page: Page) -> str:
     )
 
 
-def glossary(page: Page) -> str:  # noqa: ARG001
+def glossary(report: Report) -> str:  # noqa: ARG001
     """The words, for who does not know them."""
     return "<dl>" + "".join(f"<dt>{text(word)}</dt><dd>{text(means)}</dd>" for word, means in GLOSSARY) + "</dl>"
 

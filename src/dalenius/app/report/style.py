@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 STYLE = """
-.report { --ink: #1c2530; --soft: #55606d; --rule: #d5dae0; --paper: #fff; --wash: #f4f6f8; --mark: #24557f;
+.report { --ink: #1c2530; --soft: #55606d; --rule: #d5dae0; --paper: #fff; --mark: #24557f;
   --good: #2d6a3e; --goodwash: #edf6ef; --bad: #a3211a; --badwash: #fcefee; color: var(--ink);
   background: var(--paper); font: 16px/1.55 system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif;
   max-width: 60rem; margin: 0 auto; padding: 2rem 1.25rem 4rem; overflow-wrap: anywhere; width: 100%;
   box-sizing: border-box; }
-@media (prefers-color-scheme: dark) { .report { --ink: #e3e8ee; --soft: #a3adb8; --rule: #3a434e; --paper: #14181d;
-  --wash: #1d232a; --mark: #6fa8d8; --good: #7cc48f; --goodwash: #17261b; --bad: #f0938c; --badwash: #2e1917; } }
+@media screen and (prefers-color-scheme: dark) { .report:not(.inside) { --ink: #e3e8ee;
+  --soft: #a3adb8; --rule: #3a434e;
+  --paper: #14181d; --mark: #6fa8d8; --good: #7cc48f; --goodwash: #17261b; --bad: #f0938c;
+  --badwash: #2e1917; } }
+@media screen { body.body--dark .report.inside { --ink: #e3e8ee; --soft: #a3adb8; --rule: #3a434e;
+  --paper: #14181d; --mark: #6fa8d8; --good: #7cc48f; --goodwash: #17261b; --bad: #f0938c;
+  --badwash: #2e1917; } }
+.report.inside { background: none; font-family: inherit; max-width: none; padding: 0; }
 .report h1, .report h2, .report h3, .report h4 { line-height: 1.25; letter-spacing: 0; margin: 0; color: inherit; }
 .report .t1 { font-size: 2rem; font-weight: 650; }
 .report .t2 { font-size: 1.35rem; font-weight: 650; margin-top: 2.75rem; padding-top: .9rem;
@@ -19,7 +25,7 @@ STYLE = """
 .report .soft { color: var(--soft); }
 .report .small { font-size: .875rem; }
 .report code { font: .85em/1.4 ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }
-.report a { color: var(--mark); }
+.report a { color: var(--mark); text-decoration: underline; }
 .report nav { margin: 1.25rem 0 0; font-size: .9rem; }
 .report nav ul { list-style: none; display: flex; flex-wrap: wrap; gap: .25rem 1.1rem; margin: 0; padding: 0; }
 .report .state { border: 1px solid var(--good); border-left-width: 6px; background: var(--goodwash);
@@ -31,6 +37,7 @@ STYLE = """
 .report table { border-collapse: collapse; min-width: min(100%, 46rem); max-width: 100%;
   font-size: .9rem; font-variant-numeric: tabular-nums; }
 .report caption { text-align: left; color: var(--soft); font-size: .875rem; padding: 0 0 .35rem; }
+.report caption span { position: sticky; left: 0; display: inline-block; max-width: min(46rem, 80vw); }
 .report th, .report td { text-align: left; vertical-align: top; padding: .4rem .9rem .4rem 0;
   border-bottom: 1px solid var(--rule); min-width: 3rem; }
 .report thead th { overflow-wrap: normal; }
@@ -42,6 +49,7 @@ STYLE = """
 .report .n:first-child { text-align: left; }
 .report .w { white-space: nowrap; }
 .report .long { min-width: 14rem; }
+.report .l { min-width: 6rem; }
 .report tr > :last-child { padding-right: 0; }
 .report ul.plain { margin: 0; padding-left: 1.05rem; }
 .report dl { margin: .9rem 0; }
@@ -54,17 +62,22 @@ STYLE = """
 .report svg .cap { stroke: var(--bad); stroke-width: 1.4; stroke-dasharray: 6 4; fill: none; }
 .report svg .mark { fill: var(--mark); }
 .report svg .rail { fill: var(--rule); }
-.report svg.meter { width: 6rem; height: .5rem; vertical-align: middle; }
+.report svg.meter { display: inline-block; width: 6rem; height: .5rem; vertical-align: middle; }
 @media (max-width: 640px) { .report .pairs th { width: auto; min-width: 7rem; }
-  .report { padding: 1.25rem 1rem 3rem; } .report .t1 { font-size: 1.6rem; }
+  .report:not(.inside) { padding: 1.25rem 1rem 3rem; } .report .t1 { font-size: 1.6rem; }
   .report svg.chart { min-width: 32rem; } }
-@media print { @page { size: A4; margin: 18mm 16mm; }
+@media print { @page { size: A4; margin: 18mm 16mm; @bottom-right { content: counter(page) " / " counter(pages);
+    font: 8pt system-ui, Arial, sans-serif; color: #444; } }
+  body { background: #fff !important; color: #000 !important; }
+  .q-layout, .q-page-container, .q-page, .nicegui-content { padding: 0 !important; max-width: none !important;
+    min-height: 0 !important; }
   .report { --ink: #000; --soft: #444; --rule: #bbb; --paper: #fff; --mark: #24557f; --good: #2d6a3e;
     --goodwash: #fff; --bad: #a3211a; --badwash: #fff; padding: 0; max-width: none; font-size: 10.5pt;
     background: none; }
-  .report nav { display: none; } .report .wide { overflow: visible; } .report .long { min-width: 0; }
+  .report nav { display: none; } .report .wide { overflow: visible; } .report .long { min-width: 0; width: 38%; }
+  .report .l { min-width: 15mm; }
   .report .t2, .report .t3, .report caption { break-after: avoid; }
-  .report tr, .report .state, .report svg, .report dt, .report dd { break-inside: avoid; }
+  .report tr, .report .short, .report .state, .report svg, .report dt, .report dd { break-inside: avoid; }
   .report dt { break-after: avoid; } .report thead { display: table-header-group; }
   .report table { font-size: 8.5pt; } .report thead th { font-size: 8pt; } .report svg.meter { width: 3rem; }
   .report th, .report td { padding-right: .6rem; }

@@ -13,6 +13,13 @@ class Theorem(NamedTuple):
     proved: str
 
 
+class Word(NamedTuple):
+    """A word of the report, and what it means."""
+
+    word: str
+    means: str
+
+
 # By the kind of event that a charge names; the proofs are in the docstrings of dalenius.mechanisms.
 THEOREMS = {
     "discrete-gaussian": Theorem(
@@ -95,61 +102,62 @@ THEOREMS = {
 }
 
 GLOSSARY = (
-    (
+    Word(
         "Differential privacy",
-        (
-            "A promise about what leaves, not about how data is stored: every answer would be almost as likely if any one "
-            "protected unit were not in the data, or had other data. What is true of many shows all the same."
-        ),
+        "A promise about what leaves, not about how data is stored: every answer would be almost as likely if any "
+        "one protected unit were not in the data, or had other data. What is true of many shows all the same.",
     ),
-    ("Unit", "Whose data is protected as a whole: all rows that belong to one person, say."),
-    (
+    Word(
+        "Unit",
+        "Whose data is protected as a whole: all rows that belong to one person, say.",
+    ),
+    Word(
         "ε (epsilon)",
-        (
-            "How much likelier anything that leaves may become because of one unit: by a factor of e^ε, and δ on top. Near "
-            "0, hardly anything can be told; ε = 1 is a factor of 2.7, ε = 3 of 20. It bounds the worst case, also for an "
-            "attacker who knows everybody else."
-        ),
+        "How much likelier anything that leaves may become because of one unit: by a factor of e^ε, and δ on top. "
+        "Near 0, hardly anything can be told; ε = 1 is a factor of 2.7, ε = 3 of 20. It bounds the worst case, also "
+        "for an attacker who knows everybody else.",
     ),
-    (
+    Word(
         "δ (delta)",
-        (
-            "By how much any chance may be higher than the factor e^ε allows. Loosely, the chance that the factor does not "
-            "hold. It should be far below one in the number of units."
-        ),
+        "By how much any chance may be higher than the factor e^ε allows. Loosely, the chance that the factor does "
+        "not hold. It should be far below one in the number of units.",
     ),
-    (
+    Word(
         "ρ (rho)",
-        (
-            "The currency in which losses are added up (zero-concentrated differential privacy); ε is computed from it. "
-            "The sum of all ρ bounds any number of questions, also when each is chosen after the last answer (Whitehouse, "
-            "Ramdas, Rogers & Wu, Fully-adaptive composition in differential privacy, 2023)."
-        ),
+        "The currency in which losses are added up (zero-concentrated differential privacy); ε is computed from it. "
+        "The sum of all ρ bounds any number of questions, also when each is chosen after the last answer "
+        "(Whitehouse, Ramdas, Rogers & Wu, Fully-adaptive composition in differential privacy, 2023).",
     ),
-    (
+    Word(
         "Budget",
-        (
-            "The most that may be lost about one unit of a data set, by all answers together. What would go beyond it is "
-            "refused. The owner can change it; every change is on record."
-        ),
+        "The most that may be lost about one unit of a data set, by all answers together. What would go beyond it "
+        "is refused. The owner can change it; every change is on record.",
     ),
-    ("Allotment", "The part of a budget that one analyst may spend."),
-    ("Charge", "What one question costs. It is written down before the data is looked at, and never refunded."),
-    ("Noise", "Random numbers that are added to an answer, so that it hardly depends on any single unit."),
-    ("Data version", "The data behind a table's name can change. All versions about the same people share one budget."),
-    (
+    Word(
+        "Allotment",
+        "The part of a budget that one analyst may spend.",
+    ),
+    Word(
+        "Charge",
+        "What one question costs. It is written down before the data is looked at, and never refunded.",
+    ),
+    Word(
+        "Noise",
+        "Random numbers that are added to an answer, so that it hardly depends on any single unit.",
+    ),
+    Word(
+        "Data version",
+        "The data behind a table's name can change. All versions about the same people share one budget.",
+    ),
+    Word(
         "Epoch",
-        (
-            "The owner declared that the people in a data set are new ones. Their budget begins afresh; if the declaration "
-            "were wrong, the losses of both epochs would add up."
-        ),
+        "The owner declared that the people in a data set are new ones. Their budget begins afresh; if the "
+        "declaration were wrong, the losses of both epochs would add up.",
     ),
-    (
+    Word(
         "Head",
-        (
-            "A fingerprint of the whole history. Who keeps it can tell later whether all that was there then is still "
-            "there, unchanged."
-        ),
+        "A fingerprint of the whole history. Who keeps it can tell later whether all that was there then is still "
+        "there, unchanged.",
     ),
 )
 

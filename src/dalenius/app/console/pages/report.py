@@ -38,7 +38,7 @@ async def _show(session: Session, place: ui.column) -> None:
                 "outline no-caps"
             )
         # Not sanitized, which would take the drawings out: the report escapes every text.
-        ui.html(body(found, level=2), sanitize=False).classes("w-full d-line")
+        ui.html(body(found, inside=True), sanitize=False).classes("w-full")
 
 
 async def _download(session: Session, found: Report) -> None:
