@@ -9,8 +9,8 @@ for its theorems and glossary.
 """
 
 from dalenius.app.report.gathering import report
-from dalenius.app.report.html import body, document
+from dalenius.app.report.html import POLICY, body, document
 from dalenius.app.report.model import Report, Spending
 from dalenius.app.report.style import STYLE
 
-__all__ = ["STYLE", "Report", "Spending", "body", "document", "report"]
+__all__ = ["POLICY", "STYLE", "Report", "Spending", "body", "document", "report"]

@@ -12,7 +12,8 @@ from dalenius.app.report.model import ANALYST, EVERYBODY, OWNER, Group, Promise,
 from dalenius.errors import DaleniusError
 from dalenius.ledger.budgets import GROUPS, Balance, Budget
 
-MALFORMED = (KeyError, TypeError, ValueError, AttributeError, DaleniusError)  # what entries changed by hand may cause
+# What entries that were changed by hand may cause.
+MALFORMED = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, DaleniusError)
 _FINEST = 240  # points of a line; more could not be told apart
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from decimal import ROUND_CEILING, Context
+from decimal import ROUND_CEILING, Context, Decimal
 from html import escape
 from math import ceil, exp
 
@@ -98,8 +98,18 @@ def when(time: str) -> str:
 
 
 def rounded_up(value: float) -> str:
-    """Three digits, rounded up: never less than what was spent."""
-    return f"{Context(prec=3, rounding=ROUND_CEILING).create_decimal(repr(value)).normalize():f}"
+    """Three digits, rounded up: never less than what was spent.
+
+    >>> rounded_up(0.12301), rounded_up(10 * 0.1), rounded_up(1.0000000000000002)
+    ('0.124', '1', '1')
+    """
+    return f"{_up(value, 3):f}"
+
+
+def _up(value: float, digits: int) -> Decimal:
+    """Up to so many digits; what is in the last bits of a double is no reason to."""
+    plain = Context(prec=12).create_decimal(repr(value))
+    return Context(prec=digits, rounding=ROUND_CEILING).create_decimal(plain).normalize()
 
 
 def chance(value: float) -> str:
@@ -108,10 +118,8 @@ def chance(value: float) -> str:
     >>> chance(1e-6), chance(8.39e-6), chance(0.00341), chance(0)
     ('1e-6', '8.4e-6', '0.0035', '0')
     """
-    if value >= 0.001 or value == 0:
-        return f"{Context(prec=2, rounding=ROUND_CEILING).create_decimal(repr(value)).normalize():f}"
-    found = Context(prec=2, rounding=ROUND_CEILING).create_decimal(repr(value)).normalize()
-    return f"{found:e}".replace("e-0", "e-")
+    found = _up(value, 2)
+    return f"{found:f}" if found >= Decimal("0.001") or not found else f"{found:e}"
 
 
 def factor(epsilon: float) -> str:

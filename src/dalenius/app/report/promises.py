@@ -36,8 +36,8 @@ def promised(report: Report) -> str:
         "leaves becomes more than e^ε times likelier because of it, but for a chance of δ on top."
     ) + p(
         "Each data set has a promise of its own. What is lost about somebody who is in several of them adds up. A "
-        "family or a team is protected less than one unit alone; small factors still protect it, and “no bound” means that "
-        "nothing is promised to so many together."
+        "family or a team is protected less than one unit alone; small factors still protect it, and “no bound” means "
+        "that nothing is promised to so many together."
     )
     return intro + "".join(_promise(report, each) for each in report.promises)
 

@@ -43,7 +43,7 @@ def publications(report: Report) -> str:
             "On record",
             ("entry", "time (UTC)", "what", "reason"),
             [(str(e.entry), when(e.time), e.what, e.reason) for e in report.publications[-LONG:]],
-            "nwxl",
+            "nwxx",
         )
         + cut(len(report.publications))
     )
@@ -66,7 +66,7 @@ def policies(report: Report) -> str:
         what = Html(f'<ul class="plain">{items}</ul>') if items else said
         rows.append((str(each.entry), when(each.time), each.table, each.version[:12], what, each.reason))
     columns = ("entry", "time (UTC)", "table", "version", "what changed", "reason")
-    return intro + table("Every version of every policy", columns, rows, "nwlwxl")
+    return intro + table("Every version of every policy", columns, rows, "nwlwxx")
 
 
 def data(report: Report) -> str:
@@ -87,7 +87,7 @@ def data(report: Report) -> str:
         for each in report.data
     ]
     columns = ("entry", "time (UTC)", "table", "version", "epoch", "files", "by", "reason")
-    parts = table("The data behind each table", columns, rows, "nwlnnnll")
+    parts = table("The data behind each table", columns, rows, "nwlnnnlx")
     if not report.epochs:
         return parts + p("Nobody declared people to be new ones: no budget was started afresh.")
     fresh = [
@@ -97,7 +97,7 @@ def data(report: Report) -> str:
     return (
         parts
         + p("A new epoch starts a budget afresh. It is right only if nobody in the new data was in the old.")
-        + table("New people", ("entry", "time (UTC)", "data set", "epoch", "declared by", "reason"), fresh, "nwlnll")
+        + table("New people", ("entry", "time (UTC)", "data set", "epoch", "declared by", "reason"), fresh, "nwlnlx")
     )
 
 
@@ -159,7 +159,7 @@ def history(report: Report) -> str:
             "part of the one there is then; without a head or a receipt from outside, an older copy that was put back "
             "whole would not show."
         )
-        + p("What this report cannot show:")
+        + p("What this report cannot show:", "lead")
         + '<ul class="plain">'
         + "".join(f"<li>{text(each)}</li>" for each in UNSEEN)
         + "</ul>"
@@ -173,4 +173,4 @@ def glossary(report: Report) -> str:  # noqa: ARG001
 
 def _acted(caption: str, actions: Sequence[Action]) -> str:
     rows = [(str(e.entry), when(e.time), e.kind, e.what, e.reason) for e in actions]
-    return table(caption, ("entry", "time (UTC)", "kind", "what", "reason"), rows[-LONG:], "nwwxl") + cut(len(rows))
+    return table(caption, ("entry", "time (UTC)", "kind", "what", "reason"), rows[-LONG:], "nwwxx") + cut(len(rows))

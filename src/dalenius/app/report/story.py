@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from dalenius.app.report.accounts import MALFORMED, Accounts
@@ -72,6 +73,8 @@ class Story:
             for name, form in _FORMS.items():
                 if name in data and not isinstance(data[name], form):
                     raise TypeError(name)
+            if not isfinite(data.get("epsilon", 0)):
+                raise ValueError("epsilon")
             self._add(entry, data)
         except MALFORMED:
             self.unreadable.append(entry.number)

@@ -15,7 +15,7 @@ STYLE = """
 @media screen { body.body--dark .report.inside { --ink: #e3e8ee; --soft: #a3adb8; --rule: #3a434e;
   --paper: #14181d; --mark: #6fa8d8; --good: #7cc48f; --goodwash: #17261b; --bad: #f0938c;
   --badwash: #2e1917; } }
-.report.inside { background: none; font-family: inherit; max-width: none; padding: 0; }
+.report.inside { background: none; font-family: inherit; margin: 0; padding: 0; }
 .report h1, .report h2, .report h3, .report h4 { line-height: 1.25; letter-spacing: 0; margin: 0; color: inherit; }
 .report .t1 { font-size: 2rem; font-weight: 650; }
 .report .t2 { font-size: 1.35rem; font-weight: 650; margin-top: 2.75rem; padding-top: .9rem;
@@ -74,9 +74,9 @@ STYLE = """
   .report { --ink: #000; --soft: #444; --rule: #bbb; --paper: #fff; --mark: #24557f; --good: #2d6a3e;
     --goodwash: #fff; --bad: #a3211a; --badwash: #fff; padding: 0; max-width: none; font-size: 10.5pt;
     background: none; }
-  .report nav { display: none; } .report .wide { overflow: visible; } .report .long { min-width: 0; width: 38%; }
+  .report nav { display: none; } .report .wide { overflow: visible; } .report .long { min-width: 0; width: 30%; }
   .report .l { min-width: 15mm; }
-  .report .t2, .report .t3, .report caption { break-after: avoid; }
+  .report .t2, .report .t3, .report .lead, .report caption { break-after: avoid; }
   .report tr, .report .short, .report .state, .report svg, .report dt, .report dd { break-inside: avoid; }
   .report dt { break-after: avoid; } .report thead { display: table-header-group; }
   .report table { font-size: 8.5pt; } .report thead th { font-size: 8pt; } .report svg.meter { width: 3rem; }

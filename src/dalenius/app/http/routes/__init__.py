@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dalenius.app.http.routes import analysts, asking, health, ledger, policies, spending, tables, tokens
+from dalenius.app.http.routes import analysts, asking, health, ledger, policies, report, spending, tables, tokens
 
 ROUTERS = (
     health.router,
@@ -10,6 +10,7 @@ ROUTERS = (
     tables.router,
     spending.router,
     ledger.router,
+    report.router,
     policies.router,
     analysts.router,
     tokens.router,
