@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dalenius.app.report.elements import LONG, Html, cut, many, p, table, text, when
 from dalenius.app.report.model import Action, Report
-from dalenius.app.report.words import GLOSSARY, THEOREMS, UNSEEN
+from dalenius.app.report.words import GLOSSARY, THEOREMS, UNSEEN, Theorem
 
 
 def questions(report: Report) -> str:
@@ -126,15 +126,19 @@ def mechanisms(report: Report) -> str:
     """The mechanisms that were charged, with their theorems."""
     if not report.mechanisms:
         return p("No mechanism has been used yet.")
-    rows = []
-    for each in report.mechanisms:
-        told = THEOREMS.get(each.mechanism)
-        name, does, proved = told or (each.mechanism, "Not known to this release.", "See its documentation.")
-        rows.append((name, f"{each.charges:,}", does, proved))
-    return p(
+    intro = p(
         "These are all ways in which charged questions were answered. Each has a published proof. Noise is drawn "
         "exactly, without rounding that could give it away, from cryptographic random bits."
-    ) + table("Mechanisms that were used", ("mechanism", "questions", "does", "proved"), rows, "hnxx")
+    )
+    parts = []
+    for each in report.mechanisms:
+        told = THEOREMS.get(each.mechanism, Theorem(each.mechanism, "Not known to this release.", ""))
+        count = many(each.charges, "question", "questions")
+        parts.append(
+            f'<dt>{text(told.name)} <span class="soft">in {count}</span></dt>'
+            f'<dd>{text(told.does)}</dd><dd class="soft small">{text(told.proved)}</dd>'
+        )
+    return f"{intro}<dl>{''.join(parts)}</dl>"
 
 
 def history(report: Report) -> str:

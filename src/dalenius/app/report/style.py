@@ -23,7 +23,7 @@ STYLE = """
 .report .t3 { font-size: 1.08rem; font-weight: 650; margin-top: 1.75rem; }
 .report p { margin: .6rem 0; max-width: 46rem; }
 .report .soft { color: var(--soft); }
-.report .small { font-size: .875rem; }
+.report .small { font-size: .875em; }
 .report code { font: .85em/1.4 ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }
 .report a { color: var(--mark); text-decoration: underline; }
 .report nav { margin: 1.25rem 0 0; font-size: .9rem; }
@@ -36,7 +36,7 @@ STYLE = """
 .report .wide { overflow-x: auto; margin: .9rem 0 1.1rem; }
 .report table { border-collapse: collapse; min-width: min(100%, 46rem); max-width: 100%;
   font-size: .9rem; font-variant-numeric: tabular-nums; }
-.report caption { text-align: left; color: var(--soft); font-size: .875rem; padding: 0 0 .35rem; }
+.report caption { text-align: left; color: var(--soft); font-size: .97em; padding: 0 0 .35rem; }
 .report caption span { position: sticky; left: 0; display: inline-block; max-width: min(46rem, 80vw); }
 .report th, .report td { text-align: left; vertical-align: top; padding: .4rem .9rem .4rem 0;
   border-bottom: 1px solid var(--rule); min-width: 3rem; }
@@ -54,6 +54,7 @@ STYLE = """
 .report ul.plain { margin: 0; padding-left: 1.05rem; }
 .report dl { margin: .9rem 0; }
 .report dt { font-weight: 650; margin-top: .7rem; }
+.report dt .soft { font-weight: 400; }
 .report dd { margin: 0; max-width: 46rem; }
 .report svg.chart { display: block; width: 100%; max-width: 46rem; height: auto; margin: .9rem 0; }
 .report svg.chart text { font: 12px system-ui, "Segoe UI", Roboto, Arial, sans-serif; fill: var(--soft); }
