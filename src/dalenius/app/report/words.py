@@ -26,7 +26,7 @@ THEOREMS = {
         "Discrete Gaussian noise",
         "Adds whole-number noise from a bell curve to counts and sums.",
         "If one unit can move the numbers by at most Δ (as a length), noise of parameter σ² costs ρ = Δ²/2σ². "
-        "Canonne, Kamath & Steinke, The discrete Gaussian for differential privacy (2020), Theorems 4 and 14.",
+        "Canonne, Kamath & Steinke, The discrete Gaussian for differential privacy (2020), Theorem 4 and its form for several numbers.",
     ),
     "gaussian": Theorem(
         "Gaussian noise",
@@ -70,7 +70,7 @@ THEOREMS = {
         "A step with a known cost ρ",
         "Finds which groups exist, or what limits fit, or tells numbers for groups or limits that were found that way.",
         "All of it is discrete Gaussian noise, whose costs ρ add up, also when a step is chosen after the one before "
-        "(Bun & Steinke, Concentrated differential privacy, 2016, Lemma 1.7). A group is shown only if its noisy "
+        "(Bun & Steinke, Concentrated differential privacy, 2016). A group is shown only if its noisy "
         "weight is so high that groups of one unit alone are shown with a chance of at most δ (after Gopi and others, "
         "Differentially private set union, 2020).",
     ),
