@@ -26,7 +26,8 @@ THEOREMS = {
         "Discrete Gaussian noise",
         "Adds whole-number noise from a bell curve to counts and sums.",
         "If one unit can move the numbers by at most Δ (as a length), noise of parameter σ² costs ρ = Δ²/2σ². "
-        "Canonne, Kamath & Steinke, The discrete Gaussian for differential privacy (2020), Theorem 4 and its form for several numbers.",
+        "Canonne, Kamath & Steinke, The discrete Gaussian for differential privacy (2020), Theorem 4 and its form for "
+        "several numbers.",
     ),
     "gaussian": Theorem(
         "Gaussian noise",
