@@ -37,6 +37,7 @@ ROLES = {
     ("GET", "/v1/openapi.json"): EVERYBODY,
     ("GET", "/v1/ledger"): SEEING,
     ("GET", "/v1/ledger/verify"): SEEING,
+    ("GET", "/v1/report"): SEEING,
     ("GET", "/v1/policies/{table}"): SEEING,
     ("GET", "/v1/policies/{table}/difference"): SEEING,
     ("GET", "/v1/analysts"): SEEING,

@@ -12,8 +12,7 @@ from tests.browser.conftest import sign_in
 from tests.serving import Server
 
 from dalenius.accounting.events import Zcdp
-from dalenius.app.report import report
-from dalenius.app.report_html import document
+from dalenius.app.report import document, report
 from dalenius.ledger import Budget, Ledger, Request
 
 if TYPE_CHECKING:

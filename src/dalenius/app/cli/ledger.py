@@ -129,14 +129,14 @@ def report(
 
     Example: dalenius ledger report -o report.html
     """
-    from dalenius.app import report as reporting
-    from dalenius.app.report_html import document
+    from dalenius.app.report import document
+    from dalenius.app.report import report as gathered
 
     if output is not None:
         _check_output(output, yes=yes)
     ledger = _opened(frame)
     frame.note("Reading the whole history …")
-    found = reporting.report(ledger)
+    found = gathered(ledger)
     if output is not None:
         try:
             output.write_text(document(found), encoding="utf-8")

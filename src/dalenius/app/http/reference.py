@@ -35,6 +35,8 @@ OBJECTS = {
     "GET /v1/receipts/{id}": "the receipt; an analyst's own, any for the others",
     "GET /v1/ledger": "`entries`: each with `number`, `kind`, `time`, `hash`, `data`; `next`",
     "GET /v1/ledger/verify": "`verified`, `entries`, `head`, `charges`, `releases`",
+    "GET /v1/report": "what `dalenius ledger report --json` has but the file; "
+    "with `format=html` [the document](ledger.md#the-report) as `text/html`",
     "GET /v1/alarms": "`alarms`: each with `entry`, `time`, `alarm` (`late` or `failed`), `charge`",
     "POST /v1/protect": "`tables`: what `dalenius protect --json` has",
     "GET /v1/policies/{table}": "`table`, `version`, `policy` (TOML), `versions`",

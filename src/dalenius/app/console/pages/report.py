@@ -5,11 +5,10 @@ from __future__ import annotations
 from fastapi import FastAPI
 from nicegui import ui
 
-from dalenius.app import report as reporting
 from dalenius.app.console.frame import attempt, page
 from dalenius.app.console.sessions import Session, Sessions
-from dalenius.app.report import Report
-from dalenius.app.report_html import STYLE, body, document
+from dalenius.app.report import STYLE, Report, body, document
+from dalenius.app.report import report as gathered
 
 
 def install(app: FastAPI, sessions: Sessions) -> None:  # noqa: ARG001
@@ -26,7 +25,7 @@ def install(app: FastAPI, sessions: Sessions) -> None:  # noqa: ARG001
 
 
 async def _show(session: Session, place: ui.column) -> None:
-    found = await attempt(session, "GET /v1/report", lambda: reporting.report(session.service.curator.ledger), place)
+    found = await attempt(session, "GET /v1/report", lambda: gathered(session.service.curator.ledger), place)
     if found is None:
         return
     place.clear()
@@ -38,8 +37,8 @@ async def _show(session: Session, place: ui.column) -> None:
             ui.button("Print", icon="print", on_click=lambda: ui.run_javascript("window.print()")).props(
                 "outline no-caps"
             )
-        # Not sanitized, which would take the drawings out: `report_html` escapes every text.
-        ui.html(body(found, level=2), sanitize=False).classes("w-full d-card q-pa-md")
+        # Not sanitized, which would take the drawings out: the report escapes every text.
+        ui.html(body(found, inside=True), sanitize=False).classes("w-full")
 
 
 async def _download(session: Session, found: Report) -> None:

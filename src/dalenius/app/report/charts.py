@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
-from html import escape
+from datetime import UTC, datetime
 from math import floor, log10
 
 from dalenius.app.balances import readable
+from dalenius.app.report.elements import rounded_up, text
 
 _WIDTH, _HEIGHT = 720, 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 48, 16, 20, 30
-
-
-def text(value: object) -> str:
-    """Any text as HTML that shows it: what a browser would obey, or what is invisible, is made visible."""
-    return escape(readable(value), quote=True)
+_APART = 20  # from one label to the next
 
 
 def meter(share: float) -> str:
@@ -48,12 +44,16 @@ def steps(name: str, line: Sequence[tuple[str, float]], caps: Sequence[tuple[str
         return "".join(drawn)
 
     spent, promised = line[-1][1] if line else 0.0, caps[-1][1]
+    low, high = _y(spent, top), _y(promised, top)
     inside = _grid(top) + f'<path class="cap" d="{path(caps, None)}"/><path class="line" d="{path(line, 0.0)}"/>'
     for share, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end")):
         when = begin + share * (last - begin)
         inside += _label(_x(when, begin, last), _HEIGHT - 8, _day(when, last - begin), anchor)
-    inside += _label(_WIDTH - _RIGHT, _y(promised, top) - 5, f"promised: ε = {promised:g}", "end")
-    told = f"Privacy loss of {readable(name)} over time: {spent:.3g} of {promised:g} at the end."
+    inside += _label(_WIDTH - _RIGHT, high - 5, f"promised: ε = {promised:g}", "end")
+    if spent:  # below the line where above it the other label stands
+        under = abs(low - high) < _APART or low < high
+        inside += _label(_WIDTH - _RIGHT, low + 14 if under else low - 5, f"spent: ε = {rounded_up(spent)}", "end")
+    told = f"Privacy loss of {readable(name)} over time: {rounded_up(spent)} of {promised:g} at the end."
     return _drawing(told, inside)
 
 
@@ -116,7 +116,5 @@ def _seconds(when: str) -> float:
 
 
 def _day(when: float, span: float) -> str:
-    from datetime import UTC
-
     form = "%Y-%m-%d" if span > 4 * 86400 else "%m-%d %H:%M" if span > 86400 else "%H:%M:%S"
     return datetime.fromtimestamp(when, UTC).strftime(form)
