@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dalenius.app.http.log import tell
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from dalenius.app.http.service import Service
 
 _AWAY = 30.0  # seconds without a connection after which a page, and what was typed into it, is forgotten
+# Files are packed on the event loop, at each request: 25 ms for all of a page, where 9 takes 70 for 5% less.
+_PACKED = 4
 
 
 def install(app: FastAPI, service: Service) -> Door:
@@ -23,6 +26,7 @@ def install(app: FastAPI, service: Service) -> Door:
     os.environ["NICEGUI_STORAGE_PATH"] = str(service.curator.home / "console")
     from nicegui import app as pages
     from nicegui import ui
+    from starlette.middleware.gzip import GZipMiddleware
 
     from dalenius.app.console import sign_in
     from dalenius.app.console.door import Door
@@ -48,6 +52,8 @@ def install(app: FastAPI, service: Service) -> Door:
         show_welcome_message=False,
         binding_refresh_interval=None,
         reconnect_timeout=_AWAY,
+        tailwind=False,  # see console/style.py
+        gzip_middleware_factory=partial(GZipMiddleware, compresslevel=_PACKED),
     )
     return Door(app, sessions)
 

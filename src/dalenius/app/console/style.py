@@ -20,7 +20,32 @@ _COLOURS = """
 _DARK = """--d-back: #11161b; --d-card: #1a2128; --d-text: #e7ecf1; --d-muted: #a9b4bf; --d-line: #313b46;
   --d-strong: #8fc1ea; --d-soft: #22303d; --d-bad: #f2b8b5; --d-warn: #f0c36d; --d-good: #8cc79d;"""
 
+# In place of a script that would look at every change of a page to write them: the few short names that pages use, and
+# what these count on. In the framework's own layers, so that they win over its parts and lose against what follows.
+_SHORT = """
+@layer base {
+  *, ::before, ::after { box-sizing: border-box; margin: 0; padding: 0; border: 0 solid; }
+  html { line-height: 1.5; }
+  a { color: inherit; text-decoration: inherit; }
+  ul, ol { list-style: none; }
+  img, svg, canvas { display: block; vertical-align: middle; }
+  table { border-collapse: collapse; border-color: inherit; }
+  button, input, select, textarea { font: inherit; color: inherit; letter-spacing: inherit; background: transparent; }
+}
+@layer utilities {
+  .w-full { width: 100%; }
+  .gap-0 { gap: 0; } .gap-1 { gap: .25rem; } .gap-2 { gap: .5rem; } .gap-3 { gap: .75rem; } .gap-4 { gap: 1rem; }
+  .items-start { align-items: flex-start; } .items-center { align-items: center; } .items-end { align-items: flex-end; }
+  .items-baseline { align-items: baseline; }
+  .justify-between { justify-content: space-between; } .justify-center { justify-content: center; }
+  .text-center { text-align: center; }
+  .bg-transparent { background-color: transparent; }
+  .min-w-\\[9rem\\] { min-width: 9rem; } .min-w-\\[12rem\\] { min-width: 12rem; }
+}
+"""
+
 STYLE = f"""
+{_SHORT}
 {_COLOURS}
 body.body--dark {{ {_DARK} }}
 body {{ background: var(--d-back) !important; color: var(--d-text); }}
