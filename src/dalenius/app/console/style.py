@@ -40,7 +40,6 @@ _SHORT = """
   .justify-between { justify-content: space-between; } .justify-center { justify-content: center; }
   .text-center { text-align: center; }
   .bg-transparent { background-color: transparent; }
-  .min-w-\\[9rem\\] { min-width: 9rem; } .min-w-\\[12rem\\] { min-width: 12rem; }
 }
 """
 

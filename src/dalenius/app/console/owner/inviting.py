@@ -41,7 +41,7 @@ class Analysts:
             heading("Invite an analyst", 2).classes("text-subtitle1 text-weight-medium")
             with ui.row().classes("w-full items-start gap-3"):
                 self.name = ui.input("Analyst's name").props("outlined dense maxlength=200 autocomplete=off")
-                self.dataset = ui.select([], label="Data set").props("outlined dense").classes("min-w-[12rem]")
+                self.dataset = ui.select([], label="Data set").props("outlined dense").style("min-width: 12rem")
                 self.epsilon = ui.number("Allotment, ε", value=0.5, min=0, step=0.1).props("outlined dense")
                 self.days = ui.number("Days", value=USUAL_LIFE.days, min=1, max=LONGEST_LIFE.days, precision=0).props(
                     "outlined dense"
