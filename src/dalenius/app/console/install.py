@@ -26,6 +26,7 @@ def install(app: FastAPI, service: Service) -> Door:
 
     from dalenius.app.console import sign_in
     from dalenius.app.console.door import Door
+    from dalenius.app.console.lines import seal
     from dalenius.app.console.pages import INSTALL
     from dalenius.app.console.sessions import Sessions
     from dalenius.app.console.style import MARK
@@ -49,6 +50,7 @@ def install(app: FastAPI, service: Service) -> Door:
         binding_refresh_interval=None,
         reconnect_timeout=_AWAY,
     )
+    seal(sessions)
     return Door(app, sessions)
 
 
