@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 SHOTS = ROOT / "build" / "shots"
 WIDTHS, THEMES = (1440, 390), ("light", "dark")
-_SERIOUS = {"serious", "critical"}
-# What is quickest to drive: no delay, and the same each time.
+_AXE = """() => axe.run(document, {resultTypes: ["violations"]}).then(found => found.violations
+  .filter(each => ["serious", "critical"].includes(each.impact))
+  .map(each => [each.id, each.nodes.slice(0, 3).map(node => [node.html.slice(0, 200), node.any[0]?.message])]))"""
 _WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 _DRAWN = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
@@ -103,12 +104,16 @@ def looked_at(page: Page, name: str) -> list[Any]:
         wide = page.evaluate(_WIDE)
         if wide > 1:
             wrong.append((name, which, f"{wide} px too wide"))
-        found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
-        for each in found:
-            if each["impact"] in _SERIOUS:
-                nodes = [(node["html"][:200], (node["any"] or [{}])[0].get("message", "")) for node in each["nodes"]]
-                wrong.append((name, which, each["id"], nodes[:3]))
+        wrong += [(name, which, *each) for each in violations(page)]
     return wrong
+
+
+def violations(page: Page) -> list[Any]:
+    """What axe finds that is serious; its script is brought along once for each page."""
+    if not page.evaluate("typeof axe === 'object'"):
+        page.evaluate(Axe().axe_script)
+    found: list[Any] = page.evaluate(_AXE)
+    return found
 
 
 def whiskers(chart: Locator) -> tuple[list[dict[str, float]], list[list[list[float]]]]:

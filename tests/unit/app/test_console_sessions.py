@@ -179,7 +179,11 @@ def ways_around(source: str) -> list[str]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node in fine:
             continue
-        below = [each for each in ast.walk(node.func.value) if isinstance(each, ast.Attribute | ast.Name)]
+        below, at = [], node.func.value
+        while isinstance(at, ast.Attribute | ast.Call):
+            below.append(at.func if isinstance(at, ast.Call) else at)
+            at = at.func if isinstance(at, ast.Call) else at.value
+        below.append(at)
         if ast.unparse(node) != WHO and any(_name(each) in OWNERS for each in below) and not any(_name(each) in PLAIN for each in below):
             wrong.append(f"{node.lineno}: {ast.unparse(node.func)}")
     return wrong

@@ -18,6 +18,9 @@ from dalenius.errors import AuthMissingError, DaleniusError
 
 T = TypeVar("T")
 Build = Callable[[Session], Awaitable[None]]
+# A server that was started anew knows nobody, and lets no socket in: instead of trying for ever, to the sign in.
+_LOST = """window.socket.on("connect_error", () => fetch("/_nicegui/").then(
+  (found) => { if (found.status === 401) window.location.reload(); }, () => {}));"""
 _LOOK = 20.0  # seconds between two looks whether the session is over
 
 
@@ -32,6 +35,7 @@ def page(path: str, *, wide: bool = False) -> Callable[[Build], None]:
             session: Session = request.scope["state"][SESSION]
             with _framed(session, path, title, wide=wide):
                 await build(session)
+            ui.run_javascript(_LOST)
             ui.timer(_LOOK, lambda: ui.navigate.to(OVER) if session.over else None)
 
     return decorated

@@ -50,7 +50,7 @@ def seal(sessions: Sessions) -> None:
     async def connect(sid: str, environ: dict[str, Any], auth: Any = None) -> None:
         page = parse_qs(environ.get("QUERY_STRING", "")).get("client_id", [""])[0]
         if not opens(environ, page):
-            raise Refused("This is not your page.")
+            raise Refused("Implicit handshake failed")  # at these words, the framework's script loads the page anew
         await handlers["connect"](sid, environ, auth)
 
     async def handshake(sid: str, data: dict[str, Any]) -> bool:

@@ -38,6 +38,7 @@ body.body--dark .text-warning {{ --q-warning: var(--d-warn); }}
 .d-nav a[aria-current] {{ background: var(--d-soft); color: var(--d-strong); }}
 .d-who {{ margin-left: auto; display: flex; align-items: center; gap: .5rem; }}
 .d-page {{ max-width: 1180px; margin: 0 auto; width: 100%; }}
+.d-page, .q-card {{ overflow-wrap: anywhere; }}
 .d-page.d-wide {{ max-width: 1440px; }}
 .d-card {{ background: var(--d-card); border: 1px solid var(--d-line); border-radius: 12px; }}
 .d-line {{ border: 1px solid var(--d-line); border-radius: 8px; }}
