@@ -15,9 +15,6 @@ from tests.serving import Server, serving
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Dialog, Page
 
-ROOT = Path(__file__).parents[2]
-SHOTS = ROOT / "build" / "shots"
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
@@ -39,9 +36,11 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A table of 400 people, with room for a few questions of eve."""
+    """A table of 400 people; each test has an analyst of its own, so that none depends on what another spent."""
     folder = tmp_path_factory.mktemp("console")
-    curator = protected(folder, people(victim=False, units=400, rows=2000), epsilon=3.0, analysts={"eve": 1.0})
+    names = ("eve", "ada", "bob", "cleo", "dan", "fay", "gus", "hal", "ida", "joe")
+    allotments = dict.fromkeys(names, 1.0) | {"poor": 0.3}
+    curator = protected(folder, people(victim=False, units=400, rows=2000), epsilon=30.0, analysts=allotments)
     curator.ledger.database.close()
     return curator.home
 
@@ -65,7 +64,7 @@ def opened(browser: Browser) -> Iterator[Callable[..., Page]]:
 
     def page(width: int = 1440, theme: str = "light") -> Page:
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)  # type: ignore[arg-type]
-        context.set_default_timeout(30_000)
+        context.set_default_timeout(20_000)
         contexts.append(context)
         found = context.new_page()
         found.on("pageerror", lambda error: errors.append(str(error)))
@@ -79,13 +78,13 @@ def opened(browser: Browser) -> Iterator[Callable[..., Page]]:
     assert not outside and not errors, (outside, errors)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def patient() -> None:
+    """Other work may share the machine: what is waited for may take a while."""
+    from playwright.sync_api import expect
+
+    expect.set_options(timeout=20_000)
+
+
 def _is_outside(url: str) -> bool:
     return urlsplit(url).hostname not in {"127.0.0.1", None} and not url.startswith(("data:", "blob:"))
-
-
-def sign_in(page: Page, server: Server, token: str) -> None:
-    """Signs in, as a person would."""
-    page.goto(f"{server.url}/sign-in")
-    page.get_by_label("Token").fill(token)
-    page.get_by_role("button", name="Sign in").click()
-    page.wait_for_url(lambda url: "/sign-in" not in url)

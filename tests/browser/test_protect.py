@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import http.client
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Dialog, Page, sync_playwright
+from playwright.sync_api import Page, expect
+from tests.browser.walking import asked, chart, ready, sign_in, write
 from tests.serving import Client, Reply, Server, serving
 
 from dalenius.app.console.owner import written
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.browser
 HOSTILE = "<script>alert(1)</script>"
 SECRET = "zanzibar"  # a value of the data
 MOST = 20_000
+HEAD = "patient_id,region,cost,day,note\n"
 ROWS = "".join(f"{place % 50},{'nsew'[place % 4]},{place % 90}.5,{place},{SECRET}\n" for place in range(400))
 
 
@@ -39,84 +41,165 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture
-def page() -> Iterator[Page]:
-    """A page of a browser; anything that a script on it says or breaks fails the test."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        found = browser.new_page(viewport={"width": 1440, "height": 1000})
-        found.set_default_timeout(20_000)
-        wrong: list[str] = []
-
-        def dismissed(dialog: Dialog) -> None:
-            wrong.append(f"dialog {dialog.message}")
-            dialog.dismiss()
-
-        found.on("dialog", dismissed)
-        found.on("pageerror", lambda error: wrong.append(str(error)))
-        yield found
-        assert wrong == []
-        browser.close()
+def page(server: Server, opened: Callable[..., Page]) -> Page:
+    """The owner's page."""
+    found = opened()
+    sign_in(found, server, server.token("owner"))
+    expect(found.get_by_role("tab", name="Tables")).to_be_visible()
+    return found
 
 
-def test_an_owner_protects_a_table_and_invites_an_analyst(server: Server, page: Page) -> None:
-    page.goto(f"{server.url}/sign-in")
-    page.fill("input[name=token]", server.token("owner"))
-    page.click("button[type=submit]")
-    page.get_by_text("No table is protected yet").wait_for()
-
+def form(page: Page, file: str, name: str) -> None:
+    """Fills in the form for a file, up to a good policy."""
     page.get_by_role("tab", name="Protect a table").click()
     page.get_by_label("File in the data folder").click()
-    page.get_by_role("option", name="visits.csv").click()
+    page.get_by_role("option", name=file, exact=True).click()
+    filled(page, name)
+
+
+def filled(page: Page, name: str) -> None:
+    page.get_by_label("Table name").fill(name)
     page.get_by_label("Low of cost").fill("0")
-    page.get_by_label("High of cost").fill("cheap")
+    page.get_by_label("High of cost").fill("100")
     page.get_by_label("Keys, with commas of region").fill("n, s, e, w")
     page.get_by_label("Rows of one unit").fill("20")
     page.get_by_label("Groups of one unit").fill("4")
+    for each in (f'name = "{name}"', "bounds = [0, 100]", "rows = 20", "groups = 4"):
+        expect(page.locator(".cm-content")).to_contain_text(each)
+
+
+def protect(page: Page, name: str) -> None:
+    page.get_by_role("button", name="Protect", exact=True).click()
+    expect(page.get_by_text(f"Protected: {name}")).to_be_visible()
+
+
+def invite(page: Page, name: str, dataset: str) -> str:
+    """The token, which is shown once."""
+    page.get_by_role("tab", name="Analysts").click()
+    page.get_by_label("Analyst's name").fill(name)
+    page.get_by_label("Data set").locator("visible=true").last.click()
+    page.get_by_role("option", name=dataset, exact=True).click()
+    page.get_by_role("button", name="Invite").click()
+    token = page.get_by_label("Token", exact=True).input_value()
+    page.get_by_role("button", name="Done").click()
+    expect(page.get_by_label("Token", exact=True)).to_have_count(0)
+    assert token not in page.content()
+    return token
+
+
+def test_an_owner_protects_a_table_and_invites_an_analyst_who_asks(
+    server: Server, page: Page, opened: Callable[..., Page]
+) -> None:
+    form(page, "visits.csv", "invited")
     assert page.get_by_text(HOSTILE, exact=True).first.is_visible()
-    assert page.locator("main script, [role=main] script").count() == 0
-
-    page.get_by_text('"cheap"').wait_for()  # it stands in the policy as a text, and is refused with its place
+    page.get_by_label("High of cost").fill("cheap")
+    expect(page.locator(".cm-content")).to_contain_text('"cheap"')  # a text, and refused with its place
     page.get_by_role("button", name="Check").click()
-    alert = page.get_by_role("alert").filter(has_text="columns.cost.bounds")
-    alert.wait_for()
-    assert server.owner().get("/v1/tables").json["tables"] == []
-
+    expect(page.get_by_role("alert")).to_contain_text("columns.cost.bounds")
     page.get_by_label("High of cost").fill("100")
-    page.get_by_text("bounds = [0, 100]").wait_for()
+    expect(page.locator(".cm-content")).to_contain_text("bounds = [0, 100]")
     page.get_by_role("button", name="Check").click()
-    page.get_by_text("Would protect: visits").wait_for()
-    assert server.owner().get("/v1/tables").json["tables"] == []
+    expect(page.get_by_text("Would protect: invited")).to_be_visible()
+    assert "invited" not in [each["name"] for each in server.owner().get("/v1/tables").json["tables"]]
     assert SECRET not in page.content()
-
-    page.get_by_role("button", name="Protect", exact=True).last.click()
-    page.get_by_text("Protected: visits").wait_for()
-    (table,) = server.owner().get("/v1/tables").json["tables"]
+    protect(page, "invited")
+    (table,) = server.owner().get("/v1/tables/invited").json["tables"]
     assert (table["unit"], table["columns"]["cost"]["bounds"]) == (["patient_id"], [0, 100])
     assert HOSTILE in table["columns"]
     assert "note" not in table["columns"]  # a free text is left out unless the owner wants it
 
-    page.get_by_role("tab", name="Analysts").click()
-    page.get_by_label("Analyst's name").fill("ana")
-    page.get_by_role("button", name="Invite").click()
-    token = page.get_by_label("Token", exact=True).input_value()
-    me = server.client(token).get("/v1/me")
-    assert (me.status, me.json["analyst"], me.json["trusted"]) == (200, "ana", False)
-    page.get_by_role("button", name="Done").click()
-    page.get_by_label("Token", exact=True).wait_for(state="detached")
-    assert token not in page.content()
+    token = invite(page, "ana", "invited")
+    me = server.client(token).get("/v1/me").json
+    assert (me["analyst"], me["trusted"]) == ("ana", False)
+    other = opened()
+    sign_in(other, server, token)
+    ready(other)
+    expect(chart(asked(other))).to_be_visible()
 
-    page.get_by_role("button", name=f"Revoke {me.json['id']}").click()
+    page.get_by_role("button", name=f"Revoke {me['id']}").click()
     page.get_by_role("button", name="Revoke it").click()
-    page.get_by_text("1 that have ended").wait_for()
+    expect(page.get_by_role("button", name=f"Revoke {me['id']}")).to_have_count(0)
     assert server.client(token).get("/v1/me").status == 401
+    other.get_by_role("button", name="How many rows?").click()
+    expect(other.get_by_text("Your session has ended")).to_be_visible()
 
+
+def test_an_owner_uploads_a_file_and_protects_it(server: Server, page: Page, tmp_path: Path) -> None:
+    (tmp_path / "more visits.csv").write_text(HEAD + ROWS)
+    page.get_by_role("tab", name="Protect a table").click()
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Upload a file").click()
+    chooser.value.set_files(tmp_path / "more visits.csv")
+    expect(page.get_by_label("Low of cost")).to_be_visible()
+    assert (server.home.parent / "data" / "more_visits.csv").exists()
+    filled(page, "more")
+    protect(page, "more")
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Upload a file").click()
+    chooser.value.set_files(tmp_path / "more visits.csv")  # it is there
+    expect(page.get_by_role("alert")).to_contain_text("The file was not taken.")
+
+
+def test_an_owner_changes_a_policy_and_sees_the_difference(server: Server, page: Page) -> None:
+    # Files of its own: the same people cannot be protected twice, under two budgets.
+    (server.home.parent / "data" / "changing.csv").write_text(HEAD + ROWS[ROWS.index("\n") + 1 :])
+    page.reload()
+    form(page, "changing.csv", "changing")
+    protect(page, "changing")
     page.get_by_role("tab", name="Tables").click()
-    page.get_by_role("heading", name="visits").wait_for()
-    assert page.get_by_text(HOSTILE).first.is_visible()
+    page.get_by_role("button", name="Change changing").click()
+    editor = page.locator(".cm-content")
+    expect(editor).to_contain_text('name = "changing"')
+    text = server.owner().get("/v1/policies/changing").json["policy"]
+    write(page, text.replace("epsilon = 1.0", "epsilon = 2.0"))
+    expect(editor).to_contain_text("epsilon = 2.0")
+    page.get_by_role("button", name="Protect", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("This changes a policy in force")
+    expect(dialog).to_contain_text("budget.epsilon: 1.0 → 2.0")
+    dialog.get_by_role("button", name="Record it").click()
+    expect(dialog.get_by_role("alert")).to_be_visible()  # without a reason, more is not promised away
+    dialog.get_by_label("Reason (needed)").fill("the board agreed")
+    dialog.get_by_role("button", name="Record it").click()
+    expect(page.get_by_text("Protected: changing")).to_be_visible()
+    page.get_by_role("tab", name="Tables").click()
+    page.get_by_role("button", name="History changing").click()
+    expect(page.get_by_role("dialog")).to_contain_text("budget.epsilon: 1.0 → 2.0")
+    expect(page.get_by_role("dialog")).to_contain_text("Reason: the board agreed")
 
+
+def test_an_owner_refreshes_a_table_after_a_look(server: Server, page: Page) -> None:
+    file = server.home.parent / "data" / "fresh.csv"
+    file.write_text(HEAD + 2 * ROWS)
+    page.reload()
+    form(page, "fresh.csv", "fresh")
+    protect(page, "fresh")
+    page.get_by_role("tab", name="Tables").click()
+    page.get_by_role("button", name="Refresh fresh").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Look first").click()
+    expect(dialog).to_contain_text("There is nothing to do.")
+    expect(dialog.get_by_role("button", name="Refresh now")).to_be_disabled()
+    file.write_text(HEAD + 3 * ROWS)
+    dialog.get_by_role("button", name="Look first").click()
+    expect(dialog).to_contain_text("they become the next data version")
+    dialog.get_by_text("These are new people").click()
+    expect(dialog.get_by_role("button", name="Refresh now")).to_be_disabled()  # it was not looked at so
+    dialog.get_by_role("button", name="Look first").click()
+    expect(dialog).to_contain_text("Give a reason, and look again.")
+    dialog.get_by_text("These are new people").click()
+    dialog.get_by_role("button", name="Look first").click()
+    expect(dialog.get_by_role("button", name="Refresh now")).to_be_enabled()
+    dialog.get_by_role("button", name="Refresh now").click()
+    expect(page.get_by_text("fresh is at data version 2.")).to_be_visible()
+    assert server.owner().get("/v1/tables/fresh").json["tables"][0]["data_version"] == 2
+
+
+def test_an_owner_sees_alarms_and_what_to_do(page: Page) -> None:
     page.get_by_role("tab", name="Alarms (1)").click()
-    page.get_by_text("visits · charge 7").wait_for()
-    assert page.get_by_text("was not ready in time").is_visible()
+    expect(page.get_by_text("visits · charge 7")).to_be_visible()
+    expect(page.get_by_text("was not ready in time")).to_be_visible()
+    expect(page.get_by_text("somebody may be probing")).to_be_visible()
 
 
 # --- files that come in
@@ -124,7 +207,8 @@ def test_an_owner_protects_a_table_and_invites_an_analyst(server: Server, page: 
 
 def signed_in(server: Server, token: str) -> str:
     body = f"token={token}".encode()
-    reply = server.client(None).post("/sign-in", body, headers={"Content-Type": "application/x-www-form-urlencoded"})
+    headers = {"Content-Type": "application/x-www-form-urlencoded", "Origin": server.url}
+    reply = server.client(None).post("/sign-in", body, headers=headers)
     return reply.headers["set-cookie"].partition(";")[0]
 
 

@@ -11,14 +11,16 @@ from nicegui import ui
 
 from dalenius.app.console.calls import call
 from dalenius.app.console.door import SESSION
-from dalenius.app.console.map import PAGES, SIGN_IN, SIGN_OUT
+from dalenius.app.console.map import OVER, PAGES, SIGN_OUT
 from dalenius.app.console.sessions import Session
 from dalenius.app.console.style import STYLE
 from dalenius.errors import AuthMissingError, DaleniusError
 
 T = TypeVar("T")
 Build = Callable[[Session], Awaitable[None]]
-_OVER = f"{SIGN_IN}?say=over"
+# A server that was started anew knows nobody, and lets no socket in: instead of trying for ever, to the sign in.
+_LOST = """window.socket.on("connect_error", () => fetch("/_nicegui/").then(
+  (found) => { if (found.status === 401) window.location.reload(); }, () => {}));"""
 _LOOK = 20.0  # seconds between two looks whether the session is over
 
 
@@ -33,7 +35,8 @@ def page(path: str, *, wide: bool = False) -> Callable[[Build], None]:
             session: Session = request.scope["state"][SESSION]
             with _framed(session, path, title, wide=wide):
                 await build(session)
-            ui.timer(_LOOK, lambda: ui.navigate.to(_OVER) if session.over else None)
+            ui.run_javascript(_LOST)
+            ui.timer(_LOOK, lambda: ui.navigate.to(OVER) if session.over else None)
 
     return decorated
 
@@ -43,7 +46,7 @@ def _framed(session: Session, path: str, title: str, *, wide: bool) -> Iterator[
     """Head and content of a page."""
     ui.colors(primary="#1f5a8a", secondary="#2f6b40", accent="#7a4f8f", negative="#b3261e", warning="#845400")
     ui.add_css(STYLE)
-    main = ui.column().classes("d-page q-pa-md gap-4" + (" d-wide" if wide else "")).props("role=main")
+    main = ui.column().classes("d-page q-pa-md gap-4" + (" d-wide" if wide else ""))
     with (
         ui.header(elevated=False).style("padding: 0 1rem").props("role=banner"),
         ui.element("div").classes("d-head"),
@@ -92,7 +95,7 @@ async def attempt(session: Session, route: str, work: Callable[[], T], place: ui
 
 def over() -> None:
     """The session has ended: to the page where it begins."""
-    ui.navigate.to(_OVER)
+    ui.navigate.to(OVER)
 
 
 def trouble(error: DaleniusError) -> None:

@@ -30,6 +30,7 @@ def install(app: FastAPI, service: Service) -> Door:
 
     from dalenius.app.console import sign_in
     from dalenius.app.console.door import Door
+    from dalenius.app.console.lines import seal
     from dalenius.app.console.pages import INSTALL
     from dalenius.app.console.sessions import Sessions
     from dalenius.app.console.style import MARK
@@ -55,6 +56,7 @@ def install(app: FastAPI, service: Service) -> Door:
         tailwind=False,  # see console/style.py
         gzip_middleware_factory=partial(GZipMiddleware, compresslevel=_PACKED),
     )
+    seal(sessions)
     return Door(app, sessions)
 
 

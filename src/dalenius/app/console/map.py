@@ -7,6 +7,7 @@ from typing import NamedTuple
 from dalenius.ledger.tokens import Role
 
 SIGN_IN, SIGN_OUT = "/sign-in", "/sign-out"
+OVER = f"{SIGN_IN}?say=over"  # where the page of a session that has ended leads
 
 
 class Place(NamedTuple):

@@ -63,6 +63,7 @@ body.body--dark .text-warning {{ --q-warning: var(--d-warn); }}
 .d-nav a[aria-current] {{ background: var(--d-soft); color: var(--d-strong); }}
 .d-who {{ margin-left: auto; display: flex; align-items: center; gap: .5rem; }}
 .d-page {{ max-width: 1180px; margin: 0 auto; width: 100%; }}
+.d-page, .q-card {{ overflow-wrap: anywhere; }}
 .d-page.d-wide {{ max-width: 1440px; }}
 .d-card {{ background: var(--d-card); border: 1px solid var(--d-line); border-radius: 12px; }}
 .d-line {{ border: 1px solid var(--d-line); border-radius: 8px; }}
@@ -75,10 +76,14 @@ body.body--dark .text-warning {{ --q-warning: var(--d-warn); }}
   background: var(--d-soft); color: var(--d-strong); }}
 .d-tag.d-free {{ color: var(--d-good); }}
 .d-tip {{ border-left: 3px solid var(--d-strong); padding: .1rem 0 .1rem .8rem; }}
-:focus-visible {{ outline: 3px solid #2f7fd1 !important; outline-offset: 2px; }}
+@layer theme {{ /* the framework's first layer: there it wins over "outline: 0 !important" of a later one */
+  :focus-visible {{ outline: 3px solid #2f7fd1 !important; outline-offset: 2px !important; }}
+}}
 .cm-editor {{ font-size: 14px; border-radius: 8px; }}
+.cm-editor .cm-activeLine, .cm-editor .cm-activeLineGutter {{ background: transparent !important; }}
 .d-sql {{ height: auto; }}
 .d-sql .cm-editor {{ min-height: 5.5rem; max-height: 40vh; }}
+#q-loading-bar {{ display: none; }}
 .nicegui-content {{ padding: 0; }}
 .d-nowrap {{ white-space: nowrap; }}
 .q-table__container {{ background: transparent !important; color: inherit; }}
