@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.attack.hostile import people, protected
+from tests.browser.walking import sign_in as sign_in
 from tests.serving import Server, serving
 
 if TYPE_CHECKING:

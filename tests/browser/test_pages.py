@@ -142,7 +142,9 @@ def test_the_report_can_be_read_by_everyone(entered, server):
 
 def settled(page):
     """A dialog is all there: while it fades in, its colours are not yet its own."""
-    page.wait_for_function("document.querySelector('.q-transition--scale-enter-active, .q-transition--fade-enter-active') === null")
+    page.wait_for_function(
+        "document.querySelector('.q-transition--scale-enter-active, .q-transition--fade-enter-active') === null"
+    )
 
 
 def test_the_first_page_is_quick_and_nothing_comes_from_outside(opened, server):

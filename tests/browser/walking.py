@@ -116,7 +116,7 @@ def violations(page: Page) -> list[Any]:
     return found
 
 
-def whiskers(chart: Locator) -> tuple[list[dict[str, float]], list[list[list[float]]]]:
+def whiskers(chart: Locator) -> tuple[list[dict[str, float]], list[list[float]]]:
     """What is drawn: bars as boxes, and the lines of whiskers, in pixels of the drawing."""
     bars: list[dict[str, float]] = chart.evaluate(
         """each => [...each.querySelectorAll('path[fill="#4a86b8"]')].map(path => {
@@ -125,4 +125,4 @@ def whiskers(chart: Locator) -> tuple[list[dict[str, float]], list[list[list[flo
     lines: list[str] = chart.evaluate(
         """each => [...each.querySelectorAll('path[stroke="#c2410c"]')].map(path => path.getAttribute("d"))"""
     )
-    return bars, [[float(each) for each in re.findall(r"-?[0-9.]+", line)] for line in lines]  # type: ignore[misc]
+    return bars, [[float(each) for each in re.findall(r"-?[0-9.]+", line)] for line in lines]
