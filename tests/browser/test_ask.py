@@ -146,7 +146,8 @@ def test_the_whole_way_without_a_mouse_and_where_one_is_can_be_seen(opened, serv
             """() => { const each = document.activeElement;
                  const box = each.closest('.cm-editor, [role=slider]');
                  const seen = [each, box].filter(Boolean).some(
-                   one => getComputedStyle(one).outlineStyle !== 'none' && getComputedStyle(one).outlineWidth !== '0px');
+                   one => { const how = getComputedStyle(one);
+                            return how.outlineStyle !== 'none' && how.outlineWidth !== '0px' });
                  const named = each.closest('[role=slider]') || each;
                  return [named.getAttribute('aria-label') || each.innerText.trim(), seen] }"""
         )

@@ -187,7 +187,7 @@ def test_a_page_cannot_be_driven_by_anybody_elses_socket(server, eve):
         for element in range(100):
             event = {"client_id": page, "id": element, "listener_id": "1", "args": []}
             socket.send("42" + json.dumps(["event", event]))
-        socket.send('421["ack", {"client_id": "%s", "next_message_id": 0}]' % own)
+        socket.send("42" + json.dumps(["ack", {"client_id": own, "next_message_id": 0}]))
         heard = drained(socket)
     assert page not in heard
     assert not [each for each in server.log[before:] if each["event"] == "bug"]

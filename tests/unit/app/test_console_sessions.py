@@ -157,9 +157,9 @@ def handed(tree: ast.AST) -> set[ast.AST]:
     while names - seen:
         name = (names - seen).pop()
         seen.add(name)
-        for each in known.get(name, ()):
-            found.update(ast.walk(each))
-            names |= _called(ast.walk(each))
+        for work in known.get(name, ()):
+            found.update(ast.walk(work))
+            names |= _called(ast.walk(work))
     return found
 
 
