@@ -10,7 +10,10 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.attack.hostile import people, protected
+from tests.browser.walking import sign_in
 from tests.serving import Server, serving
+
+__all__ = ["sign_in"]  # where other tests look for it
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Dialog, Page

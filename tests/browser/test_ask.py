@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
-
 import pytest
 from playwright.sync_api import expect
 from tests.browser.walking import (
@@ -57,7 +56,10 @@ def test_an_analyst_sees_a_table_and_a_chart_whose_error_bars_are_where_they_sho
     bars, lines = whiskers(chart(answer))
     assert (len(bars), len(lines)) == (4, 12)
     values = [row[1] for row in same.json["rows"]]
-    zero = {round(each["y"] + each["height"] if value > 0 else each["y"], 1) for each, value in zip(bars, values, strict=True)}
+    zero = {
+        round(each["y"] + each["height"] if value > 0 else each["y"], 1)
+        for each, value in zip(bars, values, strict=True)
+    }
     assert len(zero) == 1
     at_zero = zero.pop()
     top = max(range(4), key=lambda at: values[at])
@@ -144,7 +146,8 @@ def test_the_whole_way_without_a_mouse_and_where_one_is_can_be_seen(opened, serv
             """() => { const each = document.activeElement;
                  const box = each.closest('.cm-editor, [role=slider]');
                  const seen = [each, box].filter(Boolean).some(
-                   one => getComputedStyle(one).outlineStyle !== 'none' && getComputedStyle(one).outlineWidth !== '0px');
+                   one => { const how = getComputedStyle(one);
+                            return how.outlineStyle !== 'none' && how.outlineWidth !== '0px' });
                  const named = each.closest('[role=slider]') || each;
                  return [named.getAttribute('aria-label') || each.innerText.trim(), seen] }"""
         )

@@ -125,11 +125,11 @@ def test_what_another_site_sends_is_refused(server, path, origin):
 
 def test_the_sign_in_page_runs_nothing_and_the_cookie_is_for_this_server_alone(server):
     for page in (send(server, "GET", "/sign-in?say=over&to=/budget"), enter(server, "wrong")):
-        assert b"<script" not in page.content and b" on" not in re.sub(rb"<style>.*?</style>|>[^<]*<", b"", page.content)
+        assert b"<script" not in page.content and b" on" not in re.sub(
+            rb"<style>.*?</style>|>[^<]*<", b"", page.content
+        )
         assert page.headers["cache-control"] == "no-store"
-    policies = [
-        value for name, value in raw_headers(server, "/sign-in") if name.lower() == "content-security-policy"
-    ]
+    policies = [value for name, value in raw_headers(server, "/sign-in") if name.lower() == "content-security-policy"]
     assert any("default-src 'none'" in each and "script-src" not in each for each in policies)
     assert b"alert(1)" not in send(server, "GET", "/sign-in?to=%22%3E%3Cscript%3Ealert(1)&say=%3Cb%3E").content
     flags = enter(server, server.token("analyst", "eve")).headers["set-cookie"].lower()
@@ -187,7 +187,7 @@ def test_a_page_cannot_be_driven_by_anybody_elses_socket(server, eve):
         for element in range(100):
             event = {"client_id": page, "id": element, "listener_id": "1", "args": []}
             socket.send("42" + json.dumps(["event", event]))
-        socket.send('421["ack", {"client_id": "%s", "next_message_id": 0}]' % own)
+        socket.send("42" + json.dumps(["ack", {"client_id": own, "next_message_id": 0}]))
         heard = drained(socket)
     assert page not in heard
     assert not [each for each in server.log[before:] if each["event"] == "bug"]

@@ -21,7 +21,7 @@ from dalenius.tables.writing import literal
 SCRIPT = "<script>alert(1)</script>"
 IMAGE = "<img src=x onerror=alert(2)>"
 BRACES = "{{7*7}} ${7*7} {{constructor.constructor('alert(3)')()}}"
-QUOTES = "\"'`\\ onmouseover=alert(4) x=\"</style></textarea>"
+QUOTES = '"\'`\\ onmouseover=alert(4) x="</style></textarea>'
 LONG = "W" * 500
 TURNED = "abc\u202edef\u2066ghi\u200f"
 KEYS = [SCRIPT, IMAGE, BRACES, QUOTES, LONG, TURNED]
@@ -37,7 +37,9 @@ def home(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hostile")
     columns = {name: [(at + place) % 7 for at in range(600)] for place, name in enumerate(COLUMNS)}
     keys = [KEYS[at % len(KEYS)] for at in range(600)]
-    pq.write_table(pa.table({"id": [at % 200 for at in range(600)], **columns, IMAGE + "2": keys}), folder / "t.parquet")
+    pq.write_table(
+        pa.table({"id": [at % 200 for at in range(600)], **columns, IMAGE + "2": keys}), folder / "t.parquet"
+    )
     (folder / FILE).write_text(f'id,"{IMAGE}"\n1,2\n')
     parts = ['[table]\nname = "t"\nsource = "t.parquet"\nunit = "id"\n']
     parts.append(f"[budget]\nepsilon = 20\ndelta = 1e-6\n[analysts.{literal(ANALYST)}]\nepsilon = 9\n")

@@ -78,7 +78,6 @@ def test_the_owners_pages_can_be_read_by_everyone(entered, server):
     for button, title in (("Refresh visits", "Refresh visits"), ("History visits", "History of visits")):
         page.get_by_role("button", name=button).click()
         expect(page.get_by_role("heading", name=title)).to_be_visible()
-        settled(page)
         wrong += looked_at(page, f"owner-protect-{title.split()[0].lower()}")
         page.get_by_role("button", name=re.compile("^(Close|Cancel)$")).click()
         expect(page.locator(".q-dialog")).to_have_count(0)
@@ -89,13 +88,11 @@ def test_the_owners_pages_can_be_read_by_everyone(entered, server):
     page.get_by_label("Analyst's name").fill("new")
     page.get_by_role("button", name="Invite").click()
     expect(page.get_by_label("Token", exact=True)).to_be_visible()
-    settled(page)
     wrong += looked_at(page, "owner-protect-token")
     page.get_by_role("button", name="Done").click()
     expect(page.locator(".q-dialog")).to_have_count(0)
     page.get_by_role("button", name=re.compile("^Revoke ")).first.click()
     expect(page.get_by_role("button", name="Revoke it")).to_be_visible()
-    settled(page)
     wrong += looked_at(page, "owner-protect-revoke")
     page.get_by_role("button", name="Cancel").click()
     expect(page.locator(".q-dialog")).to_have_count(0)
@@ -138,11 +135,6 @@ def test_the_report_can_be_read_by_everyone(entered, server):
     page.get_by_role("link", name="Report").click()
     expect(page.locator(".report")).to_contain_text("The history holds.")
     assert not looked_at(page, "auditor-report")
-
-
-def settled(page):
-    """A dialog is all there: while it fades in, its colours are not yet its own."""
-    page.wait_for_function("document.querySelector('.q-transition--scale-enter-active, .q-transition--fade-enter-active') === null")
 
 
 def test_the_first_page_is_quick_and_nothing_comes_from_outside(opened, server):

@@ -21,6 +21,8 @@ _AXE = """() => axe.run(document, {resultTypes: ["violations"]}).then(found => f
   .filter(each => ["serious", "critical"].includes(each.impact))
   .map(each => [each.id, each.nodes.slice(0, 3).map(node => [node.html.slice(0, 200), node.any[0]?.message])]))"""
 _WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+_STILL = """() => document.getAnimations().every(
+  each => each.playState !== "running" || each.effect.getComputedTiming().iterations === Infinity)"""
 _DRAWN = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
@@ -84,6 +86,7 @@ def combinations(page: Page) -> Iterator[str]:
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 900})
             page.evaluate(_DRAWN)
+            page.wait_for_function(_STILL)  # while something fades in, its colours are not yet its own
             yield f"{width}-{theme}"
     page.emulate_media(color_scheme="light")
     page.set_viewport_size({"width": WIDTHS[0], "height": 900})
@@ -116,7 +119,7 @@ def violations(page: Page) -> list[Any]:
     return found
 
 
-def whiskers(chart: Locator) -> tuple[list[dict[str, float]], list[list[list[float]]]]:
+def whiskers(chart: Locator) -> tuple[list[dict[str, float]], list[list[float]]]:
     """What is drawn: bars as boxes, and the lines of whiskers, in pixels of the drawing."""
     bars: list[dict[str, float]] = chart.evaluate(
         """each => [...each.querySelectorAll('path[fill="#4a86b8"]')].map(path => {
@@ -125,4 +128,4 @@ def whiskers(chart: Locator) -> tuple[list[dict[str, float]], list[list[list[flo
     lines: list[str] = chart.evaluate(
         """each => [...each.querySelectorAll('path[stroke="#c2410c"]')].map(path => path.getAttribute("d"))"""
     )
-    return bars, [[float(each) for each in re.findall(r"-?[0-9.]+", line)] for line in lines]  # type: ignore[misc]
+    return bars, [[float(each) for each in re.findall(r"-?[0-9.]+", line)] for line in lines]

@@ -157,9 +157,9 @@ def handed(tree: ast.AST) -> set[ast.AST]:
     while names - seen:
         name = (names - seen).pop()
         seen.add(name)
-        for each in known.get(name, ()):
-            found.update(ast.walk(each))
-            names |= _called(ast.walk(each))
+        for work in known.get(name, ()):
+            found.update(ast.walk(work))
+            names |= _called(ast.walk(work))
     return found
 
 
@@ -184,7 +184,11 @@ def ways_around(source: str) -> list[str]:
             below.append(at.func if isinstance(at, ast.Call) else at)
             at = at.func if isinstance(at, ast.Call) else at.value
         below.append(at)
-        if ast.unparse(node) != WHO and any(_name(each) in OWNERS for each in below) and not any(_name(each) in PLAIN for each in below):
+        if (
+            ast.unparse(node) != WHO
+            and any(_name(each) in OWNERS for each in below)
+            and not any(_name(each) in PLAIN for each in below)
+        ):
             wrong.append(f"{node.lineno}: {ast.unparse(node.func)}")
     return wrong
 

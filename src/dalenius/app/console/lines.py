@@ -33,7 +33,7 @@ def seal(sessions: Sessions) -> None:
     """Puts a check before each handler of the framework's sockets."""
     from nicegui import core, ui
     from nicegui.client import Client
-    from socketio.exceptions import ConnectionRefusedError as Refused
+    from socketio.exceptions import ConnectionRefusedError as Refused  # type: ignore[import-untyped]
 
     sio = core.sio
     handlers = _handlers()

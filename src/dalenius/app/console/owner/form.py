@@ -347,6 +347,7 @@ class Protecting:
     def _ask(self, planned: list[Protected], text: str) -> None:
         needed = any("reason" in each.needs for each in planned)
         with ui.dialog().props("persistent") as dialog, ui.card().classes("w-full gap-3").style("max-width: 720px"):
+            dialog.props["aria-label"] = "This changes a policy in force"
             ui.label("This changes a policy in force").classes("text-h6").props("role=heading aria-level=2")
             for each in planned:
                 ui.label(each.version.table).classes("text-weight-medium")

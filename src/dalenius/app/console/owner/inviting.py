@@ -107,6 +107,7 @@ class Analysts:
             await self.refresh()
 
         with ui.dialog() as dialog, ui.card():
+            dialog.props["aria-label"] = "Revoke a token"
             ui.label(f"Revoke the token {token.id} of {_whose(token)}?").classes("text-subtitle1")
             ui.label("It ends at once and for good, on every server of this home.").classes("d-muted")
             with ui.row().classes("gap-2"):
@@ -160,6 +161,7 @@ def _once(text: str, token: Token) -> None:
     server = str(ui.context.client.request.base_url).rstrip("/")
     lines = f"export DALENIUS_SERVER={shlex.quote(server)}\nexport DALENIUS_TOKEN={shlex.quote(text)}"
     with ui.dialog().props("persistent") as dialog, ui.card().classes("w-full gap-3").style("max-width: 720px"):
+        dialog.props["aria-label"] = "A new token"
         ui.label(f"A token for {_whose(token)}").classes("text-h6").props("role=heading aria-level=2")
         ui.label("It is shown this once: only its hash is kept. Send it by a way that nobody else reads.")
         field = ui.input("Token", value=text).props("outlined readonly").classes("w-full")

@@ -101,6 +101,7 @@ class Tables:
         if found is None:
             return
         with ui.dialog() as dialog, ui.card().classes("w-full").style("max-width: 800px"):
+            dialog.props["aria-label"] = f"History of {name}"
             ui.label(f"History of {name}").classes("text-h6").props("role=heading aria-level=2")
             for version, changed in reversed(found):
                 with ui.column().classes("w-full d-line q-pa-sm gap-1"):
@@ -117,6 +118,7 @@ class Tables:
 
     def _refreshing(self, name: str) -> None:
         with ui.dialog() as dialog, ui.card().classes("w-full gap-3").style("max-width: 640px"):
+            dialog.props["aria-label"] = f"Refresh {name}"
             ui.label(f"Refresh {name}").classes("text-h6").props("role=heading aria-level=2")
             ui.label("The files behind this table changed: as they are now, they become its data.").classes("d-muted")
             people = ui.checkbox("These are new people")
