@@ -31,6 +31,10 @@ def serve(
         Path | None,
         typer.Option("--data-dir", metavar="DIR", help="Policies that come over HTTP may name files below it."),
     ] = None,
+    public_url: Annotated[
+        str | None,
+        typer.Option("--public-url", metavar="URL", help="Where browsers reach it, behind a proxy."),
+    ] = None,
     no_console: Annotated[bool, typer.Option("--no-console", help="The API alone, without the web page.")] = False,
     without_tls: Annotated[
         bool,
@@ -54,6 +58,7 @@ def serve(
         port=port,
         tls_cert=_absolute(tls_cert),
         tls_key=_absolute(tls_key),
+        public_url=public_url,
         data_dir=_absolute(data_dir),
         console=False if no_console else None,
     )

@@ -36,10 +36,11 @@ async def call(session: Session, route: str, work: Callable[[], T]) -> T:
         route: As in "GET /v1/tables".
         work: What is done; its result goes to the page.
     """
-    run = session.service.preview if route == "POST /v1/preview" else session.service.run
 
-    async def done(_: Token) -> T:
-        return await run(work)
+    async def done(token: Token) -> T:
+        if route == "POST /v1/preview":
+            return await session.service.preview(token, work)
+        return await session.service.run(work)
 
     return await _passed(session, route, done)
 
@@ -61,6 +62,7 @@ async def ask(session: Session, sql: str, epsilon: float, waiting: Waiting) -> R
         while not await job.wait(1.0):
             waiting(job.to_dict()["seconds_left"])
         service.jobs.forget(job)  # not before: until then it counts as open
+        await service.run(session.check)  # who signed out meanwhile is not shown it
         return await service.run(job.result)
 
     return await _passed(session, "POST /v1/ask", done)

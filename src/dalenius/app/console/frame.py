@@ -36,9 +36,15 @@ def page(path: str, *, wide: bool = False) -> Callable[[Build], None]:
             with _framed(session, path, title, wide=wide):
                 await build(session)
             ui.run_javascript(_LOST)
-            ui.timer(_LOOK, lambda: ui.navigate.to(OVER) if session.over else None)
+            ui.timer(_LOOK, lambda: _leave_in_time(session))
 
     return decorated
+
+
+async def _leave_in_time(session: Session) -> None:
+    """Leads away from a page whose session has ended, also by its token."""
+    if not await session.service.run(session.look):
+        over()
 
 
 @contextmanager
@@ -75,6 +81,18 @@ def heading(words: str, level: int) -> ui.label:
 def card() -> ui.column:
     """A part of a page."""
     return ui.column().classes("w-full d-card q-pa-md gap-3")
+
+
+def later(build: Callable[[], Awaitable[None]], place: ui.element) -> None:
+    """Fills ``place`` once the page is shown: what may take long never keeps a page from appearing."""
+    busy(place, "Reading…")
+
+    async def filled() -> None:
+        place.clear()
+        with place:
+            await build()
+
+    ui.timer(0, filled, once=True)
 
 
 async def attempt(session: Session, route: str, work: Callable[[], T], place: ui.element | None = None) -> T | None:

@@ -24,6 +24,7 @@ def install(app: FastAPI, service: Service) -> Door:
     """Adds all pages, at `/`; what is returned guards them."""
     # Nothing is ever put there; if anything were, it would lie in the home.
     os.environ["NICEGUI_STORAGE_PATH"] = str(service.curator.home / "console")
+    os.environ.pop("NICEGUI_REDIS_URL", None)  # which would take it elsewhere
     from nicegui import app as pages
     from nicegui import ui
     from starlette.middleware.gzip import GZipMiddleware

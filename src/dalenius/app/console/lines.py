@@ -1,12 +1,14 @@
 """The line between a page and the server: each page answers to the browser that opened it, and to nobody else.
 
 The framework knows a page by a number that its browser sends along. Here the number alone opens nothing: the socket
-must be of the same session, and once that has ended, the next thing that is done on the page leads away from it.
+must be of the same session, and once that has ended, the next thing that is done on the page leads away from it. What
+is said on it is limited: in size, in number, and in what the framework would keep of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
@@ -14,11 +16,15 @@ from urllib.parse import parse_qs
 from dalenius.app.console.door import SESSION
 from dalenius.app.console.map import OVER
 from dalenius.app.console.sessions import cookie_of
+from dalenius.app.http.limits import Limits
 
 if TYPE_CHECKING:
     from dalenius.app.console.sessions import Session, Sessions
 
 _SAID = ("event", "javascript_response", "ack", "log")  # what a socket says about a page, after its handshake
+_NAMES = ("tab_id", "old_tab_id", "document_id")  # which the framework keeps
+_NAME = re.compile(r"[0-9A-Za-z-]{0,64}")
+_RATE, _BURST = 100.0, 500.0  # of what is said in one session; who types or drags says some twenty things a second
 
 
 @cache
@@ -31,46 +37,62 @@ def _handlers() -> dict[str, Callable[..., Any]]:
 
 def seal(sessions: Sessions) -> None:
     """Puts a check before each handler of the framework's sockets."""
-    from nicegui import core, ui
+    from nicegui import app, core, ui
     from nicegui.client import Client
-    from socketio.exceptions import ConnectionRefusedError as Refused  # type: ignore[import-untyped]
+    from socketio.exceptions import ConnectionRefusedError as Refused
 
     sio = core.sio
     handlers = _handlers()
+    said_by = Limits(_RATE, _BURST, concurrency=1)
 
-    def whose(page: str) -> Session | None:
-        client = Client.instances.get(page)
+    def whose(page: object) -> Session | None:
+        client = Client.instances.get(page) if isinstance(page, str) else None
         found: Session | None = None if client is None else client.request.scope["state"][SESSION]
         return found
 
-    def opens(environ: dict[str, Any], page: str) -> bool:
+    def opens(environ: dict[str, Any], said: Mapping[str, Any]) -> bool:
         mine = sessions.known(cookie_of(environ["asgi.scope"]))
-        return mine is not None and mine is whose(page)
+        names = (said.get(each) or "" for each in _NAMES)
+        plain = all(isinstance(each, str) and _NAME.fullmatch(each) for each in names)
+        return plain and mine is not None and mine is whose(said.get("client_id"))
 
     async def connect(sid: str, environ: dict[str, Any], auth: Any = None) -> None:
-        page = parse_qs(environ.get("QUERY_STRING", "")).get("client_id", [""])[0]
-        if not opens(environ, page):
+        query = {name: values[0] for name, values in parse_qs(environ.get("QUERY_STRING", "")).items()}
+        if not opens(environ, query):
             raise Refused("Implicit handshake failed")  # at these words, the framework's script loads the page anew
         await handlers["connect"](sid, environ, auth)
 
     async def handshake(sid: str, data: dict[str, Any]) -> bool:
-        return opens(sio.get_environ(sid), data["client_id"]) and await handlers["handshake"](sid, data)
+        good = isinstance(data, dict) and opens(sio.get_environ(sid), data)
+        return good and await handlers["handshake"](sid, data)
 
     def checked(name: str) -> Callable[[str, dict[str, Any]], None]:
         def said(sid: str, message: dict[str, Any]) -> None:
-            page = message["client_id"]
-            if page not in sio.rooms(sid):  # which it is in since its handshake
-                return
+            page = message.get("client_id") if isinstance(message, dict) else None
             session = whose(page)
-            if session is not None and not session.over:
+            if session is None or page not in sio.rooms(sid):  # which it is in since its handshake
+                return
+            if session.over:
+                if name == "event":
+                    with Client.instances[page]:
+                        ui.navigate.to(OVER)
+            elif not said_by.exhausted(session.token.id):
+                said_by.spend(session.token.id)
                 handlers[name](sid, message)
-            elif name == "event":
-                with Client.instances[page]:
-                    ui.navigate.to(OVER)
 
         return said
+
+    def forget(client: Client) -> None:
+        """What the framework keeps of a browser's tab for a month; nothing is ever put there."""
+        app.storage._tabs.pop(client.tab_id or "", None)  # noqa: SLF001
 
     sio.on("connect", handler=connect)
     sio.on("handshake", handler=handshake)
     for each in _SAID:
         sio.on(each, handler=checked(each))
+    app.on_delete(forget)
+    # One way in, and none of another origin's: the door sees sockets only.
+    sio.eio.transports = ["websocket"]
+    sio.eio.cors_allowed_origins = []
+    sio.eio.max_http_buffer_size = sessions.service.settings.body
+    core.app.config.socket_io_js_transports = ["websocket"]

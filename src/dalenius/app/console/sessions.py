@@ -12,8 +12,9 @@ import time
 from collections import deque
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING
+
+from starlette.requests import cookie_parser
 
 from dalenius.errors import AuthMissingError
 
@@ -34,11 +35,17 @@ _REMEMBERED = 50  # questions
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question that was answered in this session: in memory only, gone when it ends."""
+    """A question that was answered in this session: in memory only, gone when it ends.
+
+    Attributes:
+        sql: Its words.
+        epsilon: The price that it was asked at.
+        paid: What it cost.
+    """
 
     sql: str
     epsilon: float
-    free: bool
+    paid: float
 
 
 @dataclass
@@ -59,10 +66,15 @@ class Session:
         now = time.monotonic()
         return self.ended or now - self.began > LIFE or now - self.used > IDLE
 
-    def check(self) -> Token:
-        """The token, if it is still good and the session has not ended; raises otherwise. To be called in a thread."""
+    def look(self) -> bool:
+        """Whether it is still good, its token included; being looked at is no use. To be called in a thread."""
         if self.over or not self.service.tokens.is_good(self.token.id):
             self.ended = True
+        return not self.ended
+
+    def check(self) -> Token:
+        """The token, if it is still good and the session has not ended; raises otherwise. To be called in a thread."""
+        if not self.look():
             raise _over()
         self.used = time.monotonic()
         return self.token
@@ -125,15 +137,8 @@ class Sessions:
 
 def cookie_of(scope: Scope) -> str | None:
     """The cookie that came with a request, or with a socket."""
-    found = SimpleCookie()
-    for name, value in scope["headers"]:
-        if name == b"cookie":
-            try:
-                found.load(value.decode("latin-1"))
-            except CookieError:
-                return None
-    given = found.get(COOKIE)
-    return None if given is None else given.value
+    given = [value.decode("latin-1") for name, value in scope["headers"] if name == b"cookie"]
+    return cookie_parser("; ".join(given)).get(COOKIE)
 
 
 def _hash(cookie: str) -> str:

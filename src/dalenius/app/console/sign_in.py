@@ -62,12 +62,12 @@ def install(app: FastAPI, sessions: Sessions) -> None:
     @app.post(SIGN_IN, include_in_schema=False)
     async def enter(request: Request, to: Annotated[str, Query(max_length=100)] = "") -> Response:
         address = request.client.host if request.client else ""
-        if tries.exhausted(address):
-            return _page(to, "many", 429)
         text = parse_qs((await request.body()).decode("latin-1")).get("token", [""])[0].strip()
         try:
             token = await sessions.service.holder(text)
-        except AuthMissingError:
+        except AuthMissingError:  # a good token is let in all the same: others may share the address
+            if tries.exhausted(address):
+                return _page(to, "many", 429)
             tries.spend(address)
             return _page(to, "wrong", 401)
         sessions.end(request.cookies.get(COOKIE))
@@ -75,7 +75,7 @@ def install(app: FastAPI, sessions: Sessions) -> None:
         where = to if to in PAGES and token.role in PAGES[to].roles else HOME[token.role]
         response = RedirectResponse(where, 303)
         # Without an age: gone with the browser, if not before.
-        response.set_cookie(COOKIE, cookie, httponly=True, samesite="strict", secure=sessions.service.settings.tls)
+        response.set_cookie(COOKIE, cookie, httponly=True, samesite="strict", secure=sessions.service.settings.encrypted)
         return response
 
     @app.post(SIGN_OUT, include_in_schema=False)

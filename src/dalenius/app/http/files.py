@@ -60,7 +60,7 @@ def check_listed(name: str, root: Path, home: Path) -> None:
         raise _not_listed()
     check_inside(name, root)
     file = root.joinpath(*parts)
-    if file.resolve() != file or file.is_relative_to(home):
+    if file.resolve() != file or (home.is_relative_to(root) and home != root and file.is_relative_to(home)):
         raise _not_listed()
     if not file.is_file():
         raise NotFoundError("There is no such file.", why="Nothing of that name is there.", fix="See /v1/files.")

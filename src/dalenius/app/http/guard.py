@@ -32,7 +32,7 @@ CONSOLE_FILES = ("/_nicegui/", "/_nicegui_ws/")
 # Its pages need inline code of their own server; nothing else may be loaded, and nobody may frame them.
 _POLICY = (
     b"default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
-    b"img-src 'self' data:; font-src 'self' data:; connect-src 'self' ws: wss:; worker-src 'self' blob:; "
+    b"img-src 'self' data:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; "
     b"frame-ancestors 'none'; base-uri 'self'; form-action 'self'"
 )
 # By its origin, a page shows that a form or a socket is its own.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import math
+import re
 import tomllib
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from dalenius.pacing import SAFETY
 from dalenius.tables.mistakes import nearest
 
 FILE = "config.toml"
+_ORIGIN = re.compile(r"https?://[a-z0-9.:\[\]-]+")  # as browsers write it
 PORT = 8400
 
 
@@ -26,6 +28,7 @@ class Settings:
         port: The first port that is tried; 0 takes any.
         tls_cert: Certificate chain, PEM.
         tls_key: Its key.
+        public_url: Where browsers reach it, where that is not where it listens: behind a proxy.
         data_dir: Policies that come over HTTP may name files below this folder only; None: none at all.
         rate: Requests a second that one token may send on average.
         burst: Requests that it may send at once before that counts.
@@ -43,6 +46,7 @@ class Settings:
     port: int = PORT
     tls_cert: Path | None = None
     tls_key: Path | None = None
+    public_url: str | None = None
     data_dir: Path | None = None
     rate: float = 50.0
     burst: int = 100
@@ -67,6 +71,14 @@ class Settings:
             raise _wrong("port", "A port lies between 0 and 65535.")
         if (self.tls_cert is None) != (self.tls_key is None):
             raise _wrong("tls_cert", "A certificate and its key go together.")
+
+        if self.public_url is not None and not _ORIGIN.fullmatch(self.public_url):
+            raise _wrong("public_url", "It is like https://curator.example.org: a scheme and a host, no path.")
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether browsers reach it by TLS, its own or a proxy's."""
+        return self.tls or (self.public_url or "").startswith("https:")
 
     @property
     def tls(self) -> bool:
@@ -116,7 +128,7 @@ def _read(name: str, value: Any, home: Path) -> Any:
         if not isinstance(value, str) or not value:
             raise _wrong(name, "It is a path.")
         return (home / value).absolute()
-    if name == "host":
+    if name in {"host", "public_url"}:
         if not isinstance(value, str) or not value:
             raise _wrong(name, "It is an address.")
         return value

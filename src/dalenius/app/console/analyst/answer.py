@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from nicegui import ui
 
 from dalenius.app.console.charts import bars, drawable
-from dalenius.app.console.frame import card, heading
+from dalenius.app.console.frame import attempt, card, heading
 from dalenius.queries.release import shown, with_error
 
 if TYPE_CHECKING:
+    from dalenius.app.console.sessions import Session
     from dalenius.queries.release import Release
 
 SHOWN = 200  # rows of the table
@@ -24,14 +25,14 @@ _MEANING = (
 )
 
 
-def answered(release: Release) -> None:
+def answered(session: Session, release: Release) -> None:
     """The whole of it."""
     with card().props('role=region aria-label="Answer"'):
         with ui.row().classes("w-full items-center gap-2"):
             heading("Answer", 2).classes("text-subtitle1 text-weight-medium")
             ui.label(_paid(release)).classes("d-tag d-number" + (" d-free" if release.free else ""))
             ui.space()
-            _take(release)
+            _take(session, release)
         _chart(release)
         _table(release)
         with ui.expansion("± What does this mean?", icon="help_outline").classes("w-full"):
@@ -103,13 +104,14 @@ def _table(release: Release) -> None:
         ui.label(f"{len(release.rows) - SHOWN:,} more rows are in the files.").classes("d-muted text-caption")
 
 
-def _take(release: Release) -> None:
+def _take(session: Session, release: Release) -> None:
     """Away with it: code that asks the same, and files."""
     for words, icon, text in (("Python", "code", as_python(release)), ("curl", "terminal", as_curl(release))):
         button = ui.button(f"Copy as {words}", icon=icon, on_click=lambda text=text, words=words: _copy(text, words))
         button.props("flat dense no-caps")
     for words, form in (("CSV", "csv"), ("Parquet", "parquet")):
-        button = ui.button(words, icon="download", on_click=lambda form=form: _download(release, form))
+        button = ui.button(words, icon="download")
+        button.on_click(lambda form=form, button=button: _download(session, release, form, button))
         button.props(f'flat dense no-caps aria-label="Download {words}"')
 
 
@@ -118,11 +120,22 @@ def _copy(text: str, words: str) -> None:
     ui.notify(f"Copied as {words}.")
 
 
-def _download(release: Release, form: str) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / f"answer.{form}"
-        release.write(file)
-        ui.download.content(file.read_bytes(), file.name)
+async def _download(session: Session, release: Release, form: str, button: ui.button) -> None:
+    """The answer once more, as a file: what asking again, for nothing, would give."""
+
+    def work() -> bytes:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / f"answer.{form}"
+            release.write(file)
+            return file.read_bytes()
+
+    button.disable()  # one at a time
+    try:
+        content = await attempt(session, "POST /v1/ask", work)
+        if content is not None:
+            ui.download.content(content, f"answer.{form}")
+    finally:
+        button.enable()
 
 
 def as_python(release: Release) -> str:

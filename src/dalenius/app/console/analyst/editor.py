@@ -6,7 +6,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
-from nicegui import ui
+from nicegui import events, ui
 
 from dalenius.app.console.analyst.examples import quoted
 from dalenius.queries.release import shown
@@ -16,6 +16,7 @@ _WORDS = (
     "JOIN, LEFT, ON, USING, CASE, WHEN, THEN, ELSE, END, ASC, DESC, WITH, TRUE, FALSE, DATE, INTERVAL"
 )
 _FUNCTIONS = "COUNT, SUM, AVG, MEDIAN, STDDEV, VARIANCE, MIN, MAX, ROUND, EXTRACT, DATE_TRUNC, COALESCE"
+_LONGEST = 40_000  # characters; a question has up to half as many
 # Runs in the browser, once the editor is there. All that is put into it is JSON.
 _DRESS = """(async (id, name, options) => {
   const CM = await import("nicegui-codemirror");
@@ -39,9 +40,44 @@ _DRESS = """(async (id, name, options) => {
 })"""
 
 
+class Editor(ui.codemirror):
+    """An editor of which no more than a page or two is ever held.
+
+    The framework believes what a browser says of how a text changed; here that must be a change of this text, into one
+    that is not too long. A change that is not is left out, and the browser gets the text as it is.
+    """
+
+    def __init__(self, text: str, longest: int, **how: Any) -> None:
+        self.longest = longest
+        super().__init__(text, line_wrapping=True, theme="githubLight", **how)
+
+    def _event_args_to_value(self, e: events.GenericEventArguments) -> str:
+        if _is_change(e.args, len(self._codepoints), self.longest):
+            return super()._event_args_to_value(e)
+        self.update()
+        ui.notify(f"This text can have up to {self.longest:,} characters.", type="warning")
+        return self.value or ""
+
+
+def _is_change(said: Any, length: int, longest: int) -> bool:
+    """Whether it is a change of a text of this length, as the editor writes it: kept and replaced pieces, in order."""
+    if not isinstance(said, dict):
+        return False
+    sections, inserted = said.get("sections"), said.get("inserted")
+    if not isinstance(sections, list) or not isinstance(inserted, list) or len(sections) % 2:
+        return False
+    if not all(isinstance(each, int) and each >= -1 for each in sections) or any(each < 0 for each in sections[::2]):
+        return False
+    if not all(isinstance(lines, list) and all(isinstance(each, str) for each in lines) for lines in inserted):
+        return False
+    kept = sum(old for old, new in zip(sections[::2], sections[1::2], strict=True) if new == -1)
+    put = sum(len(line) + 1 for lines in inserted for line in lines)
+    return sum(sections[::2]) == length and kept + put <= longest
+
+
 def sql_editor(text: str, tables: Iterable[dict[str, Any]], ask: Callable[[], Awaitable[None]]) -> ui.codemirror:
     """An editor for questions about ``tables``; Ctrl+Enter asks."""
-    editor = ui.codemirror(text, language="SQL", theme="githubLight", line_wrapping=True, keymap={"Mod-Enter": ask})
+    editor = Editor(text, _LONGEST, language="SQL", keymap={"Mod-Enter": ask})
     dress(editor.classes("d-sql"), "Question in SQL", completions(tables))
     return editor
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from sqlglot.dialects.duckdb import DuckDB
+
 _NUMBERS = {"integer", "number"}
+_RESERVED = DuckDB.Generator.RESERVED_KEYWORDS
 
 
 class Example(NamedTuple):
@@ -35,7 +38,7 @@ def examples(table: dict[str, Any]) -> list[Example]:
 
 def quoted(name: str) -> str:
     """A name as it stands in SQL."""
-    plain = name.isidentifier() and name.isascii()
+    plain = name.isidentifier() and name.isascii() and name.lower() not in _RESERVED
     return name if plain else '"' + name.replace('"', '""') + '"'
 
 

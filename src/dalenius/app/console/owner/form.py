@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from nicegui import events, ui
 
-from dalenius.app.console.analyst.editor import dress
+from dalenius.app.console.analyst.editor import Editor, dress
 from dalenius.app.console.frame import attempt, busy, card, empty, heading
 from dalenius.app.console.owner import written
 from dalenius.app.console.owner.tables import changes
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dalenius.tables.registry import Version
 
 MOST = 150  # columns in the form; more can be written into the policy
+_LONGEST = 200_000  # characters of a policy
 _PROTECT = "POST /v1/protect"
 _OWN = "one of its own"
 _UNIT = (
@@ -35,8 +36,8 @@ _UNIT = (
 )
 _EPSILON = (
     "ε caps what may ever be learned about one unit, over all questions of all analysts: whatever is believed about "
-    "somebody before, the odds change by at most a factor of e^ε (ε = 0.1: 1.1, 1: 2.7, 3: 20). δ is the chance that "
-    "the promise fails: well below 1/(number of units). Others chose about:"
+    "somebody before, the odds change by at most a factor of e^ε (ε = 0.1: 1.1, 1: 2.7, 3: 20). δ is what may be lost on "
+    "top of the factor: well below 1/(number of units). Others chose about:"
 )
 _BOUNDS = (
     "Bounds and keys are what a value can be, for anyone: never what is true of this data. Without bounds, a number "
@@ -295,7 +296,7 @@ class Protecting:
 
     def _policy(self) -> None:
         ui.label("Policy (TOML)").classes("text-subtitle2")
-        self.editor = ui.codemirror("", language="TOML", theme="githubLight", line_wrapping=True, on_change=self._typed)
+        self.editor = Editor("", _LONGEST, language="TOML", on_change=self._typed)
         self.editor.style("height: 55vh")
         dress(self.editor, "Policy in TOML")
         with ui.row().classes("items-center gap-2") as self.by_hand:

@@ -37,18 +37,20 @@ class Analysts:
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        self.allotted: set[tuple[str, str]] = set()
+        self.inviting = False
         with card():
             heading("Invite an analyst", 2).classes("text-subtitle1 text-weight-medium")
             with ui.row().classes("w-full items-start gap-3"):
                 self.name = ui.input("Analyst's name").props("outlined dense maxlength=200 autocomplete=off")
                 self.dataset = ui.select([], label="Data set").props("outlined dense").style("min-width: 12rem")
-                self.epsilon = ui.number("Allotment, ε", value=0.5, min=0, step=0.1).props("outlined dense")
+                self.epsilon = ui.number("Allotment, ε", min=0, step=0.1).props("outlined dense")
                 self.days = ui.number("Days", value=USUAL_LIFE.days, min=1, max=LONGEST_LIFE.days, precision=0).props(
                     "outlined dense"
                 )
             ui.label(
-                "The allotment is what this analyst may spend of the data set's budget; it replaces one that is there. "
-                "What was spent stays spent."
+                "The allotment is what this analyst may spend of the data set's budget; it replaces one that is there, "
+                "and what was spent stays spent. Empty: as it is, only a new token."
             ).classes("d-muted text-caption")
             self.trusted = ui.checkbox("Trusted")
             ui.label(_TRUSTED).classes("d-muted text-caption")
@@ -69,6 +71,7 @@ class Analysts:
         found = await attempt(self.session, "GET /v1/tokens", work, self.place)
         if found is None:
             return
+        self.allotted = {(dataset, analyst) for dataset, analyst, _ in found.allotments}
         chosen = self.dataset.value if self.dataset.value in found.datasets else next(iter(found.datasets), None)
         self.dataset.set_options(found.datasets, value=chosen)
         self.place.clear()
@@ -117,48 +120,60 @@ class Analysts:
         dialog.open()
 
     async def _invite(self) -> None:
+        if self.inviting:
+            return
+        self.inviting = True
+        self.trouble.clear()
+        try:
+            made = await self._invited()
+        finally:
+            self.inviting = False
+        if made is not None:
+            self.name.set_value("")
+            self.epsilon.set_value(None)
+            self.trusted.set_value(value=False)
+            _once(*made, self.session.service.settings.public_url)
+            await self.refresh()
+
+    async def _invited(self) -> tuple[str, Token] | None:
         service = self.session.service
         name, dataset = (self.name.value or "").strip(), self.dataset.value
         epsilon, days, trusted = self.epsilon.value, self.days.value, bool(self.trusted.value)
-
-        self.trouble.clear()
-        wrong = _wrong(dataset, days)
+        wrong = _wrong(dataset, days, needed=epsilon is None and (dataset, name) not in self.allotted)
         if wrong is not None:  # before the allotment is on record
             with self.trouble:
                 trouble(wrong)
-            return
+            return None
 
         def allot() -> bool:
-            service.curator.ledger.set_allotment(dataset, name, epsilon or 0.0)
+            service.curator.ledger.set_allotment(dataset, name, epsilon)
             return True
 
         def create() -> tuple[str, Token]:
             return service.tokens.create(Role.ANALYST, name, expires=timedelta(days=int(days)), trusted=trusted)
 
-        if not await attempt(self.session, _ALLOT, allot, self.trouble):
-            return
-        made = await attempt(self.session, "POST /v1/tokens", create, self.trouble)
-        if made is None:
-            return
-        self.name.set_value("")
-        self.trusted.set_value(value=False)
-        _once(*made)
-        await self.refresh()
+        if epsilon is not None and not await attempt(self.session, _ALLOT, allot, self.trouble):
+            return None
+        return await attempt(self.session, "POST /v1/tokens", create, self.trouble)
 
 
-def _wrong(dataset: str | None, days: float | None) -> InputError | None:
+def _wrong(dataset: str | None, days: float | None, *, needed: bool) -> InputError | None:
     if not dataset:
         return InputError("Which data set?", why="There is none, or none is chosen.", fix="Protect a table first.")
     if not days or not 1 <= days <= LONGEST_LIFE.days:
         return InputError(
             "A token cannot live that long.", why=f"It is 1 to {LONGEST_LIFE.days} days.", fix="Correct the days."
         )
+    if needed:
+        return InputError(
+            "How much may they spend?", why="This analyst has no allotment in this data set yet.", fix="Give an ε."
+        )
     return None
 
 
-def _once(text: str, token: Token) -> None:
+def _once(text: str, token: Token, address: str | None) -> None:
     """Shows a token, this once; nothing of it stays on the page."""
-    server = str(ui.context.client.request.base_url).rstrip("/")
+    server = address or str(ui.context.client.request.base_url).rstrip("/")
     lines = f"export DALENIUS_SERVER={shlex.quote(server)}\nexport DALENIUS_TOKEN={shlex.quote(text)}"
     with ui.dialog().props("persistent") as dialog, ui.card().classes("w-full gap-3").style("max-width: 720px"):
         dialog.props["aria-label"] = "A new token"

@@ -18,7 +18,7 @@ from dalenius.tables.writing import literal
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _HEAD = """\
-# Drafted from the schema: names and types of columns, and nothing else of the data.
+# Drafted from names and types of columns. (Of a CSV file, types are guessed from its values.)
 
 [table]
 name = {name}
@@ -102,7 +102,7 @@ def text(wish: Wish) -> str:
         parts.append(
             'accounting = "pure"\n'
             if pure
-            else f"delta = {_number(wish.delta)}                       # the chance that the promise fails\n"
+            else f"delta = {_number(wish.delta)}                       # what may be lost on top\n"
         )
     for name, epsilon in wish.analysts:
         if name.strip():

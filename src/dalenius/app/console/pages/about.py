@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from fastapi import FastAPI
@@ -10,8 +9,10 @@ from nicegui import ui
 
 from dalenius.app.console.frame import attempt, card, empty, heading, page
 from dalenius.app.console.sessions import Session, Sessions
+from dalenius.app.report.elements import factor
 from dalenius.ledger.budgets import Budget
 from dalenius.ledger.tokens import Role
+from dalenius.tables.policy import Neighbors
 from dalenius.tables.registry import Version
 
 _LEARN = (
@@ -19,18 +20,19 @@ _LEARN = (
     "little at random before it leaves, so that it would look much the same if you were not in the data."
 )
 _WATCH = (
-    "Every answer is written into a ledger before it leaves. The ledger cannot be changed without that showing, and an "
-    "auditor can check it at any time."
+    "Every answer is written into a ledger before it leaves. An auditor can check it at any time, and sees if anything "
+    "in it was changed, or taken away since the last look."
 )
 _NOT = (
     "What is true of many people like you (that smokers fall ill more often, say) can be learned, whether you are in "
     "the data or not. Those who run this server can read the data itself."
 )
 _MOST = (
-    "All answers together, for ever, reveal at most ε = {epsilon:g} about any one {unit}: compared with a world in "
-    "which you had not been in the data, nobody's odds for or against anything about you differ by more than a factor "
-    "of {factor}. When that is used up, no new question is answered."
+    "All answers together{when} reveal at most ε = {epsilon:g} about any one {unit}: compared with a world in which you "
+    "{other}, nobody's odds for or against anything about you differ by more than a factor of {factor}. When that is "
+    "used up, no new question is answered."
 )
+_MORE = "The owner of the data can change this limit; every change, and its reason, stays on record."
 
 
 def install(app: FastAPI, sessions: Sessions) -> None:  # noqa: ARG001
@@ -38,7 +40,10 @@ def install(app: FastAPI, sessions: Sessions) -> None:  # noqa: ARG001
 
     @page("/about")
     async def about(session: Session) -> None:
-        found = await attempt(session, "GET /v1/tables", lambda: _found(session)) or []
+        place = ui.column().classes("w-full")
+        found = await attempt(session, "GET /v1/tables", lambda: _found(session), place)
+        if found is None:
+            return
         if not found:
             empty("No table is protected yet.", "shield")
             return
@@ -79,13 +84,22 @@ def _part(icon: str, title: str, words: str) -> None:
 
 def _dataset(found: _Dataset) -> None:
     budget, tables = found.budget, found.tables
-    every = f" in each {budget.period}" if budget.period else ""
-    delta = f", but for a chance of about δ = {budget.delta:g}" if budget.delta else ""
-    factor = f"{math.exp(min(budget.epsilon, 50)):,.3g} (e^ε{delta})"
+    substitute = any(each.policy.neighbors is Neighbors.SUBSTITUTE for each in tables)
+    delta = f"; δ = {budget.delta:g} on top" if budget.delta else ""
+    said = _MOST.format(
+        when=f" in one {budget.period}" if budget.period else ", for ever,",
+        epsilon=budget.epsilon,
+        unit=budget.unit,
+        other="had had other data" if substitute else "had not been in the data",
+        factor=f"{factor(budget.epsilon)} (e^ε{delta})",
+    )
     with card():
         heading(found.name, 2).classes("text-h6").style("overflow-wrap: anywhere")
         names = ", ".join(each.table for each in tables) or "none now"
-        ui.label(f"Tables: {names}. Protected is each {budget.unit}{every}: all that these tables hold about it.")
-        ui.label(_MOST.format(epsilon=budget.epsilon, unit=f"{budget.unit}{every}", factor=factor)).classes("d-tip")
+        ui.label(f"Tables: {names}. Protected is each {budget.unit}: all that these tables hold about it.")
+        ui.label(said).classes("d-tip")
+        if budget.period:
+            ui.label(f"Over several {budget.period}s it adds up.").classes("d-muted")
+        ui.label(_MORE).classes("d-muted")
         columns = sorted({name for each in tables for name in each.policy.columns})
         ui.label(f"What may be asked about: {', '.join(columns) or 'how many there are'}.").classes("d-muted")

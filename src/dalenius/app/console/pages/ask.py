@@ -16,16 +16,18 @@ from dalenius.app.console.analyst.examples import examples
 from dalenius.app.console.frame import attempt, busy, card, empty, heading, over, page, trouble
 from dalenius.app.console.sessions import Asked, Session, Sessions
 from dalenius.app.http.limits import TooManyError
+from dalenius.app.http.problems import unexpected
 from dalenius.app.summaries import summary
 from dalenius.errors import AuthMissingError, DaleniusError
 from dalenius.queries.release import shown, with_error
 
 if TYPE_CHECKING:
     from dalenius.queries.preview import Preview
+    from dalenius.queries.release import Release
 
 _LEAST, _SPAN, _STEPS = 0.01, 500.0, 100  # of the slider: from 0.01 to 5, even in the logarithm
 _FIRST = 0.2
-_EARLIER = 20  # charges of earlier sessions
+_EARLIER = 20  # charges
 _SHOWN = 8  # questions of this one
 _COMMAND = "'dalenius "
 
@@ -35,11 +37,16 @@ def install(app: FastAPI, sessions: Sessions) -> None:  # noqa: ARG001
 
     @page("/", wide=True)
     async def ask(session: Session) -> None:
-        found = await attempt(session, "GET /v1/tables", lambda: _tables(session)) or []
+        place = ui.column().classes("w-full gap-4")
+        found = await attempt(session, "GET /v1/tables", lambda: _tables(session), place)
+        if found is None:
+            return
         if not found:
             empty("No table is open to you yet. Ask the owner for an allotment.")
             return
-        await _Asking(session, found).build()
+        asking = _Asking(session, found)
+        asking.build()
+        ui.timer(0, asking.begin, once=True)  # however long a preview takes, the page is there
 
 
 def _tables(session: Session) -> list[dict[str, Any]]:
@@ -53,12 +60,13 @@ def _tables(session: Session) -> list[dict[str, Any]]:
     ]
 
 
-def price_at(step: float) -> float:
-    """The ε at a place of the slider; two digits.
+def price_at(step: object) -> float:
+    """The ε at a place of the slider; two digits. What a browser says beside its places is the lowest.
 
-    >>> price_at(0), price_at(48), price_at(100)
-    (0.01, 0.2, 5.0)
+    >>> price_at(0), price_at(48), price_at(100), price_at("NaN")
+    (0.01, 0.2, 5.0, 0.01)
     """
+    step = step if isinstance(step, int | float) and 0 <= step <= _STEPS else 0
     value: float = _LEAST * _SPAN ** (step / _STEPS)
     return round(value, 1 - math.floor(math.log10(value)))
 
@@ -73,13 +81,13 @@ class _Asking:
 
     def __init__(self, session: Session, tables: list[dict[str, Any]]) -> None:
         self.session, self.tables = session, tables
-        self.looking = self.again = False
+        self.looking = self.again = self.asking = self.can_be_asked = False
 
     @property
     def epsilon(self) -> float:
-        return price_at(float(self.slider.value))
+        return price_at(self.slider.value)
 
-    async def build(self) -> None:
+    def build(self) -> None:
         with ui.row().classes("w-full items-start gap-4"):
             with ui.column().classes("gap-4").style("flex: 3 1 560px; min-width: 0"):
                 self._question()
@@ -89,6 +97,9 @@ class _Asking:
                 heading("Tables", 2).classes("text-subtitle1 text-weight-medium")
                 for table in self.tables:
                     self._table(table)
+
+    async def begin(self) -> None:
+        """What is looked up once the page is shown."""
         await self.preview()
         await self._history()
 
@@ -167,7 +178,8 @@ class _Asking:
         return None
 
     def _previewed(self, found: Preview | DaleniusError) -> None:
-        self.button.set_enabled(not isinstance(found, DaleniusError))
+        self.can_be_asked = not isinstance(found, DaleniusError)
+        self._enable()
         self.expected.clear()
         with self.expected:
             if isinstance(found, DaleniusError):
@@ -205,7 +217,7 @@ class _Asking:
         whose = "your allotment" if left["analyst"] <= left["dataset"] else "the data set's budget"
         most = min(left.values())
         rest = f"ε ≤ {most:.3g} would pass" if most > 0 else "nothing is left"
-        ui.label(f"More than is left of {whose}: {rest}. What was asked before stays free.").classes("d-warn")
+        ui.label(f"More than is left of {whose}: {rest}. What was paid for before stays free.").classes("d-warn")
 
     def _instead(self) -> None:
         """Questions that would work."""
@@ -219,10 +231,11 @@ class _Asking:
 
     async def ask(self) -> None:
         """Asks; the page stays usable meanwhile, and the answer comes when its time has come."""
-        if not self.button.enabled:
+        if self.asking or not self.can_be_asked:
             return
         sql, epsilon = self.editor.value, self.epsilon
-        self.button.disable()
+        self.asking = True
+        self._enable()
         busy(self.answer, "Asking…")
 
         def waiting(seconds: float | None) -> None:
@@ -236,16 +249,26 @@ class _Asking:
             return
         except DaleniusError as error:
             self._refused(error)
-            return
+        except Exception as error:
+            self._refused(unexpected(error))  # which says what is not known: whether it was charged
+            raise
+        else:
+            self._answered(release, sql, epsilon)
         finally:
-            self.button.enable()
+            self.asking = False
+            self._enable()
+        await self._history()
+        await self.preview()  # less may be left now
+
+    def _enable(self) -> None:
+        self.button.set_enabled(self.can_be_asked and not self.asking)
+
+    def _answered(self, release: Release, sql: str, epsilon: float) -> None:
         self.answer.clear()
         with self.answer:
-            answered(release)
+            answered(self.session, release)
         paid = 0.0 if release.free or release.public else float(release.charge["epsilon"])
-        self.session.asked.append(Asked(sql, paid, release.free or release.public))
-        await self._history()
-        await self.preview()  # less is left now
+        self.session.asked.append(Asked(sql, epsilon, paid))
 
     def _refused(self, error: DaleniusError) -> None:
         self.answer.clear()
@@ -267,31 +290,36 @@ class _Asking:
             return
         self.past.clear()
         asked = list(self.session.asked)[::-1][:_SHOWN]
-        earlier = [each for each in rows if each["time"] < self.session.since][::-1]
         with self.past:
             heading("Your questions", 2).classes("text-subtitle1 text-weight-medium")
-            if not asked and not earlier:
+            if not asked and not rows:
                 ui.label("None yet.").classes("d-muted")
             for each in asked:
                 self._asked(each)
-            if earlier:
-                with ui.expansion(f"{len(earlier):,} before you signed in", icon="history").classes("w-full"):
-                    for row in earlier[:_EARLIER]:
+            if rows:
+                with ui.expansion(f"All that you were charged for: {len(rows):,}", icon="history").classes("w-full"):
+                    for row in rows[: -_EARLIER - 1 : -1]:
                         when = row["time"][:16].replace("T", " ")
                         ui.label(f"{when} · {row['dataset']} · paid ε = {row['charge']['epsilon']:g}").classes(
                             "d-muted text-caption d-number"
                         )
                     ui.label("Their words are not kept, only their prices.").classes("d-muted text-caption")
-            ui.label("Asking any of them again, in whatever words, is free.").classes("d-muted text-caption")
+            ui.label("The same again, for the same price or less, is free while the data stays.").classes(
+                "d-muted text-caption"
+            )
+
+    def _put_back(self, asked: Asked) -> None:
+        self.editor.set_value(asked.sql)
+        self.slider.set_value(step_below(asked.epsilon))
 
     def _asked(self, asked: Asked) -> None:
         with ui.row().classes("w-full items-center gap-2 no-wrap"):
-            ui.label(f"paid ε = {asked.epsilon:g}" if not asked.free else "free").classes(
-                "d-tag d-number" + (" d-free" if asked.free else "")
+            ui.label(f"paid ε = {asked.paid:g}" if asked.paid else "free").classes(
+                "d-tag d-number" + ("" if asked.paid else " d-free")
             ).style("flex: none")
             sql = " ".join(asked.sql.split())
             ui.label(shown(sql, 300)).classes("d-code ellipsis").style("flex: 1 1 auto; min-width: 0")
-            again = ui.button(icon="edit", on_click=lambda: self.editor.set_value(asked.sql)).props("flat dense round")
+            again = ui.button(icon="edit", on_click=lambda: self._put_back(asked)).props("flat dense round")
             again.props["aria-label"] = f"Put back: {shown(sql, 60)}"
             again.tooltip("Put it back into the editor")
 

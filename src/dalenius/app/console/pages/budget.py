@@ -12,7 +12,7 @@ from dalenius.app.balances import Total, what_it_buys
 from dalenius.app.burn_down import seen
 from dalenius.app.console.analyst.examples import quoted
 from dalenius.app.console.charts import burn_down
-from dalenius.app.console.frame import attempt, card, empty, heading, page
+from dalenius.app.console.frame import attempt, card, empty, heading, later, page
 from dalenius.app.console.sessions import Session, Sessions
 from dalenius.errors import DaleniusError
 from dalenius.ledger.budgets import rounded_down
@@ -39,11 +39,18 @@ def install(app: FastAPI, sessions: Sessions) -> None:  # noqa: ARG001
 
     @page("/budget")
     async def budget(session: Session) -> None:
-        found = await attempt(session, "GET /v1/budget/over-time", lambda: _found(session)) or []
-        if not found:
-            empty("No data set has a budget that you may see.", "savings")
-        for each in found:
-            _shown(each, mine=session.token.analyst if session.token.role is Role.ANALYST else "")
+        place = ui.column().classes("w-full gap-4")
+
+        async def build() -> None:
+            found = await attempt(session, "GET /v1/budget/over-time", lambda: _found(session), place)
+            if found is None:
+                return
+            if not found:
+                empty("No data set has a budget that you may see.", "savings")
+            for each in found:
+                _shown(each, mine=session.token.analyst if session.token.role is Role.ANALYST else "")
+
+        later(build, place)
 
 
 def _found(session: Session) -> list[_Found]:

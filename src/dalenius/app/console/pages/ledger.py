@@ -31,7 +31,7 @@ def install(app: FastAPI, sessions: Sessions) -> None:  # noqa: ARG001
 
     @page("/ledger", wide=True)
     async def ledger(session: Session) -> None:
-        await _Entries(session).build()
+        _Entries(session).build()
 
 
 class _Entries:
@@ -41,7 +41,7 @@ class _Entries:
         self.session, self.ledger = session, session.service.curator.ledger
         self.rows: list[dict[str, Any]] = []
 
-    async def build(self) -> None:
+    def build(self) -> None:
         with card(), ui.row().classes("w-full items-center gap-3"):
             ui.button("Verify", icon="verified", on_click=self._verify).props("unelevated no-caps")
             self.head = ui.input("Head you wrote down (if you did)").props("outlined dense clearable maxlength=64")
@@ -57,7 +57,7 @@ class _Entries:
             self.table = ui.table(columns=_COLUMNS, rows=[], row_key="number", pagination=25)
             self.table.classes("w-full d-number").props('flat dense wrap-cells :grid="Quasar.Screen.lt.sm"')
             self.more = ui.label().classes("d-muted text-caption")
-        await self._load()
+        ui.timer(0, self._load, once=True)
 
     async def _load(self) -> None:
         """The newest entries of the chosen kind."""

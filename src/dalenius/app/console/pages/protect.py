@@ -49,8 +49,12 @@ def install(app: FastAPI, sessions: Sessions) -> None:
                 analysts = Analysts(session)
             with ui.tab_panel(late).style("padding: 1rem 0 0"):
                 await alarms(session, late)
-        await again()
-        await form.refresh()
+
+        async def begin() -> None:
+            await again()
+            await form.refresh()
+
+        ui.timer(0, begin, once=True)
 
     @app.post(UPLOAD, include_in_schema=False)
     async def upload(request: Request) -> Response:

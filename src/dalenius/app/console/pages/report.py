@@ -25,9 +25,14 @@ def install(app: FastAPI, sessions: Sessions) -> None:  # noqa: ARG001
 
 
 async def _show(session: Session, place: ui.column) -> None:
-    found = await attempt(session, "GET /v1/report", lambda: gathered(session.service.curator.ledger), place)
-    if found is None:
+    def work() -> tuple[Report, str]:
+        found = gathered(session.service.curator.ledger)
+        return found, body(found, inside=True)
+
+    made = await attempt(session, "GET /v1/report", work, place)
+    if made is None:
         return
+    found, written = made
     place.clear()
     with place:
         with ui.row().classes("w-full items-center gap-3 d-noprint"):
@@ -38,7 +43,7 @@ async def _show(session: Session, place: ui.column) -> None:
                 "outline no-caps"
             )
         # Not sanitized, which would take the drawings out: the report escapes every text.
-        ui.html(body(found, inside=True), sanitize=False).classes("w-full")
+        ui.html(written, sanitize=False).classes("w-full")
 
 
 async def _download(session: Session, found: Report) -> None:
