@@ -39,7 +39,7 @@ def seal(sessions: Sessions) -> None:
     """Puts a check before each handler of the framework's sockets."""
     from nicegui import app, core, ui
     from nicegui.client import Client
-    from socketio.exceptions import ConnectionRefusedError as Refused
+    from socketio import exceptions
 
     sio = core.sio
     handlers = _handlers()
@@ -59,16 +59,18 @@ def seal(sessions: Sessions) -> None:
     async def connect(sid: str, environ: dict[str, Any], auth: Any = None) -> None:
         query = {name: values[0] for name, values in parse_qs(environ.get("QUERY_STRING", "")).items()}
         if not opens(environ, query):
-            raise Refused("Implicit handshake failed")  # at these words, the framework's script loads the page anew
+            raise exceptions.ConnectionRefusedError(
+                "Implicit handshake failed"
+            )  # at these words, the framework's script loads the page anew
         await handlers["connect"](sid, environ, auth)
 
-    async def handshake(sid: str, data: dict[str, Any]) -> bool:
+    async def handshake(sid: str, data: Any) -> bool:
         good = isinstance(data, dict) and opens(sio.get_environ(sid), data)
         return good and await handlers["handshake"](sid, data)
 
-    def checked(name: str) -> Callable[[str, dict[str, Any]], None]:
-        def said(sid: str, message: dict[str, Any]) -> None:
-            page = message.get("client_id") if isinstance(message, dict) else None
+    def checked(name: str) -> Callable[[str, Any], None]:
+        def said(sid: str, message: Any) -> None:
+            page = str(message.get("client_id")) if isinstance(message, dict) else ""
             session = whose(page)
             if session is None or page not in sio.rooms(sid):  # which it is in since its handshake
                 return

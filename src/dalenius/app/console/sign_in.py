@@ -75,7 +75,9 @@ def install(app: FastAPI, sessions: Sessions) -> None:
         where = to if to in PAGES and token.role in PAGES[to].roles else HOME[token.role]
         response = RedirectResponse(where, 303)
         # Without an age: gone with the browser, if not before.
-        response.set_cookie(COOKIE, cookie, httponly=True, samesite="strict", secure=sessions.service.settings.encrypted)
+        response.set_cookie(
+            COOKIE, cookie, httponly=True, samesite="strict", secure=sessions.service.settings.encrypted
+        )
         return response
 
     @app.post(SIGN_OUT, include_in_schema=False)

@@ -80,7 +80,7 @@ class Service:
         return await asyncio.get_running_loop().run_in_executor(self._quick, work)
 
     async def preview(self, token: Token, work: Callable[[], T]) -> T:
-        """A preview: free, so there may be many, and none may be at the cost of the others: one of a token at a time."""
+        """A preview: free, so there may be many; one of a token at a time, so that none is at the cost of others."""
         lock = self._previewing.setdefault(token.id, asyncio.Lock())
         async with lock:
             return await asyncio.get_running_loop().run_in_executor(self._previews, work)

@@ -22,7 +22,7 @@ _DRESS = """(async (id, name, options) => {
   const CM = await import("nicegui-codemirror");
   while (!getElement(id)?.editorPromise) await new Promise(resolve => setTimeout(resolve, 100));  // its tab is closed
   const component = getElement(id), view = await component.editorPromise;
-  const extra = [CM.EditorView.contentAttributes.of({"aria-label": name})];
+  const extra = [CM.EditorView.contentAttributes.of({"aria-label": name, tabindex: "0"})];
   if (options.length) {
     const complete = (context) => {
       const word = context.matchBefore(/"?\\w*/);
@@ -34,7 +34,7 @@ _DRESS = """(async (id, name, options) => {
   view.dispatch({effects: CM.StateEffect.appendConfig.of(extra)});
   view.setTabFocusMode?.(true);
   const themed = () => component.setTheme(
-    document.body.classList.contains("body--dark") ? "githubDark" : "githubLight");
+    document.body.classList.contains("body--dark") ? "githubDark" : "vscodeLight");
   themed();
   new MutationObserver(themed).observe(document.body, {attributeFilter: ["class"]});
 })"""
@@ -49,7 +49,7 @@ class Editor(ui.codemirror):
 
     def __init__(self, text: str, longest: int, **how: Any) -> None:
         self.longest = longest
-        super().__init__(text, line_wrapping=True, theme="githubLight", **how)
+        super().__init__(text, line_wrapping=True, theme="vscodeLight", **how)
 
     def _event_args_to_value(self, e: events.GenericEventArguments) -> str:
         if _is_change(e.args, len(self._codepoints), self.longest):

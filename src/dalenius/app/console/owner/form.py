@@ -36,8 +36,8 @@ _UNIT = (
 )
 _EPSILON = (
     "ε caps what may ever be learned about one unit, over all questions of all analysts: whatever is believed about "
-    "somebody before, the odds change by at most a factor of e^ε (ε = 0.1: 1.1, 1: 2.7, 3: 20). δ is what may be lost on "
-    "top of the factor: well below 1/(number of units). Others chose about:"
+    "somebody before, the odds change by at most a factor of e^ε (ε = 0.1: 1.1, 1: 2.7, 3: 20). δ is what may be lost "
+    "on top of the factor: well below 1/(number of units). Others chose about:"
 )
 _BOUNDS = (
     "Bounds and keys are what a value can be, for anyone: never what is true of this data. Without bounds, a number "

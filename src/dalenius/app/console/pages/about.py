@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from fastapi import FastAPI
 from nicegui import ui
 
+from dalenius.accounting.neighbors import Neighbors
 from dalenius.app.console.frame import attempt, card, empty, heading, page
 from dalenius.app.console.sessions import Session, Sessions
 from dalenius.app.report.elements import factor
 from dalenius.ledger.budgets import Budget
 from dalenius.ledger.tokens import Role
-from dalenius.tables.policy import Neighbors
 from dalenius.tables.registry import Version
 
 _LEARN = (
@@ -28,9 +28,9 @@ _NOT = (
     "the data or not. Those who run this server can read the data itself."
 )
 _MOST = (
-    "All answers together{when} reveal at most ε = {epsilon:g} about any one {unit}: compared with a world in which you "
-    "{other}, nobody's odds for or against anything about you differ by more than a factor of {factor}. When that is "
-    "used up, no new question is answered."
+    "All answers together{when} reveal at most ε = {epsilon:g} about any one {unit}: compared with a world in which "
+    "you {other}, nobody's odds for or against anything about you differ by more than a factor of {factor}. When that "
+    "is used up, no new question is answered."
 )
 _MORE = "The owner of the data can change this limit; every change, and its reason, stays on record."
 
