@@ -67,6 +67,7 @@ def as_owner(page, server):
 
     page.get_by_role("tab", name="Analysts").click()
     page.get_by_label("Analyst's name").fill("new")
+    page.get_by_label("Allotment, ε").fill("0.5")
     page.get_by_role("button", name="Invite").click()
     page.get_by_role("button", name="Done").click()
     expect(page.locator(".q-dialog")).to_have_count(0)

@@ -254,3 +254,77 @@ def test_no_token_is_in_a_page_a_cookie_an_address_the_log_or_a_file(server):
         secret = token.rpartition("_")[2].encode()
         assert not any(secret in each for each in seen)
         assert not any(token.partition("_")[2].encode() in each for each in seen)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("HEAD", "/sign-in"),
+        ("PUT", "/sign-in"),
+        ("DELETE", "/sign-in"),
+        ("GET", "/sign-out"),
+        ("OPTIONS", "/sign-out"),
+        ("GET", UPLOAD),
+        ("HEAD", "/"),
+        ("POST", "/"),
+        ("PUT", "/budget"),
+    ],
+)
+def test_no_odd_method_reaches_the_framework(server, eve, method, path):
+    """It would build a page of what is not there, in memory, for anybody."""
+    for cookie in (None, eve):
+        reply = send(server, method, path, Origin=server.url, Cookie=cookie)
+        assert reply.status == 405 and b"nicegui" not in reply.content.lower()
+
+
+def test_a_tab_cannot_call_itself_what_it_likes(server, eve):
+    """The framework keeps the name of each tab for a month."""
+    page = page_of(server, eve)
+    query = f"EIO=4&transport=websocket&client_id={page}&implicit_handshake=true&document_id=d&next_message_id=0"
+    where = f"ws://{urlsplit(server.url).netloc}/_nicegui_ws/socket.io/?{query}&tab_id={'t' * 5000}"
+    with connect(where, origin=server.url, additional_headers={"Cookie": eve}, proxy=None) as socket:
+        socket.recv(5)
+        socket.send("40")
+        assert str(socket.recv(5)).startswith("44")  # refused
+    with driving(server, eve, page) as (_, said):
+        assert str(said).startswith("40")
+
+
+def test_pages_have_no_other_way_in_than_sockets(server, eve):
+    path = f"/_nicegui_ws/socket.io/?EIO=4&transport=polling&client_id={page_of(server, eve)}"
+    assert send(server, "GET", path, Cookie=eve).status == 404
+    assert send(server, "POST", path, b"40", Cookie=eve, Origin=server.url).status in {404, 405}
+
+
+@pytest.mark.parametrize("other", ['a={"x":1}', "na[me]=1", "a=é", "flag", 'a="b', "=", ";;"])
+def test_cookies_of_others_on_the_same_host_do_no_harm(server, eve, other):
+    for cookie in (f"{other}; {eve}", f"{eve}; {other}"):
+        assert send(server, "GET", "/about", Cookie=cookie).status == 200
+
+
+def test_a_good_token_is_let_in_whatever_others_tried_from_the_same_address(home):
+    with serving(home) as server:
+        bad = [enter(server, f"dalenius_{'0' * 12}_{secrets.token_urlsafe(32)}").status for _ in range(25)]
+        assert bad.count(401) == 20 and bad[-1] == 429
+        assert enter(server, server.token("auditor")).status == 303
+
+
+def test_behind_a_proxy_the_address_that_browsers_see_counts(home):
+    seen = "https://curator.example.org"
+    with serving(home, "--public-url", seen) as server:
+        token = server.token("auditor")
+        assert enter(server, token).status == 403  # where it listens is not where pages come from
+        reply = enter(server, token, Origin=seen)
+        assert reply.status == 303 and "Secure" in reply.headers["set-cookie"]
+
+
+def test_nothing_can_be_loaded_from_or_sent_elsewhere(server, eve):
+    policy = send(server, "GET", "/about", Cookie=eve).headers["content-security-policy"]
+    said = dict(each.strip().partition(" ")[::2] for each in policy.split(";"))
+    assert said["default-src"] == said["connect-src"] == said["form-action"] == "'self'"
+    assert said["frame-ancestors"] == "'none'" and "http" not in policy and "ws:" not in policy
+
+
+def test_what_a_proxy_would_say_of_paths_is_not_believed(server, eve):
+    reply = send(server, "GET", "/about", Cookie=eve, X_Forwarded_Prefix="/planted")
+    assert reply.status == 200 and b"planted" not in reply.content

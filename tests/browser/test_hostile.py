@@ -139,6 +139,7 @@ def test_an_owner_sees_names_that_are_code_as_text(opened, server):
     page.get_by_role("tab", name="Analysts").click()
     shows(page, f"{ANALYST} · {DATASET}", f"{ANALYST} · t")
     page.get_by_label("Analyst's name").fill(IMAGE)
+    page.get_by_label("Allotment, ε").fill("0.5")
     page.get_by_role("button", name="Invite").click()
     expect(page.get_by_role("heading", name=f"A token for {IMAGE}")).to_be_visible()
     harmless(page, "token")

@@ -86,6 +86,7 @@ def test_the_owners_pages_can_be_read_by_everyone(entered, server):
     expect(page.get_by_role("heading", name="Allotments")).to_be_visible()
     wrong += looked_at(page, "owner-protect-analysts")
     page.get_by_label("Analyst's name").fill("new")
+    page.get_by_label("Allotment, ε").fill("0.5")
     page.get_by_role("button", name="Invite").click()
     expect(page.get_by_label("Token", exact=True)).to_be_visible()
     wrong += looked_at(page, "owner-protect-token")

@@ -79,6 +79,7 @@ def invite(page: Page, name: str, dataset: str) -> str:
     page.get_by_label("Analyst's name").fill(name)
     page.get_by_label("Data set").locator("visible=true").last.click()
     page.get_by_role("option", name=dataset, exact=True).click()
+    page.get_by_label("Allotment, ε").fill("0.5")
     page.get_by_role("button", name="Invite").click()
     token = page.get_by_label("Token", exact=True).input_value()
     page.get_by_role("button", name="Done").click()

@@ -52,8 +52,9 @@ class Door:
 
     async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
+        known = self._sessions.known(cookie_of(scope)) is not None
         if path not in PAGES and path not in _FORMS and not _FILES.match(path):
-            raise no_such_path()
+            raise no_such_path() if known else _missing()
         methods = _FORMS.get(path, ("GET",))
         if scope["method"] not in methods:
             raise MethodError("Not with this method.", why=f"This is for {' and '.join(methods)}.", fix="Use the page.")
@@ -61,10 +62,10 @@ class Door:
             raise _foreign()
         if path in PAGES:
             await self._page(path, scope, receive, send)
-        elif path in {SIGN_IN, SIGN_OUT} or self._sessions.known(cookie_of(scope)) is not None:
+        elif path in {SIGN_IN, SIGN_OUT} or known:
             await self._app(scope, receive, send)
         else:
-            raise AuthMissingError("You are not signed in.", why="The session has ended.", fix="Sign in again.")
+            raise _missing()
 
     async def _page(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
         cookie = cookie_of(scope)
@@ -107,6 +108,10 @@ def same_origin(scope: Scope, settings: Settings) -> bool:
     given = headers.get(b"origin", b"").decode("latin-1")
     host = headers.get(b"host", b"?").decode("latin-1")
     return given == (settings.public_url or f"{'https' if settings.tls else 'http'}://{host}")
+
+
+def _missing() -> AuthMissingError:
+    return AuthMissingError("You are not signed in.", why="The session has ended.", fix="Sign in again.")
 
 
 def _foreign() -> AuthDeniedError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -21,6 +22,7 @@ Build = Callable[[Session], Awaitable[None]]
 # A server that was started anew knows nobody, and lets no socket in: instead of trying for ever, to the sign in.
 _LOST = """window.socket.on("connect_error", () => fetch("/_nicegui/").then(
   (found) => { if (found.status === 401) window.location.reload(); }, () => {}));"""
+_TERMINAL = re.compile(r"'dalenius |--[a-z]")
 _LOOK = 20.0  # seconds between two looks whether the session is over
 
 
@@ -103,7 +105,7 @@ async def attempt(session: Session, route: str, work: Callable[[], T], place: ui
         over()
     except DaleniusError as error:
         if place is None:
-            ui.notify(f"{error.message} {error.fix}", type="negative", multi_line=True, timeout=8000)
+            ui.notify(f"{error.message} {on_a_page(error.fix)}", type="negative", multi_line=True, timeout=8000)
         else:
             place.clear()
             with place:
@@ -122,12 +124,22 @@ def trouble(error: DaleniusError) -> None:
         with ui.row().classes("items-center gap-2 no-wrap"):
             ui.icon("block" if error.exit_code in {3, 4} else "error_outline", color="negative", size="sm")
             ui.label(error.message).classes("text-subtitle1 text-weight-medium")
-        for text in (error.why, error.fix):
+        for text in (error.why, on_a_page(error.fix)):
             if text:
                 ui.label(text).classes("d-muted").style("white-space: pre-wrap")
         if error.at is not None:
             ui.label(f"At line {error.at.line}, column {error.at.column}.").classes("d-muted")
         ui.label(error.cost).classes("d-muted")
+
+
+def on_a_page(words: str) -> str:
+    """What is said to people, without the sentences that are for who sits at a terminal.
+
+    >>> on_a_page("Ask with --epsilon 0.1 or less. Ask for a count.")
+    'Ask for a count.'
+    """
+    sentences = re.split(r"(?<=[.!?])\s+(?=[A-Z])", words)
+    return " ".join(each for each in sentences if not _TERMINAL.search(each))
 
 
 def empty(text: str, icon: str = "inbox") -> None:

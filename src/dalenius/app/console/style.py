@@ -78,7 +78,9 @@ body.body--dark .text-warning {{ --q-warning: var(--d-warn); }}
 .d-tip {{ border-left: 3px solid var(--d-strong); padding: .1rem 0 .1rem .8rem; }}
 @layer theme {{ /* the framework's first layer: there it wins over "outline: 0 !important" of a later one */
   :focus-visible {{ outline: 3px solid #2f7fd1 !important; outline-offset: 2px !important; }}
+  .q-field :focus-visible {{ outline: none !important; }} /* the whole field shows it */
 }}
+.q-field--focused .q-field__control::after {{ border: 3px solid #2f7fd1 !important; }}
 .cm-editor {{ font-size: 14px; border-radius: 8px; }}
 .cm-editor .cm-activeLine, .cm-editor .cm-activeLineGutter {{ background: transparent !important; }}
 .d-sql {{ height: auto; }}

@@ -8,7 +8,7 @@ from typing import Any
 
 from nicegui import events, ui
 
-from dalenius.app.console.analyst.examples import quoted
+from dalenius.queries.names import as_written
 from dalenius.queries.release import shown
 
 _WORDS = (
@@ -109,4 +109,4 @@ def completions(tables: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _option(name: str, kind: str, detail: str, boost: int) -> dict[str, Any]:
-    return {"label": quoted(name), "type": kind, "detail": shown(detail, 60), "boost": boost}
+    return {"label": as_written(name), "type": kind, "detail": shown(detail, 60), "boost": boost}

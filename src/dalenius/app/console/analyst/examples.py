@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from sqlglot.dialects.duckdb import DuckDB
+from dalenius.queries.names import as_written
 
 _NUMBERS = {"integer", "number"}
-_RESERVED = DuckDB.Generator.RESERVED_KEYWORDS
 
 
 class Example(NamedTuple):
@@ -30,19 +29,13 @@ def examples(table: dict[str, Any]) -> list[Example]:
     found = [Example(f"Rows by {key}", _written(table["name"], "COUNT(*) AS n", key)) for key in keyed[:1]]
     found.append(Example("How many rows?", _written(table["name"], "COUNT(*) AS n")))
     for number in numbers[:1]:
-        average = f"AVG({quoted(number)}) AS average"
+        average = f"AVG({as_written(number)}) AS average"
         found.append(Example(f"Average {number}", _written(table["name"], average)))
         found += [Example(f"Average {number} by {key}", _written(table["name"], average, key)) for key in keyed[:1]]
     return found
 
 
-def quoted(name: str) -> str:
-    """A name as it stands in SQL."""
-    plain = name.isidentifier() and name.isascii() and name.lower() not in _RESERVED
-    return name if plain else '"' + name.replace('"', '""') + '"'
-
-
 def _written(table: str, measure: str, key: str = "") -> str:
     if not key:
-        return f"SELECT {measure}\nFROM {quoted(table)}"
-    return f"SELECT {quoted(key)}, {measure}\nFROM {quoted(table)}\nGROUP BY {quoted(key)}"
+        return f"SELECT {measure}\nFROM {as_written(table)}"
+    return f"SELECT {as_written(key)}, {measure}\nFROM {as_written(table)}\nGROUP BY {as_written(key)}"

@@ -70,7 +70,8 @@ class Protecting:
         self._choose()
         with ui.row().classes("w-full items-start gap-4"):
             self.left = ui.column().classes("gap-3").style("flex: 3 1 680px; min-width: 0")
-            with ui.column().classes("gap-2").style("flex: 2 1 360px; min-width: 0; position: sticky; top: 64px"):
+            right = ui.column().classes("gap-2").style("flex: 2 1 360px; min-width: 0")
+            with right.style("position: sticky; top: 64px; z-index: 1"):  # it stays in sight beside a long form
                 self._policy()
 
     async def refresh(self) -> None:
@@ -295,18 +296,19 @@ class Protecting:
     # --- the policy
 
     def _policy(self) -> None:
-        ui.label("Policy (TOML)").classes("text-subtitle2")
-        self.editor = Editor("", _LONGEST, language="TOML", on_change=self._typed)
-        self.editor.style("height: 55vh")
-        dress(self.editor, "Policy in TOML")
+        with ui.row().classes("w-full items-center gap-2"):
+            ui.label("Policy (TOML)").classes("text-subtitle2")
+            ui.space()
+            ui.button("Check", icon="fact_check", on_click=self._check).props("outline no-caps")
+            self.button = ui.button("Protect", icon="shield", on_click=self._protect).props("unelevated no-caps")
+        self.result = ui.column().classes("w-full gap-2")
         with ui.row().classes("items-center gap-2") as self.by_hand:
             _muted(_BY_HAND)
             ui.button("Use the form again", on_click=lambda: self._write(anew=True)).props("flat dense no-caps")
         self.by_hand.set_visibility(False)
-        with ui.row().classes("gap-2"):
-            ui.button("Check", icon="fact_check", on_click=self._check).props("outline no-caps")
-            self.button = ui.button("Protect", icon="shield", on_click=self._protect).props("unelevated no-caps")
-        self.result = ui.column().classes("w-full gap-2")
+        self.editor = Editor("", _LONGEST, language="TOML", on_change=self._typed)
+        self.editor.style("height: 55vh")
+        dress(self.editor, "Policy in TOML")
 
     def _typed(self) -> None:
         self.by_hand.set_visibility(self.wish is not None and self.editor.value != self.generated)

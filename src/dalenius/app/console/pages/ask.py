@@ -13,7 +13,7 @@ from dalenius.app.console import calls
 from dalenius.app.console.analyst.answer import answered
 from dalenius.app.console.analyst.editor import sql_editor
 from dalenius.app.console.analyst.examples import examples
-from dalenius.app.console.frame import attempt, busy, card, empty, heading, over, page, trouble
+from dalenius.app.console.frame import attempt, busy, card, empty, heading, on_a_page, over, page, trouble
 from dalenius.app.console.sessions import Asked, Session, Sessions
 from dalenius.app.http.limits import TooManyError
 from dalenius.app.http.problems import unexpected
@@ -29,7 +29,6 @@ _LEAST, _SPAN, _STEPS = 0.01, 500.0, 100  # of the slider: from 0.01 to 5, even 
 _FIRST = 0.2
 _EARLIER = 20  # charges
 _SHOWN = 8  # questions of this one
-_COMMAND = "'dalenius "
 
 
 def install(app: FastAPI, sessions: Sessions) -> None:  # noqa: ARG001
@@ -184,9 +183,8 @@ class _Asking:
         with self.expected:
             if isinstance(found, DaleniusError):
                 ui.label(found.message).classes("d-warn text-weight-medium")
-                for words in (found.why, found.fix):
-                    if _COMMAND not in words:  # for who sits at a terminal
-                        ui.label(words).classes("d-muted text-caption")
+                for words in (found.why, on_a_page(found.fix)):
+                    ui.label(words).classes("d-muted text-caption")
                 self._instead()
             elif found.public:
                 ui.label("Public tables only: exact, and free.").classes("text-weight-medium")

@@ -10,13 +10,13 @@ from nicegui import ui
 
 from dalenius.app.balances import Total, what_it_buys
 from dalenius.app.burn_down import seen
-from dalenius.app.console.analyst.examples import quoted
 from dalenius.app.console.charts import burn_down
 from dalenius.app.console.frame import attempt, card, empty, heading, later, page
 from dalenius.app.console.sessions import Session, Sessions
 from dalenius.errors import DaleniusError
 from dalenius.ledger.budgets import rounded_down
 from dalenius.ledger.tokens import Role
+from dalenius.queries.names import as_written
 from dalenius.queries.release import with_error
 
 Line = list[tuple[str, float]]
@@ -77,7 +77,7 @@ def _found(session: Session) -> list[_Found]:
 def _errors(session: Session, analyst: str, table: str) -> dict[float, str]:
     """The expected error of a count of a table's rows at usual prices; from the policy alone."""
     try:
-        sql = f"SELECT COUNT(*) FROM {quoted(table)}"  # noqa: S608 (goes through the same rules as any question)
+        sql = f"SELECT COUNT(*) FROM {as_written(table)}"  # noqa: S608 (goes through the same rules as any question)
         found = session.service.curator.analyst(analyst).preview(sql)
     except DaleniusError:  # a closed table, say
         return {}
