@@ -162,7 +162,7 @@ def test_an_owner_sees_names_that_are_code_as_text(opened, server):
     page.get_by_role("button", name="Check").click()
     expect(page.get_by_role("alert")).to_be_visible()
     harmless(page, "a refusal")
-    for path in ("/budget", "/ledger", "/about"):
+    for path in ("/budget", "/ledger", "/about", "/report"):
         page.goto(f"{server.url}{path}")
         expect(page.get_by_text(DATASET).first).to_be_visible()
         harmless(page, path)

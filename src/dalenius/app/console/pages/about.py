@@ -44,6 +44,7 @@ def install(app: FastAPI, sessions: Sessions) -> None:  # noqa: ARG001
         found = await attempt(session, "GET /v1/tables", lambda: _found(session), place)
         if found is None:
             return
+        place.delete()
         if not found:
             empty("No table is protected yet.", "shield")
             return

@@ -40,6 +40,7 @@ def install(app: FastAPI, sessions: Sessions) -> None:  # noqa: ARG001
         found = await attempt(session, "GET /v1/tables", lambda: _tables(session), place)
         if found is None:
             return
+        place.delete()
         if not found:
             empty("No table is open to you yet. Ask the owner for an allotment.")
             return
