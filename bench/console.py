@@ -5,7 +5,8 @@ many sessions, browser and server share the machine's cores; what the server alo
 preview, and what a bare client waits for one while all sessions are open and idle.
 
 Targets: Ask is painted and usable (editor, expected error, connected) within 2 s, from an empty cache; a preview within
-300 ms (95% of them), and also in every one of 20 sessions while a long question runs.
+300 ms (95% of them); 20 open sessions stay responsive while a long question runs: a preview within 500 ms (95%), a
+page within 2 s.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from dalenius.curator import Curator
 from dalenius.ledger.ledger import Ledger
 from dalenius.ledger.tokens import Role, Tokens
 
-PAINT, PREVIEW, SHARE = 2000.0, 300.0, 0.95  # ms; ms, and of how many of them
+PAINT, PREVIEW, CROWDED, SHARE = 2000.0, 300.0, 500.0, 0.95  # ms; and of how many of them
 LOADS, MOVES, DRAGS, KEYS = 7, 30, 10, 30
 PAUSE = (5.0, 15.0)  # seconds between two moves in one of many sessions: with 20, two a second in all
 SHOPS = 2000
@@ -420,7 +421,7 @@ async def many(browser: Browser, server: Server, sessions: int, seconds: float) 
         for name, sql in LONG.items():
             cpu, began = server.cpu, time.monotonic()
             async with Long(server, sql) as long:
-                lines += await phase(pages, server, seconds, f"{sessions} sessions, {name}", PREVIEW)
+                lines += await phase(pages, server, seconds, f"{sessions} sessions, {name}", CROWDED)
             share = (server.cpu - cpu) / (time.monotonic() - began)
             told[name] = {"seconds": [round(each, 1) for each in long.seconds], "cores": round(share, 2)}
     finally:
@@ -466,7 +467,7 @@ def main() -> int:
     options.add_argument("--sessions", type=int, default=20, help="open at once; 0 measures one alone")
     options.add_argument("--rows", type=int, default=100_000, help="of the table that the sessions look at")
     options.add_argument("--long-rows", type=int, default=3_000_000, help="of the one that the long question is about")
-    options.add_argument("--seconds", type=float, default=20, help="of moves in all sessions")
+    options.add_argument("--seconds", type=float, default=30, help="of moves in all sessions")
     options.add_argument("--json", action="store_true")
     given = options.parse_args()
     load = os.getloadavg()[0]
