@@ -28,7 +28,7 @@ DEV_READY := $(VENV)/.ready-dev
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-demo: $(DEMO_READY) ## install, then run the tour
+demo: $(DEMO_READY) ## install, run the tour, then serve its tables (in a terminal)
 	@$(RUN) -m dalenius demo
 
 test: $(DEV_READY) ## run the whole test suite, long tests in their short form

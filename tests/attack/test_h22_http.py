@@ -32,14 +32,19 @@ ROLES = {
     ("GET", "/v1/tables"): EVERYBODY,
     ("GET", "/v1/tables/{table}"): EVERYBODY,
     ("GET", "/v1/budget"): EVERYBODY,
+    ("GET", "/v1/budget/over-time"): EVERYBODY,
     ("GET", "/v1/receipts/{id}"): EVERYBODY,
     ("GET", "/v1/me"): EVERYBODY,
     ("GET", "/v1/openapi.json"): EVERYBODY,
     ("GET", "/v1/ledger"): SEEING,
     ("GET", "/v1/ledger/verify"): SEEING,
+    ("GET", "/v1/report"): SEEING,
     ("GET", "/v1/policies/{table}"): SEEING,
     ("GET", "/v1/policies/{table}/difference"): SEEING,
     ("GET", "/v1/analysts"): SEEING,
+    ("GET", "/v1/files"): OWNER,
+    ("GET", "/v1/files/{name}"): OWNER,
+    ("PUT", "/v1/files/{name}"): OWNER,
     ("POST", "/v1/protect"): OWNER,
     ("POST", "/v1/tables/{table}/refresh"): OWNER,
     ("PUT", "/v1/datasets/{dataset}/analysts/{analyst}"): OWNER,
@@ -57,7 +62,7 @@ def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tenancy")
     behind(folder, "secret", units=90, analysts={"bob": 3.0})
     home = behind(folder, analysts={"eve": 3.0, "bob": 3.0})
-    with serving(home, config=QUICK) as server:
+    with serving(home, "--data-dir", str(folder), config=QUICK) as server:
         yield server
 
 
@@ -68,7 +73,7 @@ def described(server):
 
 
 def filled(path):
-    known = {"{id}": "0" * 12, "{table}": "visits", "{dataset}": "visits", "{analyst}": "eve"}
+    known = {"{id}": "0" * 12, "{name}": "none.csv", "{table}": "visits", "{dataset}": "visits", "{analyst}": "eve"}
     for name, value in known.items():
         path = path.replace(name, value)
     return path
@@ -112,7 +117,7 @@ def test_every_route_lets_in_whom_it_is_for(server):
 
 
 def test_what_is_not_described_is_not_there(server):
-    for path in ("/", "/v1", "/v2/ask", "/docs", "/redoc", "/openapi.json", "/v1/ask/x", "/admin", "/.env"):
+    for path in ("/v1", "/v2/ask", "/docs", "/redoc", "/openapi.json", "/v1/ask/x", "/admin", "/.env"):
         assert server.client(None).get(path).status == 401
         for client in clients(server).values():
             assert client.get(path).status == 404

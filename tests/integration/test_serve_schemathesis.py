@@ -113,6 +113,7 @@ def described(server: Server, folder: Path) -> Place:
         "dataset": ["visits"],
         "analyst": ["ana", "bob"],
         "id": [answered["receipt"]["id"], job_id, extra],
+        "name": ["visits.parquet", "new.csv", "../visits.toml"],
         "sql": list(QUESTIONS),
         "policies": [POLICY, POLICY.replace("visits.parquet", "/etc/passwd")],
     }
@@ -127,16 +128,20 @@ def described(server: Server, folder: Path) -> Place:
 
 
 def operations(place: Place, mode: schemathesis.GenerationMode) -> list[Any]:
-    """All of them; for bad requests, those with something in them that can be bad."""
+    """All of them; for bad requests, those with something in them that can be bad, which bytes of a file cannot."""
     found = [each.ok() for each in place.schema.get_all_operations()]
-    return [each for each in found if mode is not BAD or each.body or each.query]
+    return [each for each in found if mode is not BAD or each.query or _takes_json(each)]
+
+
+def _takes_json(operation: Any) -> bool:
+    return any(each.media_type == "application/json" for each in operation.body)
 
 
 def named(case: Any, known: dict[str, list[str]], draw: Any) -> bool:
     """Puts what is really there in the place of what was made up, mostly; whether it did."""
     done = False
     for holder in (case.path_parameters, case.body):
-        for name in ("table", "dataset", "analyst", "id", "sql", "policies"):
+        for name in ("table", "dataset", "analyst", "id", "name", "sql", "policies"):
             if isinstance(holder, dict) and name in holder and draw(st.integers(0, 3)):
                 value = draw(st.sampled_from(known[name]))
                 holder[name] = [value] if name == "policies" else value

@@ -53,6 +53,15 @@ def totals(ledger: Ledger, analyst: str | None = None) -> list[Total]:
     return found
 
 
+def visible(ledger: Ledger, analyst: str | None) -> list[Total]:
+    """What somebody may see: all; or, as an ``analyst``, the own totals and those of data sets with an allotment."""
+    found = totals(ledger, analyst)
+    if analyst is None:
+        return found
+    open_ = {each.dataset for each in found if each.analyst}
+    return [each for each in found if each.dataset in open_]
+
+
 def written(found: Iterable[Total]) -> dict[str, Any]:
     """For `--json`: by data set, then by period where the budget has them."""
     datasets: dict[str, Any] = {}

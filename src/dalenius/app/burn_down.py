@@ -8,6 +8,7 @@ from heapq import merge
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dalenius.app.balances import Total, visible
 from dalenius.app.plots import figure
 from dalenius.ledger.budgets import Budget
 
@@ -96,6 +97,16 @@ def points(ledger: Ledger, analyst: str = "", now: datetime | None = None) -> di
     return found
 
 
+def seen(ledger: Ledger, analyst: str | None) -> list[tuple[Total, Line]]:
+    """The totals that somebody may see (as `visible` says), each with its line.
+
+    A line is empty where `points` has none: for other analysts, and for periods before the newest.
+    """
+    found = visible(ledger, analyst)
+    lines = points(ledger, analyst or "")
+    return [(each, lines.get(_name(each), [])) for each in found]
+
+
 def draw(ledger: Ledger, target: Path, analyst: str = "") -> None:
     """Draws it."""
     with figure(target) as axes:
@@ -129,6 +140,11 @@ def draw(ledger: Ledger, target: Path, analyst: str = "") -> None:
                 legend.set_title(f"at most the {SHOWN_PERIODS} newest periods", prop={"size": "small"})
             for text in legend.get_texts():
                 text.set_parse_math(False)  # a $ in a name is a $
+
+
+def _name(total: Total) -> Name:
+    every = total.balance.budget.period
+    return Name(total.dataset, total.balance.period or (f"each {every}" if every else ""), total.analyst)
 
 
 def _stories(ledger: Ledger, analyst: str) -> dict[str, Story]:

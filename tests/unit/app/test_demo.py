@@ -2,15 +2,24 @@
 
 import json
 import os
+import pty
 import shlex
+import signal
+import subprocess
+import sys
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.serving import Client
 
 from dalenius.app.cli import build
 from dalenius.app.cli.run import run
 from dalenius.app.tour.home import lay_anew
 from dalenius.ledger import Ledger, verify
+from dalenius.ledger.tokens import Tokens
+
+fromisoformat = datetime.fromisoformat
 
 
 @pytest.fixture(autouse=True)
@@ -127,3 +136,68 @@ def test_a_place_that_cannot_be_written_is_something_missing(tmp_path, monkeypat
 
     monkeypatch.setattr("os.mkdir", refused)  # root may write anywhere
     assert run(build(), ["demo", "--json"]) == 5
+
+
+def lines_until(process, mark):
+    """What a process prints, until a line has ``mark``."""
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if mark in line:
+            return lines
+    raise AssertionError("".join(lines))
+
+
+@pytest.mark.parametrize("how", ["--serve", "--serve --json", "terminal"])
+def test_the_demo_serves_its_tables_until_it_is_stopped(tmp_path, how):
+    words = [sys.executable, "-m", "dalenius", "demo", *(how.split() if how != "terminal" else [])]
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        words,
+        stdin=theirs if how == "terminal" else subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert process.stdout is not None and process.stderr is not None
+    try:
+        if "--json" in how:
+            found = json.loads(process.stdout.readline())
+            url, tokens = found["url"], found["tokens"]
+            assert found["verified"]["entries"] > 0
+        else:
+            out = lines_until(process, "Stop with Ctrl-C")
+            assert any("What the ledger remembers" in line for line in out)
+            (url,) = [line.split()[0] for line in out if line.startswith("http")]
+            tokens = {line.split()[0]: line.split()[1] for line in out if " dalenius_" in line}
+            tokens["analyst"] = tokens.pop("ana")
+        client = Client(url, None)
+        assert client.get("/healthz").status == 200
+        assert set(tokens) == {"analyst", "owner", "auditor"}
+        for role, token in tokens.items():
+            signed = Client(url, token)
+            assert signed.get("/v1/tables").status == 200
+            assert signed.get("/v1/ledger").status == (403 if role == "analyst" else 200)
+            signed.close()
+        client.close()
+        given = Tokens(Ledger.open(tmp_path / ".dalenius-demo")).all()
+        assert all(fromisoformat(each.expires) - fromisoformat(each.created) <= timedelta(days=1) for each in given)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 0
+        assert "Traceback" not in process.stderr.read()
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        process.stderr.close()
+        os.close(ours)
+        os.close(theirs)
+
+
+def test_without_a_terminal_the_demo_ends(tmp_path):
+    words = [sys.executable, "-m", "dalenius", "demo"]
+    done = subprocess.run(
+        words, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=tmp_path, timeout=300, check=False
+    )
+    assert done.returncode == 0 and "Try next" in done.stdout and "Ctrl-C" not in done.stdout

@@ -10,7 +10,7 @@ import pytest
 
 from dalenius.accounting.events import Laplace, Zcdp
 from dalenius.app import burn_down
-from dalenius.app.burn_down import Name, points
+from dalenius.app.burn_down import Name, points, seen
 from dalenius.app.cli import build
 from dalenius.app.cli.budget import Guard, what_it_buys
 from dalenius.app.cli.run import run
@@ -227,6 +227,36 @@ def _units(ledger, epsilon):
     guard = ledger.budget("students").filter()
     guard.charge(guard.price(epsilon))
     return guard.units
+
+
+def _seen(ledger, analyst):
+    return {(each.dataset, each.balance.period, each.analyst): line for each, line in seen(ledger, analyst)}
+
+
+def test_an_analyst_sees_lines_of_the_own_data_sets_and_of_nobody_else(home):
+    ledger = Ledger.open(home)
+    ledger.set_budget("idle", Budget(2.0, 1e-6))
+    ledger.set_allotment("students", "bob", 0.9)
+    assert _seen(ledger, "eve") == {}
+    assert set(_seen(ledger, "bob")) == {("students", "", ""), ("students", "", "bob")}
+    assert all(len(line) > 1 for line in _seen(ledger, "bob").values())
+    everything = _seen(ledger, None)
+    assert {name for name, line in everything.items() if line} == {("students", "", ""), ("idle", "", "")}
+    assert {name for name, line in everything.items() if not line} == {
+        ("students", "", each) for each in ("ana", "bob")
+    }
+    ledger.end_allotment("students", "bob")
+    assert _seen(ledger, "bob") == {}
+
+
+def test_lines_of_periods_are_seen_with_their_totals(monthly):
+    visits = ("visits", "", "")
+    assert [left for _, left in _seen(monthly, None)[visits]] == pytest.approx([2.0, 2.0])
+    for month in range(1, burn_down.SHOWN_PERIODS + 2):
+        _ask(monthly, "ana", f"question {month}", f"2025-{month:02}")
+    found = {name: line for name, line in _seen(monthly, None).items() if name[0] == "visits" and not name[2]}
+    assert [name[1] for name, line in found.items() if not line] == ["2025-01"]  # before the newest
+    assert all(line[-1][1] < 2 for line in found.values() if line)
 
 
 def test_burn_down_of_a_long_history_is_thinned(home, monkeypatch):

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from tests.conftest import LONG
 
 from dalenius.curator import Curator
 from dalenius.errors import QuestionRefusedError
@@ -192,7 +193,9 @@ def grouped(by: str, names: tuple[str, ...], where: str) -> str:
 def test_every_aggregate_of_an_odd_table_is_sensible_and_charged_as_typed(which: str, tmp_path: Path):
     odd = ODD[which]
     rows = odd.rows()
-    for kind, accounting, declared, keys in SETTINGS:
+    # In the short form a third of the settings for each table, and every setting for some tables.
+    settings = SETTINGS if LONG else SETTINGS[list(ODD).index(which) % 3 :: 3]
+    for kind, accounting, declared, keys in settings:
         folder = tmp_path / f"{kind}-{accounting}-{declared}"
         curator = protected(folder, rows, kind=kind, accounting=accounting, declared=declared)
         ana = curator.analyst("ana")

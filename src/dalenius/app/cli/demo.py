@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dalenius._extras import require_extra
 from dalenius.app.cli.frame import Frame, framed
+from dalenius.errors import ExtraMissingError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from rich.console import Console
 
     from dalenius.app.tour.questions import Shown, Tour
@@ -17,6 +23,8 @@ if TYPE_CHECKING:
 
 EPSILON, DELTA = 1.0, 1e-6
 LAST = 6  # entries
+_LIFE = timedelta(days=1)  # of the tokens
+_NEEDED = ("fastapi", "nicegui", "prometheus_client", "uvicorn")
 # What works as it is printed, with the home between.
 NEXT = (
     ("preview", '--analyst ana "SELECT region, SUM(amount) FROM visits GROUP BY region"'),
@@ -33,14 +41,26 @@ def register(app: typer.Typer) -> None:
 
 
 @framed
-def demo(frame: Frame) -> None:
-    """Protects two made-up tables and asks about them: a tour of one minute.
+def demo(
+    frame: Frame,
+    serve: Annotated[
+        bool | None,
+        typer.Option(
+            "--serve/--no-serve", help="Then serve the tables until Ctrl-C; without either, if a terminal asks."
+        ),
+    ] = None,
+) -> None:
+    """Protects two made-up tables and asks about them: a tour of one minute. Then the console, in a terminal.
 
     Example: dalenius demo
     """
     from dalenius.app.tour.questions import toured
     from dalenius.app.tour.spending import spending
 
+    if serve:
+        require_extra("serve", *_NEEDED)
+    elif serve is None:
+        serve = _somebody_waits(frame)
     frame.note("Making up two tables, protecting them, and asking …")
     tour = toured(Path.cwd())
     spent = spending(EPSILON, DELTA)
@@ -53,7 +73,62 @@ def demo(frame: Frame) -> None:
         _print_spending(console, spent)
         _print_next(console, tour)
 
-    frame.emit(tour.to_dict() | {"spending": spent.to_dict()}, human)
+    data = tour.to_dict() | {"spending": spent.to_dict()}
+    if serve:
+        _serve(frame, tour, data, human)
+    else:
+        frame.emit(data, human)
+
+
+def _somebody_waits(frame: Frame) -> bool:
+    """Whether somebody sits there who can read an address and press Ctrl-C, and a server can be had."""
+    if frame.json or frame.quiet or sys.stdin is None or sys.stdin.closed or not sys.stdin.isatty():
+        return False
+    try:
+        require_extra("serve", *_NEEDED)
+    except ExtraMissingError as error:
+        frame.note(f"There is no console: {error.fix}")
+        return False
+    return True
+
+
+def _serve(frame: Frame, tour: Tour, data: Mapping[str, object], human: Callable[[Console], None]) -> None:
+    """The console on the demo's tables, until SIGINT or SIGTERM, with a token for each role."""
+    from dalenius.app.http.log import start_log
+    from dalenius.app.http.server import address, listen
+    from dalenius.app.http.server import serve as run
+    from dalenius.app.http.settings import Settings
+    from dalenius.app.tour.questions import ANALYST
+    from dalenius.ledger.ledger import Ledger
+    from dalenius.ledger.tokens import Role, Tokens
+
+    given = Tokens(Ledger.open(tour.home))
+    whose = {Role.ANALYST: ANALYST}
+    tokens = {
+        role: given.create(role, whose.get(role, ""), expires=_LIFE, note="demo")[0]
+        for role in (Role.ANALYST, Role.OWNER, Role.AUDITOR)
+    }
+    settings = Settings(data_dir=(tour.home / "data").absolute())
+    start_log(quiet=True)
+    listening = listen(settings)
+    where = address(settings, listening)
+
+    def shown(console: Console) -> None:
+        console.print()
+        console.rule("[bold]In a browser", style="dim")
+        console.print(f"[bold]{where}[/]   sign in with a token; they are good for a day:", highlight=False)
+        for role, token in tokens.items():
+            name = whose.get(role, role)
+            console.print(f"{name:8} {token}", highlight=False, markup=False, soft_wrap=True)
+        console.print("Stop with Ctrl-C.", style="dim")
+
+    def ready() -> None:
+        frame.emit_now({**data, "url": where, "tokens": tokens}, shown)
+
+    if not frame.json:  # which is one object
+        frame.emit_now(data, human)
+    run(tour.home, settings, listening, ready)
+    frame.note("Stopped. The next demo lays its home anew.")
 
 
 def _print_tables(console: Console, tour: Tour) -> None:
@@ -94,7 +169,7 @@ def _print_ledger(console: Console, tour: Tour) -> None:
     from rich.text import Text
 
     from dalenius.app.cli.budget import readable
-    from dalenius.app.cli.ledger import details
+    from dalenius.app.entries import details
     from dalenius.ledger.budgets import rounded_down
     from dalenius.ledger.ledger import Ledger
 

@@ -84,13 +84,15 @@ class Frame:
             raise RuntimeError("A command answers once.")
         self._answer = _Answer(data, human, exit_code)
 
-    def emit_now(self, data: Mapping[str, object], text: str) -> None:
+    def emit_now(self, data: Mapping[str, object], text: str | Callable[[Console], None]) -> None:
         """The whole answer of a command that goes on running, such as `serve`: printed at once."""
         with redirect_stdout(self._stdout or sys.stdout):
             if self.json:
                 output.print_json(data)
-            else:
+            elif isinstance(text, str):
                 output.stdout().print(text, markup=False, highlight=False, soft_wrap=True)
+            else:
+                text(output.stdout())
             sys.stdout.flush()
 
     def note(self, text: str) -> None:

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dalenius.app.cli.frame import Frame, framed, group
+from dalenius.app.entries import details
+from dalenius.errors import InputError, LedgerCorruptError, SourceUnavailableError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from dalenius.app.report import Report
     from dalenius.ledger.chain import Entry
     from dalenius.ledger.ledger import Ledger
     from dalenius.ledger.receipts import Receipt
@@ -22,6 +25,7 @@ def register(app: typer.Typer) -> None:
     commands = group("Shows the history of budgets, charges and owner actions, and checks it.", show)
     commands.command("show")(framed(show))
     commands.command("verify")(verify)
+    commands.command("report")(report)
     commands.command("receipt")(receipt)
     app.add_typer(commands, name="ledger")
 
@@ -114,6 +118,78 @@ def verify(
 
 
 @framed
+def report(
+    frame: Frame,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write it there, as one HTML file.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Overwrite the file.")] = False,
+) -> None:
+    """Reports to an outside reader: what was promised, spent and done, and whether the history holds.
+
+    Example: dalenius ledger report -o report.html
+    """
+    from dalenius.app.report import document
+    from dalenius.app.report import report as gathered
+
+    if output is not None:
+        _check_output(output, yes=yes)
+    ledger = _opened(frame)
+    frame.note("Reading the whole history …")
+    found = gathered(ledger)
+    if output is not None:
+        try:
+            output.write_text(document(found), encoding="utf-8")
+        except OSError as error:
+            raise SourceUnavailableError(
+                f"{output.name} cannot be written.",
+                why=f"{error.strerror or type(error).__name__}.",
+                fix="Name a file in a folder of yours, on a disk with room.",
+            ) from None
+
+    def human(console: Console) -> None:
+        from rich.text import Text
+
+        checked = found.verification
+        if checked.holds:
+            console.print(f"[bold green]The history holds[/]: {checked.entries:,} entries.", highlight=False)
+        else:
+            bad = ("The history does not hold", "bold red")
+            console.print(Text.assemble(bad, f": {checked.message} {checked.why} {checked.fix}"))
+        _print_promises(console, found)
+        console.print(f"head {checked.head}", style="dim", highlight=False)
+        words = f"Wrote {output}." if output is not None else "With -o report.html all of it goes into a file."
+        console.print(Text(words), style="" if output is not None else "dim")
+
+    data = {**found.to_dict(), "file": None if output is None else str(output)}
+    frame.emit(data, human, 0 if found.verification.holds else LedgerCorruptError.exit_code)
+
+
+def _check_output(output: Path, *, yes: bool) -> None:
+    """Refuses a file that may be somebody's, before any work is done."""
+    if output.exists() and not yes:
+        raise InputError(f"{output.name} is there already.", why="It may be yours.", fix="Name another, or give --yes.")
+    if output.is_dir() or not output.absolute().parent.is_dir():
+        raise SourceUnavailableError(
+            f"{output.name} cannot be written.",
+            why="It is a folder, or its folder is missing.",
+            fix="Name a file in a folder that is there.",
+        )
+
+
+def _print_promises(console: Console, found: Report) -> None:
+    from rich.text import Text
+
+    from dalenius.app.cli.budget import readable
+
+    for each in found.promises:
+        spent = max((one.epsilon for one in found.spent(each.dataset)), default=0.0)
+        every = f" in each {each.period}" if each.period else ""
+        words = f"each {each.unit}{every} is protected with ε = {each.epsilon:g}; spent at most {spent:.3g}"
+        console.print(Text.assemble((readable(each.dataset), "bold"), f": {readable(words)}"))
+
+
+@framed
 def receipt(
     frame: Frame,
     file: Annotated[Path, typer.Argument(help="A receipt, as `ask --json` gave it.")],
@@ -168,55 +244,6 @@ def _written(entry: Entry) -> dict[str, Any]:
         "data": entry.data,
         "hash": entry.hash.hex(),
     }
-
-
-def details(entry: Entry) -> str:
-    """What an entry says, in words."""
-    try:
-        return _told(entry.kind, entry.data)
-    except (KeyError, TypeError, ValueError):  # an owner action may hold anything
-        return entry.body[:100]
-
-
-def _told(kind: str, data: dict[str, Any]) -> str:
-    match kind:
-        case "charge":
-            periods = f" for {', '.join(data['periods'])}" if data["periods"] != [""] else ""
-            who = data["analyst"] or "the owner"
-            return f"{who} asked {data['dataset']} with ε = {data['epsilon']:g}{periods}"
-        case "answer":
-            return f"answered entry {data['charge']}"
-        case "failure":
-            return f"entry {data['charge']} ended without an answer"
-        case "grant":
-            return f"{data['analyst']} got the answer to entry {data['charge']} from the allotment alone"
-        case "budget":
-            budget = data["budget"]
-            return f"{data['dataset']}: ε = {budget['epsilon']:g}, δ = {budget['delta']:g} ({budget['accounting']})"
-        case "allotment" if data["epsilon"] == 0:
-            return f"{data['analyst']} may spend no more of {data['dataset']}"
-        case "allotment":
-            return f"{data['analyst']} may spend ε = {data['epsilon']:g} of {data['dataset']}"
-        case "policy":
-            return f"{data['table']}: version {data['version'][:12]}, data version {data['data_version']}"
-        case "refresh":
-            why = f" ({data['reason']})" if data["reason"] else ""
-            return f"{data['table']}: data version {data['data_version']}{why}"
-        case "closed":
-            return f"{data['table']} is closed to everyone: {data['why']}"
-        case "epoch":
-            return (
-                f"NEW PEOPLE in {data['dataset']}, epoch {data['epoch']}: the budget starts afresh ({data['reason']})"
-            )
-        case "token" if data["action"] == "revoke":
-            return f"token {data['id']} is revoked"
-        case "token":
-            whose = data["analyst"] or f"the {data['role']}"
-            return f"token {data['id']} for {whose}, until {data['expires'][:16].replace('T', ' ')} UTC"
-        case "limits":
-            return f"{data['table']}: limits found for data version {data['data_version']}"
-        case _:
-            return ", ".join(f"{key}: {value}" for key, value in data.items())[:100]
 
 
 def _number(value: object) -> str:

@@ -31,6 +31,11 @@ def serve(
         Path | None,
         typer.Option("--data-dir", metavar="DIR", help="Policies that come over HTTP may name files below it."),
     ] = None,
+    public_url: Annotated[
+        str | None,
+        typer.Option("--public-url", metavar="URL", help="Where browsers reach it, behind a proxy."),
+    ] = None,
+    no_console: Annotated[bool, typer.Option("--no-console", help="The API alone, without the web page.")] = False,
     without_tls: Annotated[
         bool,
         typer.Option("--without-tls", help="Be reached by other machines in the clear, as behind a proxy."),
@@ -40,7 +45,7 @@ def serve(
 
     Example: dalenius serve --data-dir /srv/tables
     """
-    require_extra("serve", "fastapi", "uvicorn", "prometheus_client")
+    require_extra("serve", "fastapi", "nicegui", "prometheus_client", "uvicorn")
     from dalenius.app.http.log import start_log
     from dalenius.app.http.server import address, check_reach, listen
     from dalenius.app.http.server import serve as run
@@ -53,7 +58,9 @@ def serve(
         port=port,
         tls_cert=_absolute(tls_cert),
         tls_key=_absolute(tls_key),
+        public_url=public_url,
         data_dir=_absolute(data_dir),
+        console=False if no_console else None,
     )
     check_reach(settings, without_tls=without_tls)
     start_log(quiet=frame.quiet)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, FastAPI, Request
@@ -22,6 +22,8 @@ from dalenius.app.http.routes import ROUTERS
 from dalenius.errors import DaleniusError, InputError
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
     from dalenius.app.http.service import Service
 
 _WHAT = "Stands between sensitive tables and the people who ask about them. Every release is charged before it leaves."
@@ -43,11 +45,27 @@ def application(service: Service) -> Guard:
     for router in ROUTERS:
         _check_roles(router)
         app.include_router(router)
+    _tell_problems(app)
+    # The web page is an application of its own: what it answers to unknown paths and methods is not the API's.
+    console, door = _console(service) if service.settings.console else (None, None)
+    app.state.console = console
+    return Guard(app, service, door)
+
+
+def _console(service: Service) -> tuple[FastAPI, ASGIApp]:
+    from dalenius.app.console.install import install
+
+    console = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
+    _tell_problems(console)
+    return console, install(console, service)
+
+
+def _tell_problems(app: FastAPI) -> None:
+    """Whatever goes wrong in it leaves as a problem."""
     app.add_exception_handler(DaleniusError, _problem)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _not_here)
     app.add_exception_handler(Exception, _bug)
-    return Guard(app, service)
 
 
 def _check_roles(router: APIRouter) -> None:
@@ -62,7 +80,9 @@ def _check_roles(router: APIRouter) -> None:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    yield
+    console: FastAPI | None = app.state.console
+    async with nullcontext() if console is None else console.router.lifespan_context(console):
+        yield
     service: Service = app.state.service
     end = time.monotonic() + service.settings.grace
     while service.busy and time.monotonic() < end:  # what stays open then is charged, and is recovered when asked again

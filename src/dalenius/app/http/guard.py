@@ -24,21 +24,34 @@ if TYPE_CHECKING:
     from dalenius.ledger.tokens import Token
 
 OPEN = frozenset({"/healthz", "/readyz"})  # what needs no token
-_GUESSES = Limits(rate=0.2, burst=20, concurrency=1)  # of bad tokens from one address
-_HEADERS = (
-    (b"cache-control", b"no-store"),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
+# The web page: it signs in by a cookie, and has a door of its own (`console.door`).
+CONSOLE = frozenset({"/", "/sign-in", "/sign-out", "/budget", "/protect", "/ledger", "/report", "/about"})
+UPLOAD = "/protect/upload"  # the owner's files: passed on as they come, never held as a whole
+FILES = "/v1/files/"  # the same, with a token
+CONSOLE_FILES = ("/_nicegui/", "/_nicegui_ws/")
+# Its pages need inline code of their own server; nothing else may be loaded, and nobody may frame them.
+_POLICY = (
+    b"default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    b"img-src 'self' data:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; "
+    b"frame-ancestors 'none'; base-uri 'self'; form-action 'self'"
 )
+# By its origin, a page shows that a form or a socket is its own.
+_PAGE = ((b"content-security-policy", _POLICY), (b"referrer-policy", b"same-origin"))
+_ALONE = ((b"referrer-policy", b"no-referrer"),)
+_FRESH = ((b"cache-control", b"no-store"),)
+_SAFE = ((b"x-content-type-options", b"nosniff"),)
+_GUESSES = Limits(rate=0.2, burst=20, concurrency=1)  # of bad tokens from one address
 
 
 class Guard:
     """Wraps the application."""
 
-    def __init__(self, app: ASGIApp, service: Service) -> None:
+    def __init__(self, app: ASGIApp, service: Service, console: ASGIApp | None = None) -> None:
         self._app, self._service = app, service
+        self._console = app if console is None else console
         self._guesses = Limits(_GUESSES.rate, _GUESSES.burst, _GUESSES.concurrency)
         self._addresses = Limits(rate=100, burst=200, concurrency=64)  # of who has no token
+        self.pages = Limits(rate=500, burst=2000, concurrency=512)  # one page is some fifty files
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -46,8 +59,14 @@ class Guard:
             await _Passage(self, scope, receive, send).run()
         elif scope["type"] == "lifespan":
             await self._app(scope, receive, send)
+        elif self.is_console(scope["path"]):
+            await self._console(scope, receive, send)
         else:
             await send({"type": "websocket.close", "code": 1008})
+
+    def is_console(self, path: str) -> bool:
+        """Whether a path is of the web page, which asks for its token itself."""
+        return self._service.settings.console and (path in CONSOLE or path == UPLOAD or path.startswith(CONSOLE_FILES))
 
     @property
     def service(self) -> Service:
@@ -56,8 +75,13 @@ class Guard:
 
     @property
     def app(self) -> ASGIApp:
-        """The application inside."""
+        """The API inside."""
         return self._app
+
+    @property
+    def console(self) -> ASGIApp:
+        """The web page inside."""
+        return self._console
 
     async def token(self, scope: Scope) -> Token:
         """Whose request it is; raises for anybody else's.
@@ -92,7 +116,7 @@ class _Passage:
         self.start = time.monotonic()
         self.id = secrets.token_hex(8)
         self.status, self.code, self.who = 0, "", ""
-        self.begun = False
+        self.begun = self.page = self.cut = False
 
     async def run(self) -> None:
         """The whole way; whatever happens, one response and one line in the log."""
@@ -102,7 +126,7 @@ class _Passage:
         except DaleniusError as error:
             await self.refuse(error)
         except Exception as error:  # noqa: BLE001 (nothing of it may leave)
-            tell("bug", level=logging.ERROR, id=self.id, exception=type(error).__name__, at=_place(error))
+            tell("bug", level=logging.ERROR, id=self.id, exception=type(error).__name__, at=place_of(error))
             if not self.begun:
                 await self.refuse(unexpected(error))
         finally:
@@ -111,8 +135,10 @@ class _Passage:
 
     async def checked(self) -> None:
         """Everything that is checked, in order: who, how often, how large, how slow."""
-        if self.scope["path"] in OPEN:
-            limits, key = self.guard.addresses, (self.scope.get("client") or ("",))[0]
+        self.page = self.guard.is_console(self.scope["path"])
+        if self.scope["path"] in OPEN or self.page:
+            key = (self.scope.get("client") or ("",))[0]
+            limits = self.guard.pages if self.page else self.guard.addresses
         else:
             token = await self.guard.token(self.scope)
             self.who = key = token.id
@@ -120,18 +146,25 @@ class _Passage:
             limits = self.service.limits
         limits.admit(key)
         try:
-            body = await self.body()
-            self.check_media(body)
-            await self.guard.app(self.scope, _given(body, self.receive), self.send)
+            if self.page and self.scope["path"] == UPLOAD:
+                receive = self.streamed(self.service.settings.upload)
+            elif self.scope["method"] == "PUT" and self.scope["path"].startswith(FILES):
+                self.check_plain()
+                receive = self.streamed(self.service.settings.upload)
+            else:
+                body = await self.body()
+                if not self.page:
+                    self.check_media(body)
+                receive = _given(body, self.receive)
+            inside = self.guard.console if self.page else self.guard.app
+            await inside(self.scope, receive, self.send)
         finally:
             limits.done(key)
 
     async def body(self) -> bytes:
         """The whole body, in time and not too large."""
         most = self.service.settings.body
-        lengths = [value for name, value in self.scope["headers"] if name == b"content-length"]
-        if any(not each.isdigit() or int(each) > most for each in lengths):
-            raise _too_large(most)
+        self.check_length(most)
         found = bytearray()
         try:
             async with asyncio.timeout(self.service.settings.receive):
@@ -147,6 +180,49 @@ class _Passage:
         except TimeoutError:
             raise _slow() from None
 
+    def check_length(self, most: int) -> None:
+        """That what is announced is not too large."""
+        lengths = [value for name, value in self.scope["headers"] if name == b"content-length"]
+        if any(not each.isdigit() or int(each) > most for each in lengths):
+            raise _too_large(most)
+
+    def streamed(self, most: int) -> Receive:
+        """The body piece by piece, each in time, all of it not too large.
+
+        Who may send it is asked by the route, before it takes the first piece.
+        """
+        self.check_length(most)
+        size, whole = 0, False
+
+        async def piece() -> Message:
+            nonlocal size, whole
+            if whole:
+                return await self.receive()
+            self.cut = True  # unless this piece is a good one
+            try:
+                async with asyncio.timeout(self.service.settings.receive):
+                    message = await self.receive()
+            except TimeoutError:
+                raise _slow() from None
+            if message["type"] == "http.disconnect":
+                raise _slow()
+            size += len(message.get("body", b""))
+            if size > most:
+                raise _too_large(most)
+            self.cut, whole = False, not message.get("more_body")
+            return message
+
+        return piece
+
+    def check_plain(self) -> None:
+        """That a file comes as it is, of whatever kind."""
+        if any(name == b"content-encoding" and value != b"identity" for name, value in self.scope["headers"]):
+            raise MediaError(
+                "The file is compressed on its way.",
+                why="It is written as it comes, byte by byte.",
+                fix="Send it without Content-Encoding; a .csv.gz file may be sent as it is.",
+            )
+
     def check_media(self, body: bytes) -> None:
         """That a body is JSON as it stands, by its own word."""
         given = dict(self.scope["headers"])
@@ -160,7 +236,11 @@ class _Passage:
         """What leaves, with the headers that all responses have."""
         if message["type"] == "http.response.start":
             self.begun, self.status = True, message["status"]
-            message["headers"] = [*message.get("headers", ()), *_HEADERS, (b"x-request-id", self.id.encode())]
+            files = self.scope["path"].startswith(CONSOLE_FILES)  # which may be kept
+            more = (*_SAFE, *(() if files else _FRESH), *(_PAGE if self.page else _ALONE))
+            message["headers"] = [*message.get("headers", ()), *more, (b"x-request-id", self.id.encode())]
+            if self.cut:
+                message["headers"].append((b"connection", b"close"))  # the rest of it is not wanted
             for name, value in message["headers"]:
                 if name == b"x-dalenius-code":
                     self.code = value.decode()
@@ -221,7 +301,7 @@ def _given(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-def _place(error: BaseException) -> str:
+def place_of(error: BaseException) -> str:
     """Where in our code, without any value."""
     trace, place = error.__traceback__, "?"
     while trace is not None:

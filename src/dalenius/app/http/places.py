@@ -27,22 +27,22 @@ def policy_from(text: str, folder: Path | None) -> Policy:
         )
     root = folder.resolve()
     for path in _named(text):  # before anything is read: a code list is opened with the policy
-        _check(path, root)
+        check_inside(path, root)
     policy = read_text(text, root)
     for path in (*policy.source, *(each for spec in policy.public.values() for each in spec.source)):
-        _check(path, root)
+        check_inside(path, root)
     return policy
 
 
-def _check(path: str, root: Path) -> None:
+def check_inside(path: str, root: Path) -> None:
     """That a path or a glob, relative to the root, stays below it, whatever links are on its way."""
     absolute = str(root / path)
     # The words first: no folder outside is even listed.
     inside = ".." not in Path(absolute).parts and _inside([absolute], root)
     if not inside or not _inside(glob.iglob(absolute, recursive=True), root):  # noqa: PTH207 (absolute patterns)
         raise NotAllowedError(
-            "The policy names a file outside the server's data folder.",
-            why="Policies that come over the network may name files below it only.",
+            "This names a file outside the server's data folder.",
+            why="What comes over the network may name files below it only.",
             fix="Put the files there, and name them relative to it.",
         )
 

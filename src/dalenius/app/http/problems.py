@@ -48,9 +48,15 @@ class TooLargeError(InputError):
 
 
 class MediaError(InputError):
-    """The request is not JSON."""
+    """The request is not JSON, or is compressed."""
 
     status = 415
+
+
+class UnreadableError(InputError):
+    """A file is there, and is no table."""
+
+    status = 422
 
 
 def problem(error: DaleniusError) -> dict[str, Any]:

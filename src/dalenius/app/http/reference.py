@@ -35,6 +35,8 @@ OBJECTS = {
     "GET /v1/receipts/{id}": "the receipt; an analyst's own, any for the others",
     "GET /v1/ledger": "`entries`: each with `number`, `kind`, `time`, `hash`, `data`; `next`",
     "GET /v1/ledger/verify": "`verified`, `entries`, `head`, `charges`, `releases`",
+    "GET /v1/report": "what `dalenius ledger report --json` has but the file; "
+    "with `format=html` [the document](ledger.md#the-report) as `text/html`",
     "GET /v1/alarms": "`alarms`: each with `entry`, `time`, `alarm` (`late` or `failed`), `charge`",
     "POST /v1/protect": "`tables`: what `dalenius protect --json` has",
     "GET /v1/policies/{table}": "`table`, `version`, `policy` (TOML), `versions`",
@@ -60,7 +62,7 @@ def routes() -> Iterator[tuple[str, APIRoute]]:
     for router in ROUTERS:
         for route in router.routes:
             if isinstance(route, APIRoute):
-                yield f"{min(route.methods or ())} {route.path}", route
+                yield f"{min(route.methods or ())} {route.path_format}", route
 
 
 def roles(route: APIRoute) -> str:
@@ -103,7 +105,8 @@ def _row(name: str, route: APIRoute, told: Mapping[str, Any]) -> tuple[str, str,
     operation = told["paths"][path][method.lower()]
     takes = [_parameter(each) for each in operation.get("parameters", ()) if each["in"] == "query"]
     if "requestBody" in operation:
-        takes.append(_type(operation["requestBody"]["content"]["application/json"]["schema"]))
+        content = operation["requestBody"]["content"]
+        takes.append(_type(content["application/json"]["schema"]) if "application/json" in content else "the bytes")
     gives = []
     for status, response in operation["responses"].items():
         if int(status) < 400:
@@ -130,6 +133,8 @@ def _type(schema: Mapping[str, Any]) -> str:
         return " or ".join(_type(each) for each in schema["anyOf"])
     if "enum" in schema:
         return " or ".join(f"`{each}`" for each in schema["enum"])
+    if "prefixItems" in schema:
+        return f"[{', '.join(_type(each) for each in schema['prefixItems'])}]"
     if schema.get("type") == "array":
         return f"list of {_type(schema.get('items', {}))}"
     if schema.get("type") == "object":
@@ -144,7 +149,8 @@ def _how(schema: Mapping[str, Any], needed: bool) -> str:
     parts = ["needed"] if needed else []
     if not needed and schema.get("default") not in {None, ""}:
         parts.append(f"default {str(schema['default']).lower()}")
-    places = [schema, *schema.get("anyOf", ()), schema.get("items", {})]
+    items = schema.get("items", {})
+    places = [schema, *schema.get("anyOf", ()), *(() if "prefixItems" in items else (items,))]
     for key, word in _LIMITS.items():
         parts += [f"{word} {each[key]:,g}" for each in places if key in each and each[key] != 2**53][:1]
     about = [_line(schema["description"]).rstrip(".")] if "description" in schema else []

@@ -169,3 +169,47 @@ class NewTokenOut(TokenOut):
     """A new token. This is the only time that its text is shown."""
 
     token: str
+
+
+class FileListOut(BaseModel):
+    """Files of which a table can be made, by their names relative to data_dir; at most a thousand."""
+
+    files: list[str]
+
+
+class FileOut(BaseModel):
+    """A file that came in."""
+
+    name: str
+
+
+class FileColumnOut(BaseModel):
+    """A column of a file: its name, and its type as DuckDB says it; of CSV, as DuckDB guesses it."""
+
+    name: str
+    type: str
+
+
+class FileColumnsOut(BaseModel):
+    """What a file's header says; nothing of its rows."""
+
+    name: str
+    columns: list[FileColumnOut]
+
+
+class BudgetLineOut(BaseModel):
+    """What one budget had left over time."""
+
+    dataset: str
+    period: str | None = Field(description="null: the budget has none, or nothing was charged yet.")
+    analyst: str | None = Field(description="null: the whole data set.")
+    cap: float = Field(description="The ε of the budget, or of the allotment, as it is now.")
+    points: list[tuple[str, float]] = Field(
+        description="When (ISO 8601, UTC), and the largest ε that one more question could have typed from then on."
+    )
+
+
+class OverTimeOut(BaseModel):
+    """The lines that this token may see."""
+
+    lines: list[BudgetLineOut]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakValueDictionary
 
 from dalenius.app.http.jobs import Job, Jobs
 from dalenius.app.http.limits import Limits, limited
@@ -65,6 +66,7 @@ class Service:
         self._door = ThreadPoolExecutor(_DOOR, "dalenius-door")
         self._quick = ThreadPoolExecutor(_QUICK, "dalenius-quick")
         self._previews = ThreadPoolExecutor(_PREVIEWS, "dalenius-preview")
+        self._previewing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._asking = ThreadPoolExecutor(_ASKING, "dalenius-ask")
         self.jobs = Jobs(self.curator.home)
         self._resuming = threading.Lock()
@@ -77,9 +79,11 @@ class Service:
         """Something that does not wait, in a thread: the event loop itself never touches a file."""
         return await asyncio.get_running_loop().run_in_executor(self._quick, work)
 
-    async def preview(self, work: Callable[[], T]) -> T:
-        """A preview: free, so there may be many, and none may be at the cost of the others."""
-        return await asyncio.get_running_loop().run_in_executor(self._previews, work)
+    async def preview(self, token: Token, work: Callable[[], T]) -> T:
+        """A preview: free, so there may be many; one of a token at a time, so that none is at the cost of others."""
+        lock = self._previewing.setdefault(token.id, asyncio.Lock())
+        async with lock:
+            return await asyncio.get_running_loop().run_in_executor(self._previews, work)
 
     async def holder(self, text: str) -> Token:
         """Whose token a text is; raises where it is none that is good now."""

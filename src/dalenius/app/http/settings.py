@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import math
+import re
 import tomllib
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from dalenius.pacing import SAFETY
 from dalenius.tables.mistakes import nearest
 
 FILE = "config.toml"
+_ORIGIN = re.compile(r"https?://[a-z0-9.:\[\]-]+")  # as browsers write it
 PORT = 8400
 
 
@@ -26,33 +28,39 @@ class Settings:
         port: The first port that is tried; 0 takes any.
         tls_cert: Certificate chain, PEM.
         tls_key: Its key.
+        public_url: Where browsers reach it, where that is not where it listens: behind a proxy.
         data_dir: Policies that come over HTTP may name files below this folder only; None: none at all.
         rate: Requests a second that one token may send on average.
         burst: Requests that it may send at once before that counts.
         concurrency: Requests of one token that may be open at once.
         body: The largest request, in bytes.
-        receive: Seconds in which a request must have come in as a whole.
+        upload: The largest file that the owner may put into data_dir, in bytes.
+        receive: Seconds in which a request must have come in as a whole; of a file, each piece.
         wait: Seconds after which a question that is not answered becomes a job (202).
         slots: Questions that look at data at once.
         grace: Seconds that open questions get when the server is stopped.
+        console: Whether the web page is served, at `/`.
     """
 
     host: str = "127.0.0.1"
     port: int = PORT
     tls_cert: Path | None = None
     tls_key: Path | None = None
+    public_url: str | None = None
     data_dir: Path | None = None
     rate: float = 50.0
     burst: int = 100
     concurrency: int = 8
     body: int = 2**18
+    upload: int = 2**28
     receive: float = 10.0
     wait: float = 10.0
     slots: int = 8
     grace: float = 30.0
+    console: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("rate", "burst", "concurrency", "body", "receive", "wait", "slots"):
+        for name in ("rate", "burst", "concurrency", "body", "upload", "receive", "wait", "slots"):
             if not 0 < getattr(self, name) < math.inf:
                 raise _wrong(name, "It must be above 0, and finite.")
         if not 0 <= self.grace < math.inf:
@@ -63,6 +71,14 @@ class Settings:
             raise _wrong("port", "A port lies between 0 and 65535.")
         if (self.tls_cert is None) != (self.tls_key is None):
             raise _wrong("tls_cert", "A certificate and its key go together.")
+
+        if self.public_url is not None and not _ORIGIN.fullmatch(self.public_url):
+            raise _wrong("public_url", "It is like https://curator.example.org: a scheme and a host, no path.")
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether browsers reach it by TLS, its own or a proxy's."""
+        return self.tls or (self.public_url or "").startswith("https:")
 
     @property
     def tls(self) -> bool:
@@ -112,11 +128,15 @@ def _read(name: str, value: Any, home: Path) -> Any:
         if not isinstance(value, str) or not value:
             raise _wrong(name, "It is a path.")
         return (home / value).absolute()
-    if name == "host":
+    if name in {"host", "public_url"}:
         if not isinstance(value, str) or not value:
             raise _wrong(name, "It is an address.")
         return value
-    whole = name in {"port", "burst", "concurrency", "body", "slots"}
+    if name == "console":
+        if not isinstance(value, bool):
+            raise _wrong(name, "It is true or false.")
+        return value
+    whole = name in {"port", "burst", "concurrency", "body", "upload", "slots"}
     if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
         raise _wrong(name, "It is a whole number." if whole else "It is a number.")
     return value if whole else float(value)

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from dalenius.app.http.routes import analysts, asking, health, ledger, policies, spending, tables, tokens
+from dalenius.app.http.routes import (
+    analysts,
+    asking,
+    files,
+    health,
+    ledger,
+    policies,
+    report,
+    spending,
+    tables,
+    tokens,
+)
 
 ROUTERS = (
     health.router,
@@ -10,7 +21,9 @@ ROUTERS = (
     tables.router,
     spending.router,
     ledger.router,
+    report.router,
     policies.router,
+    files.router,
     analysts.router,
     tokens.router,
 )

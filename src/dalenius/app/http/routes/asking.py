@@ -56,7 +56,7 @@ async def preview(caller: ByAnalyst, body: PreviewIn) -> Response:
         plan = {"plan": found.plan} if body.plan else {}
         return answer({"question": body.sql, **found.to_dict(), **plan})
 
-    return await caller.service.preview(work)
+    return await caller.service.preview(caller.token, work)
 
 
 @router.get("/jobs/{id}", response_model=JobOut, responses=PROBLEMS)

@@ -32,7 +32,7 @@ async def ledger(
         rows = list(islice(entries, limit + 1))
         more = len(rows) > limit
         return answer(
-            {"entries": [_shown(each) for each in rows[:limit]], "next": rows[limit - 1].number if more else None}
+            {"entries": [entry_shown(each) for each in rows[:limit]], "next": rows[limit - 1].number if more else None}
         )
 
     return await caller.service.run(work)
@@ -68,7 +68,8 @@ async def alarms(caller: ByAuditor, after: After = 0) -> Response:
     return await caller.service.run(work)
 
 
-def _shown(entry: Entry) -> dict[str, Any]:
+def entry_shown(entry: Entry) -> dict[str, Any]:
+    """An entry, without what only the server needs."""
     data = dict(entry.data)
     if entry.kind == "token":
         data.pop("hash", None)

@@ -7,10 +7,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from dalenius.app.balances import totals, written
+from dalenius.app.balances import visible, written
+from dalenius.app.burn_down import seen
 from dalenius.app.http.answers import PROBLEMS, answer
 from dalenius.app.http.roles import ByAnalyst, ByAnyone
-from dalenius.app.http.schemas import TokenOut
+from dalenius.app.http.schemas import OverTimeOut, TokenOut
+from dalenius.app.http.service import Caller
 from dalenius.ledger.tokens import Role
 
 router = APIRouter(prefix="/v1", tags=["spending"])
@@ -27,12 +29,28 @@ async def budget(caller: ByAnyone) -> Response:
     """What is left: for an analyst, of the data sets that are open to it."""
 
     def work() -> Response:
-        mine = caller.token.analyst if caller.token.role is Role.ANALYST else None
-        found = totals(caller.service.curator.ledger, mine)
-        if mine is not None:
-            open_ = {each.dataset for each in found if each.analyst}
-            found = [each for each in found if each.dataset in open_]
-        return answer({"datasets": written(found)})
+        return answer({"datasets": written(visible(caller.service.curator.ledger, _whose(caller)))})
+
+    return await caller.service.run(work)
+
+
+@router.get("/budget/over-time", response_model=OverTimeOut, responses=PROBLEMS)
+async def over_time(caller: ByAnyone) -> Response:
+    """What was left after each charge: of data sets, and of the analyst who asks. At most the six newest periods."""
+
+    def work() -> Response:
+        lines = [
+            {
+                "dataset": total.dataset,
+                "period": total.balance.period or None,
+                "analyst": total.analyst or None,
+                "cap": total.balance.epsilon,
+                "points": [[when.isoformat(), left] for when, left in line],
+            }
+            for total, line in seen(caller.service.curator.ledger, _whose(caller))
+            if line
+        ]
+        return answer({"lines": lines})
 
     return await caller.service.run(work)
 
@@ -56,5 +74,10 @@ async def history(
 @router.get("/receipts/{id}", response_model=dict[str, Any], responses=PROBLEMS)
 async def receipt(caller: ByAnyone, id: str) -> Response:  # noqa: A002
     """A receipt again; an analyst's own only."""
-    mine = caller.token.analyst if caller.token.role is Role.ANALYST else None
+    mine = _whose(caller)
     return await caller.service.run(lambda: answer(caller.service.curator.ledger.receipt(id, mine).to_dict()))
+
+
+def _whose(caller: Caller) -> str | None:
+    """The analyst to whom alone it is shown; None: to somebody who sees all."""
+    return caller.token.analyst if caller.token.role is Role.ANALYST else None

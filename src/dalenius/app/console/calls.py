@@ -1,0 +1,126 @@
+"""What a page does for somebody: one call at a time, each of which the API does too, under the same rules.
+
+A page never reaches the ledger or the data by itself. Each call names the API's route that does the same, is open to
+the roles that the route is open to, counts against the same limits, and leaves the same line in the log.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterable, Awaitable, Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fastapi.routing import APIRoute
+
+from dalenius.app.http.files import take_in
+from dalenius.app.http.log import tell
+from dalenius.app.http.roles import allowed
+from dalenius.app.http.routes import ROUTERS
+from dalenius.errors import AuthDeniedError, DaleniusError, NotAllowedError
+
+if TYPE_CHECKING:
+    from dalenius.app.console.sessions import Session
+    from dalenius.ledger.tokens import Role, Token
+    from dalenius.queries.release import Release
+
+T = TypeVar("T")
+Waiting = Callable[[float | None], None]  # is told every second how many seconds are left, once that is known
+
+
+async def call(session: Session, route: str, work: Callable[[], T]) -> T:
+    """Does what the API does at ``route``, in a thread.
+
+    Args:
+        session: For whom.
+        route: As in "GET /v1/tables".
+        work: What is done; its result goes to the page.
+    """
+
+    async def done(token: Token) -> T:
+        if route == "POST /v1/preview":
+            return await session.service.preview(token, work)
+        return await session.service.run(work)
+
+    return await _passed(session, route, done)
+
+
+async def ask(session: Session, sql: str, epsilon: float, waiting: Waiting) -> Release:
+    """Asks. Charged before the data is looked at; the answer comes when its time has come."""
+    question = {
+        "question": sql,
+        "epsilon": epsilon,
+        "error": None,
+        "confidence": 0.95,
+        "delta": None,
+        "limits": None,
+    }
+
+    async def done(token: Token) -> Release:
+        service = session.service
+        job = service.ask(token, question)
+        while not await job.wait(1.0):
+            waiting(job.to_dict()["seconds_left"])
+        service.jobs.forget(job)  # not before: until then it counts as open
+        await service.run(session.check)  # who signed out meanwhile is not shown it
+        return await service.run(job.result)
+
+    return await _passed(session, "POST /v1/ask", done)
+
+
+async def put(session: Session, given: str, pieces: AsyncIterable[bytes]) -> str:
+    """Takes a file into the data folder, as it comes; its name there."""
+
+    async def done(_: Token) -> str:
+        service = session.service
+        if service.settings.data_dir is None:
+            raise NotAllowedError(
+                "This server takes no files.", why="It was given no data_dir.", fix="Start it with --data-dir."
+            )
+        return await take_in(pieces, given, service.settings.data_dir, service.run)
+
+    return await _passed(session, "PUT /v1/files/{name:path}", done)
+
+
+async def _passed(session: Session, route: str, done: Callable[[Token], Awaitable[T]]) -> T:
+    """The way of every call: who, which role, how often; and one line in the log, whatever happens."""
+    service, key = session.service, session.token.id
+    start, status, code = time.monotonic(), 200, ""
+    try:
+        token = await service.run(session.check)
+        _check_role(token, route)
+        service.limits.admit(key)
+        try:
+            return await done(token)
+        finally:
+            service.limits.done(key)
+    except DaleniusError as error:
+        status, code = error.status, error.code
+        service.metrics.refused.labels(code).inc()
+        raise
+    except Exception:
+        status = 500
+        raise
+    finally:
+        took = time.monotonic() - start
+        service.metrics.requests.labels("PAGE", route, str(status)).inc()
+        more: dict[str, Any] = {"code": code} if code else {}
+        tell("call", route=route, status=status, token=key, ms=round(1000 * took), **more)
+
+
+def _check_role(token: Token, route: str) -> None:
+    if token.role not in roles()[route]:
+        raise AuthDeniedError("This is not for you.", why=f"Your role is {token.role.value}.", fix="Ask the owner.")
+
+
+@cache
+def roles() -> dict[str, tuple[Role, ...]]:
+    """Every route of the API, with the roles it is open to."""
+    found: dict[str, tuple[Role, ...]] = {}
+    for router in ROUTERS:
+        for route in router.routes:
+            if isinstance(route, APIRoute):
+                open_to = [allowed(each.call) for each in route.dependant.dependencies]
+                for method in route.methods or ():
+                    found[f"{method} {route.path}"] = next((each for each in open_to if each), ())
+    return found

@@ -1,0 +1,120 @@
+"""Charts: bars of an answer with their noise error, and budgets over time.
+
+Names and keys are values of a chart's data, never its code.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dalenius.app.console.style import BAR, WHISKER
+from dalenius.queries.release import shown
+
+if TYPE_CHECKING:
+    from dalenius.queries.release import Release
+
+MOST = 400  # bars
+_WIDTH = 24  # characters of a key below the axis
+_FAINT = {"lineStyle": {"color": "rgba(128, 140, 152, 0.3)"}}
+_ROOM = {"left": 8, "right": 24, "top": 32, "bottom": 8, "containLabel": True}
+# Draws one error bar; all it gets are numbers.
+_WHISKER = """(params, api) => {
+  const low = api.coord([api.value(0), api.value(1)]), high = api.coord([api.value(0), api.value(2)]);
+  const half = Math.min(8, api.size([1, 0])[0] * 0.2), style = {stroke: api.visual('color'), lineWidth: 2};
+  const line = (x1, y1, x2, y2) => ({type: 'line', shape: {x1, y1, x2, y2}, style});
+  return {type: 'group', children: [
+    line(low[0], low[1], high[0], high[1]),
+    line(low[0] - half, low[1], low[0] + half, low[1]),
+    line(high[0] - half, high[1], high[0] + half, high[1])]};
+}"""
+
+
+def drawable(release: Release) -> list[int]:
+    """The noisy columns of which bars can be drawn."""
+    if not 0 < len(release.rows) <= MOST:
+        return []
+    noisy = [place for place, key in enumerate(release.keys) if not key]
+    return [place for place in noisy if any(_is_number(row[place]) for row in release.rows)]
+
+
+def bars(release: Release, place: int) -> dict[str, Any]:
+    """One noisy column as bars over the keys, with error bars."""
+    name = shown(release.columns[place], _WIDTH)
+    names, values, whiskers = [], [], []
+    for at, row in enumerate(release.rows):
+        names.append(_name(release, row))
+        values.append(float(row[place]) if _is_number(row[place]) else None)
+        ends = _ends(release, at, place)
+        if ends is not None:
+            whiskers.append([at, *ends])
+    crowded = len(names) > 6
+    return {
+        "animation": False,
+        "grid": _ROOM,
+        "tooltip": {"trigger": "axis", "renderMode": "richText"},
+        "xAxis": {
+            "type": "category",
+            "data": names,
+            "axisLabel": {"interval": "auto" if len(names) > 40 else 0, "rotate": 30 if crowded else 0},
+        },
+        "yAxis": {"type": "value", "name": name, "nameGap": 12, "splitLine": _FAINT},
+        "series": [
+            {"type": "bar", "name": name, "data": values, "barMaxWidth": 120, "itemStyle": {"color": BAR}},
+            {
+                "type": "custom",
+                "name": f"{release.confidence:.0%} interval",
+                ":renderItem": _WHISKER,
+                "encode": {"x": 0, "y": [1, 2]},
+                "data": whiskers,
+                "itemStyle": {"color": WHISKER},
+                "z": 10,
+            },
+        ],
+    }
+
+
+def burn_down(lines: dict[str, list[tuple[str, float]]], cap: float) -> dict[str, Any]:
+    """What was left over time, of one budget and of parts of it: lines in steps, from the whole down."""
+    styles = [{"color": BAR, "area": 0.15, "dash": "solid"}, {"color": WHISKER, "area": 0, "dash": "dashed"}]
+    return {
+        "animation": False,
+        "grid": _ROOM,
+        "legend": {"show": len(lines) > 1, "top": 0, "right": 8, "icon": "roundRect"},
+        "tooltip": {"trigger": "axis", "renderMode": "richText"},
+        "xAxis": {"type": "time", "splitNumber": 4, "axisLabel": {"hideOverlap": True}},
+        "yAxis": {"type": "value", "name": "ε left", "min": 0, "max": cap, "splitLine": _FAINT},
+        "series": [
+            {
+                "type": "line",
+                "name": name,
+                "step": "end",
+                "showSymbol": False,
+                "data": [[when, left] for when, left in line],
+                "itemStyle": {"color": style["color"]},
+                "lineStyle": {"type": style["dash"], "width": 2},
+                "areaStyle": {"opacity": style["area"]},
+            }
+            for (name, line), style in zip(lines.items(), styles * len(lines), strict=False)
+        ],
+    }
+
+
+def _ends(release: Release, at: int, place: int) -> tuple[float, float] | None:
+    """Low and high of a cell, from the noise alone."""
+    interval, error, value = release.interval[at][place], release.noise_error[at][place], release.rows[at][place]
+    if interval is not None:
+        return float(interval[0]), float(interval[1])
+    if error is not None and _is_number(value):
+        return float(value) - float(error), float(value) + float(error)
+    return None
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | Decimal | Fraction) and not isinstance(value, bool)
+
+
+def _name(release: Release, row: tuple[Any, ...]) -> str:
+    keys = [shown(row[place], _WIDTH) for place, key in enumerate(release.keys) if key]
+    return " · ".join(keys) or "all"

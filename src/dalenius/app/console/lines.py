@@ -1,0 +1,104 @@
+"""The line between a page and the server: each page answers to the browser that opened it, and to nobody else.
+
+The framework knows a page by a number that its browser sends along. Here the number alone opens nothing: the socket
+must be of the same session, and once that has ended, the next thing that is done on the page leads away from it. What
+is said on it is limited: in size, in number, and in what the framework would keep of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+from dalenius.app.console.door import SESSION
+from dalenius.app.console.map import OVER
+from dalenius.app.console.sessions import cookie_of
+from dalenius.app.http.limits import Limits
+
+if TYPE_CHECKING:
+    from dalenius.app.console.sessions import Session, Sessions
+
+_SAID = ("event", "javascript_response", "ack", "log")  # what a socket says about a page, after its handshake
+_NAMES = ("tab_id", "old_tab_id", "document_id")  # which the framework keeps
+_NAME = re.compile(r"[0-9A-Za-z-]{0,64}")
+# Of what is said in one session; who types or drags says some twenty things a second. None of them is ever left out,
+# or the page and the server would differ from then on: the line of who says more is cut.
+_RATE, _BURST = 300.0, 3000.0
+
+
+@cache
+def _handlers() -> dict[str, Callable[..., Any]]:
+    """The framework's own, as they were first: a process may make several servers, one after another."""
+    from nicegui import core
+
+    return dict(core.sio.handlers["/"])
+
+
+def seal(sessions: Sessions) -> None:
+    """Puts a check before each handler of the framework's sockets."""
+    from nicegui import app, core, ui
+    from nicegui.client import Client
+    from socketio import exceptions
+
+    sio = core.sio
+    handlers = _handlers()
+    said_by = Limits(_RATE, _BURST, concurrency=1)
+
+    def whose(page: object) -> Session | None:
+        client = Client.instances.get(page) if isinstance(page, str) else None
+        found: Session | None = None if client is None else client.request.scope["state"][SESSION]
+        return found
+
+    def opens(environ: dict[str, Any], said: Mapping[str, Any]) -> bool:
+        mine = sessions.known(cookie_of(environ["asgi.scope"]))
+        names = (said.get(each) or "" for each in _NAMES)
+        plain = all(isinstance(each, str) and _NAME.fullmatch(each) for each in names)
+        return plain and mine is not None and mine is whose(said.get("client_id"))
+
+    async def connect(sid: str, environ: dict[str, Any], auth: Any = None) -> None:
+        query = {name: values[0] for name, values in parse_qs(environ.get("QUERY_STRING", "")).items()}
+        if not opens(environ, query):
+            raise exceptions.ConnectionRefusedError(
+                "Implicit handshake failed"
+            )  # at these words, the framework's script loads the page anew
+        await handlers["connect"](sid, environ, auth)
+
+    async def handshake(sid: str, data: Any) -> bool:
+        good = isinstance(data, dict) and opens(sio.get_environ(sid), data)
+        return good and await handlers["handshake"](sid, data)
+
+    def checked(name: str) -> Callable[[str, Any], None]:
+        def said(sid: str, message: Any) -> None:
+            page = str(message.get("client_id")) if isinstance(message, dict) else ""
+            session = whose(page)
+            if session is None or page not in sio.rooms(sid):  # which it is in since its handshake
+                return
+            if session.over:
+                if name == "event":
+                    with Client.instances[page]:
+                        ui.navigate.to(OVER)
+            elif said_by.exhausted(session.token.id):
+                sio.start_background_task(sio.disconnect, sid)
+            else:
+                said_by.spend(session.token.id)
+                handlers[name](sid, message)
+
+        return said
+
+    def forget(client: Client) -> None:
+        """What the framework keeps of a browser's tab for a month; nothing is ever put there."""
+        app.storage._tabs.pop(client.tab_id or "", None)  # noqa: SLF001
+
+    sio.on("connect", handler=connect)
+    sio.on("handshake", handler=handshake)
+    for each in _SAID:
+        sio.on(each, handler=checked(each))
+    app.on_delete(forget)
+    # One way in, and none of another origin's: the door sees sockets only.
+    sio.eio.transports = ["websocket"]
+    sio.eio.cors_allowed_origins = []
+    sio.eio.max_http_buffer_size = sessions.service.settings.body
+    core.app.config.socket_io_js_transports = ["websocket"]

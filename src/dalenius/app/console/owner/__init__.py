@@ -1,0 +1,1 @@
+"""What the page Protect is made of: files, the form and its policy, tables, analysts, alarms."""

@@ -1,0 +1,7 @@
+"""The pages, one file each; `INSTALL` puts them into a server."""
+
+from __future__ import annotations
+
+from dalenius.app.console.pages import about, ask, budget, ledger, protect, report
+
+INSTALL = tuple(each.install for each in (ask, budget, protect, ledger, report, about))

@@ -1,0 +1,271 @@
+"""The way of an analyst in a real browser: sign in, ask, see, repeat for nothing, run out; by mouse and by keyboard."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from playwright.sync_api import expect
+from tests.browser.walking import (
+    SHOTS,
+    ask_button,
+    asked,
+    chart,
+    expected,
+    price,
+    ready,
+    sign_in,
+    whiskers,
+    write,
+)
+
+from dalenius.ledger import Ledger
+from dalenius.ledger.tokens import Role, Tokens
+
+REGIONS = ("north", "south", "east", "west")
+BY_REGION = "SELECT region, COUNT(*) AS n\nFROM visits\nGROUP BY region"
+
+
+@pytest.fixture
+def analyst(opened, server):
+    """Signs an analyst in; gives the page Ask."""
+
+    def entered(name, *, trusted=True):
+        page = opened()
+        sign_in(page, server, server.token("analyst", name, trusted=trusted))
+        ready(page)
+        return page
+
+    return entered
+
+
+def numbers(answer):
+    return re.findall(r"-?[\d,]+ ± [\d,]+", answer.inner_text())
+
+
+def test_an_analyst_sees_a_table_and_a_chart_whose_error_bars_are_where_they_should_be(analyst, server):
+    page = analyst("eve", trusted=False)
+    answer = asked(page)
+    for region in REGIONS:
+        expect(answer.get_by_role("cell", name=region)).to_be_visible()
+    assert len(numbers(answer)) == 4
+
+    same = server.analyst("eve").ask(BY_REGION, epsilon=0.2)
+    assert (same.status, same.json["free"]) == (200, True)
+    bars, lines = whiskers(chart(answer))
+    assert (len(bars), len(lines)) == (4, 12)
+    values = [row[1] for row in same.json["rows"]]
+    zero = {
+        round(each["y"] + each["height"] if value > 0 else each["y"], 1)
+        for each, value in zip(bars, values, strict=True)
+    }
+    assert len(zero) == 1
+    at_zero = zero.pop()
+    top = max(range(4), key=lambda at: values[at])
+    scale = bars[top]["height"] / values[top]  # pixels for one row
+    for at, (stem, low, high) in enumerate(zip(lines[::3], lines[1::3], lines[2::3], strict=True)):
+        value, error = values[at], same.json["noise_error"][at][1]
+        ends = [at_zero - scale * (value - error), at_zero - scale * (value + error)]
+        middle = bars[at]["x"] + bars[at]["width"] / 2
+        assert stem == pytest.approx([middle, ends[0], middle, ends[1]], abs=1.5)
+        for cap, end in ((low, ends[0]), (high, ends[1])):
+            assert (cap[1], cap[3]) == pytest.approx((end, end), abs=1.5)
+            assert cap[2] - cap[0] > 8 and (cap[0] + cap[2]) / 2 == pytest.approx(middle, abs=1.5)
+
+
+def test_the_same_question_again_is_free_and_marked_so(analyst, server):
+    page = analyst("ada")
+    page.get_by_role("button", name="How many rows?").click()
+    first = asked(page)
+    expect(first).to_contain_text("paid ε = 0.2")
+    shown = numbers(first)
+    before = Ledger.open(server.home).head.count
+    again = asked(page)
+    expect(again).to_contain_text("free: asked before")
+    assert shown and numbers(again) == shown
+    assert Ledger.open(server.home).head.count == before
+    past = page.locator(".d-card").filter(has=page.get_by_role("heading", name="Your questions"))
+    assert past.locator(".d-tag").all_inner_texts() == ["free", "paid ε = 0.2"]
+    assert len(server.client(server.token("analyst", "ada", trusted=True)).get("/v1/history").json["history"]) == 1
+
+
+def test_who_runs_out_sees_why_and_what_would_pass_and_keeps_what_was_asked(analyst):
+    page = analyst("poor")
+    asked(page)  # at 0.2 of 0.3
+    page.get_by_role("button", name="How many rows?").click()
+    price(page, *["PageUp"] * 3)
+    said = re.compile(r"More than is left of your allotment: ε ≤ 0\.\d+ would pass")
+    expect(expected(page)).to_contain_text(said)
+    refusal = asked(page)
+    expect(refusal).to_have_attribute("role", "alert")
+    expect(refusal).to_contain_text("No budget was spent")
+    take = page.get_by_role("button", name=re.compile("^Take ε = .*which would pass"))
+    for older in range(20, 40):  # each time what is left, until that is nothing that can be offered
+        if take.count():
+            take.click()
+            expect(expected(page)).not_to_contain_text("More than is left")
+            assert asked(page).get_attribute("role") == "region"
+        write(page, f"SELECT COUNT(*) AS n FROM visits WHERE age > {older}")
+        expect(expected(page)).to_contain_text("Expected: n ± ")
+        if asked(page).get_attribute("role") == "alert" and not take.count():
+            break
+    else:
+        pytest.fail("the allotment never ran out")
+    expect(expected(page)).to_contain_text("More than is left of your allotment")
+    page.get_by_role("button", name="Rows by region").click()
+    price(page, *["PageDown"] * 10, *["PageUp"] * 4, *["ArrowRight"] * 8)  # what it was asked at
+    expect(page.get_by_text("Price: ε = 0.2", exact=True)).to_be_visible()
+    expect(expected(page)).to_contain_text("What was paid for before stays free")
+    expect(asked(page)).to_contain_text("free: asked before")
+
+
+def test_a_question_that_cannot_be_answered_says_why_and_what_would_work(analyst):
+    page = analyst("bob")
+    write(page, "SELECT note FROM visits")
+    expect(expected(page).locator(".d-warn")).to_be_visible()
+    expect(ask_button(page)).to_be_disabled()
+    expect(expected(page).get_by_text("This would work:")).to_be_visible()
+    expected(page).get_by_role("button", name="How many rows?").click()
+    expect(expected(page)).to_contain_text("Expected: n ± ")
+    expect(ask_button(page)).to_be_enabled()
+
+
+def test_the_whole_way_without_a_mouse_and_where_one_is_can_be_seen(opened, server):
+    page = opened()
+    page.goto(f"{server.url}/sign-in")
+    expect(page.get_by_label("Token")).to_be_focused()
+    page.keyboard.insert_text(server.token("analyst", "cleo", trusted=True))  # the field has the focus
+    page.keyboard.press("Enter")
+    ready(page)
+    page.evaluate("document.activeElement.blur()")
+    reached = []
+    for _ in range(25):
+        page.keyboard.press("Tab")
+        at = page.evaluate(
+            """() => { const each = document.activeElement;
+                 const box = each.closest('.cm-editor, [role=slider]');
+                 const seen = [each, box].filter(Boolean).some(
+                   one => { const how = getComputedStyle(one);
+                            return how.outlineStyle !== 'none' && how.outlineWidth !== '0px' });
+                 const named = each.closest('[role=slider]') || each;
+                 return [named.getAttribute('aria-label') || each.innerText.trim(), seen] }"""
+        )
+        reached.append(at[0].splitlines()[-1] if at[0] else "")
+        assert at[1], f"nobody sees where the focus is: {reached}"
+        if reached[-1] == "Ask" and "Price, epsilon" in reached:
+            break
+    wanted = ["Rows by region", "How many rows?", "Question in SQL", "Price, epsilon", "Ask"]
+    assert [each for each in reached if each in wanted][-5:] == wanted  # "Ask" is the page's own link, too
+    assert any("Sign out" in each for each in reached)
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_text("Price: ε = 0.21")).to_be_visible()
+    page.keyboard.press("Shift+Tab")  # back in the editor
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("region", name="Answer")).to_be_visible()
+    expect(chart(page.get_by_role("region", name="Answer"))).to_be_visible()
+    expect(page.get_by_role("region", name="Answer")).to_contain_text("paid ε = 0.21")
+
+
+def test_what_is_typed_is_completed_from_the_policy(analyst):
+    page = analyst("dan")
+    write(page, "")
+    page.keyboard.type("SELECT AVG(amo")
+    popup = page.locator(".cm-tooltip-autocomplete")
+    expect(popup).to_be_visible()
+    expect(popup.get_by_role("option").first).to_contain_text("amount")
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SHOTS / "analyst-ask-completion-1440-light.png")
+    page.wait_for_timeout(100)  # it takes no key for a moment, lest one be taken that was meant for the text
+    page.keyboard.press("Enter")
+    page.keyboard.type(") AS a FROM vis")
+    expect(popup.get_by_role("option").first).to_contain_text("visits")
+    page.wait_for_timeout(100)
+    page.keyboard.press("Enter")
+    expect(page.locator(".cm-content")).to_have_text("SELECT AVG(amount) AS a FROM visits")
+    expect(expected(page)).to_contain_text("Expected: a ± ")
+
+
+def test_an_answer_can_be_taken_away(analyst, server, tmp_path):
+    page = analyst("fay")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    answer = asked(page)
+    for form in ("CSV", "Parquet"):
+        with page.expect_download() as download:
+            answer.get_by_role("button", name=f"Download {form}").click()
+        download.value.save_as(tmp_path / f"answer.{form.lower()}")
+    assert (tmp_path / "answer.csv").read_text().startswith('"region","n","n_noise_error"')
+    assert (tmp_path / "answer.parquet").read_bytes()[:4] == b"PAR1"
+    for words, part in (("Python", "analyst.ask("), ("curl", "/v1/ask")):
+        answer.get_by_role("button", name=f"Copy as {words}").click()
+        expect(page.get_by_text(f"Copied as {words}.")).to_be_visible()
+        text = page.evaluate("navigator.clipboard.readText()")
+        assert part in text and "dalenius_" not in text
+    answer.get_by_text("± What does this mean?").click()
+    expect(answer.get_by_text("made noisy on purpose")).to_be_visible()
+
+
+# --- how a session begins and ends
+
+
+def test_a_wrong_token_is_refused_and_told_nothing(opened, server):
+    page = opened()
+    page.goto(f"{server.url}/sign-in")
+    page.get_by_label("Token").fill("dalenius_000000000000_" + "A" * 43)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert")).to_contain_text("not a token that is valid now")
+    page.goto(f"{server.url}/budget")
+    assert "/sign-in" in page.url
+
+
+def test_a_session_ends_with_its_token(analyst, server):
+    page = analyst("gus")
+    tokens = Tokens(Ledger.open(server.home))
+    (mine,) = [each for each in tokens.all() if each.analyst == "gus"]
+    tokens.revoke(mine.id)
+    page.get_by_role("button", name="How many rows?").click()
+    page.wait_for_url(re.compile("/sign-in"))
+    expect(page.get_by_text("Your session has ended")).to_be_visible()
+
+
+def test_a_session_ends_when_its_token_expires(opened, server):
+    tokens = Tokens(Ledger.open(server.home))
+    text, token = tokens.create(Role.ANALYST, "hal", expires=timedelta(seconds=2.5))
+    page = opened()
+    sign_in(page, server, text)
+    ready(page)
+    end = datetime.fromisoformat(token.expires)
+    while datetime.now(UTC) <= end:
+        page.wait_for_timeout(100)
+    page.get_by_role("button", name="How many rows?").click()
+    expect(page.get_by_text("Your session has ended")).to_be_visible()
+
+
+def test_who_signs_out_is_out_in_every_tab_and_finds_no_way_back(analyst, server):
+    page = analyst("ida")
+    asked(page)
+    shown = page.get_by_role("region", name="Answer").inner_text()
+    other = page.context.new_page()
+    other.goto(f"{server.url}/budget")
+    third = page.context.new_page()
+    third.goto(server.url)
+    ready(third)
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_text("You are signed out.")).to_be_visible()
+    third.get_by_role("button", name="How many rows?").click()
+    third.wait_for_url(re.compile("/sign-in"))
+    other.reload()
+    assert "/sign-in" in other.url
+    page.go_back()
+    page.wait_for_url(re.compile("/sign-in"))
+    assert shown not in page.inner_text("body")
+    page.goto(f"{server.url}/")
+    assert "/sign-in" in page.url
+
+
+def test_an_analyst_does_not_reach_the_owners_pages(analyst, server):
+    page = analyst("joe")
+    for path in ("/ledger", "/protect", "/report"):
+        page.goto(f"{server.url}{path}")
+        assert page.url == f"{server.url}/"
