@@ -20,10 +20,11 @@ SHOTS = ROOT / "build" / "shots"
 WIDE, NARROW = 1440, 390
 COMBINATIONS = [(theme, width) for theme in ("light", "dark") for width in (WIDE, NARROW)]
 IN_SHORT = [("light", WIDE), ("dark", NARROW)]  # each width and each theme once
-# axe takes the backdrop of a dialog for the background of what stands above it, so it looks without one.
+# Of an open dialog, itself: what lies behind it is looked at without one, and axe takes its backdrop for a background.
 _AXE = """() => {
   document.querySelectorAll(".q-dialog__backdrop").forEach(each => { each.style.display = "none"; });
-  return axe.run(document, {resultTypes: ["violations"]}).then(found => found.violations
+  const where = document.querySelector(".q-dialog__inner") || document;
+  return axe.run(where, {resultTypes: ["violations"]}).then(found => found.violations
   .filter(each => ["serious", "critical"].includes(each.impact))
   .map(each => [each.id, each.nodes.slice(0, 3).map(node => [node.html.slice(0, 200), node.any[0]?.message])]))}"""
 _WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"

@@ -89,6 +89,8 @@ body.body--dark .text-warning {{ --q-warning: var(--d-warn); }}
 .nicegui-content {{ padding: 0; }}
 .d-nowrap {{ white-space: nowrap; }}
 .q-table__container {{ background: transparent !important; color: inherit; }}
+.q-dialog .q-card {{ background: var(--d-card); color: var(--d-text); position: relative; z-index: 1; }}
+.q-table__grid-item-card {{ background: transparent; }}
 .nicegui-echart svg text {{ fill: var(--d-muted) !important; }}
 .nicegui-error-popup {{ background: var(--d-card) !important; color: var(--d-text); border: 1px solid var(--d-warn); }}
 @media (max-width: 599px) {{
