@@ -73,6 +73,7 @@ def as_owner(page, server):
     expect(page.locator(".q-dialog")).to_have_count(0)
     tokens = server.owner().get("/v1/tokens").json["tokens"]
     buttons = page.get_by_role("button", name=re.compile("^Revoke [0-9a-f]{12}$"))
+    expect(buttons).to_have_count(sum(each["state"] == "active" for each in tokens))  # once the list is read anew
     ids = {each.get_attribute("aria-label").split()[1] for each in buttons.all()}
     assert ids == {each["id"] for each in tokens if each["state"] == "active"}
     (made,) = [each["id"] for each in tokens if each["analyst"] == "new"]
