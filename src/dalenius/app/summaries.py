@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import SourceError
+from dalenius.ledger.tokens import Role
 
 if TYPE_CHECKING:
+    from dalenius.curator import Curator
+    from dalenius.ledger.tokens import Token
     from dalenius.tables.policy import Policy
     from dalenius.tables.registry import Version
 
@@ -23,6 +26,24 @@ def summary(version: Version, limits: Mapping[str, Any] | None = None, closed: s
         "data_version": version.data_version,
         "closed": closed,
     }
+
+
+def datasets_open_to(curator: Curator, token: Token) -> list[str]:
+    """The data sets that a token may know of: an analyst, those with an allotment; of others nobody is told."""
+    ledger = curator.ledger
+    everything = token.role is not Role.ANALYST
+    return [name for name in ledger.datasets() if everything or token.analyst in ledger.allotments(name)]
+
+
+def open_to(curator: Curator, token: Token) -> list[Version]:
+    """The tables that a token may ask about, or see."""
+    datasets = set(datasets_open_to(curator, token))
+    return [each for each in curator.tables() if each.dataset in datasets]
+
+
+def summary_of(curator: Curator, version: Version) -> dict[str, Any]:
+    """One of them, with what is known of it now."""
+    return summary(version, curator.registry.limits(version), curator.registry.closed(version.table))
 
 
 def shape(policy: Policy) -> dict[str, Any]:

@@ -11,7 +11,6 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from starlette.requests import cookie_parser
@@ -57,7 +56,6 @@ class Session:
     began: float = field(default_factory=time.monotonic)
     used: float = field(default_factory=time.monotonic)
     ended: bool = False
-    since: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
     asked: deque[Asked] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
 
     @property

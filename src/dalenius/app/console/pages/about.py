@@ -11,8 +11,8 @@ from dalenius.accounting.neighbors import Neighbors
 from dalenius.app.console.frame import attempt, card, empty, heading, page
 from dalenius.app.console.sessions import Session, Sessions
 from dalenius.app.report.elements import factor
+from dalenius.app.summaries import datasets_open_to
 from dalenius.ledger.budgets import Budget
-from dalenius.ledger.tokens import Role
 from dalenius.tables.registry import Version
 
 _LEARN = (
@@ -66,12 +66,10 @@ class _Dataset:
 
 def _found(session: Session) -> list[_Dataset]:
     curator = session.service.curator
-    ledger, analyst = curator.ledger, session.token.analyst
     tables = curator.tables()
     return [
-        _Dataset(dataset, ledger.budget(dataset), [each for each in tables if each.dataset == dataset])
-        for dataset in ledger.datasets()
-        if session.token.role is not Role.ANALYST or analyst in ledger.allotments(dataset)
+        _Dataset(name, curator.ledger.budget(name), [each for each in tables if each.dataset == name])
+        for name in datasets_open_to(curator, session.token)
     ]
 
 

@@ -17,7 +17,7 @@ from dalenius.app.console.frame import attempt, busy, card, empty, heading, on_a
 from dalenius.app.console.sessions import Asked, Session, Sessions
 from dalenius.app.http.limits import TooManyError
 from dalenius.app.http.problems import unexpected
-from dalenius.app.summaries import summary
+from dalenius.app.summaries import open_to, summary_of
 from dalenius.errors import AuthMissingError, DaleniusError
 from dalenius.queries.release import shown, with_error
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 _LEAST, _SPAN, _STEPS = 0.01, 500.0, 100  # of the slider: from 0.01 to 5, even in the logarithm
 _FIRST = 0.2
-_EARLIER = 20  # charges
-_SHOWN = 8  # questions of this one
+_EARLIER = 20  # charges in the list
+_SHOWN = 8  # questions of this session in the list
 
 
 def install(app: FastAPI, sessions: Sessions) -> None:  # noqa: ARG001
@@ -51,13 +51,7 @@ def install(app: FastAPI, sessions: Sessions) -> None:  # noqa: ARG001
 
 def _tables(session: Session) -> list[dict[str, Any]]:
     curator = session.service.curator
-    open_ = {name for name in curator.ledger.datasets() if session.token.analyst in curator.ledger.allotments(name)}
-    registry = curator.registry
-    return [
-        summary(each, registry.limits(each), registry.closed(each.table))
-        for each in curator.tables()
-        if each.dataset in open_
-    ]
+    return [summary_of(curator, each) for each in open_to(curator, session.token)]
 
 
 def price_at(step: object) -> float:

@@ -117,7 +117,7 @@ def _buys(found: _Found, total: Total) -> str:
     """As in "about 40 more counts at ± 30"."""
     buys = {each: count for each, count in what_it_buys(total.balance.budget, total.guards).items() if count}
     if not buys:
-        return "Nothing is left. What was asked before stays free."
+        return "Nothing is left. What was paid for before stays free."
     priced = {each: count for each, count in buys.items() if each in found.errors}
     if not priced:
         return f"What is left buys {_or(f'{count:,} questions of ε = {each:g}' for each, count in buys.items())}."
