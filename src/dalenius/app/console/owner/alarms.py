@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nicegui import ui
 
+from dalenius.app.alarms import alarms as all_alarms
 from dalenius.app.console.frame import attempt, card, empty
 from dalenius.queries.release import shown
 
@@ -24,25 +25,10 @@ _ADVICE = (
 )
 
 
-def found_alarms(session: Session) -> list[dict[str, Any]]:
-    """The alarms, newest first, with whose question it was. To be called in a thread."""
-    ledger = session.service.curator.ledger
-    notes = [each for each in ledger.records(("note",), 0) if "alarm" in each.data][::-1]
-    wanted = {int(each.data.get("charge", 0)) for each in notes}
-    whose = (
-        {each.number: each.data.get("analyst", "") for each in ledger.records(("charge",), 0) if each.number in wanted}
-        if wanted
-        else {}
-    )
-    return [
-        {"time": each.time, **each.data, "analyst": whose.get(int(each.data.get("charge", 0)), "")} for each in notes
-    ]
-
-
 async def alarms(session: Session, tab: ui.tab) -> None:
     """Shows them; how many there are stands on the tab."""
-    place = ui.column().classes("w-full gap-2")
-    found = await attempt(session, "GET /v1/alarms", lambda: found_alarms(session), place)
+    place, ledger = ui.column().classes("w-full gap-2"), session.service.curator.ledger
+    found = await attempt(session, "GET /v1/alarms", lambda: all_alarms(ledger)[::-1], place)
     if found is None:
         return
     with place:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
+from dalenius.app.alarms import alarms as all_alarms
 from dalenius.app.http.answers import PROBLEMS, answer
 from dalenius.app.http.roles import ByAuditor
 from dalenius.ledger.chain import Entry
@@ -60,12 +61,7 @@ async def verification(caller: ByAuditor, expect: Annotated[str, Query(max_lengt
 @router.get("/alarms", response_model=dict[str, Any], responses=PROBLEMS)
 async def alarms(caller: ByAuditor, after: After = 0) -> Response:
     """Questions that were not ready in time, or that the engine could not answer."""
-
-    def work() -> Response:
-        found = [each for each in caller.service.curator.ledger.records(("note",), after) if "alarm" in each.data]
-        return answer({"alarms": [{"entry": each.number, "time": each.time, **each.data} for each in found]})
-
-    return await caller.service.run(work)
+    return await caller.service.run(lambda: answer({"alarms": all_alarms(caller.service.curator.ledger, after)}))
 
 
 def entry_shown(entry: Entry) -> dict[str, Any]:
