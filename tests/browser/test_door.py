@@ -7,6 +7,7 @@ import re
 import secrets
 from contextlib import closing, contextmanager
 from datetime import timedelta
+from importlib.metadata import version
 from urllib.parse import urlsplit
 
 import pytest
@@ -95,6 +96,26 @@ def test_nothing_but_files_and_sockets_lies_below_the_framework(server, eve):
     for path in ("/_nicegui/", "/_nicegui/x", "/_nicegui/client/1", "/_nicegui/auto/static/x", "/_nicegui/../v1/me"):
         assert send(server, "GET", path, Cookie=eve).status in {401, 404}, path
     assert send(server, "GET", "/_nicegui/x", Cookie=eve).status == 404
+
+
+def test_files_that_are_not_there_build_no_page(server, eve):
+    """The framework would keep a page of what is not there in memory, for each that is asked for, uncounted."""
+    mine = f"/_nicegui/{version('nicegui')}"
+    assert send(server, "GET", f"{mine}/static/nicegui.js", Cookie=eve).status == 200
+    for path in ("static/x", "libraries/x", "components/x", "resources/x/y", "dynamic_resources/x", "esm/x/y"):
+        for where in (f"{mine}/{path}", f"/_nicegui/auto/{path}", f"/_nicegui/0.0.0/{path}"):
+            reply = send(server, "GET", where, Cookie=eve)
+            assert reply.status == 404 and b"<html" not in reply.content.lower(), where
+            assert reply.json["type"] == "urn:dalenius:input.invalid", where
+
+
+@pytest.mark.parametrize("path", ["/sign-in", "/sign-out", "/"])
+def test_a_long_form_is_refused_before_it_is_read(server, path):
+    """Parsing it would hold up everybody, whether or not its sender is throttled."""
+    for body in (b"&" * 2**18, b"a=1&" * 2**10, b"token=" + b"%41" * 2**10):
+        reply = send(server, "POST", path, body, Origin=server.url, **FORM)
+        assert reply.status == 413, (path, body[:10])
+    assert enter(server, "&".join(["x=1"] * 100)).status == 401  # more fields than the form has
 
 
 def test_a_cookie_opens_no_route_of_the_api_and_a_token_no_page(server, eve):

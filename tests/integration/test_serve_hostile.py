@@ -17,6 +17,7 @@ import pytest
 from tests.attack.served import behind, charges, count
 from tests.serving import serving
 
+from dalenius.app.http.connections import room
 from dalenius.ledger import Ledger
 from dalenius.ledger.tokens import Role, Tokens
 
@@ -419,6 +420,34 @@ def test_half_open_connections_do_not_keep_others_waiting(server):
         thread.join()
         for wire in wires:
             wire.close()
+
+
+def test_a_thousand_idle_connections_turn_nobody_away(server):
+    """More than there is room for, from one address, and honest requests beside them on new connections."""
+    wires = [connected(server) for _ in range(room() + 100)]
+    try:
+        for _ in range(20):
+            fresh = server.client(server.token("analyst", "bob", trusted=True))
+            assert fresh.get("/v1/me").status == 200
+            fresh.close()
+    finally:
+        for wire in wires:
+            wire.close()
+
+
+@pytest.mark.parametrize("digits", [b"0" * 5000, b"0" * 5000 + b"7", b"1" * 30])
+def test_a_length_of_thousands_of_digits_is_refused_and_no_bug(server, digits):
+    for line in (b"POST /v1/ask", b"POST /sign-in", b"GET /healthz", b"PUT /v1/files/x.csv"):
+        post = line + b" HTTP/1.1\r\n" + head(server, Content_Type="application/json")
+        found = statuses(raw(server, post, b"Content-Length: " + digits + b"\r\n\r\n"))
+        assert len(found) <= 1 and set(found) <= {400, 403, 413}, (line, found)
+
+
+def test_numbers_of_thousands_of_digits_in_a_body_are_refused(server):
+    for member in (b'"epsilon": ' + b"1" * 5000, b'"epsilon": 0.' + b"1" * 5000 + b', "rows": ' + b"9" * 5000):
+        body = b'{"sql": "SELECT COUNT(*) FROM visits", ' + member + b"}"
+        assert server.analyst("eve", trusted=True).post("/v1/ask", body).status in {400, 422}
+    assert server.auditor().get("/v1/ledger?after=" + "9" * 5000).status in {400, 422}
 
 
 def test_who_never_reads_is_hung_up_on(server):

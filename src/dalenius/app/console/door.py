@@ -6,6 +6,7 @@ Nothing of the web framework runs for who is not signed in: no page is built, no
 from __future__ import annotations
 
 import re
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from starlette.responses import PlainTextResponse, RedirectResponse
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
 SESSION = "dalenius_session"  # where pages find it in the request's state
 SOCKET = "/_nicegui_ws/"
-_FILES = re.compile(r"/_nicegui/[0-9a-z.]+/(static|libraries|components|resources|dynamic_resources|esm)/")
+# Of the framework's own version only: below any other path it would build a page of what is not there.
+_KINDS = "static|libraries|components|resources|dynamic_resources|esm"
+_FILES = re.compile(rf"/_nicegui/{re.escape(version('nicegui'))}/({_KINDS})/")
 # What there is besides pages and files; anything else would end in the framework's page of what is not there.
 _FORMS = {SIGN_IN: ("GET", "POST"), SIGN_OUT: ("POST",), UPLOAD: ("POST",)}
 _SOCKETS = 100  # of one token at once
@@ -38,6 +41,7 @@ class Door:
         # A page lives in memory until its browser has been away for a while: nobody needs very many.
         self._pages = Limits(rate=2, burst=60, concurrency=32)
         self._sockets = Limits(rate=20, burst=200, concurrency=_SOCKETS)
+        self._files = Limits(rate=200, burst=1000, concurrency=128)  # one page is some fifty
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, or one socket."""
@@ -52,9 +56,9 @@ class Door:
 
     async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
-        known = self._sessions.known(cookie_of(scope)) is not None
+        session = self._sessions.known(cookie_of(scope))
         if path not in PAGES and path not in _FORMS and not _FILES.match(path):
-            raise no_such_path() if known else _missing()
+            raise no_such_path() if session is not None else _missing()
         methods = _FORMS.get(path, ("GET",))
         if scope["method"] not in methods:
             raise MethodError("Not with this method.", why=f"This is for {' and '.join(methods)}.", fix="Use the page.")
@@ -62,8 +66,10 @@ class Door:
             raise _foreign()
         if path in PAGES:
             await self._page(path, scope, receive, send)
-        elif path in {SIGN_IN, SIGN_OUT} or known:
+        elif path in {SIGN_IN, SIGN_OUT}:
             await self._app(scope, receive, send)
+        elif session is not None:
+            await self._limited(self._files, session, scope, receive, send)
         else:
             raise _missing()
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from dalenius.app.http.log import tell
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
+    from fastapi import FastAPI, Request
+    from starlette.responses import Response
 
     from dalenius.app.console.door import Door
     from dalenius.app.http.service import Service
@@ -40,6 +41,7 @@ def install(app: FastAPI, service: Service) -> Door:
     sign_in.install(app, sessions)
     for each in INSTALL:
         each(app, sessions)
+    pages.add_exception_handler(404, _not_here)  # the framework's own keeps a page of it in memory
     pages.on_exception(_bug)
     pages.on_page_exception(_broken)
     for name in ("nicegui", "socketio", "socketio.server", "engineio", "engineio.server"):
@@ -66,6 +68,13 @@ def _bug(error: Exception) -> None:
     from dalenius.app.http.guard import place_of
 
     tell("bug", level=logging.ERROR, exception=type(error).__name__, at=place_of(error))
+
+
+async def _not_here(_request: Request, _error: Exception) -> Response:
+    """A file that the framework does not have."""
+    from dalenius.app.http.problems import no_such_path, problem_response
+
+    return problem_response(no_such_path())
 
 
 def _broken() -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 OPEN = frozenset({"/healthz", "/readyz"})  # what needs no token
 # The web page: it signs in by a cookie, and has a door of its own (`console.door`).
 CONSOLE = frozenset({"/", "/sign-in", "/sign-out", "/budget", "/protect", "/ledger", "/report", "/about"})
+FORM = 2**11  # bytes of a form of the web page, which holds a token and nothing else; more is not even read
 UPLOAD = "/protect/upload"  # the owner's files: passed on as they come, never held as a whole
 FILES = "/v1/files/"  # the same, with a token
 CONSOLE_FILES = ("/_nicegui/", "/_nicegui_ws/")
@@ -163,7 +164,7 @@ class _Passage:
 
     async def body(self) -> bytes:
         """The whole body, in time and not too large."""
-        most = self.service.settings.body
+        most = FORM if self.page else self.service.settings.body
         self.check_length(most)
         found = bytearray()
         try:
@@ -183,7 +184,8 @@ class _Passage:
     def check_length(self, most: int) -> None:
         """That what is announced is not too large."""
         lengths = [value for name, value in self.scope["headers"] if name == b"content-length"]
-        if any(not each.isdigit() or int(each) > most for each in lengths):
+        # By its digits first: Python refuses to read a number of thousands of them.
+        if any(not each.isdigit() or len(each) > _DIGITS or int(each) > most for each in lengths):
             raise _too_large(most)
 
     def streamed(self, most: int) -> Receive:
@@ -284,6 +286,7 @@ class _Passage:
         )
 
 
+_DIGITS = 20  # of a length in bytes
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
 
 

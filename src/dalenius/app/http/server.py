@@ -19,6 +19,7 @@ import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from dalenius.app.http.application import application
+from dalenius.app.http.connections import MOST, Connections, room
 from dalenius.app.http.service import Service
 from dalenius.errors import InputError, NotAllowedError, SourceUnavailableError
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from dalenius.app.http.settings import Settings
 
 _NEXT = 50  # ports that are tried when the first is taken
-_CONNECTIONS = 1000
 _IDLE = 15  # seconds that an idle connection is kept
 _HEADERS = 64 * 1024  # bytes
 _TRICKLE = 4096  # bytes
@@ -97,13 +97,13 @@ def _config(settings: Settings, service: Service) -> uvicorn.Config:
         kwargs = {"ssl_certfile": str(settings.tls_cert), "ssl_keyfile": str(settings.tls_key)}
     return uvicorn.Config(
         application(service),
-        http=impatient(settings.receive),
+        http=impatient(settings.receive, room()),
         ws="auto" if settings.console else "none",
         log_config=None,  # ours is `log`; uvicorn's own would hold paths as they were sent
         access_log=False,
         proxy_headers=False,  # an address that the client chose is none
         server_header=False,
-        limit_concurrency=_CONNECTIONS,
+        limit_concurrency=2 * MOST,  # of last resort: `connections` makes room long before
         timeout_keep_alive=_IDLE,
         timeout_graceful_shutdown=max(1, round(settings.grace)),
         h11_max_incomplete_event_size=_HEADERS,
@@ -123,11 +123,13 @@ def _check_certificate(settings: Settings) -> None:
         ) from None
 
 
-def impatient(seconds: float) -> type[asyncio.Protocol]:
+def impatient(seconds: float, most: int = MOST) -> type[asyncio.Protocol]:
     """A protocol that closes connections whose request does not come in in time: half-open ones cost nothing.
 
-    So is one whose answer is not taken in that time, or whose headers never end.
+    So is one whose answer is not taken in that time, or whose headers never end, and an idle one when there are more
+    than ``most``.
     """
+    connections = Connections(most)
 
     class Impatient(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
         """As uvicorn's own, with a clock."""
@@ -136,10 +138,13 @@ def impatient(seconds: float) -> type[asyncio.Protocol]:
         _full: asyncio.TimerHandle | None = None
         _heading, _size = False, 0
         _cycles: Sequence[Any] = ()  # requests that are not answered yet; uvicorn knows the last one only
+        _address = ""
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
             self._wind()
+            self._address = self.client[0] if self.client else ""
+            connections.add(self._address, self)
 
         def data_received(self, data: bytes) -> None:
             if self._clock is None and not self._answering():
@@ -151,6 +156,8 @@ def impatient(seconds: float) -> type[asyncio.Protocol]:
                     self.transport.abort()
             if self._answering() or self._upgraded():
                 self._stop()
+            if self._upgraded():
+                connections.remove(self._address, self)
 
         def on_message_begin(self) -> None:
             self._heading, self._size = True, 0
@@ -159,6 +166,7 @@ def impatient(seconds: float) -> type[asyncio.Protocol]:
         def on_headers_complete(self) -> None:
             self._heading = False
             super().on_headers_complete()
+            connections.used(self._address, self)
             self._cycles = [each for each in (*self._cycles, self.cycle) if each and not each.response_complete]
 
         def pause_writing(self) -> None:
@@ -174,7 +182,15 @@ def impatient(seconds: float) -> type[asyncio.Protocol]:
             self._stop()
             self._read()
             self._gone()
+            connections.remove(self._address, self)
             super().connection_lost(exc)
+
+        def is_idle(self) -> bool:
+            return not self._answering()
+
+        def close_now(self) -> None:
+            if self.transport is not None:
+                self.transport.abort()
 
         def _answering(self) -> bool:
             """Whether the headers of a request are complete, and its answer is not."""
