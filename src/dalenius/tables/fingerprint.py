@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dalenius.errors import InputError, SourceChangedError, SourceUnavailableError
+from dalenius.tables.homes import check_sources
 
 FORMS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".csv.gz": "csv"}
 LARGE = 2**30
@@ -77,7 +78,13 @@ def fingerprint(source: Sequence[str]) -> Fingerprint:
 
 
 def expand(source: Sequence[str]) -> tuple[Path, ...]:
-    """All files that paths and globs mean now: absolute, links followed, sorted, each once."""
+    """All files that paths and globs mean now: absolute, links followed, sorted, each once; none of a home."""
+    found = _matched(source)
+    check_sources(found)
+    return found
+
+
+def _matched(source: Sequence[str]) -> tuple[Path, ...]:
     found: set[Path] = set()
     for pattern in source:
         # Not Path.glob, which takes no absolute patterns
@@ -117,7 +124,7 @@ def check_unchanged(table: str, before: Fingerprint, source: Sequence[str]) -> N
 
 def unchanged(before: Fingerprint, source: Sequence[str]) -> bool:
     """Whether a source is still what it was."""
-    return expand(source) == before.paths and all(_same(file) for file in before.files)
+    return _matched(source) == before.paths and all(_same(file) for file in before.files)
 
 
 def _same(file: File) -> bool:
