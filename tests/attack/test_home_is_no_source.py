@@ -270,7 +270,7 @@ def test_over_http_nothing_of_a_home_below_the_data_folder_is_reached(server: Se
     assert not (home / "x.csv").exists()
     reply = server.analyst("eve").ask("SELECT * FROM leak", epsilon=0.1)
     assert reply.json["code"] == "policy.unknown-table"
-    assert [each["table"] for each in json.loads(owner.get("/v1/tables").content)["tables"]] == ["visits"]
+    assert [each["name"] for each in json.loads(owner.get("/v1/tables").content)["tables"]] == ["visits"]
 
 
 def test_a_server_whose_data_folder_is_its_home_has_no_files_and_takes_none(curator: Curator) -> None:

@@ -109,9 +109,9 @@ def _no_source() -> NotAllowedError:
 def _inside(folder: Path, known: set[_Number]) -> bool:
     below: Path | None = None
     for each in (folder, *folder.parents):
-        if _looks_so(each) or _number(each) in known:
-            if below is None or below.name != DATA:  # below its folder for data nothing is the home's
-                return True
+        own = below is None or below.name != DATA  # in its folder for data nothing is the home's
+        if own and (_looks_so(each) or _number(each) in known):
+            return True
         below = each
     return False
 

@@ -24,8 +24,9 @@ _NO_TEXT = re.compile(r"[\0-\x1f\x7f\ud800-\udfff]")  # nor be written: control 
 
 
 def listed(root: Path, home: Path) -> list[str]:
-    """Names, relative to the root, of files that a table can be made of; no links, nothing hidden, nothing of a home."""
-    root, found = root.resolve(), []
+    """Names, relative to the root, of files that a table can be made of: no links, nothing hidden or of a home."""
+    root = root.resolve()
+    found: list[str] = []
     of_home = homes.recogniser(home)
     if of_home(root):
         return found
