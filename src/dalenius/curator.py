@@ -202,4 +202,6 @@ class Curator:
 
 def _read(policy: Policy | Path | str) -> Policy:
     # A policy made in Python is read back from its text: whatever way it came, it was checked.
-    return read_text(policy.text) if isinstance(policy, Policy) else read_file(Path(policy))
+    if isinstance(policy, Policy):
+        return replace(read_text(policy.text), key_files=policy.key_files)
+    return read_file(Path(policy))

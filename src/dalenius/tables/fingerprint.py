@@ -77,6 +77,11 @@ def fingerprint(source: Sequence[str]) -> Fingerprint:
     return Fingerprint(form, tuple(_file(path, form) for path in paths))
 
 
+def fingerprint_of(file: Path) -> Fingerprint:
+    """The same for a code list: one CSV file, whatever it is called."""
+    return Fingerprint("csv", (_file(file.resolve(), "csv"),))
+
+
 def expand(source: Sequence[str]) -> tuple[Path, ...]:
     """All files that paths and globs mean now: absolute, links followed, sorted, each once; none of a home."""
     found = _matched(source)
