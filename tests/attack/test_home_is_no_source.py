@@ -281,3 +281,20 @@ def test_a_server_whose_data_folder_is_its_home_has_no_files_and_takes_none(cura
         reply = owner.request("PUT", "/v1/files/x.csv", b"a\n1\n")
         assert (reply.status, reply.json["code"]) == (422, "policy.not-allowed")
         assert not (curator.home / "x.csv").exists()
+
+
+def test_over_http_protected_files_are_no_lists_and_files_beside_them_are_asked_about(server: Server) -> None:
+    owner, folder = server.owner(), server.home.parent
+    (folder / "codes.csv").write_text("code\na\n")
+    (folder / "people.csv").write_text("id,note\n7,x\n")
+    person = POLICY.replace('"other', '"people')
+    assert owner.post("/v1/protect", {"policies": [person]}).json["tables"][0]["recorded"]
+    for form, column in ((AS_KEYS, "note"), (AS_PUBLIC, "")):
+        for yes in (False, True):
+            text = form.format("people.csv").replace(PEM, column)
+            reply = owner.post("/v1/protect", {"policies": [text], "yes": yes})
+            assert (reply.status, reply.json["code"]) == (422, "policy.not-allowed")
+    text = AS_KEYS.format("codes.csv").replace(PEM, "code")
+    (table,) = owner.post("/v1/protect", {"policies": [text]}).json["tables"]
+    assert not table["recorded"] and table["needs"] == ["yes"] and "codes.csv" in table["beside"][0]
+    assert owner.post("/v1/protect", {"policies": [text], "yes": True}).json["tables"][0]["recorded"]

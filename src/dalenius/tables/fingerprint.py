@@ -128,8 +128,12 @@ def check_unchanged(table: str, before: Fingerprint, source: Sequence[str]) -> N
 
 
 def unchanged(before: Fingerprint, source: Sequence[str]) -> bool:
-    """Whether a source is still what it was."""
-    return _matched(source) == before.paths and all(_same(file) for file in before.files)
+    """Whether a source is still what it was. One that is gone is not; where it was is not for all who ask to hear."""
+    try:
+        found = _matched(source)
+    except SourceUnavailableError:
+        return False
+    return found == before.paths and all(_same(file) for file in before.files)
 
 
 def _same(file: File) -> bool:
