@@ -21,7 +21,8 @@ def test_an_analyst_is_told_no_path_not_even_of_files_that_are_gone(tmp_path: Pa
     curator.protect(folder / "visits.toml", yes=True)
     curator.ledger.database.close()
     with serving(curator.home, "--data-dir", str(folder), config="console = false\nrate = 1000") as server:
-        eve, told = server.analyst("eve"), []
+        eve = server.analyst("eve")
+        told: list[bytes] = []
 
         def look() -> None:
             told.extend(eve.get(f"/v1/{each}").content for each in GETS)
