@@ -189,7 +189,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name, two_cores():
         curator = Curator(home=Path(name) / "home")
         started = time.perf_counter()
-        curator.protect(*made.policies)
+        curator.protect(*made.policies, yes=True)
         protecting = time.perf_counter() - started
         analyst, raw = curator.analyst("ana"), plain(made)
         results = [measured(query, analyst, raw, options.runs) for query in options.only]

@@ -13,6 +13,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from dalenius._openly import beside, inspect_lists
 from dalenius._paths import check_paths, check_units
 from dalenius._public_tables import check_public, inspect_public, public_changes
 from dalenius.errors import InputError, LedgerUnavailableError, NotAllowedError, PolicyInvalidError
@@ -42,6 +43,7 @@ class Protected:
         state: "new", "changed" or "unchanged".
         difference: What changed against the version in force.
         needs: What is missing before it can be recorded: "yes", "reason".
+        beside: Code lists and public tables that lie where protected data lie, in words; the owner is asked about them.
         recorded: Whether it is in force now.
         search: What finding the limits that are not declared costs the data set, once: ε, ρ and part of the budget.
         limits: The limits that were found.
@@ -56,6 +58,7 @@ class Protected:
     search: Mapping[str, float | None] | None = None
     limits: Mapping[str, Any] | None = None
     index: Mapping[str, Any] | None = None
+    beside: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """For `--json`."""
@@ -67,6 +70,7 @@ class Protected:
             "state": self.state,
             "difference": [change.to_dict() for change in self.difference],
             "needs": list(self.needs),
+            "beside": list(self.beside),
             "recorded": self.recorded,
             "search": self.search,
             "limits": self.limits,
@@ -99,10 +103,19 @@ def plan(policies: Sequence[Policy], registry: Registry, ledger: Ledger | None, 
             _check_source(one, other)
     check_public([each.version for each in planned], registry)
     versions = current | {each.version.table: each.version for each in planned}
+    planned = [_asked_about(each, current.get(each.version.table), versions) for each in planned]
     changed = {each.version.table for each in planned if each.state != "unchanged"}
     check_units(versions, changed)
     check_paths(versions, changed)
     return planned
+
+
+def _asked_about(each: Protected, before: Version | None, versions: Mapping[str, Version]) -> Protected:
+    """With what the owner must be asked about, besides what changes."""
+    found = beside(each.version, before, versions) if each.state != "unchanged" else ()
+    if not found:
+        return each
+    return replace(each, beside=found, needs=tuple(dict.fromkeys(("yes", *each.needs))))
 
 
 def budget_of(policy: Policy) -> Budget | None:
@@ -150,10 +163,15 @@ def record(planned: Sequence[Protected], registry: Registry, ledger: Ledger, sin
 def concerned(planned: Sequence[Version], others: Sequence[Entry]) -> bool:
     """Whether what others wrote meanwhile is about the same data sets, or the same files, protected or public."""
     datasets = {version.dataset for version in planned}
-    mine = [files for version in planned for files in (version.fingerprint, *version.public.values())]
+    mine = [
+        files
+        for version in planned
+        for files in (version.fingerprint, *version.public.values(), *version.lists.values())
+    ]
     for other in others:
         data = other.data
         theirs = [*([data["fingerprint"]] if "fingerprint" in data else []), *data.get("public", {}).values()]
+        theirs += data.get("lists", {}).values()
         found = [Fingerprint.from_dict(each) for each in theirs]
         if data.get("dataset") in datasets or any(one.shares(each) for one in mine for each in found):
             return True
@@ -192,6 +210,7 @@ def _planned(
     version = Version(
         policy.name, policy.dataset, policy.text, policy.version, 1, found, reason, public=public, epoch=epoch
     )
+    version = replace(version, lists=inspect_lists(policy, before))
     _check_source(version, known)
     if before is None:
         check_people(version, registry)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from dalenius._openly import check_lists, is_same
 from dalenius.errors import NotAllowedError, PolicyInvalidError
 from dalenius.queries.engines.decoding import check_decodes
 from dalenius.queries.public import public_table
@@ -48,7 +49,8 @@ def public_changes(before: Version, after: Version) -> tuple[Change, ...]:
 
 
 def check_public(planned: Sequence[Version], registry: Registry) -> None:
-    """Refuses names and files that a public and another table share, across all tables of the home."""
+    """Refuses names and files that a public and another table share, or code lists and tables, in the whole home."""
+    check_lists(planned, registry)
     asked = {version.table for version in planned}
     others = [version for name, version in registry.current().items() if name not in asked]
     for place, version in enumerate(planned):
@@ -118,7 +120,7 @@ def _check_meaning(name: str, found: Fingerprint, versions: Iterable[Version]) -
 
 def _check_not_protected(name: str, found: Fingerprint, versions: Iterable[Version]) -> None:
     for version in versions:
-        if version.fingerprint.shares(found):
+        if is_same(version.fingerprint, found):
             raise NotAllowedError(
                 f"The public table {name!r} shares a file with the protected table {version.table!r}.",
                 why="A public table can be read exactly and for nothing; what was promised would not hold.",
@@ -130,7 +132,7 @@ def _check_not_public(version: Version, in_force: Iterable[Version], registry: R
     hashes = {file.hash for file in version.fingerprint.files}
     for other in in_force:
         for name, found in other.public.items():
-            if found.shares(version.fingerprint):
+            if is_same(found, version.fingerprint):
                 raise NotAllowedError(
                     f"The source of {version.table!r} is the public table {name!r} of {other.table!r}.",
                     why="What can be read exactly and for nothing cannot be protected.",

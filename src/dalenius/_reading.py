@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dalenius.queries.engines.view import View
 from dalenius.tables.fingerprint import check_unchanged
+from dalenius.tables.homes import check_outside
 
 if TYPE_CHECKING:
     from dalenius.queries.engines.duckdb import Engines
@@ -53,6 +54,7 @@ class Reading:
         for each in self.versions:
             check_unchanged(each.table, each.fingerprint, each.policy.source)
         for table in self.publics:
+            check_outside(table.fingerprint.paths)
             check_unchanged(table.name, table.fingerprint, [str(path) for path in table.fingerprint.paths])
 
     def engine(self, engines: Engines) -> Engine:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from dalenius._home import find_home, future_home
 from dalenius.errors import HomeMissingError, NotAllowedError
 from dalenius.ledger import anchor, database
 from dalenius.ledger.ledger import Ledger
+from dalenius.tables.homes import know
 from dalenius.tables.policy import Policy
 from dalenius.tables.reading import read_file, read_text
 from dalenius.tables.registry import Registry, Version
@@ -36,11 +38,15 @@ class Curator:
         self._ledger = ledger
         self._registry: Registry | None = None
         self._engines: Engines | None = None
+        with suppress(HomeMissingError, OSError):
+            self.home  # noqa: B018 (known from here on: none of its files is a source)
 
     @property
     def home(self) -> Path:
         """The home folder, which must exist."""
-        return self._ledger.home if self._ledger else find_home(self._given)
+        home = self._ledger.home if self._ledger else find_home(self._given)
+        know(home, self)
+        return home
 
     @property
     def ledger(self) -> Ledger:
@@ -196,4 +202,6 @@ class Curator:
 
 def _read(policy: Policy | Path | str) -> Policy:
     # A policy made in Python is read back from its text: whatever way it came, it was checked.
-    return read_text(policy.text) if isinstance(policy, Policy) else read_file(Path(policy))
+    if isinstance(policy, Policy):
+        return replace(read_text(policy.text), key_files=policy.key_files)
+    return read_file(Path(policy))

@@ -108,7 +108,8 @@ class Shop:
         for name, text in policies.items():
             (made / f"{name}.toml").write_text(text)
         self.curator = Curator(made / "home")
-        self.curator.protect(*(made / f"{name}.toml" for name in policies if items or name != "items"))
+        files = [made / f"{name}.toml" for name in policies if items or name != "items"]
+        self.curator.protect(*files, yes=True)
 
     def exact(self, sql, seconds=20.0):
         plan, reading = self.curator.analyst("ana")._planned(sql, 0.95, None, None)

@@ -155,7 +155,9 @@ def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, programs: Path, 
             if "skip" in block.marks:
                 assert block.marks["skip"], f"{where}: a skipped example needs its reason"
             elif "file" in block.marks:
-                (tmp_path / block.marks["file"]).write_text(block.text)
+                file = tmp_path / block.marks["file"]
+                file.parent.mkdir(exist_ok=True)
+                file.write_text(block.text)
             elif block.language in {"python", "py"}:
                 # Blank lines first, so that a traceback shows the line of the page.
                 exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), namespace)

@@ -58,7 +58,7 @@ def curator(tmp_path, monkeypatch):
         (tmp_path / f"{name}.toml").write_text(POLICY if name == "visits" else OTHER)
     (tmp_path / "regions.csv").write_text("code,name,pop\n1,north,10\n2,south,20\n")
     found = Curator(tmp_path / "home")
-    found.protect("visits.toml", "orders.toml")
+    found.protect("visits.toml", "orders.toml", yes=True)
     return found
 
 

@@ -717,7 +717,7 @@ def test_a_file_that_is_public_is_not_taken(curator, folder):
     write(folder / "other.parquet", range(5000, 5010))
     pq.write_table(pa.table({"user_id": [1], "age": [2]}), folder / "public.parquet")
     (folder / "other.toml").write_text(text + '[public]\ntables = { codes = "public.parquet" }\n')
-    curator.protect(folder / "other.toml")
+    curator.protect(folder / "other.toml", yes=True)
     shutil.copy(folder / "public.parquet", folder / "visits-2.parquet")
     with pytest.raises(NotAllowedError, match="public"):
         curator.refresh("visits")

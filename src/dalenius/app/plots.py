@@ -10,6 +10,7 @@ from typing import Any
 
 from dalenius._extras import require_extra
 from dalenius.errors import InputError, SourceUnavailableError
+from dalenius.tables.homes import check_output
 
 
 def check_target(target: Path) -> None:
@@ -20,6 +21,7 @@ def check_target(target: Path) -> None:
             why="The ending says which format is meant.",
             fix="Name a file that ends in .png or .svg.",
         )
+    check_output(target)
     try:
         _check_writable(target.resolve())
     except (OSError, RuntimeError) as error:  # a loop of links is a RuntimeError before Python 3.13

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dalenius.errors import SourceError
+from dalenius.errors import NotAllowedError, SourceError
 from dalenius.ledger.tokens import Role
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def public_of(version: Version) -> dict[str, dict[str, Any]]:
         try:
             check_public_unchanged(version, [name])
             columns = dict(public_table(spec, version.public[name]).types)
-        except SourceError:  # asking will tell
+        except (SourceError, NotAllowedError):  # asking will tell
             columns = None
         found[name] = {"key": list(spec.key), "columns": columns}
     return found

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dalenius._extras import require_extra
 from dalenius.errors import InputError, SourceUnavailableError
 from dalenius.queries.release import shown
+from dalenius.tables.homes import check_output
 
 if TYPE_CHECKING:
     from dalenius.queries.release import Release
@@ -44,6 +45,7 @@ def check_target(target: Path) -> None:
             why="The ending says which format is meant.",
             fix="Name a file that ends in .png or .svg.",
         )
+    check_output(target)
     if target.is_dir() or not target.absolute().parent.is_dir():
         raise SourceUnavailableError(
             f"{target.name} is a folder." if target.is_dir() else f"The folder of {target.name} does not exist.",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import InputError, SourceUnavailableError
+from dalenius.tables.homes import check_output
 
 if TYPE_CHECKING:
     from dalenius.queries.release import Release
@@ -23,6 +24,7 @@ def check_target(target: Path) -> None:
             why="The ending says which format is meant.",
             fix=f"Name a file that ends in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}.",
         )
+    check_output(target)
     try:
         place = target.resolve()
         folder, missing = place.is_dir(), not place.parent.is_dir()

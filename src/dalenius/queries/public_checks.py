@@ -6,10 +6,11 @@ eyes of the engine that will run it, so that two parsers would have to be misled
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from dalenius.queries.public_functions import FUNCTIONS, SESSION
+from dalenius.queries.public_functions import ARGUMENTS, FUNCTIONS, SESSION
+from dalenius.queries.public_scopes import folded, nodes_of
 
 _NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
 _SOURCES = {"BASE_TABLE", "SUBQUERY", "JOIN", "EMPTY", "EXPRESSION_LIST", "TABLE_FUNCTION"}
@@ -33,19 +34,19 @@ def refused(tree: Any, tables: Collection[str], columns: Collection[str]) -> str
     """
     if tree.get("error") or len(tree.get("statements", ())) != 1:
         return "a statement that is not one SELECT"
-    nodes = list(_nodes(tree["statements"][0]["node"]))
-    own = {name.lower() for node in nodes for name in _common(node)}
+    nodes = list(nodes_of(tree["statements"][0]["node"]))
+    own = {folded(name) for node, _ in nodes for name in _common(node)}
     system = sorted(name for name in own if name.startswith(_SYSTEM))
     if system:  # outside its scope the name would mean DuckDB's table
         return f"the name {system[0]}"
-    for node in nodes:
-        words = _refused(node, own | set(tables), columns)
+    for node, seen in nodes:
+        words = _refused(node, seen | set(tables), columns)
         if words is not None:
             return words
     return None
 
 
-def _refused(node: dict[str, Any], tables: Collection[str], columns: Collection[str]) -> str | None:
+def _refused(node: Mapping[str, Any], tables: Collection[str], columns: Collection[str]) -> str | None:
     kind = node.get("class")
     if kind is not None:
         return _refused_expression(node, str(kind), columns)
@@ -55,21 +56,24 @@ def _refused(node: dict[str, Any], tables: Collection[str], columns: Collection[
     if isinstance(type_, str) and type_ not in _TYPES and _means_a_part(node):
         return type_.removesuffix("_NODE").removesuffix("_REF").replace("_", " ")
     if type_ == "BASE_TABLE":
-        qualified = node.get("schema_name") or node.get("catalog_name")
-        if qualified or str(node.get("table_name")).lower() not in tables:
+        qualified = node.get("schema_name") or node.get("catalog_name") or _has_more_names(node)
+        if qualified or folded(str(node.get("table_name"))) not in tables:
             return "a table that is not public"
     if type_ == "TABLE_FUNCTION" and _name(node.get("function") or {}) != "unnest":
         return f"the table function {_name(node.get('function') or {})}"
     return None
 
 
-def _refused_expression(node: dict[str, Any], kind: str, columns: Collection[str]) -> str | None:
+def _refused_expression(node: Mapping[str, Any], kind: str, columns: Collection[str]) -> str | None:
     if kind not in _CLASSES:
         return kind.lower().replace("_", " ")
     if kind in {"FUNCTION", "WINDOW"}:
         if _name(node) not in FUNCTIONS or node.get("export_state"):
             return f"the function {_name(node)}"
-        if node.get("schema") or node.get("catalog"):
+        given = node.get("arguments") or node.get("children") or ()  # as newer and older versions of DuckDB call them
+        if len(given) < ARGUMENTS.get(_name(node), 0):
+            return f"without its second argument the function {_name(node)}"
+        if node.get("schema") or node.get("catalog") or _has_more_names(node):
             return f"a name before the function {_name(node)}"
     elif kind == "COLUMN_REF":
         name = str((node.get("column_names") or [""])[-1]).lower()
@@ -80,29 +84,24 @@ def _refused_expression(node: dict[str, Any], kind: str, columns: Collection[str
     return None
 
 
-def _means_a_part(node: dict[str, Any]) -> bool:
+def _means_a_part(node: Mapping[str, Any]) -> bool:
     """Whether "type" says which part of a statement this is; in the description of a value it does not."""
     return "id" not in node and "kind" not in node and not str(node["type"]).endswith("_TYPE_INFO")
 
 
-def _name(node: dict[str, Any]) -> str:
+def _name(node: Mapping[str, Any]) -> str:
     return str(node.get("function_name", "")).lower()
 
 
-def _common(node: dict[str, Any]) -> Iterator[str]:
+def _has_more_names(node: Mapping[str, Any]) -> bool:
+    """Whether something stands before a name, by how newer versions of DuckDB spell it."""
+    path = (node.get("qualified_name") or {}).get("path")
+    return path is not None and len(path) != 1
+
+
+def _common(node: Mapping[str, Any]) -> Iterator[str]:
     """The names that a WITH gives."""
     for entry in (node.get("cte_map") or {}).get("map", ()):
         yield str(entry["key"])
     if node.get("type") in {"RECURSIVE_CTE_NODE", "CTE_NODE"}:
         yield str(node.get("cte_name") or node.get("ctename") or "")
-
-
-def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, dict):
-            yield node
-            waiting += node.values()
-        elif isinstance(node, list):
-            waiting += node

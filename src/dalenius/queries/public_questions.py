@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from dalenius.errors import EngineFailedError, Place, QuestionError, QuestionRefusedError
 from dalenius.queries.engines import confined
 from dalenius.queries.preview import Preview
-from dalenius.queries.public_functions import FUNCTIONS
+from dalenius.queries.public_functions import ARGUMENTS, FUNCTIONS
+from dalenius.queries.public_scopes import folded, is_plain, tables_of
 from dalenius.queries.release import PUBLIC, Release
 from dalenius.queries.rules.parse import DIALECT, parsed, place
 from dalenius.tables.fingerprint import Fingerprint
@@ -77,15 +78,13 @@ def public_question(text: str, known: Collection[str]) -> PublicQuestion | None:
         return None  # told there
     if not isinstance(tree, exp.Query):
         return None
-    own = {each.alias_or_name.lower() for each in tree.find_all(exp.CTE)}
-    found = set()
-    for table in tree.find_all(exp.Table):
-        name = table.name.lower()
-        if not isinstance(table.this, exp.Identifier) or table.args.get("db") or not (name in known or name in own):
+    used = set()
+    for table in tables_of(tree):
+        name = folded(table.name)
+        if not is_plain(table) or name not in known:
             return None
-        found.add(name)
-    used = frozenset(found) & frozenset(known)
-    return PublicQuestion(text, used, tree) if used else None
+        used.add(name)
+    return PublicQuestion(text, frozenset(used), tree) if used else None
 
 
 def answered(question: PublicQuestion, tables: Sequence[PublicTable], *, seconds: float = SECONDS) -> Release:
@@ -179,6 +178,8 @@ def _check(tree: exp.Query, text: str) -> None:
             name = str(node.name).lower()
             if name not in FUNCTIONS:
                 raise _refused(f"The function {name} cannot be used here.", node, text)
+            if len(node.expressions) < ARGUMENTS.get(name, 0):
+                raise _refused(f"The function {name} cannot be used here without all of its arguments.", node, text)
         elif isinstance(node, exp.Pivot | exp.TableSample | exp.Placeholder | exp.Parameter | exp.Into | exp.Lock):
             raise _refused(f"{node.key.upper()} cannot be used here.", node, text)
         elif isinstance(node, exp.Command | exp.DML | exp.DDL) and not isinstance(node, exp.Query):

@@ -6,6 +6,7 @@ import csv
 from pathlib import Path
 
 from dalenius.errors import SourceUnavailableError
+from dalenius.tables.homes import check_sources
 from dalenius.tables.mistakes import invalid, nearest
 
 
@@ -14,6 +15,9 @@ def code_list(file: Path, column: str, place: str) -> list[str]:
 
     A code list is public: it says which values can exist, not which do. It must not be made from the data.
     """
+    check_sources([file])
+    if file.exists() and not file.is_file():  # a pipe or a device would be read without end
+        raise invalid(place, f"{file.name} is no file.", why="A code list is a CSV file.", fix="Name one.")
     try:
         with file.open(newline="", encoding="utf-8-sig") as lines:
             reader = csv.DictReader(lines)

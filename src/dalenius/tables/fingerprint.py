@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dalenius.errors import InputError, SourceChangedError, SourceUnavailableError
+from dalenius.tables.homes import check_sources
 
 FORMS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".csv.gz": "csv"}
 LARGE = 2**30
@@ -76,8 +77,19 @@ def fingerprint(source: Sequence[str]) -> Fingerprint:
     return Fingerprint(form, tuple(_file(path, form) for path in paths))
 
 
+def fingerprint_of(file: Path) -> Fingerprint:
+    """The same for a code list: one CSV file, whatever it is called."""
+    return Fingerprint("csv", (_file(file.resolve(), "csv"),))
+
+
 def expand(source: Sequence[str]) -> tuple[Path, ...]:
-    """All files that paths and globs mean now: absolute, links followed, sorted, each once."""
+    """All files that paths and globs mean now: absolute, links followed, sorted, each once; none of a home."""
+    found = _matched(source)
+    check_sources(found)
+    return found
+
+
+def _matched(source: Sequence[str]) -> tuple[Path, ...]:
     found: set[Path] = set()
     for pattern in source:
         # Not Path.glob, which takes no absolute patterns
@@ -116,8 +128,12 @@ def check_unchanged(table: str, before: Fingerprint, source: Sequence[str]) -> N
 
 
 def unchanged(before: Fingerprint, source: Sequence[str]) -> bool:
-    """Whether a source is still what it was."""
-    return expand(source) == before.paths and all(_same(file) for file in before.files)
+    """Whether a source is still what it was. One that is gone is not; where it was is not for all who ask to hear."""
+    try:
+        found = _matched(source)
+    except SourceUnavailableError:
+        return False
+    return found == before.paths and all(_same(file) for file in before.files)
 
 
 def _same(file: File) -> bool:

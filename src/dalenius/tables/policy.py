@@ -158,6 +158,7 @@ class Policy:
         time: When answers leave.
         anonymity: Roles and hierarchies, kept for `anonymize`.
         public: Tables that questions may join with, by name; everything about them may be known.
+        key_files: Where keys were read from, by column. Not a part of what the policy says: the keys are.
     """
 
     name: str
@@ -173,6 +174,7 @@ class Policy:
     anonymity: Mapping[str, Any] = field(default_factory=dict)
     path: tuple[Hop, ...] = ()
     public: Mapping[str, PublicSpec] = field(default_factory=dict)
+    key_files: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dataset", self.dataset or self.name)

@@ -11,6 +11,7 @@ from random import SystemRandom
 from typing import Any
 
 from dalenius.errors import InputError, SourceUnavailableError
+from dalenius.tables.homes import check_output
 from dalenius.tables.policy import Bounds, Column, Kind, Policy
 
 MOST = 10_000_000
@@ -45,6 +46,7 @@ def write_rows(rows: dict[str, list[Any]], file: Path) -> None:
             why="The ending decides the form: .csv or .parquet.",
             fix="Name a file such as practice.csv.",
         )
+    check_output(file)
     try:
         if ending == ".csv":
             with file.open("w", newline="", encoding="utf-8") as out:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import SourceChangedError
 from dalenius.tables.fingerprint import unchanged
+from dalenius.tables.homes import check_outside
 from dalenius.tables.mistakes import invalid
 from dalenius.tables.policy import PublicSpec
 from dalenius.tables.sections import Section, check_name, paths_of
@@ -45,6 +46,7 @@ def check_public_unchanged(version: Version, names: Iterable[str]) -> None:
     Costs one `stat` per file as long as nothing changed.
     """
     for name in names:
+        check_outside(version.public[name].paths)  # however it once came to be declared
         if not unchanged(version.public[name], version.policy.public[name].source):
             raise SourceChangedError(
                 f"The public table {name!r} changed since it was declared.",

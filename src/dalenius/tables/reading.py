@@ -95,6 +95,7 @@ def read_tree(tree: Mapping[str, Any], folder: Path) -> Policy:
         time=read_time(top),
         anonymity=_opaque(tree.get("anonymity", {}), "anonymity"),
         public=read_public(top, name, folder),
+        key_files=_key_files(top, folder),
     )
 
 
@@ -121,6 +122,13 @@ def _columns(top: Section, folder: Path) -> dict[str, Column]:
             )
         seen[name.lower()] = name
     return {name: read_column(name, values, folder) for name, values in section.values.items()}
+
+
+def _key_files(top: Section, folder: Path) -> dict[str, str]:
+    """The code lists that were read, by column."""
+    columns = top.values.get("columns", {})
+    given = {name: values.get("keys") for name, values in columns.items()}
+    return {name: str((folder / keys["file"]).absolute()) for name, keys in given.items() if isinstance(keys, Mapping)}
 
 
 def _opaque(value: Any, place: str) -> Any:

@@ -46,7 +46,7 @@ class History(Protocol):
 
 @dataclass(frozen=True)
 class Version:
-    """One version of a table: its policy, and the data that it is about; of its public tables, what their files are.
+    """One version of a table: its policy, and the data that it is about; what its public tables and code lists are.
 
     ``epoch`` counts how often the people of the data set had been declared to be new ones when these files came.
     """
@@ -62,6 +62,7 @@ class Version:
     time: str = ""
     public: Mapping[str, Fingerprint] = field(default_factory=dict)
     epoch: int = 0
+    lists: Mapping[str, Fingerprint] = field(default_factory=dict)
 
     @cached_property
     def policy(self) -> Policy:
@@ -80,6 +81,7 @@ class Version:
             "reason": self.reason,
             "epoch": self.epoch,
             **({"public": {name: each.to_dict() for name, each in self.public.items()}} if self.public else {}),
+            **({"lists": {name: each.to_dict() for name, each in self.lists.items()}} if self.lists else {}),
         }
 
     @classmethod
@@ -98,6 +100,7 @@ class Version:
             record.time,
             {name: Fingerprint.from_dict(each) for name, each in data.get("public", {}).items()},
             data.get("epoch", 0),
+            {name: Fingerprint.from_dict(each) for name, each in data.get("lists", {}).items()},
         )
 
 

@@ -21,6 +21,7 @@ from dalenius._extras import require_extra
 from dalenius.errors import InputError, SourceUnavailableError
 from dalenius.tables.compatibility import kind_of
 from dalenius.tables.draft import WHOSE, key, opening, table_name
+from dalenius.tables.homes import check_sources
 from dalenius.tables.mistakes import nearest
 from dalenius.tables.policy import NUMERIC, TIMES, Kind
 from dalenius.tables.sections import BLANK
@@ -86,6 +87,7 @@ class Metadata:
 
 def read(file: Path, table: str | None = None) -> Metadata:
     """The table of that name in a file of metadata, or the only one that it has."""
+    check_sources([file])
     try:
         content = file.read_bytes()
     except OSError:

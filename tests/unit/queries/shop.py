@@ -166,7 +166,7 @@ class Shop:
         """The data set, protected under a home in the folder."""
         folder.mkdir(parents=True, exist_ok=True)
         curator = Curator(folder / "home")
-        curator.protect(*written(folder, tables, **changes))
+        curator.protect(*written(folder, tables, **changes), yes=True)
         return cls(curator, folder)
 
     @classmethod
@@ -179,7 +179,7 @@ class Shop:
             files.append(folder / f"{name}.toml")
             files[-1].write_text(f'[table]\nname = "{name}"\nsource = "{name}.parquet"\n{policy}')
         curator = Curator(folder / "home")
-        curator.protect(*files)
+        curator.protect(*files, yes=True)
         return cls(curator, folder)
 
     @property

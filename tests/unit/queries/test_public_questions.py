@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 from datetime import UTC, date, datetime, time
@@ -18,6 +19,7 @@ from dalenius.queries.engines import confined
 from dalenius.queries.public import public_table
 from dalenius.queries.public_functions import FUNCTIONS
 from dalenius.queries.public_questions import MOST_ROWS, answered, previewed, public_question, written
+from dalenius.queries.public_scopes import nodes_of
 from dalenius.tables.policy import PublicSpec
 
 REGIONS = "code,name,pop\n1,north,10\n2,south,20\n3,east,\n"
@@ -253,6 +255,8 @@ def test_tpch_questions_about_nobody_are_answered_as_duckdb_does(tpch, sql):
         "SELECT * FROM regions, query('SELECT 1')",
         "SELECT * FROM regions, query_table(['regions'])",
         "SELECT * FROM regions, range(3)",
+        "SELECT (WITH sqlite_master AS (SELECT 1 x) SELECT x FROM sqlite_master), sql FROM regions, sqlite_master",
+        "SELECT (WITH pg_settings AS (SELECT 1 x) SELECT x FROM pg_settings), * FROM regions, pg_settings",
         "COPY regions TO 'out.csv'",
         "WITH x AS (COPY regions TO 'out.csv') SELECT * FROM regions",
         "PIVOT regions ON name USING sum(pop)",
@@ -280,7 +284,8 @@ def test_whatever_reads_more_than_public_tables_is_no_public_question(folder, sq
         "current_schemas(true)", "current_query()", "pg_get_viewdef(1)", "txid_current()", "pg_postmaster_start_time()",
         "current_user", "session_user", "user", "current_schema", "in_search_path('a', 'b')",
         "now()", "current_date", "current_timestamp", "localtime", "today()", "get_current_timestamp()",
-        "current_localtime()",
+        "current_localtime()", "age(DATE '2020-01-01')", "AGE(TIMESTAMP '2020-01-01')", '"age"(pop)',
+        "list_transform([DATE '2020-01-01'], lambda x: age(x))", "max(age(DATE '2020-01-01')) OVER ()",
         "random()", "setseed(0.5)", "uuid()", "gen_random_uuid()", "nextval('s')", "currval('s')",
         "json_execute_serialized_sql('x')", "json_serialize_sql('SELECT 1')", "json_deserialize_sql('x')",
         "sleep_ms(99999)", "pg_sleep(99)", "write_log('x')", "error('x')", "hive_partition_component('a', 'b')",
@@ -314,8 +319,6 @@ def test_functions_of_the_session_files_time_and_chance_are_refused(ask, folder,
         "WITH x AS (INSERT INTO regions VALUES (1) RETURNING *) SELECT * FROM x",
         "WITH x AS (DELETE FROM regions RETURNING *) SELECT * FROM x, regions",
         "WITH duckdb_settings AS (SELECT 1) SELECT * FROM regions",
-        "SELECT (WITH sqlite_master AS (SELECT 1 x) SELECT x FROM sqlite_master), sql FROM regions, sqlite_master",
-        "SELECT (WITH pg_settings AS (SELECT 1 x) SELECT x FROM pg_settings), * FROM regions, pg_settings",
         "SELECT filename FROM regions",
         "SELECT rowid FROM regions",
         "SELECT nowhere FROM regions",
@@ -436,16 +439,44 @@ def test_an_answer_of_long_texts_is_cut(ask):
     assert 10 < len(release.rows) < 17 and "16 MiB" in release.notes[0]
 
 
+def functions_in(expression):
+    """The functions that DuckDB's parser sees in an expression."""
+    sql = "SELECT json_serialize_sql($sql::VARCHAR)"
+    tree = json.loads(duckdb.execute(sql, {"sql": f"SELECT {expression}"}).fetchall()[0][0])
+    nodes = [node for node, _ in nodes_of(tree)]
+    return {node["function_name"].lower() for node in nodes if node.get("class") == "FUNCTION"}
+
+
 def test_allowed_functions_are_duckdbs_and_of_values_alone():
     rows = (
         duckdb.connect()
         .execute(
-            "SELECT lower(function_name), bool_and(coalesce(stability = 'CONSISTENT', true)) "
+            "SELECT lower(function_name), bool_and(coalesce(stability = 'CONSISTENT', true)), "
+            "bool_or(coalesce(has_side_effects, false)), list(macro_definition) "
             "FROM duckdb_functions() WHERE function_type IN ('scalar', 'aggregate', 'window', 'macro') GROUP BY 1"
         )
         .fetchall()
     )
-    known = dict(rows)
+    known = {name: (consistent and not effects, macros) for name, consistent, effects, macros in rows}
     syntax = {"coalesce", "ifnull", "unnest", "grouping", "grouping_id", "!", "count_star"}
     assert {name for name in FUNCTIONS - syntax if name not in known} == set()
-    assert {name for name in FUNCTIONS if not known.get(name, True)} == set()
+    assert {name for name in FUNCTIONS if not known.get(name, (True,))[0]} == set()
+    # A macro has no stability of its own: what it is made of has.
+    waiting: list[str] = list(FUNCTIONS - syntax)
+    seen: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        for macro in known.get(name, (True, []))[1]:
+            inside = functions_in(macro) if macro else set()
+            assert all(known.get(each, (True,))[0] for each in inside), name
+            waiting += inside - seen
+            seen |= inside
+
+
+def test_age_is_of_two_times_and_never_of_the_clock(ask):
+    assert ask("SELECT max(age(DATE '2020-01-02', DATE '2020-01-01')) = INTERVAL 1 DAY FROM regions").value
+    sql = "SELECT age(DATE '2020-01-01') FROM regions"
+    with pytest.raises(QuestionRefusedError, match="age"):
+        written(taken(sql, {"regions"}), 5)
+    tree = duckdb.execute("SELECT json_serialize_sql($sql::VARCHAR)", {"sql": sql}).fetchall()
+    assert "age" in str(public_checks.refused(json.loads(tree[0][0]), {"regions"}, set()))

@@ -167,6 +167,9 @@ def report(
 
 def _check_output(output: Path, *, yes: bool) -> None:
     """Refuses a file that may be somebody's, before any work is done."""
+    from dalenius.tables.homes import check_output
+
+    check_output(output)
     if output.exists() and not yes:
         raise InputError(f"{output.name} is there already.", why="It may be yours.", fix="Name another, or give --yes.")
     if output.is_dir() or not output.absolute().parent.is_dir():

@@ -59,8 +59,14 @@ def draft(
 
     Example: dalenius policy draft visits.parquet -o visits.toml --keys region=codes.csv:code
     """
+    from dalenius.curator import Curator
     from dalenius.tables import draft as drafting
+    from dalenius.tables.homes import check_output, check_sources
 
+    curator = Curator(frame.home)  # whose home is then known, if there is one
+    if output is not None:
+        check_output(output)
+    check_sources(Path(_parts(each)[1]) for each in keys or [])
     if output is not None and output.exists() and not yes:
         raise InputError(f"{output.name} is there already.", why="It may be yours.", fix="Name another, or give --yes.")
     file = output.name if output else "policy.toml"
@@ -98,6 +104,7 @@ def draft(
             console.print(f"    dalenius policy check {output}", style="bold", highlight=False)
 
     frame.emit({"policy": text, "file": str(output) if output else None}, human)
+    del curator
 
 
 @framed
@@ -218,13 +225,19 @@ def _schema(source: str) -> Sequence[tuple[str, str]]:
 
 
 def _code_list(given: str, output: Path | None) -> tuple[str, tuple[str, str]]:
+    column, file, code = _parts(given)
+    return column, (_relative(file, output), code)
+
+
+def _parts(given: str) -> tuple[str, str, str]:
+    """Column, file and the file's column."""
     column, equals, rest = given.partition("=")
     file, colon, code = rest.rpartition(":")
     if not (equals and colon and column and file and code):
         raise InputError(
             "--keys cannot be read.", why="It is COL=FILE:COLUMN.", fix="Write --keys region=codes.csv:code."
         )
-    return column, (_relative(file, output), code)
+    return column, file, code
 
 
 def _relative(path: str, output: Path | None) -> str:

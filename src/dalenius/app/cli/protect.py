@@ -100,7 +100,14 @@ def _confirmed(frame: Frame, planned: Sequence[Protected], reason: str) -> str:
     """Shows what would change and asks; who cannot be asked must say so with --yes."""
     changed = [each for each in planned if each.needs]
     names = ", ".join(repr(each.version.table) for each in changed)
+    near = [words for each in changed for words in each.beside]
     if frame.json or not sys.stdin.isatty():
+        if near:
+            raise InputError(
+                f"{near[0]}.",
+                why="Code lists and public tables can be read by everyone who may ask; this one could be about people.",
+                fix="If it is not, run this again with --yes, or keep such files in a folder of their own.",
+            )
         raise InputError(
             f"The policy of {names} changes what is in force.",
             why="A change is recorded only when the owner has seen it.",
@@ -111,8 +118,12 @@ def _confirmed(frame: Frame, planned: Sequence[Protected], reason: str) -> str:
     from dalenius.app.cli.policy import print_difference
 
     for each in changed:
-        print_difference(stderr(), each.version.table, each.difference)
-    typer.confirm("Record this?", abort=True, err=True)
+        if each.state != "new":
+            print_difference(stderr(), each.version.table, each.difference)
+    for words in near:
+        stderr().print(f"    {words}", style="yellow", markup=False, highlight=False)
+    words = "Everyone who may ask can read such files. Is nobody's data in them, and shall it be recorded?"
+    typer.confirm(words if near else "Record this?", abort=True, err=True)
     if any("reason" in each.needs for each in changed):
         return str(typer.prompt("More ε widens what was promised. Why", err=True))
     return reason
@@ -138,6 +149,8 @@ def _print(console: Console, done: Sequence[Protected], dry_run: bool) -> None:
         print_search(console, each, dry_run)
         if each.difference:
             print_difference(console, version.table, each.difference)
+        for words in each.beside:
+            console.print(f"    {words}", style="yellow", markup=False, highlight=False)
         if each.needs:
             console.print(f"    needs --{' and --'.join(each.needs)}", style="yellow", highlight=False)
     if not dry_run:

@@ -167,6 +167,9 @@ def _file(output: Path | None) -> Iterator[Callable[[str], None]]:
     if output is None:
         yield lambda _: None
         return
+    from dalenius.tables.homes import check_output
+
+    check_output(output)
     try:
         descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:

@@ -14,6 +14,7 @@ from dalenius.app.http.places import check_inside
 from dalenius.app.http.problems import NotFoundError
 from dalenius.errors import InputError, NotAllowedError, SourceUnavailableError
 from dalenius.queries.engines.schema import schema
+from dalenius.tables import homes
 from dalenius.tables.fingerprint import FORMS, expand, form_of
 
 MOST = 1000  # files in the list
@@ -23,16 +24,20 @@ _NO_TEXT = re.compile(r"[\0-\x1f\x7f\ud800-\udfff]")  # nor be written: control 
 
 
 def listed(root: Path, home: Path) -> list[str]:
-    """Names, relative to the root, of files that a table can be made of; no links, nothing hidden, not the home."""
-    root, home, found = root.resolve(), home.resolve(), []
+    """Names, relative to the root, of files that a table can be made of: no links, nothing hidden or of a home."""
+    root = root.resolve()
+    found: list[str] = []
+    of_home = homes.recogniser(home)
+    if of_home(root):
+        return found
     for folder, folders, files in os.walk(root):
         here = Path(folder)
-        folders[:] = sorted(each for each in folders if _plain(each) and here / each != home)
+        folders[:] = sorted(each for each in folders if _plain(each) and not of_home(here / each))
         for name in sorted(files):
             file = here / name
             if not _plain(name) or not name.lower().endswith(tuple(FORMS)):
                 continue
-            if file.is_file() and not file.is_symlink():
+            if file.is_file() and not file.is_symlink() and not of_home(file):
                 found.append(file.relative_to(root).as_posix())
             if len(found) == MOST:
                 return found
@@ -54,13 +59,13 @@ def check_listed(name: str, root: Path, home: Path) -> None:
         NotAllowedError: It leads elsewhere, or to a link, something hidden, a pattern or the home.
         NotFoundError: It could be one, and there is no such file.
     """
-    root, home = root.resolve(), home.resolve()
+    root = root.resolve()
     parts = name.split("/")  # not a Path's, which would leave out empty ones and dots
     if not all(map(_plain, parts)) or not name.lower().endswith(tuple(FORMS)):
         raise _not_listed()
     check_inside(name, root)
     file = root.joinpath(*parts)
-    if file.resolve() != file or (home.is_relative_to(root) and home != root and file.is_relative_to(home)):
+    if file.resolve() != file or homes.recogniser(home)(file):
         raise _not_listed()
     if not file.is_file():
         raise NotFoundError("There is no such file.", why="Nothing of that name is there.", fix="See /v1/files.")
@@ -110,6 +115,7 @@ async def take_in(
         run: Does something in a thread.
     """
     name = safe_name(given)
+    await run(partial(homes.check_output, root / name))
     part, file = root / f".{secrets.token_hex(8)}.part", root / name
     if await run(lambda: os.path.lexists(file)):
         raise _there()

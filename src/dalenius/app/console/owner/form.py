@@ -350,11 +350,15 @@ class Protecting:
     def _ask(self, planned: list[Protected], text: str) -> None:
         needed = any("reason" in each.needs for each in planned)
         with ui.dialog().props("persistent") as dialog, ui.card().classes("w-full gap-3").style("max-width: 720px"):
-            dialog.props["aria-label"] = "This changes a policy in force"
-            ui.label("This changes a policy in force").classes("text-h6").props("role=heading aria-level=2")
+            new = all(each.state == "new" for each in planned)
+            title = "Files that everyone may read" if new else "This changes a policy in force"
+            dialog.props["aria-label"] = title
+            ui.label(title).classes("text-h6").props("role=heading aria-level=2")
             for each in planned:
                 ui.label(each.version.table).classes("text-weight-medium")
                 changes(each.difference)
+                for words in each.beside:
+                    ui.label(f"{words}. Everyone who may ask can read it: record this if nobody's data are in it.")
             if needed:
                 ui.label("More ε widens what was promised to the people in the table; the history must say why.")
             reason = ui.input("Reason" + (" (needed)" if needed else "")).props("outlined dense maxlength=500")
@@ -397,6 +401,8 @@ class Protecting:
                 if each.limits is not None:
                     _muted(f"Found: about {each.limits['units']:,} units, {each.limits['row_count']:,} rows.")
                 changes(each.difference)
+                for words in each.beside:
+                    _muted(f"{words}.")
             if any(each.recorded for each in done):
                 _muted("Next: invite analysts under 'Analysts'.")
 
