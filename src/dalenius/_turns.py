@@ -55,14 +55,13 @@ class Turns:
             self._waiting.setdefault(who, deque()).append(turn)
             self._serve()
         try:
-            if not _came(turn, patience, gone) and not self._given_up(who, turn):
-                raise NoTurn
-        except BaseException:
-            if not turn.is_set():  # interrupted while it waited
-                self._given_up(who, turn)
-            if turn.is_set():
+            came = _came(turn, patience, gone)
+        except BaseException:  # interrupted while it waited
+            if self._given_up(who, turn):
                 self._give_back(who)
             raise
+        if not came and not self._given_up(who, turn):
+            raise NoTurn
         try:
             yield
         finally:

@@ -481,7 +481,10 @@ def test_what_cannot_be_interrupted_is_killed_when_its_seconds_are_over(ask):
 def test_a_child_for_whom_nobody_waits_is_killed(ask):
     gone, before = threading.Event(), children()
     threading.Timer(0.5, gone.set).start()
-    with confined.on_behalf(confined.Room(), "eve", gone=gone.is_set), pytest.raises(EngineFailedError, match="stopped"):
+    with (
+        confined.on_behalf(confined.Room(), "eve", gone=gone.is_set),
+        pytest.raises(EngineFailedError, match="stopped"),
+    ):
         ask(LEVENSHTEIN)
     assert children() <= before
 

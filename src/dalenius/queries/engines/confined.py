@@ -80,7 +80,7 @@ class _Asker:
 
 
 _SHARED = Room()
-_ASKER = ContextVar("asker", default=_Asker(_SHARED))
+_ASKER: ContextVar[_Asker | None] = ContextVar("asker", default=None)
 os.register_at_fork(after_in_child=_SHARED.forked)
 
 
@@ -149,7 +149,7 @@ def run(
         RateLimitedError: Others, or this analyst's own, have all places.
         ElsewhereError: This thread is not for this.
     """
-    asker = _ASKER.get()
+    asker = _ASKER.get() or _Asker(_SHARED)
     if asker.elsewhere:
         raise ElsewhereError
     room = asker.room
