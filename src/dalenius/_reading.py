@@ -10,8 +10,7 @@ from dalenius.queries.engines.view import View
 from dalenius.tables.fingerprint import check_unchanged
 
 if TYPE_CHECKING:
-    from dalenius.queries.engines.duckdb import Engines
-    from dalenius.queries.engines.engine import Engine
+    from dalenius.queries.engines.duckdb import DuckDB, Engines
     from dalenius.queries.plan import Table
     from dalenius.queries.public import PublicTable
     from dalenius.tables.registry import Version
@@ -55,7 +54,7 @@ class Reading:
         for table in self.publics:
             check_unchanged(table.name, table.fingerprint, [str(path) for path in table.fingerprint.paths])
 
-    def engine(self, engines: Engines) -> Engine:
+    def engine(self, engines: Engines) -> DuckDB | View:
         """The engine of these files."""
         if self.table.relation is None and not self.table.through:
             return engines.of(self.versions[0].fingerprint, self.table)

@@ -266,6 +266,7 @@ class Analyst:
         reading.check_unchanged()
         engine = reading.engine(self._engines)
         engine.columns  # noqa: B018 (an unreadable file is found before anything is charged)
+        engine.ready()  # and so is an engine that cannot begin
 
         def work(claim: Claim) -> bytes:
             # The noise is that of what was charged, which may be more than was asked for now.
