@@ -197,7 +197,7 @@ class Attack:
     def idle(self, _: Wire) -> None:
         parts = urlsplit(self.url)
         with contextlib.ExitStack() as stack:
-            for _ in range(200):
+            for _each in range(200):
                 with contextlib.suppress(OSError):
                     stack.enter_context(socket.create_connection((str(parts.hostname), parts.port), timeout=5))
             time.sleep(min(5.0, max(0.0, self.end - time.monotonic())))
@@ -254,7 +254,9 @@ def counted(
     url: str, token: str, numbers: Iterator[int], until: Callable[[int], bool]
 ) -> tuple[list[float], list[int]]:
     """Asks one COUNT after another; seconds and statuses."""
-    wire, took, statuses = Wire(url, token), [], []
+    wire = Wire(url, token)
+    took: list[float] = []
+    statuses: list[int] = []
     while not until(len(took)):
         sql = f"SELECT COUNT(*) AS n FROM visits WHERE amount < {next(numbers)}"
         start = time.monotonic()
