@@ -70,6 +70,7 @@ def _found(
     reading.check_unchanged()
     engine = reading.engine(engines)
     engine.columns  # noqa: B018 (an unreadable file is found before anything is charged)
+    engine.ready()  # and so is an engine that cannot begin
 
     def work(_: Claim) -> bytes:
         content = search.run(engine, SECONDS)

@@ -27,6 +27,12 @@ def public_release(text: str, versions: Sequence[Version]) -> Release | None:
     return release
 
 
+def is_public(text: str, versions: Sequence[Version]) -> bool:
+    """Whether it is such a question; nothing is read."""
+    known = _known(versions)
+    return bool(known) and public_question(text, known) is not None
+
+
 def public_preview(text: str, versions: Sequence[Version], confidence: float) -> Preview | None:
     """The same for `preview`."""
     found = _found(text, versions)

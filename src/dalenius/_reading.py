@@ -11,8 +11,7 @@ from dalenius.tables.fingerprint import check_unchanged
 from dalenius.tables.homes import check_outside
 
 if TYPE_CHECKING:
-    from dalenius.queries.engines.duckdb import Engines
-    from dalenius.queries.engines.engine import Engine
+    from dalenius.queries.engines.duckdb import DuckDB, Engines
     from dalenius.queries.plan import Table
     from dalenius.queries.public import PublicTable
     from dalenius.tables.registry import Version
@@ -57,7 +56,7 @@ class Reading:
             check_outside(table.fingerprint.paths)
             check_unchanged(table.name, table.fingerprint, [str(path) for path in table.fingerprint.paths])
 
-    def engine(self, engines: Engines) -> Engine:
+    def engine(self, engines: Engines) -> DuckDB | View:
         """The engine of these files."""
         if self.table.relation is None and not self.table.through:
             return engines.of(self.versions[0].fingerprint, self.table)

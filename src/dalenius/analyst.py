@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from dalenius._limiting import found_of
 from dalenius._paths import through
-from dalenius._public_answers import public_preview, public_release
+from dalenius._public_answers import is_public, public_preview, public_release
 from dalenius._reading import Reading
 from dalenius.accounting import parameters
 from dalenius.errors import NOTHING, Charge, DaleniusError, InputError, NotAllowedError, UnknownTableError
 from dalenius.ledger.requests import Answered, Claim, Request
+from dalenius.ledger.retries import never_charged
 from dalenius.pacing import CAP, held, paced
 from dalenius.queries.plan import Limits, Plan, Table
 from dalenius.queries.preview import CHOICES, Preview, previewed
@@ -52,6 +54,20 @@ class Analyst:
         self._registry = registry
         self._engines = engines
         self._pacer = pacer
+        self._resumes, self._public = False, True
+
+    def resuming(self, *, public: bool) -> Analyst:
+        """The same analyst, who only takes up what was paid for before.
+
+        Asked again under its idempotency key, a question gives the stored answer, or is finished if its process died;
+        one that was never charged is refused, and costs nothing.
+
+        Args:
+            public: Whether questions over public tables only, which are never charged, are answered.
+        """
+        found = copy(self)
+        found._resumes, found._public = True, public  # noqa: SLF001 (of the same kind)
+        return found
 
     def preview(
         self,
@@ -107,6 +123,8 @@ class Analyst:
 
         retry = self._retry(idempotency_key, question, (epsilon, error, confidence, delta, limits))
         epsilon, delta = agreed(question, epsilon, delta)
+        if not self._public and is_public(question, self._open()):
+            raise never_charged()
         public = public_release(question, self._open())
         if public is not None:
             return public
@@ -248,6 +266,7 @@ class Analyst:
         reading.check_unchanged()
         engine = reading.engine(self._engines)
         engine.columns  # noqa: B018 (an unreadable file is found before anything is charged)
+        engine.ready()  # and so is an engine that cannot begin
 
         def work(claim: Claim) -> bytes:
             # The noise is that of what was charged, which may be more than was asked for now.
@@ -276,6 +295,7 @@ class Analyst:
             periods=plan.periods,
             epoch=reading.epoch,
             retry=retry,
+            paid_only=self._resumes,
         )
         answered = self._ledger.ask(request, work, waited=held(self._pacer, plan))
         try:

@@ -12,7 +12,6 @@ is one bit that is told; `docs/explanation/threat-model.md` says so.
 from __future__ import annotations
 
 import math
-import threading
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -20,6 +19,7 @@ from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dalenius._turns import Turns
 from dalenius.errors import EngineError, EngineTimeoutError
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Pacer:
     """Lets questions look at the data, so many at once, and their answers leave when it is time.
 
     A place is held until the answer leaves, not until it is ready: when the next question may start then depends on
-    public times too.
+    public times too. No analyst holds more than half of the places (`_turns`), so that nobody else waits for them.
 
     Args:
         slots: How many questions look at once; at most `SAFETY`, or they would be late because of one another.
@@ -115,13 +115,19 @@ class Pacer:
 
     def __init__(self, slots: int, speed: float = 1.0, *, fixed: bool = True) -> None:
         self.slots, self.speed, self.fixed = slots, speed, fixed
-        self._places = threading.BoundedSemaphore(slots)
+        self._places = Turns(slots)
+        self._who = ""
         self._started: Callable[[Times | None], None] = lambda _: None
 
-    def telling(self, started: Callable[[Times | None], None]) -> Pacer:
-        """The same places, for one question; ``started`` is told when it begins to look, and when it will leave."""
+    def telling(self, started: Callable[[Times | None], None], who: str = "") -> Pacer:
+        """The same places, for one question.
+
+        Args:
+            started: Told when it begins to look, and when it will leave.
+            who: Whose share of the places it takes; "": nobody's.
+        """
         found = copy(self)
-        found._started = started  # noqa: SLF001 (of the same kind)
+        found._started, found._who = started, who  # noqa: SLF001 (of the same kind)
         return found
 
     def started(self, fixed: Times | None) -> None:
@@ -135,7 +141,7 @@ class Pacer:
     @property
     def place(self) -> AbstractContextManager[object]:
         """One of the places."""
-        return self._places
+        return self._places.place(self._who)
 
 
 def paced(

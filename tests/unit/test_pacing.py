@@ -271,7 +271,7 @@ def test_a_place_is_held_until_the_fixed_time_and_then_given_back(error):
     first, second = sorted(begun)
     assert second - first >= 0.1  # though the first was ready at once
     with pacer.place:  # it is free, and there is but one
-        assert not pacer._places.acquire(blocking=False)
+        assert not pacer._places.free
 
 
 def test_as_many_look_at_once_as_there_are_places():
@@ -293,6 +293,28 @@ def test_as_many_look_at_once_as_there_are_places():
     for thread in threads:
         thread.join()
     assert max(most) <= 2 and len(most) == 6
+
+
+def test_one_analyst_never_holds_more_than_half_of_the_places():
+    """Else another's COUNT waits until that one's many long questions have left."""
+    pacer, begun, go = Pacer(4, fixed=False), threading.Semaphore(0), threading.Event()
+
+    def look(_):
+        begun.release()
+        go.wait(10)
+        return b"x"
+
+    eves = [threading.Thread(target=run, args=(time, pacer.telling(lambda _: None, "eve"), look)) for _ in range(6)]
+    for each in eves:
+        each.start()
+    for _ in range(2):
+        assert begun.acquire(timeout=10)
+    assert not begun.acquire(timeout=0.1)
+    assert run(time, pacer.telling(lambda _: None, "bob"), lambda _: b"bob's")[0] == b"bob's"  # at once
+    go.set()
+    for each in eves:
+        each.join()
+    assert pacer._places.free == 4
 
 
 def test_who_waits_for_the_same_question_of_a_trusted_analyst_waits_for_the_own_time(tmp_path, monkeypatch):

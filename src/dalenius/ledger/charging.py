@@ -68,6 +68,11 @@ def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered |
         _check_epoch(connection, request)
         price = _price(request, budget)
         stored = _stored(connection, request)
+        if request.paid_only:
+            paid = stored and questions.paid_before(ledger.keys, connection, stored[0], request.analyst)
+            if paid is None:
+                raise retries.never_charged()
+            return paid
         if stored is not None:
             given = _given_again(ledger, connection, append, request, stored, budget, allotment)
             if given is not None:

@@ -21,7 +21,8 @@ class Request:
     ``key`` stands for its meaning: canonical plan, data version and policy version. Two requests with the same key ask
     for the same thing. ``epoch`` is that of the people whose rows the asker is about to look at: a budget pays for its
     own people only. ``retry`` names the request as its client sent it, so that sending it twice charges once: SHA-256
-    of analyst and idempotency key, and SHA-256 of the request's body.
+    of analyst and idempotency key, and SHA-256 of the request's body. ``paid_only`` asks for what was paid for before
+    and for nothing else: it is never charged.
     """
 
     dataset: str
@@ -34,6 +35,7 @@ class Request:
     periods: tuple[str, ...] = (WHOLE,)
     epoch: int = 0
     retry: tuple[str, str] | None = None
+    paid_only: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", parameters.epsilon(self.epsilon))

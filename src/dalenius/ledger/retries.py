@@ -20,6 +20,19 @@ if TYPE_CHECKING:
     from dalenius.ledger.keys import Keys
 
 
+class NeverChargedError(EngineFailedError):
+    """What was to be taken up again was never paid for, so there is nothing to take up."""
+
+
+def never_charged() -> NeverChargedError:
+    """For who comes back to a request that left no charge: taking it up would be a charge that nobody asked for."""
+    return NeverChargedError(
+        "This question was not charged before it was interrupted.",
+        why="What is taken up again is never charged, and nothing was paid for here.",
+        fix="Ask again.",
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Failed:
     """The request was charged when it first came, and ended without a release."""

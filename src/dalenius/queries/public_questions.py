@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from dalenius.queries.public import PublicTable
 
 MOST_ROWS = 10_000
-SECONDS = 30.0
+SECONDS = confined.SECONDS
 # Neither time nor chance is in a question, so the same files give the same answer. A value in a larger question is
 # worked out each time that one is planned; small answers are therefore kept.
-_FEW, _MOST_KEPT = 100, 256  # cells, answers
+_FEW, _SMALL, _MOST_KEPT = 100, 16_384, 256  # cells, bytes of an answer, answers
 _KEPT: dict[tuple[str, tuple[tuple[str, Fingerprint], ...]], confined.Outcome] = {}
 _HOW = "See 'dalenius tables' for the public tables; the how-to about them says what may be asked."
 # Kinds of DuckDB's errors that are the question's own, in words; of all others nothing is said.
@@ -97,7 +97,7 @@ def answered(question: PublicQuestion, tables: Sequence[PublicTable], *, seconds
     """
     found = _run(question, tables, MOST_ROWS, seconds)
     size = len(found.columns)
-    cut = f"Only the first {len(found.rows):,} rows are here: an answer has at most {MOST_ROWS:,}, and 16 MiB."
+    cut = f"Only the first {len(found.rows):,} rows are here: an answer has at most {MOST_ROWS:,}, and 4 MiB."
     return Release(
         columns=found.columns,
         keys=(True,) * size,
@@ -131,7 +131,8 @@ def previewed(question: PublicQuestion, tables: Sequence[PublicTable], confidenc
 
 
 def _run(question: PublicQuestion, tables: Sequence[PublicTable], most: int, seconds: float) -> confined.Outcome:
-    key = (written(question, most + 1), tuple((table.name, table.fingerprint) for table in tables))
+    # One row more shows that there are more; a preview needs none at all, and nothing is worked out for it.
+    key = (written(question, most + 1 if most else 0), tuple((table.name, table.fingerprint) for table in tables))
     kept = _KEPT.get(key)
     if kept is not None:
         return kept
@@ -151,7 +152,7 @@ def _run(question: PublicQuestion, tables: Sequence[PublicTable], most: int, sec
         raise error
     if found.failed is not None:
         raise _failed(found.failed, tables)
-    if len(found.rows) * len(found.columns) <= _FEW:
+    if len(found.rows) * len(found.columns) <= _FEW and found.size + len(key[0]) <= _SMALL:
         for oldest in list(_KEPT)[: max(0, len(_KEPT) + 1 - _MOST_KEPT)]:
             _KEPT.pop(oldest, None)
         _KEPT[key] = found

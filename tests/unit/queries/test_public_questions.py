@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
+import threading
+import time as clock
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dalenius.errors import EngineFailedError, EngineTimeoutError, QuestionRefusedError
+from dalenius.errors import EngineFailedError, EngineTimeoutError, QuestionRefusedError, RateLimitedError
 from dalenius.queries import public_checks
-from dalenius.queries.engines import confined
+from dalenius.queries.engines import child, confined
 from dalenius.queries.public import public_table
 from dalenius.queries.public_functions import FUNCTIONS
 from dalenius.queries.public_questions import MOST_ROWS, answered, previewed, public_question, written
@@ -360,7 +365,7 @@ def test_remarks_do_not_come_with_the_statement():
 def unchecked(folder, regions, monkeypatch):
     """The child's work, in this process, with nothing looked at."""
     monkeypatch.setattr(public_checks, "refused", lambda *_: None)
-    monkeypatch.setattr(confined, "_confine", lambda _: None)
+    monkeypatch.setattr(child, "confine", lambda *_: None)
 
     def run(sql):
         task = {
@@ -370,8 +375,9 @@ def unchecked(folder, regions, monkeypatch):
             "columns": [],
             "most": 10,
             "seconds": 10.0,
+            "memory": confined.MEMORY,
         }
-        return confined._found(task)
+        return json.loads(child._found(task))
 
     return run
 
@@ -400,8 +406,8 @@ def test_the_child_has_no_environment(monkeypatch, ask):
     monkeypatch.setenv("DALENIUS_TOKEN", SECRET)
     monkeypatch.setenv("PYTHONPATH", "/nowhere")
     seen = {}
-    real = subprocess.run
-    monkeypatch.setattr(subprocess, "run", lambda *args, **options: (seen.update(options), real(*args, **options))[1])
+    real = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda *args, **options: (seen.update(options), real(*args, **options))[1])
     assert ask("SELECT count(*) FROM regions").value == 3
     assert SECRET not in str(seen["env"]) and set(seen["env"]) <= set(confined._KEPT)
 
@@ -435,8 +441,88 @@ def test_a_question_that_wants_all_memory_ends_alone(ask, sql):
 
 
 def test_an_answer_of_long_texts_is_cut(ask):
-    release = ask("SELECT repeat('x', 1000000), i FROM (SELECT unnest(range(100)) i FROM regions)")
-    assert 10 < len(release.rows) < 17 and "16 MiB" in release.notes[0]
+    release = ask("SELECT repeat('x', 300000), i FROM (SELECT unnest(range(100)) i FROM regions)")
+    assert 10 < len(release.rows) < 15 and "4 MiB" in release.notes[0]
+
+
+@pytest.mark.parametrize("text", ["chr(128512)", "'ä'", "chr(1)", "chr(34)", "'x'"])
+def test_an_answers_end_is_one_of_bytes_as_they_are_sent(ask, text):
+    """Characters of four bytes, or of six once they are written in JSON, are no way around it."""
+    release = ask(f"SELECT repeat({text}, 100000 + i) AS s FROM (SELECT unnest(range(60)) i FROM regions)")
+    assert 1 < len(release.rows) < 60
+    assert len(json.dumps(release.to_dict()["rows"], ensure_ascii=False).encode()) <= child.LONGEST
+    whole = ask(f"SELECT repeat({text}, 3900000) AS s FROM regions")
+    assert len(whole.rows) <= 1 and len(json.dumps(whole.to_dict()["rows"], ensure_ascii=False)) <= child.LONGEST
+
+
+def test_a_long_answer_is_not_kept_for_the_next_who_asks(ask):
+    from dalenius.queries.public_questions import _KEPT
+
+    before = set(_KEPT)
+    assert len(ask("SELECT repeat('y', 50000) FROM regions LIMIT 1").value) == 50_000
+    assert set(_KEPT) == before
+
+
+LEVENSHTEIN = "SELECT max(levenshtein(repeat(name, 150000), repeat('ba', 300000))) FROM regions"  # minutes of it
+
+
+def children():
+    """The processes that this one has started."""
+    return set(Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()) | {
+        each for task in Path(f"/proc/{os.getpid()}/task").iterdir() for each in (task / "children").read_text().split()
+    }
+
+
+def test_what_cannot_be_interrupted_is_killed_when_its_seconds_are_over(ask):
+    before, start = children(), clock.monotonic()
+    with pytest.raises(EngineTimeoutError, match="too long"):
+        ask(LEVENSHTEIN, seconds=0.5)
+    assert clock.monotonic() - start < 15 and children() <= before  # it ran for twenty seconds more, and longer
+
+
+def test_a_child_for_whom_nobody_waits_is_killed(ask):
+    gone, before = threading.Event(), children()
+    threading.Timer(0.5, gone.set).start()
+    with (
+        confined.on_behalf(confined.Room(), "eve", gone=gone.is_set),
+        pytest.raises(EngineFailedError, match="stopped"),
+    ):
+        ask(LEVENSHTEIN)
+    assert children() <= before
+
+
+def test_one_analyst_leaves_room_for_the_others(regions):
+    """Of two places one is enough for whoever asks eight times at once; waiting has an end."""
+    room, asked = confined.Room(places=2, seconds=6.0), taken(LEVENSHTEIN, {"regions"})
+
+    def work(who, question):
+        with confined.on_behalf(room, who):
+            return answered(question, [regions]).value
+
+    with ThreadPoolExecutor(9) as pool:
+        eves = [pool.submit(work, "eve", asked) for _ in range(8)]
+        bob = pool.submit(work, "bob", taken("SELECT sum(pop * 2) FROM regions", {"regions"}))
+        assert bob.result(timeout=30) == 60
+        assert any(not each.done() for each in eves)
+        room.close()
+        errors = {type(each.exception(timeout=30)) for each in eves}
+    assert errors <= {EngineTimeoutError, EngineFailedError, RateLimitedError}
+
+
+def test_who_finds_no_place_in_time_is_told_to_wait(ask):
+    room = confined.Room(places=1, seconds=0.2)
+    with room.turns.place("bob"), confined.on_behalf(room, "eve"), pytest.raises(RateLimitedError, match="public"):
+        ask("SELECT sum(pop * 3) FROM regions")
+
+
+def test_a_thread_that_is_not_for_children_starts_none(ask):
+    with confined.on_behalf(confined.Room(), "eve", elsewhere=True), pytest.raises(confined.ElsewhereError):
+        ask("SELECT sum(pop * 5) FROM regions")
+
+
+def test_a_preview_works_nothing_out(regions):
+    found = previewed(taken(LEVENSHTEIN.replace("max(", "count("), {"regions"}), [regions], 0.95)
+    assert len(found.columns) == 1 and "LIMIT 0" in written(taken(LEVENSHTEIN, {"regions"}), 0)
 
 
 def functions_in(expression):

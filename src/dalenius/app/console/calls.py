@@ -59,9 +59,11 @@ async def ask(session: Session, sql: str, epsilon: float, waiting: Waiting) -> R
     async def done(token: Token) -> Release:
         service = session.service
         job = service.ask(token, question)
-        while not await job.wait(1.0):
-            waiting(job.to_dict()["seconds_left"])
-        service.jobs.forget(job)  # not before: until then it counts as open
+        try:
+            while not await job.wait(1.0):
+                waiting(job.to_dict()["seconds_left"])
+        finally:
+            service.jobs.forget(job)  # which counts as open until its end
         await service.run(session.check)  # who signed out meanwhile is not shown it
         return await service.run(job.result)
 

@@ -38,8 +38,13 @@ _AT_ONCE = 1000  # members of a list; encoding one as a whole would keep every o
 
 
 def answer(data: Any, status: int = 200) -> Response:
+    """An object as JSON, or JSON as it is."""
+    return Response(data if isinstance(data, bytes) else encoded(data), status, media_type="application/json")
+
+
+def encoded(data: Any) -> bytes:
     """An object as JSON: no NaN, no infinity."""
-    return Response("".join(_encoded(data)).encode(), status, media_type="application/json")
+    return "".join(_encoded(data)).encode()
 
 
 def _encoded(data: Any) -> Iterator[str]:

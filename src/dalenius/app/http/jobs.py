@@ -1,9 +1,10 @@
 """Questions that are being answered. Those that take long become jobs that can be polled, from any server process.
 
 A job's state changes when its answer leaves, and not before (`pacing`). What is kept of one on disk is the request
-alone, in the home's folder `jobs/`: a process that does not know a job asks its question again under the same
-idempotency key, which finds the stored answer, waits for the process that works on it, or takes over from a dead one,
-and is never charged twice.
+alone, in the home's folder `jobs/`: a process that does not know a job takes its question up again under the same
+idempotency key, which finds the stored answer, waits for the process that works on it, or takes over from a dead one.
+Whoever polls is never charged: of a question that no process had charged, the job says that it must be asked again.
+Results are kept within limits of bytes (`kept`).
 """
 
 from __future__ import annotations
@@ -24,8 +25,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dalenius.app.http.answers import encoded
+from dalenius.app.http.kept import Kept
+from dalenius.app.http.limits import limited
 from dalenius.app.http.problems import problem, unexpected
-from dalenius.errors import NOTHING, DaleniusError
+from dalenius.errors import NOTHING, Charge, DaleniusError, RateLimitedError
+from dalenius.ledger import holders
 
 if TYPE_CHECKING:
     from dalenius.ledger.tokens import Token
@@ -35,6 +40,7 @@ if TYPE_CHECKING:
 FOLDER = "jobs"
 KEPT = 3600.0  # seconds that a finished job stays
 MOST = 256  # jobs of a token that are kept; the oldest go first
+BYTES, BYTES_EACH = 2**27, 2**25  # of results that are kept, of all tokens and of one
 _DAY = 86400.0
 _CLEANING = 60.0  # seconds between two looks for old files
 _ID = 32  # hex digits
@@ -48,6 +54,8 @@ class Job:
         self.created = time.monotonic()
         self.leaves: datetime | None = None
         self.future: Future[Release] | None = None
+        self.left = threading.Event()  # nobody waits for it: what is free is stopped, what is charged goes on
+        self._end: tuple[bytes | None, dict[str, Any] | None, Charge] | None = None  # result or problem, and its cost
 
     def started(self, fixed: Times | None) -> None:
         """It begins to look; its time is fixed now."""
@@ -61,54 +69,94 @@ class Job:
     @property
     def done(self) -> bool:
         """Whether its answer has left."""
-        return self.future is not None and self.future.done()
+        return self._end is not None or (self.future is not None and self.future.done())
 
     async def wait(self, seconds: float | None) -> bool:
         """Waits for its end, at most so long; whether it came."""
-        if self.future is None:
+        future = self.future  # before `_end`: `settle` sets them in the other order
+        if self._end is not None:
+            return True
+        if future is None:
             raise RuntimeError("A job is waited for before it began.")
-        wrapped = asyncio.wrap_future(self.future)
+        wrapped = asyncio.wrap_future(future)
         wrapped.add_done_callback(lambda each: each.cancelled() or each.exception())  # else asyncio complains
         done, _ = await asyncio.wait([wrapped], timeout=seconds)
         return bool(done)
 
     def result(self) -> Release:
         """Its release; raises what went wrong."""
-        if self.future is None:
-            raise RuntimeError("A job has not begun.")
-        return self.future.result(timeout=0)
+        future = self.future
+        if future is None:
+            raise RuntimeError("A job has not begun, or is at its end.")
+        return future.result(timeout=0)
 
-    def to_dict(self) -> dict[str, Any]:
+    def settle(self) -> int:
+        """Keeps what will be sent, and nothing else of it; how many bytes that are."""
+        end = self._end = self._ended()
+        self.future = None
+        return len(end[0] or b"") + len(self.question)
+
+    def let_go(self) -> None:
+        """Its result is kept no longer; what it cost is still known."""
+        if self._end is not None and self._end[0] is not None:
+            self._end = (None, problem(_not_kept(self._end[2])), self._end[2])
+        self.question = ""
+
+    def to_json(self) -> bytes:
         """As it is shown. Depends on the time and, at its end, on what left."""
-        state, result, trouble = "running", None, None
-        if self.done:
-            try:
-                result = {"question": self.question, **self.result().to_dict()}
-                state = "done"
-            except DaleniusError as error:
-                state, trouble = "failed", problem(error)
-            except Exception as error:  # noqa: BLE001 (its text may quote a row)
-                state, trouble = "failed", problem(unexpected(error))
+        done = self.done
+        result, trouble, _ = self._ended() if done else (None, None, NOTHING)
         left = None
-        if self.leaves is not None and not self.done:
+        if self.leaves is not None and not done:
             left = max(0.0, round((self.leaves - datetime.now(UTC)).total_seconds(), 3))
-        return {
+        shown = {
             "id": self.id,
-            "state": state,
+            "state": "done" if result is not None else "failed" if trouble is not None else "running",
             "leaves": None if self.leaves is None else self.leaves.isoformat(timespec="milliseconds"),
             "seconds_left": left,
-            "result": result,
+            "result": None,
             "problem": trouble,
         }
+        if result is None:
+            return encoded(shown)
+        parts = (b"%s: %s" % (encoded(key), result if key == "result" else encoded(shown[key])) for key in shown)
+        return b"{%s}" % b", ".join(parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same, as an object."""
+        shown: dict[str, Any] = json.loads(self.to_json())
+        return shown
+
+    def _ended(self) -> tuple[bytes | None, dict[str, Any] | None, Charge]:
+        future = self.future
+        if self._end is not None or future is None:
+            return self._end or (None, None, NOTHING)
+        try:
+            release = future.result(timeout=0).to_dict()
+            paid = release.get("charge") or {}
+            cost = Charge(paid.get("epsilon", 0.0), paid.get("delta", 0.0))
+            return encoded({"question": self.question, **release}), None, cost
+        except DaleniusError as error:
+            return None, problem(error), error.charge
+        except Exception as error:  # noqa: BLE001 (its text may quote a row)
+            return None, problem(unexpected(error)), getattr(error, "charge", NOTHING)
 
 
 class Jobs:
-    """The jobs of one server process."""
+    """The jobs of one server process.
 
-    def __init__(self, home: Path) -> None:
+    Args:
+        home: Where their requests are written.
+        most: Bytes of results that are kept.
+        each: The same for one token.
+    """
+
+    def __init__(self, home: Path, most: int = BYTES, each: int = BYTES_EACH) -> None:
         self._folder = home / FOLDER
+        self._holder = holders.me()
         self._jobs: dict[str, Job] = {}
         self._written: dict[str, deque[Job]] = {}  # by token, oldest first
+        self.kept = Kept(most, each)
         self._cleaned = -math.inf
         self._lock = threading.Lock()
 
@@ -117,10 +165,13 @@ class Jobs:
         job = Job(id_ or secrets.token_hex(_ID // 2), token.analyst, question["question"], token.id)
         with self._lock:
             now = time.monotonic()
-            old = [each.id for each in self._jobs.values() if each.done and now - each.created > KEPT]
+            old = [each for each in self._jobs.values() if each.done and now - each.created > KEPT]
             for each in old:
-                del self._jobs[each]
-            return self._jobs.setdefault(job.id, job)
+                del self._jobs[each.id]
+            found = self._jobs.setdefault(job.id, job)
+        for each in old:
+            self.kept.remove(each)
+        return found
 
     def find(self, token: Token, id_: str) -> Job | None:
         """A job of this analyst, in this process."""
@@ -128,7 +179,12 @@ class Jobs:
         return job if job is not None and job.analyst == token.analyst else None
 
     def forget(self, job: Job) -> None:
-        """A question that was answered at once is no job."""
+        """A question that was answered at once, or that nobody waits for, is no job; it counts until its end."""
+        job.left.set()
+        if job.future is not None:
+            job.future.add_done_callback(lambda _: self._forgotten(job))
+
+    def _forgotten(self, job: Job) -> None:
         with self._lock:
             self._jobs.pop(job.id, None)
 
@@ -136,6 +192,11 @@ class Jobs:
         """How many questions of a token are not at their end."""
         with self._lock:
             return sum(job.token == token.id and not job.done for job in self._jobs.values())
+
+    def check_open(self, token: Token, most: int) -> None:
+        """Refuses one more than so many of a token."""
+        if self.running(token) >= most:
+            raise limited(f"{most} questions of this token are open.", 1.0)
 
     @property
     def busy(self) -> bool:
@@ -152,15 +213,19 @@ class Jobs:
         self._make_room(job)
         limits = question.get("limits")
         plain = {**question, "limits": None if limits is None else _limits_to_json(limits)}
-        content = json.dumps({"analyst": job.analyst, "request": plain}).encode()
+        content = json.dumps({"analyst": job.analyst, "holder": self._holder, "request": plain}).encode()
         place = os.open(self._file(job.id), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(place, "wb") as file:
             file.write(content)
+        self.keep(job)
+
+    def keep(self, job: Job) -> None:
+        """What it says at its end is kept for who polls it."""
         if job.future is not None:
             job.future.add_done_callback(lambda ended: self._ended(job, ended))
 
-    def read(self, token: Token, id_: str) -> dict[str, Any] | None:
-        """The request of a job of this analyst that some process began."""
+    def read(self, token: Token, id_: str) -> tuple[dict[str, Any], bool] | None:
+        """The request of a job of this analyst that some process began, and whether another one that lives did."""
         if len(id_) != _ID or not set(id_) <= set("0123456789abcdef"):
             return None
         try:
@@ -171,16 +236,21 @@ class Jobs:
             return None
         request: dict[str, Any] = held["request"]
         limits = request["limits"]
-        return {**request, "limits": None if limits is None else limits_from_json(limits)}
+        holder = held.get("holder", "")
+        lives = holder != self._holder and not holders.is_dead(holder)
+        return {**request, "limits": None if limits is None else limits_from_json(limits)}, lives
 
     def _file(self, id_: str) -> Path:
         return self._folder / f"{id_}.json"
 
     def _ended(self, job: Job, ended: Future[Release]) -> None:
-        """What was refused and cost nothing is not asked again by whoever polls it later: that could be charged."""
-        error = None if ended.cancelled() else ended.exception()
+        """What was refused and cost nothing is not taken up again by whoever polls it later."""
+        if ended.cancelled():
+            return  # by a stop
+        error = ended.exception()
         if error is not None and getattr(error, "charge", NOTHING) == NOTHING:
             self._remove(job)
+        self.kept.add(job, job.settle())
 
     def _make_room(self, job: Job) -> None:
         """Else a token could fill memory and disk with jobs that cost it nothing."""
@@ -193,6 +263,7 @@ class Jobs:
                 self._jobs.pop(old[-1].id, None)
         for each in old:
             self._remove(each)
+            self.kept.remove(each)
 
     def _remove(self, job: Job) -> None:
         with suppress(OSError):
@@ -226,3 +297,12 @@ def _limits_to_json(limits: Any) -> dict[str, Any]:
         "units": limits.units,
         "search": None if search is None else float(search),
     }
+
+
+def _not_kept(charge: Charge) -> RateLimitedError:
+    return RateLimitedError(
+        "The result of this job is no longer kept.",
+        why="Results are kept up to a limit of bytes for each token and for all, and newer ones took its place.",
+        fix="Ask again: what was paid for is free. Fetch each result before the next questions.",
+        charge=charge,
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,8 +17,10 @@ from dalenius.app.http.jobs import Job, Jobs
 from dalenius.app.http.limits import Limits, limited
 from dalenius.app.http.metrics import Metrics
 from dalenius.curator import Curator
+from dalenius.ledger.retries import NeverChargedError
 from dalenius.ledger.tokens import Role, Token, Tokens
 from dalenius.pacing import SAFETY, Pacer, Times, probe
+from dalenius.queries.engines.confined import ElsewhereError, Room, on_behalf
 
 if TYPE_CHECKING:
     from dalenius.analyst import Analyst
@@ -34,7 +37,9 @@ _HEAVY = (
 _DOOR = 4  # threads that look at tokens, whatever the others are busy with
 _QUICK = 16  # threads for what never waits
 _PREVIEWS = 2  # threads for previews: free questions must not slow down those that have to leave in time
+_PUBLIC = 16  # threads for previews that wait for a process of their own (`queries.engines.confined`)
 _ASKING = 128  # threads for questions, most of which wait for their time
+_OTHERS, _PAUSE = 60.0, 0.2  # seconds that a job of another process may take until it is charged; between two looks
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +73,10 @@ class Service:
         self._previews = ThreadPoolExecutor(_PREVIEWS, "dalenius-preview")
         self._previewing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._asking = ThreadPoolExecutor(_ASKING, "dalenius-ask")
-        self.jobs = Jobs(self.curator.home)
+        self._room = Room(settings.public_slots, settings.public_seconds, settings.public_memory)
+        self._public = ThreadPoolExecutor(_PUBLIC, "dalenius-public")
+        self._publics = 0
+        self.jobs = Jobs(self.curator.home, settings.results, settings.results_token)
         self._resuming = threading.Lock()
         self.curator.engines  # noqa: B018 (made here, not by two threads at once)
         self.curator.registry.place  # noqa: B018
@@ -79,11 +87,35 @@ class Service:
         """Something that does not wait, in a thread: the event loop itself never touches a file."""
         return await asyncio.get_running_loop().run_in_executor(self._quick, work)
 
-    async def preview(self, token: Token, work: Callable[[], T]) -> T:
-        """A preview: free, so there may be many; one of a token at a time, so that none is at the cost of others."""
+    async def preview(self, token: Token, work: Callable[[], T], gone: Callable[[], bool] = lambda: False) -> T:
+        """A preview: free, so there may be many; one of a token at a time, so that none is at the cost of others.
+
+        One that needs a process of its own is done anew in a thread for those, so that it keeps no other waiting.
+
+        Args:
+            token: Whose it is.
+            work: The preview.
+            gone: Whether nobody waits for it any more.
+        """
+
+        def within(elsewhere: bool) -> T:
+            with on_behalf(self._room, token.analyst, gone=gone, elsewhere=elsewhere):
+                return work()
+
         lock = self._previewing.setdefault(token.id, asyncio.Lock())
+        loop = asyncio.get_running_loop()
         async with lock:
-            return await asyncio.get_running_loop().run_in_executor(self._previews, work)
+            try:
+                return await loop.run_in_executor(self._previews, within, True)
+            except ElsewhereError:
+                pass
+            if self._publics >= _PUBLIC:
+                raise limited("All threads for questions over public tables are busy.", self.settings.public_seconds)
+            self._publics += 1  # on the event loop alone
+            try:
+                return await loop.run_in_executor(self._public, within, False)
+            finally:
+                self._publics -= 1
 
     async def holder(self, text: str) -> Token:
         """Whose token a text is; raises where it is none that is good now."""
@@ -95,25 +127,44 @@ class Service:
         A question counts as open until its answer leaves, also if nobody waits for it: else one token could take up
         every thread with jobs.
         """
-        if self.jobs.running(token) >= self.settings.concurrency:
-            raise limited(f"{self.settings.concurrency} questions of this token are open.", 1.0)
+        self.jobs.check_open(token, self.settings.concurrency)
         job = self.jobs.new(token, question)
-        self._begin(job, token, question)
+        self._begin(job, token, lambda asker: asker.ask(**question))
         return job
 
     def resume(self, token: Token, id_: str) -> Job | None:
-        """A job of this analyst: one of this process, or one that another left; its question is asked again, free."""
+        """A job of this analyst: one of this process, or one that another left.
+
+        The latter's question is taken up where it was charged, within the same limits as any other; whoever polls is
+        never charged. Where it was not charged, the job says so.
+        """
         with self._resuming:  # of two who come at once, one begins, and neither sees a job that has not begun
             job = self.jobs.find(token, id_)
             if job is None:
-                question = self.jobs.read(token, id_)
-                if question is None:
+                held = self.jobs.read(token, id_)
+                if held is None:
                     return None
+                self.jobs.check_open(token, self.settings.concurrency)
+                question = held[0]
                 job = self.jobs.new(token, question, id_)
-                self._begin(job, token, question)
+                self._begin(job, token, lambda asker: self._taken_up(asker, token, id_, question))
+                self.jobs.keep(job)
             return job
 
-    def _begin(self, job: Job, token: Token, question: dict[str, Any]) -> None:
+    def _taken_up(self, asker: Analyst, token: Token, id_: str, question: dict[str, Any]) -> Release:
+        """The answer to a question that another process began; as long as that lives, it may still be charged there."""
+        end = time.monotonic() + _OTHERS
+        while True:
+            held = self.jobs.read(token, id_)
+            lives = held is not None and held[1]
+            try:
+                return asker.resuming(public=lives).ask(**question)
+            except NeverChargedError:
+                if not lives or time.monotonic() > end:
+                    raise
+            time.sleep(_PAUSE)
+
+    def _begin(self, job: Job, token: Token, answered: Callable[[Analyst], Release]) -> None:
         pacer = self._trusted if token.trusted else self._paced
 
         def started(fixed: Times | None) -> None:
@@ -121,15 +172,17 @@ class Service:
             job.started(fixed)
 
         def work() -> Release:
-            asker = self.curator.analyst(token.analyst, pacer=pacer.telling(started))
-            return asker.ask(**question)
+            asker = self.curator.analyst(token.analyst, pacer=pacer.telling(started, token.analyst))
+            with on_behalf(self._room, token.analyst, gone=job.left.is_set):
+                return answered(asker)
 
         future: Future[Release] = self._asking.submit(work)
         job.follow(future)
 
     def close(self) -> None:
         """No new questions; what runs goes on to its end."""
-        for each in (self._asking, self._quick, self._previews, self._door):
+        self._room.close()
+        for each in (self._asking, self._quick, self._previews, self._public, self._door):
             each.shutdown(wait=False, cancel_futures=True)
 
     @property

@@ -17,6 +17,22 @@ from dalenius.tables.mistakes import nearest
 FILE = "config.toml"
 _ORIGIN = re.compile(r"https?://[a-z0-9.:\[\]-]+")  # as browsers write it
 PORT = 8400
+_WHOLE = frozenset(
+    (
+        "port",
+        "burst",
+        "concurrency",
+        "body",
+        "upload",
+        "slots",
+        "public_slots",
+        "public_memory",
+        "results",
+        "results_token",
+    )
+)
+_POSITIVE = (*sorted(_WHOLE - {"port"}), "rate", "receive", "wait", "public_seconds")
+_LEAST = 2**26  # bytes with which an engine can do anything at all
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +53,12 @@ class Settings:
         upload: The largest file that the owner may put into data_dir, in bytes.
         receive: Seconds in which a request must have come in as a whole; of a file, each piece.
         wait: Seconds after which a question that is not answered becomes a job (202).
-        slots: Questions that look at data at once.
+        slots: Questions that look at data at once; of one analyst at most half of them.
+        public_slots: Questions over public tables that run at once, each in a process of its own; the same.
+        public_seconds: Seconds after which one of those is stopped; so long it waits for its turn, too.
+        public_memory: Bytes that the engine of one may use; its process takes up to 300 MB more.
+        results: Bytes of finished jobs' results that are kept, of all tokens.
+        results_token: The same, of one token.
         grace: Seconds that open questions get when the server is stopped.
         console: Whether the web page is served, at `/`.
     """
@@ -50,23 +71,30 @@ class Settings:
     data_dir: Path | None = None
     rate: float = 50.0
     burst: int = 100
-    concurrency: int = 8
+    concurrency: int = 4
     body: int = 2**18
     upload: int = 2**28
     receive: float = 10.0
     wait: float = 10.0
     slots: int = 8
+    public_slots: int = 2
+    public_seconds: float = 30.0
+    public_memory: int = 2**28
+    results: int = 2**27
+    results_token: int = 2**25
     grace: float = 30.0
     console: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("rate", "burst", "concurrency", "body", "upload", "receive", "wait", "slots"):
+        for name in _POSITIVE:
             if not 0 < getattr(self, name) < math.inf:
                 raise _wrong(name, "It must be above 0, and finite.")
         if not 0 <= self.grace < math.inf:
             raise _wrong("grace", "It must be at least 0, and finite.")
         if self.slots > SAFETY:
             raise _wrong("slots", f"More than {SAFETY} would make answers late because of one another.")
+        if self.public_memory < _LEAST:
+            raise _wrong("public_memory", f"An engine needs at least {_LEAST:,} bytes.")
         if not 0 <= self.port < 2**16:
             raise _wrong("port", "A port lies between 0 and 65535.")
         if (self.tls_cert is None) != (self.tls_key is None):
@@ -136,7 +164,7 @@ def _read(name: str, value: Any, home: Path) -> Any:
         if not isinstance(value, bool):
             raise _wrong(name, "It is true or false.")
         return value
-    whole = name in {"port", "burst", "concurrency", "body", "upload", "slots"}
+    whole = name in _WHOLE
     if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
         raise _wrong(name, "It is a whole number." if whole else "It is a number.")
     return value if whole else float(value)

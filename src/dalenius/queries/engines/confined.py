@@ -1,9 +1,11 @@
-"""SQL that an analyst shaped, on public files, in a process of its own.
+"""SQL that an analyst shaped, on public files, in a process of its own that can be killed.
 
-DuckDB's memory limit does not count long texts, so one statement could take all of the machine's memory. Hence a
-child process: it knows nothing of the home, has an empty environment, can open the public files only, and has hard
-limits of memory and time that end it alone. What comes back is plain values or the kind of what went wrong; DuckDB's
-own words stay in the child.
+DuckDB's memory limit does not count long texts, and some of its functions cannot be interrupted, so one statement could
+take all of the machine's memory, or a thread for minutes. Hence a child process for each (`child`): it knows nothing of
+the home, has an empty environment, can open the public files only, and has hard limits of memory and time that end it
+alone. When its seconds are over, or nobody waits for it any more, it is killed, by its id. So many run at once, and of
+one analyst at most half of them (`_turns`); who finds none free in time is told to come back. What comes back is plain
+values or the kind of what went wrong; DuckDB's own words stay in the child.
 """
 
 from __future__ import annotations
@@ -11,39 +13,94 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import selectors
 import subprocess
 import sys
-import threading
+import time as clock
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from dalenius.errors import EngineFailedError, EngineTimeoutError
+from dalenius._turns import NoTurn, Turns
+from dalenius.errors import EngineFailedError, EngineTimeoutError, RateLimitedError
+from dalenius.queries.engines.child import BEGUN, LONGEST
 
-MEMORY = "1GB"
-_BEYOND = 2 * 2**30  # bytes of address space beyond what the process has before it begins: the limit, and as much
-_LONGEST = 2**24  # bytes of an answer
-_THREADS = 2
-_STEP = 200  # rows fetched at a time
-_CELL = 24  # bytes of a cell that is no text, about
+PLACES = 2  # children that run at once
+SECONDS = 30.0
+MEMORY = 2**28  # bytes of the engine in one child
 _START = 20.0  # seconds that a busy machine may take to begin
+_GRACE = 1.0  # seconds that a child has to say that it was late, before it is killed
+_MOST = LONGEST + 2**20  # bytes that are ever read from one
+_LOOK = 0.1  # seconds between two looks at whether anybody still waits
+_PIECE = 2**16
 _KEPT = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")  # what a process may need to start at all
-_AT_ONCE = 2  # questions that run at once; the others wait, so that memory has an end
-_CHILD = "import sys; sys.path[:] = {path!r}; from dalenius.queries.engines.confined import main; main()"
+_CHILD = "import sys; sys.path[:] = {path!r}; from dalenius.queries.engines.child import main; main()"
 
 
-_TURN = threading.BoundedSemaphore(_AT_ONCE)
+class ElsewhereError(Exception):
+    """This thread must not wait for a child; what needs one is done in another."""
 
 
-def _forked() -> None:
-    global _TURN  # noqa: PLW0603 (a forked child inherits turns that nobody there gives back)
-    _TURN = threading.BoundedSemaphore(_AT_ONCE)
+class Room:
+    """Where children run.
+
+    Args:
+        places: So many at once.
+        seconds: So long each, at most.
+        memory: Bytes that the engine in one may use. The process around it has a few hundred megabytes more.
+    """
+
+    def __init__(self, places: int = PLACES, seconds: float = SECONDS, memory: int = MEMORY) -> None:
+        self.places, self.seconds, self.memory = places, seconds, memory
+        self.closed = False
+        self.forked()
+
+    def forked(self) -> None:
+        """A forked child inherits turns that nobody there gives back."""
+        self.turns = Turns(self.places)
+
+    def close(self) -> None:
+        """Whatever runs is killed, and nothing more begins."""
+        self.closed = True
 
 
-os.register_at_fork(after_in_child=_forked)
+@dataclass(frozen=True)
+class _Asker:
+    """For whom the children of a thread work."""
+
+    room: Room
+    who: str = ""
+    gone: Callable[[], bool] = lambda: False
+    elsewhere: bool = False
+
+
+_SHARED = Room()
+_ASKER: ContextVar[_Asker | None] = ContextVar("asker", default=None)
+os.register_at_fork(after_in_child=_SHARED.forked)
+
+
+@contextmanager
+def on_behalf(
+    room: Room, who: str, *, gone: Callable[[], bool] = lambda: False, elsewhere: bool = False
+) -> Iterator[None]:
+    """What this thread runs inside is somebody's.
+
+    Args:
+        room: Where its children run.
+        who: Whose share of the room they take.
+        gone: Whether nobody waits for them any more: then they are killed.
+        elsewhere: This thread has no time for children; whatever needs one raises `ElsewhereError` instead.
+    """
+    before = _ASKER.set(_Asker(room, who, gone, elsewhere))
+    try:
+        yield
+    finally:
+        _ASKER.reset(before)
 
 
 @dataclass(frozen=True)
@@ -56,6 +113,7 @@ class Outcome:
         cut: Whether there were more.
         refused: What of the statement may not run.
         failed: The kind of DuckDB's error: "BinderException" …
+        size: Bytes of the whole, as it was sent.
     """
 
     columns: tuple[str, ...] = ()
@@ -63,6 +121,7 @@ class Outcome:
     cut: bool = False
     refused: str | None = None
     failed: str | None = None
+    size: int = 0
 
 
 def run(
@@ -82,12 +141,19 @@ def run(
         files: What may be opened.
         columns: The names of all their columns.
         most: So many rows at most.
-        seconds: After that it is stopped.
+        seconds: After that it is stopped; the room may allow less.
 
     Raises:
         EngineTimeoutError: It was stopped.
-        EngineFailedError: The process ended without an answer, most likely for lack of memory.
+        EngineFailedError: The process ended without an answer, most likely for lack of memory; or nobody waits for it.
+        RateLimitedError: Others, or this analyst's own, have all places.
+        ElsewhereError: This thread is not for this.
     """
+    asker = _ASKER.get() or _Asker(_SHARED)
+    if asker.elsewhere:
+        raise ElsewhereError
+    room = asker.room
+    seconds = min(seconds, room.seconds)
     task = {
         "sql": sql,
         "views": dict(views),
@@ -95,16 +161,18 @@ def run(
         "columns": sorted(columns),
         "most": most,
         "seconds": seconds,
+        "memory": room.memory,
     }
-    code = _CHILD.format(path=[each for each in sys.path if each and Path(each).is_absolute()])
+
+    def gone() -> bool:
+        return room.closed or asker.gone()
+
     try:
-        with _TURN:
-            done = _started(code, task, seconds)
-    except subprocess.TimeoutExpired:
-        raise _late(seconds) from None
-    except OSError:
-        done = None
-    found = _decoded(done.stdout) if done is not None and done.returncode == 0 else None
+        with room.turns.place(asker.who, patience=room.seconds, gone=gone):
+            content = _answered(task, seconds, gone)
+    except NoTurn:
+        raise _gone() if gone() else _full(room) from None
+    found = None if content is None else _decoded(content)
     if found is None:
         raise EngineFailedError(
             "The engine could not compute the answer.",
@@ -116,125 +184,61 @@ def run(
     return found
 
 
-def _started(code: str, task: Mapping[str, Any], seconds: float) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(  # noqa: S603 (our own interpreter; the question goes by stdin)
-        [sys.executable, "-I", "-c", code],
-        input=json.dumps(task).encode(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={name: os.environ[name] for name in _KEPT if name in os.environ},
-        timeout=seconds + _START,
-        check=False,
-    )
-
-
-def main() -> None:
-    """What the child does: reads its task, confines itself, runs, writes what it found."""
-    task = json.load(sys.stdin.buffer)
-    sys.stdout.buffer.write(json.dumps(_found(task)).encode())
-    sys.stdout.flush()
-    os._exit(0)  # whatever still runs in the engine ends here
-
-
-def _found(task: Mapping[str, Any]) -> dict[str, Any]:
-    import duckdb
-
-    from dalenius.queries.engines.locked import locked
-    from dalenius.queries.public_checks import refused
-
-    connection = locked([Path(file) for file in task["files"]], memory=MEMORY, threads=_THREADS)
-    for name, scan in task["views"].items():
-        connection.execute(f'CREATE VIEW "{name}" AS SELECT * FROM {scan}')  # noqa: S608
-    _confine(task["seconds"])
-    late = threading.Event()
-
-    def strike() -> None:
-        late.set()
-        connection.interrupt()
-
-    timer = threading.Timer(task["seconds"], strike)
-    timer.daemon = True
-    timer.start()
+def _answered(task: Mapping[str, Any], seconds: float, gone: Callable[[], bool]) -> bytes | None:
+    """What a new child said, if it came to its end; it has ended when this returns."""
+    code = _CHILD.format(path=[each for each in sys.path if each and Path(each).is_absolute()])
     try:
-        parsed = connection.execute("SELECT json_serialize_sql($sql::VARCHAR)", {"sql": task["sql"]}).fetchall()
-        words = refused(json.loads(parsed[0][0]), {name.lower() for name in task["views"]}, set(task["columns"]))
-        if words is not None:
-            return {"refused": words}
-        result = connection.execute(task["sql"])
-        return _rows(result, task["most"])
-    except (duckdb.Error, MemoryError, RuntimeError, ValueError, OverflowError) as error:
-        return {"failed": "late" if late.is_set() else type(error).__name__}
-    finally:
-        timer.cancel()
+        child = subprocess.Popen(  # noqa: S603 (our own interpreter; the question goes by stdin)
+            [sys.executable, "-I", "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={name: os.environ[name] for name in _KEPT if name in os.environ},
+            bufsize=0,
+        )
+    except OSError:  # no process, or no handle, is left
+        return None
+    with child:
+        try:
+            content = _heard(child, json.dumps(task).encode(), seconds, gone)
+            return content if content is not None and child.wait(_GRACE) == 0 else None
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        finally:
+            child.kill()
 
 
-def _rows(result: Any, most: int) -> dict[str, Any]:
-    names = [each[0] for each in result.description]
-    rows: list[list[Any]] = []
-    size = 0
-    for row in _fetched(result):
-        cells = [_encoded(cell) for cell in row]
-        size += sum(len(each) if isinstance(each, str) else _CELL for each in cells)
-        if len(rows) == most or size > _LONGEST:
-            return {"columns": names, "rows": rows, "cut": True}
-        rows.append(cells)
-    return {"columns": names, "rows": rows, "cut": False}
-
-
-def _fetched(result: Any) -> Iterator[Sequence[Any]]:
-    types = [str(each[1]) for each in result.description]
-    if not any("TIMESTAMP WITH TIME ZONE" in type_ for type_ in types):
-        while batch := result.fetchmany(_STEP):
-            yield from batch
-        return
-    # DuckDB makes Python's points in time with a package that need not be there; Arrow does without.
-    import warnings
-
-    warnings.simplefilter("ignore")  # about the copy that this makes
-    reader = result.to_arrow_reader if hasattr(result, "to_arrow_reader") else result.fetch_record_batch
-    for found in reader(_STEP):
-        columns = [column.to_pylist() for column in found.columns]
-        for at in [place for place, type_ in enumerate(types) if type_ in {"HUGEINT", "UHUGEINT"}]:
-            columns[at] = [None if each is None else int(each) for each in columns[at]]
-        yield from zip(*columns, strict=True)
-
-
-def _confine(seconds: float) -> None:
-    """Hard limits, where the system has them: they end this process, and nothing else."""
-    with contextlib.suppress(ImportError, OSError, ValueError):
-        import resource
-
-        now = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-        limits = {
-            resource.RLIMIT_AS: now + _BEYOND,
-            resource.RLIMIT_CPU: int(_THREADS * (seconds + _START)),
-            resource.RLIMIT_FSIZE: 0,  # no file grows; stdout is a pipe
-            resource.RLIMIT_CORE: 0,
-        }
-        for which, limit in limits.items():
-            hard = resource.getrlimit(which)[1]
-            least = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
-            resource.setrlimit(which, (least, least))
-
-
-def _encoded(value: Any) -> Any:
-    """A cell in JSON: what it cannot say is a pair of kind and text."""
-    match value:
-        case None | bool() | int() | str():
-            return value
-        case float():
-            return value if value - value == 0 else {"float": repr(value)}
-        case Decimal():
-            return {"decimal": str(value)}
-        case datetime():
-            return {"datetime": value.isoformat()}
-        case date():
-            return {"date": value.isoformat()}
-        case time():
-            return {"time": value.isoformat()}
-        case bytes():
-            return value.hex()
-    return str(value)
+def _heard(child: subprocess.Popen[bytes], task: bytes, seconds: float, gone: Callable[[], bool]) -> bytes | None:
+    """Gives a child its task, and all that it says until it has no more to say; within limits of bytes and time."""
+    assert child.stdin is not None and child.stdout is not None  # noqa: S101, PT018 (pipes, for the type)
+    given, found, begun = memoryview(task), bytearray(), False
+    end = clock.monotonic() + _START
+    with selectors.DefaultSelector() as selector:
+        for pipe, which in ((child.stdin, selectors.EVENT_WRITE), (child.stdout, selectors.EVENT_READ)):
+            os.set_blocking(pipe.fileno(), False)
+            selector.register(pipe, which)
+        while True:
+            ready = selector.select(_LOOK)
+            if gone():
+                raise _gone()
+            if clock.monotonic() > end:
+                raise _late(seconds)
+            for key, _ in ready:
+                if key.fileobj is child.stdin:
+                    with contextlib.suppress(BlockingIOError):
+                        given = given[os.write(key.fd, given[:_PIECE]) :]
+                    if not given:
+                        selector.unregister(child.stdin)
+                        child.stdin.close()
+                    continue
+                piece = os.read(key.fd, _PIECE)
+                found += piece
+                if not piece:
+                    return bytes(found[len(BEGUN) :]) if begun else None
+                if not begun:
+                    begun, end = True, clock.monotonic() + seconds + _GRACE
+                if len(found) > _MOST:
+                    return None
 
 
 _READERS: dict[str, Callable[[str], Any]] = {
@@ -262,6 +266,7 @@ def _decoded(content: bytes) -> Outcome | None:
             bool(found.get("cut")),
             found.get("refused"),
             found.get("failed"),
+            int(found.get("size", len(content))),
         )
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
@@ -270,4 +275,18 @@ def _decoded(content: bytes) -> Outcome | None:
 def _late(seconds: float) -> EngineTimeoutError:
     return EngineTimeoutError(
         "The engine took too long.", why=f"It was stopped after {seconds:g} seconds.", fix="Ask for less at once."
+    )
+
+
+def _gone() -> EngineFailedError:
+    return EngineFailedError(
+        "The question was stopped.", why="Nobody waits for its answer any more.", fix="Ask again, and wait for it."
+    )
+
+
+def _full(room: Room) -> RateLimitedError:
+    return RateLimitedError(
+        "Too many questions over public tables at once.",
+        why=f"{room.places} may run at a time, and of one analyst at most half of them.",
+        fix=f"Wait {room.seconds:g} s and try again.",
     )

@@ -24,6 +24,7 @@ from dalenius.queries.engines.csv import header
 from dalenius.queries.engines.deadline import left
 from dalenius.queries.engines.locked import listed, locked
 from dalenius.queries.engines.schema import schema
+from dalenius.queries.engines.starting import cannot_start, check_can_start
 from dalenius.queries.index import Index, Layout
 from dalenius.tables.fingerprint import Fingerprint
 
@@ -72,6 +73,21 @@ class _Warm:
         with self._lock:
             # Not closed: DuckDB refuses that while a cursor is busy, and frees it with the last cursor anyway.
             self._connection = None
+
+    def ready(self) -> None:
+        """Refuses where nothing could run now, before anything is charged; reads no row."""
+        import duckdb
+
+        check_can_start()
+        try:
+            cursor = self._cursor()
+            try:
+                cursor.execute("SELECT 1").fetchall()
+            finally:
+                cursor.close()
+        except (duckdb.Error, MemoryError, RuntimeError):
+            self._check()
+            raise cannot_start("It does not take any statement.") from None
 
     def forked(self) -> None:
         """Starts anew, as a forked child must."""

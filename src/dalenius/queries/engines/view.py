@@ -34,6 +34,10 @@ class View:
         held = relation.Files({name: _held(each) for name, each in fingerprints.items()})
         self.scan, self.columns = relation.scan_of(table, held)
 
+    def ready(self) -> None:
+        """As `DuckDB.ready`."""
+        self._engine.ready()
+
     def run(self, sql: str, *, seconds: float = 60.0) -> list[tuple[Any, ...]]:
         """The rows of one SELECT. Raises what `DuckDB.run` does."""
         return self._engine.run(sql, seconds=seconds)

@@ -133,7 +133,8 @@ def test_a_request_is_kept_for_its_analyst_alone(jobs, tmp_path):
     job, _ = begun(jobs)
     jobs.write(job, {**QUESTION, "limits": limits})
     other = Jobs(tmp_path)  # another process
-    assert other.read(token(), job.id) == {**QUESTION, "limits": limits}
+    assert other.read(token(), job.id) == ({**QUESTION, "limits": limits}, True)  # the first one lives
+    assert jobs.read(token(), job.id) == ({**QUESTION, "limits": limits}, False)  # but is no other for itself
     assert other.read(token("bob"), job.id) is None
     (file,) = (tmp_path / module.FOLDER).iterdir()
     assert file.stat().st_mode & 0o777 == 0o600 and file.parent.stat().st_mode & 0o777 == 0o700
@@ -226,3 +227,67 @@ def test_totals_are_taken_as_they_are_written():
         "b": Fraction(1, 10),
         "c": Fraction(1, 10**7),
     }
+
+
+# --- results have an end in bytes
+
+
+def ended(jobs, text, who=None, epsilon=0.0):
+    """A job that has ended with a result that holds a text."""
+    job, future = begun(jobs, who)
+    jobs.write(job, QUESTION)
+    future.set_result(SimpleNamespace(to_dict=lambda: {"rows": [[text]], "charge": {"epsilon": epsilon, "delta": 0.0}}))
+    return job
+
+
+def states(*found):
+    return [job.to_dict()["state"] for job in found]
+
+
+def test_results_of_one_token_are_kept_up_to_its_bytes_and_the_oldest_go(tmp_path):
+    jobs = Jobs(tmp_path, most=100_000, each=3_000)
+    first, second, third = (ended(jobs, "x" * 1200, epsilon=0.25) for _ in range(3))
+    assert states(first, second, third) == ["failed", "done", "done"] and jobs.kept.bytes <= 3_000
+    told = first.to_dict()["problem"]
+    assert told["code"] == "rate.limited" and "Ask again" in told["detail"]
+    assert told["charge"]["epsilon"] == 0.25  # it was answered, and paid for
+    assert states(ended(jobs, "x" * 5_000)) == ["failed"] and jobs.kept.bytes == 0  # one that never fits
+
+
+def test_results_of_all_are_kept_up_to_the_servers_bytes_and_who_keeps_most_gives_way(tmp_path):
+    jobs = Jobs(tmp_path, most=4_000, each=3_000)
+    eves = [ended(jobs, "x" * 800) for _ in range(3)]
+    bob = token("bob", "1" * 12)
+    bobs = [ended(jobs, "x" * 800, bob) for _ in range(2)]
+    assert states(*eves) == ["failed", "done", "done"] and states(*bobs) == ["done", "done"]
+    assert jobs.kept.bytes <= 4_000
+
+
+def test_bytes_are_counted_as_they_are_sent(tmp_path):
+    jobs = Jobs(tmp_path, most=10_000, each=10_000)
+    assert states(ended(jobs, "\U0001f600" * 2_600)) == ["failed"]  # 2,600 characters, 10,400 bytes
+    assert states(ended(jobs, "x" * 2_600)) == ["done"]
+
+
+def test_a_kept_job_holds_its_bytes_and_nothing_else(tmp_path):
+    jobs = Jobs(tmp_path)
+    job = ended(jobs, "é\u2028\x01")
+    assert job.future is None and job.to_dict()["result"]["rows"] == [["é\u2028\x01"]]
+    assert asyncio.run(job.wait(0)) and job.done and not jobs.busy
+
+
+def test_what_nobody_waits_for_is_forgotten_at_its_end_and_counts_until_then(jobs):
+    job, future = begun(jobs)
+    jobs.forget(job)
+    assert job.left.is_set() and jobs.running(token()) == 1
+    future.set_result(None)
+    assert jobs.running(token()) == 0 and jobs.find(token(), job.id) is None
+
+
+def test_forgotten_jobs_give_their_bytes_back(jobs, monkeypatch):
+    ended(jobs, "x" * 1000)
+    assert jobs.kept.bytes > 1000
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + module.KEPT + 1)
+    begun(jobs)
+    assert jobs.kept.bytes == 0

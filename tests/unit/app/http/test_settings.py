@@ -51,7 +51,20 @@ def test_what_is_given_wins(tmp_path):
         read_settings(tmp_path, port=-1)
 
 
-NUMBERS = ("rate", "burst", "concurrency", "body", "receive", "wait", "slots")
+NUMBERS = (
+    "public_slots",
+    "public_seconds",
+    "public_memory",
+    "results",
+    "results_token",
+    "rate",
+    "burst",
+    "concurrency",
+    "body",
+    "receive",
+    "wait",
+    "slots",
+)
 BAD = [
     *((name, value) for name in NUMBERS for value in ("0", "-1", "nan", "inf", "-inf", "true", '"5"', "[]", "{}")),
     *((name, "1.5") for name in ("port", "burst", "concurrency", "body", "slots")),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import json
+import asyncio
 import secrets
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -37,17 +39,21 @@ async def ask(caller: ByAnalyst, body: AskIn, request: Request) -> Response:
     # A job must be found again by whoever takes it up, also if it failed.
     question["idempotency_key"] = body.idempotency_key or secrets.token_urlsafe(16)
     job = service.ask(caller.token, question)
-    if await job.wait(0 if later else service.settings.wait):
+    try:
+        if await _waited(job, request, 0 if later else service.settings.wait):
+            service.jobs.forget(job)
+            return await service.run(lambda: answer({"question": job.question, **job.result().to_dict()}))
+        await service.run(lambda: service.jobs.write(job, question))
+    except BaseException:
         service.jobs.forget(job)
-        return await service.run(lambda: answer({"question": job.question, **job.result().to_dict()}))
-    await service.run(lambda: service.jobs.write(job, question))
-    response = answer(job.to_dict(), 202)
+        raise
+    response = answer(job.to_json(), 202)
     response.headers["Location"] = f"/v1/jobs/{job.id}"
     return response
 
 
 @router.post("/preview", response_model=PreviewOut, responses=PROBLEMS)
-async def preview(caller: ByAnalyst, body: PreviewIn) -> Response:
+async def preview(caller: ByAnalyst, body: PreviewIn, request: Request) -> Response:
     """Price and expected error, for nothing. Never touches the data."""
 
     def work() -> Response:
@@ -56,14 +62,16 @@ async def preview(caller: ByAnalyst, body: PreviewIn) -> Response:
         plan = {"plan": found.plan} if body.plan else {}
         return answer({"question": body.sql, **found.to_dict(), **plan})
 
-    return await caller.service.preview(caller.token, work)
+    gone = threading.Event()
+    async with _watched(request, gone.set):
+        return await caller.service.preview(caller.token, work, gone.is_set)
 
 
 @router.get("/jobs/{id}", response_model=JobOut, responses=PROBLEMS)
 async def job(caller: ByAnalyst, id: str) -> Response:  # noqa: A002 (its name in the path)
     """A job of this analyst, from whichever server process it began in."""
     found = await _job(caller, id)
-    return await caller.service.run(lambda: answer(found.to_dict()))
+    return await caller.service.run(lambda: answer(found.to_json()))
 
 
 @router.get(
@@ -93,7 +101,29 @@ async def _job(caller: Caller, id_: str) -> Job:
 
 
 def _event(found: Job) -> bytes:
-    return b"event: status\ndata: " + json.dumps(found.to_dict(), allow_nan=False).encode() + b"\n\n"
+    return b"event: status\ndata: " + found.to_json() + b"\n\n"
+
+
+async def _waited(job: Job, request: Request, seconds: float) -> bool:
+    """Waits for a job's end, at most so long; whether it came. Who goes away is not waited for."""
+    async with _watched(request, job.left.set):
+        return await job.wait(seconds)
+
+
+@asynccontextmanager
+async def _watched(request: Request, left: Callable[[], None]) -> AsyncIterator[None]:
+    """Tells when the client is gone. What it asked for nothing is then stopped; what is charged goes on to its end."""
+
+    async def watch() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        left()
+
+    watching = asyncio.ensure_future(watch())
+    try:
+        yield
+    finally:
+        watching.cancel()
 
 
 def _question(body: AskIn | PreviewIn) -> dict[str, Any]:
