@@ -18,11 +18,11 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dalenius.errors import DaleniusError
 from dalenius.queries.domains import column_values
@@ -35,12 +35,14 @@ if TYPE_CHECKING:
     from dalenius.tables.fingerprint import Fingerprint
     from dalenius.tables.policy import Policy
 
-FORMAT = 3
+FORMAT = 4
 FOLDER = "storage"
 NOTE = "dalenius"  # the name of the identity among a Parquet file's own notes
 MOST_KEYS = 1000  # columns with more public keys are rarely grouped by
 FEW_KEYS = 16  # pairs are held of units with more keys than that; of the others their number is enough
 CEILING = 2**62  # what is larger is held as this; every clip is below it
+ENTRY = 2**57  # of a unit's total in one key: the squares of those in 1,000 keys are below 10³⁸, which a file can hold
+SECONDS = 3600.0  # the owner waits
 _PATTERN = re.compile(r"[*?\[]")  # DuckDB would take such a path for a pattern
 
 
@@ -182,7 +184,11 @@ class Bound:
     most: int
 
 
-Run = Callable[[str], Sequence[tuple[Any, ...]]]
+class Run(Protocol):
+    """An engine's `run`."""
+
+    def __call__(self, sql: str, *, seconds: float = 60.0) -> Sequence[tuple[Any, ...]]:
+        """The rows of a SELECT."""
 
 
 class Index:
@@ -208,6 +214,15 @@ class Index:
     def whole(self, table: Table, fingerprint: Fingerprint) -> bool:
         """Whether all of its files are good."""
         return self.valid(table, fingerprint) and all(map(self.holds, self.layout.files))
+
+    def readable(self) -> bool:
+        """Whether every value in all of its files can be read: `protect` asks, and builds anew what cannot be."""
+        try:
+            for file in self.layout.files:
+                self._run(f"SELECT count(*), bit_xor(hash(held)) FROM {file.scan} AS held", seconds=SECONDS)  # noqa: S608
+        except DaleniusError:
+            return False
+        return True
 
     def holds(self, file: File) -> bool:
         """Whether the file is there, readable, and says of itself what it should."""
