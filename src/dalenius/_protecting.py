@@ -200,7 +200,7 @@ def _planned(
     if before.policy.source == policy.source and _still_fits(before.policy, found):
         check_unchanged(policy.name, before.fingerprint, policy.source)
         version = replace(version, fingerprint=before.fingerprint)
-    elif before.fingerprint.content != found.content:
+    elif not before.fingerprint.same_content(found):
         check_not_behind(before, registry)
         version = replace(version, data_version=before.data_version + 1)
     check_people(version, registry)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dalenius.queries.engines.view import View
-from dalenius.tables.fingerprint import check_unchanged
+from dalenius.tables.fingerprint import changed, check_unchanged, identities
 
 if TYPE_CHECKING:
     from dalenius.queries.engines.duckdb import Engines
@@ -54,6 +54,20 @@ class Reading:
             check_unchanged(each.table, each.fingerprint, each.policy.source)
         for table in self.publics:
             check_unchanged(table.name, table.fingerprint, [str(path) for path in table.fingerprint.paths])
+
+    def state(self) -> tuple[object, ...]:
+        """What the file system says of the files at this moment.
+
+        The same before and after a look means that they were not exchanged and put back in between.
+        """
+        fingerprints = [*(each.fingerprint for each in self.versions), *(each.fingerprint for each in self.publics)]
+        return tuple(identities(each.paths) for each in fingerprints)
+
+    def check_kept(self, before: tuple[object, ...]) -> None:
+        """Refuses what was read if files are not what they were before, or no longer what was protected."""
+        self.check_unchanged()
+        if self.state() != before:
+            raise changed(self.versions[0].table)
 
     def engine(self, engines: Engines) -> Engine:
         """The engine of these files."""

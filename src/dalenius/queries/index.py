@@ -25,6 +25,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dalenius.errors import DaleniusError
+from dalenius.queries.binding import NOTE as SUMS
+from dalenius.queries.binding import Binding
 from dalenius.queries.domains import column_values
 from dalenius.queries.engines.locked import listed
 from dalenius.queries.expressions import TRUE, Column
@@ -100,6 +102,11 @@ class Layout:
     def file(self, kind: str, column: str = "") -> File | None:
         """The file of this kind about a column, if the index has one."""
         return next((each for each in self.files if (each.kind, each.column) == (kind, column)), None)
+
+    @property
+    def bounded(self) -> tuple[str, ...]:
+        """The columns that bounds look at, besides units: those with totals or keys."""
+        return tuple(sorted({*self.totals, *(each.column for each in self.files if each.column)}))
 
     def others(self) -> list[Path]:
         """Files in the folder that are of older indexes of this table, or were left half written."""
@@ -204,6 +211,7 @@ class Index:
         self._run = run
         self._seen: dict[Path, tuple[tuple[int, ...], dict[str, str]]] = {}
         self._known: tuple[Table, str] = (layout.table, layout.digest)
+        self._binding = Binding(layout.table, layout.fingerprint, run)
 
     # --- is it about this table, as it is now?
 
@@ -236,6 +244,25 @@ class Index:
     def state(self) -> tuple[tuple[int, ...] | None, ...]:
         """What the files are at this moment; the same before and after a look means that one index was looked at."""
         return tuple(_status(each.path) for each in self.layout.files)
+
+    def check_rows(self, columns: Sequence[str], scan: str, seconds: float) -> tuple[Any, ...]:
+        """The state of files whose rows are those of this index, in units and some columns; `check_kept` wants it.
+
+        Raises:
+            SourceChangedError: They are others.
+        """
+        notes = self._notes(self.layout.files[0].path) or {}
+        return self._binding.check(notes.get(SUMS, ""), columns, scan, seconds)
+
+    def check_kept(self, state: tuple[Any, ...]) -> None:
+        """Refuses rows that were read while the files were exchanged."""
+        self._binding.check_kept(state)
+
+    def looked_at(self, bounds: Sequence[Bound]) -> tuple[str, ...]:
+        """The columns that some bounds look at, besides units."""
+        found = {each.file.column for each in bounds if each.file.column}
+        found |= {self.layout.totals[int(each.column[1:])] for each in bounds if each.column.startswith("t")}
+        return tuple(sorted(found))
 
     @property
     def nobody(self) -> bool:

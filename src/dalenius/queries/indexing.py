@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import EngineFailedError
+from dalenius.queries import binding
 from dalenius.queries.engines.locked import listed, locked
 from dalenius.queries.expressions import columns_of
-from dalenius.queries.index import CEILING, ENTRY, FEW_KEYS, NOTE, File, Layout
+from dalenius.queries.index import CEILING, ENTRY, FEW_KEYS, NOTE, SECONDS, File, Layout
 from dalenius.queries.periods import unit_part
 from dalenius.queries.plan import needed
 from dalenius.queries.rendering import Renderer, double, identifier, quoted
@@ -143,7 +144,8 @@ class _Writer:
         pairs = self.layout.file("pairs", file.column) if file.column else None
         if file.kind == "units":
             self.connection.execute(f"CREATE OR REPLACE TEMP TABLE units AS {self.rows_and_totals()}")
-            self.copy(file, "SELECT * FROM units", {"nobody": str(self.nobody())})
+            sums = binding.written(self.table, self.layout.bounded, self.engine.scan, self.rows)
+            self.copy(file, "SELECT * FROM units", {"nobody": str(self.nobody()), binding.NOTE: sums})
             self.connection.execute("DROP TABLE units")
             self.check_types(file)
         elif file.kind == "pairs":
@@ -255,6 +257,10 @@ class _Writer:
         self.copy(file, "SELECT u0, key, n, m FROM p JOIN codes USING (code)")
         for name in tables:
             self.connection.unregister(name)
+
+    def rows(self, sql: str, *, seconds: float = SECONDS) -> list[tuple[Any, ...]]:  # noqa: ARG002 (the owner waits)
+        """The rows of a SELECT."""
+        return self.connection.execute(sql).fetchall()
 
     def extent(self) -> tuple[int, int]:
         """How many rows the table has, and how many bytes the texts of its units."""

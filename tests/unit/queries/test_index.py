@@ -95,7 +95,8 @@ def engines(table, folder: Path) -> tuple[Any, Any]:
 def way(plan: Plan, engine: DuckDB) -> str | None:
     """The statement that uses the index, if it may be used."""
     index = light.checked(plan.table, engine)
-    return None if index is None else light.statement(plan, index, engine, "salt")
+    found = None if index is None else light.statement(plan, index, engine, "salt")
+    return None if found is None else found.sql
 
 
 PERIOD = 'period = { column = "when", every = "month" }'

@@ -16,7 +16,7 @@ from dalenius.queries.choosing import CLASSES
 from dalenius.queries.index import ENTRY
 from dalenius.queries.ladder import scaled
 from dalenius.queries.statements import distinct, source
-from dalenius.queries.statements.light import looked_up
+from dalenius.queries.statements.light import Indexed, looked_up
 from dalenius.queries.statements.sums import Compiler
 
 if TYPE_CHECKING:
@@ -67,9 +67,9 @@ def _from_index(plan: Plan, number: int, engine: Engine, seconds: float) -> Sequ
     the general way does not count either.
     """
 
-    def sql(index: Index) -> str | None:
+    def sql(index: Index) -> Indexed | None:
         held = index.length(plan, plan.measures[number])
-        return None if held is None else Lengths(plan, [number]).from_index(held[0].scan, held[1])
+        return None if held is None else Indexed(Lengths(plan, [number]).from_index(held[0].scan, held[1]))
 
     return looked_up(plan.table, engine, sql, seconds)
 

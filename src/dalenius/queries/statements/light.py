@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import EngineFailedError
@@ -44,7 +44,7 @@ def run(plan: Plan, part: Part, engine: Engine, salt: str, seconds: float, held:
     return sums.run(plan, part, engine, salt, seconds) if counts is None else counts
 
 
-def statement(plan: Plan, index: Index, engine: Engine, salt: str) -> str | None:
+def statement(plan: Plan, index: Index, engine: Engine, salt: str) -> Indexed | None:
     """The SELECT that uses an index; None where that is of no help.
 
     What runs does not depend on how many units are heavy: it could be seen.
@@ -52,27 +52,42 @@ def statement(plan: Plan, index: Index, engine: Engine, salt: str) -> str | None
     linear = plan.only(LINEAR)
     alone = from_index(linear, index)
     if alone is not None:
-        return alone
+        return Indexed(alone)
     light = Light(linear, index)
-    return None if light.bounds is None else light.whole(engine.scan, engine.columns, salt)
+    if light.bounds is None:
+        return None
+    return Indexed(light.whole(engine.scan, engine.columns, salt), index.looked_at(light.bounds))
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """A SELECT that uses an index: alone, or with the rows, of which it then trusts what it says of some columns."""
+
+    sql: str
+    columns: Sequence[str] | None = None  # None: no row is read
 
 
 def looked_up(
-    table: Table, engine: Engine, sql: Callable[[Index], str | None], seconds: float
+    table: Table, engine: Engine, made: Callable[[Index], Indexed | None], seconds: float
 ) -> Sequence[tuple[Any, ...]] | None:
     """The rows of a SELECT that uses the engine's index; None where there is no good one, or it does not help.
 
     Whether it is used is decided before anything is looked at, and then it must do: a statement that fails is a failure
     of the question, as any other is. Were the general way tried next, whoever sees how long an answer takes could tell
     that a value somewhere had made it fail. (That an index was exchanged meanwhile is the owner's doing, not a row's.)
+
+    Raises:
+        SourceChangedError: The rows are not those that the index is about, so that it says nothing of what units hold.
+        EngineFailedError: The engine could not run it.
     """
     index = checked(table, engine)
-    text = None if index is None else sql(index)
-    if index is None or text is None:
+    found = None if index is None else made(index)
+    if index is None or found is None:
         return None
     before = index.state()
+    state = None if found.columns is None else index.check_rows(found.columns, engine.scan, seconds)
     try:
-        rows = engine.run(text, seconds=seconds)
+        rows = engine.run(found.sql, seconds=seconds)
     except EngineFailedError:
         if index.state() != before:
             return None
@@ -83,6 +98,8 @@ def looked_up(
         )
         error.alarm = "index failed"
         raise error from None
+    if state is not None:
+        index.check_kept(state)
     return rows if index.state() == before else None  # one that was exchanged in between may be about other files
 
 
