@@ -22,8 +22,9 @@ from dalenius.ledger.ledger import Ledger
 from dalenius.queries.engines.decoding import check_decodes
 from dalenius.queries.engines.schema import schema
 from dalenius.tables.compatibility import check_columns
+from dalenius.tables.compressed import check_compressed
 from dalenius.tables.difference import Change, difference
-from dalenius.tables.fingerprint import Fingerprint, check_unchanged, fingerprint
+from dalenius.tables.fingerprint import Fingerprint, check_unchanged, expand, fingerprint
 from dalenius.tables.mistakes import invalid
 from dalenius.tables.policy import Policy
 from dalenius.tables.registry import Registry, Version
@@ -76,6 +77,7 @@ class Protected:
 
 def inspect(policy: Policy) -> Fingerprint:
     """Looks at the source: it is there, its columns are those of the policy, and every value in them can be read."""
+    check_compressed(expand(policy.source))  # before anybody reads to their end
     found = fingerprint(policy.source)
     check_columns(policy, schema(found.paths, found.form))
     check_decodes(found, list(dict.fromkeys((*policy.owner, *policy.columns))))

@@ -219,7 +219,7 @@ def test_a_type_follows_from_bounds_alone(tmp_path):
 def test_lengths_that_are_sums_over_groups_fit_when_they_are_multiplied_by_a_limit(tmp_path):
     tables, _, _ = asked_of(protected(tmp_path / "one", victim=True, accounting="pure"))
     question = "SELECT place, CORR(gain, loss) FROM staff GROUP BY place"
-    plan = planned(question, tables, Limits(search=0, rows=1))
+    plan = planned(question, tables, Limits(search=0, rows=2))
     longest = Compiler(plan).most * len(plan.cells)  # in L1, every entry as large as it can be
     assert plan.norm == "l1" and longest * max(each.clip for each in plan.measures) < 2**127
 
