@@ -57,7 +57,7 @@ def _prepared(
         index = engine.index
         if index is None:
             return {"state": "none"}
-        if index.whole(table, version.fingerprint):
+        if index.whole(table, version.fingerprint) and index.readable():
             return {"state": "kept"}
         built = build(index.layout, engine, told)
         check_unchanged(version.table, version.fingerprint, version.policy.source)

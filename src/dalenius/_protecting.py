@@ -23,8 +23,9 @@ from dalenius.ledger.ledger import Ledger
 from dalenius.queries.engines.decoding import check_decodes
 from dalenius.queries.engines.schema import schema
 from dalenius.tables.compatibility import check_columns
+from dalenius.tables.compressed import check_compressed
 from dalenius.tables.difference import Change, difference
-from dalenius.tables.fingerprint import Fingerprint, check_unchanged, fingerprint
+from dalenius.tables.fingerprint import Fingerprint, check_unchanged, expand, fingerprint
 from dalenius.tables.mistakes import invalid
 from dalenius.tables.policy import Policy
 from dalenius.tables.registry import Registry, Version
@@ -80,6 +81,7 @@ class Protected:
 
 def inspect(policy: Policy) -> Fingerprint:
     """Looks at the source: it is there, its columns are those of the policy, and every value in them can be read."""
+    check_compressed(expand(policy.source))  # before anybody reads to their end
     found = fingerprint(policy.source)
     check_columns(policy, schema(found.paths, found.form))
     check_decodes(found, list(dict.fromkeys((*policy.owner, *policy.columns))))
@@ -219,7 +221,7 @@ def _planned(
     if before.policy.source == policy.source and _still_fits(before.policy, found):
         check_unchanged(policy.name, before.fingerprint, policy.source)
         version = replace(version, fingerprint=before.fingerprint)
-    elif before.fingerprint.content != found.content:
+    elif not before.fingerprint.same_content(found):
         check_not_behind(before, registry)
         version = replace(version, data_version=before.data_version + 1)
     check_people(version, registry)

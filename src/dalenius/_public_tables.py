@@ -12,8 +12,9 @@ from dalenius._openly import check_lists, is_same
 from dalenius.errors import NotAllowedError, PolicyInvalidError
 from dalenius.queries.engines.decoding import check_decodes
 from dalenius.queries.public import public_table
+from dalenius.tables.compressed import check_compressed
 from dalenius.tables.difference import Change
-from dalenius.tables.fingerprint import Fingerprint, fingerprint, unchanged
+from dalenius.tables.fingerprint import Fingerprint, expand, fingerprint, unchanged
 from dalenius.tables.mistakes import invalid, nearest
 from dalenius.tables.policy import Policy, PublicSpec
 from dalenius.tables.registry import Registry, Version
@@ -28,6 +29,7 @@ def inspect_public(policy: Policy, before: Version | None = None) -> dict[str, F
         known = before.public.get(name) if before is not None else None
         same = known is not None and before is not None and before.policy.public[name].source == spec.source
         if known is None or not same or not unchanged(known, spec.source):
+            check_compressed(expand(spec.source))
             known = fingerprint(spec.source)
         found[name] = known
         _check_table(spec, known)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dalenius.queries.engines.view import View
-from dalenius.tables.fingerprint import check_unchanged
+from dalenius.tables.fingerprint import changed, check_unchanged, identities
 from dalenius.tables.homes import check_outside
 
 if TYPE_CHECKING:
@@ -55,6 +55,20 @@ class Reading:
         for table in self.publics:
             check_outside(table.fingerprint.paths)
             check_unchanged(table.name, table.fingerprint, [str(path) for path in table.fingerprint.paths])
+
+    def state(self) -> tuple[object, ...]:
+        """What the file system says of the files at this moment.
+
+        The same before and after a look means that they were not exchanged and put back in between.
+        """
+        fingerprints = [*(each.fingerprint for each in self.versions), *(each.fingerprint for each in self.publics)]
+        return tuple(identities(each.paths) for each in fingerprints)
+
+    def check_kept(self, before: tuple[object, ...]) -> None:
+        """Refuses what was read if files are not what they were before, or no longer what was protected."""
+        self.check_unchanged()
+        if self.state() != before:
+            raise changed(self.versions[0].table)
 
     def engine(self, engines: Engines) -> DuckDB | View:
         """The engine of these files."""

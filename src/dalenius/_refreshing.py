@@ -203,8 +203,8 @@ def _looked_at(before: Version) -> tuple[Fingerprint, str]:
             at=error.at,
         ) from None
     # A footer does not vouch for every value, so only files that were hashed as a whole are known to be the same.
-    whole = all(file.method == "sha256" for file in (*found.files, *before.fingerprint.files))
-    return found, "moved" if whole and found.content == before.fingerprint.content else "changed"
+    whole = all(file.complete for file in (*found.files, *before.fingerprint.files))
+    return found, "moved" if whole and found.same_content(before.fingerprint) else "changed"
 
 
 def _check_files(version: Version, registry: Registry) -> None:

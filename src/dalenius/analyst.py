@@ -274,9 +274,10 @@ class Analyst:
             paid = price if same else priced(plan, claim.epsilon, claim.delta)
 
             def look(seconds: float) -> bytes:
+                before = reading.state()
                 with within(seconds):  # all statements together
                     content = measured(plan, paid, engine, self._salt(reading.dataset), seconds)
-                reading.check_unchanged()  # what was read is what was protected
+                reading.check_kept(before)  # what was read is what was protected
                 return content
 
             def alarm(what: str) -> None:

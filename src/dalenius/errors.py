@@ -80,11 +80,13 @@ class DaleniusError(Exception):
         charge: What it cost.
         fits: What would have passed, where that is known.
         at: The place in the question, where there is one.
+        alarm: What the owner is told where this ends a question that was charged; "" where that is nobody's concern.
     """
 
     code: ClassVar[str]
     exit_code: ClassVar[int]
     status: ClassVar[int]
+    alarm: str = ""
 
     def __init__(
         self,
@@ -290,10 +292,13 @@ class SourceChangedError(SourceError):
     """The data is no longer what the policy was recorded for."""
 
     code, exit_code, status = "source.changed", 5, 409
+    alarm = "source changed"
 
 
 class EngineError(DaleniusError):
     """About the database that computes exact answers."""
+
+    alarm = "failed"
 
 
 class EngineFailedError(EngineError):

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dalenius._turns import Turns
-from dalenius.errors import EngineError, EngineTimeoutError
+from dalenius.errors import DaleniusError, EngineTimeoutError
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -153,7 +153,8 @@ def paced(
         pacer: None: as soon as it is done.
         plan: What is worked on.
         work: Looks at the data.
-        alarm: Told "late" or "failed", at the time at which that shows.
+        alarm: Told "late", or what a failure's own alarm is ("failed", "index failed", "source changed"), at the time
+            at which that shows. Where no time is fixed, who asks is trusted to tell of a plain failure.
         cap: Seconds, where no time is fixed.
     """
     fixed = None if pacer is None else pacer.times(plan)
@@ -162,7 +163,12 @@ def paced(
         if pacer is not None:
             pacer.started(fixed)
         if fixed is None:
-            return work(cap)
+            try:
+                return work(cap)
+            except DaleniusError as failure:
+                if failure.alarm not in {"", "failed"}:
+                    alarm(failure.alarm)
+                raise
         content, error = b"", None
         try:
             content = work(_working(fixed))
@@ -178,8 +184,8 @@ def paced(
             )
         if error is None:
             return content
-        if isinstance(error, EngineError):
-            alarm("failed")
+        if isinstance(error, DaleniusError) and error.alarm:
+            alarm(error.alarm)
         raise error
 
 

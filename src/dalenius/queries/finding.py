@@ -36,7 +36,7 @@ from dalenius.queries.expressions import TRUE
 from dalenius.queries.functions import ranges_of
 from dalenius.queries.periods import charged
 from dalenius.queries.plan import Found
-from dalenius.queries.statements.light import looked_up
+from dalenius.queries.statements.light import Indexed, looked_up
 from dalenius.queries.statements.sizes import classed, units_sql
 from dalenius.tables.policy import Kind
 
@@ -143,9 +143,9 @@ class Search:
         def rows_of(kind: str, column: str, selected: str) -> list[tuple[Any, ...]]:
             left = max(1.0, until - time.monotonic())
 
-            def held(index: Index) -> str | None:
+            def held(index: Index) -> Indexed | None:
                 values = index.sizes(kind, column)
-                return None if values is None else f"WITH {classed(values)} SELECT {selected}"
+                return None if values is None else Indexed(f"WITH {classed(values)} SELECT {selected}")
 
             rows = looked_up(self.table, engine, held, left)
             if rows is not None:

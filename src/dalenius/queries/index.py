@@ -18,13 +18,15 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dalenius.errors import DaleniusError
+from dalenius.queries.binding import NOTE as SUMS
+from dalenius.queries.binding import Binding
 from dalenius.queries.domains import column_values
 from dalenius.queries.engines.locked import listed
 from dalenius.queries.expressions import TRUE, Column
@@ -35,12 +37,14 @@ if TYPE_CHECKING:
     from dalenius.tables.fingerprint import Fingerprint
     from dalenius.tables.policy import Policy
 
-FORMAT = 3
+FORMAT = 4
 FOLDER = "storage"
 NOTE = "dalenius"  # the name of the identity among a Parquet file's own notes
 MOST_KEYS = 1000  # columns with more public keys are rarely grouped by
 FEW_KEYS = 16  # pairs are held of units with more keys than that; of the others their number is enough
 CEILING = 2**62  # what is larger is held as this; every clip is below it
+ENTRY = 2**57  # of a unit's total in one key: the squares of those in 1,000 keys are below 10³⁸, which a file can hold
+SECONDS = 3600.0  # the owner waits
 _PATTERN = re.compile(r"[*?\[]")  # DuckDB would take such a path for a pattern
 
 
@@ -98,6 +102,11 @@ class Layout:
     def file(self, kind: str, column: str = "") -> File | None:
         """The file of this kind about a column, if the index has one."""
         return next((each for each in self.files if (each.kind, each.column) == (kind, column)), None)
+
+    @property
+    def bounded(self) -> tuple[str, ...]:
+        """The columns that bounds look at, besides units: those with totals or keys."""
+        return tuple(sorted({*self.totals, *(each.column for each in self.files if each.column)}))
 
     def others(self) -> list[Path]:
         """Files in the folder that are of older indexes of this table, or were left half written."""
@@ -182,7 +191,11 @@ class Bound:
     most: int
 
 
-Run = Callable[[str], Sequence[tuple[Any, ...]]]
+class Run(Protocol):
+    """An engine's `run`."""
+
+    def __call__(self, sql: str, *, seconds: float = 60.0) -> Sequence[tuple[Any, ...]]:
+        """The rows of a SELECT."""
 
 
 class Index:
@@ -198,6 +211,7 @@ class Index:
         self._run = run
         self._seen: dict[Path, tuple[tuple[int, ...], dict[str, str]]] = {}
         self._known: tuple[Table, str] = (layout.table, layout.digest)
+        self._binding = Binding(layout.table, layout.fingerprint, run)
 
     # --- is it about this table, as it is now?
 
@@ -208,6 +222,15 @@ class Index:
     def whole(self, table: Table, fingerprint: Fingerprint) -> bool:
         """Whether all of its files are good."""
         return self.valid(table, fingerprint) and all(map(self.holds, self.layout.files))
+
+    def readable(self) -> bool:
+        """Whether every value in all of its files can be read: `protect` asks, and builds anew what cannot be."""
+        try:
+            for file in self.layout.files:
+                self._run(f"SELECT count(*), bit_xor(hash(held)) FROM {file.scan} AS held", seconds=SECONDS)  # noqa: S608
+        except DaleniusError:
+            return False
+        return True
 
     def holds(self, file: File) -> bool:
         """Whether the file is there, readable, and says of itself what it should."""
@@ -221,6 +244,25 @@ class Index:
     def state(self) -> tuple[tuple[int, ...] | None, ...]:
         """What the files are at this moment; the same before and after a look means that one index was looked at."""
         return tuple(_status(each.path) for each in self.layout.files)
+
+    def check_rows(self, columns: Sequence[str], scan: str, seconds: float) -> tuple[Any, ...]:
+        """The state of files whose rows are those of this index, in units and some columns; `check_kept` wants it.
+
+        Raises:
+            SourceChangedError: They are others.
+        """
+        notes = self._notes(self.layout.files[0].path) or {}
+        return self._binding.check(notes.get(SUMS, ""), columns, scan, seconds)
+
+    def check_kept(self, state: tuple[Any, ...]) -> None:
+        """Refuses rows that were read while the files were exchanged."""
+        self._binding.check_kept(state)
+
+    def looked_at(self, bounds: Sequence[Bound]) -> tuple[str, ...]:
+        """The columns that some bounds look at, besides units."""
+        found = {each.file.column for each in bounds if each.file.column}
+        found |= {self.layout.totals[int(each.column[1:])] for each in bounds if each.column.startswith("t")}
+        return tuple(sorted(found))
 
     @property
     def nobody(self) -> bool:

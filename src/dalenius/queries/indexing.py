@@ -8,17 +8,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import EngineFailedError
+from dalenius.queries import binding
 from dalenius.queries.engines.locked import listed, locked
 from dalenius.queries.expressions import columns_of
-from dalenius.queries.index import CEILING, FEW_KEYS, NOTE, File, Layout
+from dalenius.queries.index import CEILING, ENTRY, FEW_KEYS, NOTE, SECONDS, File, Layout
 from dalenius.queries.periods import unit_part
 from dalenius.queries.plan import needed
 from dalenius.queries.rendering import Renderer, double, identifier, quoted
 from dalenius.queries.statements.pairs import paired
-from dalenius.queries.statements.source import cast, clean, there
+from dalenius.queries.statements.source import cast, clean, extent_sql, there
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from dalenius.queries.plan import Table
 
 _SMALL = 2**52  # steps of one value, which need no look whether they fit
-_ROOT = 2**31  # of rows or a total in one key: the square of what is larger is beyond the ceiling anyway
+_ROOT = 2**31  # of rows in one key: the square of what is larger is beyond the ceiling anyway
 
 Progress = Callable[[int, int, str], None]  # files written, files in all, what comes next
 
@@ -143,7 +144,8 @@ class _Writer:
         pairs = self.layout.file("pairs", file.column) if file.column else None
         if file.kind == "units":
             self.connection.execute(f"CREATE OR REPLACE TEMP TABLE units AS {self.rows_and_totals()}")
-            self.copy(file, "SELECT * FROM units", {"nobody": str(self.nobody())})
+            sums = binding.written(self.table, self.layout.bounded, self.engine.scan, self.rows)
+            self.copy(file, "SELECT * FROM units", {"nobody": str(self.nobody()), binding.NOTE: sums})
             self.connection.execute("DROP TABLE units")
             self.check_types(file)
         elif file.kind == "pairs":
@@ -207,13 +209,15 @@ class _Writer:
 
     def norms(self) -> str:
         """What a file of keys holds of a unit: Σn², Σt² of each total, and the number of keys."""
-        totals = (_norm(f"t{at}", f"s{at}") for at in range(len(self.layout.totals)))
+        # Decimals: 62 bits would be too few for what one row can hold, and no question may depend on who does.
+        wide = "CAST(sum(CAST({0} AS HUGEINT) * {0}) AS DECIMAL(38, 0))"
+        totals = (f"{wide.format(f't{at}')} AS s{at}" for at in range(len(self.layout.totals)))
         return ", ".join([_norm("n", "norm2"), *totals, "count(*) AS m"])
 
     def counted(self, column: str) -> str:
         """The rows of each unit in each key, and the totals of its rows there."""
         names, read = self.layout.totals, self.read(column, *self.layout.totals)
-        totals = (f"{self.total(name, f'c{read.index(name)}', _ROOT)} AS t{at}" for at, name in enumerate(names))
+        totals = (f"{self.total(name, f'c{read.index(name)}', ENTRY)} AS t{at}" for at, name in enumerate(names))
         by = ", ".join([*self.grouped, "key"])
         return f"SELECT {', '.join([by, 'count(*) AS n', *totals])} FROM ({self.keyed(column, *names)}) GROUP BY {by}"  # noqa: S608
 
@@ -239,7 +243,7 @@ class _Writer:
         """
         kept = f"WITH kept AS (SELECT u0, key FROM ({self.keyed(file.column)}))"  # noqa: S608
         policy, types = self.table.policy, self.engine.columns
-        pairs = paired(self.fetch, kept, ["key"], policy.unit, types) if self.part is None else None
+        pairs = paired(self.fetch, kept, ["key"], policy.unit, types, self.extent) if self.part is None else None
         if pairs is None:
             self.grouped_by_code(file)
             return
@@ -253,6 +257,17 @@ class _Writer:
         self.copy(file, "SELECT u0, key, n, m FROM p JOIN codes USING (code)")
         for name in tables:
             self.connection.unregister(name)
+
+    def rows(self, sql: str, *, seconds: float = SECONDS) -> list[tuple[Any, ...]]:  # noqa: ARG002 (the owner waits)
+        """The rows of a SELECT."""
+        return self.connection.execute(sql).fetchall()
+
+    def extent(self) -> tuple[int, int]:
+        """How many rows the table has, and how many bytes the texts of its units."""
+        ((rows, texts),) = self.connection.execute(
+            extent_sql(self.engine.scan, self.table.policy.unit[0], self.engine.columns)
+        ).fetchall()
+        return int(rows), int(texts)
 
     def fetch(self, sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
         """The rows of a SELECT over some tables besides."""

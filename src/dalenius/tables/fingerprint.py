@@ -1,8 +1,18 @@
 """What the files of a source are: enough to see that they changed, or that they are known under another name.
 
-A file is known by its path and by a hash of its content. Large Parquet files are hashed by their footer (schema, sizes,
-offsets and statistics of all row groups) and size: reading terabytes at every `protect` would be too slow. A footer
-cannot vouch for every value, so for those a new modification time alone already counts as a change.
+A file is known by its path and by a hash of its content. Of Parquet past 1 GiB the hash by which it is found again is
+that of its footer (schema, sizes, offsets and statistics of all row groups) and size; a hash of all its bytes stands
+beside it, since a footer cannot vouch for every value.
+
+To read everything at every question would be too slow, so a file also has an identity: device, inode, size, and the
+times of its last modification and of its last change of any kind. A modification time can be set back, which `cp -p`,
+a restored backup and an attacker all do; the change time cannot, but by who sets the clock or writes past the file
+system. While the identity is what was recorded, nothing is read. When any part of it is another one, the content
+decides: the same bytes are no change, and are not read again by this process until the identity changes once more.
+
+Fingerprints of earlier versions say less. Without an inode and a change time, a file is read once by each process. A
+large file of which only the footer was hashed passes while size and modification time are the same, the footer is, and
+the rest of its identity is what this process saw first; `refresh` or `protect` of a new state record the rest.
 """
 
 from __future__ import annotations
@@ -20,18 +30,38 @@ from dalenius.tables.homes import check_sources
 
 FORMS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".csv.gz": "csv"}
 LARGE = 2**30
+Identity = tuple[int, int, int, int, int]  # device, inode, size, modification time, change time
 _TAIL = 8  # a Parquet file ends with the footer's length in four bytes, and PAR1
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file: where, how large, when written, and the hash of its content ("sha256") or footer ("footer")."""
+    """One file: where, how large, when written, and the hash of its content ("sha256") or footer ("footer").
+
+    Attributes:
+        whole: Beside the hash of a footer, that of all bytes; "" in records that were made before there was one.
+        device, inode, ctime_ns: The rest of the identity that it had then; -1 where it was not recorded.
+    """
 
     path: str
     size: int
     mtime_ns: int
     method: str
     hash: str
+    whole: str = ""
+    device: int = -1
+    inode: int = -1
+    ctime_ns: int = -1
+
+    @property
+    def complete(self) -> str:
+        """The hash of all bytes, where it is known."""
+        return self.hash if self.method == "sha256" else self.whole
+
+    @property
+    def identity(self) -> Identity:
+        """What `stat` said of it."""
+        return self.device, self.inode, self.size, self.mtime_ns, self.ctime_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +80,11 @@ class Fingerprint:
     def content(self) -> str:
         """One hash for all of it, wherever it lies."""
         return hashlib.sha256("\n".join(sorted(file.hash for file in self.files)).encode()).hexdigest()
+
+    def same_content(self, other: Fingerprint) -> bool:
+        """Whether they hold the same, wherever it lies: by all bytes, where those of both were hashed."""
+        one, two = ([file.complete for file in each.files] for each in (self, other))
+        return sorted(one) == sorted(two) if all((*one, *two)) else self.content == other.content
 
     def shares(self, other: Fingerprint) -> bool:
         """Whether they have a file in common, by place or by content."""
@@ -71,7 +106,7 @@ class Fingerprint:
 
 
 def fingerprint(source: Sequence[str]) -> Fingerprint:
-    """The fingerprint of a source; reads every file once, Parquet past 1 GiB only at its end."""
+    """The fingerprint of a source; reads every file once."""
     paths = expand(source)
     form = form_of(paths)
     return Fingerprint(form, tuple(_file(path, form) for path in paths))
@@ -120,11 +155,16 @@ def form_of(paths: Sequence[Path]) -> str:
 def check_unchanged(table: str, before: Fingerprint, source: Sequence[str]) -> None:
     """Refuses a source that is no longer what was protected. Costs one `stat` per file as long as nothing changed."""
     if not unchanged(before, source):
-        raise SourceChangedError(
-            f"The data of {table!r} changed since it was protected.",
-            why="Files were added, removed or rewritten; answers and limits belong to the data as it was.",
-            fix=f"Put the files back, or record their new state with 'dalenius refresh {table}'.",
-        )
+        raise changed(table)
+
+
+def changed(table: str) -> SourceChangedError:
+    """The error about a source that is not what was protected."""
+    return SourceChangedError(
+        f"The data of {table!r} changed since it was protected.",
+        why="Files were added, removed or rewritten; answers and limits belong to the data as it was.",
+        fix=f"Put the files back, or record their new state with 'dalenius refresh {table}'.",
+    )
 
 
 def unchanged(before: Fingerprint, source: Sequence[str]) -> bool:
@@ -139,40 +179,75 @@ def unchanged(before: Fingerprint, source: Sequence[str]) -> bool:
 def _same(file: File) -> bool:
     path = Path(file.path)
     try:
-        status = path.stat()
-        if (status.st_size, status.st_mtime_ns) == (file.size, file.mtime_ns):
+        found = identity(path)
+        if found == file.identity:
             return True
-        # Copied back or touched: the content decides, where it was hashed as a whole.
-        place = str(path), status.st_size, status.st_mtime_ns, status.st_ctime_ns
-        return file.method == "sha256" and status.st_size == file.size and _remembered(*place) == file.hash
-    except OSError:
+        _, _, size, mtime_ns, _ = found
+        if size != file.size:
+            return False
+        if file.complete:  # copied back, moved or touched
+            return _remembered(file.path, found) == file.complete
+        first = _FIRST.setdefault(file, found)
+        return mtime_ns == file.mtime_ns and first == found and _remembered_footer(file.path, found) == file.hash
+    except (OSError, SourceUnavailableError):
         return False
+
+
+def identity(path: Path) -> Identity:
+    """Changes with every write, wherever a modification time is set back."""
+    found = path.stat()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def identities(paths: Sequence[Path]) -> tuple[Identity | None, ...]:
+    """Those of several files; None for one that is not there."""
+    found: list[Identity | None] = []
+    for path in paths:
+        try:
+            found.append(identity(path))
+        except OSError:
+            found.append(None)
+    return tuple(found)
 
 
 def _file(path: Path, form: str) -> File:
     try:
-        before = path.stat()
-        large = form == "parquet" and before.st_size > LARGE
-        found = _footer(path, before.st_size) if large else _sha256(path)
-        after = path.stat()
+        before = identity(path)
+        device, inode, size, mtime_ns, ctime_ns = before
+        large = form == "parquet" and size > LARGE
+        found, whole = _footer(path, size) if large else "", _sha256(path)
+        after = identity(path)
     except OSError:
         raise SourceUnavailableError(
             f"{path.name} cannot be read.",
             why="This user has no access to it, or it vanished.",
             fix="Give this user read access.",
         ) from None
-    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+    if before != after:
         raise SourceChangedError(
             f"{path.name} is being written.",
             why="It changed while it was read.",
             fix="Try again when it is complete.",
         )
-    return File(str(path), before.st_size, before.st_mtime_ns, "footer" if large else "sha256", found)
+    method, known, rest = ("footer", found, whole) if large else ("sha256", whole, "")
+    return File(str(path), size, mtime_ns, method, known, rest, device, inode, ctime_ns)
 
 
-@lru_cache(maxsize=1000)  # else a large file that was touched would be read again at every question
-def _remembered(path: str, _size: int, _mtime_ns: int, _ctime_ns: int) -> str:
-    return _sha256(Path(path))
+_FIRST: dict[File, Identity] = {}  # of files that were recorded without an identity and a whole hash
+
+
+@lru_cache(maxsize=100_000)  # else a file that was touched would be read again at every question
+def _remembered(path: str, found: Identity) -> str:
+    """The hash of a file that has this identity before it is read, and after."""
+    hashed = _sha256(Path(path))
+    if identity(Path(path)) != found:
+        raise OSError  # which is not remembered
+    return hashed
+
+
+@lru_cache(maxsize=100_000)
+def _remembered_footer(path: str, found: Identity) -> str:
+    return _footer(Path(path), found[2])
 
 
 def _sha256(path: Path) -> str:

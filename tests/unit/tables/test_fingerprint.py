@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -82,8 +83,103 @@ def test_large_parquet_is_known_by_its_footer(folder, monkeypatch):
     shutil.copy(file, folder / "again.parquet")
     assert fingerprint([str(folder / "again.parquet")]).shares(found)
     os.utime(file, ns=(1, 1))
-    with pytest.raises(SourceChangedError):  # a footer cannot vouch for the rows
+    check_unchanged("t", found, [str(file)])  # all of its bytes are the same
+    other = folder / "other.parquet"
+    content = bytearray(file.read_bytes())
+    content[4] ^= 1  # not in the footer, which cannot vouch for the rows
+    other.write_bytes(content)
+    assert fingerprint([str(other)]).shares(found) and not fingerprint([str(other)]).same_content(found)
+    file.write_bytes(content)
+    with pytest.raises(SourceChangedError):
         check_unchanged("t", found, [str(file)])
     file.write_bytes(b"not parquet at all")
     with pytest.raises(SourceUnavailableError):
         fingerprint([str(file)])
+
+
+# --- size and modification time can be set back
+
+
+def rewritten(file: Path, content: bytes, how: str) -> None:
+    """Other content of the same size, with the same modification time."""
+    before = file.stat()
+    assert len(content) == before.st_size
+    if how == "in place":
+        with file.open("r+b") as opened:
+            opened.write(content)
+    else:
+        fresh = file.with_suffix(".new")
+        fresh.write_bytes(content)
+        fresh.replace(file)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (file.stat().st_size, file.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+
+
+@pytest.mark.parametrize("how", ["in place", "by rename"])
+def test_a_file_rewritten_with_its_old_size_and_time_is_a_change(folder, how):
+    source = [str(folder / "a.csv")]
+    found = fingerprint(source)
+    rewritten(folder / "a.csv", (folder / "a.csv").read_bytes().replace(b"1", b"9"), how)
+    with pytest.raises(SourceChangedError):
+        check_unchanged("t", found, source)
+
+
+def counting(monkeypatch) -> list[Path]:
+    """Every file whose content is hashed from now on."""
+    read: list[Path] = []
+    hashed = module._sha256
+
+    def noted(path: Path) -> str:
+        read.append(path)
+        return hashed(path)
+
+    monkeypatch.setattr(module, "_sha256", noted)
+    return read
+
+
+@pytest.mark.parametrize("how", ["in place", "by rename"])
+def test_the_same_bytes_written_anew_are_no_change_and_are_read_once(folder, how, monkeypatch):
+    source = [str(folder / "a.csv")]
+    found = fingerprint(source)
+    read = counting(monkeypatch)
+    check_unchanged("t", found, source)
+    assert not read
+    rewritten(folder / "a.csv", (folder / "a.csv").read_bytes(), how)
+    for _ in range(3):
+        check_unchanged("t", found, source)
+    assert len(read) == 1
+
+
+def test_a_fingerprint_of_an_earlier_version_is_checked_by_content_once(folder, monkeypatch):
+    source = [str(folder / "a.csv")]
+    told = fingerprint(source).to_dict()
+    for file in told["files"]:
+        for name in ("whole", "device", "inode", "ctime_ns"):
+            del file[name]
+    found = Fingerprint.from_dict(told)
+    read = counting(monkeypatch)
+    for _ in range(3):
+        check_unchanged("t", found, source)
+    assert len(read) == 1
+    rewritten(folder / "a.csv", (folder / "a.csv").read_bytes().replace(b"1", b"9"), "in place")
+    with pytest.raises(SourceChangedError):
+        check_unchanged("t", found, source)
+
+
+def test_a_large_file_of_an_earlier_version_may_not_change_while_a_process_runs(folder, monkeypatch):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    monkeypatch.setattr(module, "LARGE", 10)
+    file = folder / "big.parquet"
+    pq.write_table(pa.table({"x": [1, 2, 3]}), file)
+    told = fingerprint([str(file)]).to_dict()
+    for name in ("whole", "device", "inode", "ctime_ns"):
+        del told["files"][0][name]
+    found = Fingerprint.from_dict(told)
+    check_unchanged("t", found, [str(file)])
+    content = bytearray(file.read_bytes())
+    content[4] ^= 1
+    rewritten(file, bytes(content), "in place")
+    with pytest.raises(SourceChangedError):
+        check_unchanged("t", found, [str(file)])

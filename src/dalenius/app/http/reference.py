@@ -37,7 +37,8 @@ OBJECTS = {
     "GET /v1/ledger/verify": "`verified`, `entries`, `head`, `charges`, `releases`",
     "GET /v1/report": "what `dalenius ledger report --json` has but the file; "
     "with `format=html` [the document](ledger.md#the-report) as `text/html`",
-    "GET /v1/alarms": "`alarms`: each with `entry`, `time`, `alarm` (`late` or `failed`), `charge`, `analyst`",
+    "GET /v1/alarms": "`alarms`: each with `entry`, `time`, `alarm` (`late`, `failed`, `index failed`, "
+    "`source changed`), `charge`, `analyst`",
     "POST /v1/protect": "`tables`: what `dalenius protect --json` has",
     "GET /v1/policies/{table}": "`table`, `version`, `policy` (TOML), `versions`",
     "GET /v1/policies/{table}/difference": "`table`, `from`, `to`, `difference`",

@@ -26,6 +26,7 @@ from dalenius.queries.engines.locked import listed, locked
 from dalenius.queries.engines.schema import schema
 from dalenius.queries.engines.starting import cannot_start, check_can_start
 from dalenius.queries.index import Index, Layout
+from dalenius.queries.statements.source import extent_sql
 from dalenius.tables.fingerprint import Fingerprint
 
 if TYPE_CHECKING:
@@ -180,6 +181,7 @@ class DuckDB(_Warm):
         super().__init__([*fingerprint.paths, *(file.path for file in held)], memory, threads)
         self.fingerprint = fingerprint
         self.index = Index(layout, self.run) if layout is not None and held else None
+        self._extents: dict[str, tuple[int, int]] = {}
         self._cursor().close()
 
     @cached_property
@@ -201,6 +203,13 @@ class DuckDB(_Warm):
             EngineFailedError: Whatever else went wrong.
         """
         return self._run(sql, {}, seconds)
+
+    def extent(self, column: str, *, seconds: float = 60.0) -> tuple[int, int]:
+        """How many rows there are, and how many bytes the texts of one column have; looked up once."""
+        if column not in self._extents:
+            ((rows, texts),) = self.run(extent_sql(self.scan, column, self.columns), seconds=seconds)
+            self._extents[column] = (int(rows), int(texts))
+        return self._extents[column]
 
     def arrow(self, sql: str, tables: Mapping[str, pa.Table] | None = None, *, seconds: float = 60.0) -> pa.Table:
         """The same in columns, which are not counted in the engine's memory; `tables` exist for this call only."""

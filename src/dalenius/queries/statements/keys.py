@@ -17,7 +17,7 @@ from dalenius.queries.expressions import TRUE, Column
 from dalenius.queries.index import FEW_KEYS
 from dalenius.queries.plan import Plan, needed
 from dalenius.queries.statements import source
-from dalenius.queries.statements.light import looked_up
+from dalenius.queries.statements.light import Indexed, looked_up
 from dalenius.queries.statements.pairs import Held
 from dalenius.queries.statements.sums import Compiler
 
@@ -58,7 +58,7 @@ def statement(plan: Plan, scan: str, types: Mapping[str, str], salt: str) -> str
     return Keys(plan, seeded=not _one_text(plan, types)).statement(scan, types, salt)
 
 
-def indexed(plan: Plan, index: Index, engine: Engine, salt: str) -> str | None:
+def indexed(plan: Plan, index: Index, engine: Engine, salt: str) -> Indexed | None:
     """The same from the pairs of a contribution index; None where there are none for this very question."""
     if needed(plan.selection).cap < FEW_KEYS:
         return None
@@ -68,7 +68,7 @@ def indexed(plan: Plan, index: Index, engine: Engine, salt: str) -> str | None:
     held = (index.pairs(key.name), index.weights(key.name)) if isinstance(key, Column) else (None, None)
     if held[0] is None or held[1] is None:
         return None
-    return Keys(plan, seeded=False).from_index(held[0], held[1], engine.columns, salt)
+    return Indexed(Keys(plan, seeded=False).from_index(held[0], held[1], engine.columns, salt))
 
 
 def _one_text(plan: Plan, types: Mapping[str, str]) -> bool:

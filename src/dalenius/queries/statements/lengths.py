@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import EngineFailedError
 from dalenius.queries.choosing import CLASSES
-from dalenius.queries.index import CEILING
+from dalenius.queries.index import ENTRY
 from dalenius.queries.ladder import scaled
 from dalenius.queries.statements import distinct, source
-from dalenius.queries.statements.light import looked_up
+from dalenius.queries.statements.light import Indexed, looked_up
 from dalenius.queries.statements.sums import Compiler
 
 if TYPE_CHECKING:
@@ -61,20 +61,23 @@ def _count(classes: list[int], rows: Sequence[tuple[Any, ...]]) -> None:
 
 
 def _from_index(plan: Plan, number: int, engine: Engine, seconds: float) -> Sequence[tuple[Any, ...]] | None:
-    """Units by class from a contribution index, where it holds the very lengths; None: it does not."""
+    """Units by class from a contribution index, where it holds the very lengths; None: it does not.
 
-    def sql(index: Index) -> str | None:
+    Whether it does is a matter of the question alone. What the index cannot hold of a length (a total beyond 2⁵⁷ steps)
+    the general way does not count either.
+    """
+
+    def sql(index: Index) -> Indexed | None:
         held = index.length(plan, plan.measures[number])
-        return None if held is None else Lengths(plan, [number]).from_index(held[0].scan, held[1])
+        return None if held is None else Indexed(Lengths(plan, [number]).from_index(held[0].scan, held[1]))
 
-    rows = looked_up(plan.table, engine, sql, seconds)
-    if rows is None or any(held is None for _, held, _ in rows):
-        return None
-    return [(class_, count) for class_, _, count in rows]
+    return looked_up(plan.table, engine, sql, seconds)
 
 
 class Lengths(Compiler):
-    """The steps of sums, up to the lengths of the vectors that are searched."""
+    """The steps of sums, up to the lengths of the vectors that are searched; entries end where the index's do."""
+
+    WIDE = True
 
     def __init__(self, plan: Plan, numbers: Sequence[int]) -> None:
         kept = [
@@ -83,6 +86,7 @@ class Lengths(Compiler):
         ]
         statistics = tuple(each for each in kept if each.measures)
         super().__init__(replace(plan, statistics=statistics, answers={}))
+        self.most = min(self.most, ENTRY)
 
     def statement(self, scan: str, types: Mapping[str, str], salt: str) -> str:
         """All steps."""
@@ -106,14 +110,12 @@ class Lengths(Compiler):
         return f"WITH {read},\n{body},\nlengths AS MATERIALIZED ({lengths})\n{counted}"
 
     def from_index(self, scan: str, column: str) -> str:
-        """Class, whether its lengths are held in full, and how many units: the steps after `norms`, of one measure."""
-        norms = f"SELECT {', '.join(self.units)}, CAST(nullif({column}, 0) AS HUGEINT) AS w0 FROM {scan}"  # noqa: S608
+        """Class, and how many units: the steps after `norms`, of one measure."""
+        length = f"least({column}, {ENTRY})" if column.startswith("t") else column
+        norms = f"SELECT {', '.join(self.units)}, CAST(nullif({length}, 0) AS HUGEINT) AS w0 FROM {scan}"  # noqa: S608
         body = ",\n".join(f"{name} AS ({text})" for name, text in [("norms", norms), *self.roots()])
-        held = f"CASE WHEN max({column}) < {CEILING} THEN 1 END FROM {scan}"
         last = "roots" if self.joint else "norms"
-        return (
-            f"WITH {body}\nSELECT {self.class_of('w0')} AS class, (SELECT {held}), count(*) FROM {last} GROUP BY class"  # noqa: S608
-        )
+        return f"WITH {body}\nSELECT {self.class_of('w0')} AS class, count(*) FROM {last} GROUP BY class"
 
     def norms(self, source: str) -> str:
         """As for sums, but nothing at all is NULL, which stays so up to its class; there, it must not be a 1."""

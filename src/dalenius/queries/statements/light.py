@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import EngineFailedError
@@ -24,7 +24,7 @@ from dalenius.queries.index import CEILING, Bound
 from dalenius.queries.rendering import Renderer, double, identifier
 from dalenius.queries.statements import source, sums
 from dalenius.queries.statements.pairs import Held
-from dalenius.queries.statements.sums import LINEAR, Compiler
+from dalenius.queries.statements.sums import LINEAR, Compiler, integer_type
 
 if TYPE_CHECKING:
     from dalenius.queries.engines.engine import Engine
@@ -44,7 +44,7 @@ def run(plan: Plan, part: Part, engine: Engine, salt: str, seconds: float, held:
     return sums.run(plan, part, engine, salt, seconds) if counts is None else counts
 
 
-def statement(plan: Plan, index: Index, engine: Engine, salt: str) -> str | None:
+def statement(plan: Plan, index: Index, engine: Engine, salt: str) -> Indexed | None:
     """The SELECT that uses an index; None where that is of no help.
 
     What runs does not depend on how many units are heavy: it could be seen.
@@ -52,24 +52,54 @@ def statement(plan: Plan, index: Index, engine: Engine, salt: str) -> str | None
     linear = plan.only(LINEAR)
     alone = from_index(linear, index)
     if alone is not None:
-        return alone
+        return Indexed(alone)
     light = Light(linear, index)
-    return None if light.bounds is None else light.whole(engine.scan, engine.columns, salt)
+    if light.bounds is None:
+        return None
+    return Indexed(light.whole(engine.scan, engine.columns, salt), index.looked_at(light.bounds))
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """A SELECT that uses an index: alone, or with the rows, of which it then trusts what it says of some columns."""
+
+    sql: str
+    columns: Sequence[str] | None = None  # None: no row is read
 
 
 def looked_up(
-    table: Table, engine: Engine, sql: Callable[[Index], str | None], seconds: float
+    table: Table, engine: Engine, made: Callable[[Index], Indexed | None], seconds: float
 ) -> Sequence[tuple[Any, ...]] | None:
-    """The rows of a SELECT that uses the engine's index; None where there is no good one, or it does not help."""
+    """The rows of a SELECT that uses the engine's index; None where there is no good one, or it does not help.
+
+    Whether it is used is decided before anything is looked at, and then it must do: a statement that fails is a failure
+    of the question, as any other is. Were the general way tried next, whoever sees how long an answer takes could tell
+    that a value somewhere had made it fail. (That an index was exchanged meanwhile is the owner's doing, not a row's.)
+
+    Raises:
+        SourceChangedError: The rows are not those that the index is about, so that it says nothing of what units hold.
+        EngineFailedError: The engine could not run it.
+    """
     index = checked(table, engine)
-    text = None if index is None else sql(index)
-    if index is None or text is None:
+    found = None if index is None else made(index)
+    if index is None or found is None:
         return None
     before = index.state()
+    state = None if found.columns is None else index.check_rows(found.columns, engine.scan, seconds)
     try:
-        rows = engine.run(text, seconds=seconds)
-    except EngineFailedError:  # the index cannot be read; if that was not why, the same comes again
-        return None
+        rows = engine.run(found.sql, seconds=seconds)
+    except EngineFailedError:
+        if index.state() != before:
+            return None
+        error = EngineFailedError(
+            "The engine could not compute the answer.",
+            why="Its own message is held back because it could quote the data. The contribution index may be damaged.",
+            fix="Ask the owner, who has the index built again by protecting the table with the same policy.",
+        )
+        error.alarm = "index failed"
+        raise error from None
+    if state is not None:
+        index.check_kept(state)
     return rows if index.state() == before else None  # one that was exchanged in between may be about other files
 
 
@@ -293,7 +323,8 @@ class Plain(Compiler):
         """As it is, where a column's own bounds hold it in the measure's: floor(x/step + ½) never falls as x grows."""
         if self._short(measure):
             short = max(abs(end + measure.centre) for end in (measure.low, measure.high)) < 2**31
-            type_ = "INTEGER" if short else "BIGINT"  # sums of which are as wide, and faster
+            # Sums of 32 bits are as wide, and faster. A square or a product has the type of its factors.
+            type_ = "INTEGER" if short and measure.kind == "sum" else integer_type(measure)
             rounded = f"CAST(floor({value} / {double(float(measure.step))} + 0.5e0) AS {type_})"
             return f"({rounded} - {measure.centre})" if measure.centre else rounded
         return super().scaled(measure, value)

@@ -18,7 +18,7 @@ from dalenius.queries.expressions import TRUE
 from dalenius.queries.rendering import identifier
 from dalenius.queries.statements import leaves, source
 from dalenius.queries.statements.leaves import KINDS, LeafCompiler
-from dalenius.queries.statements.light import Light, looked_up
+from dalenius.queries.statements.light import Indexed, Light, looked_up
 from dalenius.queries.trees import SCALE
 from dalenius.tables.policy import Kind
 
@@ -36,7 +36,7 @@ def run(plan: Plan, part: Part, engine: Engine, salt: str, seconds: float) -> li
     return leaves.run(plan, part, engine, salt, seconds) if rows is None else leaves.vectors(plan, part, rows)
 
 
-def statement(plan: Plan, index: Index, engine: Engine, salt: str) -> str | None:
+def statement(plan: Plan, index: Index, engine: Engine, salt: str) -> Indexed | None:
     """The SELECT that uses an index; None where that is of no help."""
     if plan.sets:
         return None
@@ -44,7 +44,8 @@ def statement(plan: Plan, index: Index, engine: Engine, salt: str) -> str | None
     heavy = Heavy(own, index)
     if plan.groups is not None or heavy.bounds is None:  # which groups count for a unit takes all of its rows
         return None
-    return LightLeaves(own, nobody=index.nobody).whole(engine.scan, engine.columns, salt, heavy)
+    sql = LightLeaves(own, nobody=index.nobody).whole(engine.scan, engine.columns, salt, heavy)
+    return Indexed(sql, index.looked_at(heavy.bounds))
 
 
 class Heavy(Light, LeafCompiler):

@@ -77,17 +77,27 @@ class Held:
 def counted(plan: Plan, engine: Engine, salt: str, seconds: float) -> Pairs | None:
     """Looks at the data: the pairs of all units, or None where they are not for this way.
 
-    Which way is taken depends on the question, on types and on how many rows there are, not on what single units hold.
+    Which way is taken depends on the question, on types and on how large the whole table is, which no question can
+    move: not on what single units hold, nor on how many rows a condition leaves.
     """
     fetch: Fetch | None = getattr(engine, "arrow", None)
-    made = Keyed(plan)
-    if fetch is None or plan.selection is None or plan.sets or made.period is not None:
+    extent: Callable[..., tuple[int, int]] | None = getattr(engine, "extent", None)
+    made, unit = Keyed(plan), plan.table.policy.unit
+    if fetch is None or extent is None or plan.selection is None or plan.sets or made.period is not None:
         return None
     read = made.read(engine.scan, engine.columns, salt)
-    return paired(partial(fetch, seconds=seconds), read, made.keys, plan.table.policy.unit, engine.columns)
+    size = partial(extent, unit[0], seconds=seconds)
+    return paired(partial(fetch, seconds=seconds), read, made.keys, unit, engine.columns, size)
 
 
-def paired(fetch: Fetch, read: str, keys: Sequence[str], unit: Sequence[str], types: Mapping[str, str]) -> Pairs | None:
+def paired(
+    fetch: Fetch,
+    read: str,
+    keys: Sequence[str],
+    unit: Sequence[str],
+    types: Mapping[str, str],
+    extent: Callable[[], tuple[int, int]],
+) -> Pairs | None:
     """The pairs of the rows in ``kept``, which a WITH in ``read`` makes: a unit u0 and keys, none of them NULL.
 
     Args:
@@ -96,6 +106,7 @@ def paired(fetch: Fetch, read: str, keys: Sequence[str], unit: Sequence[str], ty
         keys: The columns that are keys.
         unit: The columns of the source that make a unit; more than one are not for this way.
         types: Their types.
+        extent: How many rows the whole table has, and how many bytes the texts of its units.
     """
     import numpy as np
     import pyarrow as pa
@@ -103,20 +114,22 @@ def paired(fetch: Fetch, read: str, keys: Sequence[str], unit: Sequence[str], ty
     type_ = types.get(unit[0], "").upper()
     if len(unit) > 1 or type_ not in _UNITS:
         return None
-    by = ", ".join(keys)
-    length = "sum(strlen(u0))::BIGINT" if type_ == "VARCHAR" else "0"
-    found = fetch(f"{read}\nSELECT {by}, count(*) AS n, {length} AS bytes FROM kept GROUP BY {by}", {})
-    kinds = {str(found.schema.field(name).type) for name in keys}
-    rows, texts = (int(np.sum(found[name].to_numpy(), dtype=np.float64)) for name in ("n", "bytes"))
-    if not kinds <= _KEYS or rows > MOST_ROWS or texts > MOST_BYTES:
+    size, texts = extent()
+    if size > MOST_ROWS or texts > MOST_BYTES:
         return None
+    by = ", ".join(keys)
+    found = fetch(f"{read}\nSELECT {by}, count(*) AS n FROM kept GROUP BY {by}", {})
+    kinds = {str(found.schema.field(name).type) for name in keys}
+    if not kinds <= _KEYS:
+        return None
+    rows = int(found["n"].to_numpy().sum())
     codes = found.select(keys).append_column("code", pa.array(np.arange(found.num_rows, dtype=np.int32)))
-    blocks = 1 if rows < _FEW else min(_MOST_BLOCKS, _cores())
+    blocks = 1 if size < _FEW else min(_MOST_BLOCKS, _cores())
     same = " AND ".join(f"kept.{key} = codes.{key}" for key in keys)
     own = [f" WHERE hash(u0) % {blocks} = {number}" if blocks > 1 else "" for number in range(blocks)]
     joined = f"{read}\nSELECT u0, code FROM kept JOIN codes ON {same}"
     tables = [fetch(joined + where, {"codes": codes}) for where in own]
-    if sum(table.num_rows for table in tables) != rows:
+    if sum(table.num_rows for table in tables) != rows or rows > 2 * MOST_ROWS:
         raise EngineFailedError("The engine failed.", why="On a second look there were other rows.", fix="Ask again.")
     bits = max(1, found.num_rows - 1).bit_length()
     return Pairs(codes, found["n"].to_numpy().astype(np.int64), _each(partial(Block.of, bits=bits), tables), fetch)

@@ -60,6 +60,13 @@ def there(unit: Sequence[str], types: Mapping[str, str]) -> str:
     return " AND ".join(there)
 
 
+def extent_sql(scan: str, column: str, types: Mapping[str, str]) -> str:
+    """How many rows a table has, and how many bytes the texts in one of its columns; 0 where they are none."""
+    text = types.get(column, "").upper() == "VARCHAR"
+    length = f"coalesce(sum(strlen({identifier(column)})), 0)" if text else "0"
+    return f"SELECT count(*), {length} FROM {scan}"  # noqa: S608
+
+
 def _text(shown: str, type_: str) -> str:
     """A column as text. A time beyond DuckDB's calendar, which a file can hold, has none: to print it is fatal."""
     type_ = type_.upper()

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from dalenius.errors import EngineFailedError
 from dalenius.queries.expressions import TRUE, Expression, Type
@@ -70,6 +71,8 @@ def vectors(plan: Plan, part: Part, rows: Sequence[tuple[Any, ...]]) -> list[lis
 class Compiler:
     """Writes the SELECT of one plan. Methods are the steps; the fuzzer's planted bugs replace single ones."""
 
+    WIDE: ClassVar[bool] = False  # entries have all the room there is, whatever the limits
+
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.columns = source.columns_read(plan)
@@ -88,8 +91,13 @@ class Compiler:
         reach = plan.groups * sets if plan.groups is not None else len(plan.cells)
         if plan.groups is None and plan.selection is not None:
             reach = MOST_GROUPS * sets
-        self.small = max((measure.clip for measure in plan.measures), default=0) < 2**50 // max(1, reach)
+        low = max((measure.clip for measure in plan.measures), default=0) < 2**50 // max(1, reach)
+        self.small = low and not self.WIDE
         self.most = math.isqrt(2 ** (104 if self.small else 126) // max(1, reach))
+        if not self.joint:
+            # Lengths are then sums of up to `reach` entries, and factors are compared crosswise: length × limit.
+            largest = max((measure.clip for measure in plan.measures), default=1)
+            self.most = min(self.most, 2**126 // (max(1, largest) * max(1, reach)))
 
     def sql(self) -> str:
         """All steps."""
@@ -181,16 +189,15 @@ class Compiler:
     def second(self, measure: Measure) -> str:
         """The other factor of a product, or of a square the same again."""
         factor = measure.times or measure
-        return self.scaled(factor, self.renderer.sql(cast("Expression", factor.value)))
+        other = replace(factor, kind=measure.kind, times=measure)  # as wide as the first
+        return self.scaled(other, self.renderer.sql(cast("Expression", factor.value)))
 
     def scaled(self, measure: Measure, value: str) -> str:
         """floor(x/step + ½) in doubles, as an integer between the bounds, less the centre."""
         low, high, step = measure.low + measure.centre, measure.high + measure.centre, double(float(measure.step))
         rounded = f"floor({value} / {step} + 0.5e0)"
         inside = f"greatest({double(low)}, least({double(high)}, {rounded}))"
-        # In 64 bits where the range is far below them (a sum of those has 128); a square must fit too.
-        largest = max(abs(low), abs(high), abs(measure.low), abs(measure.high))
-        whole = "BIGINT" if largest ** (2 if measure.kind == "square" else 1) < 2**62 else "HUGEINT"
+        whole = integer_type(measure)
         return f"(CAST({inside} AS {whole}) - {measure.centre})" if measure.centre else f"CAST({inside} AS {whole})"
 
     def sums(self) -> str:
@@ -291,6 +298,18 @@ class Compiler:
     def truncated(self, value: str, top: str, bottom: str) -> str:
         """v·p/q toward zero: DuckDB's // on integers drops the remainder."""
         return f"({value} * {top}) // {bottom}"
+
+
+def integer_type(measure: Measure) -> str:
+    """The type of a row's integer, and of each factor where it is a square or a product: 64 bits where all of it fits.
+
+    It follows from the bounds alone. A type that some value within them does not fit would make the statement fail if
+    and only if that value is there, and a failure can be seen. (A sum of 64 bits has 128.)
+    """
+    factors = [measure, measure.times or measure] if measure.kind in {"square", "product"} else [measure]
+    before = max(abs(end + each.centre) for each in factors for end in (each.low, each.high))
+    after = math.prod(max(abs(each.low), abs(each.high)) for each in factors)
+    return "BIGINT" if max(before, after) < 2**62 else "HUGEINT"
 
 
 def _grouped(names: Sequence[str]) -> str:

@@ -17,6 +17,8 @@ _MOST = 50
 _WHAT = {
     "late": "The answer was not ready in time. It left as a refusal at the cap, and was charged.",
     "failed": "The engine could not answer. The question was charged.",
+    "index failed": "The contribution index could not be read. The question was charged. Protect the table again.",
+    "source changed": "The files are not what was protected. The question was charged. Put them back, or refresh.",
 }
 _ADVICE = (
     "One now and then: the machine is short of memory, disk or processors. Many: raise answer and cap in [time] of the "
