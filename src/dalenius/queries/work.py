@@ -178,7 +178,7 @@ class Meter:
         """A text that is looked for in another: each of its places may agree for a while."""
         length = self.longest(inner)
         lowered = _linear(*_TEXTS["lower"], length) if function == "ilike" else Work()
-        shown = str(pattern.value) if isinstance(pattern, Literal) else "_" * LONGEST_TEXT
+        shown = str(pattern.value) if isinstance(pattern, Literal) else "%" + "_" * LONGEST_TEXT
         if function != "contains" and "_" in shown:
             floating = len(shown) if "%" in shown[:-1] else 1
             return lowered + _linear(40 + 9 * len(shown), 9 * floating, length)
