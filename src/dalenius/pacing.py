@@ -36,8 +36,8 @@ _STOPPING = 1.0  # seconds between the end of the work's time and the cap: an en
 
 # Seconds for a million rows on the machine of bench/RESULTS.md, by what the plan has to do with them (`shape`).
 SHAPES = {"total": 0.01, "grouped": 0.05, "quantiles": 0.05, "found": 0.15, "joined": 0.30, "sets": 0.20}
-WORST = 0.05  # of what a row's expressions take at worst, added to what they usually take
-PLAIN_WORK = 100.0  # ns for each row that a plain question's expressions take
+WORST = 0.03  # of what a row's expressions take at worst, added to what they usually take
+PLAIN, PLAIN_WORK = 3, 100.0  # measures of a plain question, and ns that its expressions take for a row
 FIXED = 0.03  # seconds for everything that does not depend on rows
 PROBE = 0.011  # seconds that `probe` took there
 
@@ -77,8 +77,8 @@ def times(plan: Plan, speed: float = 1.0) -> Times:
     """When an answer to a plan leaves. A function of public things alone.
 
     The number of rows is the noisy one that `protect` released, so the class is a function of a release that was paid
-    for. Where there is none, the policy's word holds: it is the time of one plain measure, and grows with what a
-    question asks beyond that (`times_plain`).
+    for. Where there is none, the policy's word holds: it is the time of a plain question, and grows with what one
+    asks beyond that (`times_plain`).
 
     Args:
         plan: The plan.
@@ -103,8 +103,8 @@ def per_million(plan: Plan) -> float:
     """Seconds that a plan takes for a million rows: what its shape does with them, and its expressions.
 
     Those take their usual time and a share of their worst: the ballast that each row carries is a fiftieth of it, and
-    one unit's rows add at most half of that (`queries.work`). With `SAFETY` that is half of what a table takes in
-    which every single row is the worst there can be.
+    one unit's rows add at most half of that (`queries.work`). A table in which most rows are as bad as can be needs
+    the policy's word.
     """
     from dalenius.queries import work
 
@@ -114,12 +114,12 @@ def per_million(plan: Plan) -> float:
 
 
 def times_plain(plan: Plan) -> float:
-    """How much more a plan takes than one measure of its shape does; 1 for that, and never less."""
-    return max(1.0, per_million(plan) / (SHAPES[shape(plan)] + PLAIN_WORK / 1000))
+    """How much more a plan takes than a plain question of its shape, such as a count and an average; at least 1."""
+    return max(1.0, per_million(plan) / (PLAIN * SHAPES[shape(plan)] + PLAIN_WORK / 1000))
 
 
 def _passes(plan: Plan) -> int:
-    """How often a plan's rows are gone through: once for each kind of statement, and for keys and limits to be found."""
+    """How often a plan's rows are gone through: for each kind of statement, and for keys and limits to be found."""
     quantiles = sum(1 for each in plan.measures if each.kind == "leaves")
     distinct = sum(1 for each in plan.measures if each.kind == "distinct")
     rest = any(each.kind not in {"leaves", "distinct"} for each in plan.measures)

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from tests.attack.curators import EVE, curator_of, plan_of
+from tests.attack.served import QUICK, behind, charges
+from tests.serving import serving
 
 from dalenius import Curator
 from dalenius.errors import InputError, QuestionRefusedError
@@ -92,7 +95,8 @@ HEAVY = {
     "a pattern by a CTE": "WITH c AS (SELECT note, '%a%' AS p FROM t) SELECT COUNT(*) FROM c WHERE note LIKE p",
     "a long pattern": f"SELECT COUNT(*) FROM t WHERE note LIKE '%{'_' * 120}b%'",
     "wildcards that go back and forth": "SELECT COUNT(*) FROM t WHERE note LIKE '%a_%a_%a_%b'",
-    "one long run of _ in a text": f"SELECT COUNT(*) FROM t WHERE note LIKE '%{'_' * 90}b%' OR note ILIKE '%{'_' * 90}c%'",
+    "one long run of _ in a text": "SELECT COUNT(*) FROM t WHERE "
+    f"note LIKE '%{'_' * 90}b%' OR note ILIKE '%{'_' * 90}c%'",
     "a needle by alias": "SELECT COUNT(*) FROM (SELECT note, 'a' AS p FROM t) WHERE CONTAINS(note, p)",
     "a needle that is a column": "SELECT COUNT(*) FROM t WHERE STARTS_WITH(note, name)",
     "a long needle": f"SELECT COUNT(*) FROM t WHERE CONTAINS(note, '{'a' * 120}')",
@@ -118,17 +122,18 @@ HEAVY = {
     "SELECT id, UPPER(TRIM(UPPER(note))) AS x FROM t) WHERE x LIKE '%b%'",
 }
 
+GROUPS = {
+    "number": " ".join(f"WHEN age < {at}0 THEN {at}" for at in range(1, 11)),
+    "word": " ".join(f"WHEN note LIKE '%word{at}%' THEN {at}" for at in range(10)),
+}
 ORDINARY = (
     "SELECT COUNT(*) FROM t WHERE note LIKE '%pain%' AND note NOT LIKE 'no %'",
-    "SELECT COUNT(*) FROM t WHERE " + " OR ".join(f"note LIKE '%word{at}%'" for at in range(20)),
+    f"SELECT COUNT(*) FROM t WHERE {any_of(f"note LIKE '%word{at}%'" for at in range(20))}",
     "SELECT COUNT(*) FROM t WHERE note ILIKE '%pain%' OR LOWER(TRIM(note)) = 'none'",
     f"SELECT COUNT(*) FROM t WHERE name IN ({', '.join(repr(f'name{at}') for at in range(1000))})",
-    "SELECT CASE " + " ".join(f"WHEN age < {at}0 THEN '{at}0s'" for at in range(1, 11)) + " ELSE 'old' END AS g, "
-    "COUNT(*), AVG(age), VAR_SAMP(age) FROM t GROUP BY 1",
-    "SELECT CASE " + " ".join(f"WHEN note LIKE '%word{at}%' THEN {at}" for at in range(10)) + " END AS g, COUNT(*) "
-    "FROM t GROUP BY 1",
-    "SELECT EXTRACT(year FROM seen), EXTRACT(month FROM seen), MEDIAN(age) FROM t "
-    "WHERE seen BETWEEN DATE '2018-01-01' AND DATE '2020-12-31' GROUP BY 1, 2",
+    f"SELECT CASE {GROUPS['number']} ELSE 0 END AS g, COUNT(*), AVG(age), VAR_SAMP(age) FROM t GROUP BY 1",
+    f"SELECT CASE {GROUPS['word']} END AS g, COUNT(*) FROM t GROUP BY 1",
+    "SELECT YEAR(seen), MONTH(seen), MEDIAN(age) FROM t WHERE seen <= DATE '2020-12-31' GROUP BY 1, 2",
     "SELECT COUNT(*) FROM t WHERE note LIKE 'A_%' AND note LIKE '%a_c%' AND age % 10 = 3",
     "SELECT COUNT(*) FROM t WHERE SUBSTRING(note, 1, 3) = 'a n' AND REPLACE(name, 'b', 'p') = 'pop'",
     "SELECT COUNT(DISTINCT LOWER(note)), COUNT(DISTINCT id) FROM t",
@@ -155,7 +160,7 @@ def test_a_text_of_ten_million_characters_is_looked_into_no_further_than_others(
 
 def test_with_the_limit_off_the_same_questions_are_planned(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
     """So the limit is what refuses them; the fuzzer plants this to see that it would notice."""
-    sql = HEAVY["LEFT hundreds of times"]
+    sql = HEAVY["one long run of _ in a text"]
     monkeypatch.setattr(work, "MOST", float("inf"))
     plan_of(curator, sql)
 
@@ -183,3 +188,21 @@ def test_stored_answers_stay_valid_for_ordinary_questions(curator: Curator) -> N
     shown = plan_of(curator, "SELECT COUNT(*) FROM t WHERE note ILIKE '%pain%'").canonical()
     assert "ilike(note, '%pain%')" in shown
     assert "random" not in shown
+
+
+@pytest.mark.integration
+def test_over_http_the_attack_is_refused_for_nothing_and_no_answer_is_late(tmp_path: Path) -> None:
+    home = behind(tmp_path, units=60)
+    with serving(home, config=QUICK) as server:
+        client = server.analyst("eve")
+        for terms, text, pattern in ((480, 2000, 1000), (480, 100, 20), (20, 100, 20)):
+            sql = attack(terms, text, pattern).replace(VICTIM, "note = 'bob'").replace("FROM t)", "FROM visits)")
+            reply = client.post("/v1/ask", {"sql": sql, "epsilon": 0.001})
+            assert 400 <= reply.status < 500
+            assert "engine" not in reply.json["code"]
+        direct_ = "LEFT(CASE WHEN note = 'bob' THEN note ELSE '' END, {0}) ILIKE '%___________________b%'"
+        tested = any_of(direct_.format(at) for at in range(1, 60))
+        reply = client.post("/v1/ask", {"sql": f"SELECT COUNT(*) FROM visits WHERE {tested}", "epsilon": 0.001})
+        assert reply.json["code"] == "sql.refused"
+        assert "too much work" in str(reply.json)
+    assert charges(home, "eve") == 0

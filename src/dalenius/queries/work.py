@@ -1,16 +1,16 @@
 """What a question's expressions can cost in one row, by construction: a public bound, before anybody looks.
 
 The time that a question takes must not follow from one unit's rows. Every function has a worst cost per row, from its
-kind and from the lengths that its texts can have: columns are cut at `LONGEST_TEXT` where a function reads them, what is
-put together is cut there too, and texts in quotes, needles and patterns are short. The sum over the whole question,
+kind and from the lengths that its texts can have: columns are cut at `LONGEST_TEXT` where a function reads them, what
+is put together is cut there too, and texts in quotes, needles and patterns are short. The sum over the whole question,
 aliases, subqueries and all, is its *work* (`of`, and `inside` for what joined tables do before they are joined). Three
 things rest on it:
 
 * it is limited (`rules.work`);
-* the statement makes every row do `ballast` of work/`RATIO`, whatever it holds (`heavier`). DuckDB does some of the work
-  for some rows only: branches of CASE that are taken, conditions behind one that holds, texts that are long. Rows of a
-  unit with a hundredth of all rows, where each does all of the work and all others none, then take at most half of what
-  the others take together: (work / 100) / (ballast + `BASE`) ≤ 1/2;
+* the statement makes every row do `ballast` of work/`RATIO`, whatever it holds (`heavier`). DuckDB does some of the
+  work for some rows only: branches of CASE that are taken, conditions behind one that holds, texts that are long. Rows
+  of a unit with a hundredth of all rows, where each does all of the work and all others none, then take at most half
+  of what the others take together: (work / 100) / (ballast + `BASE`) ≤ 1/2;
 * it is part of the time at which an answer leaves (`pacing`).
 
 Weights are nanoseconds on the machine of bench/RESULTS.md, DuckDB 2.0, one thread, 2026-11-16, rounded up; each is the
@@ -185,13 +185,13 @@ class Meter:
         return lowered + _linear(40, 8 + 0.2 * len(shown), length)
 
     def key(self, key: Expression) -> Work:
-        """A key is hashed, compared, and now and then told apart by a hash of its text."""
-        return self(key) + (_linear(30, 12, self.longest(key)) if key.type is Type.TEXT else _linear(10))
+        """A key is hashed and compared; that is usual, and in the times of `pacing` as it is."""
+        return self(key) + Work(30.0 + 3.0 * self.longest(key) if key.type is Type.TEXT else 10.0)
 
     def read(self, names: Iterable[str]) -> Work:
         """Texts are cut when they are read."""
         texts = [name for name in names if name in self.columns and self.columns[name].kind is Kind.TEXT]
-        return _linear(40, 6, LONGEST_TEXT) * len(texts)
+        return Work(40.0 + 6.0 * LONGEST_TEXT) * len(texts)
 
 
 def _one_or_more(divisor: Expression) -> bool:

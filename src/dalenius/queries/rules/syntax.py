@@ -192,7 +192,7 @@ def _literal(reader: Aggregating, node: Any) -> Expression:
             raise reader.invalid(
                 node,
                 "A text in quotes is too long.",
-                f"It may have {LONGEST_LITERAL} characters; texts are cut at {LONGEST_TEXT} where they are looked into.",
+                f"It may have {LONGEST_LITERAL} characters: texts are cut at {LONGEST_TEXT} where one looks into them.",
                 "Shorten it.",
             )
         return text(node.name)
