@@ -123,12 +123,13 @@ HEAVY = {
 }
 
 GROUPS = {
+    "any": any_of(f"note LIKE '%word{at}%'" for at in range(20)),
     "number": " ".join(f"WHEN age < {at}0 THEN {at}" for at in range(1, 11)),
     "word": " ".join(f"WHEN note LIKE '%word{at}%' THEN {at}" for at in range(10)),
 }
 ORDINARY = (
     "SELECT COUNT(*) FROM t WHERE note LIKE '%pain%' AND note NOT LIKE 'no %'",
-    f"SELECT COUNT(*) FROM t WHERE {any_of(f"note LIKE '%word{at}%'" for at in range(20))}",
+    f"SELECT COUNT(*) FROM t WHERE {GROUPS['any']}",
     "SELECT COUNT(*) FROM t WHERE note ILIKE '%pain%' OR LOWER(TRIM(note)) = 'none'",
     f"SELECT COUNT(*) FROM t WHERE name IN ({', '.join(repr(f'name{at}') for at in range(1000))})",
     f"SELECT CASE {GROUPS['number']} ELSE 0 END AS g, COUNT(*), AVG(age), VAR_SAMP(age) FROM t GROUP BY 1",
