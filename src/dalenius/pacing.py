@@ -36,6 +36,8 @@ _STOPPING = 1.0  # seconds between the end of the work's time and the cap: an en
 
 # Seconds for a million rows on the machine of bench/RESULTS.md, by what the plan has to do with them (`shape`).
 SHAPES = {"total": 0.01, "grouped": 0.05, "quantiles": 0.05, "found": 0.15, "joined": 0.30, "sets": 0.20}
+WORST = 0.03  # of what a row's expressions take at worst, added to what they usually take
+PLAIN, PLAIN_WORK = 3, 100.0  # measures of a plain question, and ns that its expressions take for a row
 FIXED = 0.03  # seconds for everything that does not depend on rows
 PROBE = 0.011  # seconds that `probe` took there
 
@@ -75,7 +77,8 @@ def times(plan: Plan, speed: float = 1.0) -> Times:
     """When an answer to a plan leaves. A function of public things alone.
 
     The number of rows is the noisy one that `protect` released, so the class is a function of a release that was paid
-    for. Where there is none, the policy's word holds as it stands.
+    for. Where there is none, the policy's word holds: it is the time of a plain question, and grows with what one
+    asks beyond that (`times_plain`).
 
     Args:
         plan: The plan.
@@ -88,11 +91,39 @@ def times(plan: Plan, speed: float = 1.0) -> Times:
     least = max(declared, default=ANSWER)
     if known or not declared:
         rows = sum(size_class(each.found.row_count if each.found else UNKNOWN) for each in tables)
-        parts = max(1, len(plan.measures))
-        measured = FIXED + SHAPES[shape(plan)] * parts * rows / 1_000_000
+        measured = FIXED + per_million(plan) * rows / 1_000_000
         least = max(least, SAFETY * speed * measured)
+    else:
+        least *= times_plain(plan)
     answer = math.ceil(least / _GRID - 1e-9) * _GRID
     return Times(answer, max(answer, min(caps, default=CAP)))
+
+
+def per_million(plan: Plan) -> float:
+    """Seconds that a plan takes for a million rows: what its shape does with them, and its expressions.
+
+    Those take their usual time and a share of their worst: the ballast that each row carries is a fiftieth of it, and
+    one unit's rows add at most half of that (`queries.work`). A table in which most rows are as bad as can be needs
+    the policy's word.
+    """
+    from dalenius.queries import work
+
+    found = work.of(plan) + work.inside(plan.table.relation)
+    each = found.usual + WORST * found.worst
+    return SHAPES[shape(plan)] * max(1, len(plan.measures)) + each * _passes(plan) / 1000
+
+
+def times_plain(plan: Plan) -> float:
+    """How much more a plan takes than a plain question of its shape, such as a count and an average; at least 1."""
+    return max(1.0, per_million(plan) / (PLAIN * SHAPES[shape(plan)] + PLAIN_WORK / 1000))
+
+
+def _passes(plan: Plan) -> int:
+    """How often a plan's rows are gone through: for each kind of statement, and for keys and limits to be found."""
+    quantiles = sum(1 for each in plan.measures if each.kind == "leaves")
+    distinct = sum(1 for each in plan.measures if each.kind == "distinct")
+    rest = any(each.kind not in {"leaves", "distinct"} for each in plan.measures)
+    return max(1, quantiles + distinct + rest) + (2 if plan.selection is not None else 0) + bool(plan.searched)
 
 
 def _tables(plan: Plan) -> list[Table]:

@@ -13,18 +13,23 @@ from tests.attack.hostile import people, plan_of, protected
 from dalenius import pacing
 from dalenius.errors import EngineFailedError, EngineTimeoutError
 from dalenius.pacing import ANSWER, CAP, SHAPES, UNKNOWN, Pacer, Times, paced, probe, shape, size_class, times
+from dalenius.queries.canonical import call
+from dalenius.queries.expressions import TRUE, Column, Type, text
 
 
 def table(rows=None, answer=None, cap=None, relation=None, through=None):
     found = None if rows is None else SimpleNamespace(row_count=rows)
-    policy = SimpleNamespace(time=SimpleNamespace(answer=answer, cap=cap))
+    policy = SimpleNamespace(time=SimpleNamespace(answer=answer, cap=cap), columns={})
     return SimpleNamespace(policy=policy, found=found, relation=relation, through=through or {})
 
 
-def plan(of=None, *, measures=1, keys=(), cells=((),), selection=None, sets=(), kind="count") -> Any:
+def plan(of=None, *, measures=1, keys=(), cells=((),), selection=None, sets=(), kind="count", where=TRUE) -> Any:
     return SimpleNamespace(
         table=of or table(),
-        measures=[SimpleNamespace(kind=kind)] * measures,
+        measures=[SimpleNamespace(kind=kind, value=None, where=TRUE, times=None)] * measures,
+        where=where,
+        keys=(),
+        searched=(),
         question=SimpleNamespace(keys=keys),
         cells=cells,
         selection=selection,
@@ -69,6 +74,19 @@ def test_the_policys_word_holds_where_nothing_was_released():
     assert found.answer == pytest.approx(0.3) and found.cap == 2.0
 
 
+def test_the_policys_word_is_for_a_plain_question_and_grows_with_what_is_asked_beyond():
+    asked = [times(plan(table(answer=1.0), measures=each, kind="leaves")).answer for each in (1, 3, 55)]
+    assert asked[:2] == [1.0, 1.0] and asked[2] > 5
+
+
+def test_what_expressions_cost_is_part_of_the_time():
+    """The worst that a row's expressions can take, not what is in the rows."""
+    note = Column("note", Type.TEXT)
+    heavy = call("or", *(call("ilike", note, text(f"%{at}%")) for at in range(20)))
+    for of in (table(rows=10**6), table(answer=1.0)):
+        assert times(plan(of, where=heavy)).answer > 2 * times(plan(of)).answer
+
+
 def test_without_any_word_a_table_is_taken_for_a_large_one():
     assert times(plan(table())) == times(plan(table(rows=UNKNOWN)))
     assert times(plan(table(rows=10))) == Times(ANSWER, CAP)
@@ -92,7 +110,7 @@ def test_rows_within_a_class_have_one_time():
 
 def test_joined_tables_count_together_and_the_latest_word_holds():
     one, two = table(rows=10**6, answer=0.5, cap=9), table(rows=10**6, answer=2.0, cap=7)
-    found = times(plan(table(relation=SimpleNamespace(tables=lambda: [one, two]))))
+    found = times(plan(table(relation=SimpleNamespace(tables=lambda: [one, two], within=list))))
     assert found.answer >= 2.0 and found.cap == max(7, found.answer)
 
 

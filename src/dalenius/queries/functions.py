@@ -81,9 +81,9 @@ FUNCTIONS: Mapping[str, Function] = {
     "not": Function(_of(B), B, "NOT a"),
     "like": Function(_of(T, T), B, "a LIKE 'x%'"),
     "ilike": Function(_of(T, T), B, "a ILIKE 'x%'"),
-    "contains": Function(_of(T, T), B, "CONTAINS(a, b)"),
-    "starts_with": Function(_of(T, T), B, "STARTS_WITH(a, b)"),
-    "ends_with": Function(_of(T, T), B, "ENDS_WITH(a, b)"),
+    "contains": Function(_of(T, T), B, "CONTAINS(a, 'x')"),
+    "starts_with": Function(_of(T, T), B, "STARTS_WITH(a, 'x')"),
+    "ends_with": Function(_of(T, T), B, "ENDS_WITH(a, 'x')"),
     # choice; `case` is condition, value, …, else
     "case": Function(_of(ANY), None, "CASE WHEN p THEN a ELSE b END", many=True),
     "coalesce": Function(_of(ANY), None, "COALESCE(a, b, …)", many=True),

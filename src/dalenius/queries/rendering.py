@@ -9,7 +9,7 @@ from dalenius.queries.expressions import Aggregate, Call, Column, Expression, Ke
 from dalenius.queries.functions import FUNCTIONS, TIME, whole
 
 WHICH_SET = "which_set"  # what the number of a row's grouping set is called
-LONGEST_TEXT = 2000  # characters; what is longer is cut, so that no row makes a question heavy
+LONGEST_TEXT = 200  # characters; what is longer is cut, so that no row makes a question heavy (`work`)
 
 
 def quoted(text: str) -> str:
@@ -58,7 +58,11 @@ _TYPES = {
 
 
 class Renderer:
-    """Writes expressions; ``columns`` says how each column is spelled, ``integers`` which hold whole numbers only."""
+    """Writes expressions; ``columns`` says how each column is spelled, ``integers`` which hold whole numbers only.
+
+    ``long`` are columns with texts of any length. They are grouped by, compared and listed as they are, which takes no
+    longer than to read them; functions get the beginning only.
+    """
 
     def __init__(
         self,
@@ -66,8 +70,10 @@ class Renderer:
         integers: frozenset[str] = frozenset(),
         keys: Mapping[int, str] | None = None,
         aggregates: Mapping[Aggregate, str] | None = None,
+        long: frozenset[str] = frozenset(),
     ) -> None:
         self.columns = columns
+        self.long = long
         self.integers = integers
         self.keys = keys or {}
         self.aggregates = aggregates or {}
@@ -111,6 +117,8 @@ class Renderer:
     def argument(self, function: str, at: int, inner: Expression) -> str:
         """An argument. A bare NULL could be of any type, also of one for which there is another function or none."""
         shown = self.sql(inner)
+        if isinstance(inner, Column) and inner.name in self.long and function not in _AS_IT_IS:
+            return f"left({shown}, {LONGEST_TEXT})"
         if inner.type is not Type.NOTHING or function not in FUNCTIONS:
             return shown
         takes = FUNCTIONS[function].takes
@@ -131,7 +139,8 @@ class Renderer:
 
 
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%", "eq": "=", "ne": "<>", "lt": "<", "le": "<="}
-_INFIX |= {"and": "AND", "or": "OR", "like": "LIKE", "ilike": "ILIKE"}
+_INFIX |= {"and": "AND", "or": "OR", "like": "LIKE"}
+_AS_IT_IS = frozenset({"eq", "ne", "lt", "le", "in", "is_null"})
 
 # A text may name a day that DuckDB can hold but not move; as in columns, only years 1 to 9999 exist.
 _TIME = (
@@ -152,6 +161,8 @@ _TEMPLATES = {
     "to_boolean": "TRY_CAST({1} AS BOOLEAN)",
     "to_date": _TIME.format("{1}", type="DATE", last="9999-12-31"),
     "to_datetime": _TIME.format("{1}", type="TIMESTAMP", last="9999-12-31 23:59:59.999999"),
+    # DuckDB's own ILIKE does the same, but goes back and forth where a pattern has several %.
+    "ilike": "(lower({1}) LIKE lower({2}))",
     # A text never grows: nested, these two would make one row heavier than all others together.
     "concat": f"left({{1}} || {{2}}, {LONGEST_TEXT})",
     "replace": f"left(replace({{0}}), {LONGEST_TEXT})",
@@ -167,10 +178,21 @@ def _word(expression: Expression) -> str:
 
 
 Arguments = tuple[Expression, ...]
+
+
+def _left(renderer: Renderer, arguments: Arguments) -> int:
+    """How much of a text is kept: cut once is enough."""
+    inner, count = arguments
+    cut = isinstance(inner, Column) and inner.name in renderer.long
+    return min(_count(count), LONGEST_TEXT) if cut else _count(count)
+
+
 _WITH_CONSTANTS: dict[str, Callable[[Renderer, Arguments], str]] = {
-    "left": lambda r, a: f"left({r.sql(a[0])}, {_count(a[1])})",
-    "right": lambda r, a: f"right({r.sql(a[0])}, {_count(a[1])})",
-    "substring": lambda r, a: f"substring({', '.join([r.sql(a[0]), *(str(_count(each)) for each in a[1:])])})",
+    "left": lambda r, a: f"left({r.sql(a[0])}, {_left(r, a)})",
+    "right": lambda r, a: f"right({r.argument('right', 0, a[0])}, {_count(a[1])})",
+    "substring": lambda r, a: (
+        f"substring({', '.join([r.argument('substring', 0, a[0]), *(str(_count(each)) for each in a[1:])])})"
+    ),
     "round": lambda r, a: f"round({', '.join([r.sql(a[0]), *(str(_count(each)) for each in a[1:])])})",
     "date_part": lambda r, a: f"CAST(date_part('{_word(a[0])}', {r.time(a[1])}) AS DOUBLE)",
     "date_trunc": lambda r, a: f"date_trunc('{_word(a[0])}', {r.time(a[1])})",

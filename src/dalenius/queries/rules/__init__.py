@@ -15,6 +15,7 @@ from dalenius.queries.rules.resolve import resolve
 from dalenius.queries.rules.restrict import restrict
 from dalenius.queries.rules.search import search
 from dalenius.queries.rules.total import total
+from dalenius.queries.rules.work import work
 
 if TYPE_CHECKING:
     from dalenius.queries.public import PublicTable
@@ -25,6 +26,7 @@ RULES: tuple[Callable[[Stage], Stage], ...] = (
     resolve,  # names, types, one form per meaning
     total,  # no row can make an expression fail
     bound,  # groups, exact integers, what one unit can change
+    work,  # no row can make it heavy
     search,  # which of the limits the question finds itself
     price,  # how the question's ε is shared
     compile_,  # one SELECT for the engine

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.queries.expressions import FALSE, NULL, TRUE, Expression, Literal, Type, number, text
 from dalenius.queries.functions import PARTS, UNITS
+from dalenius.queries.rendering import LONGEST_TEXT
 
 if TYPE_CHECKING:
     from dalenius.queries.rules.aggregated import Aggregating
@@ -95,6 +96,8 @@ def readers() -> Mapping[type, Read]:
     }
     for name, function in _BINARY.items():
         found[getattr(exp, name)] = _binary(function)
+    for name, function in _SEARCHES.items():
+        found[getattr(exp, name)] = _found(function)
     for name, function in _UNARY.items():
         found[getattr(exp, name)] = _unary(function)
     for name, part in _PART_NODES.items():
@@ -126,10 +129,8 @@ _BINARY = {
     "Pow": "power",
     "Nullif": "nullif",
     "DPipe": "concat",
-    "Contains": "contains",
-    "StartsWith": "starts_with",
-    "EndsWith": "ends_with",
 }
+_SEARCHES = {"Contains": "contains", "StartsWith": "starts_with", "EndsWith": "ends_with"}
 _UNARY = {
     "Abs": "abs",
     "Sign": "sign",
@@ -160,15 +161,15 @@ _PART_NODES = {
 _NAMED = {  # functions that the parser has no node for
     "strlen": ("length", 1),
     "len": ("length", 1),
-    "prefix": ("starts_with", 2),
-    "suffix": ("ends_with", 2),
-    "ends_with": ("ends_with", 2),
     "ltrim": ("ltrim", 1),
     "rtrim": ("rtrim", 1),
     "log2": ("log2", 1),
     "log10": ("log10", 1),
     "ln": ("ln", 1),
 }
+_NAMED_SEARCHES = {"prefix": "starts_with", "suffix": "ends_with", "ends_with": "ends_with"}
+LONGEST_LITERAL = 150  # characters of a text in quotes: fewer than texts are cut at, so that none equals half a text
+LONGEST_PATTERN = 100  # of what is looked for in others
 
 
 def _binary(function: str) -> Read:
@@ -187,6 +188,13 @@ def _named_part(part: str) -> Read:
 
 def _literal(reader: Aggregating, node: Any) -> Expression:
     if node.is_string:
+        if len(node.name) > LONGEST_LITERAL:
+            raise reader.invalid(
+                node,
+                "A text in quotes is too long.",
+                f"It may have {LONGEST_LITERAL} characters: texts are cut at {LONGEST_TEXT} where one looks into them.",
+                "Shorten it.",
+            )
         return text(node.name)
     try:
         value = float(node.name)
@@ -231,13 +239,48 @@ def _null_safe(reader: Aggregating, node: Any) -> Expression:
 
 
 def _like(reader: Aggregating, node: Any, function: str) -> Expression:
-    pattern = reader.expression(node.expression)
-    if not isinstance(pattern, Literal) or pattern.type is not Type.TEXT:
-        raise reader.refused(node, "LIKE takes a pattern in quotes.", "Write a LIKE 'x%'.")
-    if "\\" in str(pattern.value):
+    shown = _needle(reader, node, node.expression, "LIKE takes a pattern in quotes.", "Write a LIKE 'x%'.")
+    if "\\" in shown:
         raise reader.refused(node, "A backslash in a pattern is not supported.", "Use CONTAINS.")
-    found = reader.apply(node, function, reader.expression(node.this), pattern)
+    # One form for one meaning, and runs of % cost the engine a look at the rest of the text each.
+    pattern = re.sub("%+", "%", shown)
+    if "_" in pattern and pattern.rstrip("%").count("%") > 1:
+        raise reader.refused(
+            node,
+            "A pattern with _ and several % is not supported.",
+            "Write two conditions: a LIKE '%x_y%' AND a LIKE '%z%'.",
+        )
+    found = reader.apply(node, function, reader.expression(node.this), text(pattern))
     return reader.apply(node, "not", found) if node.args.get("negate") else found
+
+
+def _needle(reader: Aggregating, node: Any, written: Any, what: str, fix: str) -> str:
+    """A text that is looked for in others: it stands there itself, and is short (`work`)."""
+    from sqlglot import exp
+
+    while isinstance(written, exp.Paren):
+        written = written.this
+    if not isinstance(written, exp.Literal) or not written.is_string:
+        raise reader.refused(node, what, fix)
+    if len(written.name) > LONGEST_PATTERN:
+        raise reader.refused(
+            node,
+            "What is looked for in texts is too long.",
+            f"Shorten it to {LONGEST_PATTERN} characters.",
+        )
+    return str(written.name)
+
+
+def _found(function: str) -> Read:
+    """CONTAINS and the like."""
+
+    def read(reader: Aggregating, node: Any) -> Expression:
+        one, other = (node.this, node.expression) if not isinstance(node.this, str) else node.expressions
+        what = f"{function.upper()} looks for a text in quotes."
+        needle = text(_needle(reader, node, other, what, f"Write {function.upper()}(a, 'x')."))
+        return reader.apply(node, function, reader.expression(one), needle)
+
+    return read
 
 
 def _case(reader: Aggregating, node: Any) -> Expression:
@@ -297,10 +340,12 @@ def _cut(reader: Aggregating, node: Any, function: str, *places: Any) -> Express
 
 
 def _replace(reader: Aggregating, node: Any) -> Expression:
-    parts = [reader.expression(node.args.get(part)) for part in ("expression", "replacement")]
-    if not all(isinstance(each, Literal) and len(str(each.value)) <= 100 for each in parts):
-        raise reader.refused(node, "REPLACE takes two short texts in quotes.", "Write them out.")
-    before, after = (len(str(each.value)) for each in parts if isinstance(each, Literal))
+    said = [node.args.get(part) for part in ("expression", "replacement")]
+    needles = [
+        _needle(reader, node, each, "REPLACE takes two short texts in quotes.", "Write them out.") for each in said
+    ]
+    parts = [text(each) for each in needles]
+    before, after = map(len, needles)
     if after > max(before, 10):  # one row's text must not grow much, or its length shows in the time it takes
         raise reader.refused(node, "REPLACE cannot put a long text in the place of a short one.", "Shorten it.")
     return reader.apply(node, "replace", reader.expression(node.this), *parts)
@@ -426,6 +471,8 @@ def _by_name(reader: Aggregating, node: Any) -> Expression:
         return _part(reader, node, str(said.value) if isinstance(said, Literal) else "", arguments[1])
     if name in {"isodow", "hour", "minute", "second", "dayofmonth", "weekday"} and len(arguments) == 1:
         return _part(reader, node, name, arguments[0])
+    if name in _NAMED_SEARCHES and len(arguments) == 2:
+        return _found(_NAMED_SEARCHES[name])(reader, node)
     if name in _NAMED and len(arguments) == _NAMED[name][1]:
         return reader.apply(node, _NAMED[name][0], *(reader.expression(each) for each in arguments))
     if name in {"var_samp", "variance", "stddev_samp"}:

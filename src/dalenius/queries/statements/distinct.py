@@ -102,7 +102,7 @@ class Pairs:
         parts += [f"{compiler.key(key)} AS {name}" for key, name in zip(plan.keys, self.keys, strict=True)]
         parts += [f"{compiler.key(cast('Expression', self.measure.value))} AS v", "seed"]
         conditions = [compiler.renderer.sql(each) for each in (plan.where, self.measure.where) if each != TRUE]
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        where = compiler.counting(conditions)
         return f"SELECT {', '.join(parts)} FROM {compiler.rows()}{where}"  # noqa: S608
 
     def pairs(self) -> str:

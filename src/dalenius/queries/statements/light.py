@@ -300,8 +300,7 @@ class Plain(Compiler):
             conditions.append(f"{self.renderer.sql(self.period)} IS NOT NULL")
         parts = [f"{self.key(key)} AS {name}" for key, name in self._keyed()]
         parts += [f"{self.integer(each)} AS {name}" for each, name in self._measured()]
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        return f"SELECT {', '.join(parts)} FROM clean{where}"  # noqa: S608
+        return f"SELECT {', '.join(parts)} FROM clean{self.counting(conditions)}"  # noqa: S608
 
     def integer(self, measure: Measure) -> str:
         """What one row adds, or NULL for nothing, which is less work than adding 0."""

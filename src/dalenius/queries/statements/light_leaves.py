@@ -127,5 +127,5 @@ class LightLeaves(LeafCompiler):
         if self.period is not None:
             conditions.append(f"{self.renderer.sql(self.period)} IS NOT NULL")
         parts = [f"{self.key(key)} AS {name}" for key, name in zip(self.plan.keys, self.keys, strict=True)]
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        where = self.counting(conditions)
         return f"SELECT {', '.join([*parts, *self.more(), 'n'])} FROM clean{where}"  # noqa: S608

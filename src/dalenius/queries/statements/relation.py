@@ -23,7 +23,7 @@ from dalenius.queries.relations import Join, Match, Open, Owned, PerUnit, Relati
 from dalenius.queries.rendering import Renderer, double, identifier
 from dalenius.queries.repeats import compares, cuts
 from dalenius.queries.statements.comparable import check_comparable
-from dalenius.queries.statements.source import cast, clean, there
+from dalenius.queries.statements.source import cast, clean, long, there
 from dalenius.tables.policy import Kind
 from dalenius.tables.steps import default_step, too_fine
 
@@ -155,7 +155,14 @@ class _Scan:
                 for at, name in enumerate(source.table.policy.unit):
                     columns[raw(full(source, name))] = self.unit(source, at)
         self.columns: dict[str, str] = columns
-        self.renderer = _Renderer(columns, relation.columns.integers)
+        own = {
+            full(each, name): spec
+            for each in relation.sources
+            if not isinstance(each, Open)
+            for name, spec in each.columns.items()
+        }
+        self.long: frozenset[str] = long(own) | (outer.long if outer is not None else frozenset())
+        self.renderer = _Renderer(columns, relation.columns.integers, long=self.long)
         self.needed = {*used, *_read(relation)}
 
     # --- the whole

@@ -51,6 +51,11 @@ def columns_read(plan: Plan) -> dict[str, str]:
     return {name: f"c{at}" for at, name in enumerate(names)}
 
 
+def long(columns: Mapping[str, Column]) -> frozenset[str]:
+    """The columns whose texts can have any length: categories are not cut when they are read, but keys must fit."""
+    return frozenset(name for name, each in columns.items() if each.kind is Kind.CATEGORY and each.keys is None)
+
+
 def there(unit: Sequence[str], types: Mapping[str, str]) -> str:
     """A row without a unit belongs to nobody."""
     there = [f"{identifier(name)} IS NOT NULL" for name in unit]

@@ -24,6 +24,7 @@ from dalenius.queries.periods import unit_part
 from dalenius.queries.plan import MOST_GROUPS, Measure, Part, Plan
 from dalenius.queries.rendering import WHICH_SET, Renderer, double
 from dalenius.queries.statements import source
+from dalenius.queries.work import heavier, of
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
@@ -78,7 +79,9 @@ class Compiler:
         self.columns = source.columns_read(plan)
         policy = plan.table.policy
         integers = frozenset(name for name, each in policy.columns.items() if each.kind is Kind.INTEGER)
-        self.renderer = Renderer(self.columns, integers)
+        long = source.long(policy.columns)
+        self.renderer = Renderer(self.columns, integers, long=long)
+        self.ballast = heavier(of(plan))
         self.units = [f"u{at}" for at in range(len(policy.unit))]
         self.period = unit_part(plan.table)
         if self.period is not None:
@@ -141,8 +144,15 @@ class Compiler:
         parts += [f"{self.integer(each)} AS {name}" for each, name in self._measured()]
         parts += self.more()
         parts += ["seed"] if self.plan.groups is not None else []
-        where = "" if self.plan.where == TRUE else f" WHERE {self.renderer.sql(self.plan.where)}"
+        where = self.counting([] if self.plan.where == TRUE else [self.renderer.sql(self.plan.where)])
         return f"SELECT {', '.join(parts)} FROM {self.rows()}{where}"  # noqa: S608
+
+    def counting(self, conditions: Sequence[str]) -> str:
+        """WHERE: which rows count. The ballast of `work` comes first, in one with the rest: all rows must do it."""
+        shown = " AND ".join(conditions)
+        if self.ballast:
+            shown = f"CASE WHEN {self.ballast} THEN ({shown}) END" if shown else self.ballast
+        return f" WHERE {shown}" if shown else ""
 
     def rows(self) -> str:
         """The cleaned rows; with grouping sets, each row once for each set, with its number."""

@@ -1,0 +1,36 @@
+"""The pass after `bound`: no row can make the question heavy. Its work per row, a public bound, is limited as a whole.
+
+Whether an answer is late shows. If one row could take as long as a million others, lateness would tell whether that
+row is there (ATTACKS, H23). `work` says what is counted; here the sum over the question is compared with its limit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dalenius.errors import QuestionRefusedError
+from dalenius.queries import work as weights
+from dalenius.queries.plan import needed
+
+if TYPE_CHECKING:
+    from dalenius.queries.plan import Stage
+
+
+def work(stage: Stage) -> Stage:
+    """Refuses a question whose expressions could take too long in one row. The one place that a planted bug skips."""
+    plan = needed(stage.plan)
+    limited(weights.inside(plan.table.relation), weights.MOST_JOINED, "Conditions and subqueries of joined tables")
+    limited(weights.of(plan), weights.MOST, "The question's conditions, keys and values")
+    return stage
+
+
+def limited(found: weights.Work, most: float, what: str) -> None:
+    """Refuses what is beyond a limit; both numbers follow from the question and the policy alone."""
+    if found.worst > most:
+        raise QuestionRefusedError(
+            f"{what} are too much work.",
+            why=f"Of one row they could take {found.worst / 1000:,.0f} µs, and at most {most / 1000:,.0f} are allowed: "
+            "how long an answer takes must not tell what one row holds.",
+            fix="Use fewer of LIKE, LOWER, TRIM, REPLACE and casts, cut texts with LEFT(x, 20), or ask in parts. "
+            "Names count as often as they are used.",
+        )
