@@ -142,6 +142,7 @@ def fuzz(
     seed: int | None = None,
     most: int = 1,
     start: int = 0,
+    indexed: float | None = None,
     progress: Callable[[Report], None] | None = None,
 ) -> Report:
     """Runs so many cases, or for so long.
@@ -152,6 +153,7 @@ def fuzz(
         seed: The same seed gives the same cases; by default a new one.
         most: Stop after so many violations.
         start: The number of the first pair of tables; cases are counted from there.
+        indexed: The share of the pairs that get a contribution index; by default few, since those take longest.
         progress: Called after each pair of tables.
     """
     check_length(cases, minutes, seed)
@@ -161,7 +163,7 @@ def fuzz(
         while len(report.violations) < most and goes_on(report, cases, minutes):
             # A source of its own for each pair: any one of them can be drawn again alone.
             chance = Random(f"{report.seed} {number}")  # noqa: S311
-            _pair_of_tables(chance, report, cases, Path(folder))
+            _pair_of_tables(chance, report, cases, Path(folder), _INDEXED if indexed is None else indexed)
             number += 1
             report.seconds = time.monotonic() - began
             if progress is not None:
@@ -192,9 +194,9 @@ def goes_on(report: Report, cases: int | None, minutes: float | None) -> bool:
     return minutes is not None and report.seconds < minutes * 60
 
 
-def _pair_of_tables(random: Random, report: Report, cases: int | None, folder: Path) -> None:
+def _pair_of_tables(random: Random, report: Report, cases: int | None, folder: Path, share: float) -> None:
     chance = random.random()
-    indexed_ = chance > 1 - _INDEXED
+    indexed_ = chance > 1 - share
     form = "parquet" if chance < _PARQUET or indexed_ else "csv" if chance < _PARQUET + _CSV else "memory"
     made = pair(random, replace(shape(random, form), indexed=indexed_))
     policy = made.shape.policy

@@ -6,7 +6,7 @@ difference grows. Two stages, because most questions show nothing:
 
 small   every question that the planner takes runs once on each of two small tables. Where they differ, it also runs
         on tables without rows; the rest is taken to grow with the rows, which predicts the times for large tables.
-large   questions whose predicted ratio is above `PROMISING`, and a sample of the others, run on tables so large that
+large   questions whose predicted ratio is above `CERTAIN`, and samples of the others, run on tables so large that
         they should take 50 ms. Above 1.3 they run again nine times, alternating, and the least time of each side
         counts. (That ends after three rounds below 1.2, since the first run was a slip, and after two that leave no
         doubt.)
@@ -29,6 +29,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -47,9 +48,9 @@ from dalenius.queries.rules import planned
 
 SIZES = (10_000, 100_000, 500_000)  # rows: small, and those of which the first that is large enough is taken
 RATIO, LONG, AGAIN, ROUNDS = 1.5, 0.05, 1.3, 9
-PROMISING = 1.15  # predicted
+PROMISING, CERTAIN = 1.15, 1.25  # predicted ratios: of those between the two a sample goes on, above all of them
 MEMORY, SLACK = 0.05, 16 * 2**20
-_SAMPLE, _WEIGHED = 0.01, 0.1  # of the others run on large tables; of those on large tables memory is looked at
+_SAMPLE, _PROMISED, _WEIGHED = 0.01, 0.2, 0.05  # of the others; of those that promise; of all whose memory is seen
 _NOTICED = 0.0015  # seconds of difference on small tables that are worth a look at tables without rows
 _PATIENCE = 20.0  # seconds for which one question may be run again
 _SHRINKING = 20.0  # and for which a smaller one is looked for
@@ -144,7 +145,7 @@ def search(
                 break
             chance = Random(f"work {report.seed} {report.asked}")  # noqa: S311
             question, arena = pool.next(chance, report.asked)
-            judge.ask(question, arena, pool, sampled=chance.random() < _SAMPLE)
+            judge.ask(question, arena, pool, chance.random())
             report.seconds = time.monotonic() - began
             if progress is not None:
                 progress(report)
@@ -160,11 +161,16 @@ class Judge:
         self, report: WorkReport, places: Places, sizes: tuple[int, ...], ratio: float, *, quiet: bool
     ) -> None:
         self.report, self.places, self.sizes, self.ratio, self.quiet = report, places, sizes, ratio, quiet
+        self.asked: set[tuple[str, Arena]] = set()
 
-    def ask(self, question: Question, arena: Arena, pool: Pool, *, sampled: bool = False) -> None:
-        """One question, through as many stages as it is worth."""
+    def ask(self, question: Question, arena: Arena, pool: Pool, drawn: float) -> None:
+        """One question, through as many stages as it is worth; ``drawn``, in [0, 1), decides about samples."""
         report, sql, before = self.report, question.text(), len(self.report.violations)
         report.asked += 1
+        if (sql, arena) in self.asked:
+            report.refused["asked before"] += 1
+            return
+        self.asked.add((sql, arena))
         plan = self.planned(sql, self.sizes[0])
         if plan is None:
             return
@@ -174,7 +180,8 @@ class Judge:
             report.functions.update({name for each in _expressions(plan) for name in each})
             pool.offer("ratio", Tried(question, arena, predicted))
             pool.offer("time", Tried(question, arena, time_))
-            if (predicted > PROMISING or sampled) and len(report.violations) == before:
+            share = 1.0 if predicted > CERTAIN else _PROMISED if predicted > PROMISING else _SAMPLE
+            if drawn < share and len(report.violations) == before:
                 again = self.planned(sql, rows)
                 if again is not None:
                     seen, memory = self.large(again, sql, arena, rows)
@@ -229,17 +236,18 @@ class Judge:
             report.saw(Finding("ratio", seen, self.ratio, sql, arena.name, rows, one, other))
         weighs = self.weighs
         if weighs is None:
-            weighs = seen > PROMISING or Random(sql).random() < _WEIGHED  # noqa: S311
+            weighs = seen > AGAIN or Random(sql).random() < _WEIGHED  # noqa: S311
         return seen, self._memory(plan, sql, arena, rows) if weighs else None
 
     def _memory(self, plan: Plan, sql: str, arena: Arena, rows: int) -> float | None:
         """By how much of what is allowed the peaks of memory differ; looked at again before that is a violation."""
         sides, least = self.places.pair(arena, rows), list[int]()
         for _ in range(3):
-            found = [peak(lambda side=side: side.run(plan)) for side in sides]  # type: ignore[misc]
-            if None in found:
+            found = [peak(partial(side.run, plan)) for side in sides]
+            now = [each for each in found if each is not None]
+            if len(now) < len(sides):
                 return None
-            least = [min(pair) for pair in zip(least or found, found, strict=True)]  # type: ignore[type-var]
+            least = [min(pair) for pair in zip(least or now, now, strict=True)]
             if abs(least[0] - least[1]) <= MEMORY * max(least) + SLACK:
                 break
         self.report.weighed += 1
@@ -305,9 +313,7 @@ def _smaller(question: Question) -> Iterator[Question]:
             yield smaller
 
 
-def _each_once(
-    sides: tuple[Side, Side], plan: Plan, *, swapped: bool = False
-) -> tuple[Spent, Spent]:
+def _each_once(sides: tuple[Side, Side], plan: Plan, *, swapped: bool = False) -> tuple[Spent, Spent]:
     if swapped:
         second = sides[1].spent(plan)
         return sides[0].spent(plan), second

@@ -15,6 +15,8 @@ from dalenius.audit.fuzzing.victims import NAME, VICTIMS, Victim, pair, tables
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import pyarrow as pa
+
     from dalenius.queries.plan import Table
 
 _KEPT = 20_000_000  # rows of made tables that stay on disk
@@ -81,6 +83,6 @@ class Places:
             self._nothing[arena] = self._side(arena, "nothing", rows, empty)
         return self._nothing[arena]
 
-    def _side(self, arena: Arena, name: str, rows: int, made: Mapping[str, object]) -> Side:
+    def _side(self, arena: Arena, name: str, rows: int, made: Mapping[str, pa.Table]) -> Side:
         indexed = {NAME: tables_of(rows)[NAME]} if arena.indexed else {}
-        return Side(self._folder / f"{arena.number}-{name}", made, indexed)  # type: ignore[arg-type]
+        return Side(self._folder / f"{arena.number}-{name}", made, indexed)

@@ -12,6 +12,7 @@ from random import Random
 
 from dalenius.audit.fuzzing.terms import Names, Term, changed, grown, pattern, quoted
 from dalenius.audit.fuzzing.victims import NAME, VICTIM
+from dalenius.queries.rendering import LONGEST_TEXT
 
 _CONDITIONS = (f"(name = '{VICTIM}')", "(LENGTH(note) > 100)", "flag", "(note IS NULL)", "(salary > 199000)")
 NAMES: Names = {
@@ -21,7 +22,6 @@ NAMES: Names = {
     "M": ("seen",),
     "B": (*[_CONDITIONS[0]] * 4, *_CONDITIONS[1:]),
 }
-_OF_PEOPLE: Names = {"N": ("p.grade",), "T": ("p.title",), "B": ("(p.grade > 3)",)}
 _COLUMNS = "person, name, note, raw, city, code, amount, salary, level, born, seen, flag"
 WRAPS = ("plain", "plain", "subquery", "subquery", "cte", "twice", "union", "per unit")
 JOINS = ("", "", "", "", "join", "left", "exists", "not exists", "in")
@@ -49,7 +49,6 @@ AGGREGATES: Sequence[tuple[str, str]] = (
     ("B", "SUM(salary) FILTER (WHERE {0})"),
     ("B", "AVG(amount) FILTER (WHERE {0})"),
 )
-LONGEST = 20_000  # characters that a question may have
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ class Question:
                 where.append(f"{self.join.upper()} (SELECT 1 FROM people AS p WHERE {inner})")
             case "in":
                 where.append("s.person IN (SELECT p.person FROM people AS p WHERE LENGTH(p.title) > 5)")
-        text = f"{before}SELECT {shown} FROM {source}"
+        text = f"{before}SELECT {shown} FROM {source}"  # noqa: S608
         text += f" WHERE {' AND '.join(where)}" if where else ""
         return text + self._grouped(keys)
 
@@ -113,17 +112,18 @@ class Question:
         if self.wrap == "plain":
             return f"{NAME} AS s", ""
         named = "".join(f", {each.text()} AS a{at}" for at, each in enumerate(self.named))
-        inner = f"SELECT {_COLUMNS}{named} FROM {NAME}"
+        inner = f"SELECT {_COLUMNS}{named} FROM {NAME}"  # noqa: S608
         aliases = "".join(f", a{at}" for at in range(len(self.named)))
         match self.wrap:
             case "cte":
                 return "s", f"WITH s AS ({inner}) "
             case "twice":
-                return f"(SELECT {_COLUMNS}{aliases} FROM ({inner}) AS q) AS s", ""
+                return f"(SELECT {_COLUMNS}{aliases} FROM ({inner}) AS q) AS s", ""  # noqa: S608
             case "union":
                 return f"({inner} WHERE flag UNION ALL {inner} WHERE NOT flag) AS s", ""
             case "per unit":
-                return f"(SELECT person, SUM(level) AS total, COUNT(*) AS n FROM {NAME} GROUP BY person) AS s", ""
+                summed = "SELECT person, SUM(level) AS total, COUNT(*) AS n"
+                return f"({summed} FROM {NAME} GROUP BY person) AS s", ""
         return f"({inner}) AS s", ""
 
 
@@ -148,7 +148,8 @@ def _named(random: Random) -> Term:
     if chance < 0.15:
         return Term(pattern(random), "T")
     if chance < 0.5:
-        text = Term(quoted(random.choice(("ä", "a", "😀")) * random.choice((100, 1000, 2000))), "T")
+        length = random.choice((LONGEST_TEXT // 2, LONGEST_TEXT, LONGEST_TEXT, 2000))
+        text = Term(quoted(random.choice(("ä", "a", "😀")) * length), "T")
         return Term("CASE WHEN {0} THEN {1} ELSE '' END", "T", (Term(random.choice(NAMES["B"]), "B"), text))
     return grown(random, random.choice("TTTNB"), NAMES)
 
@@ -211,22 +212,31 @@ def _anywhere(random: Random, mother: Question, father: Question) -> Question:
         terms[at] = terms[at].exchanged(inner, changed(random, inner, mother.names, donors))
     else:
         terms[at] = _aggregate(random, mother)
-    return replace(mother, **{kind: tuple(terms)})
+    return replace(mother, **{kind: tuple(terms)})  # type: ignore[arg-type]
 
 
 def _patterns(count: int, length: int, free: int) -> Question:
     """One person's text, made up in a subquery, against a pattern of free places."""
     text = Term(f"CASE WHEN name = '{VICTIM}' THEN '{'ä' * length}' ELSE '' END", "T")
     free_places = Term(f"'%{'_' * free}b%'", "T")
-    terms = [Term(f"(LEFT({{0}}, {length - at}) ILIKE {{1}})", "B", (Term("a0", "T"), Term("a1", "T"))) for at in range(count)]
+    terms = [
+        Term(f"(LEFT({{0}}, {length - at}) ILIKE {{1}})", "B", (Term("a0", "T"), Term("a1", "T")))
+        for at in range(count)
+    ]
     return Question((Term("COUNT(*)", "A"),), tuple(terms), named=(text, free_places), wrap="subquery")
 
 
 _GUARDED = Term(f"(name = '{VICTIM}' AND REPLACE(REPLACE(note, 'a', 'bcd'), 'b', 'cde') LIKE '%c%c%d%e%f%')", "B")
+_MANY = tuple(
+    Term(f"(name = '{VICTIM}' AND REPLACE(UPPER(RIGHT(note, {199 - at})), 'A', 'b') LIKE '%b_b_b_c%')", "B")
+    for at in range(30)
+)
 _CAST = Term("(CAST(raw AS TIMESTAMP) < TIMESTAMP '2020-01-01 00:00:00')", "B")
 SEEDS: Sequence[Question] = (
     _patterns(1, 300, 100),
     _patterns(8, 2000, 1000),
+    _patterns(25, LONGEST_TEXT - 1, 40),
+    Question((Term("COUNT(*)", "A"),), _MANY),
     Question((Term("COUNT(*)", "A"),), (_GUARDED,)),
     Question((Term("VAR_POP(salary)", "A"),)),
     Question((Term("CORR(salary, amount)", "A"),), keys=(Term("city", "T"),)),

@@ -22,6 +22,7 @@ from dalenius.tables.fingerprint import Fingerprint, fingerprint
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from dalenius.queries.engines.engine import Engine
     from dalenius.queries.plan import Plan, Table
 
 EPSILON, DELTA = 1.0, 1e-9
@@ -67,13 +68,13 @@ class Side:
     def run(self, plan: Plan, seconds: float = SECONDS) -> None:
         """Looks at the data, draws noise, and forgets all of it."""
         table = plan.table
-        engine: View | object
+        engine: Engine
         if table.relation is None and not table.through:
             engine = self._engines.of(self.fingerprints[table.policy.name], table)
         else:
             publics = () if table.relation is None else tuple(table.relation.publics())
             engine = View(table, {name: self.fingerprints[name] for name in table.reads}, publics, self._engines)
-        measured(plan, priced(plan, EPSILON, DELTA), engine, SALT, seconds)  # type: ignore[arg-type]
+        measured(plan, priced(plan, EPSILON, DELTA), engine, SALT, seconds)
 
     def spent(self, plan: Plan, seconds: float = SECONDS) -> Spent:
         """The time of one run, which is stopped after some seconds: that long it took, at least."""

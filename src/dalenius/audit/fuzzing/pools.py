@@ -10,6 +10,7 @@ from dalenius.audit.fuzzing.heavy import SEEDS, Question, asked, child
 
 _BEST = 16  # by each measure
 _NEW = 0.35  # of the questions have no parents
+_RATIO = 0.8  # of the parents are chosen by it alone
 _STAYS = 0.8  # of the children are tried where their mother was good
 
 
@@ -50,5 +51,7 @@ class Pool:
         return made, mother.arena if random.random() < _STAYS else random.choice(ARENAS)
 
     def _parent(self, random: Random) -> Tried:
-        known = self.best[random.choice(sorted(self.best))]
+        # Most of them by ratio: those that are only slow would have ever slower children, and no time for others.
+        measure = "ratio" if random.random() < _RATIO else random.choice(sorted(self.best))
+        known = self.best[measure]
         return known[min(random.randrange(len(known)), random.randrange(len(known)))]

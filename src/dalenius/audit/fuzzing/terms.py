@@ -13,7 +13,7 @@ from random import Random
 Names = Mapping[str, Sequence[str]]  # by type, the columns in sight
 N, B, T, D, M = "N", "B", "T", "D", "M"  # number, boolean, text, date, moment
 _DEEPEST = 3
-_LENGTHS = (1, 3, 10, 30, 50, 100, 300, 1000, 2000)
+_LENGTHS = (1, 1, 3, 5, 10, 20, 30, 50, 100, 200, 1000)
 _LETTERS = ("a", "ä", "😀", "ab", "ẞ", " ")
 _PARTS = ("year", "quarter", "month", "week", "day", "dow", "isodow", "doy", "hour", "minute", "second")
 _UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
@@ -72,7 +72,7 @@ def quoted(text: str) -> str:
 
 
 def long_text(random: Random) -> str:
-    """A text of one of many lengths."""
+    """A text of one of many lengths, most of them short: needles and patterns are."""
     return quoted(random.choice(_LETTERS) * random.choice(_LENGTHS))
 
 
@@ -170,9 +170,7 @@ FORMS: Mapping[str, Sequence[Form]] = {
     "to_date": [_as_is("CAST({0} AS DATE)", each, D) for each in (T, D, M)],
     "to_datetime": [_as_is("CAST({0} AS TIMESTAMP)", each, M) for each in (T, D, M)],
 }
-_GIVING = {
-    kind: [form for forms in FORMS.values() for form in forms if form[2] == kind] for kind in (N, B, T, D, M)
-}
+_GIVING = {kind: [form for forms in FORMS.values() for form in forms if form[2] == kind] for kind in (N, B, T, D, M)}
 
 
 def grown(random: Random, kind: str, names: Names, depth: int = 0) -> Term:

@@ -12,13 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING, Any
 
 from dalenius.audit.fuzzing.tables import array
 from dalenius.ledger.budgets import Accounting, Budget
 from dalenius.queries.plan import Found, Table
-from dalenius.queries.rendering import LONGEST_TEXT
 from dalenius.tables.reading import read_tree
 
 if TYPE_CHECKING:
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
 NAME, VICTIM = "visits", "victim"
 SHARE = 100  # one row in so many is the victim's, at most
 ROWS = 4  # of each other person
+LONGEST = 2000  # characters of a text, more than functions get to see
 _PERSON = 0  # the victim's number
 STORAGES: Mapping[str, Mapping[str, str]] = {
     NAME: {
@@ -85,8 +84,8 @@ class Victim:
 
 
 def _texts(text: str) -> dict[str, Sequence[str]]:
-    """Texts as long as questions can see, each another one, so that no file keeps them as a few numbers."""
-    different = [f"{at:04}{text}"[:LONGEST_TEXT] for at in range(97)]
+    """Long texts, each another one, so that no file keeps them as a few numbers."""
+    different = [f"{at:04}{text}"[:LONGEST] for at in range(97)]
     return {"note": different, "raw": different, "title": different}
 
 
@@ -96,13 +95,13 @@ _DAYS = (2**31 - 2, -(2**31) + 2, 2_932_896, -719_162, 0)
 _MOMENTS = (2**63 - 2, -(2**63) + 2, 253_402_300_799_999_999, -62_135_596_800_000_001, 0)
 _NUMBERED = ("1e308", "-0.000000000000000000000000000001", "9" * 300, "2021-05-06 07:08:09.5", "5877642-06-25 (BC)")
 VICTIMS: Sequence[Victim] = (
-    Victim("long texts", _texts("a" * LONGEST_TEXT)),
-    Victim("long texts of wide characters", _texts("ä😀" * LONGEST_TEXT), replaced=True),
+    Victim("long texts", _texts("a" * LONGEST)),
+    Victim("long texts of wide characters", _texts("ä😀" * LONGEST), replaced=True),
     Victim("extreme values", {"amount": _EXTREMES, "salary": _INTEGERS, "born": _DAYS, "seen": _MOMENTS}),
     Victim("texts to cast", {"raw": _NUMBERED, "note": (*_NUMBERED, " " * 300, "%_" * 500)}, spread=False),
     Victim("a key in each row", {"code": [f"key {at}" for at in range(1_000)], "level": range(21)}, replaced=True),
     Victim("nothing at all", {name: (None,) for name in STORAGES[NAME] if name not in {"person", "name"}}),
-    Victim("a single row", _texts("ä😀" * LONGEST_TEXT), single=True),
+    Victim("a single row", _texts("ä😀" * LONGEST), single=True),
 )
 
 
@@ -203,8 +202,3 @@ def _together(others: Mapping[str, Any], own: Mapping[str, Any] | None, places: 
         return table
     both = pa.concat_tables([table, pa.table({name: own[name].cast(table[name].type) for name in others})])
     return both.take(pa.array(places))
-
-
-def drawn(random: Random) -> Victim:
-    """One of them."""
-    return random.choice(VICTIMS)
