@@ -57,7 +57,7 @@ def test_no_person_makes_a_question_far_slower(rounds):
 
 
 def limits_off(monkeypatch):
-    """No limit on the work of a row, and nothing that all rows do alike; before there was one, nothing is to be done."""
+    """No limit on the work of a row, and nothing that all rows do alike (there were none before `queries.work`)."""
     try:
         module = importlib.import_module("dalenius.queries.work")
     except ModuleNotFoundError:

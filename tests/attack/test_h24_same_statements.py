@@ -1,7 +1,7 @@
 """H24: the same statements run on neighbours, in the same order and with the same success, index and general way.
 
-The neighbour fuzzers compare them on every pair that they draw (`test_neighbour_fuzzer`, `test_joined_fuzzer`): more than
-20,000 pairs in the long form. Here every pair has an index, and the bugs that must be seen are planted.
+The neighbour fuzzers compare them on every pair that they draw (`test_neighbour_fuzzer`, `test_joined_fuzzer`): more
+than 20,000 pairs in the long form. Here every pair has an index, and the bugs that must be seen are planted.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ class Question:
                 source += " LEFT JOIN people AS p ON s.person = p.person"
             case "exists" | "not exists":
                 inner = "p.person = s.person AND p.title LIKE '%a%b%'"
-                where.append(f"{self.join.upper()} (SELECT 1 FROM people AS p WHERE {inner})")
+                where.append(f"{self.join.upper()} (SELECT 1 FROM people AS p WHERE {inner})")  # noqa: S608
             case "in":
                 where.append("s.person IN (SELECT p.person FROM people AS p WHERE LENGTH(p.title) > 5)")
         text = f"{before}SELECT {shown} FROM {source}"  # noqa: S608
