@@ -39,7 +39,8 @@ def main() -> int:
         print(f"  {each.sql[:500]}")
     for each in report.violations:
         print(
-            f"VIOLATION {each.kind} {each.value:.2f}: {each.victim}, {each.rows:,} rows, {each.first:g} / {each.second:g}"
+            f"VIOLATION {each.kind} {each.value:.2f}: {each.victim}, {each.rows:,} rows, "
+            f"{each.first:g} with the victim, {each.second:g} without"
         )
         print(f"  {each.sql}")
     return 1 if report.violations else 0

@@ -57,8 +57,9 @@ def fuzz(
 ) -> None:
     """Runs made-up questions on made-up neighbouring tables, and compares integers, statements, or time and memory.
 
-    Exits with 6 when integers differ by more than the plan claims, when other statements run, or when one person makes a
-    question take far longer; and prints a small case that shows it. No home, no budget and no data of yours are touched.
+    Exits with 6 when integers differ by more than the plan claims, when other statements run, or when one person makes
+    a question take far longer; and prints a small case that shows it. No home, no budget and no data of yours are
+    touched.
 
     Example: dalenius audit fuzz --minutes 1
     """

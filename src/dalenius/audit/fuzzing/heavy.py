@@ -1,7 +1,8 @@
 """Whole questions that are meant to take long because of one person, and their children.
 
-A question is kept in its parts, so that two can be crossed: columns that a subquery names, conditions, keys, aggregates,
-and how all of this is wrapped. Those that are known to have taken long once are where a search begins (`SEEDS`).
+A question is kept in its parts, so that two can be crossed: columns that a subquery names, conditions, keys,
+aggregates, and how all of this is wrapped. Those that are known to have taken long once are where a search begins
+(`SEEDS`).
 """
 
 from __future__ import annotations
