@@ -46,12 +46,12 @@ from dalenius.queries.expressions import Call, walk
 from dalenius.queries.plan import Plan
 from dalenius.queries.rules import planned
 
-SIZES = (10_000, 100_000, 500_000)  # rows: small, and those of which the first that is large enough is taken
+SIZES = (4_000, 40_000, 400_000)  # rows: small, and those of which the first that is large enough is taken
 RATIO, LONG, AGAIN, ROUNDS = 1.5, 0.05, 1.3, 9
 PROMISING, CERTAIN = 1.15, 1.25  # predicted ratios: of those between the two a sample goes on, above all of them
 MEMORY, SLACK = 0.05, 16 * 2**20
 _SAMPLE, _PROMISED, _WEIGHED = 0.01, 0.2, 0.05  # of the others; of those that promise; of all whose memory is seen
-_NOTICED = 0.0015  # seconds of difference on small tables that are worth a look at tables without rows
+_NOTICED, _NOTICED_SHARE = 0.0015, 0.04  # a difference on small tables that is worth another look: seconds, and of all
 _PATIENCE = 20.0  # seconds for which one question may be run again
 _SHRINKING = 20.0  # and for which a smaller one is looked for
 
@@ -210,7 +210,7 @@ class Judge:
         self._fixed(plan, sql, arena, rows, (first, second))
         slower, faster = max(first.cpu, second.cpu), min(first.cpu, second.cpu)
         fixed = 0.0
-        if slower - faster > _NOTICED:
+        if slower - faster > max(_NOTICED, _NOTICED_SHARE * slower):
             first, second = _least((first, second), _each_once(self.places.pair(arena, rows), plan))
             slower, faster = max(first.cpu, second.cpu), min(first.cpu, second.cpu)
             fixed = min(faster, self.places.nothing(arena, rows).spent(plan).cpu)
