@@ -29,15 +29,15 @@ def test_every_function_that_can_be_asked_for_is_searched():
 
 def test_questions_of_the_search_are_mostly_taken_and_use_all_functions():
     tables, chance, used, taken = victims.tables(1000), Random(3), set(), 0
-    for _ in range(300):
+    for _ in range(120):
         try:
             plan = planned(heavy.asked(chance).text(), tables, None, {})
         except DaleniusError:
             continue
         taken += 1
         used |= {name for each in work._expressions(plan) for name in each}
-    assert taken > 100
-    assert len(used) > 0.7 * len(FUNCTIONS), FUNCTIONS.keys() - used
+    assert taken > 40
+    assert len(used) > 0.6 * len(FUNCTIONS), FUNCTIONS.keys() - used
 
 
 def test_the_victim_is_the_only_difference_and_owns_a_hundredth():
@@ -51,9 +51,9 @@ def test_the_victim_is_the_only_difference_and_owns_a_hundredth():
 
 
 def test_no_person_makes_a_question_far_slower(rounds):
-    report = work.search(cases=rounds(1000), seed=23, sizes=SIZES, ratio=GENEROUS, quiet=False)
+    report = work.search(cases=rounds(500), seed=23, sizes=SIZES, ratio=GENEROUS, quiet=False)
     assert not report.violations, report.violations[0]
-    assert report.cases == rounds(1000)
+    assert report.cases == rounds(500)
     assert report.large > 0
 
 
