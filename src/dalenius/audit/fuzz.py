@@ -11,6 +11,7 @@ lone        keys that one unit alone has weigh more than their number allows, wh
 keys        such a key is nothing that an answer can show
 search      where the question finds its own limits: units counted by the length of their vectors differ by more than
             one unit (two, where one replaces another), or a table with one unit holds more than one
+statements  other statements run on one table than on the other, or one of them fails (`fuzzing.traces`)
 index       with a contribution index, or one that is out of date, there are other integers than without
 expected    a simple plan gives other integers than its definition (`fuzzing.expected`)
 engine      the engine fails, which on some other table it would not have done
@@ -26,13 +27,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.audit.fuzzing import found as keys
+from dalenius.audit.fuzzing import traces
 from dalenius.audit.fuzzing.engines import engine, indexed, texts
 from dalenius.audit.fuzzing.expected import expected
 from dalenius.audit.fuzzing.policies import shape
@@ -65,6 +68,7 @@ _ALONE = 0.4  # of the cases: a look at the victim alone
 _ORDER = 0.15  # and at the rows in another order
 _SEARCH = 0.3  # of the questions find their own limits
 SECONDS = 20.0
+T = TypeVar("T")
 BROKEN = (EngineFailedError, EngineTimeoutError, InternalError, SourceUnavailableError)
 
 
@@ -138,6 +142,7 @@ def fuzz(
     seed: int | None = None,
     most: int = 1,
     start: int = 0,
+    indexed: float | None = None,
     progress: Callable[[Report], None] | None = None,
 ) -> Report:
     """Runs so many cases, or for so long.
@@ -148,6 +153,7 @@ def fuzz(
         seed: The same seed gives the same cases; by default a new one.
         most: Stop after so many violations.
         start: The number of the first pair of tables; cases are counted from there.
+        indexed: The share of the pairs that get a contribution index; by default few, since those take longest.
         progress: Called after each pair of tables.
     """
     check_length(cases, minutes, seed)
@@ -157,7 +163,7 @@ def fuzz(
         while len(report.violations) < most and goes_on(report, cases, minutes):
             # A source of its own for each pair: any one of them can be drawn again alone.
             chance = Random(f"{report.seed} {number}")  # noqa: S311
-            _pair_of_tables(chance, report, cases, Path(folder))
+            _pair_of_tables(chance, report, cases, Path(folder), _INDEXED if indexed is None else indexed)
             number += 1
             report.seconds = time.monotonic() - began
             if progress is not None:
@@ -188,9 +194,9 @@ def goes_on(report: Report, cases: int | None, minutes: float | None) -> bool:
     return minutes is not None and report.seconds < minutes * 60
 
 
-def _pair_of_tables(random: Random, report: Report, cases: int | None, folder: Path) -> None:
+def _pair_of_tables(random: Random, report: Report, cases: int | None, folder: Path, share: float) -> None:
     chance = random.random()
-    indexed_ = chance > 1 - _INDEXED
+    indexed_ = chance > 1 - share
     form = "parquet" if chance < _PARQUET or indexed_ else "csv" if chance < _PARQUET + _CSV else "memory"
     made = pair(random, replace(shape(random, form), indexed=indexed_))
     policy = made.shape.policy
@@ -245,6 +251,7 @@ class Sides:
     alone: Engine
     again: Engine
     plain: tuple[Engine, ...] = ()
+    own: Engine  # the second with an index of its own, where the first has one
     nobody = False
     indexed = False
 
@@ -266,6 +273,7 @@ class Sides:
             # Which of the two has its own index, and which that of its neighbour, is as good either way: both differ.
             self.first = indexed(made.shape, self.first, folder / "index")
             self.second = indexed(made.shape, self.second, folder / "index", stale=self.first)
+            self.own = indexed(made.shape, self.plain[1], folder / "own")
 
     def checked(self, plan: Plan, *, all_: bool = False) -> Broken | None:
         """The first promise that this plan breaks here; ``all_`` leaves no check to chance.
@@ -273,22 +281,42 @@ class Sides:
         Where it finds its own limits, the counts that it finds them from are compared, and then the integers at some
         lower clips: whichever the noise may choose, the promise must hold.
         """
-        if plan.selection is not None:
-            weighed = self.weighed(plan, all_=all_)
-            if isinstance(weighed, Broken):
-                return weighed
-            plan = weighed
-        found = self._search(plan) if plan.searched else None
-        return found or self._measures(tightened(plan), all_=all_)
+        try:
+            if plan.selection is not None:
+                weighed = self.weighed(plan, all_=all_)
+                if isinstance(weighed, Broken):
+                    return weighed
+                plan = weighed
+            found = self._search(plan) if plan.searched else None
+            return found or self._measures(tightened(plan), all_=all_)
+        except traces.DifferentError as error:
+            return Broken("statements", traces.SAME, str(error), plan.canonical())
+
+    def looked(self, look: Callable[[Engine], T]) -> tuple[T, T, list[T]]:
+        """What a look finds on both tables, and, where there is an index, on both the general way.
+
+        Raises:
+            DifferentError: What runs is not the same on neighbours: both the general way, or each with its own index.
+        """
+        (first, ran), (second, also) = (traces.traced(partial(look, each)) for each in (self.first, self.second))
+        if not self.indexed:
+            traces.check([(ran, also)])
+            return first, second, []
+        # An index that is out of date, as the second's is, is passed over: that is no difference of neighbours.
+        _, own = traces.traced(partial(look, self.own))
+        (one, general), (other, too) = (traces.traced(partial(look, each)) for each in self.plain)
+        # Whether there are rows of nobody is nobody's secret, and an index knows it: only success counts there.
+        traces.check([(general, too), *([(ran, ran), (own, own)] if self.nobody else [(ran, own)])])
+        return first, second, [one, other]
 
     def _search(self, plan: Plan) -> Broken | None:
-        first, second, alone = (
-            exact_lengths(plan, each, SALT, seconds=SECONDS) for each in (self.first, self.second, self.alone)
-        )
-        if self.compares and self.indexed:
-            general = [exact_lengths(plan, each, SALT, seconds=SECONDS) for each in self.plain]
-            if general != [first, second]:
-                return Broken("index", "the same counts of units", "others", plan.canonical())
+        def look(table: Engine) -> list[list[int]]:
+            return exact_lengths(plan, table, SALT, seconds=SECONDS)
+
+        first, second, general = self.looked(look)
+        alone = look(self.alone)
+        if self.compares and self.indexed and general != [first, second]:
+            return Broken("index", "the same counts of units", "others", plan.canonical())
         for at, number in enumerate(plan.searched):
             measure = plan.measures[number]
             one, two = 1, 2 if self.substitutes else 1
@@ -305,14 +333,9 @@ class Sides:
         return None
 
     def _measures(self, plan: Plan, *, all_: bool) -> Broken | None:
-        first, second = (
-            exact(plan, self.first, SALT, seconds=SECONDS),
-            exact(plan, self.second, SALT, seconds=SECONDS),
-        )
-        if self.compares and self.indexed:
-            general = [exact(plan, each, SALT, seconds=SECONDS) for each in self.plain]
-            if general != [first, second]:
-                return Broken("index", "the same integers", "others", plan.canonical())
+        first, second, general = self.looked(lambda table: exact(plan, table, SALT, seconds=SECONDS))
+        if self.compares and self.indexed and general != [first, second]:
+            return Broken("index", "the same integers", "others", plan.canonical())
         # Where a unit is removed, the difference is what it holds.
         looks = self.substitutes and (all_ or self.random.random() < _ALONE)
         alone = exact(plan, self.alone, SALT, seconds=SECONDS) if looks else None
@@ -346,10 +369,10 @@ class Sides:
 
         where = f"weights of {plan.canonical()}"
         try:
-            first, second = of(self.first), of(self.second)
+            first, second, general = self.looked(of)
             wrong = keys.broken(plan, first, second, nobody=self.nobody)
             compares = wrong is None and self.compares and self.indexed
-            if compares and [of(each) for each in self.plain] != [first, second]:
+            if compares and general != [first, second]:
                 wrong = "index", "the same weights", "others"
             if wrong is None and self.substitutes and (all_ or self.random.random() < _ALONE):
                 wrong = keys.too_long(of(self.alone))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,8 +19,23 @@ if TYPE_CHECKING:
 
     from dalenius.audit.fuzz import Report, Violation
     from dalenius.audit.joined import JoinedViolation
+    from dalenius.audit.work import WorkReport
 
 FOUND = 6  # a check failed
+_KINDS = {
+    "ratio": "ratio of times",
+    "late": "share of the fixed time",
+    "memory": "share of the memory that may differ",
+    "engine": "failure",
+}
+
+
+class What(Enum):
+    """What is compared on neighbours."""
+
+    ANSWERS = "answers"
+    STATEMENTS = "statements"
+    WORK = "work"
 
 
 def register(app: typer.Typer) -> None:
@@ -35,25 +52,72 @@ def fuzz(
     cases: Annotated[int | None, typer.Option("--cases", metavar="N", help="How many questions.")] = None,
     seed: Annotated[int | None, typer.Option("--seed", metavar="S", help="Draw the cases of an earlier run.")] = None,
     joins: Annotated[bool, typer.Option("--joins", help="Several tables, paths, public tables, joins.")] = False,
+    what: Annotated[What, typer.Option("--what", help="What is compared on neighbours.")] = What.ANSWERS,
+    busy: Annotated[bool, typer.Option("--busy", help="With --what work: others use this machine too.")] = False,
 ) -> None:
-    """Runs made-up questions on made-up neighbouring tables without noise, and compares the integers.
+    """Runs made-up questions on made-up neighbouring tables, and compares integers, statements, or time and memory.
 
-    Exits with 6 when they differ by more than the plan claims, and prints a small case that shows it. No home, no
-    budget and no data of yours are touched.
+    Exits with 6 when integers differ by more than the plan claims, when other statements run, or when one person makes
+    a question take far longer; and prints a small case that shows it. No home, no budget and no data of yours are
+    touched.
 
     Example: dalenius audit fuzz --minutes 1
     """
+    if what is What.WORK:
+        _work(frame, cases, minutes, seed, joins=joins, busy=busy)
+        return
     from dalenius.audit.fuzz import fuzz as one_table
     from dalenius.audit.joined import fuzz_joined
 
-    run = fuzz_joined if joins else one_table
+    # Statements are compared in any case; here in tables with an index as often as not.
+    one = partial(one_table, indexed=0.5) if what is What.STATEMENTS else one_table
+    run: Callable[..., Report] = fuzz_joined if joins else one
     with _bar(frame, cases, minutes) as update:
         report = run(cases=cases, minutes=minutes, seed=seed, progress=update)
     frame.emit(report.to_dict(), lambda console: _print(console, report), FOUND if report.violations else 0)
 
 
+def _work(frame: Frame, cases: int | None, minutes: float | None, seed: int | None, *, joins: bool, busy: bool) -> None:
+    from dalenius.audit.work import search
+    from dalenius.errors import InputError
+
+    if joins:
+        raise InputError("--joins is no choice here.", why="This search joins anyway.", fix="Leave it out.")
+    with _bar(frame, cases, minutes) as update:
+        report = search(cases=cases, minutes=minutes, seed=seed, quiet=not busy, progress=update)
+    frame.emit(report.to_dict(), lambda console: _print_work(console, report), FOUND if report.violations else 0)
+
+
+def _print_work(console: Console, report: WorkReport) -> None:
+    from rich.table import Table
+
+    rows = Table.grid(padding=(0, 2))
+    rows.add_column(style="dim")
+    rows.add_column(overflow="fold")
+    refused = sum(report.refused.values())
+    rows.add_row("asked", f"{report.asked:,} in {report.seconds:.1f} s")
+    rows.add_row("refused", f"{refused:,}, {_counted(report.refused)}")
+    rows.add_row("measured", f"{report.cases:,} on small tables, {report.large:,} of them on large ones too")
+    rows.add_row("run again", f"{report.again:,}; memory of {report.weighed:,}")
+    for kind, each in sorted(report.worst.items()):
+        rows.add_row(f"largest {_KINDS[kind]}", f"{each.value:.2f} (at most {each.limit:g}), {each.victim}")
+    rows.add_row("seed", str(report.seed))
+    console.print(rows, highlight=False)
+    if not report.violations:
+        console.print("[bold green]No violation.[/] No person makes a question take far longer.", highlight=False)
+    for found in report.violations:
+        unit = "bytes" if found.kind == "memory" else "s"
+        for text, style in (
+            (f"Violation ({found.kind}): {found.value:.2f}, at most {found.limit:g}", "bold red"),
+            (f"{found.first:g} {unit} with the victim ({found.victim}), {found.second:g} {unit} without", None),
+            (f"in a table of {found.rows:,} rows", "dim"),
+            (found.sql, None),
+        ):
+            console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
 @contextmanager
-def _bar(frame: Frame, cases: int | None, minutes: float | None) -> Iterator[Callable[[Report], None]]:
+def _bar(frame: Frame, cases: int | None, minutes: float | None) -> Iterator[Callable[[Report | WorkReport], None]]:
     """A bar on stderr that fills with the cases, or with the time."""
     if frame.quiet or frame.json:
         yield lambda _: None
@@ -63,7 +127,7 @@ def _bar(frame: Frame, cases: int | None, minutes: float | None) -> Iterator[Cal
     with Progress(console=stderr(), transient=True) as progress:
         task = progress.add_task("fuzzing", total=cases or (minutes or 0) * 60)
 
-        def update(report: Report) -> None:
+        def update(report: Report | WorkReport) -> None:
             done = report.cases if cases is not None else report.seconds
             progress.update(task, completed=done, description=f"{report.cases:,} cases")
 

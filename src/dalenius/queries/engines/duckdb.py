@@ -23,6 +23,7 @@ from dalenius.errors import EngineFailedError, EngineTimeoutError, InternalError
 from dalenius.queries.engines.csv import header
 from dalenius.queries.engines.deadline import left
 from dalenius.queries.engines.locked import listed, locked
+from dalenius.queries.engines.recording import note
 from dalenius.queries.engines.schema import schema
 from dalenius.queries.engines.starting import cannot_start, check_can_start
 from dalenius.queries.index import Index, Layout
@@ -105,6 +106,7 @@ class _Warm:
         try:
             statement = self._statement(cursor, sql)
             if statement is None:
+                note(sql, "refused")
                 raise InternalError(
                     "The compiler made SQL that may not run.",
                     why="An engine runs one SELECT at a time, and none that writes.",
@@ -114,6 +116,7 @@ class _Warm:
             rows = _fetched(cursor, statement, tables, limit, shape)
         finally:
             cursor.close()
+        note(sql, "late" if limit.struck else "failed" if rows is None else "done")
         if limit.struck:
             raise EngineTimeoutError(
                 "The engine took too long.",

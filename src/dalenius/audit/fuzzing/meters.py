@@ -1,0 +1,120 @@
+"""What a plan takes on one side: processor time, time, memory. The whole way of an answer, from the charge to bytes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dalenius.errors import EngineTimeoutError
+from dalenius.queries.answering import measured
+from dalenius.queries.engines.duckdb import Engines
+from dalenius.queries.engines.view import View
+from dalenius.queries.index import Layout
+from dalenius.queries.indexing import build
+from dalenius.queries.rules.price import priced
+from dalenius.tables.fingerprint import Fingerprint, fingerprint
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from dalenius.queries.engines.engine import Engine
+    from dalenius.queries.plan import Plan, Table
+
+EPSILON, DELTA = 1.0, 1e-9
+SALT = "not a secret: the tables are made up"
+SECONDS = 10.0  # what takes longer is stopped, and counts as so long
+_STATUS = Path("/proc/self/status")
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Seconds."""
+
+    cpu: float
+    wall: float
+
+    def least(self, other: Spent) -> Spent:
+        """The smaller of each."""
+        return Spent(min(self.cpu, other.cpu), min(self.wall, other.wall))
+
+
+class Side:
+    """The files of one neighbour, in the engines that a curator would use, with their settings.
+
+    Args:
+        folder: Where its files lie.
+        made: The tables.
+        indexed: With a contribution index for these tables.
+    """
+
+    def __init__(self, folder: Path, made: Mapping[str, pa.Table], indexed: Mapping[str, Table]) -> None:
+        import pyarrow.parquet as pq
+
+        folder.mkdir(parents=True)
+        self.fingerprints: dict[str, Fingerprint] = {}
+        for name, table in made.items():
+            pq.write_table(table, folder / f"{name}.parquet")
+            self.fingerprints[name] = fingerprint([str(folder / f"{name}.parquet")])
+        self._engines = Engines(storage=folder / "storage" if indexed else None)
+        for name, each in indexed.items():
+            (folder / "storage").mkdir(exist_ok=True)
+            build(Layout(folder / "storage", each, self.fingerprints[name]), Engines().of(self.fingerprints[name]))
+
+    def run(self, plan: Plan, seconds: float = SECONDS) -> None:
+        """Looks at the data, draws noise, and forgets all of it."""
+        table = plan.table
+        engine: Engine
+        if table.relation is None and not table.through:
+            engine = self._engines.of(self.fingerprints[table.policy.name], table)
+        else:
+            publics = () if table.relation is None else tuple(table.relation.publics())
+            engine = View(table, {name: self.fingerprints[name] for name in table.reads}, publics, self._engines)
+        measured(plan, priced(plan, EPSILON, DELTA), engine, SALT, seconds)
+
+    def spent(self, plan: Plan, seconds: float = SECONDS) -> Spent:
+        """The time of one run, which is stopped after some seconds: that long it took, at least."""
+        cpu, wall = time.process_time(), time.perf_counter()
+        with suppress(EngineTimeoutError):
+            self.run(plan, seconds)
+        return Spent(time.process_time() - cpu, time.perf_counter() - wall)
+
+    def close(self) -> None:
+        """Lets go of its engines."""
+        self._engines.close()
+
+
+def peak(work: Callable[[], object]) -> int | None:
+    """The bytes that some work adds to the memory of a process, at most; None where that cannot be seen.
+
+    In a forked child, whose allocators have kept nothing of earlier questions: DuckDB's counters know its buffers, not
+    its strings and hash tables, and nothing of ours.
+    """
+    if not _STATUS.exists():
+        return None
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:  # pragma: no cover (another process)
+        code = 1
+        try:
+            before = _memory("VmRSS")
+            with suppress(EngineTimeoutError):
+                work()
+            os.write(writing, str(_memory("VmHWM") - before).encode())
+            code = 0
+        finally:
+            os._exit(code)
+    os.close(writing)
+    with os.fdopen(reading) as opened:
+        found = opened.read()
+    os.waitpid(child, 0)
+    return int(found) if found else None
+
+
+def _memory(name: str) -> int:
+    line = next(each for each in _STATUS.read_text("ascii").splitlines() if each.startswith(f"{name}:"))
+    return int(line.split()[1]) * 1024

@@ -1,0 +1,106 @@
+"""H23: a search over all constructs finds no question that one person makes slow; and it finds a planted one.
+
+The exact limits (a ratio of 1.5, fixed times, memory) are for a quiet machine: `bench/work_search.py`. Here only
+processor time counts, with a generous ratio, so that other work on the machine fails nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from random import Random
+
+import pyarrow.compute as pc
+import pytest
+
+from dalenius.audit import work
+from dalenius.audit.fuzzing import arenas, heavy, pools, terms, victims
+from dalenius.errors import DaleniusError
+from dalenius.queries.functions import FUNCTIONS
+from dalenius.queries.rules import planned
+
+SIZES = (4_000, 40_000)
+GENEROUS = 3.0
+
+
+def test_every_function_that_can_be_asked_for_is_searched():
+    assert terms.FORMS.keys() == FUNCTIONS.keys()
+
+
+def test_questions_of_the_search_are_mostly_taken_and_use_all_functions():
+    tables, chance, used, taken = victims.tables(1000), Random(3), set(), 0
+    for _ in range(120):
+        try:
+            plan = planned(heavy.asked(chance).text(), tables, None, {})
+        except DaleniusError:
+            continue
+        taken += 1
+        used |= {name for each in work._expressions(plan) for name in each}
+    assert taken > 40
+    assert len(used) > 0.6 * len(FUNCTIONS), FUNCTIONS.keys() - used
+
+
+def test_the_victim_is_the_only_difference_and_owns_a_hundredth():
+    for victim in victims.VICTIMS:
+        first, second = (each["visits"] for each in victims.pair(victim, 1000, 1))
+        own = sum(person == 0 for person in first["person"].to_pylist())
+        assert own == (1 if victim.single else 10)
+        assert first.num_rows - second.num_rows == (0 if victim.replaced else own)
+        others = [each.filter(pc.field("person") != 0) for each in (first, second)]
+        assert others[0].equals(others[1])
+
+
+def test_no_person_makes_a_question_far_slower(rounds):
+    report = work.search(cases=rounds(500), seed=23, sizes=SIZES, ratio=GENEROUS, quiet=False)
+    assert not report.violations, report.violations[0]
+    assert report.cases == rounds(500)
+    assert report.large > 0
+
+
+def limits_off(monkeypatch):
+    """No limit on the work of a row, and nothing that all rows do alike (there were none before `queries.work`)."""
+    try:
+        module = importlib.import_module("dalenius.queries.work")
+    except ModuleNotFoundError:
+        return
+    for name in ("MOST", "MOST_JOINED", "RATIO"):
+        monkeypatch.setattr(module, name, math.inf)
+
+
+def test_work_without_a_limit_is_found(monkeypatch):
+    limits_off(monkeypatch)
+    monkeypatch.setattr(work.Judge, "shrunk", lambda self, question, arena, found: found)
+    seeds = [each for each in heavy.SEEDS if each.where]
+    monkeypatch.setattr(pools, "SEEDS", seeds)
+    monkeypatch.setattr(pools, "ARENAS", arenas.ARENAS[:2])
+    report = work.search(cases=3 * len(seeds), seed=23, sizes=SIZES, ratio=GENEROUS, quiet=False)
+    assert report.violations, report.worst
+    assert report.violations[0].kind == "ratio"
+    assert report.violations[0].first > GENEROUS * report.violations[0].second
+
+
+def test_a_failure_of_the_engine_is_found(monkeypatch):
+    from dalenius.audit.fuzzing.meters import Side
+    from dalenius.errors import EngineFailedError
+
+    def failing(self, plan, seconds=1.0):
+        raise EngineFailedError("It failed.", why="Planted.", fix="None.")
+
+    monkeypatch.setattr(Side, "run", failing)
+    monkeypatch.setattr(work.Judge, "shrunk", lambda self, question, arena, found: found)
+    report = work.search(cases=1, seed=23, sizes=SIZES, quiet=False)
+    assert [each.kind for each in report.violations] == ["engine"]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_children_are_questions_too(seed):
+    chance, tables = Random(seed), victims.tables(1000)
+    question, taken = heavy.SEEDS[2], 0
+    for _ in range(60):
+        question = heavy.child(chance, question, chance.choice(heavy.SEEDS))
+        try:
+            planned(question.text(), tables, None, {})
+            taken += 1
+        except DaleniusError:
+            question = chance.choice(heavy.SEEDS)
+    assert taken > 20
