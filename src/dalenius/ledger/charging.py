@@ -1,8 +1,9 @@
 """How a question goes through the ledger: charged → claimed(holder, lease) → answered, or failed.
 
-One transaction looks for a stored answer, checks every filter the question touches, and appends the charge. The same
-transaction claims the question for this process. A claim passes to another process only when its holder is provably
-dead, and the fencing token is checked in the commit that stores the release: no question has two answers.
+One transaction looks for the asker's own stored answer, checks every filter the question touches, and appends the
+charge: always of the ε that was typed. The same transaction claims the question for this process. A claim passes to
+another process of the same analyst only when its holder is provably dead, and the fencing token is checked in the
+commit that stores the release: no question has two answers. What another analyst's answer is good for: `sharing`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dalenius.accounting import costs
@@ -29,7 +31,7 @@ from dalenius.errors import (
     SourceChangedError,
     UnknownTableError,
 )
-from dalenius.ledger import holders, questions, retries
+from dalenius.ledger import holders, questions, retries, sharing
 from dalenius.ledger.budgets import Budget, Filter, rounded_down
 from dalenius.ledger.chain import digest
 from dalenius.ledger.requests import OWNER, WHOLE, Answered, Claim, Request, Waiting
@@ -69,9 +71,7 @@ def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered |
         price = _price(request, budget)
         stored = _stored(connection, request)
         if stored is not None:
-            given = _given_again(ledger, connection, append, request, stored, budget, allotment)
-            if given is not None:
-                return given
+            return questions.paid_before(ledger.keys, connection, stored, request.analyst)
         running = _running(connection, request)
         if running is not None:
             number, other, fence = running
@@ -79,9 +79,14 @@ def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered |
                 return Waiting(number, other)
             return questions.taken_over(connection, number, holder, fence + 1)
         guards = _guards(connection, request, budget, allotment)
-        data = _admitted(guards, request, price)
-        entry = append("charge", data)
-        _spend(connection, request, guards)
+        source = sharing.source(connection, request)
+        payers = [guard for guard in guards if source is None or guard[1]]  # the data set has paid for a source
+        if not all(guard.admits(price) for _, _, guard in payers):
+            raise _refusal(request, guards)  # the same words whether there is a source or not
+        if source is None and (waiting := sharing.in_flight(connection, request)) is not None:
+            return waiting
+        entry = append("charge", _charged(payers, request, price) | sharing.written(source))
+        _spend(connection, request, payers)
         connection.execute(
             "INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, 'claimed', ?, ?, 1, NULL)",
             (
@@ -90,7 +95,7 @@ def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered |
             ),
         )
         retries.remember(connection, request, entry.number)
-        return Claim(entry.number, holder, 1, request.epsilon, request.delta)
+        return Claim(entry.number, holder, 1, request.epsilon, request.delta, source)
 
 
 def answer(ledger: Ledger, claim: Claim, content: bytes) -> Answered:
@@ -130,11 +135,11 @@ def ask(
         if isinstance(step, Answered):
             return step
         if isinstance(step, Claim):
-            done = _worked(ledger, step, work)
-            if done.receipt.analyst == request.analyst:
-                return done
-            continue  # finished another analyst's question for a dead process; now pay for it
-        _wait(ledger, step, deadline, pause)
+            return _worked(ledger, step, work)
+        if not _ended(ledger, step, deadline, pause):
+            if step.own:
+                raise _still_running()
+            request = replace(request, shareable=False)  # a question of its own, rather than tell of another's
         waited()
         pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -159,21 +164,25 @@ def _worked(ledger: Ledger, claim: Claim, work: Callable[[Claim], bytes]) -> Ans
         holders.let_go(claim.holder)
 
 
-def _wait(ledger: Ledger, step: Waiting, deadline: float, pause: float) -> None:
-    """Until the question is no longer held by a living process."""
+def _ended(ledger: Ledger, step: Waiting, deadline: float, pause: float) -> bool:
+    """Waits until the question is no longer held by a living process; whether that came before the deadline."""
     while True:
         time.sleep(pause)
         with ledger.database.reading() as connection:
             row = connection.execute("SELECT state, holder FROM questions WHERE number = ?", (step.number,)).fetchone()
         if row is None or row[0] != "claimed" or holders.is_dead(row[1]):
-            return
+            return True
         if time.monotonic() > deadline:
-            raise LedgerUnavailableError(
-                "The same question is still being answered.",
-                why="Another process works on it, and two answers would cost twice.",
-                fix="Ask again later: there will be one answer, and it is charged to the data set once.",
-            )
+            return False
         pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def _still_running() -> LedgerUnavailableError:
+    return LedgerUnavailableError(
+        "The same question is still being answered.",
+        why="Another process works on it, and two answers would cost twice.",
+        fix="Ask again later: there will be one answer, and it is charged once.",
+    )
 
 
 # --- reading the derived tables
@@ -233,31 +242,25 @@ def filter_of(
     return budget.filter(cap, (int(row[0]), int(row[1])) if row else (0, 0))
 
 
-def _stored(connection: sqlite3.Connection, request: Request) -> tuple[int, float, float] | None:
-    """A stored answer that is at least as accurate as asked.
-
-    Of those this analyst has paid for, the most accurate; else the cheapest, since he pays its price.
-    """
+def _stored(connection: sqlite3.Connection, request: Request) -> int | None:
+    """Of the answers this analyst has paid for and that are as accurate as asked, the most accurate."""
     row = connection.execute(
-        """SELECT q.number, q.epsilon, q.delta FROM questions q
+        """SELECT q.number FROM questions q
            WHERE q.dataset = ?1 AND q.key = ?2 AND q.state = 'answered' AND q.epsilon >= ?3 AND q.delta >= ?4
-           ORDER BY q.analyst = ?5 OR EXISTS (SELECT 1 FROM grants g WHERE g.question = q.number AND g.analyst = ?5)
-                    DESC,
-                    CASE WHEN q.analyst = ?5 OR EXISTS (
-                        SELECT 1 FROM grants g WHERE g.question = q.number AND g.analyst = ?5
-                    ) THEN -q.epsilon ELSE q.epsilon END
-           LIMIT 1""",
+             AND (q.analyst = ?5 OR EXISTS (SELECT 1 FROM grants g WHERE g.question = q.number AND g.analyst = ?5))
+           ORDER BY q.epsilon DESC, q.number LIMIT 1""",
         (request.dataset, request.stored_key, request.epsilon, request.delta, request.analyst),
     ).fetchone()
-    return tuple(row) if row else None
+    return int(row[0]) if row else None
 
 
 def _running(connection: sqlite3.Connection, request: Request) -> tuple[int, str, int] | None:
+    """The same question of the same analyst: nobody finishes another's, or could be seen to."""
     row = connection.execute(
         """SELECT number, holder, fence FROM questions
-           WHERE dataset = ? AND key = ? AND state = 'claimed' AND epsilon >= ? AND delta >= ?
+           WHERE dataset = ? AND key = ? AND state = 'claimed' AND epsilon >= ? AND delta >= ? AND analyst = ?
            ORDER BY number LIMIT 1""",
-        (request.dataset, request.stored_key, request.epsilon, request.delta),
+        (request.dataset, request.stored_key, request.epsilon, request.delta, request.analyst),
     ).fetchone()
     return tuple(row) if row else None
 
@@ -302,10 +305,8 @@ def _guards(
     return guards
 
 
-def _admitted(guards: list[tuple[str, str, Filter]], request: Request, price: PureDP | ZCDP) -> dict[str, Any]:
-    """The body of the charge, if every filter admits it. The filters move on; nothing is written yet."""
-    if not all(guard.admits(price) for _, _, guard in guards):
-        raise _refusal(request, guards)
+def _charged(guards: list[tuple[str, str, Filter]], request: Request, price: PureDP | ZCDP) -> dict[str, Any]:
+    """The body of the charge. The filters, which admit it, move on; nothing is written yet."""
     before = guards[0][2].units
     for _, _, guard in guards:
         guard.charge(price)
@@ -350,45 +351,6 @@ def begin_epoch(connection: sqlite3.Connection, dataset: str, epoch: int, reason
         raise InputError("New people need a reason.", why="The history must say why.", fix="Give one.")
     connection.execute("INSERT OR REPLACE INTO epochs VALUES (?, ?)", (dataset, epoch))
     connection.execute("DELETE FROM totals WHERE dataset = ?", (dataset,))
-
-
-def _given_again(
-    ledger: Ledger,
-    connection: sqlite3.Connection,
-    append: questions.Append,
-    request: Request,
-    stored: tuple[int, float, float],
-    budget: Budget,
-    allotment: float,
-) -> Answered | None:
-    """A stored release: free for who has paid for it, else for his allotment alone. None if that does not cover it."""
-    number, epsilon, delta = stored
-    before = questions.paid_before(ledger.keys, connection, number, request.analyst)
-    if before is not None:
-        return before
-    charged = questions.charge_of(connection, number)
-    full = Request(
-        request.dataset, request.analyst, request.key, epsilon, request.event, delta, periods=tuple(charged["periods"])
-    )
-    guards = [guard for guard in _guards(connection, full, budget, allotment) if guard[1]]
-    price = budget.filter().price(epsilon, delta)
-    if not all(guard.admits(price) for _, _, guard in guards):
-        return None
-    for _, _, guard in guards:
-        guard.charge(price)
-    content, answered = questions.release_of(connection, number)
-    data = {
-        "charge": number,
-        "release": answered.data["release"],
-        "analyst": request.analyst,
-        "question": digest(request.question.encode()),
-        **retries.written(request),
-    }
-    entry = append("grant", data)
-    _spend(connection, full, guards)
-    connection.execute("INSERT INTO grants VALUES (?, ?, ?)", (number, request.analyst, entry.number))
-    retries.remember(connection, request, number)
-    return Answered(content, questions.receipt_of(ledger.keys, entry, charged), free=False)
 
 
 def _check_claim(connection: sqlite3.Connection, claim: Claim) -> None:

@@ -45,8 +45,11 @@ def release_of(connection: sqlite3.Connection, number: int) -> tuple[bytes, Entr
     return content, entry
 
 
-def paid_before(keys: Keys, connection: sqlite3.Connection, number: int, analyst: str) -> Answered | None:
-    """The release of an answered question, for nothing, if this analyst has paid for it."""
+def paid_before(keys: Keys, connection: sqlite3.Connection, number: int, analyst: str) -> Answered:
+    """The release of an answered question, for nothing, to the analyst who has paid for it.
+
+    A grant is how earlier releases of dalenius let a second analyst pay for a stored answer; none is written any more.
+    """
     content, answered = release_of(connection, number)
     granted = connection.execute(
         "SELECT number FROM grants WHERE question = ? AND analyst = ?", (number, analyst)
@@ -54,7 +57,13 @@ def paid_before(keys: Keys, connection: sqlite3.Connection, number: int, analyst
     charge = charge_of(connection, number)
     if granted:
         return Answered(content, receipt_of(keys, entry_of(connection, granted[0]), charge), free=True)
-    return Answered(content, receipt_of(keys, answered, charge), free=True) if charge["analyst"] == analyst else None
+    if charge["analyst"] != analyst:
+        raise LedgerCorruptError(
+            "This answer belongs to somebody else.",
+            why="A table beside the history was changed.",
+            fix="Run 'dalenius ledger verify' and restore a good copy.",
+        )
+    return Answered(content, receipt_of(keys, answered, charge), free=True)
 
 
 def receipt_of(keys: Keys, entry: Entry, charge: Mapping[str, Any]) -> Receipt:
@@ -70,8 +79,8 @@ def taken_over(connection: sqlite3.Connection, number: int, holder: str, fence: 
         "UPDATE questions SET holder = ?, lease = ?, fence = ? WHERE number = ?",
         (holder, time.time() + LEASE_SECONDS, fence, number),
     )
-    row = connection.execute("SELECT epsilon, delta FROM questions WHERE number = ?", (number,)).fetchone()
-    return Claim(number, holder, fence, *row)
+    epsilon, delta = connection.execute("SELECT epsilon, delta FROM questions WHERE number = ?", (number,)).fetchone()
+    return Claim(number, holder, fence, epsilon, delta, charge_of(connection, number).get("shares"))
 
 
 def end(connection: sqlite3.Connection, append: Append, number: int) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from dalenius.accounting.filters import whole_units
 from dalenius.accounting.guarantees import ZCDP, PureDP
 from dalenius.errors import DaleniusError
+from dalenius.ledger import sharing
 from dalenius.ledger.budgets import Accounting, Budget
 from dalenius.ledger.chain import Entry
 from dalenius.ledger.requests import WHOLE
@@ -62,7 +63,8 @@ class Replay:
             case "charge":
                 self._check_price(data)
                 self._remember(data, entry.number)
-                self._spend(data, tuple(dict.fromkeys(("", data["analyst"]))))
+                self._check_shared(data)
+                self._spend(data, sharing.payers(data))
                 self.charges[entry.number] = data
                 self.states[entry.number] = ("claimed", None)
             case "answer":
@@ -106,6 +108,14 @@ class Replay:
         _require(due <= taken * _TOLERANCE, "It was charged less than its ε costs.")
         units = [str(whole_units(taken)), str(whole_units(data["delta"]))]
         _require(data["units"] == units, "It was added up as something else than it cost.")
+
+    def _check_shared(self, data: dict[str, Any]) -> None:
+        """What only the asker paid for came from an answer that the data set had paid for."""
+        if "shares" in data:
+            number = data["shares"]
+            _require(self.states[number][0] == "answered", "It shares what was not answered then.")
+            why = sharing.broken(data, self.charges[number])
+            _require(why is None, why or "")
 
     def _spend(self, charge: dict[str, Any], totals: tuple[str, ...]) -> None:
         dataset = charge["dataset"]

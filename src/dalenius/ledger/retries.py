@@ -12,7 +12,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dalenius.errors import EngineFailedError, InputError, LedgerCorruptError, SourceChangedError
+from dalenius.errors import EngineFailedError, InputError, SourceChangedError
 from dalenius.ledger import holders, questions
 from dalenius.ledger.requests import Answered, Claim, Request, Waiting
 
@@ -58,7 +58,7 @@ def again(
             fix="Send the first request unchanged, or take a new key for this one.",
         )
     same = (dataset, stored_key) == (request.dataset, request.stored_key)
-    paid = _paid(keys, connection, number, request.analyst) if state == "answered" else None
+    paid = questions.paid_before(keys, connection, number, request.analyst) if state == "answered" else None
     if paid is not None and not same:
         # Its release is in the terms of a plan that is no longer the question's.
         raise SourceChangedError(
@@ -88,14 +88,3 @@ def remember(connection: sqlite3.Connection, request: Request, question: int) ->
     """From now on a request with this key is that question."""
     if request.retry is not None:
         connection.execute("INSERT INTO retries VALUES (?, ?, ?, ?)", (request.analyst, *request.retry, question))
-
-
-def _paid(keys: Keys, connection: sqlite3.Connection, number: int, analyst: str) -> Answered:
-    found = questions.paid_before(keys, connection, number, analyst)
-    if found is None:
-        raise LedgerCorruptError(
-            "The answer to this request belongs to somebody else.",
-            why="The table of requests was changed.",
-            fix="Run 'dalenius ledger verify' and restore a good copy.",
-        )
-    return found
