@@ -3,6 +3,7 @@
 ledger      open, create, owner's records, balances
 charging    the way of a question: charge, claim, answer
 questions   one question in the file  retries  requests that come twice
+sharing     what another analyst's answer is good for
 tokens      who may use a server, as what, until when
 budgets     budgets, allotments, and their filters
 chain       the HMAC chain          anchor    head and length in a second file

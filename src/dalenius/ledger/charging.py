@@ -1,8 +1,10 @@
 """How a question goes through the ledger: charged → claimed(holder, lease) → answered, or failed.
 
-One transaction looks for a stored answer, checks every filter the question touches, and appends the charge. The same
-transaction claims the question for this process. A claim passes to another process only when its holder is provably
-dead, and the fencing token is checked in the commit that stores the release: no question has two answers.
+One transaction looks for the asker's own stored answer, checks every filter the question touches, and appends the
+charge: always of the ε that was typed. The same transaction claims the question for this process. A claim passes to
+another process of the same analyst only when its holder is provably dead, and the fencing token is checked in the
+commit that stores the release: no question has two answers. What another analyst's answer is good for: `sharing`.
+All of it is decided from what the proved entries say (`projection`), none of it from the tables beside them.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dalenius.accounting.event_json import to_json
@@ -29,7 +32,7 @@ from dalenius.errors import (
     SourceChangedError,
     UnknownTableError,
 )
-from dalenius.ledger import holders, questions, retries, tables
+from dalenius.ledger import holders, questions, retries, sharing, tables
 from dalenius.ledger.budgets import Budget, Filter, rounded_down
 from dalenius.ledger.chain import digest
 from dalenius.ledger.prices import covers, made_within
@@ -74,9 +77,7 @@ def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered |
         price = _price(request, budget)
         stored = _stored(state, request)
         if stored is not None:
-            given = _given_again(ledger, view, append, request, stored, budget, allotment)
-            if given is not None:
-                return given
+            return questions.paid_before(ledger, view, stored, request.analyst)
         running = _running(state, request)
         if running is not None:
             other, fence = tables.holder_of(connection, running)
@@ -84,9 +85,14 @@ def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered |
                 return Waiting(running.number, other)
             return questions.taken_over(connection, running, holder, fence + 1)
         guards = _guards(state, request, budget, allotment)
-        data = _admitted(guards, request, price)
-        entry = append("charge", data)
-        _spend(connection, state, request, guards)
+        source = sharing.source(state, request)
+        payers = [guard for guard in guards if source is None or guard[1]]  # the data set has paid for a source
+        if not all(guard.admits(price) for _, _, guard in payers):
+            raise _refusal(request, guards)  # the same words whether there is a source or not
+        if source is None and (waiting := sharing.in_flight(view, request)) is not None:
+            return waiting
+        entry = append("charge", _charged(payers, request, price) | sharing.written(source))
+        _spend(connection, state, request, payers)
         connection.execute(
             "INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, 'claimed', ?, ?, 1, NULL)",
             (
@@ -95,7 +101,7 @@ def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered |
             ),
         )
         retries.remember(connection, request, entry.number)
-        return Claim(entry.number, holder, 1, request.epsilon, request.delta)
+        return Claim(entry.number, holder, 1, request.epsilon, request.delta, source)
 
 
 def answer(ledger: Ledger, claim: Claim, content: bytes) -> Answered:
@@ -137,11 +143,11 @@ def ask(
         if isinstance(step, Answered):
             return step
         if isinstance(step, Claim):
-            done = _worked(ledger, step, work)
-            if done.receipt.analyst == request.analyst:
-                return done
-            continue  # finished another analyst's question for a dead process; now pay for it
-        _wait(ledger, step, deadline, pause)
+            return _worked(ledger, step, work)
+        if not _ended(ledger, step, deadline, pause):
+            if step.own:
+                raise _still_running()
+            request = replace(request, shareable=False)  # a question of its own, rather than tell of another's
         waited()
         pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -166,22 +172,26 @@ def _worked(ledger: Ledger, claim: Claim, work: Callable[[Claim], bytes]) -> Ans
         holders.let_go(claim.holder)
 
 
-def _wait(ledger: Ledger, step: Waiting, deadline: float, pause: float) -> None:
-    """Until the question is no longer held by a living process."""
+def _ended(ledger: Ledger, step: Waiting, deadline: float, pause: float) -> bool:
+    """Waits until the question is no longer held by a living process; whether that came before the deadline."""
     while True:
         time.sleep(pause)
         with ledger.view() as view:
             row = view.connection.execute("SELECT holder FROM questions WHERE number = ?", (step.number,)).fetchone()
             state = view.state.questions[step.number].state
         if row is None or state != "claimed" or holders.is_dead(row[0]):
-            return
+            return True
         if time.monotonic() > deadline:
-            raise LedgerUnavailableError(
-                "The same question is still being answered.",
-                why="Another process works on it, and two answers would cost twice.",
-                fix="Ask again later: there will be one answer, and it is charged to the data set once.",
-            )
+            return False
         pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def _still_running() -> LedgerUnavailableError:
+    return LedgerUnavailableError(
+        "The same question is still being answered.",
+        why="Another process works on it, and two answers would cost twice.",
+        fix="Ask again later: there will be one answer, and it is charged once.",
+    )
 
 
 # --- what the history says
@@ -230,19 +240,20 @@ def filter_of(state: Projection, budget: Budget, dataset: str, period: str, anal
 
 
 def _stored(state: Projection, request: Request) -> Question | None:
-    """A stored answer that is at least as accurate as asked.
-
-    Of those this analyst has paid for, the most accurate; else the cheapest, since he pays its price.
-    """
-    found = [each for each in _suitable(state, request) if each.state == "answered"]
-    paid = [each for each in found if each.analyst == request.analyst or (each.number, request.analyst) in state.grants]
-    if paid:
-        return max(paid, key=lambda each: each.epsilon)
-    return min(found, key=lambda each: each.epsilon, default=None)
+    """Of the answers this analyst has paid for and that are as accurate as asked, the most accurate."""
+    paid = [
+        each
+        for each in _suitable(state, request)
+        if each.state == "answered"
+        and (each.analyst == request.analyst or (each.number, request.analyst) in state.grants)
+    ]
+    return max(paid, key=lambda each: each.epsilon, default=None)
 
 
 def _running(state: Projection, request: Request) -> Question | None:
-    return next((each for each in _suitable(state, request) if each.state == "claimed"), None)
+    """The same question of the same analyst: nobody finishes another's, or could be seen to."""
+    own = (each for each in _suitable(state, request) if each.analyst == request.analyst)
+    return next((each for each in own if each.state == "claimed"), None)
 
 
 def _suitable(state: Projection, request: Request) -> list[Question]:
@@ -286,10 +297,8 @@ def _guards(state: Projection, request: Request, budget: Budget, allotment: floa
     return guards
 
 
-def _admitted(guards: list[tuple[str, str, Filter]], request: Request, price: PureDP | ZCDP) -> dict[str, Any]:
-    """The body of the charge, if every filter admits it. The filters move on; nothing is written yet."""
-    if not all(guard.admits(price) for _, _, guard in guards):
-        raise _refusal(request, guards)
+def _charged(guards: list[tuple[str, str, Filter]], request: Request, price: PureDP | ZCDP) -> dict[str, Any]:
+    """The body of the charge. The filters, which admit it, move on; nothing is written yet."""
     before = guards[0][2].units
     for _, _, guard in guards:
         guard.charge(price)
@@ -332,47 +341,6 @@ def begin_epoch(view: View, dataset: str, epoch: int, reason: str) -> None:
         raise InputError("New people need a reason.", why="The history must say why.", fix="Give one.")
     view.connection.execute("INSERT OR REPLACE INTO epochs VALUES (?, ?)", (dataset, epoch))
     view.connection.execute("DELETE FROM totals WHERE dataset = ?", (dataset,))
-
-
-def _given_again(
-    ledger: Ledger,
-    view: View,
-    append: questions.Append,
-    request: Request,
-    stored: Question,
-    budget: Budget,
-    allotment: float,
-) -> Answered | None:
-    """A stored release: free for who has paid for it, else for his allotment alone. None if that does not cover it."""
-    before = questions.paid_before(ledger, view, stored, request.analyst)
-    if before is not None:
-        return before
-    connection, state = view.connection, view.state
-    full = Request(
-        *(request.dataset, request.analyst, request.key, stored.epsilon, request.event, stored.delta),
-        periods=stored.periods,
-    )
-    guards = [guard for guard in _guards(state, full, budget, allotment) if guard[1]]
-    price = budget.filter().price(stored.epsilon, stored.delta)
-    if not all(guard.admits(price) for _, _, guard in guards):
-        return None
-    for _, _, guard in guards:
-        guard.charge(price)
-    tables.holder_of(connection, stored)
-    content, answered = questions.release_of(ledger, view, stored)
-    charged = questions.charge_of(ledger, view, stored.number)
-    data = {
-        "charge": stored.number,
-        "release": answered.data["release"],
-        "analyst": request.analyst,
-        "question": digest(request.question.encode()),
-        **retries.written(request),
-    }
-    entry = append("grant", data)
-    _spend(connection, state, full, guards)
-    connection.execute("INSERT INTO grants VALUES (?, ?, ?)", (stored.number, request.analyst, entry.number))
-    retries.remember(connection, request, stored.number)
-    return Answered(content, questions.receipt_of(ledger.keys, entry, charged), free=False)
 
 
 def _check_claim(view: View, claim: Claim) -> None:

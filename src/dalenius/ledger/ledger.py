@@ -19,7 +19,7 @@ from typing import Any
 
 from dalenius.accounting import parameters
 from dalenius.errors import InputError, LedgerCorruptError, LedgerUnavailableError, UnknownReceiptError
-from dalenius.ledger import anchor, charging, database, questions, receipts, tables
+from dalenius.ledger import anchor, charging, database, questions, receipts, sharing, tables
 from dalenius.ledger.anchor import Anchor, Head
 from dalenius.ledger.budgets import Balance, Budget, Filter
 from dalenius.ledger.chain import Entry, canonical, link, origin
@@ -369,6 +369,10 @@ class Ledger:
     def fail(self, claim: Claim) -> None:
         """Ends a claimed question without a release. The charge stays."""
         charging.fail(self, claim)
+
+    def shared(self, claim: Claim) -> bytes:
+        """The stored answer of another analyst from which a claimed question is to be made (`Claim.shares`)."""
+        return sharing.content(self, claim)
 
     def ask(
         self,

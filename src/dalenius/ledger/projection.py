@@ -13,6 +13,7 @@ from sys import intern
 from typing import Any
 
 from dalenius.errors import DaleniusError
+from dalenius.ledger import sharing
 from dalenius.ledger.budgets import Budget
 from dalenius.ledger.chain import Entry
 
@@ -39,16 +40,31 @@ class Question:
     units: tuple[int, int]
     periods: tuple[str, ...]
     epoch: int
+    shares: int | None = None  # the charge of another analyst's answer, from which alone this one is made
     state: str = "claimed"
     answer: int | None = None  # the entry that records the release
     release: str = ""  # SHA-256
+
+    @property
+    def terms(self) -> dict[str, Any]:
+        """What its charge says about who asked what, at which price."""
+        return {
+            "dataset": self.dataset,
+            "analyst": self.analyst,
+            "key": self.key,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "periods": list(self.periods),
+            **({"epoch": self.epoch} if self.epoch else {}),
+            **({"shares": self.shares} if self.shares is not None else {}),
+        }
 
 
 @dataclass
 class Projection:
     """The state after so many entries."""
 
-    head: bytes  # the hash of the last entry; before the first, the origin
+    head: bytes = b""  # the hash of the last entry; before the first, the origin
     hashes: bytearray = field(default_factory=bytearray)  # of every entry, one after the other
     kinds: dict[str, list[int]] = field(default_factory=dict)  # the numbers of the entries of each kind
     budgets: dict[str, Budget] = field(default_factory=dict)
@@ -139,9 +155,13 @@ class Projection:
             (loss, delta),
             tuple(map(intern, data["periods"])),
             data.get("epoch", 0),
+            data.get("shares"),
         )
         self._check_charge(question, data)
-        self._spend(question, tuple(dict.fromkeys(("", question.analyst))))
+        if question.shares is not None:
+            why = sharing.broken(question.terms, self._in_state("answered", question.shares).terms)
+            require(why is None, why or "")
+        self._spend(question, sharing.payers(data))
         self._remember(data, number)
         self.keep(question)
 

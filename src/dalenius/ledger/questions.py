@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from dalenius.errors import LedgerCorruptError
 from dalenius.ledger import receipts, tables
 from dalenius.ledger.chain import Entry, digest
-from dalenius.ledger.projection import Question
 from dalenius.ledger.requests import Answered, Claim
 
 if TYPE_CHECKING:
     from dalenius.ledger.keys import Keys
     from dalenius.ledger.ledger import Ledger
+    from dalenius.ledger.projection import Question
     from dalenius.ledger.proof import View
     from dalenius.ledger.receipts import Receipt
 
@@ -41,12 +41,19 @@ def release_of(ledger: Ledger, view: View, question: Question) -> tuple[bytes, E
     return bytes(row[0]), ledger.proof.entry(view, question.answer)
 
 
-def paid_before(ledger: Ledger, view: View, question: Question, analyst: str) -> Answered | None:
-    """The release of an answered question, for nothing, if this analyst has paid for it."""
+def paid_before(ledger: Ledger, view: View, question: Question, analyst: str) -> Answered:
+    """The release of an answered question, for nothing, to the analyst who has paid for it.
+
+    A grant is how earlier releases of dalenius let a second analyst pay for a stored answer; none is written any more.
+    """
     granted = view.state.grants.get((question.number, analyst))
     tables.check_grant(view.connection, view.state, question.number, analyst)
     if granted is None and question.analyst != analyst:
-        return None
+        raise LedgerCorruptError(
+            "This answer belongs to somebody else.",
+            why="By the history, this analyst has not paid for it.",
+            fix="Run 'dalenius ledger verify' and restore a good copy.",
+        )
     tables.holder_of(view.connection, question)
     content, answered = release_of(ledger, view, question)
     paying = answered if granted is None else ledger.proof.entry(view, granted)
@@ -72,7 +79,7 @@ def taken_over(connection: sqlite3.Connection, question: Question, holder: str, 
         "UPDATE questions SET holder = ?, lease = ?, fence = ? WHERE number = ?",
         (holder, time.time() + LEASE_SECONDS, fence, question.number),
     )
-    return Claim(question.number, holder, fence, question.epsilon, question.delta)
+    return Claim(question.number, holder, fence, question.epsilon, question.delta, question.shares)
 
 
 def end(connection: sqlite3.Connection, append: Append, number: int) -> None:

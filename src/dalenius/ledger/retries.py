@@ -12,9 +12,8 @@ import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dalenius.errors import EngineFailedError, InputError, LedgerCorruptError, SourceChangedError
+from dalenius.errors import EngineFailedError, InputError, SourceChangedError
 from dalenius.ledger import holders, questions, tables
-from dalenius.ledger.projection import Question
 from dalenius.ledger.requests import Answered, Claim, Request, Waiting
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def again(
     question = view.state.questions[number]
     same = (question.dataset, question.key) == (request.dataset, request.stored_key)
     if question.state == "answered":
-        paid = _paid(ledger, view, question, request.analyst)
+        paid = questions.paid_before(ledger, view, question, request.analyst)
         if same:
             return paid
         # Its release is in the terms of a plan that is no longer the question's.
@@ -89,14 +88,3 @@ def remember(connection: sqlite3.Connection, request: Request, question: int) ->
     """From now on a request with this key is that question."""
     if request.retry is not None:
         connection.execute("INSERT INTO retries VALUES (?, ?, ?, ?)", (request.analyst, *request.retry, question))
-
-
-def _paid(ledger: Ledger, view: View, question: Question, analyst: str) -> Answered:
-    found = questions.paid_before(ledger, view, question, analyst)
-    if found is None:
-        raise LedgerCorruptError(
-            "The answer to this request belongs to somebody else.",
-            why="The table of requests was changed.",
-            fix="Run 'dalenius ledger verify' and restore a good copy.",
-        )
-    return found

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import LedgerCorruptError
 from dalenius.ledger.budgets import Budget
-from dalenius.ledger.projection import Projection, Question
+
+if TYPE_CHECKING:
+    from dalenius.ledger.projection import Projection, Question
 
 
 def check_budget(connection: sqlite3.Connection, state: Projection, dataset: str) -> None:

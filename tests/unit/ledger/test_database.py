@@ -35,7 +35,7 @@ def test_a_ledger_of_before_retries_is_brought_up_to_date(ledger, request_for):
 def test_owner_actions_are_found_without_reading_every_charge(ledger, request_for):
     ledger.ask(request_for(), lambda claim: b"42")
     assert [entry.kind for entry in ledger.records(("budget", "policy"))] == ["budget"]  # reads on to the end, once
-    read = []
+    read: list[str] = []
     ledger.database.connection.set_trace_callback(read.append)
     assert [entry.kind for entry in ledger.records(("budget", "policy"))] == ["budget"]
     ledger.database.connection.set_trace_callback(None)
