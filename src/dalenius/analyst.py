@@ -241,6 +241,7 @@ class Analyst:
         retry: tuple[str, str] | None,
     ) -> Release:
         from dalenius.queries.answering import Answer, measured
+        from dalenius.queries.coarsening import coarsened, shareable
         from dalenius.queries.engines.deadline import within
         from dalenius.queries.rules.price import priced
 
@@ -255,6 +256,8 @@ class Analyst:
             paid = price if same else priced(plan, claim.epsilon, claim.delta)
 
             def look(seconds: float) -> bytes:
+                if claim.shares is not None:
+                    return coarsened(plan, paid, self._ledger.shared(claim))
                 with within(seconds):  # all statements together
                     content = measured(plan, paid, engine, self._salt(reading.dataset), seconds)
                 reading.check_unchanged()  # what was read is what was protected
@@ -263,7 +266,15 @@ class Analyst:
             def alarm(what: str) -> None:
                 self._ledger.record("note", {"alarm": what, "charge": claim.number, "dataset": reading.dataset})
 
-            return paced(self._pacer, plan, look, alarm, policy.time.cap or CAP)
+            # Who has waited for another's answer until the own time leaves then: noise alone is added, nobody looks.
+            pacer = None if claim.shares is not None and waits else self._pacer
+            return paced(pacer, plan, look, alarm, policy.time.cap or CAP)
+
+        hold, waits = held(self._pacer, plan), []
+
+        def waited() -> None:
+            hold()
+            waits.append(True)
 
         request = Request(
             reading.dataset,
@@ -276,8 +287,9 @@ class Analyst:
             periods=plan.periods,
             epoch=reading.epoch,
             retry=retry,
+            shareable=shareable(plan) and self._shares(reading.dataset),
         )
-        answered = self._ledger.ask(request, work, waited=held(self._pacer, plan))
+        answered = self._ledger.ask(request, work, waited=waited)
         try:
             answer = Answer.read(plan, answered.content, confidence)
             return self._shown(question, plan, answer, answered)
@@ -285,6 +297,11 @@ class Analyst:
             if not answered.free and error.charge == NOTHING:
                 error.charge = Charge(answered.receipt.charge["epsilon"], answered.receipt.charge["delta"])
             raise
+
+    def _shares(self, dataset: str) -> bool:
+        """Whether the owner lets analysts be served from one another's answers."""
+        budgets = [each.policy.budget for each in self._registry.current().values() if each.dataset == dataset]
+        return all(each.share_answers for each in budgets if each is not None)
 
     def _shown(self, question: str, plan: Plan, answer: Any, answered: Answered) -> Release:
         from dalenius.queries.release import Release

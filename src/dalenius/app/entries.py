@@ -21,7 +21,12 @@ def _told(kind: str, data: dict[str, Any]) -> str:
         case "charge":
             periods = f" for {', '.join(data['periods'])}" if data["periods"] != [""] else ""
             who = data["analyst"] or "the owner"
-            return f"{who} asked {data['dataset']} with ε = {data['epsilon']:g}{periods}"
+            made = (
+                f", made from the answer to entry {data['shares']}: the allotment alone pays"
+                if "shares" in data
+                else ""
+            )
+            return f"{who} asked {data['dataset']} with ε = {data['epsilon']:g}{periods}{made}"
         case "answer":
             return f"answered entry {data['charge']}"
         case "failure":

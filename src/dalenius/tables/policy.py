@@ -115,12 +115,16 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class BudgetSpec:
-    """The budget that a policy asks for; the ledger's is the one that counts."""
+    """The budget that a policy asks for; the ledger's is the one that counts.
+
+    ``share_answers``: whether analysts may be served from one another's answers (`ledger.sharing`).
+    """
 
     epsilon: float
     delta: float = 0.0
     accounting: str = "zcdp"
     period: Period | None = None
+    share_answers: bool = True
 
 
 @dataclass(frozen=True, slots=True)

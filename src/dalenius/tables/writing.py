@@ -31,7 +31,13 @@ def to_tree(policy: Policy) -> dict[str, Any]:
         spec = policy.budget
         period = {"column": spec.period.column, "every": spec.period.every} if spec.period else None
         tree["budget"] = _said(
-            {"epsilon": spec.epsilon, "delta": spec.delta, "accounting": spec.accounting, "period": period}
+            {
+                "epsilon": spec.epsilon,
+                "delta": spec.delta,
+                "accounting": spec.accounting,
+                "period": period,
+                "share_answers": None if spec.share_answers else False,  # as old policies have it: not said
+            }
         )
     tree["analysts"] = {name: {"epsilon": epsilon} for name, epsilon in policy.analysts.items()}
     tree["columns"] = {name: _column(each) for name, each in policy.columns.items()}

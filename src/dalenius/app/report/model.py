@@ -160,7 +160,8 @@ class Questions:
     answered: int
     failed: int
     open: int
-    granted: int
+    granted: int  # whole answers that another had paid for, as earlier releases gave them
+    shared: int = 0  # charged to the asker's allotment alone: made from another's answer
 
 
 @dataclass(frozen=True)

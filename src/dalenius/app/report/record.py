@@ -16,6 +16,11 @@ def questions(report: Report) -> str:
     if found.failed:
         words += f", {found.failed:,} ended without an answer"
     words += f", {found.open:,} still open. " if found.open else ". "
+    if found.shared:
+        words += (
+            f"{many(found.shared, 'of them was', 'of them were')} answered from what another analyst had been told "
+            "before, with more noise: the own allotment alone pays, since nothing new about anybody left. "
+        )
     if found.granted:
         words += (
             f"{many(found.granted, 'time', 'times')} an analyst got an answer that another had paid for: it counts "

@@ -41,7 +41,7 @@ _FORMS: dict[str, type | tuple[type, ...]] = {
     "id": str,
     "charge": int,
 }
-_KEPT = ("dataset", "analyst", "epsilon", "epoch", "periods", "units")
+_KEPT = ("dataset", "analyst", "epsilon", "epoch", "periods", "units", "shares")
 
 
 @dataclass
@@ -82,7 +82,9 @@ class Story:
     def questions(self) -> Questions:
         """How questions ended."""
         charged, failed = len(self.charges), len(self.failures)
-        return Questions(charged, self.answered, failed, max(0, charged - self.answered - failed), self.granted)
+        shared = sum("shares" in each for each in self.charges.values())
+        still = max(0, charged - self.answered - failed)
+        return Questions(charged, self.answered, failed, still, self.granted, shared)
 
     def promises(self) -> Iterator[Promise]:
         """The budget of each data set, with the tables that are in it now."""
