@@ -29,9 +29,10 @@ from dalenius.errors import (
     SourceChangedError,
     UnknownTableError,
 )
-from dalenius.ledger import holders, questions, retries
+from dalenius.ledger import holders, questions, retries, suspensions
 from dalenius.ledger.budgets import Budget, Filter, rounded_down
 from dalenius.ledger.chain import digest
+from dalenius.ledger.reasons import ENOUGH, explains
 from dalenius.ledger.requests import OWNER, WHOLE, Answered, Claim, Request, Waiting
 from dalenius.ledger.retries import Failed
 
@@ -64,6 +65,8 @@ def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered |
         allotment = allotment_of(connection, request.dataset, request.analyst)
         known = retries.again(ledger.keys, connection, append, request, holder)
         if known is not None:
+            if isinstance(known, Claim):  # left by a dead process, and would be looked at now
+                suspensions.check(ledger, connection, request.analyst, request.dataset)
             return known
         _check_epoch(connection, request)
         price = _price(request, budget)
@@ -72,6 +75,7 @@ def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered |
             given = _given_again(ledger, connection, append, request, stored, budget, allotment)
             if given is not None:
                 return given
+        suspensions.check(ledger, connection, request.analyst, request.dataset)
         running = _running(connection, request)
         if running is not None:
             number, other, fence = running
@@ -346,8 +350,8 @@ def begin_epoch(connection: sqlite3.Connection, dataset: str, epoch: int, reason
     budget_of(connection, dataset)
     if epoch != epoch_of(connection, dataset) + 1:
         raise InputError("An epoch follows the one before.", why="They are counted.", fix="Refresh the table again.")
-    if not reason:
-        raise InputError("New people need a reason.", why="The history must say why.", fix="Give one.")
+    if not explains(reason):
+        raise InputError("New people need a reason.", why=f"The history must say why. {ENOUGH}", fix="Give one.")
     connection.execute("INSERT OR REPLACE INTO epochs VALUES (?, ?)", (dataset, epoch))
     connection.execute("DELETE FROM totals WHERE dataset = ?", (dataset,))
 
@@ -366,6 +370,7 @@ def _given_again(
     before = questions.paid_before(ledger.keys, connection, number, request.analyst)
     if before is not None:
         return before
+    suspensions.check(ledger, connection, request.analyst, request.dataset)
     charged = questions.charge_of(connection, number)
     full = Request(
         request.dataset, request.analyst, request.key, epsilon, request.event, delta, periods=tuple(charged["periods"])

@@ -22,6 +22,7 @@ from dalenius.accounting import parameters
 from dalenius.errors import InputError, LedgerCorruptError, LedgerUnavailableError, UnknownReceiptError
 from dalenius.ledger import anchor, charging, database, questions
 from dalenius.ledger.anchor import Anchor, Head
+from dalenius.ledger.authors import author
 from dalenius.ledger.budgets import Balance, Budget, Filter
 from dalenius.ledger.chain import Entry, canonical, link, origin
 from dalenius.ledger.database import NAME, Database
@@ -31,6 +32,8 @@ from dalenius.ledger.requests import WHOLE, Answered, Claim, Request, Waiting
 
 # Kinds that anyone may `record`; the others are written by their own methods, which keep totals in step.
 OWNER_KINDS = frozenset({"policy", "limits", "publication", "refresh", "closed", "token", "note"})
+# Kinds that say who did it ("by"); entries of before that do not are as good.
+AUTHORED = OWNER_KINDS | {"budget", "allotment", "epoch", "suspension"}
 # Entries, each with the hash of the one before it.
 _OF_KINDS = """SELECT e.*, p.hash FROM entries e LEFT JOIN entries p ON p.number = e.number - 1
     WHERE e.number > ? AND e.kind IN (SELECT value FROM json_each(?)) ORDER BY e.number"""
@@ -132,7 +135,8 @@ class Ledger:
 
                 def append(kind: str, data: Mapping[str, Any]) -> Entry:
                     nonlocal tail
-                    entry = self.written(connection, tail, kind, canonical(data))
+                    signed = {"by": author(), **data} if kind in AUTHORED else data
+                    entry = self.written(connection, tail, kind, canonical(signed))
                     tail = Head(entry.number, entry.hash)
                     return entry
 

@@ -57,6 +57,10 @@ class Replay:
             case "allotment":
                 _require(data["dataset"] in self.budgets, "The data set has no budget.")
                 self.allotments[data["dataset"], data["analyst"]] = data["epsilon"]
+            case "suspension":
+                _require(data["action"] in {"suspend", "resume"}, "It neither suspends nor resumes.")
+                _require(bool(data.get("analyst")) != bool(data.get("dataset")), "It names nobody, or two at once.")
+                _require(bool(data["reason"]) and bool(data["by"]), "It does not say why, or by whom.")
             case "epoch":
                 self._begin(data["dataset"], data["epoch"], data["reason"])
             case "charge":
