@@ -168,7 +168,10 @@ def _plan(wish: Wish, registry: Registry, checks: Sequence[Check]) -> _Planned:
     records: list[tuple[str, dict[str, Any]]] = []
     if begins:
         records.append(
-            ("epoch", {"dataset": version.dataset, "epoch": version.epoch, "table": version.table, "reason": wish.reason})
+            (
+                "epoch",
+                {"dataset": version.dataset, "epoch": version.epoch, "table": version.table, "reason": wish.reason},
+            )
         )
     if state != "unchanged" or reopened:
         records.append(("refresh", _record(before, version, registry, wish)))

@@ -263,11 +263,13 @@ class Analyst:
                 return content
 
             def alarm(what: str, own: bool) -> None:
-                about = {"charge": claim.number, "dataset": reading.dataset}
+                number, dataset = claim.number, reading.dataset
                 if what == "late":
-                    suspensions.record_late(self._ledger, **about, analyst=self.name, own=own, most=latest(plan))
+                    suspensions.record_late(
+                        self._ledger, charge=number, analyst=self.name, dataset=dataset, own=own, most=latest(plan)
+                    )
                 else:
-                    self._ledger.record("note", {"alarm": what, **about, "by": CURATOR})
+                    self._ledger.record("note", {"alarm": what, "charge": number, "dataset": dataset, "by": CURATOR})
 
             def allowed() -> None:
                 suspensions.check_now(self._ledger, self.name, reading.dataset)

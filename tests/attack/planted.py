@@ -2,7 +2,8 @@
 
 The product has no such switch. This file patches the engine's way from outside, then runs the command line. What is
 planted stands in a JSON file that is read at each question, so that a test can change it while the server runs:
-`sleep` seconds in the engine, `burn` seconds of processor time, `fail` with an error of that name, `grow` seconds for each step of noise, at most 0.05 s;
+`sleep` seconds in the engine, `burn` seconds of processor time, `fail` with an error of that name, `grow` seconds for
+each step of noise, at most 0.05 s;
 and, at the start, a function's SQL as a `template`.
 """
 

@@ -22,7 +22,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TypeVar
 
-S, T = TypeVar("S"), TypeVar("T")
+S = TypeVar("S")
+T = TypeVar("T")
 _TASKS = Path("/proc/self/task")
 _LOCK = threading.Lock()
 _OPENING = threading.Lock()
@@ -165,7 +166,7 @@ def _used(thread: int) -> float:
 
 
 def _forked() -> None:
-    global _LOCK, _OPENING  # noqa: PLW0603 (a child inherits locks that nobody there will release)
+    global _LOCK, _OPENING
     _LOCK, _OPENING = threading.Lock(), threading.Lock()
     _OPEN.clear()
     _ENDED.clear()
