@@ -100,7 +100,6 @@ async def _passed(session: Session, route: str, done: Callable[[Token], Awaitabl
             service.limits.done(key)
         if route != REVOKE:  # which may have ended the own one
             await service.run(session.check)  # who signed out meanwhile, or whose token has ended, is not shown it
-        return found
     except DaleniusError as error:
         status, code = error.status, error.code
         service.metrics.refused.labels(code).inc()
@@ -108,6 +107,8 @@ async def _passed(session: Session, route: str, done: Callable[[Token], Awaitabl
     except Exception:
         status = 500
         raise
+    else:
+        return found
     finally:
         took = time.monotonic() - start
         service.metrics.requests.labels("PAGE", route, str(status)).inc()
