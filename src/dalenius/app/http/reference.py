@@ -38,7 +38,7 @@ OBJECTS = {
     "GET /v1/report": "what `dalenius ledger report --json` has but the file; "
     "with `format=html` [the document](ledger.md#the-report) as `text/html`",
     "GET /v1/alarms": "`alarms`: each with `entry`, `time`, `alarm` (`late`, `failed` or `suspended`), `charge`, "
-    "`analyst`; of `late`, `own`: whether it counts against the analyst",
+    "`analyst`, and of those that were late `own`: whether it counts against the analyst",
     "POST /v1/protect": "`tables`: what `dalenius protect --json` has",
     "GET /v1/policies/{table}": "`table`, `version`, `policy` (TOML), `versions`",
     "GET /v1/policies/{table}/difference": "`table`, `from`, `to`, `difference`",
