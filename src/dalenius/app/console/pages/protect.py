@@ -42,13 +42,16 @@ def install(app: FastAPI, sessions: Sessions) -> None:
             await analysts.refresh()
             await suspensions.refresh()
 
+        async def invited() -> None:
+            await suspensions.refresh()
+
         with ui.tab_panels(tabs, value=mine, animated=False, keep_alive=True).classes("w-full bg-transparent"):
             with ui.tab_panel(mine).style("padding: 1rem 0 0"):
                 tables = Tables(session, change)
             with ui.tab_panel(new).style("padding: 1rem 0 0"):
                 form = Protecting(session, again)
             with ui.tab_panel(people).style("padding: 1rem 0 0"):
-                analysts = Analysts(session, lambda: suspensions.refresh())
+                analysts = Analysts(session, invited)
                 suspensions = Suspensions(session)
             with ui.tab_panel(late).style("padding: 1rem 0 0"):
                 await alarms(session, late)
