@@ -14,8 +14,10 @@ from dalenius._public_answers import public_preview, public_release
 from dalenius._reading import Reading
 from dalenius.accounting import parameters
 from dalenius.errors import NOTHING, Charge, DaleniusError, InputError, NotAllowedError, UnknownTableError
+from dalenius.ledger import suspensions
+from dalenius.ledger.authors import CURATOR
 from dalenius.ledger.requests import Answered, Claim, Request
-from dalenius.pacing import CAP, held, paced
+from dalenius.pacing import CAP, held, latest, paced
 from dalenius.queries.plan import Limits, Plan, Table
 from dalenius.queries.preview import CHOICES, Preview, previewed
 
@@ -263,12 +265,22 @@ class Analyst:
                 reading.check_unchanged()  # what was read is what was protected
                 return content
 
-            def alarm(what: str) -> None:
-                self._ledger.record("note", {"alarm": what, "charge": claim.number, "dataset": reading.dataset})
+            def alarm(what: str, own: bool) -> None:
+                number, dataset = claim.number, reading.dataset
+                if what == "late":
+                    suspensions.record_late(
+                        self._ledger, charge=number, analyst=self.name, dataset=dataset, own=own, most=latest(plan)
+                    )
+                else:
+                    self._ledger.record("note", {"alarm": what, "charge": number, "dataset": dataset, "by": CURATOR})
+
+            def allowed() -> None:
+                suspensions.check_now(self._ledger, self.name, reading.dataset)
 
             # Who has waited for another's answer until the own time leaves then: noise alone is added, nobody looks.
             pacer = None if claim.shares is not None and waits else self._pacer
-            return paced(pacer, plan, look, alarm, policy.time.cap or CAP)
+            whose = f"{self._ledger.home}\0{self.name}"
+            return paced(pacer, plan, look, alarm, policy.time.cap or CAP, whose=whose, allowed=allowed)
 
         hold, waits = held(self._pacer, plan), []
 

@@ -135,7 +135,9 @@ def base(tmp_path_factory) -> tuple[Path, dict[str, str]]:
             ledger.set_allotment(dataset, analyst, 2.0)
     ledger.record("policy", {"table": "students", "policy": "strict"})
     ledger.record_all(
-        [("epoch", {"dataset": "others", "epoch": 1, "reason": "new people"})], since=0, overtaken=lambda _: False
+        [("epoch", {"dataset": "others", "epoch": 1, "reason": "the people of the new school year"})],
+        since=0,
+        overtaken=lambda _: False,
     )
     tokens = Tokens(ledger)
     for name in ("good", "revoked", "other"):

@@ -32,11 +32,12 @@ from dalenius.errors import (
     SourceChangedError,
     UnknownTableError,
 )
-from dalenius.ledger import holders, questions, retries, sharing, tables
+from dalenius.ledger import holders, questions, retries, sharing, suspensions, tables
 from dalenius.ledger.budgets import Budget, Filter, rounded_down
 from dalenius.ledger.chain import digest
 from dalenius.ledger.prices import covers, made_within
 from dalenius.ledger.projection import Projection, Question
+from dalenius.ledger.reasons import ENOUGH, explains
 from dalenius.ledger.requests import OWNER, WHOLE, Answered, Claim, Request, Waiting
 from dalenius.ledger.retries import Failed
 
@@ -72,12 +73,15 @@ def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered |
         tables.check_allotment(connection, state, request.dataset, request.analyst)
         known = retries.again(ledger, view, append, request, holder)
         if known is not None:
+            if isinstance(known, Claim):  # left by a dead process, and would be looked at now
+                suspensions.check(ledger, view, request.analyst, request.dataset)
             return known
         _check_epoch(state, request)
         price = _price(request, budget)
         stored = _stored(state, request)
         if stored is not None:
             return questions.paid_before(ledger, view, stored, request.analyst)
+        suspensions.check(ledger, view, request.analyst, request.dataset)
         running = _running(state, request)
         if running is not None:
             other, fence = tables.holder_of(connection, running)
@@ -337,8 +341,8 @@ def begin_epoch(view: View, dataset: str, epoch: int, reason: str) -> None:
     budget_of(view.state, dataset)
     if epoch != view.state.epochs.get(dataset, 0) + 1:
         raise InputError("An epoch follows the one before.", why="They are counted.", fix="Refresh the table again.")
-    if not reason:
-        raise InputError("New people need a reason.", why="The history must say why.", fix="Give one.")
+    if not explains(reason):
+        raise InputError("New people need a reason.", why=f"The history must say why. {ENOUGH}", fix="Give one.")
     view.connection.execute("INSERT OR REPLACE INTO epochs VALUES (?, ?)", (dataset, epoch))
     view.connection.execute("DELETE FROM totals WHERE dataset = ?", (dataset,))
 

@@ -21,6 +21,7 @@ from dalenius.accounting import parameters
 from dalenius.errors import InputError, LedgerCorruptError, LedgerUnavailableError, UnknownReceiptError
 from dalenius.ledger import anchor, charging, database, questions, receipts, sharing, tables
 from dalenius.ledger.anchor import Anchor, Head
+from dalenius.ledger.authors import author
 from dalenius.ledger.budgets import Balance, Budget, Filter
 from dalenius.ledger.chain import Entry, canonical, link, origin
 from dalenius.ledger.checkpoint import Checkpoint
@@ -33,6 +34,8 @@ from dalenius.ledger.requests import WHOLE, Answered, Claim, Request, Waiting
 
 # Kinds that anyone may `record`; the others are written by their own methods, which keep totals in step.
 OWNER_KINDS = frozenset({"policy", "limits", "publication", "refresh", "closed", "token", "note"})
+# Kinds that say who did it ("by"); entries of before that do not are as good.
+AUTHORED = OWNER_KINDS | {"budget", "allotment", "epoch", "suspension"}
 _RECEIPT = re.compile("R([0-9]{1,18})-([0-9a-f]{12})")
 # What decides which rows a question about a table reads, and whether it may.
 TABLE_KINDS = ("policy", "refresh", "closed", "epoch")
@@ -142,7 +145,8 @@ class Ledger:
 
                 def append(kind: str, data: Mapping[str, Any]) -> Entry:
                     nonlocal tail
-                    entry = self.written(connection, tail, kind, canonical(data))
+                    signed = {"by": author(), **data} if kind in AUTHORED else data
+                    entry = self.written(connection, tail, kind, canonical(signed))
                     tail = Head(entry.number, entry.hash)
                     written.append(entry)
                     return entry
@@ -247,7 +251,7 @@ class Ledger:
                 )
             _check_plain(data)
         with self.turn() as (view, append):
-            if overtaken(self.proof.of_kinds(view, TABLE_KINDS, since)):
+            if overtaken(self.proved(view, TABLE_KINDS, since)):
                 return None
             done = []
             for kind, data in records:
@@ -290,8 +294,12 @@ class Ledger:
     def records(self, kinds: Sequence[str], after: int = 0) -> Iterator[Entry]:
         """Owner actions of some kinds, in order: all there are, each proved authentic before it is handed out."""
         with self.view() as view:
-            found = self.proof.of_kinds(view, kinds, after)
+            found = self.proved(view, kinds, after)
         yield from found
+
+    def proved(self, view: View, kinds: Sequence[str], after: int = 0) -> list[Entry]:
+        """The same, inside a transaction; what it has appended itself is not among them yet."""
+        return self.proof.of_kinds(view, kinds, after)
 
     def receipt(self, id: str, analyst: str | None = None) -> Receipt:  # noqa: A002
         """The receipt of an answer or a grant again, by its id; with ``analyst``, only if it is that analyst's.

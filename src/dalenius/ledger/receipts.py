@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dalenius._fields import once
 from dalenius.errors import InputError, LedgerCorruptError, SourceUnavailableError
 from dalenius.ledger.chain import Entry, canonical
 
@@ -77,7 +78,7 @@ def read(file: Path) -> Receipt:
     """A receipt from a file; only its form is checked."""
     try:
         with file.open("rb") as source:
-            data = json.loads(source.read(_LONGEST))
+            data = json.loads(source.read(_LONGEST), object_pairs_hook=once)
     except OSError:
         raise SourceUnavailableError(
             f"{file} cannot be read.", why="A receipt is a JSON file.", fix="Name an existing file."

@@ -24,7 +24,12 @@ class Replay(Projection):
     """The state after so many entries, each of which was allowed when it was written."""
 
     def _follow(self, entry: Entry) -> None:
-        self._apply(entry, entry.data)  # every body is read, also of what decides nothing
+        data = entry.data  # every body is read, also of what decides nothing here
+        self._apply(entry, data)
+        if entry.kind == "suspension":
+            require(data["action"] in {"suspend", "resume"}, "It neither suspends nor resumes.")
+            require(bool(data.get("analyst")) != bool(data.get("dataset")), "It names nobody, or two at once.")
+            require(bool(data["reason"]) and bool(data["by"]), "It does not say why, or by whom.")
 
     def _check_charge(self, question: Question, data: dict[str, Any]) -> None:
         """What was taken is the price of what was typed and covers the event, and the periods fit the budget."""

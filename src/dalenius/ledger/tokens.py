@@ -123,7 +123,7 @@ class Tokens:
         with self._ledger.turn() as (view, append):
             # Read anew, inside the transaction: of two who revoke, one writes. And no lock is held that a check needs.
             known = _Known()
-            known.learn(self._ledger.proof.of_kinds(view, ("token",), 0))
+            known.learn(self._ledger.proved(view, ("token",)))
             if id not in known.tokens:
                 raise UnknownTokenError(
                     "There is no such token.",

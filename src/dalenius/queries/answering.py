@@ -48,7 +48,8 @@ def measured(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: flo
         That of ``priced``: every measure's vector gets the noise of its own mechanism, drawn under a fresh key.
     """
     noise.fresh_key()
-    content: dict[str, Any] = {"format": FORMAT, "epsilon": priced.epsilon, "rho": priced.rho}
+    # What it was made at, so that the ledger can compare it with what was charged.
+    content: dict[str, Any] = {"format": FORMAT, "epsilon": priced.epsilon, "delta": priced.delta, "rho": priced.rho}
     held = None
     if priced.selection is not None:
         held = Held(plan, engine, salt, seconds)

@@ -129,10 +129,11 @@ class BudgetSpec:
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """When answers leave, in seconds; None leaves it to the server."""
+    """When answers leave, in seconds, and how many may be late; None leaves it to the server."""
 
     answer: float | None = None
     cap: float | None = None
+    late: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,7 @@ class Version:
     time: str = ""
     public: Mapping[str, Fingerprint] = field(default_factory=dict)
     epoch: int = 0
+    by: str = field(default="", compare=False)
 
     @cached_property
     def policy(self) -> Policy:
@@ -98,6 +99,7 @@ class Version:
             record.time,
             {name: Fingerprint.from_dict(each) for name, each in data.get("public", {}).items()},
             data.get("epoch", 0),
+            str(record.data.get("by", "")),
         )
 
 

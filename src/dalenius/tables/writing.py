@@ -45,7 +45,7 @@ def to_tree(policy: Policy) -> dict[str, Any]:
     tree["contribution"] = _said(
         {"rows": limits.rows, "groups": limits.groups, "totals": dict(limits.totals) or None, "units": limits.units}
     )
-    tree["time"] = _said({"answer": policy.time.answer, "cap": policy.time.cap})
+    tree["time"] = _said({"answer": policy.time.answer, "cap": policy.time.cap, "late": policy.time.late})
     tree["anonymity"] = dict(policy.anonymity)
     if policy.public:
         tree["public"] = {

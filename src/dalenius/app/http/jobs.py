@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dalenius.app.http.problems import problem, unexpected
-from dalenius.errors import NOTHING, DaleniusError
+from dalenius.errors import NOTHING, Charge, DaleniusError
 
 if TYPE_CHECKING:
     from dalenius.ledger.tokens import Token
@@ -77,6 +77,15 @@ class Job:
         if self.future is None:
             raise RuntimeError("A job has not begun.")
         return self.future.result(timeout=0)
+
+    @property
+    def charge(self) -> Charge:
+        """What it cost this time, at its end."""
+        error = self.future.exception(timeout=0) if self.future is not None else None
+        if error is not None:
+            return getattr(error, "charge", NOTHING)
+        paid = self.result().charge
+        return Charge(paid["epsilon"] or 0.0, paid["delta"] or 0.0)
 
     def to_dict(self) -> dict[str, Any]:
         """As it is shown. Depends on the time and, at its end, on what left."""

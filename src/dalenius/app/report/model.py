@@ -90,6 +90,7 @@ class PolicyVersion:
     reason: str
     first: bool
     changes: tuple[Changed, ...]
+    by: str = ""
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,7 @@ class Action:
     kind: str
     what: str
     reason: str
+    by: str = ""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from dalenius.errors import EngineFailedError, EngineTimeoutError, InternalError
 from dalenius.queries.engines.csv import header
 from dalenius.queries.engines.deadline import left
 from dalenius.queries.engines.locked import listed, locked
+from dalenius.queries.engines.metering import Threads
 from dalenius.queries.engines.schema import schema
 from dalenius.queries.index import Index, Layout
 from dalenius.tables.fingerprint import Fingerprint
@@ -59,6 +60,7 @@ class _Warm:
     _lock: threading.Lock
     _connection: DuckDBPyConnection | None
     _parsed: OrderedDict[str, Statement]
+    _workers: Threads
 
     def __init__(self, files: Sequence[Path], memory: str, threads: int | None) -> None:
         self._files = tuple(files)
@@ -78,6 +80,7 @@ class _Warm:
         self._lock = threading.Lock()
         self._connection = None
         self._parsed = OrderedDict()
+        self._workers = Threads()
 
     def _run(self, sql: str, tables: Mapping[str, pa.Table], seconds: float) -> Rows:
         return self._shaped(sql, tables, seconds, lambda cursor, statement: cursor.execute(statement).fetchall())
@@ -94,7 +97,8 @@ class _Warm:
                     fix="This is a bug of ours; report it without any data in it.",
                 )
             limit = _Limit(cursor, seconds)
-            rows = _fetched(cursor, statement, tables, limit, shape)
+            with self._workers.working():
+                rows = _fetched(cursor, statement, tables, limit, shape)
         finally:
             cursor.close()
         if limit.struck:
@@ -138,7 +142,8 @@ class _Warm:
     def _cursor(self) -> DuckDBPyConnection:
         with self._lock:
             if self._connection is None:
-                self._connection = locked(self._files, memory=self._memory, threads=self._threads)
+                with self._workers.opening():
+                    self._connection = locked(self._files, memory=self._memory, threads=self._threads)
             return self._connection.cursor()
 
 

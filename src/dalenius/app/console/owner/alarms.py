@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _MOST = 50
 _WHAT = {
     "late": "The answer was not ready in time. It left as a refusal at the cap, and was charged.",
+    "suspended": "Too many answers were late. New questions are refused until you lift it, under 'Analysts'.",
     "failed": "The engine could not answer. The question was charged.",
 }
 _ADVICE = (

@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 
 from dalenius.app.http.answers import PROBLEMS, answer
 from dalenius.app.http.jobs import Job, limits_from_json
-from dalenius.app.http.problems import no_such_path
+from dalenius.app.http.problems import no_such_path, token_ended
 from dalenius.app.http.roles import ByAnalyst
 from dalenius.app.http.schemas import AskIn, JobOut, PreviewIn, PreviewOut, ReleaseOut
 from dalenius.app.http.service import Caller
@@ -39,6 +39,8 @@ async def ask(caller: ByAnalyst, body: AskIn, request: Request) -> Response:
     job = service.ask(caller.token, question)
     if await job.wait(0 if later else service.settings.wait):
         service.jobs.forget(job)
+        if not await service.is_good(caller.token.id):
+            raise token_ended(job.charge)
         return await service.run(lambda: answer({"question": job.question, **job.result().to_dict()}))
     await service.run(lambda: service.jobs.write(job, question))
     response = answer(job.to_dict(), 202)
@@ -77,9 +79,7 @@ async def events(caller: ByAnalyst, id: str) -> Response:  # noqa: A002
 
     async def stream() -> AsyncIterator[bytes]:
         while not await found.wait(_EVERY):
-            if not await caller.service.run(lambda: caller.service.tokens.is_good(caller.token.id)):
-                return
-            yield _event(found)
+            yield _event(found)  # the guard looks at the token before each of them
         yield _event(found)
 
     return StreamingResponse(stream(), media_type="text/event-stream")
