@@ -269,7 +269,7 @@ def test_answers_that_are_exchanged_for_a_while_are_not_given_out(server, tmp_pa
     home = tmp_path / "home"
     shutil.copytree(server.home, home)
     with serving(home, config=QUICK) as other, closing(sqlite3.connect(home / database.NAME)) as file:
-        client = other.client(server.token("analyst", "bob", trusted=True))
+        client = other.analyst("bob", trusted=True)
         _exchange(file)
         for age in (20, 21):
             reply = client.ask(count(age), epsilon=0.1)
@@ -306,7 +306,7 @@ def test_an_abandoned_question_is_not_answered_at_an_epsilon_that_somebody_wrote
         with pytest.raises(RuntimeError, match="killed"):
             Curator(home).analyst("bob").ask(count(33), epsilon=0.01)
     with serving(home, config=QUICK) as other, closing(sqlite3.connect(home / database.NAME)) as file:
-        client = other.client(server.token("analyst", "bob", trusted=True))
+        client = other.analyst("bob", trusted=True)
         assert file.execute("UPDATE questions SET holder = 'x', epsilon = 50 WHERE state = 'claimed'").rowcount == 1
         file.commit()
         reply = client.ask(count(33), epsilon=0.01)
