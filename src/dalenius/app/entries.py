@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dalenius.ledger.chain import canonical
+
 if TYPE_CHECKING:
     from dalenius.ledger.chain import Entry
 
@@ -13,6 +15,10 @@ def details(entry: Entry) -> str:
     try:
         return _told(entry.kind, entry.data) + by(entry)
     except (KeyError, TypeError, ValueError):  # an owner action may hold anything
+        pass
+    try:
+        return canonical({key: value for key, value in entry.data.items() if key != "by"})[:100] + by(entry)
+    except ValueError:
         return entry.body[:100]
 
 
