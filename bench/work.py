@@ -110,16 +110,18 @@ def weights() -> None:
         shown = renderer.sql(expression).replace("\n", " ")[:60]
         print(f"{shown:62} {cost:10.0f} ns, weight {weight:10.0f}{mark}")
     print(f"median of cost / weight: {statistics.median(ratios):.2f}")
-    for each in (Work(2_000), Work(20_000), Work(200_000)):
-        cost = taken(f"SELECT count(*) FROM t WHERE {heavier(each)}") - taken("SELECT count(*) FROM t WHERE random() < 2")
-        print(f"ballast for {each.worst:9.0f} ns: {cost:8.0f} ns, meant {ballast(each):8.0f}")
+    for load in (Work(2_000), Work(20_000), Work(200_000)):
+        plain = taken("SELECT count(*) FROM t WHERE random() < 2")
+        cost = taken(f"SELECT count(*) FROM t WHERE {heavier(load)}") - plain
+        print(f"ballast for {load.worst:9.0f} ns: {cost:8.0f} ns, meant {ballast(load):8.0f}")
 
 
 PAIRS = {
     "ILIKE under a condition": "SELECT COUNT(*) FROM t WHERE name = 'bob' AND ({})",
     "ILIKE in FILTER": "SELECT COUNT(*) FILTER (WHERE name = 'bob' AND ({})) FROM t",
     "CASE": "SELECT SUM(CASE WHEN name = 'bob' THEN CASE WHEN {} THEN 1 ELSE 2 END ELSE 0 END) FROM t",
-    "long text of one": "SELECT COUNT(*) FROM (SELECT CASE WHEN name = 'bob' THEN note ELSE '' END AS note, age FROM t) WHERE {}",
+    "long text of one": "SELECT COUNT(*) FROM (SELECT CASE WHEN name = 'bob' THEN note ELSE '' END AS note, age FROM t)"
+    " WHERE {}",
     "texts as they are": "SELECT COUNT(*) FROM t WHERE {}",
     "no work": "SELECT COUNT(*), SUM(age) FROM t WHERE name = 'bob'",
     "groups": "SELECT age, COUNT(*) FROM t WHERE {} GROUP BY age",
@@ -157,7 +159,7 @@ def pairs(rows: int = 1_000_000) -> None:
             tested = " OR ".join(f"note ILIKE '%b{at}%'" for at in range(terms)) or "age < 50"
             for label, question in PAIRS.items():
                 plans = {
-                    side: each.analyst("eve")._planned(question.format(tested), 0.95, None, None)[0]
+                    side: each.analyst("eve")._planned(question.format(tested), 0.95, None, None)[0]  # noqa: SLF001
                     for side, each in held.items()
                 }
                 taken: dict[str, list[float]] = {"with": [], "without": []}

@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from dalenius.errors import InputError
 
 T = TypeVar("T")
+
+
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys stand once each, for `json.loads(…, object_pairs_hook=once)`.
+
+    Of two ε nobody knows which was meant, and two programs that read the same text may take different ones.
+
+    >>> once([("a", 1), ("a", 2)])
+    Traceback (most recent call last):
+    dalenius.errors.InputError: A key stands twice in one object. Only one can be meant. Remove the other. ...
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise InputError("A key stands twice in one object.", why="Only one can be meant.", fix="Remove the other.")
+    return found
+
+
+def check_once(text: bytes) -> None:
+    """Refuses JSON in which a key stands twice in one object; what is no JSON at all is for others to refuse."""
+    with suppress(ValueError, RecursionError):
+        json.loads(text, object_pairs_hook=once)
 
 
 class Fields:

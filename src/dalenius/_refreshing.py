@@ -12,7 +12,6 @@ it a table that can be asked, only slower; `refresh` again completes it.
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -23,6 +22,7 @@ from dalenius._paths import repeated_keys
 from dalenius._protecting import Protected, check_not_behind, check_people, concerned, inspect, overtaken
 from dalenius._public_tables import check_public
 from dalenius.errors import BudgetError, EngineError, NotAllowedError, PolicyInvalidError, SourceError
+from dalenius.ledger.reasons import ENOUGH, explains
 from dalenius.tables.fingerprint import Fingerprint, unchanged
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def refresh(
         if "reason" in done.needs:
             raise NotAllowedError(
                 f"New people in {done.version.dataset!r} need a reason.",
-                why="The budget starts afresh; the history must say why.",
+                why=f"The budget starts afresh; the history must say why. {ENOUGH}",
                 fix="Give one with --reason TEXT.",
             )
         if not planned.records:
@@ -168,7 +168,10 @@ def _plan(wish: Wish, registry: Registry, checks: Sequence[Check]) -> _Planned:
     records: list[tuple[str, dict[str, Any]]] = []
     if begins:
         records.append(
-            ("epoch", {"dataset": version.dataset, "epoch": version.epoch, "table": version.table, **_by(wish)})
+            (
+                "epoch",
+                {"dataset": version.dataset, "epoch": version.epoch, "table": version.table, "reason": wish.reason},
+            )
         )
     if state != "unchanged" or reopened:
         records.append(("refresh", _record(before, version, registry, wish)))
@@ -182,7 +185,7 @@ def _plan(wish: Wish, registry: Registry, checks: Sequence[Check]) -> _Planned:
         for name, each in current.items()
         if each.dataset == version.dataset and each.epoch < epoch + begins
     }
-    needs = () if not wish.new_people else ("yes",) if wish.reason else ("yes", "reason")
+    needs = () if not wish.new_people else ("yes",) if explains(wish.reason) else ("yes", "reason")
     files = _counted(before.fingerprint, found)
     done = Refreshed(version, state, files, wish.new_people, needs, reopened=reopened, closed=behind | closed)
     return _Planned(done, tuple(records))
@@ -248,17 +251,8 @@ def _record(before: Version, version: Version, registry: Registry, wish: Wish) -
         "fingerprint": version.fingerprint.to_dict(),
         "epoch": version.epoch,
         "limits": _limiting.left_by(before, version, registry),
-        **_by(wish),
+        "reason": wish.reason,
     }
-
-
-def _by(wish: Wish) -> dict[str, str]:
-    """Who and why, for the history."""
-    try:
-        who = getpass.getuser()
-    except (OSError, KeyError):  # a user without a name
-        who = ""
-    return {"by": who, "reason": wish.reason}
 
 
 def _counted(before: Fingerprint, after: Fingerprint) -> dict[str, int]:

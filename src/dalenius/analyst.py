@@ -15,9 +15,11 @@ from dalenius._public_answers import is_public, public_preview, public_release
 from dalenius._reading import Reading
 from dalenius.accounting import parameters
 from dalenius.errors import NOTHING, Charge, DaleniusError, InputError, NotAllowedError, UnknownTableError
+from dalenius.ledger import suspensions
+from dalenius.ledger.authors import CURATOR
 from dalenius.ledger.requests import Answered, Claim, Request
 from dalenius.ledger.retries import never_charged
-from dalenius.pacing import CAP, held, paced
+from dalenius.pacing import CAP, held, latest, paced
 from dalenius.queries.plan import Limits, Plan, Table
 from dalenius.queries.preview import CHOICES, Preview, previewed
 
@@ -259,6 +261,7 @@ class Analyst:
         retry: tuple[str, str] | None,
     ) -> Release:
         from dalenius.queries.answering import Answer, measured
+        from dalenius.queries.coarsening import coarsened, shareable
         from dalenius.queries.engines.deadline import within
         from dalenius.queries.rules.price import priced
 
@@ -274,16 +277,36 @@ class Analyst:
             paid = price if same else priced(plan, claim.epsilon, claim.delta)
 
             def look(seconds: float) -> bytes:
+                if claim.shares is not None:
+                    return coarsened(plan, paid, self._ledger.shared(claim))
                 before = reading.state()
                 with within(seconds):  # all statements together
                     content = measured(plan, paid, engine, self._salt(reading.dataset), seconds)
                 reading.check_kept(before)  # what was read is what was protected
                 return content
 
-            def alarm(what: str) -> None:
-                self._ledger.record("note", {"alarm": what, "charge": claim.number, "dataset": reading.dataset})
+            def alarm(what: str, own: bool) -> None:
+                number, dataset = claim.number, reading.dataset
+                if what == "late":
+                    suspensions.record_late(
+                        self._ledger, charge=number, analyst=self.name, dataset=dataset, own=own, most=latest(plan)
+                    )
+                else:
+                    self._ledger.record("note", {"alarm": what, "charge": number, "dataset": dataset, "by": CURATOR})
 
-            return paced(self._pacer, plan, look, alarm, policy.time.cap or CAP)
+            def allowed() -> None:
+                suspensions.check_now(self._ledger, self.name, reading.dataset)
+
+            # Who has waited for another's answer until the own time leaves then: noise alone is added, nobody looks.
+            pacer = None if claim.shares is not None and waits else self._pacer
+            whose = f"{self._ledger.home}\0{self.name}"
+            return paced(pacer, plan, look, alarm, policy.time.cap or CAP, whose=whose, allowed=allowed)
+
+        hold, waits = held(self._pacer, plan), []
+
+        def waited() -> None:
+            hold()
+            waits.append(True)
 
         request = Request(
             reading.dataset,
@@ -297,8 +320,9 @@ class Analyst:
             epoch=reading.epoch,
             retry=retry,
             paid_only=self._resumes,
+            shareable=shareable(plan) and self._shares(reading.dataset),
         )
-        answered = self._ledger.ask(request, work, waited=held(self._pacer, plan))
+        answered = self._ledger.ask(request, work, waited=waited)
         try:
             answer = Answer.read(plan, answered.content, confidence)
             return self._shown(question, plan, answer, answered)
@@ -306,6 +330,11 @@ class Analyst:
             if not answered.free and error.charge == NOTHING:
                 error.charge = Charge(answered.receipt.charge["epsilon"], answered.receipt.charge["delta"])
             raise
+
+    def _shares(self, dataset: str) -> bool:
+        """Whether the owner lets analysts be served from one another's answers."""
+        budgets = [each.policy.budget for each in self._registry.current().values() if each.dataset == dataset]
+        return all(each.share_answers for each in budgets if each is not None)
 
     def _shown(self, question: str, plan: Plan, answer: Any, answered: Answered) -> Release:
         from dalenius.queries.release import Release

@@ -6,7 +6,8 @@ machine is. Before that time nothing about the question changes anywhere: not in
 and times), not for who waits for the same answer, not in a job's state.
 
 A question that is not ready then leaves at the cap, as a refusal: charged, and an alarm to the owner. That it was late
-is one bit that is told; `docs/explanation/threat-model.md` says so.
+is one bit that is told; `docs/explanation/threat-model.md` says so. Who is late too often by its own work is suspended
+(`ledger.suspensions`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from dalenius._turns import Turns
 from dalenius.errors import DaleniusError, EngineTimeoutError
+from dalenius.ledger.suspensions import LATE
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -126,6 +128,11 @@ def _passes(plan: Plan) -> int:
     return max(1, quantiles + distinct + rest) + (2 if plan.selection is not None else 0) + bool(plan.searched)
 
 
+def latest(plan: Plan) -> int:
+    """After how many late answers an analyst is suspended: by the strictest of the tables that are read."""
+    return min((each.policy.time.late for each in _tables(plan) if each.policy.time.late is not None), default=LATE)
+
+
 def _tables(plan: Plan) -> list[Table]:
     if plan.table.relation is not None:
         return list(plan.table.relation.tables())
@@ -176,7 +183,14 @@ class Pacer:
 
 
 def paced(
-    pacer: Pacer | None, plan: Plan, work: Callable[[float], bytes], alarm: Callable[[str], None], cap: float
+    pacer: Pacer | None,
+    plan: Plan,
+    work: Callable[[float], bytes],
+    alarm: Callable[[str, bool], None],
+    cap: float,
+    *,
+    whose: str = "",
+    allowed: Callable[[], None] = lambda: None,
 ) -> bytes:
     """Does the work, which is given the seconds it may take; returns, or raises, when it is time.
 
@@ -185,11 +199,18 @@ def paced(
         plan: What is worked on.
         work: Looks at the data.
         alarm: Told "late", or what a failure's own alarm is ("failed", "index failed", "source changed"), at the time
-            at which that shows. Where no time is fixed, who asks is trusted to tell of a plain failure.
+            at which that shows; and whether it was late by the processor time of its own work, counted from when it had
+            its place: the load of others makes nobody guilty. Where no time is fixed, who asks is trusted to tell of a
+            plain failure.
         cap: Seconds, where no time is fixed.
+        whose: Whose work it is: all that is done for the same one meanwhile counts as its own.
+        allowed: Raises if it may no longer look, asked once it has its place.
     """
+    from dalenius.queries.engines.metering import metered
+
     fixed = None if pacer is None else pacer.times(plan)
     with nullcontext() if pacer is None else pacer.place:
+        allowed()
         start = time.monotonic()
         if pacer is not None:
             pacer.started(fixed)
@@ -198,16 +219,18 @@ def paced(
                 return work(cap)
             except DaleniusError as failure:
                 if failure.alarm not in {"", "failed"}:
-                    alarm(failure.alarm)
+                    alarm(failure.alarm, False)
                 raise
         content, error = b"", None
-        try:
-            content = work(_working(fixed))
-        except BaseException as failure:  # noqa: BLE001 (whatever it is, it leaves no earlier)
-            error = failure
+        with metered(whose) as seconds:
+            try:
+                content = work(_working(fixed))
+            except BaseException as failure:  # noqa: BLE001 (whatever it is, it leaves no earlier)
+                error = failure
+            own = seconds() > fixed.answer
         if _wait(start, fixed):
             # One refusal for all that is late: whether it was stopped, failed or came to an answer is not told.
-            alarm("late")
+            alarm("late", own)
             raise EngineTimeoutError(
                 "The answer was not ready when it had to leave.",
                 why="Answers leave at a time that is fixed beforehand, so that none tells how long it took.",
@@ -216,7 +239,7 @@ def paced(
         if error is None:
             return content
         if isinstance(error, DaleniusError) and error.alarm:
-            alarm(error.alarm)
+            alarm(error.alarm, own)
         raise error
 
 

@@ -2,7 +2,8 @@
 
 The product has no such switch. This file patches the engine's way from outside, then runs the command line. What is
 planted stands in a JSON file that is read at each question, so that a test can change it while the server runs:
-`sleep` seconds in the engine, `fail` with an error of that name, `grow` seconds for each step of noise, at most 0.05 s;
+`sleep` seconds in the engine, `burn` seconds of processor time, `fail` with an error of that name, `grow` seconds for
+each step of noise, at most 0.05 s;
 and, at the start, a function's SQL as a `template`.
 """
 
@@ -33,6 +34,9 @@ def measured(*parts: Any) -> bytes:
         raise kind("It failed.", why="The test made it.", fix="Nothing.")
     content = _measured(*parts)
     time.sleep(told.get("sleep", 0.0))
+    end = time.thread_time() + told.get("burn", 0.0)
+    while time.thread_time() < end:
+        pass
     return content
 
 

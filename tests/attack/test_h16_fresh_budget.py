@@ -259,7 +259,8 @@ def test_an_analyst_pays_his_own_allotment_for_what_another_has_asked(shop):
     first = shop.analyst("eve").ask(ASKED.format(30), epsilon=0.5)
     before = dataset_left(shop)
     again = shop.analyst("mallory").ask(ASKED.format(30), epsilon=0.5)
-    assert again.rows == first.rows and not again.free
+    assert not again.free and again.charge["epsilon"] == 0.5
+    assert again.noise_error[0][0] > first.noise_error[0][0]  # hers, and the full noise of the price on top
     assert dataset_left(shop) == before  # the data set has paid
     assert shop.ledger.balance("visits", "mallory").remaining_epsilon < 0.6
 

@@ -14,6 +14,7 @@ from tests.attack.served import QUICK, behind, charges, count
 from tests.serving import serving
 
 from dalenius.app.http.guard import OPEN
+from dalenius.curator import Curator
 from dalenius.errors import DaleniusError
 from dalenius.ledger import Ledger, database
 from dalenius.ledger.keys import public_key
@@ -49,6 +50,10 @@ ROLES = {
     ("POST", "/v1/tables/{table}/refresh"): OWNER,
     ("PUT", "/v1/datasets/{dataset}/analysts/{analyst}"): OWNER,
     ("DELETE", "/v1/datasets/{dataset}/analysts/{analyst}"): OWNER,
+    ("POST", "/v1/analysts/{analyst}/suspend"): OWNER,
+    ("POST", "/v1/analysts/{analyst}/resume"): OWNER,
+    ("POST", "/v1/datasets/{dataset}/suspend"): OWNER,
+    ("POST", "/v1/datasets/{dataset}/resume"): OWNER,
     ("GET", "/v1/tokens"): OWNER,
     ("POST", "/v1/tokens"): OWNER,
     ("DELETE", "/v1/tokens/{id}"): OWNER,
@@ -255,3 +260,59 @@ def test_a_tampered_ledger_is_detected(server, tmp_path):
             file.commit()
             assert client.get("/v1/ledger/verify").status == 200, trick
     assert "Traceback" not in other.log_file.read_text()
+
+
+def test_answers_that_are_exchanged_for_a_while_are_not_given_out(server, tmp_path):
+    """Change, ask, put back: the entries and contents of two stored answers."""
+    stored = [server.analyst("bob", trusted=True).ask(count(age), epsilon=0.1) for age in (20, 21)]
+    assert [each.status for each in stored] == [200, 200]
+    home = tmp_path / "home"
+    shutil.copytree(server.home, home)
+    with serving(home, config=QUICK) as other, closing(sqlite3.connect(home / database.NAME)) as file:
+        client = other.analyst("bob", trusted=True)
+        _exchange(file)
+        for age in (20, 21):
+            reply = client.ask(count(age), epsilon=0.1)
+            assert reply.status == 500 and reply.json["code"] == "ledger.corrupt", reply.content
+        _exchange(file)
+        for age, before in zip((20, 21), stored, strict=True):
+            again = client.ask(count(age), epsilon=0.1).json
+            assert (again["rows"], again["receipt"]) == (before.json["rows"], before.json["receipt"])
+        assert other.auditor().get("/v1/ledger/verify").status == 200
+
+
+def _exchange(file):
+    """The last two stored answers, with each other."""
+    (first, answer), (second, reply) = file.execute(
+        "SELECT number, answer FROM questions WHERE state = 'answered' ORDER BY number DESC LIMIT 2"
+    ).fetchall()
+    file.execute("UPDATE questions SET answer = ? - answer WHERE number IN (?, ?)", (answer + reply, first, second))
+    file.execute("UPDATE releases SET question = -question WHERE question IN (?, ?)", (first, second))
+    file.execute("UPDATE releases SET question = ? + question WHERE question < 0", (first + second,))
+    file.commit()
+
+
+def test_an_abandoned_question_is_not_answered_at_an_epsilon_that_somebody_wrote_down(server, tmp_path, monkeypatch):
+    """Charged ε = 0.01 and left by a process that died; its row says 50 for a while."""
+    home = tmp_path / "home"
+    shutil.copytree(server.home, home)
+
+    def dies(*_args, **_more):
+        raise RuntimeError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("dalenius.queries.answering.measured", dies)
+        patch.setattr("dalenius.ledger.charging.fail", lambda *_: None)
+        with pytest.raises(RuntimeError, match="killed"):
+            Curator(home).analyst("bob").ask(count(33), epsilon=0.01)
+    with serving(home, config=QUICK) as other, closing(sqlite3.connect(home / database.NAME)) as file:
+        client = other.analyst("bob", trusted=True)
+        assert file.execute("UPDATE questions SET holder = 'x', epsilon = 50 WHERE state = 'claimed'").rowcount == 1
+        file.commit()
+        reply = client.ask(count(33), epsilon=0.01)
+        assert reply.status == 500 and reply.json["code"] == "ledger.corrupt", reply.content
+        file.execute("UPDATE questions SET epsilon = 0.01 WHERE state = 'claimed'")
+        file.commit()
+        reply = client.ask(count(33), epsilon=0.01)
+        assert reply.status == 200 and reply.json["guarantee"]["epsilon"] == 0.01, reply.content
+        assert other.auditor().get("/v1/ledger/verify").status == 200

@@ -80,6 +80,20 @@ def as_owner(page, server):
     page.get_by_role("button", name=f"Revoke {made}").click()
     page.get_by_role("button", name="Revoke it").click()
     expect(page.get_by_text("1 that have ended")).to_be_visible()
+    for who in ("new", "data set visits"):
+        page.get_by_role("button", name=f"Suspend {who}", exact=True).click()
+        page.get_by_role("button", name="Suspend", exact=True).click()
+        expect(page.get_by_text("This needs a reason.")).to_be_visible()
+        page.get_by_label("Reason, for the history").fill("a look at it first")
+        page.get_by_role("button", name="Suspend", exact=True).click()
+        expect(page.get_by_text(re.compile(f"^{who} · suspended · 0 late .*a look at it first"))).to_be_visible()
+        page.get_by_role("button", name=f"Resume {who}", exact=True).click()
+        page.get_by_label("Reason, for the history").fill("all is well")
+        page.get_by_role("button", name="Resume", exact=True).click()
+        expect(page.get_by_text(re.compile(f"^{who} · active"))).to_be_visible()
+    key = server.token("owner").split("_")[1]
+    entries = server.owner().get("/v1/ledger?limit=1000").json["entries"]
+    assert {each["data"]["by"] for each in entries if each["kind"] == "suspension"} == {f"token:{key}"}
     page.get_by_role("tab", name="Alarms").click()
     for name in ("Budget", "Ledger", "Report", "About"):
         page.get_by_role("link", name=name).click()
@@ -127,6 +141,10 @@ def request_of(route, server):
         "POST /v1/tables/{table}/refresh": {"dry_run": True},
         "POST /v1/tokens": {"role": "analyst", "analyst": "eve"},
         "PUT /v1/datasets/{dataset}/analysts/{analyst}": {"epsilon": 0.5},
+        "POST /v1/analysts/{analyst}/suspend": {"reason": "a look"},
+        "POST /v1/analysts/{analyst}/resume": {"reason": "a look"},
+        "POST /v1/datasets/{dataset}/suspend": {"reason": "a look"},
+        "POST /v1/datasets/{dataset}/resume": {"reason": "a look"},
         "PUT /v1/files/{name:path}": b"id,x\n1,2\n",
     }
     ended = [each["id"] for each in server.owner().get("/v1/tokens").json["tokens"] if each["state"] != "active"]
@@ -159,6 +177,8 @@ def test_all_that_a_role_does_on_the_pages_it_can_do_by_the_api(opened, server, 
         reply = client.request(method, path, body)
         assert reply.status not in {401, 403, 404, 405} and reply.status < 500, (route, reply.status, reply.content)
         assert str(reply.status) in operation["responses"], (route, reply.status)
+    for path in ("/v1/analysts/eve/resume", "/v1/datasets/visits/resume"):  # for who comes next
+        assert server.owner().post(path, {"reason": "all is well"}).status in {200, 400}
 
 
 def test_a_page_is_open_to_no_role_that_its_calls_are_not_open_to():

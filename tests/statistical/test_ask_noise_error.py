@@ -13,7 +13,7 @@ Errors that are 30% too small cover 83.0% (Gaussian) to 87.7% (Laplace), and by 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -120,8 +120,9 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def case(source: Path, accounting: str, neighbors: str, question: str, *, grouped: bool) -> Case:
+def case(source: Path, accounting: str, neighbors: str, question: str | Sequence[str], *, grouped: bool = True) -> Case:
     """The question at the price at which its faintest noise has about the least deviation."""
+    asked = QUESTIONS[question] if isinstance(question, str) else question
     policy = read_text(
         POLICY.format(
             source=source,
@@ -131,7 +132,7 @@ def case(source: Path, accounting: str, neighbors: str, question: str, *, groupe
             keys=[f"a{at}" for at in range(AREAS)],
         )
     )
-    columns = ", ".join(f"{text} AS c{at}" for at, text in enumerate(QUESTIONS[question]))
+    columns = ", ".join(f"{text} AS c{at}" for at, text in enumerate(asked))
     text = f"SELECT {columns} FROM people" + (" GROUP BY area" if grouped else "")
     plan = planned(text, {"people": Table(policy, needed(budget_of(policy)))})
     price = priced(plan, 0.1)

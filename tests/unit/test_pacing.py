@@ -174,7 +174,7 @@ def run(clock, pacer, work, cap=60.0):
     alarms: list[tuple[str, float]] = []
     start = clock.monotonic()
 
-    def alarm(what):
+    def alarm(what, _own):
         alarms.append((what, round(clock.monotonic() - start, 6)))
 
     try:
@@ -246,7 +246,7 @@ def test_what_is_stopped_leaves_at_the_cap_not_at_twice_the_cap(clock):
 def test_what_no_exception_handler_catches_leaves_at_its_time_too(clock, error):
     start = clock.monotonic()
     with pytest.raises(type(error)):
-        paced(Fixed(5, 60), plan(), taking(clock, 1, error), lambda _: None, 60.0)
+        paced(Fixed(5, 60), plan(), taking(clock, 1, error), lambda *_: None, 60.0)
     assert clock.monotonic() - start == pytest.approx(5)
 
 

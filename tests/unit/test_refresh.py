@@ -372,9 +372,11 @@ def test_new_people_need_yes_and_a_reason(curator, folder):
     write(folder / "visits.parquet", range(1000, 1200))
     planned = curator.refresh("visits", new_people=True)
     assert planned.needs == ("yes", "reason") and not planned.recorded
-    assert curator.refresh("visits", new_people=True, reason="r").needs == ("yes",)
-    with pytest.raises(NotAllowedError, match="need a reason"):
-        curator.refresh("visits", new_people=True, yes=True)
+    assert curator.refresh("visits", new_people=True, reason="a new wave").needs == ("yes",)
+    for short in ("", "r", "because", "a b c", ". . . . . . . .", "  x  y  z  "):  # words that say nothing
+        assert curator.refresh("visits", new_people=True, reason=short).needs == ("yes", "reason")
+        with pytest.raises(NotAllowedError, match="need a reason"):
+            curator.refresh("visits", new_people=True, yes=True, reason=short)
     assert (left(curator), curator.ledger.head) == (spent, head)
     record = {"dataset": "visits", "epoch": 1, "reason": ""}
     with pytest.raises(InputError, match="reason"):

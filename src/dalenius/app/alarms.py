@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,6 +16,9 @@ def alarms(ledger: Ledger, after: int = 0) -> list[dict[str, Any]]:
     entries = ledger.records(("charge",), 0) if charges else ()
     whose = {each.number: each.data.get("analyst", "") for each in entries if each.number in charges}
     return [
-        {"entry": each.number, "time": each.time, **each.data, "analyst": whose.get(each.data.get("charge", 0), "")}
-        for each in notes
+        {"entry": each.number, "time": each.time, **each.data, "analyst": _whose(each.data, whose)} for each in notes
     ]
+
+
+def _whose(data: Mapping[str, Any], charged: Mapping[int, str]) -> str:
+    return str(data.get("analyst") or charged.get(data.get("charge", 0), ""))

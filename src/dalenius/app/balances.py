@@ -148,15 +148,8 @@ def readable(text: object) -> str:
 
 def _guards(ledger: Ledger, dataset: str, analyst: str, balance: Balance) -> tuple[Guard, ...]:
     """The filters that a question of that analyst must pass: the data set's and the own."""
-    from dalenius.ledger import charging
-
-    budget, period = balance.budget, balance.period
-    caps = {"": budget.epsilon, analyst: balance.epsilon}
-    with ledger.database.reading() as connection:
-        return tuple(
-            Guard(cap, charging.filter_of(connection, budget, dataset, period, who, cap).units)
-            for who, cap in caps.items()
-        )
+    caps = {"": balance.budget.epsilon, analyst: balance.epsilon}
+    return tuple(Guard(cap, ledger.spent(dataset, balance.period, who)) for who, cap in caps.items())
 
 
 def _guard(balance: Balance) -> Guard:

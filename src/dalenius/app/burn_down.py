@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dalenius.app.balances import Total, visible
 from dalenius.app.plots import figure
+from dalenius.ledger import sharing
 from dalenius.ledger.budgets import Budget
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ def _stories(ledger: Ledger, analyst: str) -> dict[str, Story]:
         if entry.kind == "charge":
             if analyst:
                 charges[entry.number] = data
-            whose = {"", data["analyst"]} & {"", analyst}
+            whose = set(sharing.payers(data)) & {"", analyst}
             _spend(stories[data["dataset"]], entry, data, whose)
         elif entry.kind == "grant" and data["analyst"] == analyst:
             charge = charges[data["charge"]]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dalenius.ledger.chain import canonical
+
 if TYPE_CHECKING:
     from dalenius.ledger.chain import Entry
 
@@ -11,9 +13,19 @@ if TYPE_CHECKING:
 def details(entry: Entry) -> str:
     """What an entry says, in words."""
     try:
-        return _told(entry.kind, entry.data)
+        return _told(entry.kind, entry.data) + by(entry)
     except (KeyError, TypeError, ValueError):  # an owner action may hold anything
+        pass
+    try:
+        return canonical({key: value for key, value in entry.data.items() if key != "by"})[:100] + by(entry)
+    except ValueError:
         return entry.body[:100]
+
+
+def by(entry: Entry) -> str:
+    """Who did it, behind what was done; nothing where the entry does not say."""
+    who = entry.data.get("by") if entry.kind not in {"charge", "grant", "answer", "failure"} else None
+    return f", by {who}" if who and isinstance(who, str) else ""
 
 
 def _told(kind: str, data: dict[str, Any]) -> str:
@@ -21,7 +33,12 @@ def _told(kind: str, data: dict[str, Any]) -> str:
         case "charge":
             periods = f" for {', '.join(data['periods'])}" if data["periods"] != [""] else ""
             who = data["analyst"] or "the owner"
-            return f"{who} asked {data['dataset']} with ε = {data['epsilon']:g}{periods}"
+            made = (
+                f", made from the answer to entry {data['shares']}: the allotment alone pays"
+                if "shares" in data
+                else ""
+            )
+            return f"{who} asked {data['dataset']} with ε = {data['epsilon']:g}{periods}{made}"
         case "answer":
             return f"answered entry {data['charge']}"
         case "failure":
@@ -51,7 +68,10 @@ def _told(kind: str, data: dict[str, Any]) -> str:
         case "token":
             whose = data["analyst"] or f"the {data['role']}"
             return f"token {data['id']} for {whose}, until {data['expires'][:16].replace('T', ' ')} UTC"
+        case "suspension":
+            who = data["analyst"] if "analyst" in data else f"data set {data['dataset']}"
+            return f"{who} {'is suspended' if data['action'] == 'suspend' else 'may go on'} ({data['reason']})"
         case "limits":
             return f"{data['table']}: limits found for data version {data['data_version']}"
         case _:
-            return ", ".join(f"{key}: {value}" for key, value in data.items())[:100]
+            return ", ".join(f"{key}: {value}" for key, value in data.items() if key != "by")[:100]

@@ -3,6 +3,10 @@
 ledger      open, create, owner's records, balances
 charging    the way of a question: charge, claim, answer
 questions   one question in the file  retries  requests that come twice
+sharing     what another analyst's answer is good for
+projection  what the entries say      proof    each entry is proved before it says anything
+tables      what is derived, compared  checkpoint  so that a new process need not read everything
+prices      does a price cover what is done for it
 tokens      who may use a server, as what, until when
 budgets     budgets, allotments, and their filters
 chain       the HMAC chain          anchor    head and length in a second file

@@ -1,19 +1,21 @@
 """How a question goes through the ledger: charged → claimed(holder, lease) → answered, or failed.
 
-One transaction looks for a stored answer, checks every filter the question touches, and appends the charge. The same
-transaction claims the question for this process. A claim passes to another process only when its holder is provably
-dead, and the fencing token is checked in the commit that stores the release: no question has two answers.
+One transaction looks for the asker's own stored answer, checks every filter the question touches, and appends the
+charge: always of the ε that was typed. The same transaction claims the question for this process. A claim passes to
+another process of the same analyst only when its holder is provably dead, and the fencing token is checked in the
+commit that stores the release: no question has two answers. What another analyst's answer is good for: `sharing`.
+All of it is decided from what the proved entries say (`projection`), none of it from the tables beside them.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dalenius.accounting import costs
 from dalenius.accounting.event_json import to_json
 from dalenius.accounting.guarantees import ZCDP, PureDP
 from dalenius.accounting.neighbors import common_neighbors
@@ -24,21 +26,25 @@ from dalenius.errors import (
     DaleniusError,
     Fits,
     InputError,
+    LedgerCorruptError,
     LedgerUnavailableError,
     NotAllowedError,
     SourceChangedError,
     UnknownTableError,
 )
-from dalenius.ledger import holders, questions, retries
+from dalenius.ledger import holders, questions, retries, sharing, suspensions, tables
 from dalenius.ledger.budgets import Budget, Filter, rounded_down
 from dalenius.ledger.chain import digest
+from dalenius.ledger.prices import covers, made_within
+from dalenius.ledger.projection import Projection, Question
+from dalenius.ledger.reasons import ENOUGH, explains
 from dalenius.ledger.requests import OWNER, WHOLE, Answered, Claim, Request, Waiting
 from dalenius.ledger.retries import Failed
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger
+    from dalenius.ledger.proof import View
 
-_TOLERANCE = 1 + 1e-9  # for the rounding of a ρ computed in two ways
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.05
 
 
@@ -59,34 +65,40 @@ def charge(ledger: Ledger, request: Request) -> Claim | Answered | Waiting:
 
 
 def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered | Waiting | Failed:
-    with ledger.transaction() as (connection, append):
-        budget = budget_of(connection, request.dataset)
-        allotment = allotment_of(connection, request.dataset, request.analyst)
-        known = retries.again(ledger.keys, connection, append, request, holder)
+    with ledger.turn() as (view, append):
+        connection, state = view.connection, view.state
+        budget = budget_of(state, request.dataset)
+        allotment = allotment_of(state, request.dataset, request.analyst)
+        tables.check_budget(connection, state, request.dataset)
+        tables.check_allotment(connection, state, request.dataset, request.analyst)
+        known = retries.again(ledger, view, append, request, holder)
         if known is not None:
+            if isinstance(known, Claim):  # left by a dead process, and would be looked at now
+                suspensions.check(ledger, view, request.analyst, request.dataset)
             return known
-        _check_epoch(connection, request)
+        _check_epoch(state, request)
         price = _price(request, budget)
-        stored = _stored(connection, request)
-        if request.paid_only:
-            paid = stored and questions.paid_before(ledger.keys, connection, stored[0], request.analyst)
-            if paid is None:
-                raise retries.never_charged()
-            return paid
+        stored = _stored(state, request)
+        if request.paid_only and stored is None:
+            raise retries.never_charged()
         if stored is not None:
-            given = _given_again(ledger, connection, append, request, stored, budget, allotment)
-            if given is not None:
-                return given
-        running = _running(connection, request)
+            return questions.paid_before(ledger, view, stored, request.analyst)
+        suspensions.check(ledger, view, request.analyst, request.dataset)
+        running = _running(state, request)
         if running is not None:
-            number, other, fence = running
+            other, fence = tables.holder_of(connection, running)
             if not holders.is_dead(other):
-                return Waiting(number, other)
-            return questions.taken_over(connection, number, holder, fence + 1)
-        guards = _guards(connection, request, budget, allotment)
-        data = _admitted(guards, request, price)
-        entry = append("charge", data)
-        _spend(connection, request, guards)
+                return Waiting(running.number, other)
+            return questions.taken_over(connection, running, holder, fence + 1)
+        guards = _guards(state, request, budget, allotment)
+        source = sharing.source(state, request)
+        payers = [guard for guard in guards if source is None or guard[1]]  # the data set has paid for a source
+        if not all(guard.admits(price) for _, _, guard in payers):
+            raise _refusal(request, guards)  # the same words whether there is a source or not
+        if source is None and (waiting := sharing.in_flight(view, request)) is not None:
+            return waiting
+        entry = append("charge", _charged(payers, request, price) | sharing.written(source))
+        _spend(connection, state, request, payers)
         connection.execute(
             "INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, 'claimed', ?, ?, 1, NULL)",
             (
@@ -95,28 +107,30 @@ def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered |
             ),
         )
         retries.remember(connection, request, entry.number)
-        return Claim(entry.number, holder, 1, request.epsilon, request.delta)
+        return Claim(entry.number, holder, 1, request.epsilon, request.delta, source)
 
 
 def answer(ledger: Ledger, claim: Claim, content: bytes) -> Answered:
     """Stores a release under its claim."""
-    with ledger.transaction() as (connection, append):
-        _check_claim(connection, claim)
-        entry = append("answer", {"charge": claim.number, "release": digest(content)})
-        connection.execute("INSERT INTO releases VALUES (?, ?)", (claim.number, content))
-        connection.execute(
+    with ledger.turn() as (view, append):
+        _check_claim(view, claim)
+        charged = questions.charge_of(ledger, view, claim.number)  # proved before anything is signed
+        _check_price(claim, content, charged)
+        data = {"charge": claim.number, "release": digest(content), "epsilon": claim.epsilon, "delta": claim.delta}
+        entry = append("answer", data)
+        view.connection.execute("INSERT INTO releases VALUES (?, ?)", (claim.number, content))
+        view.connection.execute(
             "UPDATE questions SET state = 'answered', answer = ? WHERE number = ?", (entry.number, claim.number)
         )
-        charged = questions.charge_of(connection, claim.number)
     holders.let_go(claim.holder)
     return Answered(content, questions.receipt_of(ledger.keys, entry, charged), free=False)
 
 
 def fail(ledger: Ledger, claim: Claim) -> None:
     """Ends a question without a release; what it cost stays spent."""
-    with ledger.transaction() as (connection, append):
-        _check_claim(connection, claim)
-        questions.end(connection, append, claim.number)
+    with ledger.turn() as (view, append):
+        _check_claim(view, claim)
+        questions.end(view.connection, append, claim.number)
     holders.let_go(claim.holder)
 
 
@@ -135,11 +149,11 @@ def ask(
         if isinstance(step, Answered):
             return step
         if isinstance(step, Claim):
-            done = _worked(ledger, step, work)
-            if done.receipt.analyst == request.analyst:
-                return done
-            continue  # finished another analyst's question for a dead process; now pay for it
-        _wait(ledger, step, deadline, pause)
+            return _worked(ledger, step, work)
+        if not _ended(ledger, step, deadline, pause):
+            if step.own:
+                raise _still_running()
+            request = replace(request, shareable=False)  # a question of its own, rather than tell of another's
         waited()
         pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -164,47 +178,46 @@ def _worked(ledger: Ledger, claim: Claim, work: Callable[[Claim], bytes]) -> Ans
         holders.let_go(claim.holder)
 
 
-def _wait(ledger: Ledger, step: Waiting, deadline: float, pause: float) -> None:
-    """Until the question is no longer held by a living process."""
+def _ended(ledger: Ledger, step: Waiting, deadline: float, pause: float) -> bool:
+    """Waits until the question is no longer held by a living process; whether that came before the deadline."""
     while True:
         time.sleep(pause)
-        with ledger.database.reading() as connection:
-            row = connection.execute("SELECT state, holder FROM questions WHERE number = ?", (step.number,)).fetchone()
-        if row is None or row[0] != "claimed" or holders.is_dead(row[1]):
-            return
+        with ledger.view() as view:
+            row = view.connection.execute("SELECT holder FROM questions WHERE number = ?", (step.number,)).fetchone()
+            state = view.state.questions[step.number].state
+        if row is None or state != "claimed" or holders.is_dead(row[0]):
+            return True
         if time.monotonic() > deadline:
-            raise LedgerUnavailableError(
-                "The same question is still being answered.",
-                why="Another process works on it, and two answers would cost twice.",
-                fix="Ask again later: there will be one answer, and it is charged to the data set once.",
-            )
+            return False
         pause = min(2 * pause, _LONGEST_PAUSE)
 
 
-# --- reading the derived tables
+def _still_running() -> LedgerUnavailableError:
+    return LedgerUnavailableError(
+        "The same question is still being answered.",
+        why="Another process works on it, and two answers would cost twice.",
+        fix="Ask again later: there will be one answer, and it is charged once.",
+    )
 
 
-def budget_of(connection: sqlite3.Connection, dataset: str) -> Budget:
+# --- what the history says
+
+
+def budget_of(state: Projection, dataset: str) -> Budget:
     """The budget of a data set."""
-    row = connection.execute("SELECT body FROM budgets WHERE dataset = ?", (dataset,)).fetchone()
-    if row is None:
+    budget = state.budgets.get(dataset)
+    if budget is None:
         raise UnknownTableError(
             f"There is no data set {dataset!r}.",
             why="No budget was ever recorded for it.",
             fix="Run 'dalenius tables' for those there are.",
         )
-    return Budget.from_json(row[0])
+    return budget
 
 
-def epoch_of(connection: sqlite3.Connection, dataset: str) -> int:
-    """How often the people of a data set were declared to be new ones."""
-    row = connection.execute("SELECT number FROM epochs WHERE dataset = ?", (dataset,)).fetchone()
-    return int(row[0]) if row else 0
-
-
-def _check_epoch(connection: sqlite3.Connection, request: Request) -> None:
+def _check_epoch(state: Projection, request: Request) -> None:
     """In the transaction that charges: who was planned for other people must not be paid for by these."""
-    if epoch_of(connection, request.dataset) != request.epoch:
+    if state.epochs.get(request.dataset, 0) != request.epoch:
         raise SourceChangedError(
             f"The people of {request.dataset!r} are other ones by now.",
             why="The owner declared so after this question was planned.",
@@ -212,59 +225,50 @@ def _check_epoch(connection: sqlite3.Connection, request: Request) -> None:
         )
 
 
-def allotment_of(connection: sqlite3.Connection, dataset: str, analyst: str) -> float:
+def allotment_of(state: Projection, dataset: str, analyst: str) -> float:
     """The ε that an analyst may spend; the owner, all of it."""
     if analyst == OWNER:
-        return budget_of(connection, dataset).epsilon
-    row = connection.execute(
-        "SELECT epsilon FROM allotments WHERE dataset = ? AND analyst = ?", (dataset, analyst)
-    ).fetchone()
-    if row is None:
+        return budget_of(state, dataset).epsilon
+    allotted = state.allotments.get((dataset, analyst))
+    if allotted is None:
         raise NotAllowedError(
             f"Analyst {analyst!r} has no allotment in {dataset!r}.",
             why="Who may ask, and how much, is the owner's decision.",
             fix="Ask the owner for an allotment.",
         )
-    return float(row[0])
+    return float(allotted)
 
 
-def filter_of(
-    connection: sqlite3.Connection, budget: Budget, dataset: str, period: str, analyst: str, cap: float
-) -> Filter:
+def filter_of(state: Projection, budget: Budget, dataset: str, period: str, analyst: str, cap: float) -> Filter:
     """The filter of a total, as it stands: ``analyst`` '' is the whole data set."""
-    row = connection.execute(
-        "SELECT loss, delta FROM totals WHERE dataset = ? AND period = ? AND analyst = ?", (dataset, period, analyst)
-    ).fetchone()
-    return budget.filter(cap, (int(row[0]), int(row[1])) if row else (0, 0))
+    loss, delta, _ = state.totals.get((dataset, period, analyst), (0, 0, 0))
+    return budget.filter(cap, (loss, delta))
 
 
-def _stored(connection: sqlite3.Connection, request: Request) -> tuple[int, float, float] | None:
-    """A stored answer that is at least as accurate as asked.
-
-    Of those this analyst has paid for, the most accurate; else the cheapest, since he pays its price.
-    """
-    row = connection.execute(
-        """SELECT q.number, q.epsilon, q.delta FROM questions q
-           WHERE q.dataset = ?1 AND q.key = ?2 AND q.state = 'answered' AND q.epsilon >= ?3 AND q.delta >= ?4
-           ORDER BY q.analyst = ?5 OR EXISTS (SELECT 1 FROM grants g WHERE g.question = q.number AND g.analyst = ?5)
-                    DESC,
-                    CASE WHEN q.analyst = ?5 OR EXISTS (
-                        SELECT 1 FROM grants g WHERE g.question = q.number AND g.analyst = ?5
-                    ) THEN -q.epsilon ELSE q.epsilon END
-           LIMIT 1""",
-        (request.dataset, request.stored_key, request.epsilon, request.delta, request.analyst),
-    ).fetchone()
-    return tuple(row) if row else None
+def _stored(state: Projection, request: Request) -> Question | None:
+    """Of the answers this analyst has paid for and that are as accurate as asked, the most accurate."""
+    paid = [
+        each
+        for each in _suitable(state, request)
+        if each.state == "answered"
+        and (each.analyst == request.analyst or (each.number, request.analyst) in state.grants)
+    ]
+    return max(paid, key=lambda each: each.epsilon, default=None)
 
 
-def _running(connection: sqlite3.Connection, request: Request) -> tuple[int, str, int] | None:
-    row = connection.execute(
-        """SELECT number, holder, fence FROM questions
-           WHERE dataset = ? AND key = ? AND state = 'claimed' AND epsilon >= ? AND delta >= ?
-           ORDER BY number LIMIT 1""",
-        (request.dataset, request.stored_key, request.epsilon, request.delta),
-    ).fetchone()
-    return tuple(row) if row else None
+def _running(state: Projection, request: Request) -> Question | None:
+    """The same question of the same analyst: nobody finishes another's, or could be seen to."""
+    own = (each for each in _suitable(state, request) if each.analyst == request.analyst)
+    return next((each for each in own if each.state == "claimed"), None)
+
+
+def _suitable(state: Projection, request: Request) -> list[Question]:
+    """The questions of the same meaning that were charged at least what is asked now, oldest first."""
+    return [
+        each
+        for each in state.asked_before(request.dataset, request.stored_key)
+        if each.epsilon >= request.epsilon and each.delta >= request.delta
+    ]
 
 
 # --- deciding and writing
@@ -280,13 +284,7 @@ def _price(request: Request, budget: Budget) -> PureDP | ZCDP:
             fix=f"List the periods ({budget.period}s) that it reads." if budget.period else "Leave the periods out.",
         )
     price: PureDP | ZCDP = budget.filter().price(request.epsilon, request.delta)
-    if isinstance(price, ZCDP):
-        cost = costs.zcdp(request.event)
-        fits = cost is not None and cost.rho <= price.rho * _TOLERANCE and cost.delta <= price.delta * _TOLERANCE
-    else:
-        epsilon = costs.pure_epsilon(request.event)
-        fits = epsilon is not None and epsilon <= price.epsilon * _TOLERANCE
-    if not fits:
+    if not covers(price, request.event):
         raise InputError(
             "The event costs more than the ε that was given for it.",
             why="What is charged must cover what the mechanism does.",
@@ -295,22 +293,18 @@ def _price(request: Request, budget: Budget) -> PureDP | ZCDP:
     return price
 
 
-def _guards(
-    connection: sqlite3.Connection, request: Request, budget: Budget, allotment: float
-) -> list[tuple[str, str, Filter]]:
+def _guards(state: Projection, request: Request, budget: Budget, allotment: float) -> list[tuple[str, str, Filter]]:
     """(period, analyst or '', filter) of every total the question is charged to."""
     guards = []
     for period in request.periods:
         # of the owner's own questions there is no second total
         for analyst, cap in {"": budget.epsilon, request.analyst: allotment}.items():
-            guards.append((period, analyst, filter_of(connection, budget, request.dataset, period, analyst, cap)))
+            guards.append((period, analyst, filter_of(state, budget, request.dataset, period, analyst, cap)))
     return guards
 
 
-def _admitted(guards: list[tuple[str, str, Filter]], request: Request, price: PureDP | ZCDP) -> dict[str, Any]:
-    """The body of the charge, if every filter admits it. The filters move on; nothing is written yet."""
-    if not all(guard.admits(price) for _, _, guard in guards):
-        raise _refusal(request, guards)
+def _charged(guards: list[tuple[str, str, Filter]], request: Request, price: PureDP | ZCDP) -> dict[str, Any]:
+    """The body of the charge. The filters, which admit it, move on; nothing is written yet."""
     before = guards[0][2].units
     for _, _, guard in guards:
         guard.charge(price)
@@ -331,78 +325,56 @@ def _admitted(guards: list[tuple[str, str, Filter]], request: Request, price: Pu
     }
 
 
-def _spend(connection: sqlite3.Connection, request: Request, guards: list[tuple[str, str, Filter]]) -> None:
+def _spend(
+    connection: sqlite3.Connection, state: Projection, request: Request, guards: list[tuple[str, str, Filter]]
+) -> None:
     """The filters' new state as the running totals."""
-    for period, analyst, guard in guards:
-        loss, delta = guard.units
-        connection.execute(
-            """INSERT INTO totals VALUES (?1, ?2, ?3, ?4, ?5, 1)
-               ON CONFLICT DO UPDATE SET loss = ?4, delta = ?5, charges = charges + 1""",
-            (request.dataset, period, analyst, str(loss), str(delta)),
-        )
+    tables.spend(
+        connection, state, [(request.dataset, period, analyst, *guard.units) for period, analyst, guard in guards]
+    )
 
 
-def begin_epoch(connection: sqlite3.Connection, dataset: str, epoch: int, reason: str) -> None:
+def begin_epoch(view: View, dataset: str, epoch: int, reason: str) -> None:
     """New people in a data set: its budget and all allotments in it are whole again.
 
     Sound if no unit of the new data is one of the old: then a unit's rows are read in one epoch only, and what was
     spent in another is no loss of it (parallel composition). Nothing here can check that; the owner declares it.
     """
-    budget_of(connection, dataset)
-    if epoch != epoch_of(connection, dataset) + 1:
+    budget_of(view.state, dataset)
+    if epoch != view.state.epochs.get(dataset, 0) + 1:
         raise InputError("An epoch follows the one before.", why="They are counted.", fix="Refresh the table again.")
-    if not reason:
-        raise InputError("New people need a reason.", why="The history must say why.", fix="Give one.")
-    connection.execute("INSERT OR REPLACE INTO epochs VALUES (?, ?)", (dataset, epoch))
-    connection.execute("DELETE FROM totals WHERE dataset = ?", (dataset,))
+    if not explains(reason):
+        raise InputError("New people need a reason.", why=f"The history must say why. {ENOUGH}", fix="Give one.")
+    view.connection.execute("INSERT OR REPLACE INTO epochs VALUES (?, ?)", (dataset, epoch))
+    view.connection.execute("DELETE FROM totals WHERE dataset = ?", (dataset,))
 
 
-def _given_again(
-    ledger: Ledger,
-    connection: sqlite3.Connection,
-    append: questions.Append,
-    request: Request,
-    stored: tuple[int, float, float],
-    budget: Budget,
-    allotment: float,
-) -> Answered | None:
-    """A stored release: free for who has paid for it, else for his allotment alone. None if that does not cover it."""
-    number, epsilon, delta = stored
-    before = questions.paid_before(ledger.keys, connection, number, request.analyst)
-    if before is not None:
-        return before
-    charged = questions.charge_of(connection, number)
-    full = Request(
-        request.dataset, request.analyst, request.key, epsilon, request.event, delta, periods=tuple(charged["periods"])
-    )
-    guards = [guard for guard in _guards(connection, full, budget, allotment) if guard[1]]
-    price = budget.filter().price(epsilon, delta)
-    if not all(guard.admits(price) for _, _, guard in guards):
-        return None
-    for _, _, guard in guards:
-        guard.charge(price)
-    content, answered = questions.release_of(connection, number)
-    data = {
-        "charge": number,
-        "release": answered.data["release"],
-        "analyst": request.analyst,
-        "question": digest(request.question.encode()),
-        **retries.written(request),
-    }
-    entry = append("grant", data)
-    _spend(connection, full, guards)
-    connection.execute("INSERT INTO grants VALUES (?, ?, ?)", (number, request.analyst, entry.number))
-    retries.remember(connection, request, number)
-    return Answered(content, questions.receipt_of(ledger.keys, entry, charged), free=False)
+def _check_claim(view: View, claim: Claim) -> None:
+    """Whether it is still this claim's question to answer: by the history it has no answer yet, and nobody took over.
 
-
-def _check_claim(connection: sqlite3.Connection, claim: Claim) -> None:
-    row = connection.execute("SELECT state, holder, fence FROM questions WHERE number = ?", (claim.number,)).fetchone()
-    if row != ("claimed", claim.holder, claim.fence):
+    Whoever changes holder or fence in the table can turn a claim away, never let a second answer in.
+    """
+    question = view.state.questions.get(claim.number)
+    if (
+        question is None
+        or question.state != "claimed"
+        or tables.holder_of(view.connection, question) != (claim.holder, claim.fence)
+    ):
         raise LedgerUnavailableError(
             "This question is no longer ours to answer.",
             why="It was taken over, answered or ended meanwhile.",
             fix="Ask again; if it was answered, that costs nothing.",
+        )
+
+
+def _check_price(claim: Claim, content: bytes, charged: Mapping[str, Any]) -> None:
+    """What is stored was made at what was charged, by the claim and by what the release says itself."""
+    paid = {name: charged[name] for name in ("epsilon", "delta", "rho")}
+    if (claim.epsilon, claim.delta) != (charged["epsilon"], charged["delta"]) or not made_within(content, paid):
+        raise LedgerCorruptError(
+            "The answer was made at another price than was charged.",
+            why="Its noise is not that of the charge in the history.",
+            fix="Run 'dalenius ledger verify'. The answer was not stored and does not leave.",
         )
 
 

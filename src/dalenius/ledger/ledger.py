@@ -7,12 +7,11 @@ history, and keeps the owner's records.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,24 +19,27 @@ from typing import Any
 
 from dalenius.accounting import parameters
 from dalenius.errors import InputError, LedgerCorruptError, LedgerUnavailableError, UnknownReceiptError
-from dalenius.ledger import anchor, charging, database, questions
+from dalenius.ledger import anchor, charging, database, questions, receipts, sharing, tables
 from dalenius.ledger.anchor import Anchor, Head
+from dalenius.ledger.authors import author
 from dalenius.ledger.budgets import Balance, Budget, Filter
 from dalenius.ledger.chain import Entry, canonical, link, origin
+from dalenius.ledger.checkpoint import Checkpoint
 from dalenius.ledger.database import NAME, Database
 from dalenius.ledger.keys import Keys
+from dalenius.ledger.projection import Projection
+from dalenius.ledger.proof import Proof, View, behind, beside_anchor
 from dalenius.ledger.receipts import Receipt
 from dalenius.ledger.requests import WHOLE, Answered, Claim, Request, Waiting
 
 # Kinds that anyone may `record`; the others are written by their own methods, which keep totals in step.
 OWNER_KINDS = frozenset({"policy", "limits", "publication", "refresh", "closed", "token", "note"})
-# Entries, each with the hash of the one before it.
-_OF_KINDS = """SELECT e.*, p.hash FROM entries e LEFT JOIN entries p ON p.number = e.number - 1
-    WHERE e.number > ? AND e.kind IN (SELECT value FROM json_each(?)) ORDER BY e.number"""
-_NUMBERED = """SELECT e.*, p.hash FROM entries e LEFT JOIN entries p ON p.number = e.number - 1 WHERE e.number = ?"""
+# Kinds that say who did it ("by"); entries of before that do not are as good.
+AUTHORED = OWNER_KINDS | {"budget", "allotment", "epoch", "suspension"}
 _RECEIPT = re.compile("R([0-9]{1,18})-([0-9a-f]{12})")
 # What decides which rows a question about a table reads, and whether it may.
 TABLE_KINDS = ("policy", "refresh", "closed", "epoch")
+_BLOCK = 10_000  # entries in one view
 
 
 class Ledger:
@@ -56,6 +58,7 @@ class Ledger:
         self.keys = keys
         self.anchor = Anchor(home, keys.chain)
         self.database = Database(home / NAME)
+        self.proof = Proof(keys.chain, Checkpoint(home, keys.chain))
         self._queue = (os.getpid(), threading.Lock())
 
     @classmethod
@@ -95,6 +98,8 @@ class Ledger:
                 fix="Start one with 'dalenius protect', or name another home with --home.",
             )
         ledger = cls(home, Keys.load(home))
+        # The anchor follows each commit, so a view taken after it was read is never behind an honest one.
+        anchored = ledger.anchor.read()
         with ledger.database.reading() as connection:
             first = _entry(connection.execute("SELECT * FROM entries WHERE number = 1").fetchone())
             if first is None or first.hash != ledger.link(origin(ledger.keys.chain), first):
@@ -103,7 +108,7 @@ class Ledger:
                     why="The first entry is not authentic under keys/chain.key.",
                     fix="Restore ledger and keys from the same backup.",
                 )
-        ledger.head  # noqa: B018 (refuses a file that is behind its anchor)
+            ledger._check_tail(connection, anchored)
         return ledger
 
     # --- the history
@@ -121,6 +126,12 @@ class Ledger:
     @contextmanager
     def transaction(self) -> Iterator[tuple[sqlite3.Connection, Callable[[str, Mapping[str, Any]], Entry]]]:
         """A durable transaction that can append entries; the anchor follows once it is on disk."""
+        with self.turn() as (view, append):
+            yield view.connection, append
+
+    @contextmanager
+    def turn(self) -> Iterator[tuple[View, Callable[[str, Mapping[str, Any]], Entry]]]:
+        """The same, with what the history says: all of it, proved up to its last entry, and it stays so meanwhile."""
         turn = self._turn
         if not turn.acquire(timeout=database.BUSY_SECONDS):
             raise LedgerUnavailableError(
@@ -128,18 +139,37 @@ class Ledger:
             )
         try:
             with self.database.writing() as connection:
-                tail = self._checked_tail(connection, self.anchor.read())
+                view = self.proof.follow(connection, self.anchor.read(), self.proof.known)
+                tail = Head(view.state.count, view.state.head)
+                written = []
 
                 def append(kind: str, data: Mapping[str, Any]) -> Entry:
                     nonlocal tail
-                    entry = self.written(connection, tail, kind, canonical(data))
+                    signed = {"by": author(), **data} if kind in AUTHORED else data
+                    entry = self.written(connection, tail, kind, canonical(signed))
                     tail = Head(entry.number, entry.hash)
+                    written.append(entry)
                     return entry
 
-                yield connection, append
+                yield view, append
+            self.proof.add(written)
             self.anchor.advance(tail)
         finally:
             turn.release()
+
+    @contextmanager
+    def view(self) -> Iterator[View]:
+        """One consistent view of the file and what its entries say, proved; never older than what was seen before."""
+        # The anchor follows each commit, so a view taken after it was read is never behind an honest one.
+        anchored, known = self.anchor.read(), self.proof.known
+        with self.database.reading() as connection:
+            yield self.proof.follow(connection, anchored, known)
+
+    @contextmanager
+    def _state(self) -> Iterator[Projection]:
+        """What the entries say now; held still for as long as it is looked at."""
+        with self.view() as view, self.proof.lock:
+            yield view.state
 
     def written(self, connection: sqlite3.Connection, tail: Head, kind: str, body: str) -> Entry:
         """The entry after ``tail``, in the file."""
@@ -157,49 +187,31 @@ class Ledger:
             self._queue = (os.getpid(), lock := threading.Lock())
         return lock
 
-    def _checked_tail(self, connection: sqlite3.Connection, anchored: Head) -> Head:
-        """The head of the file; refuses a file that is behind the anchor, or beside it."""
-        row = connection.execute("SELECT number, hash FROM entries ORDER BY number DESC LIMIT 1").fetchone()
-        tail = Head(*row) if row else Head(0, origin(self.keys.chain))
-        if anchored.count > tail.count:
-            raise LedgerCorruptError(
-                f"The ledger ends at entry {tail.count}, but had {anchored.count}.",
-                why="Its tail was cut off, or an old copy was put in its place.",
-                fix="Restore the newest copy, together with its anchor. Nothing can be asked until then.",
-            )
-        if anchored.count == tail.count:
-            at_anchor = tail.hash
-        else:
-            found = connection.execute("SELECT hash FROM entries WHERE number = ?", (anchored.count,)).fetchone()
-            at_anchor = found[0] if found else origin(self.keys.chain)
-        if at_anchor != anchored.hash:
-            raise LedgerCorruptError(
-                f"Entry {anchored.count} is not the one that was written.",
-                why="Its hash differs from the anchor's.",
-                fix="Run 'dalenius ledger verify' to find the first bad entry, and restore a good copy.",
-            )
-        return tail
+    def _check_tail(self, connection: sqlite3.Connection, anchored: Head) -> None:
+        """Refuses a file that is behind the anchor, or beside it; quickly, before anything of it is used."""
+        row = connection.execute("SELECT number FROM entries ORDER BY number DESC LIMIT 1").fetchone()
+        tail = row[0] if row else 0
+        if anchored.count > tail:
+            raise behind(tail, anchored.count)
+        found = connection.execute("SELECT hash FROM entries WHERE number = ?", (anchored.count,)).fetchone()
+        if (found[0] if found else origin(self.keys.chain)) != anchored.hash:
+            raise beside_anchor(anchored.count)
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
-        """All entries past a number, in order, as they stand in the file."""
+        """All entries past a number, in order, each proved authentic before it is handed out."""
         while True:
-            with self.database.reading() as connection:
-                rows = connection.execute(
-                    "SELECT * FROM entries WHERE number > ? ORDER BY number LIMIT 10000", (after,)
-                ).fetchall()
-            for row in rows:
-                yield Entry(*row)
-            if not rows:
+            with self.view() as view:
+                found = self.proof.listed(view, range(after + 1, min(view.end, after + _BLOCK) + 1))
+            yield from found
+            if not found:
                 return
-            after = rows[-1][0]
+            after = found[-1].number
 
     @property
     def head(self) -> Head:
-        """The head of the history."""
-        # The anchor follows each commit, so a view taken after it was read is never behind an honest one.
-        anchored = self.anchor.read()
-        with self.database.reading() as connection:
-            return self._checked_tail(connection, anchored)
+        """The head of the history, all of which was proved."""
+        with self._state() as state:
+            return Head(state.count, state.head)
 
     def link(self, previous: bytes, entry: Entry) -> bytes:
         """What an entry's hash must be."""
@@ -238,71 +250,56 @@ class Ledger:
                     f"{kind!r} is not about a table.", why=f"Known: {', '.join(TABLE_KINDS)}.", fix="Use one."
                 )
             _check_plain(data)
-        with self.transaction() as (connection, append):
-            if overtaken(self.proved(connection, TABLE_KINDS, since)):
+        with self.turn() as (view, append):
+            if overtaken(self.proved(view, TABLE_KINDS, since)):
                 return None
             done = []
             for kind, data in records:
                 if kind == "epoch":
-                    charging.begin_epoch(connection, data["dataset"], data["epoch"], data["reason"])
+                    charging.begin_epoch(view, data["dataset"], data["epoch"], data["reason"])
                 done.append(append(kind, data))
             return done
 
     def set_budget(self, dataset: str, budget: Budget, reason: str = "") -> None:
         """Gives a data set its budget, or changes its size; accounting, relation and unit are for ever."""
         check_name(dataset, "data set")
-
-        def effect(connection: sqlite3.Connection, _: Entry) -> None:
-            row = connection.execute("SELECT body FROM budgets WHERE dataset = ?", (dataset,)).fetchone()
-            if row is not None:
-                Budget.from_json(row[0]).check_change(budget)
-            connection.execute("INSERT OR REPLACE INTO budgets VALUES (?, ?)", (dataset, canonical(budget.to_dict())))
-
-        self.append("budget", {"dataset": dataset, "budget": budget.to_dict(), "reason": reason}, effect)
+        with self.turn() as (view, append):
+            before = view.state.budgets.get(dataset)
+            tables.check_budget(view.connection, view.state, dataset)
+            if before is not None:
+                before.check_change(budget)
+            append("budget", {"dataset": dataset, "budget": budget.to_dict(), "reason": reason})
+            view.connection.execute(
+                "INSERT OR REPLACE INTO budgets VALUES (?, ?)", (dataset, canonical(budget.to_dict()))
+            )
 
     def set_allotment(self, dataset: str, analyst: str, epsilon: float) -> None:
         """What one analyst may spend of a data set's budget."""
         epsilon = parameters.epsilon(epsilon)
         check_name(analyst, "analyst")
-        self.budget(dataset)
-
-        def effect(connection: sqlite3.Connection, _: Entry) -> None:
-            connection.execute("INSERT OR REPLACE INTO allotments VALUES (?, ?, ?)", (dataset, analyst, epsilon))
-
-        self.append("allotment", {"dataset": dataset, "analyst": analyst, "epsilon": epsilon}, effect)
+        with self.turn() as (view, append):
+            charging.budget_of(view.state, dataset)
+            tables.check_allotment(view.connection, view.state, dataset, analyst)
+            append("allotment", {"dataset": dataset, "analyst": analyst, "epsilon": epsilon})
+            view.connection.execute("INSERT OR REPLACE INTO allotments VALUES (?, ?, ?)", (dataset, analyst, epsilon))
 
     def end_allotment(self, dataset: str, analyst: str) -> None:
         """Takes an analyst's allotment back. What was spent stays spent, also for an allotment given later."""
-
-        def effect(connection: sqlite3.Connection, _: Entry) -> None:
-            connection.execute("DELETE FROM allotments WHERE dataset = ? AND analyst = ?", (dataset, analyst))
-
-        if analyst in self.allotments(dataset):
-            self.append("allotment", {"dataset": dataset, "analyst": analyst, "epsilon": 0}, effect)
+        with self.turn() as (view, append):
+            tables.check_allotment(view.connection, view.state, dataset, analyst)
+            if (dataset, analyst) in view.state.allotments:
+                append("allotment", {"dataset": dataset, "analyst": analyst, "epsilon": 0})
+                view.connection.execute("DELETE FROM allotments WHERE dataset = ? AND analyst = ?", (dataset, analyst))
 
     def records(self, kinds: Sequence[str], after: int = 0) -> Iterator[Entry]:
-        """Owner actions of some kinds, in order, each proved authentic before it is handed out."""
-        with self.database.reading() as connection:
-            found = self.proved(connection, kinds, after)
+        """Owner actions of some kinds, in order: all there are, each proved authentic before it is handed out."""
+        with self.view() as view:
+            found = self.proved(view, kinds, after)
         yield from found
 
-    def proved(self, connection: sqlite3.Connection, kinds: Sequence[str], after: int = 0) -> list[Entry]:
-        """The same, inside a transaction."""
-        return self._authentic(connection.execute(_OF_KINDS, (after, json.dumps(list(kinds)))))
-
-    def _authentic(self, rows: Iterable[tuple[Any, ...]]) -> list[Entry]:
-        """Entries, each with the hash of the one before it, if they are as they were written."""
-        found = []
-        for *columns, previous in rows:
-            entry = Entry(*columns)
-            if entry.hash != self.link(previous or origin(self.keys.chain), entry):
-                raise LedgerCorruptError(
-                    f"Entry {entry.number} was changed.",
-                    why="It does not fit its hash and the entry before it.",
-                    fix="Run 'dalenius ledger verify', and restore a good copy of ledger and anchor.",
-                )
-            found.append(entry)
-        return found
+    def proved(self, view: View, kinds: Sequence[str], after: int = 0) -> list[Entry]:
+        """The same, inside a transaction; what it has appended itself is not among them yet."""
+        return self.proof.of_kinds(view, kinds, after)
 
     def receipt(self, id: str, analyst: str | None = None) -> Receipt:  # noqa: A002
         """The receipt of an answer or a grant again, by its id; with ``analyst``, only if it is that analyst's.
@@ -310,68 +307,62 @@ class Ledger:
         Another analyst's receipt is refused exactly as one that was never given.
         """
         match = _RECEIPT.fullmatch(id)
-        with self.database.reading() as connection:
-            (entry,) = self._numbered(connection, int(match[1]) if match else 0) or (None,)
-            if match and entry and entry.kind in {"answer", "grant"} and entry.hash.hex().startswith(match[2]):
-                (charge,) = self._numbered(connection, entry.data["charge"])
-                found = questions.receipt_of(self.keys, entry, charge.data)
-                if analyst in {None, found.analyst}:
-                    return found
+        number = int(match[1]) if match else 0
+        with self.view() as view:
+            if match and 0 < number <= view.end and view.state.hash_of(number).hex().startswith(match[2]):
+                entry = self.proof.entry(view, number)
+                if entry.kind in {"answer", "grant"}:
+                    charge = self.proof.entry(view, entry.data["charge"])
+                    found = questions.receipt_content(entry, charge.data)
+                    if analyst in {None, found.analyst}:
+                        return receipts.write(self.keys, found)
         raise UnknownReceiptError(
             "There is no such receipt.",
             why="None with this id was given, or not to you.",
             fix="Copy the id as it stands in the receipt.",
         )
 
-    def _numbered(self, connection: sqlite3.Connection, number: int) -> list[Entry]:
-        """That entry, or none."""
-        return self._authentic(connection.execute(_NUMBERED, (number,)))
-
     def epoch(self, dataset: str) -> int:
         """How often the people of a data set were declared to be new ones."""
-        with self.database.reading() as connection:
-            return charging.epoch_of(connection, dataset)
+        with self._state() as state:
+            return state.epochs.get(dataset, 0)
 
     def budget(self, dataset: str) -> Budget:
         """The budget of a data set."""
-        with self.database.reading() as connection:
-            return charging.budget_of(connection, dataset)
+        with self._state() as state:
+            return charging.budget_of(state, dataset)
 
     def datasets(self) -> list[str]:
         """All data sets that have a budget."""
-        with self.database.reading() as connection:
-            return [row[0] for row in connection.execute("SELECT dataset FROM budgets ORDER BY dataset")]
+        with self._state() as state:
+            return sorted(state.budgets)
 
     def allotments(self, dataset: str) -> dict[str, float]:
         """What each analyst was allotted."""
-        with self.database.reading() as connection:
-            rows = connection.execute(
-                "SELECT analyst, epsilon FROM allotments WHERE dataset = ? ORDER BY analyst", (dataset,)
-            ).fetchall()
-        return dict(rows)
+        with self._state() as state:
+            return {who: epsilon for (where, who), epsilon in sorted(state.allotments.items()) if where == dataset}
 
     def periods(self, dataset: str) -> list[str]:
         """The periods that have been charged."""
-        with self.database.reading() as connection:
-            rows = connection.execute(
-                "SELECT DISTINCT period FROM totals WHERE dataset = ? ORDER BY period", (dataset,)
-            ).fetchall()
-        return [row[0] for row in rows] or [WHOLE]
+        with self._state() as state:
+            return sorted({period for where, period, _ in state.totals if where == dataset}) or [WHOLE]
 
     def balance(self, dataset: str, analyst: str = "", period: str = WHOLE) -> Balance:
         """What a data set, or one analyst in it, has spent and has left."""
-        with self.database.reading() as connection:
-            budget = charging.budget_of(connection, dataset)
-            cap = charging.allotment_of(connection, dataset, analyst) if analyst else budget.epsilon
-            guard: Filter = charging.filter_of(connection, budget, dataset, period, analyst, cap)
-            whole: Filter = charging.filter_of(connection, budget, dataset, period, "", budget.epsilon)
-            row = connection.execute(
-                "SELECT charges FROM totals WHERE dataset = ? AND period = ? AND analyst = ?",
-                (dataset, period, analyst),
-            ).fetchone()
+        with self._state() as state:
+            budget = charging.budget_of(state, dataset)
+            cap = charging.allotment_of(state, dataset, analyst) if analyst else budget.epsilon
+            guard: Filter = charging.filter_of(state, budget, dataset, period, analyst, cap)
+            whole: Filter = charging.filter_of(state, budget, dataset, period, "", budget.epsilon)
+            charges = state.totals.get((dataset, period, analyst), (0, 0, 0))[2]
         left = min(guard.remaining_epsilon, whole.remaining_epsilon)  # an allotment never buys more than there is
         left_delta = min(guard.remaining_delta, whole.remaining_delta)
-        return Balance(budget, cap, guard.spent, left, left_delta, row[0] if row else 0, period)
+        return Balance(budget, cap, guard.spent, left, left_delta, charges, period)
+
+    def spent(self, dataset: str, period: str, analyst: str) -> tuple[int, int]:
+        """Loss and δ of one running total, in whole units."""
+        with self._state() as state:
+            return state.totals.get((dataset, period, analyst), (0, 0, 0))[:2]
 
     # --- the way of a question
 
@@ -386,6 +377,10 @@ class Ledger:
     def fail(self, claim: Claim) -> None:
         """Ends a claimed question without a release. The charge stays."""
         charging.fail(self, claim)
+
+    def shared(self, claim: Claim) -> bytes:
+        """The stored answer of another analyst from which a claimed question is to be made (`Claim.shares`)."""
+        return sharing.content(self, claim)
 
     def ask(
         self,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dalenius._fields import once
 from dalenius.errors import InputError, LedgerCorruptError, SourceUnavailableError
 from dalenius.ledger.chain import Entry, canonical
 
@@ -50,9 +51,9 @@ class Receipt:
         return canonical(data).encode()
 
 
-def write(keys: Keys, entry: Entry, charge: Mapping[str, Any], release: str) -> Receipt:
-    """The receipt of an entry (an answer, or a grant of a stored one). The same entry gives the same receipt."""
-    blank = Receipt(
+def content(entry: Entry, charge: Mapping[str, Any], release: str) -> Receipt:
+    """What the receipt of an entry (an answer, or a grant of a stored one) says, not signed yet."""
+    return Receipt(
         version=VERSION,
         id=f"R{entry.number}-{entry.hash.hex()[:12]}",
         entry=entry.number,
@@ -65,15 +66,19 @@ def write(keys: Keys, entry: Entry, charge: Mapping[str, Any], release: str) -> 
         release=release,
         time=entry.time,
     )
+
+
+def write(keys: Keys, blank: Receipt) -> Receipt:
+    """The receipt, signed. The same entry gives the same receipt."""
     signature = keys.signing.sign(blank.signed_content)
-    return Receipt(**asdict(blank) | {"signature": base64.b64encode(signature).decode()})
+    return replace(blank, signature=base64.b64encode(signature).decode())
 
 
 def read(file: Path) -> Receipt:
     """A receipt from a file; only its form is checked."""
     try:
         with file.open("rb") as source:
-            data = json.loads(source.read(_LONGEST))
+            data = json.loads(source.read(_LONGEST), object_pairs_hook=once)
     except OSError:
         raise SourceUnavailableError(
             f"{file} cannot be read.", why="A receipt is a JSON file.", fix="Name an existing file."

@@ -22,7 +22,8 @@ class Request:
     for the same thing. ``epoch`` is that of the people whose rows the asker is about to look at: a budget pays for its
     own people only. ``retry`` names the request as its client sent it, so that sending it twice charges once: SHA-256
     of analyst and idempotency key, and SHA-256 of the request's body. ``paid_only`` asks for what was paid for before
-    and for nothing else: it is never charged.
+    and for nothing else: it is never charged. ``shareable``: nothing in it is chosen from the data and the owner allows
+    it, so another analyst's answer to it may serve (`sharing`).
     """
 
     dataset: str
@@ -36,6 +37,7 @@ class Request:
     epoch: int = 0
     retry: tuple[str, str] | None = None
     paid_only: bool = False
+    shareable: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", parameters.epsilon(self.epsilon))
@@ -68,6 +70,8 @@ class Claim:
     """The right to answer a charged question, held by one process at a time; ``fence`` grows with each holder.
 
     The noise must be that of ``epsilon`` and ``delta``: what was charged, which may be more than was asked for now.
+    ``shares`` is the charge of another analyst's answer, from which alone this one is to be made (`sharing`), not from
+    the data; None: from the data.
     """
 
     number: int
@@ -75,14 +79,16 @@ class Claim:
     fence: int
     epsilon: float
     delta: float
+    shares: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The same question is being answered by somebody else."""
+    """The same question is being answered, by another process or for another analyst."""
 
     number: int
     holder: str
+    own: bool = True
 
 
 @dataclass(frozen=True, slots=True)

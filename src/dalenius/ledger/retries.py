@@ -12,12 +12,13 @@ import sqlite3
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dalenius.errors import EngineFailedError, InputError, LedgerCorruptError, SourceChangedError
-from dalenius.ledger import holders, questions
+from dalenius.errors import EngineFailedError, InputError, SourceChangedError
+from dalenius.ledger import holders, questions, tables
 from dalenius.ledger.requests import Answered, Claim, Request, Waiting
 
 if TYPE_CHECKING:
-    from dalenius.ledger.keys import Keys
+    from dalenius.ledger.ledger import Ledger
+    from dalenius.ledger.proof import View
 
 
 class NeverChargedError(EngineFailedError):
@@ -50,46 +51,45 @@ class Failed:
 
 
 def again(
-    keys: Keys, connection: sqlite3.Connection, append: questions.Append, request: Request, holder: str
+    ledger: Ledger, view: View, append: questions.Append, request: Request, holder: str
 ) -> Claim | Answered | Waiting | Failed | None:
     """What became of the same request; None if it is the first of its key. Inside the transaction that charges."""
     if request.retry is None:
         return None
     key, body = request.retry
-    row = connection.execute(
-        """SELECT r.body, q.number, q.dataset, q.key, q.epsilon, q.delta, q.state, q.holder, q.fence
-           FROM retries r JOIN questions q ON q.number = r.question WHERE r.analyst = ? AND r.key = ?""",
-        (request.analyst, key),
-    ).fetchone()
-    if row is None:
+    tables.check_retry(view.connection, view.state, request.analyst, key)
+    found = view.state.retries.get((request.analyst, key))
+    if found is None:
         return None
-    known, number, dataset, stored_key, epsilon, delta, state, other, fence = row
+    known, number = found
     if known != body:
         raise InputError(
             "This idempotency key was used for another request.",
             why="A key names one request, so that sending it twice charges once.",
             fix="Send the first request unchanged, or take a new key for this one.",
         )
-    same = (dataset, stored_key) == (request.dataset, request.stored_key)
-    paid = _paid(keys, connection, number, request.analyst) if state == "answered" else None
-    if paid is not None and not same:
+    question = view.state.questions[number]
+    same = (question.dataset, question.key) == (request.dataset, request.stored_key)
+    if question.state == "answered":
+        paid = questions.paid_before(ledger, view, question, request.analyst)
+        if same:
+            return paid
         # Its release is in the terms of a plan that is no longer the question's.
         raise SourceChangedError(
             "This request was answered before its data or its policy changed.",
             why="It was charged then, and its answer is about the data as it was.",
             fix="Ask with another idempotency key; that is a new question, and a new charge.",
         )
-    if paid is not None:
-        return paid
-    if state == "failed":
-        return Failed(epsilon, delta)
+    other, fence = tables.holder_of(view.connection, question)
+    if question.state == "failed":
+        return Failed(question.epsilon, question.delta)
     if not holders.is_dead(other):
         return Waiting(number, other)
     if same:
-        return questions.taken_over(connection, number, holder, fence + 1)
+        return questions.taken_over(view.connection, question, holder, fence + 1)
     # What was charged for is no longer there to be looked at.
-    questions.end(connection, append, number)
-    return Failed(epsilon, delta)
+    questions.end(view.connection, append, number)
+    return Failed(question.epsilon, question.delta)
 
 
 def written(request: Request) -> dict[str, Any]:
@@ -101,14 +101,3 @@ def remember(connection: sqlite3.Connection, request: Request, question: int) ->
     """From now on a request with this key is that question."""
     if request.retry is not None:
         connection.execute("INSERT INTO retries VALUES (?, ?, ?, ?)", (request.analyst, *request.retry, question))
-
-
-def _paid(keys: Keys, connection: sqlite3.Connection, number: int, analyst: str) -> Answered:
-    found = questions.paid_before(keys, connection, number, analyst)
-    if found is None:
-        raise LedgerCorruptError(
-            "The answer to this request belongs to somebody else.",
-            why="The table of requests was changed.",
-            fix="Run 'dalenius ledger verify' and restore a good copy.",
-        )
-    return found

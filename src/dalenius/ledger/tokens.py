@@ -120,10 +120,10 @@ class Tokens:
 
     def revoke(self, id: str) -> Token:  # noqa: A002
         """Ends a token, at once and for good; one that was revoked before stays as it is."""
-        with self._ledger.transaction() as (connection, append):
+        with self._ledger.turn() as (view, append):
             # Read anew, inside the transaction: of two who revoke, one writes. And no lock is held that a check needs.
             known = _Known()
-            known.learn(self._ledger.proved(connection, ("token",)))
+            known.learn(self._ledger.proved(view, ("token",)))
             if id not in known.tokens:
                 raise UnknownTokenError(
                     "There is no such token.",

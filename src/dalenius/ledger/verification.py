@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from dalenius.errors import InputError, LedgerCorruptError
-from dalenius.ledger import receipts
+from dalenius.ledger import questions, receipts, tables
 from dalenius.ledger.chain import Entry, canonical, digest, origin
 from dalenius.ledger.keys import public_key
 from dalenius.ledger.ledger import Ledger
+from dalenius.ledger.prices import made_within
+from dalenius.ledger.projection import BrokenRuleError
+from dalenius.ledger.proof import View, bad
 from dalenius.ledger.receipts import Receipt
-from dalenius.ledger.replay import BrokenRuleError, Replay
+from dalenius.ledger.replay import Replay
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,36 +60,35 @@ def verify(
     wanted = expect.lower() if expect else None
     anchor = ledger.anchor.read()  # before the view of the file, which is then never behind it
     with ledger.database.reading() as connection:
-        replay, previous, number = Replay(), origin(ledger.keys.chain), 0
+        replay, previous, number = Replay(origin(ledger.keys.chain)), origin(ledger.keys.chain), 0
         heads = {anchor.count: previous} if anchor.count == 0 else {}
         for row in connection.execute("SELECT * FROM entries ORDER BY number"):
             entry = Entry(*row)
             number += 1
             if entry.number != number:
-                raise _bad(number, "is missing", "The entries around it follow each other, but it is gone.")
+                raise bad(number, "is missing", "The entries around it follow each other, but it is gone.")
             if entry.hash != ledger.link(previous, entry):
-                raise _bad(number, "was changed", "Its content does not fit its hash and the entry before it.")
+                raise bad(number, "was changed", "Its content does not fit its hash and the entry before it.")
             try:
                 replay.add(entry)
             except BrokenRuleError as error:
-                raise _bad(number, "was not allowed", str(error)) from None
+                raise bad(number, "was not allowed", str(error)) from None
             previous = entry.hash
             if previous.hex() == wanted:
                 wanted = None
             for receipt in pending.pop(number, ()):
-                if receipt.chain != previous.hex():
-                    raise _bad(number, "is not the one a receipt was given for", "The receipt names another hash.")
+                _check_receipt(ledger, connection, replay, receipt, entry)
             if number == anchor.count:
                 heads[number] = previous
             if number % 5000 == 0:
                 progress(number)
         progress(number)
         if anchor.count not in heads:
-            raise _bad(number + 1, "is missing", f"The history ends at {number}, but had {anchor.count} entries.")
+            raise bad(number + 1, "is missing", f"The history ends at {number}, but had {anchor.count} entries.")
         if heads[anchor.count] != anchor.hash:
-            raise _bad(anchor.count, "is not the one that was anchored", "Its hash differs from the anchor's.")
+            raise bad(anchor.count, "is not the one that was anchored", "Its hash differs from the anchor's.")
         if pending:
-            raise _bad(min(pending), "is missing", "A receipt was given for it.")
+            raise bad(min(pending), "is missing", "A receipt was given for it.")
         if wanted is not None:
             raise LedgerCorruptError(
                 "The expected head is not part of this history.",
@@ -95,9 +97,9 @@ def verify(
             )
         _compare(connection, replay)
         if connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
-            raise _beside("pages of the file")
-    answered = sum(state == "answered" for state, _ in replay.states.values())
-    return Verified(number, previous.hex(), len(replay.charges), answered, checked)
+            raise tables.beside("pages of the file")
+    answered = sum(each.state == "answered" for each in replay.questions.values())
+    return Verified(number, previous.hex(), len(replay.questions), answered, checked)
 
 
 def _genuine(ledger: Ledger, given: Iterable[Receipt]) -> list[Receipt]:
@@ -107,6 +109,29 @@ def _genuine(ledger: Ledger, given: Iterable[Receipt]) -> list[Receipt]:
         for receipt in found:
             receipts.check(receipt, key)
     return found
+
+
+def _check_receipt(
+    ledger: Ledger, connection: sqlite3.Connection, replay: Replay, receipt: Receipt, entry: Entry
+) -> None:
+    """Every member of a genuine receipt against the entry it names and the charge that this entry answers.
+
+    A signature alone does not do: if somebody made us sign what is not in the history, this is where it shows.
+    """
+    if receipt.chain != entry.hash.hex():
+        raise bad(entry.number, "is not the one a receipt was given for", "The receipt names another hash.")
+    number = entry.data.get("charge") if entry.kind in {"answer", "grant"} else None
+    if number not in replay.questions:
+        raise bad(entry.number, "is not the one a receipt was given for", "Nothing was released there.")
+    charge = ledger.proof.entry(View(connection, replay, entry.number), number)
+    expected, given = (asdict(each) for each in (questions.receipt_content(entry, charge.data), receipt))
+    wrong = [name for name in expected if name != "signature" and expected[name] != given[name]]
+    if wrong:
+        raise bad(
+            entry.number,
+            "is not what a receipt says",
+            f"The receipt names another {', '.join(wrong)}.",
+        )
 
 
 def _compare(connection: sqlite3.Connection, replay: Replay) -> None:
@@ -130,40 +155,35 @@ def _compare(connection: sqlite3.Connection, replay: Replay) -> None:
         ("requests that may come again", retries, replay.retries),
     ):
         if stored != derived:
-            raise _beside(what)
-    left = set(replay.charges)
-    for number, dataset, key, analyst, epsilon, delta, state, reply in connection.execute(
+            raise tables.beside(what)
+    _compare_questions(connection, replay)
+    _compare_releases(connection, replay)
+
+
+def _compare_questions(connection: sqlite3.Connection, replay: Replay) -> None:
+    left = set(replay.questions)
+    for number, *row in connection.execute(
         "SELECT number, dataset, key, analyst, epsilon, delta, state, answer FROM questions"
     ):
-        charge = replay.charges.get(number)
-        if charge is None or (state, reply) != replay.states[number]:
-            raise _beside("states of questions")
-        known = (charge["dataset"], charge["key"], charge["analyst"], charge["epsilon"], charge["delta"])
-        if (dataset, key, analyst, epsilon, delta) != known:
-            raise _bad(number, "is not what the table of questions says", "One of the two was changed.")
+        question = replay.questions.get(number)
+        if question is None or tuple(row[-2:]) != (question.state, question.answer):
+            raise tables.beside("states of questions")
+        if tuple(row) != tables.written(question):
+            raise bad(number, "is not what the table of questions says", "One of the two was changed.")
         left.discard(number)
     if left:
-        raise _bad(min(left), "is not in the table of questions", "Its row was removed.")
-    missing = set(replay.releases)
+        raise bad(min(left), "is not in the table of questions", "Its row was removed.")
+
+
+def _compare_releases(connection: sqlite3.Connection, replay: Replay) -> None:
+    """Each release is the one that was recorded, and was made at no more than its charge."""
+    missing = {number for number, question in replay.questions.items() if question.state == "answered"}
     for number, content in connection.execute("SELECT question, content FROM releases"):
-        if replay.releases.get(number) != digest(content):
-            raise _bad(number, "has another release than was recorded", "The stored answer was changed.")
+        question = replay.questions.get(number)
+        if number not in missing or question is None or question.release != digest(content):
+            raise bad(number, "has another release than was recorded", "The stored answer was changed.")
+        if not made_within(content, {"epsilon": question.epsilon, "delta": question.delta, "rho": question.rho}):
+            raise bad(number, "has a release of another price", "Its noise was made for more than was charged.")
         missing.discard(number)
     if missing:
-        raise _bad(min(missing), "has lost its release", "The stored answer was removed.")
-
-
-def _bad(number: int, what: str, why: str) -> LedgerCorruptError:
-    return LedgerCorruptError(
-        f"Entry {number} {what}.",
-        why=why,
-        fix="Restore the newest good copy of ledger and anchor; do not answer questions from this one.",
-    )
-
-
-def _beside(what: str) -> LedgerCorruptError:
-    return LedgerCorruptError(
-        f"The {what} are not what the history adds up to.",
-        why="A table beside the history was changed.",
-        fix="Restore the newest good copy of ledger and anchor; do not answer questions from this one.",
-    )
+        raise bad(min(missing), "has lost its release", "The stored answer was removed.")

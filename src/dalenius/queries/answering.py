@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import LedgerCorruptError
 from dalenius.mechanisms import noise
-from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
+from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, SummedLaw
 from dalenius.queries import grouped, trees
 from dalenius.queries._exact import exact
 from dalenius.queries.domains import in_order
@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from dalenius.mechanisms.key_selection import KeySelection
     from dalenius.mechanisms.laws import Law
     from dalenius.queries.engines.engine import Engine
+    from dalenius.queries.estimates import Noise
 
 FORMAT = 1
+COARSENED = 2  # made from another answer: its noise is a sum (`coarsening`)
 
 
 def measured(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: float) -> bytes:
@@ -46,7 +48,8 @@ def measured(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: flo
         That of ``priced``: every measure's vector gets the noise of its own mechanism, drawn under a fresh key.
     """
     noise.fresh_key()
-    content: dict[str, Any] = {"format": FORMAT, "epsilon": priced.epsilon, "rho": priced.rho}
+    # What it was made at, so that the ledger can compare it with what was charged.
+    content: dict[str, Any] = {"format": FORMAT, "epsilon": priced.epsilon, "delta": priced.delta, "rho": priced.rho}
     held = None
     if priced.selection is not None:
         held = Held(plan, engine, salt, seconds)
@@ -62,7 +65,7 @@ def measured(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: flo
     for measure, mechanism, vector in zip(plan.measures, priced.mechanisms, integers, strict=True):
         values = mechanism.release(vector).value.tolist() if vector else []
         stored = packed(values, mechanism.noise) if measure.kind == "leaves" else [str(value) for value in values]
-        content["measures"].append({"law": _law_to_json(mechanism.noise), "values": stored})
+        content["measures"].append({"law": law_to_json(mechanism.noise), "values": stored})
     return json.dumps(content, separators=(",", ":")).encode()
 
 
@@ -81,13 +84,13 @@ class Answer:
     plan: Plan
     epsilon: float
     rho: float | None
-    measures: tuple[tuple[Law, tuple[int, ...]], ...]
+    measures: tuple[tuple[Noise, tuple[int, ...]], ...]
     confidence: float
     clips: tuple[Clip, ...] = ()
 
     @classmethod
     def read(cls, plan: Plan, content: bytes, confidence: float) -> Answer:
-        """As `measured` wrote it."""
+        """As `measured` or `coarsening.coarsened` wrote it."""
         data = json.loads(content)
         if plan.selection is not None:
             types = [key.type for key in plan.keys]
@@ -97,7 +100,8 @@ class Answer:
         sizes = [len(values) for _, values in measures]
         clips = tuple(map(Clip.of_json, data.get("limits", ())))
         found = tuple(each.measure for each in clips) == plan.searched
-        if data["format"] != FORMAT or not found or sizes != [len(plan.cells) * each.width for each in plan.measures]:
+        known = data["format"] in {FORMAT, COARSENED}
+        if not known or not found or sizes != [len(plan.cells) * each.width for each in plan.measures]:
             raise LedgerCorruptError(
                 "A stored answer cannot be read.", why="It has another form.", fix="Update dalenius, or ask the owner."
             )
@@ -169,13 +173,19 @@ def _values(stored: Any) -> tuple[int, ...]:
     return unpacked(stored) if isinstance(stored, dict) else tuple(map(int, stored))
 
 
-def _law_to_json(law: Law) -> dict[str, str]:
+def law_to_json(law: Law) -> dict[str, Any]:
+    """The law of one noise, as it is stored."""
     if isinstance(law, DiscreteGaussianLaw):
         return {"gaussian": str(law.variance)}
     return {"laplace": str(law.scale)}
 
 
-def _law_of_json(data: Mapping[str, str]) -> Law:
+def _law_of_json(data: Mapping[str, Any]) -> Noise:
+    own = _one_law(data)
+    return SummedLaw(own, _one_law(data["beside"])) if "beside" in data else own
+
+
+def _one_law(data: Mapping[str, str]) -> Law:
     if "gaussian" in data:
         return DiscreteGaussianLaw(Fraction(data["gaussian"]))
     return DiscreteLaplaceLaw(Fraction(data["laplace"]))

@@ -22,11 +22,11 @@ from dalenius.queries.estimates import (
 )
 
 if TYPE_CHECKING:
-    from dalenius.mechanisms.laws import Law
+    from dalenius.queries.estimates import Noise
     from dalenius.queries.plan import Measure, Statistic
 
     # what one noise adds to numerator and denominator of a ratio, and its law
-    Term = tuple[float, float, Law]
+    Term = tuple[float, float, Noise]
 
 
 def covariance(

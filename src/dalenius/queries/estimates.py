@@ -16,11 +16,12 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from dalenius.mechanisms.laws import Law
+    from dalenius.mechanisms.laws import Law, SummedLaw
     from dalenius.queries.plan import Statistic
 
+    Noise: TypeAlias = Law | SummedLaw
     # Σ c·noise as pairs of coefficient and law
-    Combination: TypeAlias = Sequence[tuple[float, Law]]
+    Combination: TypeAlias = Sequence[tuple[float, Noise]]
 
 # Laplace scales nearer to each other than this are moved apart, upwards: the width grows by at most 0.2%.
 _APART = 1.001
@@ -48,7 +49,7 @@ class Part:
     """A noisy sum of integers, and the law of its noise."""
 
     value: int
-    law: Law
+    law: Noise
 
 
 def total(part: Part, step: Fraction, confidence: float, shift: Fraction | int = 0) -> Estimate:
@@ -188,9 +189,10 @@ def estimator(kind: str, statistic: Statistic, confidence: float) -> Callable[[S
 def half_width(noise: Combination, confidence: float) -> float:
     """The w with P(|Σ c·noise| ≤ w) = ``confidence``.
 
-    One part: the coefficient times its law's own, exact on the integers. All Gaussian: normal. All Laplace, of
-    scales b: P(|Σ| > t) = Σᵢ wᵢ·exp(−t/bᵢ) with wᵢ = Π_{j≠i} bᵢ²/(bᵢ² − bⱼ²), by partial fractions of the
-    characteristic function Π 1/(1 + b²u²). Both kinds at once do not occur, and are taken as normal.
+    One part: the coefficient times its law's own, exact on the integers. Of several, a law that is a sum counts as its
+    two. All Gaussian: normal. All Laplace, of scales b: P(|Σ| > t) = Σᵢ wᵢ·exp(−t/bᵢ) with wᵢ = Π_{j≠i} bᵢ²/(bᵢ² −
+    bⱼ²), by partial fractions of the characteristic function Π 1/(1 + b²u²). Both kinds at once do not occur, and are
+    taken as normal.
 
     >>> from dalenius.mechanisms.laws import DiscreteLaplaceLaw
     >>> law = DiscreteLaplaceLaw(Fraction(1000))
@@ -207,26 +209,26 @@ def half_width(noise: Combination, confidence: float) -> float:
     if len(heard) == 1:
         coefficient, law = heard[0]
         return coefficient * _noise_error(law, confidence)
-    scales = [coefficient * float(law.scale) for coefficient, law in heard if isinstance(law, DiscreteLaplaceLaw)]
-    if len(scales) == len(heard):
+    single = [(coefficient, law) for coefficient, noise in heard for law in _parts(noise)]
+    scales = [coefficient * float(law.scale) for coefficient, law in single if isinstance(law, DiscreteLaplaceLaw)]
+    if len(scales) == len(single):
         return _laplace_width(scales, 1 - confidence)
     return _normal(confidence) * _deviation(heard)
 
 
+def _parts(noise: Noise) -> tuple[Law, ...]:
+    """The noises that are independent."""
+    from dalenius.mechanisms.laws import SummedLaw
+
+    return (noise.first, noise.second) if isinstance(noise, SummedLaw) else (noise,)
+
+
 @lru_cache(maxsize=1024)
-def noise_variance(law: Law) -> float:
-    """The variance of a law; of discrete Laplace noise 2e^(1/b)/(e^(1/b) − 1)².
+def noise_variance(law: Noise) -> float:
+    """The variance of a law; remembered, because every cell of a column has the same noise."""
+    from dalenius.mechanisms.laws import variance_of
 
-    >>> from dalenius.mechanisms.laws import DiscreteLaplaceLaw
-    >>> round(noise_variance(DiscreteLaplaceLaw(Fraction(1))), 4)
-    1.8413
-    """
-    from dalenius.mechanisms.laws import DiscreteLaplaceLaw
-
-    if isinstance(law, DiscreteLaplaceLaw):
-        rate = float(1 / law.scale)
-        return 2 * math.exp(-rate) / math.expm1(-rate) ** 2
-    return float(law.variance)
+    return variance_of(law)
 
 
 def _ratio(
@@ -301,7 +303,7 @@ def _deviation(noise: Combination) -> float:
 def _gaussian(noise: Combination) -> bool:
     from dalenius.mechanisms.laws import DiscreteGaussianLaw
 
-    return all(isinstance(law, DiscreteGaussianLaw) for _, law in noise)
+    return all(isinstance(law, DiscreteGaussianLaw) for _, each in noise for law in _parts(each))
 
 
 @lru_cache(maxsize=64)
@@ -330,6 +332,6 @@ def _laplace_width(scales: Sequence[float], tail: float) -> float:
 
 
 @lru_cache(maxsize=1024)
-def _noise_error(law: Law, confidence: float) -> int:
+def _noise_error(law: Noise, confidence: float) -> int:
     """As the law says; remembered, because every cell of a column has the same noise."""
     return law.noise_error(confidence)

@@ -12,12 +12,12 @@ import numpy as np
 from dalenius.queries.estimates import noise_variance
 
 if TYPE_CHECKING:
-    from dalenius.mechanisms.laws import Law
+    from dalenius.queries.estimates import Noise
 
 _BITS = 10  # of the noise's standard deviation are kept: rounding adds 10⁻⁷ of its variance
 
 
-def packed(values: Sequence[int], law: Law) -> dict[str, Any]:
+def packed(values: Sequence[int], law: Noise) -> dict[str, Any]:
     """The integers, rounded to a small part of their noise: ``shift`` bits are dropped. That is post-processing.
 
     >>> from fractions import Fraction

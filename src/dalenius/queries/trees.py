@@ -44,7 +44,7 @@ from dalenius.queries.estimates import Estimate, noise_variance
 from dalenius.queries.expressions import written
 
 if TYPE_CHECKING:
-    from dalenius.mechanisms.laws import Law
+    from dalenius.queries.estimates import Noise
     from dalenius.queries.expressions import Aggregate
     from dalenius.queries.plan import Measure
 
@@ -183,7 +183,7 @@ def deviations(leaves: int, share: float) -> Floats:
     return np.asarray(np.sqrt((ends - share) ** 2 * total + _path_variance(leaves)))
 
 
-def z_of(law: Law, confidence: float) -> float:
+def z_of(law: Noise, confidence: float) -> float:
     """So many deviations of a sum of such noises are exceeded with a chance of at most 1 − confidence.
 
     Sums of Laplace noises lie between one of them and the normal law; at either tail one of the two is the longer.
@@ -203,12 +203,12 @@ class Tree:
     """
 
     layout: Layout
-    law: Law
+    law: Noise
     before: Floats
     confidence: float
 
     @classmethod
-    def read(cls, measure: Measure, law: Law, values: Any, confidence: float) -> Tree:
+    def read(cls, measure: Measure, law: Noise, values: Any, confidence: float) -> Tree:
         """From a measure's noisy integers, group by group."""
         noisy = np.asarray(values, dtype=np.float64).reshape(-1, measure.width)
         return cls(Layout.of(measure), law, ranks(noisy), confidence)

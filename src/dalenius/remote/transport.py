@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
+from dalenius._fields import once
 from dalenius._version import __version__
 from dalenius.errors import InputError, SourceUnavailableError
 
@@ -276,8 +277,8 @@ def _parsed(body: bytes) -> Any:
         raise ValueError("JSON has no NaN and no infinity.")
 
     try:
-        return json.loads(body, parse_constant=refuse)
-    except (ValueError, RecursionError):
+        return json.loads(body, parse_constant=refuse, object_pairs_hook=once)
+    except (ValueError, RecursionError, InputError):
         return None
 
 

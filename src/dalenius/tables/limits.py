@@ -55,9 +55,9 @@ def _count(section: Section, key: str) -> int | None:
 
 def read_time(top: Section) -> Time:
     """The section [time]."""
-    section = Section(top.values.get("time", {}), "time", ("answer", "cap"))
+    section = Section(top.values.get("time", {}), "time", ("answer", "cap", "late"))
     found: dict[str, float | None] = {"answer": None, "cap": None}
-    for key in section.values:
+    for key in (each for each in section.values if each in found):
         try:
             found[key] = float(parameters.positive(plain_number(section.values[key]), key))
         except InputError as error:
@@ -65,4 +65,4 @@ def read_time(top: Section) -> Time:
     answer, cap = found["answer"], found["cap"]
     if answer is not None and cap is not None and cap < answer:
         raise invalid("time.cap", "this is below time.answer.", why="No answer could leave.", fix="Raise it.")
-    return Time(answer, cap)
+    return Time(answer, cap, _count(section, "late"))

@@ -115,20 +115,25 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class BudgetSpec:
-    """The budget that a policy asks for; the ledger's is the one that counts."""
+    """The budget that a policy asks for; the ledger's is the one that counts.
+
+    ``share_answers``: whether analysts may be served from one another's answers (`ledger.sharing`).
+    """
 
     epsilon: float
     delta: float = 0.0
     accounting: str = "zcdp"
     period: Period | None = None
+    share_answers: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """When answers leave, in seconds; None leaves it to the server."""
+    """When answers leave, in seconds, and how many may be late; None leaves it to the server."""
 
     answer: float | None = None
     cap: float | None = None
+    late: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

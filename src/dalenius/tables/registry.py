@@ -63,6 +63,7 @@ class Version:
     public: Mapping[str, Fingerprint] = field(default_factory=dict)
     epoch: int = 0
     lists: Mapping[str, Fingerprint] = field(default_factory=dict)
+    by: str = field(default="", compare=False)
 
     @cached_property
     def policy(self) -> Policy:
@@ -101,6 +102,7 @@ class Version:
             {name: Fingerprint.from_dict(each) for name, each in data.get("public", {}).items()},
             data.get("epoch", 0),
             {name: Fingerprint.from_dict(each) for name, each in data.get("lists", {}).items()},
+            str(record.data.get("by", "")),
         )
 
 

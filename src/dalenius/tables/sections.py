@@ -77,6 +77,18 @@ class Section:
             )
         return value
 
+    def flag(self, key: str, *, default: bool) -> bool:
+        """True or false."""
+        value = self.values.get(key, default)
+        if not isinstance(value, bool):
+            raise invalid(
+                self.at(key),
+                f"this must be true or false, not {type_name(value)}.",
+                why="It is written without quotes.",
+                fix=f"Write {key} = {str(not default).lower()}, or leave it out.",
+            )
+        return value
+
 
 def check_name(name: str, place: str) -> None:
     """Refuses a name that SQL would have to quote."""

@@ -18,7 +18,7 @@ def read_budget(top: Section, columns: Mapping[str, Column]) -> BudgetSpec | Non
     """The section [budget], if there is one."""
     if "budget" not in top:
         return None
-    section = Section(top.values["budget"], "budget", ("epsilon", "delta", "accounting", "period"))
+    section = Section(top.values["budget"], "budget", ("epsilon", "delta", "accounting", "period", "share_answers"))
     epsilon = _epsilon(section)
     accounting = section.one_of("accounting", ("zcdp", "pure"), "zcdp")
     try:
@@ -34,7 +34,8 @@ def read_budget(top: Section, columns: Mapping[str, Column]) -> BudgetSpec | Non
         )
     if accounting == "pure" and delta != 0:
         raise invalid(section.at("delta"), "a pure budget has no δ.", why="Its promise never fails.", fix="Remove it.")
-    return BudgetSpec(epsilon, delta, accounting, _period(section, columns))
+    share = section.flag("share_answers", default=True)
+    return BudgetSpec(epsilon, delta, accounting, _period(section, columns), share)
 
 
 def _period(budget: Section, columns: Mapping[str, Column]) -> Period | None:

@@ -31,7 +31,13 @@ def to_tree(policy: Policy) -> dict[str, Any]:
         spec = policy.budget
         period = {"column": spec.period.column, "every": spec.period.every} if spec.period else None
         tree["budget"] = _said(
-            {"epsilon": spec.epsilon, "delta": spec.delta, "accounting": spec.accounting, "period": period}
+            {
+                "epsilon": spec.epsilon,
+                "delta": spec.delta,
+                "accounting": spec.accounting,
+                "period": period,
+                "share_answers": None if spec.share_answers else False,  # as old policies have it: not said
+            }
         )
     tree["analysts"] = {name: {"epsilon": epsilon} for name, epsilon in policy.analysts.items()}
     tree["columns"] = {name: _column(each) for name, each in policy.columns.items()}
@@ -39,7 +45,7 @@ def to_tree(policy: Policy) -> dict[str, Any]:
     tree["contribution"] = _said(
         {"rows": limits.rows, "groups": limits.groups, "totals": dict(limits.totals) or None, "units": limits.units}
     )
-    tree["time"] = _said({"answer": policy.time.answer, "cap": policy.time.cap})
+    tree["time"] = _said({"answer": policy.time.answer, "cap": policy.time.cap, "late": policy.time.late})
     tree["anonymity"] = dict(policy.anonymity)
     if policy.public:
         tree["public"] = {

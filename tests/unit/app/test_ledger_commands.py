@@ -211,13 +211,14 @@ def test_burn_down_of_periods_starts_full_and_shows_raises(monthly):
 def test_burn_down_of_an_analyst_counts_what_the_data_set_has_left(home):
     ledger = Ledger.open(home)
     ledger.set_allotment("students", "bob", 0.9)
-    ledger.ask(Request("students", "bob", "count", 0.5, Zcdp(0.005)), lambda claim: b"")  # stored: his allotment alone
+    asked = Request("students", "bob", "count", 0.5, Zcdp(0.005), shareable=True)
+    ledger.ask(asked, lambda claim: b"")  # made from a stored answer: his allotment alone
     ledger.charge(Request("students", "ana", "more", 0.6, Zcdp(1e-4)))
     lines = points(ledger, "bob")
     assert set(lines) == {("students", "", ""), ("students", "", "bob")}
-    first, granted, *_, last = (left for _, left in lines[Name("students", "", "bob")])
+    first, shared, *_, last = (left for _, left in lines[Name("students", "", "bob")])
     assert first == ledger.balance("students").budget.filter(1.0, _units(ledger, 0.5)).remaining_epsilon  # 0.86 < 0.9
-    assert granted < first
+    assert shared < first
     assert last == ledger.balance("students", "bob").remaining_epsilon == lines[Name("students", "", "")][-1][1]
     ledger.end_allotment("students", "bob")
     assert points(ledger, "bob")[Name("students", "", "bob")][-1][1] == 0

@@ -112,7 +112,7 @@ def test_new_people_are_declared_in_full(call, ask, folder):
     assert code == 2 and "--yes and --reason TEXT" in found["error"]["fix"]
     code, found = ask("refresh", "visits", "--new-people", "--yes")
     assert code == 3 and found["error"]["code"] == "policy.not-allowed"
-    code, out, _ = call("refresh", "visits", "--new-people", "--yes", "--reason", "wave two")
+    code, out, _ = call("refresh", "visits", "--new-people", "--yes", "--reason", "the second wave")
     assert code == 0 and "NEW PEOPLE: the budget of visits and all allotments in it start afresh" in out
     assert ask(*COUNT)[0] == 0
     assert "NEW PEOPLE in visits, epoch 1" in call("ledger")[1]
@@ -124,7 +124,7 @@ def test_new_people_are_asked_for_at_a_terminal(call, folder, monkeypatch):
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     answers = []
     monkeypatch.setattr("typer.confirm", lambda words, **_: answers.append(words))
-    monkeypatch.setattr("typer.prompt", lambda words, **_: "wave two")
+    monkeypatch.setattr("typer.prompt", lambda words, **_: "the second wave")
     code, out, _ = call("refresh", "visits", "--new-people")
     assert code == 0 and "NEW PEOPLE" in out and "afresh" in answers[0]
 
@@ -138,7 +138,7 @@ def test_a_closed_table_is_named(call, ask, folder):
     write(folder, range(50), "orders")
     assert call("protect", "orders.toml")[0] == 0
     write(folder, range(10_000, 13_000))
-    code, out, _ = call("refresh", "visits", "--new-people", "--yes", "--reason", "wave two")
+    code, out, _ = call("refresh", "visits", "--new-people", "--yes", "--reason", "the second wave")
     assert code == 0 and "orders is closed to everyone" in out
     assert "orders is closed to everyone" in call("tables")[1]
     assert "is closed" in call("tables", "orders")[1]
@@ -154,7 +154,7 @@ def test_the_burn_down_starts_afresh_with_new_people(ask, folder):
 
     assert ask(*COUNT)[0] == 0
     write(folder, range(10_000, 13_000))
-    assert ask("refresh", "visits", "--new-people", "--yes", "--reason", "wave two")[0] == 0
+    assert ask("refresh", "visits", "--new-people", "--yes", "--reason", "the second wave")[0] == 0
     for name, line in points(Ledger.open(folder / ".dalenius"), "ana").items():
         left = [height for _, height in line]
         assert left[-1] == pytest.approx(left[0]) and min(left) < 0.99 * left[0], name

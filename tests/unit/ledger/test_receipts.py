@@ -15,18 +15,18 @@ def said(ledger, name, analyst=None):
     return json.dumps(caught.value.to_dict())
 
 
-def test_a_receipt_of_an_answer_or_a_grant_is_the_same_again(ledger, request_for):
+def test_a_receipt_of_an_answer_or_an_old_grant_is_the_same_again(ledger, request_for, grant):
     answered = ledger.ask(request_for(), lambda claim: b"42").receipt
-    granted = ledger.ask(request_for(analyst="bob"), lambda claim: b"no").receipt
+    granted = grant(ledger).receipt
     for receipt, analyst in ((answered, "ana"), (granted, "bob")):
         assert ledger.receipt(receipt.id) == ledger.receipt(receipt.id, analyst) == receipt
         assert receipt.analyst == analyst
         receipts.check(ledger.receipt(receipt.id), public_key(ledger.keys.public_file))
 
 
-def test_another_analysts_receipt_is_refused_like_one_that_never_was(ledger, request_for):
+def test_another_analysts_receipt_is_refused_like_one_that_never_was(ledger, request_for, grant):
     answered = ledger.ask(request_for(), lambda claim: b"42").receipt
-    granted = ledger.ask(request_for(analyst="bob"), lambda claim: b"no").receipt
+    granted = grant(ledger).receipt
     owners = ledger.ask(request_for("limits", analyst=""), lambda claim: b"9").receipt
     nothing = said(ledger, "R999-000000000000")
     assert ledger.receipt(owners.id) == ledger.receipt(owners.id, "") == owners

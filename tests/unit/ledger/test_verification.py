@@ -14,11 +14,11 @@ from dalenius.ledger.database import MIGRATIONS
 
 
 @pytest.fixture
-def history(ledger, request_for):
-    """A ledger with charges, answers, a failure, a grant and owner actions; everything in the main file."""
+def history(ledger, request_for, grant):
+    """A ledger with charges, answers, a failure, an old grant and owner actions; everything in the main file."""
     for number in range(3):
         ledger.ask(request_for(f"q{number}", 0.3), lambda claim: b"forty-two")
-    ledger.ask(request_for("q0", 0.3, "bob"), lambda claim: b"no")
+    grant(ledger, "q0")
     ledger.fail(ledger.charge(request_for("broken", 0.1)))
     ledger.record("policy", {"table": "students", "version": 1})
     ledger.database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

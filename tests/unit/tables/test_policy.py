@@ -108,6 +108,26 @@ def test_a_version_covers_everything_and_meaning_what_answers_depend_on(visits):
         assert other.meaning != policy.meaning and other.version != policy.version
 
 
+def test_whether_answers_are_shared_is_said_only_where_they_are_not(visits):
+    """So policies of before have the version they had; and nobody pays anew for an answer because of it."""
+    shared = read_text(visits)
+    private = replace(shared, budget=replace(shared.budget, share_answers=False))
+    assert shared.budget.share_answers and "share_answers" not in shared.text
+    assert "share_answers = false" in private.text and read_text(private.text) == private
+    assert private.version != shared.version and private.meaning == shared.meaning
+    (change,) = difference(shared, private)
+    assert str(change) == "budget.share_answers: + false" and "one another" in change.note
+    assert private.to_dict()["budget"]["share_answers"] is False
+    assert read_text(visits.replace("[budget]", "[budget]\nshare_answers = true")) == shared
+
+
+@pytest.mark.parametrize("value", ['"no"', "0", "[]", '"false"'])
+def test_whether_answers_are_shared_is_true_or_false(visits, value):
+    with pytest.raises(PolicyInvalidError, match="true or false") as caught:
+        read_text(visits.replace("[budget]", f"[budget]\nshare_answers = {value}"))
+    assert "budget.share_answers" in str(caught.value)
+
+
 def test_the_order_of_sections_does_not_matter(visits):
     start, end = visits.index("[columns.age]"), visits.index("[columns.region]")
     moved = visits[:start] + visits[end:] + visits[start:end]

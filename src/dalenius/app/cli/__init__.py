@@ -29,6 +29,7 @@ COMMANDS: tuple[str, ...] = (
     "preview",
     "ask",
     "budget",
+    "analyst",
     "token",
     "ledger",
     "account",

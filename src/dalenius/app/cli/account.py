@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dalenius._fields import once
 from dalenius.app.cli.frame import Frame, framed
 from dalenius.errors import InputError, Place, SourceUnavailableError
 
@@ -92,7 +93,7 @@ def _parsed(text: str) -> object:
         raise InputError(f"{constant} is not a number.", why="JSON has none such.", fix="Give a finite number.")
 
     try:
-        return json.loads(text, parse_constant=refuse, object_pairs_hook=_once)
+        return json.loads(text, parse_constant=refuse, object_pairs_hook=once)
     except json.JSONDecodeError as error:
         raise InputError(
             "This is not JSON." if text.strip() else "The input is empty.",
@@ -106,14 +107,6 @@ def _parsed(text: str) -> object:
             why="A list of mechanisms needs neither.",
             fix="Write it as a flat list.",
         ) from None
-
-
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """An object whose keys stand once each: of two ε, nobody knows which was meant."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise InputError("A key stands twice in one object.", why="Only one can be meant.", fix="Remove the other.")
-    return found
 
 
 def _number(epsilon: float | None) -> str:

@@ -96,7 +96,7 @@ def verify(
 
     ledger = _opened(frame)
     given = [receipts.read(file) for file in files or []]
-    with _progress(frame, ledger.head.count) as advance:
+    with _progress(frame, ledger.anchor.read().count) as advance:
         found = verification.verify(ledger, expect=expect, given=given, progress=advance)
     data = {
         "verified": True,

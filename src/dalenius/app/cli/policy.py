@@ -179,6 +179,7 @@ def history(frame: Frame, table: TableName) -> None:
                 "version": version.version,
                 "data_version": version.data_version,
                 "reason": version.reason or None,
+                "by": version.by or None,
                 "difference": [change.to_dict() for change in changed],
             }
             for version, changed in zip(versions, changes, strict=True)
@@ -188,7 +189,8 @@ def history(frame: Frame, table: TableName) -> None:
     def human(console: Console) -> None:
         for version, changed in zip(versions, changes, strict=True):
             when = version.time[:19].replace("T", " ")
-            why = f"  ({version.reason})" if version.reason else ""
+            words = ", ".join(each for each in (f"by {version.by}" if version.by else "", version.reason) if each)
+            why = f"  ({words})" if words else ""
             console.print(f"{when}  version {version.version[:12]}, data {version.data_version}{why}", markup=False)
             for change in changed:
                 console.print(f"    {change}", markup=False, highlight=False)

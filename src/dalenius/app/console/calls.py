@@ -18,6 +18,8 @@ from dalenius.app.http.log import tell
 from dalenius.app.http.roles import allowed
 from dalenius.app.http.routes import ROUTERS
 from dalenius.errors import AuthDeniedError, DaleniusError, NotAllowedError
+from dalenius.ledger import authors
+from dalenius.ledger.authors import acting
 
 if TYPE_CHECKING:
     from dalenius.app.console.sessions import Session
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from dalenius.queries.release import Release
 
 T = TypeVar("T")
+REVOKE = "DELETE /v1/tokens/{id}"
 Waiting = Callable[[float | None], None]  # is told every second how many seconds are left, once that is known
 
 
@@ -93,9 +96,12 @@ async def _passed(session: Session, route: str, done: Callable[[Token], Awaitabl
         _check_role(token, route)
         service.limits.admit(key)
         try:
-            return await done(token)
+            with acting(authors.token(token.id)):
+                found = await done(token)
         finally:
             service.limits.done(key)
+        if route != REVOKE:  # which may have ended the own one
+            await service.run(session.check)  # who signed out meanwhile, or whose token has ended, is not shown it
     except DaleniusError as error:
         status, code = error.status, error.code
         service.metrics.refused.labels(code).inc()
@@ -103,6 +109,8 @@ async def _passed(session: Session, route: str, done: Callable[[Token], Awaitabl
     except Exception:
         status = 500
         raise
+    else:
+        return found
     finally:
         took = time.monotonic() - start
         service.metrics.requests.labels("PAGE", route, str(status)).inc()

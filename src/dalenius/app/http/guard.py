@@ -10,12 +10,16 @@ import asyncio
 import logging
 import secrets
 import time
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+from dalenius._fields import check_once
 from dalenius.app.http.limits import Limits, TooManyError
 from dalenius.app.http.log import tell
-from dalenius.app.http.problems import MediaError, SlowError, TooLargeError, problem_response, unexpected
-from dalenius.errors import AuthMissingError, DaleniusError
+from dalenius.app.http.problems import MediaError, SlowError, TooLargeError, problem_response, token_ended, unexpected
+from dalenius.errors import NOTHING, UNKNOWN, AuthMissingError, DaleniusError
+from dalenius.ledger import authors
+from dalenius.ledger.authors import acting
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -41,6 +45,7 @@ _PAGE = ((b"content-security-policy", _POLICY), (b"referrer-policy", b"same-orig
 _ALONE = ((b"referrer-policy", b"no-referrer"),)
 _FRESH = ((b"cache-control", b"no-store"),)
 _SAFE = ((b"x-content-type-options", b"nosniff"),)
+_SHORT = 4096  # bytes that are read at once
 _GUESSES = Limits(rate=0.2, burst=20, concurrency=1)  # of bad tokens from one address
 
 
@@ -117,7 +122,7 @@ class _Passage:
         self.start = time.monotonic()
         self.id = secrets.token_hex(8)
         self.status, self.code, self.who = 0, "", ""
-        self.begun = self.page = self.cut = False
+        self.begun = self.page = self.cut = self.streams = self.ended = False
 
     async def run(self) -> None:
         """The whole way; whatever happens, one response and one line in the log."""
@@ -156,9 +161,11 @@ class _Passage:
                 body = await self.body()
                 if not self.page:
                     self.check_media(body)
+                    await self.check_once(body)
                 receive = _given(body, self.receive)
             inside = self.guard.console if self.page else self.guard.app
-            await inside(self.scope, receive, self.send)
+            with acting(authors.token(self.who)) if self.who else nullcontext():
+                await inside(self.scope, receive, self.send)
         finally:
             limits.done(key)
 
@@ -234,8 +241,37 @@ class _Passage:
                 "The request is not JSON.", why="Only application/json is read.", fix="Send it so, not compressed."
             )
 
+    async def check_once(self, body: bytes) -> None:
+        """That no key stands twice in an object: others on its way may have read the other one."""
+        if len(body) > _SHORT:  # not on the event loop
+            await self.service.run(lambda: check_once(body))
+        elif body:
+            check_once(body)
+
     async def send(self, message: Message) -> None:
-        """What leaves, with the headers that all responses have."""
+        """What leaves, if whose it is still has a good token: one that ended meanwhile gets nothing more."""
+        self.streams = self.streams or bool(message.get("more_body"))
+        if not self.ended and self.looked_at(message) and not await self.service.is_good(self.who):
+            self.ended = True
+            if message["type"] == "http.response.start":
+                error = token_ended(UNKNOWN if self.scope["method"] == "POST" else NOTHING)
+                self.code = error.code
+                await problem_response(error)(self.scope, self.receive, self.pass_on)
+            else:
+                await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+        elif not self.ended:
+            await self.pass_on(message)
+
+    def looked_at(self, message: Message) -> bool:
+        """Whether the token is looked at again: before a response begins, and before each piece of a stream."""
+        if not self.who or self.scope["path"] == f"/v1/tokens/{self.who}":  # who ended the own token is told so
+            return False
+        if message["type"] == "http.response.start":
+            return bool(message["status"] != AuthMissingError.status)
+        return self.streams
+
+    async def pass_on(self, message: Message) -> None:
+        """A part of the response, with the headers that all responses have."""
         if message["type"] == "http.response.start":
             self.begun, self.status = True, message["status"]
             files = self.scope["path"].startswith(CONSOLE_FILES)  # which may be kept

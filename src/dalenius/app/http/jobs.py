@@ -90,6 +90,11 @@ class Job:
             raise RuntimeError("A job has not begun, or is at its end.")
         return future.result(timeout=0)
 
+    @property
+    def charge(self) -> Charge:
+        """What it cost this time, at its end."""
+        return self._ended()[2]
+
     def settle(self) -> int:
         """Keeps what will be sent, and nothing else of it; how many bytes that are."""
         end = self._end = self._ended()

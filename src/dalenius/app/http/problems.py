@@ -10,6 +10,7 @@ from starlette.responses import Response
 from dalenius.errors import (
     NOTHING,
     AuthMissingError,
+    Charge,
     DaleniusError,
     InputError,
     InternalError,
@@ -89,6 +90,16 @@ def unexpected(error: Exception) -> InternalError:
         why=f"This is a bug of ours ({type(error).__name__}). Its details are held back because they could show data.",
         fix="Ask again; if it stays, tell the owner the time at which it happened.",
         charge=getattr(error, "charge", NOTHING),  # which the ledger notes where it had charged
+    )
+
+
+def token_ended(charge: Charge) -> AuthMissingError:
+    """For an answer whose token ended before it could leave."""
+    return AuthMissingError(
+        "The token has ended.",
+        why="It was revoked, or its time has passed, before this could leave. It is not delivered.",
+        fix="Ask the owner for a new token. What was answered is stored, and can be asked again for nothing.",
+        charge=charge,
     )
 
 

@@ -38,12 +38,14 @@ OBJECTS = {
     "GET /v1/report": "what `dalenius ledger report --json` has but the file; "
     "with `format=html` [the document](ledger.md#the-report) as `text/html`",
     "GET /v1/alarms": "`alarms`: each with `entry`, `time`, `alarm` (`late`, `failed`, `index failed`, "
-    "`source changed`), `charge`, `analyst`",
+    "`source changed` or `suspended`), `charge`, `analyst`, and of those that were late `own`: whether it counts "
+    "against the analyst",
     "POST /v1/protect": "`tables`: what `dalenius protect --json` has",
     "GET /v1/policies/{table}": "`table`, `version`, `policy` (TOML), `versions`",
     "GET /v1/policies/{table}/difference": "`table`, `from`, `to`, `difference`",
     "POST /v1/tables/{table}/refresh": "what `dalenius refresh --json` has",
-    "GET /v1/analysts": "`analysts`: each with `analyst`, `dataset`, `epsilon`",
+    "GET /v1/analysts": "`analysts`: each with `analyst`, `dataset`, `epsilon`; "
+    "`standings` and `datasets`: each a [Standing](#standing)",
     "PUT /v1/datasets/{dataset}/analysts/{analyst}": "the analyst's [balance](ledger.md#balances-in-json)",
     "DELETE /v1/datasets/{dataset}/analysts/{analyst}": "nothing",
     "GET /v1/tokens": "`tokens`: every token that was ever made, without secrets",

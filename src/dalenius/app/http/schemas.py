@@ -78,6 +78,12 @@ class AllotmentIn(_Given):
     epsilon: float
 
 
+class ReasonIn(_Given):
+    """Why, for the history."""
+
+    reason: Annotated[str, Field(min_length=1, max_length=2000)]
+
+
 class TokenIn(_Given):
     """A token to be made."""
 
@@ -149,6 +155,18 @@ class JobOut(BaseModel):
     seconds_left: float | None
     result: ReleaseOut | None
     problem: ProblemOut | None
+
+
+class StandingOut(BaseModel):
+    """How an analyst, or a data set, stands."""
+
+    analyst: str = Field("", description="The analyst; or")
+    dataset: str = Field("", description="the data set.")
+    state: Literal["active", "suspended"]
+    late: int = Field(description="Late answers that count, since it was last lifted.")
+    since: str | None = Field(description="When it was suspended, or lifted.")
+    reason: str | None
+    by: str | None = Field(description="`cli:USER`, `token:ID`, or `curator`: the rule about late answers.")
 
 
 class TokenOut(BaseModel):

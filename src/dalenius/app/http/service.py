@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -85,7 +86,8 @@ class Service:
 
     async def run(self, work: Callable[[], T]) -> T:
         """Something that does not wait, in a thread: the event loop itself never touches a file."""
-        return await asyncio.get_running_loop().run_in_executor(self._quick, work)
+        # With its context, which knows in whose name it is done (`ledger.authors`).
+        return await asyncio.get_running_loop().run_in_executor(self._quick, copy_context().run, work)
 
     async def preview(self, token: Token, work: Callable[[], T], gone: Callable[[], bool] = lambda: False) -> T:
         """A preview: free, so there may be many; one of a token at a time, so that none is at the cost of others.
@@ -120,6 +122,10 @@ class Service:
     async def holder(self, text: str) -> Token:
         """Whose token a text is; raises where it is none that is good now."""
         return await asyncio.get_running_loop().run_in_executor(self._door, self.tokens.check, text)
+
+    async def is_good(self, id_: str) -> bool:
+        """Whether a token is still good: asked again before anything leaves that it asked for."""
+        return await asyncio.get_running_loop().run_in_executor(self._door, self.tokens.is_good, id_)
 
     def ask(self, token: Token, question: dict[str, Any]) -> Job:
         """Begins to answer a question, in a thread of its own.

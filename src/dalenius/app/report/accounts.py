@@ -63,8 +63,11 @@ class Accounts:
         return before
 
     def charge(self, charge: Mapping[str, Any], time: str) -> None:
-        """A question was charged: to the data set, and to who asked."""
+        """A question was charged: to the data set and to who asked; if it shares an answer, to who asked alone."""
         who = (ANALYST, charge["analyst"]) if charge["analyst"] else (OWNER, "")
+        if "shares" in charge:
+            self._spend(charge, who)
+            return
         self._spend(charge, (EVERYBODY, ""), who)
         dataset, epoch = charge["dataset"], charge.get("epoch", 0)
         if self.budgets[dataset].period is None:
@@ -72,7 +75,7 @@ class Accounts:
             self.steps.setdefault((dataset, epoch), []).append((time, total.units))
 
     def grant(self, charge: Mapping[str, Any], analyst: str) -> None:
-        """An analyst got the answer that another paid for: it counts against the own allotment alone."""
+        """Of old, an analyst got the answer that another paid for: it counts against the own allotment alone."""
         self._spend(charge, (ANALYST, analyst))
 
     def _spend(self, charge: Mapping[str, Any], *totals: tuple[str, str]) -> None:

@@ -90,6 +90,7 @@ class PolicyVersion:
     reason: str
     first: bool
     changes: tuple[Changed, ...]
+    by: str = ""
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,7 @@ class Action:
     kind: str
     what: str
     reason: str
+    by: str = ""
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,8 @@ class Questions:
     answered: int
     failed: int
     open: int
-    granted: int
+    granted: int  # whole answers that another had paid for, as earlier releases gave them
+    shared: int = 0  # charged to the asker's allotment alone: made from another's answer
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,11 @@ def questions(report: Report) -> str:
     if found.failed:
         words += f", {found.failed:,} ended without an answer"
     words += f", {found.open:,} still open. " if found.open else ". "
+    if found.shared:
+        words += (
+            f"{many(found.shared, 'of them was', 'of them were')} answered from what another analyst had been told "
+            "before, with more noise: the own allotment alone pays, since nothing new about anybody left. "
+        )
     if found.granted:
         words += (
             f"{many(found.granted, 'time', 'times')} an analyst got an answer that another had paid for: it counts "
@@ -64,9 +69,9 @@ def policies(report: Report) -> str:
         )
         said = "first version" if each.first else "nothing that it says"
         what = Html(f'<ul class="plain">{items}</ul>') if items else said
-        rows.append((str(each.entry), when(each.time), each.table, each.version[:12], what, each.reason))
-    columns = ("entry", "time (UTC)", "table", "version", "what changed", "reason")
-    return intro + table("Every version of every policy", columns, rows, "nwlwxx")
+        rows.append((str(each.entry), when(each.time), each.table, each.version[:12], what, each.by, each.reason))
+    columns = ("entry", "time (UTC)", "table", "version", "what changed", "by", "reason")
+    return intro + table("Every version of every policy", columns, rows, "nwlwxlx")
 
 
 def data(report: Report) -> str:
@@ -105,7 +110,7 @@ def actions(report: Report) -> str:
     """What the owner did."""
     if not report.actions:
         return p("Nothing is on record.")
-    return p("Budgets, allotments, tokens (with which a server is used), limits and notes.") + _acted(
+    return p("Budgets, allotments, tokens (with which a server is used), suspensions, limits and notes.") + _acted(
         "Owner actions", report.actions
     )
 
@@ -176,5 +181,7 @@ def glossary(report: Report) -> str:  # noqa: ARG001
 
 
 def _acted(caption: str, actions: Sequence[Action]) -> str:
-    rows = [(str(e.entry), when(e.time), e.kind, e.what, e.reason) for e in actions]
-    return table(caption, ("entry", "time (UTC)", "kind", "what", "reason"), rows[-LONG:], "nwwxx") + cut(len(rows))
+    rows = [(str(e.entry), when(e.time), e.kind, e.what, e.by, e.reason) for e in actions]
+    return table(caption, ("entry", "time (UTC)", "kind", "what", "by", "reason"), rows[-LONG:], "nwwxlx") + cut(
+        len(rows)
+    )

@@ -41,7 +41,7 @@ _FORMS: dict[str, type | tuple[type, ...]] = {
     "id": str,
     "charge": int,
 }
-_KEPT = ("dataset", "analyst", "epsilon", "epoch", "periods", "units")
+_KEPT = ("dataset", "analyst", "epsilon", "epoch", "periods", "units", "shares")
 
 
 @dataclass
@@ -82,7 +82,9 @@ class Story:
     def questions(self) -> Questions:
         """How questions ended."""
         charged, failed = len(self.charges), len(self.failures)
-        return Questions(charged, self.answered, failed, max(0, charged - self.answered - failed), self.granted)
+        shared = sum("shares" in each for each in self.charges.values())
+        still = max(0, charged - self.answered - failed)
+        return Questions(charged, self.answered, failed, still, self.granted, shared)
 
     def promises(self) -> Iterator[Promise]:
         """The budget of each data set, with the tables that are in it now."""
@@ -164,6 +166,7 @@ class Story:
                     version.reason,
                     before is None,
                     tuple(Changed(each.place, str(each)[len(each.place) + 2 :], each.note) for each in changes),
+                    data.get("by", ""),
                 )
             )
 
@@ -193,6 +196,9 @@ class Story:
                 return f"token {data['id']} is given to {whose}{note}, good until {data['expires'][:10]}{also}"
             case "limits":
                 return f"limits of {data['table']} were found privately for data version {data['data_version']}"
+            case "suspension":
+                who = f"analyst {data['analyst']}" if "analyst" in data else f"data set {data['dataset']}"
+                return f"{who} is suspended" if data["action"] == "suspend" else f"{who} may go on"
             case "closed":
                 return f"table {data['table']} is closed to everyone: {data['why']}"
         return _listed(data)
@@ -209,8 +215,8 @@ def _mechanisms(event: dict[str, Any], times: int = 1) -> Iterator[tuple[str, in
 
 
 def _listed(data: dict[str, Any]) -> str:
-    return ", ".join(f"{name}: {value}" for name, value in data.items() if name != "reason")
+    return ", ".join(f"{name}: {value}" for name, value in data.items() if name not in {"reason", "by"})
 
 
 def _action(entry: Entry, what: str, data: dict[str, Any]) -> Action:
-    return Action(entry.number, entry.time, entry.kind, what, str(data.get("reason", "")))
+    return Action(entry.number, entry.time, entry.kind, what, str(data.get("reason", "")), str(data.get("by", "")))

@@ -23,6 +23,7 @@ from dalenius.errors import EngineFailedError, EngineTimeoutError, InternalError
 from dalenius.queries.engines.csv import header
 from dalenius.queries.engines.deadline import left
 from dalenius.queries.engines.locked import listed, locked
+from dalenius.queries.engines.metering import Threads
 from dalenius.queries.engines.recording import note
 from dalenius.queries.engines.schema import schema
 from dalenius.queries.engines.starting import cannot_start, check_can_start
@@ -62,6 +63,7 @@ class _Warm:
     _lock: threading.Lock
     _connection: DuckDBPyConnection | None
     _parsed: OrderedDict[str, Statement]
+    _workers: Threads
 
     def __init__(self, files: Sequence[Path], memory: str, threads: int | None) -> None:
         self._files = tuple(files)
@@ -96,6 +98,7 @@ class _Warm:
         self._lock = threading.Lock()
         self._connection = None
         self._parsed = OrderedDict()
+        self._workers = Threads()
 
     def _run(self, sql: str, tables: Mapping[str, pa.Table], seconds: float) -> Rows:
         return self._shaped(sql, tables, seconds, lambda cursor, statement: cursor.execute(statement).fetchall())
@@ -113,7 +116,8 @@ class _Warm:
                     fix="This is a bug of ours; report it without any data in it.",
                 )
             limit = _Limit(cursor, seconds)
-            rows = _fetched(cursor, statement, tables, limit, shape)
+            with self._workers.working():
+                rows = _fetched(cursor, statement, tables, limit, shape)
         finally:
             cursor.close()
         note(sql, "late" if limit.struck else "failed" if rows is None else "done")
@@ -158,7 +162,8 @@ class _Warm:
     def _cursor(self) -> DuckDBPyConnection:
         with self._lock:
             if self._connection is None:
-                self._connection = locked(self._files, memory=self._memory, threads=self._threads)
+                with self._workers.opening():
+                    self._connection = locked(self._files, memory=self._memory, threads=self._threads)
             return self._connection.cursor()
 
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dalenius.errors import EngineFailedError
 from dalenius.mechanisms.key_selection import KeySelection
+from dalenius.queries.engines.metering import helping
 from dalenius.queries.expressions import TRUE
 from dalenius.queries.statements import source
 from dalenius.queries.statements.sums import LINEAR, Compiler
@@ -146,7 +147,7 @@ def _each(work: Callable[[S], T], parts: Sequence[S]) -> list[T]:
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(len(parts)) as pool:
-        return list(pool.map(work, parts))
+        return list(pool.map(helping(work), parts))
 
 
 class Keyed(Compiler):

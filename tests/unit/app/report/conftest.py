@@ -54,7 +54,7 @@ def home(tmp_path_factory):
     curator.protect(lay(folder, "visits"), lay(folder, "orders", people=180))
     ana, bob = (curator.analyst(name) for name in ("ana", f"{HOSTILE} & co"))
     ana.ask("SELECT COUNT(*) FROM visits", epsilon=0.2)
-    bob.ask("SELECT COUNT(*) FROM visits", epsilon=0.2)  # granted
+    bob.ask("SELECT COUNT(*) FROM visits", epsilon=0.2)  # made from ana's answer
     curator.protect(lay(folder, "visits", epsilon=4.0, oldest=99), yes=True, reason=f"the board said so {HOSTILE}")
     lay(folder, "visits", people=250, epsilon=4.0, oldest=99)
     curator.refresh("visits", reason="month & end")

@@ -53,7 +53,7 @@ def test_it_tells_policies_data_epochs_failures_actions_and_alarms(home):
     assert [(each.dataset, each.epoch, each.reason) for each in found.epochs] == [("orders", 1, "a new wave")]
     (before,) = [e for e in found.spending if (e.dataset, e.epoch, e.role) == ("orders", 0, "everybody")]
     assert before.questions == 1 and before.left is None and 0.09 < before.epsilon <= 0.1 + 1e-9
-    assert found.questions.failed == 1 and found.questions.granted == 1 and found.questions.open == 0
+    assert found.questions.failed == 1 and found.questions.shared == 1 and found.questions.open == 0
     assert [(each.dataset, each.analyst, each.epsilon) for each in found.failures] == [("visits", "ana", 0.05)]
     assert [each.charge for each in found.alarms] == [9] and len(found.publications) == 1
     told = [each.what for each in found.actions]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _MOST = 50
 _WHAT = {
     "late": "The answer was not ready in time. It left as a refusal at the cap, and was charged.",
+    "suspended": "Too many answers were late. New questions are refused until you lift it, under 'Analysts'.",
     "failed": "The engine could not answer. The question was charged.",
     "index failed": "The contribution index could not be read. The question was charged. Protect the table again.",
     "source changed": "The files are not what was protected. The question was charged. Put them back, or refresh.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -35,8 +36,8 @@ class _Found:
 class Analysts:
     """The part of one open page."""
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
+    def __init__(self, session: Session, changed: Callable[[], Awaitable[None]]) -> None:
+        self.session, self.changed = session, changed
         self.allotted: set[tuple[str, str]] = set()
         self.inviting = False
         with card():
@@ -134,6 +135,7 @@ class Analysts:
             self.trusted.set_value(value=False)
             _once(*made, self.session.service.settings.public_url)
             await self.refresh()
+            await self.changed()
 
     async def _invited(self) -> tuple[str, Token] | None:
         service = self.session.service

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nicegui import ui
 
 from dalenius.app.console.frame import attempt, busy, card, empty, heading
+from dalenius.ledger.reasons import ENOUGH
 from dalenius.queries.release import shown
 from dalenius.tables.difference import Change, difference
 
@@ -109,6 +110,8 @@ class Tables:
                     ui.label(f"{when} UTC · version {version.version[:12]} · data {version.data_version}").classes(
                         "d-number"
                     )
+                    if version.by:
+                        ui.label(f"By {shown(version.by, 60)}").classes("d-muted")
                     if version.reason:
                         ui.label(f"Reason: {version.reason}")
                     changes(changed)
@@ -176,7 +179,7 @@ def _would(done: Refreshed) -> None:
         if done.new_people:
             ui.label("The budget starts afresh.").classes("text-warning")
         if "reason" in done.needs:
-            ui.label("Give a reason, and look again.").classes("text-warning")
+            ui.label(f"{ENOUGH} Give one, and look again.").classes("text-warning")
         for name, why in done.closed.items():
             ui.label(f"Closed to everyone: {name}. {why}").classes("text-warning")
         if done.search is not None:

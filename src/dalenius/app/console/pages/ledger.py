@@ -22,7 +22,7 @@ _FILED = 100_000  # entries in the file
 _KINDS = (
     "all",
     *("charge", "answer", "failure", "grant", "budget", "allotment", "period", "policy", "limits", "refresh", "closed"),
-    *("epoch", "publication", "token", "note"),
+    *("epoch", "publication", "token", "suspension", "note"),
 )
 
 

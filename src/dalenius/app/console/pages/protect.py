@@ -13,6 +13,7 @@ from dalenius.app.console.frame import page
 from dalenius.app.console.owner.alarms import alarms
 from dalenius.app.console.owner.form import Protecting
 from dalenius.app.console.owner.inviting import Analysts
+from dalenius.app.console.owner.suspending import Suspensions
 from dalenius.app.console.owner.tables import Tables
 from dalenius.app.console.sessions import COOKIE, Session, Sessions
 from dalenius.app.http.answers import answer
@@ -39,6 +40,10 @@ def install(app: FastAPI, sessions: Sessions) -> None:
         async def again() -> None:
             await tables.refresh()
             await analysts.refresh()
+            await suspensions.refresh()
+
+        async def invited() -> None:
+            await suspensions.refresh()
 
         with ui.tab_panels(tabs, value=mine, animated=False, keep_alive=True).classes("w-full bg-transparent"):
             with ui.tab_panel(mine).style("padding: 1rem 0 0"):
@@ -46,7 +51,8 @@ def install(app: FastAPI, sessions: Sessions) -> None:
             with ui.tab_panel(new).style("padding: 1rem 0 0"):
                 form = Protecting(session, again)
             with ui.tab_panel(people).style("padding: 1rem 0 0"):
-                analysts = Analysts(session)
+                analysts = Analysts(session, invited)
+                suspensions = Suspensions(session)
             with ui.tab_panel(late).style("padding: 1rem 0 0"):
                 await alarms(session, late)
 

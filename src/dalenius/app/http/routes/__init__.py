@@ -11,6 +11,7 @@ from dalenius.app.http.routes import (
     policies,
     report,
     spending,
+    suspensions,
     tables,
     tokens,
 )
@@ -25,5 +26,6 @@ ROUTERS = (
     policies.router,
     files.router,
     analysts.router,
+    suspensions.router,
     tokens.router,
 )

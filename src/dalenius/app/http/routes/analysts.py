@@ -10,13 +10,14 @@ from starlette.responses import Response
 from dalenius.app.http.answers import PROBLEMS, answer
 from dalenius.app.http.roles import ByAuditor, ByOwner
 from dalenius.app.http.schemas import AllotmentIn
+from dalenius.app.suspended import listed
 
 router = APIRouter(prefix="/v1", tags=["analysts"])
 
 
 @router.get("/analysts", response_model=dict[str, Any], responses=PROBLEMS)
 async def analysts(caller: ByAuditor) -> Response:
-    """Every allotment."""
+    """Every allotment, and who is suspended."""
 
     def work() -> Response:
         ledger = caller.service.curator.ledger
@@ -25,7 +26,8 @@ async def analysts(caller: ByAuditor) -> Response:
             for dataset in ledger.datasets()
             for analyst, epsilon in ledger.allotments(dataset).items()
         ]
-        return answer({"analysts": found})
+        standing = listed(ledger)
+        return answer({"analysts": found, "standings": standing["analysts"], "datasets": standing["datasets"]})
 
     return await caller.service.run(work)
 

@@ -14,7 +14,7 @@ from starlette.responses import Response, StreamingResponse
 
 from dalenius.app.http.answers import PROBLEMS, answer
 from dalenius.app.http.jobs import Job, limits_from_json
-from dalenius.app.http.problems import no_such_path
+from dalenius.app.http.problems import no_such_path, token_ended
 from dalenius.app.http.roles import ByAnalyst
 from dalenius.app.http.schemas import AskIn, JobOut, PreviewIn, PreviewOut, ReleaseOut
 from dalenius.app.http.service import Caller
@@ -42,6 +42,7 @@ async def ask(caller: ByAnalyst, body: AskIn, request: Request) -> Response:
     try:
         if await _waited(job, request, 0 if later else service.settings.wait):
             service.jobs.forget(job)
+            await _check_good(caller, job)
             return await service.run(lambda: answer({"question": job.question, **job.result().to_dict()}))
         await service.run(lambda: service.jobs.write(job, question))
     except BaseException:
@@ -50,6 +51,12 @@ async def ask(caller: ByAnalyst, body: AskIn, request: Request) -> Response:
     response = answer(job.to_json(), 202)
     response.headers["Location"] = f"/v1/jobs/{job.id}"
     return response
+
+
+async def _check_good(caller: Caller, job: Job) -> None:
+    """An answer is not delivered once its token has ended; it stays charged, and stored."""
+    if not await caller.service.is_good(caller.token.id):
+        raise token_ended(job.charge)
 
 
 @router.post("/preview", response_model=PreviewOut, responses=PROBLEMS)
@@ -85,9 +92,7 @@ async def events(caller: ByAnalyst, id: str) -> Response:  # noqa: A002
 
     async def stream() -> AsyncIterator[bytes]:
         while not await found.wait(_EVERY):
-            if not await caller.service.run(lambda: caller.service.tokens.is_good(caller.token.id)):
-                return
-            yield _event(found)
+            yield _event(found)  # the guard looks at the token before each of them
         yield _event(found)
 
     return StreamingResponse(stream(), media_type="text/event-stream")

@@ -50,6 +50,7 @@ async def policy(caller: ByAuditor, table: str) -> Response:
                         "entry": each.entry,
                         "time": each.time,
                         "reason": each.reason,
+                        "by": each.by,
                     }
                     for each in versions
                 ],

@@ -1,0 +1,213 @@
+"""What the history says, kept in memory: the one thing that decisions are made from.
+
+Budgets, allotments, totals, questions, grants: everything that decides whether a question may be asked, what it costs
+and what it gets stands here, built from entries that were proved one by one (see `proof`). The tables beside the
+history say the same and are written along, but are never believed: who can write the file can write them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from sys import intern
+from typing import Any
+
+from dalenius.errors import DaleniusError
+from dalenius.ledger import sharing
+from dalenius.ledger.budgets import Budget
+from dalenius.ledger.chain import Entry
+
+HASH = 32  # bytes
+# Entries that change what is decided; the others are only counted, and read when they are asked for.
+KINDS = frozenset({"budget", "allotment", "epoch", "charge", "answer", "failure", "grant"})
+
+
+class BrokenRuleError(Exception):
+    """An entry that the ledger would not have written."""
+
+
+@dataclass(slots=True)
+class Question:
+    """A charged question: what was paid for it, and what became of it."""
+
+    number: int
+    dataset: str
+    key: str
+    analyst: str
+    epsilon: float
+    delta: float
+    rho: float | None
+    units: tuple[int, int]
+    periods: tuple[str, ...]
+    epoch: int
+    shares: int | None = None  # the charge of another analyst's answer, from which alone this one is made
+    state: str = "claimed"
+    answer: int | None = None  # the entry that records the release
+    release: str = ""  # SHA-256
+
+    @property
+    def terms(self) -> dict[str, Any]:
+        """What its charge says about who asked what, at which price."""
+        return {
+            "dataset": self.dataset,
+            "analyst": self.analyst,
+            "key": self.key,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "periods": list(self.periods),
+            **({"epoch": self.epoch} if self.epoch else {}),
+            **({"shares": self.shares} if self.shares is not None else {}),
+        }
+
+
+@dataclass
+class Projection:
+    """The state after so many entries."""
+
+    head: bytes = b""  # the hash of the last entry; before the first, the origin
+    hashes: bytearray = field(default_factory=bytearray)  # of every entry, one after the other
+    kinds: dict[str, list[int]] = field(default_factory=dict)  # the numbers of the entries of each kind
+    budgets: dict[str, Budget] = field(default_factory=dict)
+    allotments: dict[tuple[str, str], float] = field(default_factory=dict)
+    totals: dict[tuple[str, str, str], tuple[int, int, int]] = field(default_factory=dict)
+    epochs: dict[str, int] = field(default_factory=dict)
+    questions: dict[int, Question] = field(default_factory=dict)
+    asked: dict[tuple[str, str], list[int]] = field(default_factory=dict)  # questions by data set and key
+    grants: dict[tuple[int, str], int] = field(default_factory=dict)
+    retries: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """How many entries there are."""
+        return len(self.hashes) // HASH
+
+    def hash_of(self, number: int) -> bytes:
+        """The hash of an entry, as it was when it was proved."""
+        return bytes(self.hashes[(number - 1) * HASH : number * HASH])
+
+    def asked_before(self, dataset: str, key: str) -> Iterator[Question]:
+        """All charged questions of one meaning, oldest first."""
+        for number in self.asked.get((dataset, key), ()):
+            yield self.questions[number]
+
+    def keep(self, question: Question) -> None:
+        """A charged question, where it is looked for."""
+        self.questions[question.number] = question
+        self.asked.setdefault((question.dataset, question.key), []).append(question.number)
+
+    def add(self, entry: Entry) -> None:
+        """The next entry, proved; raises `BrokenRuleError` if it makes no sense here."""
+        try:
+            self._follow(entry)
+        except (KeyError, TypeError, ValueError, DaleniusError):
+            raise BrokenRuleError("It refers to what is not there, or is malformed.") from None
+        self.kinds.setdefault(entry.kind, []).append(entry.number)
+        self.hashes += entry.hash
+        self.head = entry.hash
+
+    def _follow(self, entry: Entry) -> None:
+        if entry.kind in KINDS:
+            self._apply(entry, entry.data)
+
+    def _apply(self, entry: Entry, data: dict[str, Any]) -> None:
+        match entry.kind:
+            case "budget":
+                after = Budget.from_dict(data["budget"])
+                if data["dataset"] in self.budgets:
+                    self.budgets[data["dataset"]].check_change(after)
+                self.budgets[data["dataset"]] = after
+            case "allotment" if data["epsilon"] == 0:
+                self.allotments.pop((data["dataset"], data["analyst"]), None)
+            case "allotment":
+                require(data["dataset"] in self.budgets, "The data set has no budget.")
+                self.allotments[data["dataset"], data["analyst"]] = data["epsilon"]
+            case "epoch":
+                self._begin(data["dataset"], data["epoch"], data["reason"])
+            case "charge":
+                self._charge(entry.number, data)
+            case "answer":
+                question = self._in_state("claimed", data["charge"])
+                self._check_answer(question, data)
+                question.state, question.answer, question.release = "answered", entry.number, str(data["release"])
+            case "failure":
+                self._in_state("claimed", data["charge"]).state = "failed"
+            case "grant":
+                self._grant(entry.number, data)
+
+    def _begin(self, dataset: str, epoch: int, reason: str) -> None:
+        """New people: what was spent on those before is not theirs."""
+        require(dataset in self.budgets, "The data set has no budget.")
+        require(epoch == self.epochs.get(dataset, 0) + 1, "It skips or repeats an epoch.")
+        require(bool(reason), "It gives no reason.")
+        self.epochs[dataset] = epoch
+        self.totals = {place: spent for place, spent in self.totals.items() if place[0] != dataset}
+
+    def _charge(self, number: int, data: dict[str, Any]) -> None:
+        loss, delta = (int(each) for each in data["units"])
+        question = Question(
+            number,
+            intern(data["dataset"]),
+            data["key"],
+            intern(data["analyst"]),
+            data["epsilon"],
+            data["delta"],
+            data["rho"],
+            (loss, delta),
+            tuple(map(intern, data["periods"])),
+            data.get("epoch", 0),
+            data.get("shares"),
+        )
+        self._check_charge(question, data)
+        if question.shares is not None:
+            why = sharing.broken(question.terms, self._in_state("answered", question.shares).terms)
+            require(why is None, why or "")
+        self._spend(question, sharing.payers(data))
+        self._remember(data, number)
+        self.keep(question)
+
+    def _grant(self, number: int, data: dict[str, Any]) -> None:
+        question, place = self._in_state("answered", data["charge"]), (data["charge"], data["analyst"])
+        require(question.release == data["release"], "It grants another release.")
+        require(place not in self.grants, "It grants the same answer twice.")
+        self._spend(question, (data["analyst"],))
+        self._remember(data, data["charge"])
+        self.grants[place] = number
+
+    def _check_charge(self, question: Question, data: dict[str, Any]) -> None:
+        """Whether the price is right: looked at by `verify`, since an entry that is proved was priced by us."""
+
+    def _check_answer(self, question: Question, data: dict[str, Any]) -> None:
+        """Whether the release was made at the price that was paid."""
+        made = data.get("epsilon", question.epsilon), data.get("delta", question.delta)
+        require(made == (question.epsilon, question.delta), "Its release was made at another price than was charged.")
+
+    def _spend(self, question: Question, totals: tuple[str, ...]) -> None:
+        """What the question costs, added to the totals of these analysts ('' is the whole data set)."""
+        dataset, (loss, delta) = question.dataset, question.units
+        require(question.epoch == self.epochs.get(dataset, 0), "It was charged to other people.")
+        for period in question.periods:
+            for analyst in totals:
+                before = self.totals.get((dataset, period, analyst), (0, 0, 0))
+                self._check_room(question, analyst, before)
+                self.totals[dataset, period, analyst] = before[0] + loss, before[1] + delta, before[2] + 1
+
+    def _check_room(self, question: Question, analyst: str, spent: tuple[int, int, int]) -> None:
+        """Whether it fitted into what was left: looked at by `verify`."""
+
+    def _remember(self, data: dict[str, Any], question: int) -> None:
+        """A request that its client named is paid for once."""
+        if "retry" in data:
+            key, body = data["retry"]
+            require((data["analyst"], key) not in self.retries, "It pays for the same request twice.")
+            self.retries[data["analyst"], key] = body, question
+
+    def _in_state(self, state: str, number: int) -> Question:
+        question = self.questions[number]
+        require(question.state == state, f"The question was not {state} then.")
+        return question
+
+
+def require(holds: bool, why: str) -> None:
+    """A rule that every entry keeps."""
+    if not holds:
+        raise BrokenRuleError(why)
