@@ -124,22 +124,23 @@ def check_ledger(home: Path, load: Load) -> None:
     entries = list(ledger.entries())
     by_number = {each.number: each for each in entries}
     charges = [each for each in entries if each.kind == "charge"]
-    paid = collections.Counter(each.data["question"] for each in charges)
-    assert not [question for question, count in paid.items() if count > 1]  # whoever asked, whoever was killed
+    paid = collections.Counter((each.data["question"], each.data["analyst"]) for each in charges)
+    assert not [question for question, count in paid.items() if count > 1]  # by each analyst, whoever was killed
     retries = collections.Counter(each.data["retry"][0] for each in entries if "retry" in each.data)
     assert not [key for key, count in retries.items() if count > 1]
-    assert found.charges == len(charges) == ledger.balance("visits").charges
+    fresh = [each for each in charges if "shares" not in each.data]
+    assert found.charges == len(charges) and len(fresh) == ledger.balance("visits").charges
     for asked in load.asked:
         if asked.told is None:
             continue
         receipt = asked.told["receipt"]
         number, _, start_of_hash = receipt["id"][1:].partition("-")
         entry = by_number[int(number)]
-        assert entry.kind in {"answer", "grant"} and entry.hash.hex().startswith(start_of_hash)
+        assert entry.kind == "answer" and entry.hash.hex().startswith(start_of_hash)
         charge = by_number[entry.data["charge"]]
         assert charge.kind == "charge" and charge.number < entry.number
         assert charge.data["question"] == hashlib.sha256(asked.sql.encode()).hexdigest()
-        assert (entry.data if entry.kind == "grant" else charge.data)["analyst"] == asked.analyst
+        assert charge.data["analyst"] == asked.analyst
         assert ledger.receipt(receipt["id"], asked.analyst).to_dict() == receipt
     ledger.database.close()
 

@@ -111,6 +111,7 @@ def test_a_version_covers_everything_and_meaning_what_answers_depend_on(visits):
 def test_whether_answers_are_shared_is_said_only_where_they_are_not(visits):
     """So policies of before have the version they had; and nobody pays anew for an answer because of it."""
     shared = read_text(visits)
+    assert shared.budget is not None
     private = replace(shared, budget=replace(shared.budget, share_answers=False))
     assert shared.budget.share_answers and "share_answers" not in shared.text
     assert "share_answers = false" in private.text and read_text(private.text) == private
