@@ -9,8 +9,8 @@ small   every question that the planner takes runs once on each of two small tab
         which predicts the times for large tables.
 large   questions whose predicted ratio is above `CERTAIN`, and samples of the others, run on tables so large that
         they should take 50 ms, noise and all. Above 1.3 they run again nine times, alternating, and the least time of
-        each side counts. (That ends after three rounds below 1.2, since the first run was a slip, and after two that leave no
-        doubt.)
+        each side counts. (That ends after three rounds below 1.2, since the first run was a slip, and after two that
+        leave no doubt.)
 
 What counts as a violation:
 
