@@ -83,10 +83,10 @@ def test_a_failure_of_the_engine_is_found(monkeypatch):
     from dalenius.audit.fuzzing.meters import Side
     from dalenius.errors import EngineFailedError
 
-    def failing(self, plan, seconds=1.0):
+    def failing(self, plan):
         raise EngineFailedError("It failed.", why="Planted.", fix="None.")
 
-    monkeypatch.setattr(Side, "run", failing)
+    monkeypatch.setattr(Side, "look", failing)
     monkeypatch.setattr(work.Judge, "shrunk", lambda self, question, arena, found: found)
     report = work.search(cases=1, seed=23, sizes=SIZES, quiet=False)
     assert [each.kind for each in report.violations] == ["engine"]
@@ -104,3 +104,14 @@ def test_children_are_questions_too(seed):
         except DaleniusError:
             question = chance.choice(heavy.SEEDS)
     assert taken > 20
+
+
+@pytest.mark.parametrize("function", ["LEAST", "GREATEST"])
+def test_a_column_named_twice_does_not_make_the_engine_fail(function, tmp_path):
+    """The search found it: DuckDB 2.0 cannot copy a plan with such a call, and a failure is charged."""
+    inner = f"LEAST(salary, {function}(level, salary, salary, level), 2.5)"
+    sql = f"SELECT MEDIAN(LEAST(GREATEST({inner}, 0), 100)) FROM visits"
+    rows = 400
+    side, _ = arenas.Places(tmp_path, 1).pair(arenas.ARENAS[0], rows)
+    for shown in (sql, sql.replace("MEDIAN", "COUNT(UPPER(code)), MEDIAN", 1)):
+        side.run(planned(shown, arenas.tables_of(rows), None, {}))

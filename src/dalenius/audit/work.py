@@ -4,12 +4,13 @@ It maximises. Questions over all functions and clauses run on neighbouring table
 row in a hundred is there or not; those that come out worst are changed and crossed, so that the time goes where the
 difference grows. Two stages, because most questions show nothing:
 
-small   every question that the planner takes runs once on each of two small tables. Where they differ, it also runs
-        on tables without rows; the rest is taken to grow with the rows, which predicts the times for large tables.
+small   every question that the planner takes runs once on each of two small tables, without drawing noise. Where they
+        differ by more than chance, it runs again, and on tables without rows; the rest is taken to grow with the rows,
+        which predicts the times for large tables.
 large   questions whose predicted ratio is above `CERTAIN`, and samples of the others, run on tables so large that
-        they should take 50 ms. Above 1.3 they run again nine times, alternating, and the least time of each side
-        counts. (That ends after three rounds below 1.2, since the first run was a slip, and after two that leave no
-        doubt.)
+        they should take 50 ms, noise and all. Above 1.3 they run again nine times, alternating, and the least time of
+        each side counts. (That ends after three rounds below 1.2, since the first run was a slip, and after two that
+        leave no doubt.)
 
 What counts as a violation:
 
@@ -46,12 +47,12 @@ from dalenius.queries.expressions import Call, walk
 from dalenius.queries.plan import Plan
 from dalenius.queries.rules import planned
 
-SIZES = (4_000, 40_000, 400_000)  # rows: small, and those of which the first that is large enough is taken
+SIZES = (10_000, 100_000, 400_000)  # rows: small, and those of which the first that is large enough is taken
 RATIO, LONG, AGAIN, ROUNDS = 1.5, 0.05, 1.3, 9
 PROMISING, CERTAIN = 1.15, 1.25  # predicted ratios: of those between the two a sample goes on, above all of them
 MEMORY, SLACK = 0.05, 16 * 2**20
 _SAMPLE, _PROMISED, _WEIGHED = 0.01, 0.2, 0.05  # of the others; of those that promise; of all whose memory is seen
-_NOTICED, _NOTICED_SHARE = 0.0015, 0.04  # a difference on small tables that is worth another look: seconds, and of all
+_NOTICED, _NOTICED_SHARE = 0.002, 0.06  # a difference on small tables that is worth another look: seconds, and of all
 _PATIENCE = 20.0  # seconds for which one question may be run again
 _SHRINKING = 20.0  # and for which a smaller one is looked for
 
@@ -206,18 +207,18 @@ class Judge:
     def small(self, plan: Plan, sql: str, arena: Arena) -> tuple[float, int, float]:
         """The ratio that is to be expected of large tables, how many rows those need, and the time on small ones."""
         rows = self.sizes[0]
-        first, second = _each_once(self.places.pair(arena, rows), plan)
+        first, second = _each_once(self.places.pair(arena, rows), plan, looks=True)
         self._fixed(plan, sql, arena, rows, (first, second))
         slower, faster = max(first.cpu, second.cpu), min(first.cpu, second.cpu)
         fixed = 0.0
         if slower - faster > max(_NOTICED, _NOTICED_SHARE * slower):
-            first, second = _least((first, second), _each_once(self.places.pair(arena, rows), plan))
+            first, second = _least((first, second), _each_once(self.places.pair(arena, rows), plan, looks=True))
             slower, faster = max(first.cpu, second.cpu), min(first.cpu, second.cpu)
-            fixed = min(faster, self.places.nothing(arena, rows).spent(plan).cpu)
+            fixed = min(faster, self.places.nothing(arena, rows).spent(plan, looks=True).cpu)
         size = next((each for each in self.sizes if fixed + (slower - fixed) * each / rows >= LONG), self.sizes[-1])
         times = size / rows
         low, high = fixed + (faster - fixed) * times, fixed + (slower - fixed) * times
-        noticed = slower - faster > _NOTICED and high >= LONG
+        noticed = slower - faster > max(_NOTICED, _NOTICED_SHARE * slower) and high >= LONG
         return (high / max(low, 1e-9) if noticed else 1.0), size, slower
 
     def large(self, plan: Plan, sql: str, arena: Arena, rows: int) -> tuple[float, float | None]:
@@ -313,11 +314,13 @@ def _smaller(question: Question) -> Iterator[Question]:
             yield smaller
 
 
-def _each_once(sides: tuple[Side, Side], plan: Plan, *, swapped: bool = False) -> tuple[Spent, Spent]:
+def _each_once(
+    sides: tuple[Side, Side], plan: Plan, *, swapped: bool = False, looks: bool = False
+) -> tuple[Spent, Spent]:
     if swapped:
-        second = sides[1].spent(plan)
-        return sides[0].spent(plan), second
-    return sides[0].spent(plan), sides[1].spent(plan)
+        second = sides[1].spent(plan, looks=looks)
+        return sides[0].spent(plan, looks=looks), second
+    return sides[0].spent(plan, looks=looks), sides[1].spent(plan, looks=looks)
 
 
 def _least(one: tuple[Spent, Spent], other: tuple[Spent, Spent]) -> tuple[Spent, Spent]:

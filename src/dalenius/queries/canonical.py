@@ -63,6 +63,8 @@ def call(function: str, *arguments: Expression, integers: frozenset[str] = froze
             return _first(arguments)
         case "add" | "mul":
             arguments = tuple(sorted(arguments, key=written))
+        case "least" | "greatest":  # the same column twice makes DuckDB 2.0 fail where it copies a plan
+            arguments = tuple(dict.fromkeys(arguments))
     folded = _folded(function, arguments)
     return folded if folded is not None else plain(function, *arguments)
 

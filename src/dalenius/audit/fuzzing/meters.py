@@ -6,17 +6,21 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dalenius.errors import EngineTimeoutError
+from dalenius.queries._exact import exact, exact_lengths
 from dalenius.queries.answering import measured
+from dalenius.queries.domains import in_order
 from dalenius.queries.engines.duckdb import Engines
 from dalenius.queries.engines.view import View
 from dalenius.queries.index import Layout
 from dalenius.queries.indexing import build
 from dalenius.queries.rules.price import priced
+from dalenius.queries.statements.keys import weights
+from dalenius.queries.statements.pairs import Held
 from dalenius.tables.fingerprint import Fingerprint, fingerprint
 
 if TYPE_CHECKING:
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
 EPSILON, DELTA = 1.0, 1e-9
 SALT = "not a secret: the tables are made up"
 SECONDS = 10.0  # what takes longer is stopped, and counts as so long
+_CELLS = 1000  # keys that were found, at most, where all of them are taken
 _STATUS = Path("/proc/self/status")
 
 
@@ -65,22 +70,35 @@ class Side:
             (folder / "storage").mkdir(exist_ok=True)
             build(Layout(folder / "storage", each, self.fingerprints[name]), Engines().of(self.fingerprints[name]))
 
-    def run(self, plan: Plan, seconds: float = SECONDS) -> None:
+    def run(self, plan: Plan) -> None:
         """Looks at the data, draws noise, and forgets all of it."""
-        table = plan.table
-        engine: Engine
-        if table.relation is None and not table.through:
-            engine = self._engines.of(self.fingerprints[table.policy.name], table)
-        else:
-            publics = () if table.relation is None else tuple(table.relation.publics())
-            engine = View(table, {name: self.fingerprints[name] for name in table.reads}, publics, self._engines)
-        measured(plan, priced(plan, EPSILON, DELTA), engine, SALT, seconds)
+        measured(plan, priced(plan, EPSILON, DELTA), self._engine(plan.table), SALT, SECONDS)
 
-    def spent(self, plan: Plan, seconds: float = SECONDS) -> Spent:
-        """The time of one run, which is stopped after some seconds: that long it took, at least."""
+    def look(self, plan: Plan) -> None:
+        """The same without noise: the weights of keys, the lengths of units, and the integers of all keys."""
+        engine, held = self._engine(plan.table), None
+        if plan.selection is not None:
+            held = Held(plan, engine, SALT, SECONDS)
+            cells, _ = weights(plan, engine, SALT, SECONDS, held)
+            plan = replace(plan, cells=in_order([*plan.cells, *cells[:_CELLS]]))
+        if plan.searched:
+            exact_lengths(plan, engine, SALT, seconds=SECONDS)
+        exact(plan, engine, SALT, seconds=SECONDS, held=held)
+
+    def _engine(self, table: Table) -> Engine:
+        if table.relation is None and not table.through:
+            return self._engines.of(self.fingerprints[table.policy.name], table)
+        publics = () if table.relation is None else tuple(table.relation.publics())
+        return View(table, {name: self.fingerprints[name] for name in table.reads}, publics, self._engines)
+
+    def spent(self, plan: Plan, *, looks: bool = False) -> Spent:
+        """The time of one run, which is stopped after some seconds: that long it took, at least.
+
+        ``looks``: only what is done with rows. Noise takes its time as well, which no row decides (ATTACKS, H3).
+        """
         cpu, wall = time.process_time(), time.perf_counter()
         with suppress(EngineTimeoutError):
-            self.run(plan, seconds)
+            self.look(plan) if looks else self.run(plan)
         return Spent(time.process_time() - cpu, time.perf_counter() - wall)
 
     def close(self) -> None:
