@@ -110,7 +110,7 @@ def test_hostile_columns_and_keys_of_a_public_table_are_names_and_texts(tmp_path
     pq.write_table(pa.table(table), tmp_path / "odd.parquet")
     files[0].write_text(files[0].read_text().replace("tables = {", 'tables = { odd = "odd.parquet",'))
     curator = Curator(tmp_path / "home")
-    curator.protect(*files)
+    curator.protect(*files, yes=True)
     shop = Shop(curator, tmp_path)
     seen = ran(monkeypatch)
     for name in names:
@@ -137,13 +137,13 @@ def test_names_of_public_tables_are_plain_words_and_nobody_elses(tmp_path, name)
     files[0].write_text(files[0].read_text().replace("tables = {", f'tables = {{ "{shown}" = "regions.csv",'))
     curator = Curator(tmp_path / "home")
     if name in {"union", "source"}:  # words of ours, which must not be mixed up with them
-        curator.protect(*files)
+        curator.protect(*files, yes=True)
         shop = Shop(curator, tmp_path)
         both = "SELECT user_id, region FROM people UNION ALL SELECT user_id, region FROM people"
         assert shop.count(f'SELECT COUNT(*) FROM ({both}) u JOIN "{name}" v ON v.code = u.region') == 22
         return
     with pytest.raises(DaleniusError):
-        curator.protect(*files)
+        curator.protect(*files, yes=True)
 
 
 # --- token soup
