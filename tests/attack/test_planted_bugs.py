@@ -173,7 +173,7 @@ def pairs_of_grouping_sets_as_if_of_one(monkeypatch):
 
 def a_stale_index_that_is_used(monkeypatch):
     monkeypatch.setattr(Index, "matches", lambda self, found, expected: True)
-    # Nor are its rows compared, which alone would do (`test_h25_rewritten_source`).
+    # Nor are its rows compared, which alone would do (`test_rewritten_source`).
     monkeypatch.setattr(Binding, "check", lambda self, *_: self.state())
 
 

@@ -1,4 +1,4 @@
-"""H25: a source that is rewritten with its old size and time, under an index that is about the rows before.
+"""A source that is rewritten with its old size and time, under an index that is about the rows before.
 
 The index then said of one person with 4,000 rows that nobody has more than one: nothing was clipped, and a limit of
 two rows gave 3999 ± 10.
