@@ -81,7 +81,7 @@ def test_only_whole_numbers_and_public_laws_are_kept(pair, question):
     for content in (without, with_):
         found = content.pop("limits", [])  # chosen from noisy counts: they, and the noise made for them, may differ
         assert all(set(each) == {"measure", "clip", "beyond", "hidden"} for each in found)
-        assert set(content) == {"format", "epsilon", "rho", "measures"}
+        assert set(content) == {"format", "epsilon", "delta", "rho", "measures"}
         assert all(re.fullmatch(r"-?\d+", value) for part in content["measures"] for value in part.pop("values"))
         for each in found:
             assert set(content["measures"][each["measure"]].pop("law")) < {"gaussian", "laplace"}
