@@ -60,8 +60,13 @@ _TYPES = {
 class Renderer:
     """Writes expressions; ``columns`` says how each column is spelled, ``integers`` which hold whole numbers only.
 
-    ``long`` are columns with texts of any length. They are grouped by, compared and listed as they are, which takes no
-    longer than to read them; functions get the beginning only.
+    ``lengths`` are the categories among columns of rows, each with how many characters functions get of it: all where
+    there are keys. They are grouped by, compared and listed as they are, which takes no longer than to read them. None:
+    no rows are read.
+
+    A column with few values comes from a file as a list of them, and DuckDB works functions out once for each; but for
+    every row as soon as one person's NULL, or a value that is none of the keys, makes it write the column out. What
+    costly functions get is therefore always written out (`written_out`).
     """
 
     def __init__(
@@ -70,10 +75,10 @@ class Renderer:
         integers: frozenset[str] = frozenset(),
         keys: Mapping[int, str] | None = None,
         aggregates: Mapping[Aggregate, str] | None = None,
-        long: frozenset[str] = frozenset(),
+        lengths: Mapping[str, int] | None = None,
     ) -> None:
         self.columns = columns
-        self.long = long
+        self.lengths, self.rows = lengths or {}, lengths is not None
         self.integers = integers
         self.keys = keys or {}
         self.aggregates = aggregates or {}
@@ -117,8 +122,8 @@ class Renderer:
     def argument(self, function: str, at: int, inner: Expression) -> str:
         """An argument. A bare NULL could be of any type, also of one for which there is another function or none."""
         shown = self.sql(inner)
-        if isinstance(inner, Column) and inner.name in self.long and function not in _AS_IT_IS:
-            return f"left({shown}, {LONGEST_TEXT})"
+        if function not in _AS_IT_IS:
+            shown = self.written_out(function, inner, shown)
         if inner.type is not Type.NOTHING or function not in FUNCTIONS:
             return shown
         takes = FUNCTIONS[function].takes
@@ -126,13 +131,36 @@ class Renderer:
         type_ = "TIMESTAMP" if types == TIME else _TYPES[min(types, key=str)] if len(types) == 1 else ""
         return f"CAST({shown} AS {type_})" if type_ else shown
 
+    def written_out(self, function: str, inner: Expression, shown: str) -> str:
+        """An argument, value by value, where that takes longer than once for each that there is."""
+        if inner.type is Type.TEXT and (cut := self.cut(inner)):
+            return f"left({shown}, {cut})"
+        if self.rows and function in _WRITTEN_OUT and not isinstance(inner, Literal):
+            if inner.type is Type.NUMBER:
+                return f"({shown} - 0e0 * random())"  # exactly what it was, -0 too
+            if inner.type is Type.DATE:
+                return f"({shown} + CAST(0e0 * random() AS INTEGER))"
+            if inner.type is Type.DATETIME:
+                return f"({shown} + to_days(CAST(0e0 * random() AS INTEGER)))"
+        return shown
+
+    def cut(self, inner: Expression) -> int:
+        """How many characters are kept of a text that may come as a list of values; 0: it does not."""
+        match inner:
+            case Column(name=name):
+                return self.lengths.get(name, 0)
+            case Call(function="case" | "coalesce" | "nullif", arguments=arguments):
+                found = [self.cut(each) for each in arguments if each.type is Type.TEXT]
+                return max(LONGEST_TEXT, *found) if any(found) else 0
+        return 0
+
     def time(self, inner: Expression) -> str:
         """An argument that is a time."""
         return self.argument("date_part", 1, inner)
 
     def as_text(self, inner: Expression) -> str:
         """A value as text; whole numbers without a decimal point."""
-        shown = self.sql(inner)
+        shown = self.written_out("to_text", inner, self.sql(inner))
         if inner.type is Type.NUMBER and whole(inner, self.integers):
             shown = f"TRY_CAST({shown} AS BIGINT)"
         return f"CAST({shown} AS VARCHAR)"
@@ -141,6 +169,7 @@ class Renderer:
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%", "eq": "=", "ne": "<>", "lt": "<", "le": "<="}
 _INFIX |= {"and": "AND", "or": "OR", "like": "LIKE"}
 _AS_IT_IS = frozenset({"eq", "ne", "lt", "le", "in", "is_null"})
+_WRITTEN_OUT = frozenset({"to_text", "power", "round", "mod"})  # of those that do not look at texts
 
 # A text may name a day that DuckDB can hold but not move; as in columns, only years 1 to 9999 exist.
 _TIME = (
@@ -183,8 +212,8 @@ Arguments = tuple[Expression, ...]
 def _left(renderer: Renderer, arguments: Arguments) -> int:
     """How much of a text is kept: cut once is enough."""
     inner, count = arguments
-    cut = isinstance(inner, Column) and inner.name in renderer.long
-    return min(_count(count), LONGEST_TEXT) if cut else _count(count)
+    cut = renderer.lengths.get(inner.name) if isinstance(inner, Column) else None
+    return _count(count) if cut is None else min(_count(count), cut)
 
 
 _WITH_CONSTANTS: dict[str, Callable[[Renderer, Arguments], str]] = {
@@ -193,7 +222,7 @@ _WITH_CONSTANTS: dict[str, Callable[[Renderer, Arguments], str]] = {
     "substring": lambda r, a: (
         f"substring({', '.join([r.argument('substring', 0, a[0]), *(str(_count(each)) for each in a[1:])])})"
     ),
-    "round": lambda r, a: f"round({', '.join([r.sql(a[0]), *(str(_count(each)) for each in a[1:])])})",
+    "round": lambda r, a: f"round({', '.join([r.argument('round', 0, a[0]), *(str(_count(each)) for each in a[1:])])})",
     "date_part": lambda r, a: f"CAST(date_part('{_word(a[0])}', {r.time(a[1])}) AS DOUBLE)",
     "date_trunc": lambda r, a: f"date_trunc('{_word(a[0])}', {r.time(a[1])})",
     "date_diff": lambda r, a: f"CAST(date_diff('{_word(a[0])}', {r.time(a[1])}, {r.time(a[2])}) AS DOUBLE)",

@@ -23,7 +23,7 @@ from dalenius.queries.relations import Join, Match, Open, Owned, PerUnit, Relati
 from dalenius.queries.rendering import Renderer, double, identifier
 from dalenius.queries.repeats import compares, cuts
 from dalenius.queries.statements.comparable import check_comparable
-from dalenius.queries.statements.source import cast, clean, long, there
+from dalenius.queries.statements.source import cast, clean, text_lengths, there
 from dalenius.tables.policy import Kind
 from dalenius.tables.steps import default_step, too_fine
 
@@ -161,8 +161,8 @@ class _Scan:
             if not isinstance(each, Open)
             for name, spec in each.columns.items()
         }
-        self.long: frozenset[str] = long(own) | (outer.long if outer is not None else frozenset())
-        self.renderer = _Renderer(columns, relation.columns.integers, long=self.long)
+        self.lengths: dict[str, int] = text_lengths(own) | (outer.lengths if outer is not None else {})
+        self.renderer = _Renderer(columns, relation.columns.integers, lengths=self.lengths)
         self.needed = {*used, *_read(relation)}
 
     # --- the whole

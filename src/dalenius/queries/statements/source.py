@@ -51,9 +51,14 @@ def columns_read(plan: Plan) -> dict[str, str]:
     return {name: f"c{at}" for at, name in enumerate(names)}
 
 
-def long(columns: Mapping[str, Column]) -> frozenset[str]:
-    """The columns whose texts can have any length: categories are not cut when they are read, but keys must fit."""
-    return frozenset(name for name, each in columns.items() if each.kind is Kind.CATEGORY and each.keys is None)
+def text_lengths(columns: Mapping[str, Column]) -> dict[str, int]:
+    """How much of each category a function gets: categories are not cut when they are read, and keys must fit."""
+    return {name: _longest(each) for name, each in columns.items() if each.kind is Kind.CATEGORY}
+
+
+def _longest(column: Column) -> int:
+    known = [*(column.keys or ()), *([] if column.default is None else [column.default])]
+    return max(LONGEST_TEXT, *(len(str(each)) for each in known)) if column.keys else LONGEST_TEXT
 
 
 def there(unit: Sequence[str], types: Mapping[str, str]) -> str:

@@ -79,8 +79,7 @@ class Compiler:
         self.columns = source.columns_read(plan)
         policy = plan.table.policy
         integers = frozenset(name for name, each in policy.columns.items() if each.kind is Kind.INTEGER)
-        long = source.long(policy.columns)
-        self.renderer = Renderer(self.columns, integers, long=long)
+        self.renderer = Renderer(self.columns, integers, lengths=source.text_lengths(policy.columns))
         self.ballast = heavier(of(plan))
         self.units = [f"u{at}" for at in range(len(policy.unit))]
         self.period = unit_part(plan.table)
