@@ -111,7 +111,9 @@ def weights() -> None:
         print(f"{shown:62} {cost:10.0f} ns, weight {weight:10.0f}{mark}")
     print(f"median of cost / weight: {statistics.median(ratios):.2f}")
     for each in (Work(2_000), Work(20_000), Work(200_000)):
-        cost = taken(f"SELECT count(*) FROM t WHERE {heavier(each)}") - taken("SELECT count(*) FROM t WHERE random() < 2")
+        cost = taken(f"SELECT count(*) FROM t WHERE {heavier(each)}") - taken(
+            "SELECT count(*) FROM t WHERE random() < 2"
+        )
         print(f"ballast for {each.worst:9.0f} ns: {cost:8.0f} ns, meant {ballast(each):8.0f}")
 
 
@@ -119,7 +121,8 @@ PAIRS = {
     "ILIKE under a condition": "SELECT COUNT(*) FROM t WHERE name = 'bob' AND ({})",
     "ILIKE in FILTER": "SELECT COUNT(*) FILTER (WHERE name = 'bob' AND ({})) FROM t",
     "CASE": "SELECT SUM(CASE WHEN name = 'bob' THEN CASE WHEN {} THEN 1 ELSE 2 END ELSE 0 END) FROM t",
-    "long text of one": "SELECT COUNT(*) FROM (SELECT CASE WHEN name = 'bob' THEN note ELSE '' END AS note, age FROM t) WHERE {}",
+    "long text of one": "SELECT COUNT(*) FROM "
+    "(SELECT CASE WHEN name = 'bob' THEN note ELSE '' END AS note, age FROM t) WHERE {}",
     "texts as they are": "SELECT COUNT(*) FROM t WHERE {}",
     "no work": "SELECT COUNT(*), SUM(age) FROM t WHERE name = 'bob'",
     "groups": "SELECT age, COUNT(*) FROM t WHERE {} GROUP BY age",
@@ -132,6 +135,7 @@ def pairs(rows: int = 1_000_000) -> None:
     import pyarrow.parquet as pq
 
     from dalenius import Curator
+    from dalenius.errors import QuestionRefusedError
     from dalenius.queries._exact import exact
 
     with TemporaryDirectory() as folder:
@@ -153,13 +157,18 @@ def pairs(rows: int = 1_000_000) -> None:
             curator = Curator(home / "home")
             curator.protect(home / "t.toml")
             held[side] = curator
-        for terms in (0, 1, 3, 20):
+        for terms in (0, 1, 20):
             tested = " OR ".join(f"note ILIKE '%b{at}%'" for at in range(terms)) or "age < 50"
             for label, question in PAIRS.items():
-                plans = {
-                    side: each.analyst("eve")._planned(question.format(tested), 0.95, None, None)[0]
-                    for side, each in held.items()
-                }
+                asked = question.format(tested)
+                try:
+                    plans = {
+                        side: each.analyst("eve")._planned(asked, 0.95, None, None)[0]  # noqa: SLF001
+                        for side, each in held.items()
+                    }
+                except QuestionRefusedError:
+                    print(f"{terms:3} × {label:26} refused")
+                    continue
                 taken: dict[str, list[float]] = {"with": [], "without": []}
                 for _ in range(5):
                     for side, curator in held.items():
