@@ -110,11 +110,11 @@ def weights() -> None:
         shown = renderer.sql(expression).replace("\n", " ")[:60]
         print(f"{shown:62} {cost:10.0f} ns, weight {weight:10.0f}{mark}")
     print(f"median of cost / weight: {statistics.median(ratios):.2f}")
-    for each in (Work(2_000), Work(20_000), Work(200_000)):
-        cost = taken(f"SELECT count(*) FROM t WHERE {heavier(each)}") - taken(
+    for load in (Work(2_000), Work(20_000), Work(200_000)):
+        cost = taken(f"SELECT count(*) FROM t WHERE {heavier(load)}") - taken(
             "SELECT count(*) FROM t WHERE random() < 2"
         )
-        print(f"ballast for {each.worst:9.0f} ns: {cost:8.0f} ns, meant {ballast(each):8.0f}")
+        print(f"ballast for {load.worst:9.0f} ns: {cost:8.0f} ns, meant {ballast(load):8.0f}")
 
 
 PAIRS = {

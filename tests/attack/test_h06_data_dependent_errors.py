@@ -128,7 +128,12 @@ HOSTILE: dict[str, list[str]] = {
     "right": text("RIGHT(s, 0)", "RIGHT(s, 1000000)"),
     "substring": text("SUBSTRING(s, 0, 0)", "SUBSTRING(s, 1000000)", "SUBSTRING(s, 0, 1000000)"),
     # twice tenfold: 500 kB for one row, were it not cut; more is refused for the work that it would be
-    "replace": text("REPLACE(" * 2 + "s" + f", 'a', '{'a' * 10}')" * 2, "REPLACE(s, '', 'x')", "REPLACE(s, '%', '')"),
+    "replace": text(
+        f"REPLACE(s, 'a', '{'a' * 10}')",
+        "REPLACE(" * 2 + "s" + f", 'a', '{'a' * 10}')" * 2,
+        "REPLACE(s, '', 'x')",
+        "REPLACE(s, '%', '')",
+    ),
     "concat": text("s || u", "||".join(["s"] * 8)),
     "date_part": number(*(f"EXTRACT({part} FROM CAST(s AS TIMESTAMP))" for part in PARTS))
     + number(*(f"EXTRACT({part} FROM m)" for part in PARTS)),
