@@ -109,12 +109,12 @@ HOSTILE: dict[str, list[str]] = {
     "is_null": ["x / y IS NULL", "CAST(s AS DATE) IS NULL", "LN(x) IS NULL", "s || u IS NULL"],
     "and": ["1 / x > 0 AND LN(y) > 0"],
     "or": ["1 / x > 0 OR LN(y) > 0"],
-    "not": ["NOT CONTAINS(s, u)", "NOT CAST(s AS BOOLEAN)"],
-    "like": ["s LIKE '%a%_a%b'", "s LIKE '%_%_%_%_%b'", "s LIKE '%''%'"],
-    "ilike": ["s ILIKE '%A%_a%b'", "s ILIKE '%ß%_b'"],
-    "contains": ["CONTAINS(s, u)", "CONTAINS(u, '')"],
-    "starts_with": ["STARTS_WITH(s, u)", "STARTS_WITH(u, '')"],
-    "ends_with": ["ENDS_WITH(s, u)", "ENDS_WITH(u, '')"],
+    "not": ["NOT CONTAINS(s, '%_')", "NOT CAST(s AS BOOLEAN)"],
+    "like": ["s LIKE '%a%a%b'", "s LIKE '%_a_b%'", "s LIKE '__%b'", "s LIKE '%''%'"],
+    "ilike": ["s ILIKE '%A%a%b'", "s ILIKE '%ß_b'"],
+    "contains": [f"CONTAINS(s, '{'a' * 99}b')", "CONTAINS(u, '')"],
+    "starts_with": [f"STARTS_WITH(s, '{'a' * 100}')", "STARTS_WITH(u, '')"],
+    "ends_with": [f"ENDS_WITH(s, '{'ß' * 100}')", "ENDS_WITH(u, '')"],
     "case": number("CASE WHEN x > 0 THEN 1 / y ELSE LN(x) END", "CASE n WHEN 0 THEN n / n ELSE x END"),
     "coalesce": number("COALESCE(1 / x, LN(y), CAST(s AS DOUBLE), 1)"),
     "nullif": number("1 / NULLIF(x, 1)", "NULLIF(x / y, x * y)"),
@@ -127,9 +127,14 @@ HOSTILE: dict[str, list[str]] = {
     "left": text("LEFT(s, 0)", "LEFT(s, 1000000)"),
     "right": text("RIGHT(s, 0)", "RIGHT(s, 1000000)"),
     "substring": text("SUBSTRING(s, 0, 0)", "SUBSTRING(s, 1000000)", "SUBSTRING(s, 0, 1000000)"),
-    # four times a hundredfold: 200 GB for one row, were it not cut
-    "replace": text("REPLACE(" * 4 + "s" + f", 'a', '{'a' * 10}')" * 4, "REPLACE(s, '', 'x')", "REPLACE(s, '%', '')"),
-    "concat": text("s || u", "||".join(["s"] * 30)),
+    # twice tenfold: 500 kB for one row, were it not cut; more is refused for the work that it would be
+    "replace": text(
+        f"REPLACE(s, 'a', '{'a' * 10}')",
+        "REPLACE(" * 2 + "s" + f", 'a', '{'a' * 10}')" * 2,
+        "REPLACE(s, '', 'x')",
+        "REPLACE(s, '%', '')",
+    ),
+    "concat": text("s || u", "||".join(["s"] * 8)),
     "date_part": number(*(f"EXTRACT({part} FROM CAST(s AS TIMESTAMP))" for part in PARTS))
     + number(*(f"EXTRACT({part} FROM m)" for part in PARTS)),
     "date_trunc": moment(*(f"DATE_TRUNC('{unit}', {each})" for unit in UNITS for each in ("d", "m")))
@@ -252,7 +257,7 @@ PLANTED = [
     ("to_date", "CAST({1} AS DATE)", "to_date"),
     ("to_date", "TRY_CAST({1} AS DATE)", "date_add"),
     ("to_datetime", "TRY_CAST({1} AS TIMESTAMP)", "date_add"),
-    ("length", "CAST(1 / CAST(length({1}) AS UTINYINT) AS DOUBLE)", "length"),
+    ("length", "CAST(1 / CAST(length({1}) AS TINYINT) AS DOUBLE)", "length"),
     ("abs", "CAST(abs(CAST({1} AS BIGINT)) AS DOUBLE)", "abs"),
 ]
 
