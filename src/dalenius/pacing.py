@@ -110,9 +110,11 @@ def per_million(plan: Plan) -> float:
     """
     from dalenius.queries import work
 
-    found = work.of(plan) + work.inside(plan.table.relation)
-    each = found.usual + WORST * found.worst
-    return SHAPES[shape(plan)] * max(1, len(plan.measures)) + each * _passes(plan) / 1000
+    relation = plan.table.relation
+    found = work.of(plan) + work.inside(relation) + work.sifted(relation)
+    once = found.usual + WORST * found.worst
+    again = (_passes(plan) - 1) * (work.common(plan).usual + work.ballast(found))
+    return SHAPES[shape(plan)] * max(1, len(plan.measures)) + (once + again) / 1000
 
 
 def times_plain(plan: Plan) -> float:

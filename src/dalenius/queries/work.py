@@ -3,8 +3,8 @@
 The time that a question takes must not follow from one unit's rows. Every function has a worst cost per row, from its
 kind and from the lengths that its texts can have: columns are cut at `LONGEST_TEXT` where a function reads them, what
 is put together is cut there too, and texts in quotes, needles and patterns are short. The sum over the whole question,
-aliases, subqueries and all, is its *work* (`of`, and `inside` for what joined tables do before they are joined). Three
-things rest on it:
+aliases, subqueries and all, is its *work* (`of`; `sifted` and `inside` for what joined tables do before they are
+joined). Three things rest on it:
 
 * it is limited (`rules.work`);
 * the statement makes every row do `ballast` of work/`RATIO`, whatever it holds (`heavier`). DuckDB does some of the
@@ -20,14 +20,15 @@ sizes. That script measures again, and names weights that are too low.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dalenius.queries.expressions import Aggregate, Call, Column, Expression, Literal, Type, columns_of
+from dalenius.queries.expressions import TRUE, Aggregate, Call, Column, Expression, Literal, Type, columns_of
 from dalenius.queries.functions import Range, bounded, branches, ranges_of
 from dalenius.queries.relations import Open, PerUnit, Stacked, full
 from dalenius.queries.rendering import LONGEST_TEXT
+from dalenius.queries.repeats import parts_of
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
@@ -208,6 +209,13 @@ def of(plan: Plan) -> Work:
     return found * max(1, len(plan.sets)) + meter.read(frozenset().union(*map(columns_of, every)))
 
 
+def common(plan: Plan) -> Work:
+    """Of that, what each statement does, whichever measures are in it."""
+    columns = plan.table.policy.columns
+    meter = Meter(columns, ranges_of(columns))
+    return meter(plan.where) + sum((meter.key(each) for each in plan.keys), Work())
+
+
 def _measured(meter: Meter, measure: Measure) -> Work:
     """A value stands in its statement once to see that it is there, once or twice to be rounded (`sums.integer`)."""
     times = {"leaves": 4, "square": 3, "product": 2}.get(measure.kind, 2)
@@ -219,12 +227,45 @@ def _measured(meter: Meter, measure: Measure) -> Work:
     return found
 
 
+def sifting(relation: Relation) -> tuple[list[list[Expression]], list[Expression]]:
+    """The conditions of a relation: those about one protected table each, together; then all others.
+
+    The first are written as one condition that begins with their ballast (`sifted_by`), so that every row of the table
+    does it, and no condition among them decides for which rows the others are worked out.
+    """
+    owners = {full(source, name): at for at, source in enumerate(relation.sources) for name in source.columns}
+    alone: dict[int, list[Expression]] = {}
+    others = []
+    for part in () if relation.where == TRUE else parts_of(relation.where):
+        names = columns_of(part)
+        read = {owners.get(name) for name in names}
+        at = read.pop() if len(read) == 1 else None
+        if at is None or isinstance(relation.sources[at], Open):
+            others.append(part)
+        else:
+            alone.setdefault(at, []).append(part)
+    return list(alone.values()), others
+
+
+def sifted_by(relation: Relation, parts: Sequence[Expression]) -> Work:
+    """What conditions about one table can cost in one of its rows."""
+    return Meter(_specs(relation)).all(parts)
+
+
+def sifted(relation: Relation | None) -> Work:
+    """What joined tables do, each with its own rows, under ballast."""
+    found = Work()
+    for each in relation.within() if relation is not None else ():
+        found += sum((sifted_by(each, parts) for parts in sifting(each)[0]), Work())
+    return found
+
+
 def inside(relation: Relation | None) -> Work:
-    """What joined tables do before they are joined: conditions, and what is summed per unit or stacked."""
+    """What joined tables do otherwise: conditions about several, and what is summed per unit or stacked."""
     found = Work()
     for each in relation.within() if relation is not None else ():
         meter = Meter(_specs(each))
-        conditions = [each.where, *(join.on for join in each.joins)]
+        conditions = [*sifting(each)[1], *(join.on for join in each.joins)]
         found += meter.all(conditions)
         for source in each.sources:
             if isinstance(source, PerUnit):

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 def work(stage: Stage) -> Stage:
     """Refuses a question whose expressions could take too long in one row. The one place that a planted bug skips."""
     plan = needed(stage.plan)
-    limited(weights.inside(plan.table.relation), weights.MOST_JOINED, "Conditions and subqueries of joined tables")
+    relation = plan.table.relation
+    limited(weights.inside(relation), weights.MOST_JOINED, "Conditions about several tables, and subqueries per unit,")
+    limited(weights.sifted(relation), weights.MOST, "Conditions of joined tables")
     limited(weights.of(plan), weights.MOST, "The question's conditions, keys and values")
     return stage
 
@@ -31,6 +33,6 @@ def limited(found: weights.Work, most: float, what: str) -> None:
             f"{what} are too much work.",
             why=f"Of one row they could take {found.worst / 1000:,.0f} µs, and at most {most / 1000:,.0f} are allowed: "
             "how long an answer takes must not tell what one row holds.",
-            fix="Use fewer of LIKE, LOWER, TRIM, REPLACE and casts, cut texts with LEFT(x, 20), or ask in parts. "
-            "Names count as often as they are used.",
+            fix="Use fewer of LIKE, LOWER, TRIM, REPLACE and casts, or cut texts first: LEFT(x, 20). A column of a "
+            "subquery counts each time it is used. Columns whose keys the policy lists cost little.",
         )

@@ -24,6 +24,7 @@ from dalenius.queries.rendering import Renderer, double, identifier
 from dalenius.queries.repeats import compares, cuts
 from dalenius.queries.statements.comparable import check_comparable
 from dalenius.queries.statements.source import cast, clean, text_lengths, there
+from dalenius.queries.work import heavier, sifted_by, sifting
 from dalenius.tables.policy import Kind
 from dalenius.tables.steps import default_step, too_fine
 
@@ -214,8 +215,15 @@ class _Scan:
 
     def conditions(self) -> list[str]:
         """WHERE: equal units of all inner sources, the conditions, and EXISTS."""
-        found = [*self.inner_conditions(), *map(self.renderer.sql, _parts(self.relation.where))]
+        alone, others = sifting(self.relation)
+        found = [*self.inner_conditions(), *(text for parts in alone for text in self.sifted(parts))]
+        found += map(self.renderer.sql, others)
         return list(dict.fromkeys([*found, *map(self.match, self.relation.matches)]))
+
+    def sifted(self, parts: Sequence[Expression]) -> list[str]:
+        """Conditions about one table: as they are, or as one that begins with their ballast (`work`)."""
+        texts, ballast = list(map(self.renderer.sql, parts)), heavier(sifted_by(self.relation, parts))
+        return [f"CASE WHEN {ballast} THEN ({' AND '.join(texts)}) END"] if ballast else texts
 
     def inner_conditions(self) -> list[str]:
         """All inner sources with units have one and the same."""
