@@ -23,8 +23,8 @@ from dalenius.queries.functions import FUNCTIONS
 from dalenius.queries.rendering import LONGEST_TEXT, Renderer
 from dalenius.queries.work import Meter, Work, ballast, heavier
 
-ROWS = 100_000
-RUNS = 5
+ROWS = 20_480
+RUNS = 3
 TEXTS = {
     "empty": "''",
     "ascii": f"left('a' || i || repeat('abcdefgh ', {LONGEST_TEXT}), {LONGEST_TEXT})",
@@ -68,7 +68,7 @@ def calls() -> list[Expression]:
                 found += [Call(name, (number(1e308), N), kind), Call(name, (N, number(7)), kind)]
             case "in":
                 found.append(Call(name, (X, *(text(f"v{each}") for each in range(20))), kind))
-            case "case" | "and" | "or" | "not" | "finite" | "coalesce" | "nullif" | "round":
+            case "case" | "and" | "or" | "not" | "finite" | "coalesce" | "nullif" | "round" | "intdiv":
                 continue  # made of others, or next to nothing
             case _:
                 found.append(Call(name, tuple(first * (function.least or len(function.takes))), kind))
