@@ -38,7 +38,8 @@ _STOPPING = 1.0  # seconds between the end of the work's time and the cap: an en
 
 # Seconds for a million rows on the machine of bench/RESULTS.md, by what the plan has to do with them (`shape`).
 SHAPES = {"total": 0.01, "grouped": 0.05, "quantiles": 0.05, "found": 0.15, "joined": 0.30, "sets": 0.20}
-WORST = 0.03  # of what a row's expressions take at worst, added to what they usually take
+WORST = 0.06  # of what a row's expressions take at worst, added to what they usually take
+WORKING = 5  # so many times what expressions take: that is bounded, so it needs less than `SAFETY`
 PLAIN, PLAIN_WORK = 3, 100.0  # measures of a plain question, and ns that its expressions take for a row
 FIXED = 0.03  # seconds for everything that does not depend on rows
 PROBE = 0.011  # seconds that `probe` took there
@@ -93,19 +94,24 @@ def times(plan: Plan, speed: float = 1.0) -> Times:
     least = max(declared, default=ANSWER)
     if known or not declared:
         rows = sum(size_class(each.found.row_count if each.found else UNKNOWN) for each in tables)
-        measured = FIXED + per_million(plan) * rows / 1_000_000
-        least = max(least, SAFETY * speed * measured)
+        measured = SAFETY * (FIXED + shaped(plan) * rows / 1_000_000) + WORKING * worked(plan) * rows / 1_000_000
+        least = max(least, speed * measured)
     else:
         least *= times_plain(plan)
     answer = math.ceil(least / _GRID - 1e-9) * _GRID
     return Times(answer, max(answer, min(caps, default=CAP)))
 
 
-def per_million(plan: Plan) -> float:
-    """Seconds that a plan takes for a million rows: what its shape does with them, and its expressions.
+def shaped(plan: Plan) -> float:
+    """Seconds that a plan's shape takes for a million rows, whatever its expressions are."""
+    return SHAPES[shape(plan)] * max(1, len(plan.measures))
 
-    Those take their usual time and a share of their worst: the ballast that each row carries is a fiftieth of it, and
-    one unit's rows add at most half of that (`queries.work`). A table in which most rows are as bad as can be needs
+
+def worked(plan: Plan) -> float:
+    """Seconds that a plan's expressions take for a million rows.
+
+    They take their usual time and a share of their worst: the ballast that each row carries is a twenty-fifth of it,
+    and one unit's rows add at most half of that (`queries.work`). A table in which most rows are as bad as can be needs
     the policy's word.
     """
     from dalenius.queries import work
@@ -114,12 +120,12 @@ def per_million(plan: Plan) -> float:
     found = work.of(plan) + work.inside(relation) + work.sifted(relation)
     once = found.usual + WORST * found.worst
     again = (_passes(plan) - 1) * (work.common(plan).usual + work.ballast(found))
-    return SHAPES[shape(plan)] * max(1, len(plan.measures)) + (once + again) / 1000
+    return (once + again) / 1000
 
 
 def times_plain(plan: Plan) -> float:
     """How much more a plan takes than a plain question of its shape, such as a count and an average; at least 1."""
-    return max(1.0, per_million(plan) / (PLAIN * SHAPES[shape(plan)] + PLAIN_WORK / 1000))
+    return max(1.0, (shaped(plan) + worked(plan)) / (PLAIN * SHAPES[shape(plan)] + PLAIN_WORK / 1000))
 
 
 def _passes(plan: Plan) -> int:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 MOST = 200_000.0  # ns that a row's expressions may take at worst
 MOST_JOINED = 10_000.0  # of them, within tables that are joined, per unit, or stacked: there is no ballast in there
+TWICE = 2.0  # with an index, rows of a heavy unit are gone through twice, and all others once: it takes more ballast
 RATIO = 50.0  # a hundredth of the rows that does all the work adds at most half to what all rows do
 BASE = 10.0  # ns that the cheapest statement takes for a row, whatever it holds
 _USUAL = 20  # characters of a text as most are

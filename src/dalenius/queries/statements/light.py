@@ -25,6 +25,7 @@ from dalenius.queries.rendering import Renderer, double, identifier
 from dalenius.queries.statements import source, sums
 from dalenius.queries.statements.pairs import Held
 from dalenius.queries.statements.sums import LINEAR, Compiler, integer_type
+from dalenius.queries.work import TWICE, heavier, of
 
 if TYPE_CHECKING:
     from dalenius.queries.engines.engine import Engine
@@ -272,6 +273,7 @@ class Plain(Compiler):
     def __init__(self, plan: Plan, *, nobody: bool) -> None:
         super().__init__(replace(plan, groups=None))
         self.nobody = nobody
+        self.ballast = heavier(of(plan) * TWICE)
         if not nobody:  # every row has a unit, and a period
             self.period = None
         self.late = self._late()

@@ -20,6 +20,7 @@ from dalenius.queries.statements import leaves, source
 from dalenius.queries.statements.leaves import KINDS, LeafCompiler
 from dalenius.queries.statements.light import Indexed, Light, looked_up
 from dalenius.queries.trees import SCALE
+from dalenius.queries.work import TWICE, heavier, of
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ class LightLeaves(LeafCompiler):
     def __init__(self, plan: Plan, *, nobody: bool) -> None:
         super().__init__(plan)
         self.nobody = nobody
+        self.ballast = heavier(of(plan) * TWICE)
         if not nobody:  # every row has a unit, and a period
             self.period = None
 
@@ -85,12 +87,14 @@ class LightLeaves(LeafCompiler):
         casts = [f"{source.cast(policy.columns[name], types)} AS {column}" for name, column in self.columns.items()]
         where = f" WHERE {source.there(policy.unit, types)}" if self.nobody else ""
         read = f"SELECT {', '.join([*casts, '1 AS n'])} FROM {scan}{where}"  # noqa: S608
-        if self.columns and all(self._narrow(name, types) for name in self.columns):
-            # Few different values: counted as they lie in the file, and cleaned afterwards.
+        if self.columns and not self.ballast and all(self._narrow(name, types) for name in self.columns):
+            # Few different values, and little to do with each: counted as they lie in the file, cleaned afterwards.
+            short = [source.shortened(policy.columns[name], types) for name in self.columns]
+            held = f"(SELECT {', '.join(short)} FROM {scan}{where})"  # noqa: S608
             raw, rows = ", ".join(map(identifier, self.columns)), "n"
             while rows in map(str.lower, self.columns):  # a name that no column has
                 rows += "_"
-            counted = f"SELECT {raw}, count(*) AS {rows} FROM {scan}{where} GROUP BY {raw}"  # noqa: S608
+            counted = f"SELECT {raw}, count(*) AS {rows} FROM {held} GROUP BY {raw}"  # noqa: S608
             read = f"SELECT {', '.join([*casts, f'{rows} AS n'])} FROM ({counted})"  # noqa: S608
         plain = f"WITH source AS ({read}), clean AS ({self.clean()}) {self.kept()}"
         steps = [("plain", "NOT MATERIALIZED ", plain)]

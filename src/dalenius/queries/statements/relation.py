@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from dalenius.queries.expressions import TRUE, Aggregate, Call, Column, Expression, Type, columns_of, written
 from dalenius.queries.functions import bounded, whole
 from dalenius.queries.relations import Join, Match, Open, Owned, PerUnit, Relation, Source, Stacked, full
-from dalenius.queries.rendering import Renderer, double, identifier
+from dalenius.queries.rendering import LONGEST_TEXT, Renderer, double, identifier
 from dalenius.queries.repeats import compares, cuts
 from dalenius.queries.statements.comparable import check_comparable
 from dalenius.queries.statements.source import cast, clean, text_lengths, there
@@ -384,7 +384,7 @@ class _Scan:
         shown = [f"u{at} AS {unit_name(at)}" for at in parts]
         who = {f"k{at}" for at, key in enumerate(source.keys) if key.type is Type.UNIT}
         for name, column in source.columns.items():
-            value = clean(column, name) if column.kind is not Kind.TEXT else name
+            value = clean(column, name) if column.kind is not Kind.TEXT else f"left({name}, {LONGEST_TEXT})"
             shown.append(f"{presence(name) if name in who else value} AS {identifier(name)}")
         shown += [identifier(raw(name)) for name in source.identities]
         return f"SELECT {', '.join(shown)} FROM ({inner})"  # noqa: S608
@@ -399,7 +399,12 @@ class _Scan:
             shown = [f"{scan.unit(owner, part)} AS {unit_name(part)}" for part in parts]
             for place, value in enumerate(values):
                 column = f"c{place}"
-                shown.append(f"{scan.renderer.sql(value)} AS {identifier(column)}")
+                held = scan.renderer.sql(value)
+                if (
+                    column in source.columns and source.columns[column].kind is Kind.TEXT
+                ):  # of categories too, which are read as they are
+                    held = f"left({held}, {LONGEST_TEXT})"
+                shown.append(f"{held} AS {identifier(column)}")
                 if column in source.identities:
                     shown.append(f"{scan.raw(value)} AS {identifier(raw(column))}")
             texts.append(f"SELECT {', '.join(shown)} FROM {scan.body()}")  # noqa: S608

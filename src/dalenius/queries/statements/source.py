@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dalenius.queries.plan import Plan
     from dalenius.tables.policy import Column, Policy
 
+LONGEST_BYTES = 4 * LONGEST_TEXT  # of a unit, of a category and of what is cast; whatever is longer counts as absent
 _FLOATS = frozenset({"FLOAT", "DOUBLE", "REAL"})
 _FEW, _BETWEEN = 50, "\x1f"  # more keys than that are written as one text, with this (unit separator) between them
 
@@ -67,6 +68,8 @@ def there(unit: Sequence[str], types: Mapping[str, str]) -> str:
     # Not isnan: DuckDB settles that by a Parquet file's least and largest value, which leave NaN out.
     floats = [identifier(name) for name in unit if types.get(name, "").upper() in _FLOATS]
     there += [f"CAST({name} AS VARCHAR) NOT IN ('nan', '-nan')" for name in floats]
+    # Nor does one whose unit is a text without measure: to hash and compare it would take as long as that is.
+    there += [f"strlen({identifier(name)}) <= {LONGEST_BYTES}" for name in unit if _is_text(types.get(name, ""))]
     return " AND ".join(there)
 
 
@@ -94,18 +97,40 @@ def _text(shown: str, type_: str) -> str:
     return f"CAST(CASE WHEN {inside} THEN {shown} END AS VARCHAR)"
 
 
+def _is_text(type_: str) -> bool:
+    return type_.upper() == "VARCHAR"
+
+
+def _short(shown: str, most: int = LONGEST_BYTES) -> str:
+    """A text, or NULL where it has more bytes: what is done with it later takes no longer than with any other."""
+    return f"CASE WHEN strlen({shown}) <= {most} THEN {shown} END"
+
+
+def shortened(column: Column, types: Mapping[str, str]) -> str:
+    """A column as it lies in the file, but for texts without measure, which are NULL."""
+    name = identifier(column.name)
+    return f"{_short(name, _most(column))} AS {name}" if _is_text(types.get(column.name, "")) else name
+
+
+def _most(column: Column) -> int:
+    """Bytes of a value that can count."""
+    return max(LONGEST_BYTES, *(len(str(key).encode()) for key in column.keys)) if column.keys else LONGEST_BYTES
+
+
 def cast(column: Column, types: Mapping[str, str], name: str = "") -> str:
     """A column in its declared type; NULL where it cannot be. ``name``: how the statement calls it."""
-    name = name or identifier(column.name)
+    name, type_ = name or identifier(column.name), types.get(column.name, "")
+    if column.kind is Kind.TEXT:
+        return f"left({_text(name, type_)}, {LONGEST_TEXT})"
+    if column.kind is Kind.CATEGORY:
+        return _short(_text(name, type_), _most(column))
+    if _is_text(type_):
+        name = _short(name)
     match column.kind:
         case Kind.INTEGER | Kind.NUMBER:
             return f"TRY_CAST({name} AS DOUBLE)"
         case Kind.BOOLEAN:
             return f"TRY_CAST({name} AS BOOLEAN)"
-        case Kind.CATEGORY:
-            return _text(name, types.get(column.name, ""))
-        case Kind.TEXT:
-            return f"left({_text(name, types.get(column.name, ''))}, {LONGEST_TEXT})"
         case Kind.DATE:
             return f"TRY_CAST({name} AS DATE)"
     if column.zone is not None and "TIME ZONE" in types.get(column.name, "").upper():
