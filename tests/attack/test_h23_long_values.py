@@ -1,0 +1,143 @@
+"""H23, what a hostile reviewer found: values without measure, columns that DuckDB keeps as lists, heavy units.
+
+How long each takes is for `bench/work_search.py` on a quiet machine. Here is what makes it so: what is read of a row is
+bounded, costly functions get columns written out, and heavy units' rows are looked for whether or not there are any.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from tests.attack.curators import curator_of, integers_of, plan_of
+
+from dalenius import Curator
+from dalenius.queries import work
+from dalenius.queries.engines.recording import recorded
+from dalenius.queries.statements.source import LONGEST_BYTES
+
+COLUMNS = """
+[columns.name]
+type = "category"
+[columns.city]
+type = "category"
+keys = ["Bern", "Genf"]
+[columns.note]
+type = "text"
+[columns.age]
+type = "integer"
+bounds = [0, 120]
+"""
+LONG = "x" * 1_000_000
+
+
+@pytest.fixture(scope="module")
+def curator(tmp_path_factory: pytest.TempPathFactory) -> Curator:
+    """Ten people; the names of two and the id of one have no measure."""
+    ids = [*(f"p{at}" for at in range(9)), LONG]
+    names = [LONG, "é" * (LONGEST_BYTES // 2), "é" * (LONGEST_BYTES // 2 + 1), *["ann"] * 7]
+    ages = [*["30"] * 8, "1" * 1_000_000, "30"]
+    table = pa.table({"id": ids, "name": names, "city": ["Bern"] * 10, "note": ["ab"] * 10, "age": ages})
+    return curator_of(tmp_path_factory.mktemp("long"), table, COLUMNS)
+
+
+def counted(curator: Curator, condition: str) -> int:
+    """How many rows a condition holds for; a row weighs the same in all of them."""
+    ((whole,), *_), ((some,), *_) = (
+        integers_of(curator, f"SELECT COUNT(*) FROM t {where}") for where in ("", f"WHERE {condition}")
+    )
+    return round(9 * some / whole)  # one of ten belongs to nobody
+
+
+@pytest.mark.parametrize(
+    ("condition", "rows"),
+    [
+        ("name IS NULL", 2),  # the two that are longer than any name
+        ("name IS NOT NULL", 7),
+        ("name = name", 7),
+        ("name < name", 0),
+        ("age IS NULL", 1),
+        ("age = 30", 8),
+    ],
+)
+def test_a_value_without_measure_counts_as_absent(curator, condition, rows):
+    assert counted(curator, condition) == rows
+
+
+def test_every_column_is_short_before_anything_is_done_with_it(curator):
+    question = "SELECT COUNT(*), COUNT(DISTINCT name) FROM t WHERE name < city AND age > 3"
+    with recorded() as ran:
+        integers_of(curator, question)
+    for each in ran:
+        if '"name"' in each.text:
+            assert f'strlen(CAST("name" AS VARCHAR)) <= {LONGEST_BYTES}' in each.text
+    assert any(f'strlen("id") <= {LONGEST_BYTES}' in each.text for each in ran)
+
+
+def test_texts_that_are_stacked_or_taken_per_unit_are_cut(tmp_path: Path):
+    """A category beside a text becomes a text, which everything else takes for cut."""
+    table = pa.table(
+        {"id": [1, 2], "name": ["y" * 700, "ann"], "city": ["Bern"] * 2, "note": ["ab"] * 2, "age": [1, 2]}
+    )
+    held = curator_of(tmp_path, table, COLUMNS)
+    for inner in (
+        "SELECT id, name AS x FROM t UNION ALL SELECT id, CAST(age AS VARCHAR) AS x FROM t",
+        "SELECT id, MAX(name) AS x FROM t GROUP BY id",
+    ):
+        with recorded() as ran:
+            plan = plan_of(held, f"SELECT COUNT(*) FROM ({inner}) WHERE LENGTH(x) > 250")
+            analyst = held.analyst("eve")
+            analyst.ask(f"SELECT COUNT(*) FROM ({inner}) WHERE LENGTH(x) > 250", epsilon=1.0)
+        assert plan.table.relation is not None
+        assert any("left(" in each.text and ", 200)" in each.text for each in ran), inner
+
+
+@pytest.mark.parametrize(
+    ("expression", "shown"),
+    [
+        ("CAST(city AS DATE) < DATE '2020-01-01'", "left("),
+        ("LOWER(city) = 'bern'", "lower(left("),
+        ("LOWER(CASE WHEN age > 3 THEN city END) = 'bern'", "lower(left("),
+        ("CAST(age AS VARCHAR) = '3'", "0e0 * random()"),
+        ("POWER(age, 2.5) > 3", "0e0 * random()"),
+    ],
+)
+def test_costly_functions_get_columns_written_out(curator, expression, shown):
+    """Else DuckDB works them out once for each value, until one person's NULL makes it do so for every row."""
+    with recorded() as ran:
+        integers_of(curator, f"SELECT COUNT(*) FROM t WHERE {expression}")
+    assert any(shown in each.text for each in ran)
+
+
+@pytest.mark.parametrize("asked", ["COUNT(*)", "MEDIAN(age)"])
+def test_heavy_units_are_looked_for_whether_or_not_there_are_any(curator, asked):
+    with recorded() as ran:
+        curator.analyst("eve").ask(f"SELECT city, {asked} FROM t GROUP BY city", epsilon=0.5)
+    whole = max((each.text for each in ran), key=len)
+    assert "heavy AS (" in whole and "ORDER BY h0 ASC LIMIT 1" in whole and "ORDER BY h0 DESC LIMIT 1" in whole
+
+
+def test_rows_of_heavy_units_are_gone_through_twice_and_others_balance_that(curator):
+    """A hundredth of the rows does its work in both passes; the others carry ballast in the one they have."""
+    question = "SELECT COUNT(*) FROM t WHERE " + " OR ".join(f"REPLACE(note, 'a', '{at}') = 'b'" for at in range(9))
+    plan = plan_of(curator, question)
+    with recorded() as ran:
+        curator.analyst("eve").ask(question, epsilon=0.5)
+    twice = work.heavier(work.of(plan) * work.TWICE)
+    assert twice and twice != work.heavier(work.of(plan))
+    assert any("heavy AS (" in each.text and twice in each.text for each in ran)
+
+
+def test_conditions_of_a_joined_table_begin_with_their_ballast(tmp_path: Path):
+    """None of them decides for which rows the others are worked out, and none is refused for being in a join."""
+    table = pa.table({"id": [1, 2], "name": ["bob", "ann"], "city": ["Bern"] * 2, "note": ["ab"] * 2, "age": [1, 2]})
+    held = curator_of(tmp_path, table, COLUMNS)
+    condition = (
+        "a.name = 'bob' AND (a.note ILIKE '%letter%' OR a.note ILIKE '%twice%' OR LOWER(TRIM(a.note)) LIKE '%x%')"
+    )
+    with recorded() as ran:
+        held.analyst("eve").ask(f"SELECT COUNT(*) FROM t a JOIN t b ON a.id = b.id WHERE {condition}", epsilon=1.0)
+    whole = max((each.text for each in ran), key=len)
+    first = whole.index("CASE WHEN (md5(") if "CASE WHEN (md5(" in whole else whole.index("CASE WHEN (sin(")
+    assert first < whole.index("'bob'") < whole.index("END", whole.index("'bob'"))
