@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -88,12 +89,13 @@ class Analyst:
         public = public_preview(question, self._open(), confidence)
         if public is not None:
             return public
-        plan, reading = self._planned(question, confidence, delta, limits, searches=error is None)
-        if error is not None:
-            epsilon = self._by_error(plan, epsilon, error, confidence)
-        prices = CHOICES if epsilon is None else (parameters.epsilon(epsilon),)
-        remaining = self._remaining(reading.dataset, plan.periods)
-        return previewed(plan, prices, confidence, remaining, delta)
+        with self._own_work():
+            plan, reading = self._planned(question, confidence, delta, limits, searches=error is None)
+            if error is not None:
+                epsilon = self._by_error(plan, epsilon, error, confidence)
+            prices = CHOICES if epsilon is None else (parameters.epsilon(epsilon),)
+            remaining = self._remaining(reading.dataset, plan.periods)
+            return previewed(plan, prices, confidence, remaining, delta)
 
     def ask(
         self,
@@ -134,8 +136,9 @@ class Analyst:
             raise self._unpriced(question, confidence, delta, limits)
         if epsilon is not None:
             epsilon = parameters.epsilon(epsilon)
-        plan, reading = self._planned(question, confidence, delta, limits, searches=error is None)
-        price = epsilon if error is None else self._by_error(plan, epsilon, error, confidence)
+        with self._own_work():
+            plan, reading = self._planned(question, confidence, delta, limits, searches=error is None)
+            price = epsilon if error is None else self._by_error(plan, epsilon, error, confidence)
         return self._release(question, plan, reading, cast("float", price), delta, confidence, retry)
 
     def budget(self) -> dict[str, Balance]:
@@ -164,6 +167,17 @@ class Analyst:
                     }
                 )
         return found
+
+    @property
+    def _whose(self) -> str:
+        """By what name work is counted as this analyst's own (`metering`)."""
+        return f"{self._ledger.home}\0{self.name}"
+
+    def _own_work(self) -> AbstractContextManager[object]:
+        """Planning and previews count too: who makes an own question late by more of them is no victim of others."""
+        from dalenius.queries.engines.metering import metered
+
+        return nullcontext() if self._pacer is None else metered(self._whose)
 
     # --- the way of a question
 
@@ -299,8 +313,7 @@ class Analyst:
 
             # Who has waited for another's answer until the own time leaves then: noise alone is added, nobody looks.
             pacer = None if claim.shares is not None and waits else self._pacer
-            whose = f"{self._ledger.home}\0{self.name}"
-            return paced(pacer, plan, look, alarm, policy.time.cap or CAP, whose=whose, allowed=allowed)
+            return paced(pacer, plan, look, alarm, policy.time.cap or CAP, whose=self._whose, allowed=allowed)
 
         hold, waits = held(self._pacer, plan), []
 

@@ -25,6 +25,6 @@ def given(reason: str) -> str:
         raise InputError(
             "This needs a reason.",
             why=f"It stays in the history: one line of up to {LONGEST:,} printable characters.",
-            fix="Say why.",
+            fix="Give one (--reason): what happened, or what was agreed.",
         )
     return found

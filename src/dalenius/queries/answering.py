@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from dalenius.queries.estimates import Noise
 
 FORMAT = 1
+SHARED = (
+    "This was asked before: the noise of your ε was added to that answer, so the margin is wider than a preview says. "
+    "Only your allotment paid for it."
+)
 COARSENED = 2  # made from another answer: its noise is a sum (`coarsening`)
 
 
@@ -87,6 +91,7 @@ class Answer:
     measures: tuple[tuple[Noise, tuple[int, ...]], ...]
     confidence: float
     clips: tuple[Clip, ...] = ()
+    coarsened: bool = False  # made from an answer to somebody else
 
     @classmethod
     def read(cls, plan: Plan, content: bytes, confidence: float) -> Answer:
@@ -105,7 +110,7 @@ class Answer:
             raise LedgerCorruptError(
                 "A stored answer cannot be read.", why="It has another form.", fix="Update dalenius, or ask the owner."
             )
-        return cls(plan, data["epsilon"], data["rho"], measures, confidence, clips)
+        return cls(plan, data["epsilon"], data["rho"], measures, confidence, clips, data["format"] == COARSENED)
 
     @property
     def limits(self) -> tuple[dict[str, Any], ...]:
@@ -145,7 +150,8 @@ class Answer:
         shown = [part for output in self.plan.question.outputs for part in walk(output.expression)]
         extremes = [each for each in shown if isinstance(each, Aggregate) and each.kind in {"min", "max"}]
         beyond = dict.fromkeys(self.trees[self.plan.answers[each]].note(each) for each in extremes)
-        return (*self.plan.notes, *beyond, *notes(self.plan, self.clips))
+        shared = (SHARED,) if self.coarsened else ()
+        return (*self.plan.notes, *beyond, *notes(self.plan, self.clips), *shared)
 
     def table(self) -> Released:
         """What the question asked to see."""
