@@ -39,6 +39,7 @@ bounds = [0, 120]
 [columns.seen]
 type = "date"
 """
+AT_ONCE = 40  # conditions in one expression
 VICTIM = "name = 'bob' AND diagnosis = 'hiv'"
 
 
@@ -67,20 +68,25 @@ def any_of(terms: Iterable[str]) -> str:
     return f"({any_of(found[:half])} OR {any_of(found[half:])})"
 
 
+def spread(terms: list[str], source: str) -> str:
+    """Counts rows by many conditions: some in WHERE, the rest as keys, each short enough to pass alone."""
+    where, *keys = [any_of(terms[at : at + AT_ONCE]) for at in range(0, len(terms), AT_ONCE)]
+    shown = ", ".join([*(f"{each} AS k{at}" for at, each in enumerate(keys)), "COUNT(*)"])
+    by = f" GROUP BY {', '.join(str(at + 1) for at in range(len(keys)))}" if keys else ""
+    return f"SELECT {shown} FROM ({source}) WHERE {where}{by}"
+
+
 def attack(terms: int = 480, length: int = 2000, pattern: int = 1000) -> str:
     """The issue's own."""
     long, wild = "ä" * length, "%" + "_" * pattern + "b%"
-    tested = any_of(f"LEFT(x, {at}) ILIKE p" for at in range(1, terms + 1))
-    return (
-        f"SELECT COUNT(*) FROM (SELECT CASE WHEN {VICTIM} THEN '{long}' ELSE '' END AS x, '{wild}' AS p FROM t) "
-        f"WHERE {tested}"
-    )
+    source = f"SELECT CASE WHEN {VICTIM} THEN '{long}' ELSE '' END AS x, '{wild}' AS p FROM t"
+    return spread([f"LEFT(x, {at}) ILIKE p" for at in range(1, terms + 1)], source)
 
 
 def direct(condition: str, terms: int) -> str:
     """Terms over a text that is long for one person only."""
-    tested = any_of(condition.format(at) for at in range(1, terms + 1))
-    return f"SELECT COUNT(*) FROM (SELECT CASE WHEN {VICTIM} THEN note ELSE '' END AS x, age FROM t) WHERE {tested}"
+    source = f"SELECT CASE WHEN {VICTIM} THEN note ELSE '' END AS x, age FROM t"
+    return spread([condition.format(at) for at in range(1, terms + 1)], source)
 
 
 def doubled(levels: int) -> str:
