@@ -20,6 +20,10 @@ from tests.serving import serving
 from dalenius import Curator
 from dalenius.errors import InputError, QuestionRefusedError
 from dalenius.queries import work
+from dalenius.queries.engines.duckdb import public
+from dalenius.queries.expressions import Call, Column, Type, text
+from dalenius.queries.rendering import Renderer, literal
+from dalenius.queries.statements import light
 
 COLUMNS = """
 [columns.name]
@@ -35,6 +39,7 @@ bounds = [0, 120]
 [columns.seen]
 type = "date"
 """
+AT_ONCE = 40  # conditions in one expression
 VICTIM = "name = 'bob' AND diagnosis = 'hiv'"
 
 
@@ -63,20 +68,25 @@ def any_of(terms: Iterable[str]) -> str:
     return f"({any_of(found[:half])} OR {any_of(found[half:])})"
 
 
-def attack(terms: int = 480, text: int = 2000, pattern: int = 1000) -> str:
+def spread(terms: list[str], source: str) -> str:
+    """Counts rows by many conditions: some in WHERE, the rest as keys, each short enough to pass alone."""
+    where, *keys = [any_of(terms[at : at + AT_ONCE]) for at in range(0, len(terms), AT_ONCE)]
+    shown = ", ".join([*(f"{each} AS k{at}" for at, each in enumerate(keys)), "COUNT(*)"])
+    by = f" GROUP BY {', '.join(str(at + 1) for at in range(len(keys)))}" if keys else ""
+    return f"SELECT {shown} FROM ({source}) WHERE {where}{by}"
+
+
+def attack(terms: int = 480, length: int = 2000, pattern: int = 1000) -> str:
     """The issue's own."""
-    long, wild = "ä" * text, "%" + "_" * pattern + "b%"
-    tested = any_of(f"LEFT(x, {at}) ILIKE p" for at in range(1, terms + 1))
-    return (
-        f"SELECT COUNT(*) FROM (SELECT CASE WHEN {VICTIM} THEN '{long}' ELSE '' END AS x, '{wild}' AS p FROM t) "
-        f"WHERE {tested}"
-    )
+    long, wild = "ä" * length, "%" + "_" * pattern + "b%"
+    source = f"SELECT CASE WHEN {VICTIM} THEN '{long}' ELSE '' END AS x, '{wild}' AS p FROM t"
+    return spread([f"LEFT(x, {at}) ILIKE p" for at in range(1, terms + 1)], source)
 
 
 def direct(condition: str, terms: int) -> str:
     """Terms over a text that is long for one person only."""
-    tested = any_of(condition.format(at) for at in range(1, terms + 1))
-    return f"SELECT COUNT(*) FROM (SELECT CASE WHEN {VICTIM} THEN note ELSE '' END AS x, age FROM t) WHERE {tested}"
+    source = f"SELECT CASE WHEN {VICTIM} THEN note ELSE '' END AS x, age FROM t"
+    return spread([condition.format(at) for at in range(1, terms + 1)], source)
 
 
 def doubled(levels: int) -> str:
@@ -196,8 +206,8 @@ def test_over_http_the_attack_is_refused_for_nothing_and_no_answer_is_late(tmp_p
     home = behind(tmp_path, units=60)
     with serving(home, config=QUICK) as server:
         client = server.analyst("eve")
-        for terms, text, pattern in ((480, 2000, 1000), (480, 100, 20), (20, 100, 20)):
-            sql = attack(terms, text, pattern).replace(VICTIM, "note = 'bob'").replace("FROM t)", "FROM visits)")
+        for terms, length, pattern in ((480, 2000, 1000), (480, 100, 20), (20, 100, 20)):
+            sql = attack(terms, length, pattern).replace(VICTIM, "note = 'bob'").replace("FROM t)", "FROM visits)")
             reply = client.post("/v1/ask", {"sql": sql, "epsilon": 0.001})
             assert 400 <= reply.status < 500
             assert "engine" not in reply.json["code"]
@@ -207,3 +217,62 @@ def test_over_http_the_attack_is_refused_for_nothing_and_no_answer_is_late(tmp_p
         assert reply.json["code"] == "sql.refused"
         assert "too much work" in str(reply.json)
     assert charges(home, "eve") == 0
+
+
+def test_no_part_of_a_file_is_left_out_for_what_it_holds(curator: Curator) -> None:
+    """One unit with an extreme value in each part of a file would decide whether any of them is read."""
+    (version,) = curator.tables()
+    engine = curator.engines.of(version.fingerprint)
+    (shown,) = engine._shaped(  # the engine runs SELECTs alone
+        f"SELECT count(*) FROM {engine.scan} WHERE name = 'zzz'",
+        {},
+        60.0,
+        lambda cursor, statement: [cursor.execute("EXPLAIN " + statement.query).fetchall()[0][1]],
+    )
+    assert "Filters:" not in shown
+
+
+def test_the_rows_are_read_for_heavy_units_whether_there_are_some_or_not(curator: Curator) -> None:
+    """DuckDB does not read the rows to look for nobody: one unit beyond a limit would double the time."""
+    plan = plan_of(curator, "SELECT COUNT(*) FROM t WHERE age < 50")
+    (version,) = curator.tables()
+    engine = curator.engines.of(version.fingerprint, plan.table)
+    assert engine.index is not None
+    made = light.Light(plan, engine.index)
+    assert made.bounds is not None
+    assert engine.run(f"SELECT count(*) FROM ({made.heavy()})") == [(1,)]
+
+
+def test_ilike_means_what_the_engines_own_does() -> None:
+    letters = [
+        "a",
+        "A",
+        "İ",
+        "i",
+        "I",
+        "ı",
+        "ß",
+        "ẞ",
+        "ſ",
+        "s",
+        "K",
+        "k",
+        "Ä",
+        "ä",
+        "Σ",
+        "ς",
+        "%",
+        "_",
+        "Ⱥ",
+        "\n",
+        "😀",
+    ]
+    texts = [*letters, *(one + two for one in letters for two in letters)]
+    patterns = [f"{one}{each}{two}" for each in letters for one in ("", "%", "_") for two in ("", "%", "%a", "_")]
+    renderer = Renderer({"x": "x"})
+    for pattern in patterns:
+        ours = renderer.sql(Call("ilike", (Column("x", Type.TEXT), text(pattern)), Type.BOOLEAN))
+        own = f"(x ILIKE {literal(pattern)})"
+        listed = ", ".join(map(literal, texts))
+        sql = f"SELECT count(*) FROM (SELECT unnest([{listed}]) AS x) WHERE {ours} IS DISTINCT FROM {own}"
+        assert public().run(sql) == [(0,)], pattern

@@ -74,7 +74,7 @@ _FIXED = {
 }
 # What one takes on a text: for itself, and for each character.
 _TEXTS = {
-    **dict.fromkeys(("lower", "upper"), (40.0, 22.0)),
+    **dict.fromkeys(("lower", "upper"), (40.0, 26.0)),
     **dict.fromkeys(("trim", "ltrim", "rtrim"), (40.0, 14.0)),
     **dict.fromkeys(("left", "right", "substring"), (40.0, 6.0)),
     "length": (15.0, 3.0),
@@ -154,7 +154,7 @@ class Meter:
                 return _linear(50, 0.5, self.longest(arguments[1]))
             case "eq" | "ne" | "lt" | "le":
                 texts = [self.longest(each) for each in arguments if each.type is Type.TEXT]
-                return _linear(15, 0.3, max(texts, default=0)) if texts else _linear(8)
+                return _linear(15, 0.8, max(texts, default=0)) if texts else _linear(8)
             case "in":
                 return _linear(40 + 0.1 * len(arguments), 2.0, self.longest(arguments[0]) if text else 0)
             case "concat":
@@ -163,9 +163,9 @@ class Meter:
             case "replace":
                 return _linear(*_TEXTS[function], self.longest(arguments[0])) + _linear(0, 6, self.longest(call))
             case "to_text":
-                return _linear(60 if arguments[0].type in {Type.DATE, Type.BOOLEAN} else 200)
+                return _linear(60 if arguments[0].type in {Type.DATE, Type.BOOLEAN} else 300)
             case "strftime":
-                return _linear(100, 10, self.longest(arguments[1]))
+                return _linear(100, 13, self.longest(arguments[1]))
             case "mod":
                 known = bounded(arguments[0], self.ranges)
                 near = known is not None and max(map(abs, known)) < 2**53 and _one_or_more(arguments[1])
@@ -183,7 +183,7 @@ class Meter:
         shown = str(pattern.value) if isinstance(pattern, Literal) else "%" + "_" * LONGEST_TEXT
         if function != "contains" and "_" in shown:
             floating = len(shown) if "%" in shown[:-1] else 1
-            return lowered + _linear(40 + 9 * len(shown), 9 * floating, length)
+            return lowered + _linear(40 + 9 * len(shown), 20 * floating, length)
         return lowered + _linear(40, 8 + 0.2 * len(shown), length)
 
     def key(self, key: Expression) -> Work:

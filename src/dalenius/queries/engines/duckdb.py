@@ -60,6 +60,7 @@ _PARSED, _SHORT = 32, 20_000  # statements that a connection remembers, and char
 class _Warm:
     """A locked connection, opened when first needed, that any number of threads may use."""
 
+    whole = False  # as in `locked`
     _lock: threading.Lock
     _connection: DuckDBPyConnection | None
     _parsed: OrderedDict[str, Statement]
@@ -163,7 +164,7 @@ class _Warm:
         with self._lock:
             if self._connection is None:
                 with self._workers.opening():
-                    self._connection = locked(self._files, memory=self._memory, threads=self._threads)
+                    self._connection = locked(self._files, memory=self._memory, threads=self._threads, whole=self.whole)
             return self._connection.cursor()
 
 
@@ -176,6 +177,8 @@ class DuckDB(_Warm):
         threads: How many it may use; by default one per core.
         layout: Where the contribution index lies, which need not be there; it may be read as well.
     """
+
+    whole = True
 
     def __init__(
         self,

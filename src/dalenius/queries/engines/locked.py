@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+# A Parquet file's least and largest value leave NaN out; an optimizer that trusts them takes NaN for a number. And what
+# one side of a join holds must not decide which rows of the other are read: the time would tell it.
+_OPTIMIZERS = "disabled_optimizers = 'statistics_propagation,join_filter_pushdown'"
 # GLOBAL, because a cursor does not inherit what was set for its connection alone.
 _SETTINGS = (
     "temp_directory = ''",  # rows of people must not spill to the disk; it cannot be set later
@@ -22,8 +25,7 @@ _SETTINGS = (
     "allow_persistent_secrets = false",
     "python_enable_replacements = false",  # else a table that is missing is looked for among Python's variables
     "preserve_insertion_order = false",
-    # A Parquet file's least and largest value leave NaN out; an optimizer that trusts them takes NaN for a number.
-    "disabled_optimizers = 'statistics_propagation'",
+    _OPTIMIZERS,
 )
 
 # A forked child has DuckDB's objects without its threads. To free them there crashes or hangs, even at exit.
@@ -39,7 +41,9 @@ def _forked() -> None:
 os.register_at_fork(after_in_child=_forked)
 
 
-def locked(files: Sequence[Path], *, memory: str | None = None, threads: int | None = None) -> DuckDBPyConnection:
+def locked(
+    files: Sequence[Path], *, memory: str | None = None, threads: int | None = None, whole: bool = False
+) -> DuckDBPyConnection:
     """A new connection in memory; its settings can no longer be changed.
 
     DuckDB would let it write the files too: whoever takes statements from elsewhere must look at them first.
@@ -49,6 +53,9 @@ def locked(files: Sequence[Path], *, memory: str | None = None, threads: int | N
             pattern all the same, so `schema` refuses those.
         memory: The most it may use, as "2GB"; by default most of the machine's.
         threads: How many it may use; by default one per core.
+        whole: Every row is read before a condition is tried. Otherwise DuckDB leaves out parts of a Parquet file whose
+            least and largest values do not fit, and one unit with an extreme value in each part decides whether all of
+            them are read. Joins that are written as conditions need the optimizer that this switches off.
     """
     import duckdb
 
@@ -56,6 +63,8 @@ def locked(files: Sequence[Path], *, memory: str | None = None, threads: int | N
     _LIVE.add(connection)
     for setting in _SETTINGS:
         connection.execute(f"SET GLOBAL {setting}")
+    if whole:
+        connection.execute(f"SET GLOBAL {_OPTIMIZERS[:-1]},filter_pushdown'")
     if memory is not None:
         connection.execute(f"SET GLOBAL memory_limit = {quoted(memory)}")
     with contextlib.suppress(duckdb.Error):  # a build without time zones has none to set
