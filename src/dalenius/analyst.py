@@ -15,7 +15,7 @@ from dalenius._paths import through
 from dalenius._public_answers import is_public, public_preview, public_release
 from dalenius._reading import Reading
 from dalenius.accounting import parameters
-from dalenius.errors import NOTHING, Charge, DaleniusError, InputError, NotAllowedError, UnknownTableError
+from dalenius.errors import NOTHING, Charge, DaleniusError, EngineError, InputError, NotAllowedError, UnknownTableError
 from dalenius.ledger import suspensions
 from dalenius.ledger.authors import CURATOR
 from dalenius.ledger.requests import Answered, Claim, Request
@@ -294,8 +294,12 @@ class Analyst:
                 if claim.shares is not None:
                     return coarsened(plan, paid, self._ledger.shared(claim))
                 before = reading.state()
-                with within(seconds):  # all statements together
-                    content = measured(plan, paid, engine, self._salt(reading.dataset), seconds)
+                try:
+                    with within(seconds):  # all statements together
+                        content = measured(plan, paid, engine, self._salt(reading.dataset), seconds)
+                except EngineError:
+                    reading.check_kept(before)  # a file that was exchanged under the look says why
+                    raise
                 reading.check_kept(before)  # what was read is what was protected
                 return content
 

@@ -77,7 +77,8 @@ def test_what_is_spent_is_the_same_after_all_this(pair):
 
 def test_a_cast_that_fails_is_noticed(tmp_path):
     """Teeth: the same comparison on servers whose engine stumbles over texts that are no numbers."""
-    curators = neighbours(tmp_path, harmless(), victim(), COLUMNS, contribution=LIMITS)
+    patient = LIMITS.replace("answer = 1", "answer = 3").replace("cap = 60", "cap = 20")  # a busy machine is not late
+    curators = neighbours(tmp_path, harmless(), victim(), COLUMNS, contribution=patient)
     control = tmp_path / "planted.json"
     control.write_text('{"template": ["to_number", "CAST({1} AS DOUBLE)"]}')
     program = [str(PLANTED), str(control)]
