@@ -77,7 +77,7 @@ def test_what_is_spent_is_the_same_after_all_this(pair):
 
 def test_a_cast_that_fails_is_noticed(tmp_path):
     """Teeth: the same comparison on servers whose engine stumbles over texts that are no numbers."""
-    patient = LIMITS.replace("answer = 1", "answer = 3").replace("cap = 60", "cap = 20")  # a busy machine is not late
+    patient = LIMITS.replace("answer = 1", "answer = 0.2")  # of a plain question; these take up to 75 times as long
     curators = neighbours(tmp_path, harmless(), victim(), COLUMNS, contribution=patient)
     control = tmp_path / "planted.json"
     control.write_text('{"template": ["to_number", "CAST({1} AS DOUBLE)"]}')
