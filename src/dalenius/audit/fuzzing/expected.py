@@ -16,6 +16,7 @@ from dalenius.audit.fuzzing.tables import Row, arrow
 from dalenius.queries.canonical import call
 from dalenius.queries.expressions import TRUE, Column
 from dalenius.queries.plan import Measure, Plan, Statistic
+from dalenius.queries.statements.source import LONGEST_BYTES
 from dalenius.queries.statements.sums import LINEAR, Compiler
 from dalenius.tables.policy import Column as Declared
 from dalenius.tables.policy import Kind
@@ -38,7 +39,7 @@ def expected(plan: Plan, shape: Shape, rows: Sequence[Row]) -> list[int] | None:
     units: dict[Row, list[dict[str, Any]]] = {}
     for row, held in zip(rows, values, strict=True):
         unit = row[: len(shape.policy.unit)]
-        if not any(each is None or (isinstance(each, float) and math.isnan(each)) for each in unit):
+        if not any(map(_nobody, unit)):
             units.setdefault(unit, []).append(held)
     totals = [0] * len(plan.measures)
     for own in units.values():
@@ -52,6 +53,13 @@ def expected(plan: Plan, shape: Shape, rows: Sequence[Row]) -> list[int] | None:
             return None
         totals[number] = found
     return totals
+
+
+def _nobody(part: Any) -> bool:
+    """Whether a part of a unit makes the row nobody's: NULL, no number, or a text without measure."""
+    if isinstance(part, str):
+        return len(part.encode()) > LONGEST_BYTES
+    return part is None or (isinstance(part, float) and math.isnan(part))
 
 
 def _values(statistic: Statistic) -> tuple[Any, ...]:
