@@ -77,10 +77,10 @@ def invite(page: Page, name: str, dataset: str) -> str:
     """The token, which is shown once."""
     page.get_by_role("tab", name="Analysts").click()
     page.get_by_label("Analyst's name").fill(name)
-    page.get_by_label("Data set").locator("visible=true").last.click()
+    page.get_by_label("Data set").locator("visible=true").first.click()
     page.get_by_role("option", name=dataset, exact=True).click()
     page.get_by_label("Allotment, ε").fill("0.5")
-    page.get_by_role("button", name="Invite").click()
+    page.get_by_role("button", name="Invite", exact=True).click()
     token = page.get_by_label("Token", exact=True).input_value()
     page.get_by_role("button", name="Done").click()
     expect(page.get_by_label("Token", exact=True)).to_have_count(0)
@@ -187,7 +187,7 @@ def test_an_owner_refreshes_a_table_after_a_look(server: Server, page: Page) -> 
     dialog.get_by_text("These are new people").click()
     expect(dialog.get_by_role("button", name="Refresh now")).to_be_disabled()  # it was not looked at so
     dialog.get_by_role("button", name="Look first").click()
-    expect(dialog).to_contain_text("Give a reason, and look again.")
+    expect(dialog).to_contain_text("Give one, and look again.")
     dialog.get_by_text("These are new people").click()
     dialog.get_by_role("button", name="Look first").click()
     expect(dialog.get_by_role("button", name="Refresh now")).to_be_enabled()

@@ -207,6 +207,12 @@ class Ledger:
                 return
             after = found[-1].number
 
+    def unproved(self) -> Iterator[Entry]:
+        """All entries as they lie in the file, unproved: for telling what can still be read of a broken history."""
+        with self.database.reading() as connection:
+            rows = connection.execute("SELECT number, kind, time, body, hash FROM entries ORDER BY number").fetchall()
+        return (Entry(*row) for row in rows)
+
     @property
     def head(self) -> Head:
         """The head of the history, all of which was proved."""

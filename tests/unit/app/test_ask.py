@@ -337,9 +337,9 @@ def test_missing_bounds_are_told_with_a_way_out(shop, aggregate):
 # --- what is missing or broken outside
 
 
-def test_a_missing_file_is_something_outside(shop):
+def test_a_missing_file_is_a_change_and_its_path_is_not_told(shop):
     (shop.folder / "visits.parquet").unlink()
-    shop.refused("source.unavailable", 5, *ASK, "--epsilon", 0.1)
+    shop.refused("source.changed", 5, *ASK, "--epsilon", 0.1)
 
 
 @pytest.mark.parametrize("how", ["rewritten", "truncated", "garbage"])

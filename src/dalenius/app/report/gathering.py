@@ -27,7 +27,7 @@ def report(ledger: Ledger, now: datetime | None = None) -> Report:
     except LedgerCorruptError as error:
         checked = _broken(ledger, error)
     story = Story(Accounts(checked.holds))
-    for entry in ledger.entries():
+    for entry in ledger.entries() if checked.holds else ledger.unproved():
         if checked.holds and entry.number > checked.entries:
             break  # written after the verification
         story.add(entry)
@@ -57,7 +57,7 @@ def _holds(found: Verified) -> Verification:
 
 def _broken(ledger: Ledger, error: LedgerCorruptError) -> Verification:
     count, head = 0, ""
-    for entry in ledger.entries():
+    for entry in ledger.unproved():
         hashed: object = entry.hash  # of any type, in a file that was changed
         count, head = entry.number, hashed.hex() if isinstance(hashed, bytes) else ""
     return Verification(False, count, head, message=error.message, why=error.why, fix=error.fix)

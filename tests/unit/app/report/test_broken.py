@@ -51,7 +51,7 @@ def test_whatever_was_done_to_an_entry_the_rest_is_told(home, monkeypatch):
     broken_values: list[Any] = [None, -5, "<b>", [], {}, [[]], 1e999, 10**400]
 
     def told(*now):
-        monkeypatch.setattr(ledger, "entries", lambda: iter(now))
+        monkeypatch.setattr(ledger, "unproved", lambda: iter(now))
         found = report(ledger)
         json.dumps(found.to_dict(), allow_nan=False)  # as the server writes it
         return document(found)
