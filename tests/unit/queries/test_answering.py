@@ -105,5 +105,5 @@ def test_content_of_another_form_is_not_guessed_at(change, visits, memory):
 def test_nothing_but_noisy_integers_and_their_laws_is_stored(visits, memory):
     _, stored = content(visits, memory, SQL, 0.7)
     data = json.loads(stored)
-    assert set(data) == {"format", "epsilon", "rho", "measures"}
+    assert set(data) == {"format", "epsilon", "delta", "rho", "measures"}
     assert all(set(each) == {"law", "values"} for each in data["measures"])
