@@ -20,7 +20,7 @@ def protect(folder, tables=None, changes=None, only=None):
         assert old in text
         file.write_text(text.replace(old, new))
     curator = Curator(folder / "home")
-    curator.protect(*(file for file in files if only is None or file.stem in only))
+    curator.protect(*(file for file in files if only is None or file.stem in only), yes=True)
     return curator
 
 
@@ -114,7 +114,7 @@ def test_a_path_of_two_steps_leads_to_the_unit(tmp_path):
     shop = Shop.protected(tmp_path)
     pq.write_table(pa.table({"item": keys, "weight": [at % 5 for at in range(62)]}), tmp_path / "parts.parquet")
     (tmp_path / "parts.toml").write_text(f'[table]\nname = "parts"\nsource = "parts.parquet"\n{text}')
-    shop.curator.protect(tmp_path / "parts.toml")
+    shop.curator.protect(tmp_path / "parts.toml", yes=True)
     owned = shop.plain("SELECT COUNT(*) FROM items")[0][0]
     assert shop.count("SELECT COUNT(*) FROM parts") == owned
     assert shop.count("SELECT COUNT(*) FROM parts p JOIN items i ON p.item = i.item_id") == owned
