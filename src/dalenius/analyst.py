@@ -59,19 +59,6 @@ class Analyst:
         self._pacer = pacer
         self._resumes, self._public = False, True
 
-    def resuming(self, *, public: bool) -> Analyst:
-        """The same analyst, who only takes up what was paid for before.
-
-        Asked again under its idempotency key, a question gives the stored answer, or is finished if its process died;
-        one that was never charged is refused, and costs nothing.
-
-        Args:
-            public: Whether questions over public tables only, which are never charged, are answered.
-        """
-        found = copy(self)
-        found._resumes, found._public = True, public  # noqa: SLF001 (of the same kind)
-        return found
-
     def preview(
         self,
         question: str,
@@ -425,6 +412,21 @@ class Analyst:
             if entry.number == number:
                 return entry.data
         raise UnknownTableError("There is no such charge.", why="It is not in the history.", fix="Verify the ledger.")
+
+
+def resuming(analyst: Analyst, *, public: bool) -> Analyst:
+    """The same analyst, who only takes up what was paid for before; for a server that was started again.
+
+    Asked again under its idempotency key, a question gives the stored answer, or is finished if its process died; one
+    that was never charged is refused, and costs nothing.
+
+    Args:
+        analyst: Whose question it is.
+        public: Whether questions over public tables only, which are never charged, are answered.
+    """
+    found = copy(analyst)
+    found._resumes, found._public = True, public  # noqa: SLF001 (beside the class)
+    return found
 
 
 def _found(plan: Plan, charge: Mapping[str, Any]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
+from dalenius.analyst import resuming
 from dalenius.app.http.jobs import Job, Jobs
 from dalenius.app.http.limits import Limits, limited
 from dalenius.app.http.metrics import Metrics
@@ -164,7 +165,7 @@ class Service:
             held = self.jobs.read(token, id_)
             lives = held is not None and held[1]
             try:
-                return asker.resuming(public=lives).ask(**question)
+                return resuming(asker, public=lives).ask(**question)
             except NeverChargedError:
                 if not lives or time.monotonic() > end:
                     raise
