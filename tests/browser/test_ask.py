@@ -230,7 +230,7 @@ def test_a_session_ends_with_its_token(analyst, server):
 
 def test_a_session_ends_when_its_token_expires(opened, server):
     tokens = Tokens(Ledger.open(server.home))
-    text, token = tokens.create(Role.ANALYST, "hal", expires=timedelta(seconds=2.5))
+    text, token = tokens.create(Role.ANALYST, "hal", expires=timedelta(seconds=7))
     page = opened()
     sign_in(page, server, text)
     ready(page)

@@ -44,7 +44,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Shop:
 @pytest.fixture(scope="session")
 def analyst(made: Shop, tmp_path_factory: pytest.TempPathFactory) -> Analyst:
     curator = Curator(home=tmp_path_factory.mktemp("home") / ".dalenius")
-    curator.protect(*made.policies)
+    curator.protect(*made.policies, yes=True)
     return curator.analyst("ana")
 
 
