@@ -215,7 +215,7 @@ def protected(folder: Path, rows: int, cap: float = 60.0) -> Path:
     (folder / "regions.csv").write_text("code,name\n1,north\n2,south\n3,east\n")
     (folder / "visits.toml").write_text(POLICY.format(cap=cap))
     curator = Curator(folder / "home")
-    curator.protect(folder / "visits.toml")
+    curator.protect(folder / "visits.toml", yes=True)
     curator.ledger.database.close()
     return folder / "home"
 
