@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-from dalenius.audit.work import WorkReport, search
+from dalenius.audit.work import Finding, WorkReport, search
 
 CASES = int(os.environ.get("CASES", "20000"))
 SEED = int(os.environ.get("SEED", "23"))
@@ -20,9 +20,12 @@ EVERY = 60.0  # seconds between two lines about how far it is
 
 def main() -> int:
     """Prints the figures; 1 where a target is missed."""
-    said = [time.monotonic()]
+    said, shown = [time.monotonic()], [0]
 
     def progress(report: WorkReport) -> None:
+        for each in report.violations[shown[0] :]:
+            show(each)
+        shown[0] = len(report.violations)
         if time.monotonic() - said[0] > EVERY:
             said[0] = time.monotonic()
             worst = ", ".join(f"{kind} {each.value:.2f}" for kind, each in sorted(report.worst.items()))
@@ -38,13 +41,17 @@ def main() -> int:
         verdict = "ok" if each.value <= each.limit else "MISSED"
         print(f"{kind}: {each.value:.3f} (at most {each.limit:g}), {each.victim}, {each.rows:,} rows; {verdict}")
         print(f"  {each.sql[:500]}")
-    for each in report.violations:
-        print(
-            f"VIOLATION {each.kind} {each.value:.2f}: {each.victim}, {each.rows:,} rows, "
-            f"{each.first:g} with the victim, {each.second:g} without"
-        )
-        print(f"  {each.sql}")
+    print(f"violations: {len(report.violations)}")
     return 1 if report.violations else 0
+
+
+def show(each: Finding) -> None:
+    """A violation, as soon as it is found."""
+    print(
+        f"VIOLATION {each.kind} {each.value:.2f}: {each.victim}, {each.rows:,} rows, "
+        f"{each.first:g} with the victim, {each.second:g} without"
+    )
+    print(f"  {each.sql}", flush=True)
 
 
 if __name__ == "__main__":

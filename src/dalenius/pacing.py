@@ -110,7 +110,7 @@ def shaped(plan: Plan) -> float:
 def worked(plan: Plan) -> float:
     """Seconds that a plan's expressions take for a million rows.
 
-    They take their usual time and a share of their worst: the ballast that each row carries is a twenty-fifth of it,
+    They take their usual time and a share of their worst: the ballast that each row carries is a twentieth of it,
     and one unit's rows add at most half of that (`queries.work`). A table in which most rows are as bad as can be needs
     the policy's word.
     """
