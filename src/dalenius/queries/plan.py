@@ -72,7 +72,8 @@ class Table:
     """A protected table, with the budget that pays for questions about it and the limits that were found for it.
 
     ``through`` are the tables that its path goes through, by name. ``relation``: it is not one table but several,
-    joined; its policy is then made up for the question.
+    joined; its policy is then made up for the question. ``work``: nanoseconds that a question can do with one of its
+    rows, which each row of each joined table makes up for (`work.heavier`).
     """
 
     policy: Policy
@@ -81,6 +82,7 @@ class Table:
     found: Found | None = None
     through: Mapping[str, Table] = field(default_factory=dict)
     relation: Relation | None = None
+    work: float = field(default=0.0, compare=False)
 
     @property
     def reads(self) -> tuple[str, ...]:

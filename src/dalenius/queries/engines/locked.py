@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 # A Parquet file's least and largest value leave NaN out; an optimizer that trusts them takes NaN for a number. And what
-# one side of a join holds must not decide which rows of the other are read: the time would tell it.
-_OPTIMIZERS = "disabled_optimizers = 'statistics_propagation,join_filter_pushdown'"
+# one side of a join holds must not decide which rows of the other are read: the time would tell it. Nor must conditions
+# move into CTEs, which are there to keep them out (`statements.relation`).
+_OPTIMIZERS = "disabled_optimizers = 'statistics_propagation,join_filter_pushdown,cte_filter_pusher'"
 # GLOBAL, because a cursor does not inherit what was set for its connection alone.
 _SETTINGS = (
     "temp_directory = ''",  # rows of people must not spill to the disk; it cannot be set later

@@ -6,6 +6,7 @@ row is there (ATTACKS, H23). `work` says what is counted; here the sum over the 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dalenius.errors import QuestionRefusedError
@@ -20,10 +21,14 @@ def work(stage: Stage) -> Stage:
     """Refuses a question whose expressions could take too long in one row. The one place that a planted bug skips."""
     plan = needed(stage.plan)
     relation = plan.table.relation
-    limited(weights.inside(relation), weights.MOST_JOINED, "Conditions about several tables, and subqueries per unit,")
+    inside, own = weights.inside(relation), weights.of(plan)
+    limited(inside, weights.MOST_JOINED, "Conditions about several tables, and subqueries per unit,")
     limited(weights.sifted(relation), weights.MOST, "Conditions of joined tables")
-    limited(weights.of(plan), weights.MOST, "The question's conditions, keys and values")
-    return stage
+    limited(own, weights.MOST, "The question's conditions, keys and values")
+    if relation is None:
+        return stage
+    table = replace(plan.table, work=(inside + own).worst)
+    return stage.with_(plan=replace(plan, question=replace(plan.question, table=table)))
 
 
 def limited(found: weights.Work, most: float, what: str) -> None:

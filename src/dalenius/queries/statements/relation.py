@@ -8,6 +8,12 @@ A table with a path reads its unit along it, unless the question joins it on the
 the o_orderkey of a row of orders, that row is the one on the path, because o_orderkey is unique (`protect` checks it),
 and its unit is the one that the path leads to. Then the unit is taken from there (`_Scan.lender`), and the path is not
 walked a second time.
+
+Which rows of a table a question keeps must not decide which parts of its files are read, or which rows carry their
+ballast (`work`). DuckDB moves conditions down to where rows are read, and leaves out what their statistics rule out; it
+needs to, since joins are written as conditions. So each protected table ends with a LIMIT that no table reaches, or,
+within EXISTS, is a CTE of its own: conditions move below neither. Each row has done its ballast by then, but for those
+within EXISTS: there DuckDB takes a LIMIT, or a random number, for a reason to pair everything with everything.
 """
 
 from __future__ import annotations
@@ -24,13 +30,14 @@ from dalenius.queries.rendering import LONGEST_TEXT, Renderer, double, identifie
 from dalenius.queries.repeats import compares, cuts
 from dalenius.queries.statements.comparable import check_comparable
 from dalenius.queries.statements.source import cast, clean, text_lengths, there
-from dalenius.queries.work import heavier, sifted_by, sifting
+from dalenius.queries.work import Work, heavier, sifted_by, sifting
 from dalenius.tables.policy import Kind
 from dalenius.tables.steps import default_step, too_fine
 
 if TYPE_CHECKING:
     from dalenius.queries.plan import Table
 
+_HERE = f"LIMIT {2**63 - 1}"  # conditions from above are tried above it
 _TYPES = {
     Kind.INTEGER: "DOUBLE",
     Kind.NUMBER: "DOUBLE",
@@ -62,7 +69,7 @@ def scan_of(table: Table, files: Files) -> tuple[str, dict[str, str]]:
     if table.relation is None:
         return _PathScan(table, files).sql()
     check_comparable(table.relation, files)
-    return _Scan(table.relation, files, table.policy.columns).sql(table)
+    return _Scan(table.relation, files, table.policy.columns, ballast=heavier(Work(table.work))).sql(table)
 
 
 def unit_types(source: Source, files: Files) -> list[str]:
@@ -110,7 +117,7 @@ class _PathScan:
         own = {name: type_ for name, type_ in types.items() if name.lower() != unit.lower()}
         shown = [f"t0.{identifier(name)}" for name in own]
         shown.append(f"t{len(policy.path)}.{identifier(unit)}")
-        text = f"(SELECT {', '.join(shown)} FROM {self.joined()})"  # noqa: S608
+        text = f"(SELECT {', '.join(shown)} FROM {self.joined()} {_HERE})"  # noqa: S608
         return text, {**own, unit: files.types(last)[unit]}
 
     def joined(self) -> str:
@@ -137,8 +144,11 @@ class _Scan:
         used: Iterable[str] = (),
         outer: _Scan | None = None,
         depth: int = 0,
+        ballast: str = "",
+        matched: bool = False,
     ) -> None:
         self.relation, self.files, self.outer, self.depth = relation, files, outer, depth
+        self.ballast, self.matched = ballast, matched  # whether it stands within EXISTS
         self.aliases = {id(source): f"s{depth}_{at}" for at, source in enumerate(relation.sources)}
         self.cuts = cuts(relation, inside=outer is not None and compares(relation))
         self.lenders: dict[int, tuple[_Scan, Source]] = {}
@@ -285,7 +295,7 @@ class _Scan:
 
     def match(self, match: Match) -> str:
         """[NOT] EXISTS, within one unit where the inner relation has units."""
-        inner = _Scan(match.relation, self.files, (), self, self.depth + 1)
+        inner = _Scan(match.relation, self.files, (), self, self.depth + 1, matched=True)
         same = []
         if match.relation.owner is not None:
             mine, theirs = _owner(self.relation), match.relation.owner
@@ -350,8 +360,13 @@ class _Scan:
         shown += [f"{clean(each, f'c{at}')} AS {identifier(each.name)}" for at, each in enumerate(columns)]
         shown += [identifier(raw(name)) for name in source.identities]
         named = {f"u{at}": kinds.get(name, "") for at, name in enumerate(unit)}
-        only = f" WHERE {there(tuple(named), named)}" if named else ""
-        return f"SELECT {', '.join(shown)} FROM ({inner}){only}"  # noqa: S608
+        only = there(tuple(named), named) if named else "TRUE"
+        only = f"CASE WHEN {self.ballast} THEN {only} END" if self.ballast else only
+        found = f"SELECT {', '.join(shown)} FROM ({inner}) WHERE {only}"  # noqa: S608
+        if not self.matched:
+            return f"{found} {_HERE}"
+        rows = identifier(f"{_OURS}all")
+        return f"WITH {rows} AS MATERIALIZED ({found}) SELECT * FROM {rows}"  # noqa: S608
 
     def open(self, source: Open) -> str:
         """A public table; its columns as questions see them. Their bounds and keys are those of the file itself."""
@@ -372,7 +387,7 @@ class _Scan:
             *source.keys,
             *(each for one in source.aggregates for each in (one.value, one.where) if each is not None),
         ]
-        scan = _Scan(source.relation, self.files, _names(used), None, self.depth + 10)
+        scan = _Scan(source.relation, self.files, _names(used), None, self.depth + 10, self.ballast, self.matched)
         owner, relation = _owner(source.relation), source.relation
         parts = range(len(unit_types(owner, self.files)))
         units = [f"{scan.unit(owner, at)} AS u{at}" for at in parts]
@@ -393,7 +408,8 @@ class _Scan:
         """UNION ALL."""
         texts = []
         for at, (relation, values) in enumerate(source.parts):
-            scan = _Scan(relation, self.files, _names(values), None, self.depth + 10 + at)
+            depth = self.depth + 10 + at
+            scan = _Scan(relation, self.files, _names(values), None, depth, self.ballast, self.matched)
             owner = _owner(relation)
             parts = range(len(unit_types(owner, self.files)))
             shown = [f"{scan.unit(owner, part)} AS {unit_name(part)}" for part in parts]
