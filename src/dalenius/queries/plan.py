@@ -72,7 +72,8 @@ class Table:
     """A protected table, with the budget that pays for questions about it and the limits that were found for it.
 
     ``through`` are the tables that its path goes through, by name. ``relation``: it is not one table but several,
-    joined; its policy is then made up for the question.
+    joined; its policy is then made up for the question. ``texts``: the columns that lie in the files as text, and are
+    cast when they are read, which takes its time (`work`); None: that is not known, and any of them may.
     """
 
     policy: Policy
@@ -81,6 +82,7 @@ class Table:
     found: Found | None = None
     through: Mapping[str, Table] = field(default_factory=dict)
     relation: Relation | None = None
+    texts: frozenset[str] | None = None
 
     @property
     def reads(self) -> tuple[str, ...]:
