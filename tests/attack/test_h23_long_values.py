@@ -180,8 +180,8 @@ def test_columns_that_a_file_keeps_as_text_count_as_work(curator):
 
 
 def test_numbers_beside_the_middle_of_two_doubles_take_no_longer(tmp_path: Path):
-    """It took 4.8 times as long, for a hundredth of the rows. Seconds of CPU, the least of some, by turns."""
-    rows, terms = 20_000, 50
+    """It took 2.6 times as long, for a hundredth of the rows (4.8 where they lie among the others). Seconds of CPU, the least of some, by turns."""
+    rows, terms = 60_000, 50
     dull = {"name": [f"n{at % 50}" for at in range(rows)], "city": ["Bern"] * rows, "note": ["ab"] * rows}
     table = pa.table({"id": list(range(rows)), **dull, "age": [30] * rows})
     count = rows // 100
@@ -194,9 +194,9 @@ def test_numbers_beside_the_middle_of_two_doubles_take_no_longer(tmp_path: Path)
     halves = [" OR ".join(tests[at : at + 10]) for at in range(0, terms, 10)]
     question = "SELECT COUNT(*) FROM t WHERE " + " OR ".join(f"({each})" for each in halves)
     taken: list[list[float]] = [[], []]
-    for turn in range(4):
+    for turn in range(3):
         for at in (0, 1) if turn % 2 else (1, 0):
             start = time.process_time()
             sides[at].analyst("eve").ask(question, epsilon=0.01 + turn / 1000)
             taken[at].append(time.process_time() - start)
-    assert min(taken[1]) < 2.5 * min(taken[0])
+    assert min(taken[1]) < 1.8 * min(taken[0])  # 2.6 before, 1.1 now
