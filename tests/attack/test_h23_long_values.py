@@ -180,7 +180,10 @@ def test_columns_that_a_file_keeps_as_text_count_as_work(curator):
 
 
 def test_numbers_beside_the_middle_of_two_doubles_take_no_longer(tmp_path: Path):
-    """It took 2.6 times as long, for a hundredth of the rows (4.8 where they lie among the others). Seconds of CPU, the least of some, by turns."""
+    """It took 2.6 times as long, for a hundredth of the rows (4.8 where they lie among the others).
+
+    Seconds of CPU, the least of some, by turns.
+    """
     rows, terms = 60_000, 50
     dull = {"name": [f"n{at % 50}" for at in range(rows)], "city": ["Bern"] * rows, "note": ["ab"] * rows}
     table = pa.table({"id": list(range(rows)), **dull, "age": [30] * rows})
