@@ -32,6 +32,9 @@ TEXTS = {
     "two bytes": f"left('ä' || i || repeat('ÄäöÜßéñ ', {LONGEST_TEXT}), {LONGEST_TEXT})",
     "four bytes": f"left('😀' || i || repeat('😀', {LONGEST_TEXT}), {LONGEST_TEXT})",
     "spaces": f"left(repeat(' ', {LONGEST_TEXT - 7}) || i, {LONGEST_TEXT})",
+    "beside a double": "'2.470328229206232720882843' || i || 'e-324'",
+    "between doubles": "'9007199254740993' || repeat('0', 10) || (100000 + i)",
+    "digits before an exponent": "'-1.2345678901234567' || (10 + i % 90) || 'e-290'",
     "digits": f"left(i || repeat('9', {LONGEST_TEXT}), {LONGEST_TEXT})",
 }
 NUMBERS = {"usual": "i / 7.0", "huge": "1e308 - i", "tiny": "5e-324 * (i + 1)", "negative": "-i / 3.0"}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from dalenius.errors import NotAllowedError, PolicyInvalidError
+from dalenius.errors import NotAllowedError, PolicyInvalidError, SourceUnavailableError
 from dalenius.queries.engines.duckdb import DuckDB
 from dalenius.queries.engines.schema import schema
 from dalenius.queries.rendering import identifier
@@ -168,3 +168,11 @@ def _repeats(fingerprint: Fingerprint, key: str) -> bool:
         return bool(engine.run(f"SELECT 1 FROM ({counted}) LIMIT 1", seconds=SECONDS))  # noqa: S608
     finally:
         engine.close()
+
+
+def texts_of(fingerprint: Fingerprint) -> frozenset[str] | None:
+    """The columns that lie in files as text, by their schema alone; None where that cannot be read now."""
+    try:
+        return frozenset(name for name, type_ in schema(fingerprint.paths, fingerprint.form) if type_ == "VARCHAR")
+    except SourceUnavailableError:
+        return None

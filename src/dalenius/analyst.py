@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from dalenius._limiting import found_of
-from dalenius._paths import through
+from dalenius._paths import texts_of, through
 from dalenius._public_answers import is_public, public_preview, public_release
 from dalenius._reading import Reading
 from dalenius.accounting import parameters
@@ -232,6 +232,7 @@ class Analyst:
                 budgets[version.dataset],
                 periods.get(version.dataset),
                 found_of(self._registry, version),
+                texts=texts_of(version.fingerprint),
             )
             for name, version in seen.items()
         }

@@ -72,8 +72,9 @@ class Table:
     """A protected table, with the budget that pays for questions about it and the limits that were found for it.
 
     ``through`` are the tables that its path goes through, by name. ``relation``: it is not one table but several,
-    joined; its policy is then made up for the question. ``work``: nanoseconds that a question can do with one of its
-    rows, which each row of each joined table makes up for (`work.heavier`).
+    joined; its policy is then made up for the question. ``texts``: the columns that lie in the files as text, and are
+    cast when they are read, which takes its time (`work`); None: that is not known, and any of them may. ``work``:
+    nanoseconds that a question can do with one row of joined tables, which each of their rows makes up for.
     """
 
     policy: Policy
@@ -82,6 +83,7 @@ class Table:
     found: Found | None = None
     through: Mapping[str, Table] = field(default_factory=dict)
     relation: Relation | None = None
+    texts: frozenset[str] | None = None
     work: float = field(default=0.0, compare=False)
 
     @property

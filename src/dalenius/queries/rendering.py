@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from dalenius.queries.expressions import Aggregate, Call, Column, Expression, Key, Literal, Scalar, Type, Which
-from dalenius.queries.functions import FUNCTIONS, TIME, whole
+from dalenius.queries.functions import FUNCTIONS, TIME, branches, whole
 
 WHICH_SET = "which_set"  # what the number of a row's grouping set is called
 LONGEST_TEXT = 200  # characters; what is longer is cut, so that no row makes a question heavy (`work`)
+LONGEST_NUMBER = 32  # bytes of a text that is read as a number
+SURE_DIGITS = 19  # of a number; DuckDB's parser decides by 64 bits how so many are rounded, whatever the exponent is
 
 
 def quoted(text: str) -> str:
@@ -46,6 +48,41 @@ def literal(value: Scalar) -> str:
     if isinstance(value, datetime):
         return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
     return f"DATE '{value.isoformat()}'"
+
+
+def numeral(text: str) -> str:
+    """A text as SQL, or NULL where DuckDB's parser of numbers could take long over it.
+
+    A text of more than 19 digits that begins like the middle between two doubles is compared with that in integers of
+    up to a thousand bits: 10 µs for 20 digits and an exponent of 300, instead of 0.1. So there are at most 19 digits
+    before an exponent (a point and a minus beside them), and without one at most 32 characters, which take below 1 µs.
+    One CASE, since DuckDB may try the conditions of an AND in another order.
+
+    Args:
+        text: Names a column; it is written several times.
+    """
+    point = f"CAST(left({text}, {SURE_DIGITS + 2}) LIKE '%.%' AS INTEGER)"  # before the exponent, not in it
+    before = f"{SURE_DIGITS + 1} + {point} + CAST({text} LIKE '-%' AS INTEGER)"
+    return (
+        f"CASE WHEN strlen({text}) <= {SURE_DIGITS} THEN {text} WHEN strlen({text}) > {LONGEST_NUMBER} THEN NULL "
+        f"WHEN instr(lower({text}), 'e') <= {before} THEN {text} END"
+    )
+
+
+def sure(expression: Expression) -> bool:
+    """Whether a text has so few digits that the parser of numbers is always quick."""
+    match expression:
+        case Literal(value=value):
+            return not isinstance(value, str) or len(value) <= SURE_DIGITS
+        case Call(function="to_text", arguments=(inner,)):
+            return inner.type is not Type.TEXT  # of a number 17 digits are printed, of a whole one 19
+        case Call(function="left" | "right" | "substring", arguments=(_, *_, Literal(value=float() as count))):
+            return (expression.function != "substring" or len(expression.arguments) > 2) and 0 <= count <= SURE_DIGITS
+        case Call(function="case"):
+            return all(map(sure, branches(expression)))
+        case Call(function="coalesce", arguments=arguments):
+            return all(map(sure, arguments))
+    return False
 
 
 _TYPES = {
@@ -154,6 +191,17 @@ class Renderer:
                 return max(LONGEST_TEXT, *found) if any(found) else 0
         return 0
 
+    def number(self, inner: Expression) -> str:
+        """A value as number; a text only if that is quick (`numeral`)."""
+        shown = self.argument("to_number", 0, inner)
+        if inner.type is Type.TEXT and not sure(inner):
+            if isinstance(inner, Column | Literal):
+                cut = f"left({numeral(self.sql(inner))}, {LONGEST_NUMBER})"  # so that it is written out
+            else:  # named once: it may be costly
+                cut = f"list_transform([{shown}], lambda spelled: {numeral('spelled')})[1]"
+            shown = cut
+        return f"TRY_CAST({shown} AS DOUBLE)"
+
     def time(self, inner: Expression) -> str:
         """An argument that is a time."""
         return self.argument("date_part", 1, inner)
@@ -185,8 +233,6 @@ _TEMPLATES = {
     "finite": "(CASE WHEN isfinite({1}) THEN {1} END)",
     "sign": "CAST(sign({1}) AS DOUBLE)",
     "length": "CAST(length({1}) AS DOUBLE)",
-    "to_number": "TRY_CAST({1} AS DOUBLE)",
-    "to_integer": "round(TRY_CAST({1} AS DOUBLE))",
     "to_boolean": "TRY_CAST({1} AS BOOLEAN)",
     "to_date": _TIME.format("{1}", type="DATE", last="9999-12-31"),
     "to_datetime": _TIME.format("{1}", type="TIMESTAMP", last="9999-12-31 23:59:59.999999"),
@@ -223,6 +269,8 @@ _WITH_CONSTANTS: dict[str, Callable[[Renderer, Arguments], str]] = {
         f"substring({', '.join([r.argument('substring', 0, a[0]), *(str(_count(each)) for each in a[1:])])})"
     ),
     "round": lambda r, a: f"round({', '.join([r.argument('round', 0, a[0]), *(str(_count(each)) for each in a[1:])])})",
+    "to_number": lambda r, a: r.number(a[0]),
+    "to_integer": lambda r, a: f"round({r.number(a[0])})",
     "date_part": lambda r, a: f"CAST(date_part('{_word(a[0])}', {r.time(a[1])}) AS DOUBLE)",
     "date_trunc": lambda r, a: f"date_trunc('{_word(a[0])}', {r.time(a[1])})",
     "date_diff": lambda r, a: f"CAST(date_diff('{_word(a[0])}', {r.time(a[1])}, {r.time(a[2])}) AS DOUBLE)",

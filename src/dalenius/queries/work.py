@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING
 
 from dalenius.queries.expressions import TRUE, Aggregate, Call, Column, Expression, Literal, Type, columns_of
 from dalenius.queries.functions import Range, bounded, branches, ranges_of
-from dalenius.queries.relations import Open, PerUnit, Stacked, full
-from dalenius.queries.rendering import LONGEST_TEXT
+from dalenius.queries.relations import Open, Owned, PerUnit, Stacked, full
+from dalenius.queries.rendering import LONGEST_TEXT, SURE_DIGITS, sure
 from dalenius.queries.repeats import parts_of
 from dalenius.tables.policy import Kind
 
@@ -81,12 +81,15 @@ _TEXTS = {
     **dict.fromkeys(("left", "right", "substring"), (40.0, 6.0)),
     "length": (15.0, 3.0),
     "replace": (60.0, 22.0),
-    "to_number": (150.0, 4.0),
-    "to_integer": (160.0, 4.0),
     "to_boolean": (100.0, 2.0),
     "to_date": (800.0, 8.0),
     "to_datetime": (900.0, 10.0),
 }
+# What texts take that are read as numbers (`rendering.numeral`): with so few digits that they are quick, and others.
+_SURE, _UNSURE = 250.0, 1400.0
+# What columns take that lie in the file as text, when they are read.
+_READ = {Kind.INTEGER: _UNSURE, Kind.NUMBER: _UNSURE, Kind.DATE: 1000.0, Kind.DATETIME: 1400.0, Kind.BOOLEAN: 350.0}
+_READ_USUAL = 100.0
 _PRINTED = {Type.NUMBER: 25, Type.BOOLEAN: 5, Type.DATE: 16, Type.DATETIME: 32}  # characters
 _TWICE = frozenset({"finite", "nullif", "to_date", "to_datetime", "intdiv"})  # written out, they name arguments twice
 _WIDE_MOD, _MOD = 4500.0, 80.0  # fmod goes through the bits between the sizes of both
@@ -98,10 +101,16 @@ class Meter:
     Args:
         columns: Their policies; one that is not there is a text as long as any.
         ranges: The bounds of numbers, as far as they matter.
+        texts: Those that lie in a file as text, whatever their kind is; None: each may.
     """
 
-    def __init__(self, columns: Mapping[str, Spec], ranges: Mapping[str, Range] | None = None) -> None:
-        self.columns, self.ranges = columns, ranges or {}
+    def __init__(
+        self,
+        columns: Mapping[str, Spec],
+        ranges: Mapping[str, Range] | None = None,
+        texts: frozenset[str] | None = None,
+    ) -> None:
+        self.columns, self.ranges, self.texts = columns, ranges or {}, texts
 
     def __call__(self, expression: Expression | None) -> Work:
         """The work of an expression in one row, with all in it."""
@@ -174,7 +183,10 @@ class Meter:
                 return _linear(_MOD if near else _WIDE_MOD)
             case "and" | "or" | "least" | "greatest" | "case" | "coalesce":
                 return _linear(_FIXED[function] * len(arguments))
-        if function in _TEXTS and (text or function not in {"to_number", "to_integer", "to_boolean"}):
+        if function in {"to_number", "to_integer"} and text:
+            quick = sure(arguments[0]) or self.longest(arguments[0]) <= SURE_DIGITS
+            return Work(_SURE if quick else _UNSURE, _SURE)
+        if function in _TEXTS and (text or function != "to_boolean"):
             return _linear(*_TEXTS[function], self.longest(arguments[0]) if text else 0)
         return _linear(_FIXED.get(function, 50.0))
 
@@ -193,9 +205,16 @@ class Meter:
         return self(key) + Work(30.0 + 3.0 * self.longest(key) if key.type is Type.TEXT else 10.0)
 
     def read(self, names: Iterable[str]) -> Work:
-        """Texts are cut when they are read."""
+        """Texts are cut when they are read; what else lies in a file as text is cast."""
+        names = frozenset(names)
         texts = [name for name in names if name in self.columns and self.columns[name].kind is Kind.TEXT]
-        return Work(40.0 + 6.0 * LONGEST_TEXT) * len(texts)
+        return Work(40.0 + 6.0 * LONGEST_TEXT) * len(texts) + self.casts(names)
+
+    def casts(self, names: Iterable[str]) -> Work:
+        """What takes long to be cast when it is read."""
+        found = [name for name in names if name in self.columns and (self.texts is None or name in self.texts)]
+        worst = [_READ[kind] for name in found if (kind := self.columns[name].kind) in _READ]
+        return Work(sum(worst), _READ_USUAL * len(worst))
 
 
 def _one_or_more(divisor: Expression) -> bool:
@@ -205,7 +224,7 @@ def _one_or_more(divisor: Expression) -> bool:
 def of(plan: Plan) -> Work:
     """What the expressions of a plan can cost in one row of its table, or of its joined tables, in one statement."""
     columns = plan.table.policy.columns
-    meter = Meter(columns, ranges_of(columns))
+    meter = Meter(columns, ranges_of(columns), _cast(plan.table.relation) if plan.table.relation else plan.table.texts)
     again = 1.0 if plan.table.relation is None else JOINED
     found = meter(plan.where) + sum((meter.key(each) for each in plan.keys), Work()) * again
     found += sum((_measured(meter, each) for each in plan.measures), Work())
@@ -253,7 +272,8 @@ def sifting(relation: Relation) -> tuple[list[list[Expression]], list[Expression
 
 def sifted_by(relation: Relation, parts: Sequence[Expression]) -> Work:
     """What conditions about one table can cost in one of its rows."""
-    return Meter(_specs(relation)).all(parts)
+    meter = _meter(relation)
+    return meter.all(parts) + meter.casts(_read(parts))
 
 
 def sifted(relation: Relation | None) -> Work:
@@ -268,21 +288,43 @@ def inside(relation: Relation | None) -> Work:
     """What joined tables do otherwise: conditions about several, and what is summed per unit or stacked."""
     found = Work()
     for each in relation.within() if relation is not None else ():
-        meter = Meter(_specs(each))
+        meter = _meter(each)
         conditions = [*sifting(each)[1], *(join.on for join in each.joins)]
-        found += meter.all(conditions)
+        found += meter.all(conditions) + meter.casts(_read(conditions))
         for source in each.sources:
             if isinstance(source, PerUnit):
-                inner = Meter(_specs(source.relation))
-                found += sum((inner.key(key) for key in source.keys), Work())
+                inner, used = _meter(source.relation), [*source.keys]
+                used += [each for one in source.aggregates for each in (one.value, one.where) if each is not None]
+                found += sum((inner.key(key) for key in source.keys), Work()) + inner.casts(_read(used))
                 found += sum((_aggregated(inner, one) for one in source.aggregates), Work())
             elif isinstance(source, Stacked):
-                found += sum((Meter(_specs(part)).all(values) for part, values in source.parts), Work())
+                for part, values in source.parts:
+                    stacked = _meter(part)
+                    found += stacked.all(values) + stacked.casts(_read(values))
     return found
 
 
 def _aggregated(meter: Meter, aggregate: Aggregate) -> Work:
     return meter(aggregate.value) * 2 + meter(aggregate.where) * (1 if aggregate.value is None else 2)
+
+
+def _meter(relation: Relation) -> Meter:
+    return Meter(_specs(relation), texts=_cast(relation))
+
+
+def _read(expressions: Iterable[Expression]) -> frozenset[str]:
+    return frozenset().union(*map(columns_of, expressions))
+
+
+def _cast(relation: Relation) -> frozenset[str]:
+    """Of the columns of protected tables, those that are cast from text when they are read."""
+    return frozenset(
+        full(source, name)
+        for source in relation.sources
+        if isinstance(source, Owned)
+        for name in source.columns
+        if source.table.texts is None or name in source.table.texts
+    )
 
 
 def _specs(relation: Relation) -> Mapping[str, Spec]:

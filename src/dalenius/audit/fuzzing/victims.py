@@ -93,7 +93,13 @@ _EXTREMES = (1e308, -1e308, 5e-324, -0.0, float("nan"), float("inf"), 4999.5, 1e
 _INTEGERS = (200_000, 2**31 - 1, -(2**31), 199_999, 0)
 _DAYS = (2**31 - 2, -(2**31) + 2, 2_932_896, -719_162, 0)
 _MOMENTS = (2**63 - 2, -(2**63) + 2, 253_402_300_799_999_999, -62_135_596_800_000_001, 0)
-_NUMBERED = ("1e308", "-0.000000000000000000000000000001", "9" * 300, "2021-05-06 07:08:09.5", "5877642-06-25 (BC)")
+# Beside the middle of two doubles, where a parser of numbers has to look at every digit.
+_BESIDE = ("2.470328229206232720882843e-324", "12345678901234567890e288", "9007199254740993" + "0" * 180 + "1")
+_NUMBERED = (
+    *("1e308", "-0.000000000000000000000000000001", "9" * 300, "2021-05-06 07:08:09.5", "5877642-06-25 (BC)"),
+    *("2.2250738585072011e-308", "90071992547409930000000000000001"),
+    *_BESIDE,
+)
 VICTIMS: Sequence[Victim] = (
     Victim("long texts", _texts("a" * LONGEST)),
     Victim("long texts of wide characters", _texts("ä😀" * LONGEST), replaced=True),
@@ -119,7 +125,9 @@ def tables(rows: int) -> dict[str, Table]:
         policy = read_tree(tree, Path("/"))
         budget = Budget(3.0, 1e-6, Accounting.ZCDP, "person", policy.neighbors, None)
         number = rows if name == NAME else rows // ROWS
-        found[name] = Table(policy, budget, found=Found(8, {}, units=rows // ROWS, row_count=number))
+        texts = frozenset(column for column, type_ in STORAGES[name].items() if type_ == "VARCHAR")
+        known = Found(8, {}, units=rows // ROWS, row_count=number)
+        found[name] = Table(policy, budget, found=known, texts=texts)
     return found
 
 

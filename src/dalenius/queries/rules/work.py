@@ -38,6 +38,6 @@ def limited(found: weights.Work, most: float, what: str) -> None:
             f"{what} are too much work.",
             why=f"Of one row they could take {found.worst / 1000:,.0f} µs, and at most {most / 1000:,.0f} are allowed: "
             "how long an answer takes must not tell what one row holds.",
-            fix="Use fewer of LIKE, LOWER, TRIM, REPLACE and casts, or cut texts first: LEFT(x, 20). A column of a "
+            fix="Use fewer of LIKE, LOWER, TRIM, REPLACE and casts, or cut texts first: LEFT(x, 19). A column of a "
             "subquery counts each time it is used. Columns whose keys the policy lists cost little.",
         )

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 from dalenius.queries.expressions import columns_of
 from dalenius.queries.periods import unit_part
-from dalenius.queries.rendering import LONGEST_TEXT, double, identifier, literal, quoted
+from dalenius.queries.rendering import LONGEST_NUMBER, LONGEST_TEXT, double, identifier, literal, numeral, quoted
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
     from dalenius.queries.plan import Plan
     from dalenius.tables.policy import Column, Policy
 
-LONGEST_BYTES = 4 * LONGEST_TEXT  # of a unit, of a category and of what is cast; whatever is longer counts as absent
+LONGEST_BYTES = 4 * LONGEST_TEXT  # of a unit and of a category; whatever is longer counts as absent
+LONGEST_TIME = 64  # of a date, a time or a truth value that lies in the file as text
 _FLOATS = frozenset({"FLOAT", "DOUBLE", "REAL"})
 _FEW, _BETWEEN = 50, "\x1f"  # more keys than that are written as one text, with this (unit separator) between them
 
@@ -128,7 +129,11 @@ def cast(column: Column, types: Mapping[str, str], name: str = "") -> str:
     if column.kind is Kind.CATEGORY:
         return _short(_text(name, type_), _most(column))
     if _is_text(type_):
-        name = _short(name)
+        # Cut once more: DuckDB casts a column with few values once for each, until one person has too many of them.
+        if column.kind in {Kind.INTEGER, Kind.NUMBER}:
+            name = f"left({numeral(name)}, {LONGEST_NUMBER})"
+        else:
+            name = f"left({_short(name, LONGEST_TIME)}, {LONGEST_TIME})"
     match column.kind:
         case Kind.INTEGER | Kind.NUMBER:
             return f"TRY_CAST({name} AS DOUBLE)"
