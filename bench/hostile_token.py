@@ -86,7 +86,7 @@ JOINED = "SELECT sum(a.n * b.n + {0}) AS s FROM (SELECT unnest(range(3000)) AS n
 _KEYS = ", ".join(f"FLOOR(age / 3) + {1000 * at} + {{0}}" for at in range(40))
 WIDE = f"SELECT COUNT(*) AS n FROM visits GROUP BY city, age, EXTRACT(month FROM day), {_KEYS}"
 _DAYS = ", ".join(f"EXTRACT({unit} FROM day)" for unit in ("month", "day", "year"))
-CUBE = f"SELECT COUNT(*) AS n FROM visits GROUP BY CUBE(city, amount > {{0}}, age + {{0}}, {_DAYS})"
+CUBE = f"SELECT COUNT(*) AS n FROM visits GROUP BY CUBE(city, (amount > {{0}}), age + {{0}}, {_DAYS})"
 LATER = {"Prefer": "respond-async"}
 
 
