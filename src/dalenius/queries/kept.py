@@ -12,7 +12,7 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from dalenius.queries.expressions import Expression, Literal, walk
 
@@ -82,7 +82,7 @@ class Kept(Generic[T]):
             self._weight = 0
 
 
-_LIVE: weakref.WeakSet[Kept[object]] = weakref.WeakSet()
+_LIVE: weakref.WeakSet[Kept[Any]] = weakref.WeakSet()
 
 
 def _forked() -> None:
