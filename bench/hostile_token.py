@@ -1,8 +1,8 @@
 """One hostile token against a real server, while two other analysts ask a COUNT now and then.
 
 It does all at once, as fast as it is let: huge answers over a public table as jobs, functions that cannot be
-interrupted, questions of 55 medians, previews of all of them, floods of polls, bad sign-ins with large forms, and
-connections that stay idle. Loopback only, and bounded in time.
+interrupted, questions of 55 medians, keys that make many wide groups, a CUBE that is refused, previews of all of them,
+floods of polls, bad sign-ins with large forms, and connections that stay idle. Loopback only, and bounded in time.
 
 Targets: the others' COUNT takes at most 3 times what it takes without (median and worst; one analyst's answers leave at
 fixed times, the other is trusted); server and children together stay below 1.5 GB; every charge has its answer, and
@@ -26,6 +26,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -58,6 +59,12 @@ epsilon = 1000
 [columns.age]
 type = "integer"
 bounds = [0, 400]
+[columns.city]
+type = "category"
+keys = ["a", "b", "c"]
+[columns.day]
+type = "date"
+bounds = ["1900-01-01", "2030-12-31"]
 [columns.amount]
 type = "number"
 bounds = [0, 5000]
@@ -75,6 +82,11 @@ LEVENSHTEIN = "SELECT levenshtein(repeat('a', 1000000 + {0}), repeat('b', 100000
 HUGE = "SELECT repeat(chr(128512), 3900000 + {0}) AS s FROM regions"
 LARGE = "SELECT repeat(chr(128512), 900000 + {0}) AS s FROM regions LIMIT 1"
 JOINED = "SELECT sum(a.n * b.n + {0}) AS s FROM (SELECT unnest(range(3000)) AS n FROM regions) a, regions b"
+# New each time, and wide: 14,436 groups of 43 keys; and one whose sets together have far too many groups.
+_KEYS = ", ".join(f"FLOOR(age / 3) + {1000 * at} + {{0}}" for at in range(40))
+WIDE = f"SELECT COUNT(*) AS n FROM visits GROUP BY city, age, EXTRACT(month FROM day), {_KEYS}"
+_DAYS = ", ".join(f"EXTRACT({unit} FROM day)" for unit in ("month", "day", "year"))
+CUBE = f"SELECT COUNT(*) AS n FROM visits GROUP BY CUBE(city, (amount > {{0}}), age + {{0}}, {_DAYS})"
 LATER = {"Prefer": "respond-async"}
 
 
@@ -143,7 +155,19 @@ class Attack:
         self.statuses: dict[str, collections.Counter[int]] = collections.defaultdict(collections.Counter)
         self.jobs: collections.deque[str] = collections.deque(maxlen=300)
         self._number, self._lock = 0, threading.Lock()
-        self._questions = (LARGE, HUGE, medians(many), LARGE, LEVENSHTEIN, medians(many), JOINED)
+        self._questions = (
+            LARGE,
+            CUBE,
+            HUGE,
+            medians(many),
+            WIDE,
+            LARGE,
+            LEVENSHTEIN,
+            medians(many),
+            CUBE,
+            JOINED,
+            WIDE,
+        )
 
     def start(self) -> list[threading.Thread]:
         """All ways at once."""
@@ -209,6 +233,8 @@ def protected(folder: Path, rows: int, cap: float = 60.0) -> Path:
     table = {
         "user_id": [at % (rows // 5) for at in range(rows)],
         "age": [(7 * at) % 400 for at in range(rows)],
+        "city": ["abc"[at % 3] for at in range(rows)],
+        "day": [date(1980 + at % 40, 1 + at % 12, 1 + at % 28) for at in range(rows)],
         "amount": [float((37 * at) % 4900) for at in range(rows)],
     }
     pq.write_table(pa.table(table), folder / "visits.parquet")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -72,11 +72,11 @@ class Analyst:
         """Price and expected error, for nothing: at ``epsilon``, or at three usual prices. Never touches the data."""
         from dalenius.queries.rules.clause import agreed
 
-        epsilon, delta = agreed(question, epsilon, delta)
-        public = public_preview(question, self._open(), confidence)
-        if public is not None:
-            return public
         with self._own_work():
+            epsilon, delta = agreed(question, epsilon, delta)
+            public = public_preview(question, self._open(), confidence)
+            if public is not None:
+                return public
             plan, reading = self._planned(question, confidence, delta, limits, searches=error is None)
             if error is not None:
                 epsilon = self._by_error(plan, epsilon, error, confidence)
@@ -113,19 +113,20 @@ class Analyst:
         from dalenius.queries.rules.clause import agreed
 
         retry = self._retry(idempotency_key, question, (epsilon, error, confidence, delta, limits))
-        epsilon, delta = agreed(question, epsilon, delta)
-        if not self._public and is_public(question, self._open()):
-            raise never_charged()
-        public = public_release(question, self._open())
-        if public is not None:
-            return public
+        with self._own_work():
+            epsilon, delta = agreed(question, epsilon, delta)
+            if not self._public and is_public(question, self._open()):
+                raise never_charged()
+            public = public_release(question, self._open())
+            if public is not None:
+                return public
+            if epsilon is not None:
+                epsilon = parameters.epsilon(epsilon)
+            if epsilon is not None or error is not None:
+                plan, reading = self._planned(question, confidence, delta, limits, searches=error is None)
+                price = epsilon if error is None else self._by_error(plan, epsilon, error, confidence)
         if epsilon is None and error is None:
             raise self._unpriced(question, confidence, delta, limits)
-        if epsilon is not None:
-            epsilon = parameters.epsilon(epsilon)
-        with self._own_work():
-            plan, reading = self._planned(question, confidence, delta, limits, searches=error is None)
-            price = epsilon if error is None else self._by_error(plan, epsilon, error, confidence)
         return self._release(question, plan, reading, cast("float", price), delta, confidence, retry)
 
     def budget(self) -> dict[str, Balance]:
@@ -160,11 +161,17 @@ class Analyst:
         """By what name work is counted as this analyst's own (`metering`)."""
         return f"{self._ledger.home}\0{self.name}"
 
-    def _own_work(self) -> AbstractContextManager[object]:
-        """Planning and previews count too: who makes an own question late by more of them is no victim of others."""
+    @contextmanager
+    def _own_work(self) -> Iterator[None]:
+        """Reading, planning and previews, public questions as well: for a server, within this analyst's share.
+
+        It counts as the analyst's: who makes an own question late by more of them is no victim of others.
+        """
+        from dalenius.queries.engines.confined import planning
         from dalenius.queries.engines.metering import metered
 
-        return nullcontext() if self._pacer is None else metered(self._whose)
+        with planning(), metered(self._whose):
+            yield
 
     # --- the way of a question
 

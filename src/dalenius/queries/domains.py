@@ -8,15 +8,15 @@ the question itself rules out, whatever the rows hold, are left out: WHERE regio
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from functools import lru_cache
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import QuestionRefusedError
-from dalenius.queries import images
+from dalenius.queries import images, patience
 from dalenius.queries.expressions import (
     Call,
     Column,
@@ -28,18 +28,25 @@ from dalenius.queries.expressions import (
     written,
 )
 from dalenius.queries.functions import Range, bounded, ranges_of, whole
+from dalenius.queries.kept import Kept, weight_of, weight_of_parts
 from dalenius.queries.rendering import Renderer, identifier
 from dalenius.tables import policy as tables
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from dalenius.errors import Place
 
 MOST_CELLS = 100_000
+MOST_VALUES = 1_000_000  # of all keys of all groups
+MOST_TEXT = 16_000_000  # bytes of the texts among them
+_FEW = 1000  # values that are made at once, without being counted first
 _MOST_TRIED = 2**18  # combinations of column values that are put into key expressions
 
 Cell = tuple[Scalar, ...]
 Columns = Mapping[str, tables.Column]
+_KEPT: Kept[list[Cell]] = Kept(MOST_VALUES)
 
 
 @dataclass(frozen=True)
@@ -67,12 +74,8 @@ def public_cells(
     keys: Sequence[Expression], columns: Columns, at: Place | None = None, known: Known = NOTHING
 ) -> tuple[Cell, ...] | None:
     """All groups where they are public, as `cells` gives them; None where they would have to be found."""
-    try:
-        return cells(keys, columns, at, known)
-    except QuestionRefusedError as error:
-        if isinstance(error.__cause__, _TooManyError | _UnknownError):
-            return None
-        raise
+    found = Domains(columns).groups(keys, at, known, needed=False)
+    return None if found is None else found.cells
 
 
 def cells(
@@ -85,32 +88,154 @@ def cells(
     Raises:
         QuestionRefusedError: They are not public, too many, or none.
     """
-    read = frozenset().union(*(columns_of(key) for key in keys))
-    specs = tuple(columns[name] for name in sorted(read))
-    try:
-        found = _cells(tuple(keys), specs, known.of(read)) or _cells(tuple(keys), specs, NOTHING)
-    except _TooManyError as error:
-        raise QuestionRefusedError(
-            "The question has too many groups.",
-            why=f"It has more than {MOST_CELLS:,}; every one of them is answered.",
-            fix="Group by fewer keys, or by coarser ones such as DATE_TRUNC('month', d).",
-            at=at,
-        ) from error
-    except _UnknownError as error:
-        raise QuestionRefusedError(
-            f"The groups of {written(error.expression)} are not public.",
-            why="Which values exist would tell about the people who have them.",
-            fix=_advice(error.expression, columns),
-            at=at,
-        ) from error
-    if not found:
-        raise QuestionRefusedError(
-            "The question has no groups.",
-            why="A key of GROUP BY is NULL whatever the row holds, and a row without a key is in no group.",
-            fix="Group by something that can have a value.",
-            at=at,
-        )
-    return found
+    found = Domains(columns).groups(keys, at, known)
+    assert found is not None  # noqa: S101 (they are needed)
+    return found.cells
+
+
+class Groups:
+    """The groups of one set of keys: how many there are is known before they are made.
+
+    Args:
+        parts: Places of keys, and the values that these have together.
+    """
+
+    def __init__(self, parts: Sequence[tuple[tuple[int, ...], Part]]) -> None:
+        self._parts = parts
+
+    @property
+    def count(self) -> int:
+        """How many."""
+        return math.prod(part.count for _, part in self._parts)
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """Themselves, in order."""
+        combined = product(*(part.cells for _, part in self._parts))
+        if all(len(places) == 1 for places, _ in self._parts):  # these are in order as they are
+            return tuple(tuple(value for (value,) in parts) for parts in combined)
+        if len(self._parts) == 1:
+            return tuple(self._parts[0][1].cells)
+        places = [at for component, _ in self._parts for at in component]
+        order = [places.index(at) for at in range(len(places))]
+        found = [tuple(cell[at] for at in order) for cell in (sum(parts, ()) for parts in combined)]
+        ranks = [
+            {value: rank for rank, value in enumerate(dict.fromkeys(cell[at] for cell in found))}
+            for at in range(len(order))
+        ]
+        found.sort(key=lambda cell: tuple(rank[value] for rank, value in zip(ranks, cell, strict=True)))
+        return tuple(found)
+
+
+class Domains:
+    """What keys can be, for all sets of keys of one question: what they share is worked out once.
+
+    Nothing is made before it is counted: 100 characters can ask for billions of groups.
+
+    Args:
+        columns: Of the policy.
+    """
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self._found: dict[tuple[tuple[Expression, ...], Known], Part | Exception] = {}
+        self._tables: dict[Any, Any] = {}
+
+    def groups(
+        self, keys: Sequence[Expression], at: Place | None = None, known: Known = NOTHING, *, needed: bool = True
+    ) -> Groups | None:
+        """The groups of these keys.
+
+        Args:
+            keys: The keys; none: one empty group.
+            at: Where the question stands, for errors.
+            known: What is known of the rows. Where it rules out every group, all are answered.
+            needed: False: None where they are not public, or too many.
+
+        Raises:
+            QuestionRefusedError: They are not public, too many, or none.
+        """
+        read = frozenset().union(*(columns_of(key) for key in keys))
+        try:
+            found = self._groups(tuple(keys), known.of(read))
+            if not found.count:
+                found = self._groups(tuple(keys), NOTHING)
+        except _TooManyError as error:
+            if not needed:
+                return None
+            raise QuestionRefusedError(
+                "The question has too many groups.",
+                why=f"It has more than {MOST_CELLS:,}, or their keys have more than {MOST_VALUES:,} values in all; "
+                "every one of them is answered.",
+                fix="Group by fewer keys, or by coarser ones such as DATE_TRUNC('month', d).",
+                at=at,
+            ) from error
+        except _UnknownError as error:
+            if not needed:
+                return None
+            raise QuestionRefusedError(
+                f"The groups of {written(error.expression)} are not public.",
+                why="Which values exist would tell about the people who have them.",
+                fix=_advice(error.expression, self._columns),
+                at=at,
+            ) from error
+        if not found.count:
+            raise QuestionRefusedError(
+                "The question has no groups.",
+                why="A key of GROUP BY is NULL whatever the row holds, and a row without a key is in no group.",
+                fix="Group by something that can have a value.",
+                at=at,
+            )
+        return found
+
+    def _groups(self, keys: tuple[Expression, ...], known: Known) -> Groups:
+        found: list[tuple[tuple[int, ...], Part]] = []
+        most = most_cells(len(keys))
+        for component in _components(keys, known):
+            found.append((component, self._part(tuple(keys[at] for at in component), known)))
+            if math.prod(part.count for _, part in found) > most:
+                raise _TooManyError
+        return Groups(found)
+
+    def _part(self, keys: tuple[Expression, ...], known: Known) -> Part:
+        """The values of keys that belong together; also that there are none is worked out once."""
+        read = frozenset().union(*map(columns_of, keys))
+        known = known.of(read)
+        key = keys, known
+        if key not in self._found:
+            patience.check()
+            specs = tuple(self._columns[name] for name in sorted(read))
+            try:
+                self._found[key] = self._made(keys, specs, known)
+            except (_TooManyError, _UnknownError) as error:
+                self._found[key] = error
+        found = self._found[key]
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def _made(self, keys: tuple[Expression, ...], specs: tuple[tables.Column, ...], known: Known) -> Part:
+        key = keys, specs, known
+        kept = _KEPT.get(key)
+        if kept is not None:
+            return Part(len(kept), lambda: kept)
+        found = _component(keys, self._columns, known, self._tables)
+
+        def made() -> list[Cell]:
+            again = _KEPT.get(key)
+            if again is not None:
+                return again
+            cells_ = found.cells
+            rest = weight_of_parts((*keys, *known.conditions)) + sum(weight_of(rows) for _, rows in known.joint)
+            _KEPT.put(key, cells_, weight_of(cells_) + rest)
+            return cells_
+
+        return Part(found.count, made)
+
+
+def most_cells(keys: int) -> int:
+    """How many groups there may be of so many keys."""
+    return min(MOST_CELLS, MOST_VALUES // max(1, keys))
 
 
 class _TooManyError(Exception):
@@ -123,24 +248,22 @@ class _UnknownError(Exception):
         self.expression = expression
 
 
-@lru_cache(maxsize=64)
-def _cells(keys: tuple[Expression, ...], read: tuple[tables.Column, ...], known: Known) -> tuple[Cell, ...]:
-    columns = {each.name: each for each in read}
-    found: list[tuple[tuple[int, ...], list[Cell]]] = []
-    for component in _components(keys, known):
-        found.append((component, _component([keys[at] for at in component], columns, known)))
-        if math.prod(len(values) for _, values in found) > MOST_CELLS:
-            raise _TooManyError
-    places = [at for component, _ in found for at in component]
-    order = [places.index(at) for at in range(len(keys))]
-    combined = (sum(parts, ()) for parts in product(*(values for _, values in found)))
-    cells_ = [tuple(cell[at] for at in order) for cell in combined]
-    if len(found) > 1:
-        ranks = [
-            {cell: rank for rank, cell in enumerate(dict.fromkeys(c[at] for c in cells_))} for at in range(len(keys))
-        ]
-        cells_.sort(key=lambda cell: tuple(rank[value] for rank, value in zip(ranks, cell, strict=True)))
-    return tuple(cells_)
+class Part:
+    """Keys that belong together, and how many combinations of values they have; these are made when they are needed."""
+
+    def __init__(self, count: int, made: Callable[[], list[Cell]]) -> None:
+        self.count, self._made = count, made
+
+    @classmethod
+    def of(cls, made: Callable[[], list[Cell]]) -> Part:
+        """From what makes them: it is done again where there are too many to keep them for nothing."""
+        found = made()
+        return cls(len(found), (lambda: found) if len(found) <= _FEW else made)
+
+    @property
+    def cells(self) -> list[Cell]:
+        """The combinations, in order."""
+        return self._made()
 
 
 def _components(keys: Sequence[Expression], known: Known) -> list[tuple[int, ...]]:
@@ -160,47 +283,53 @@ def _components(keys: Sequence[Expression], known: Known) -> list[tuple[int, ...
     return sorted(tuple(places) for _, places in groups if places)
 
 
-def _component(keys: list[Expression], columns: Columns, known: Known) -> list[Cell]:
-    known = known.of(frozenset().union(*map(columns_of, keys)))
+def _component(keys: tuple[Expression, ...], columns: Columns, known: Known, held: dict[Any, Any]) -> Part:
     # Of all years, only those within the bounds are groups; so values are tried before shapes are looked at.
     if len(keys) == 1 and isinstance(keys[0], Column):
-        simple = _simple(keys[0], columns)
+        key = keys[0]
+        simple = _simple(key, columns)
         if simple is not None:
-            tried = None if known == NOTHING else _tried(keys, columns, known)
-            left = None if tried is None else {value for (value,) in tried}
-            return [(value,) for value in simple if left is None or value in left]
-    tried = _tried(keys, columns, known)
+            tried = None if known == NOTHING else _tried(keys, columns, known, held)
+            left = None if tried is None else {value for (value,) in tried.cells}
+            return Part.of(lambda: [(value,) for value in _simple(key, columns) or () if left is None or value in left])
+    tried = _tried(keys, columns, known, held)
     if tried is not None:
         return tried
+    return Part.of(lambda: _shaped(keys, columns))
+
+
+def _shaped(keys: Sequence[Expression], columns: Columns) -> list[Cell]:
     found = []
     for key in keys:
+        patience.check()
         values = _simple(key, columns)
         if values is None:
             raise _UnknownError(key)
         found.append(values)
-    if math.prod(map(len, found)) > MOST_CELLS:
+        if math.prod(map(len, found)) > MOST_CELLS:
+            break
+    if math.prod(map(len, found)) > most_cells(len(keys)):
         raise _TooManyError
     return list(product(*found))
 
 
-def _tried(keys: Sequence[Expression], columns: Columns, known: Known) -> list[Cell] | None:
+def _tried(keys: Sequence[Expression], columns: Columns, known: Known, held: dict[Any, Any]) -> Part | None:
     """The keys' values on all combinations of their columns' values, by the engine itself; None: not to be had so."""
-    import pyarrow as pa
-
     from dalenius.queries.engines.duckdb import public
 
     names = sorted(frozenset().union(*(columns_of(key) for key in keys)))
-    values: list[tuple[tuple[str, ...], Sequence[Cell]]] = list(known.joint)
+    values: list[tuple[tuple[str, ...], pa.Table]] = [
+        (tied, _table(held, ("joint", tied, rows), tied, partial(tuple, rows), columns)) for tied, rows in known.joint
+    ]
     for name in names:
         if any(name in tied for tied, _ in values):
             continue
-        domain = column_values(columns[name])
+        domain = _table(held, name, (name,), partial(_column_rows, columns[name]), columns)
         if domain is None:
             return None
-        # a value may be absent, and a function of that is a value again: COALESCE(region, 'unknown')
-        absent = [None] if columns[name].default is None else []
-        values.append(((name,), [(each,) for each in (*domain, *absent)]))
-    if math.prod(len(rows) for _, rows in values) > _MOST_TRIED:
+        values.append(((name,), domain))
+    tries = math.prod(len(rows) for _, rows in values)
+    if tries > _MOST_TRIED:
         return None
     integers = frozenset(name for name in names if columns[name].kind is Kind.INTEGER)
     places = {name: f"t{at}.v{place}" for at, (tied, _) in enumerate(values) for place, name in enumerate(tied)}
@@ -210,17 +339,54 @@ def _tried(keys: Sequence[Expression], columns: Columns, known: Known) -> list[C
         sql += f" FROM {', '.join(f'd{at} AS t{at}' for at in range(len(values)))}"
     if known.conditions:
         sql += f" WHERE {' AND '.join(map(renderer.sql, known.conditions))}"
-    given = {
-        f"d{at}": pa.table(
-            {
-                f"v{place}": pa.array([row[place] for row in rows], arrow_type(columns[name].kind))
-                for place, name in enumerate(tied)
-            }
+    given = {f"d{at}": rows for at, (_, rows) in enumerate(values)}
+    there = " AND ".join(f"k{at} IS NOT NULL" for at in range(len(keys))) or "true"
+    texts = [f"strlen(k{at})" for at, key in enumerate(keys) if key.type is Type.TEXT]
+
+    def made() -> list[Cell]:
+        return list(in_order(tuple(row) for row in public().run(sql, given) if None not in row))
+
+    if tries <= _FEW and not texts:
+        return Part.of(made)
+    size = f"coalesce(sum({' + '.join(texts) or '0'}), 0)"
+    ((count, characters),) = public().run(f"SELECT count(*), {size} FROM ({sql}) WHERE {there}", given)  # noqa: S608
+    if characters > MOST_TEXT:
+        raise _TooManyError
+    return Part(int(count), made)
+
+
+def _table(
+    held: dict[Any, Any],
+    key: object,
+    names: Sequence[str],
+    rows: Callable[[], Sequence[Cell] | None],
+    columns: Columns,
+) -> Any:
+    """Values of columns for the engine, made once for all sets of a question; None: they cannot be listed."""
+    import pyarrow as pa
+
+    if key not in held:
+        found = rows()
+        held[key] = (
+            None
+            if found is None
+            else pa.table(
+                {
+                    f"v{place}": pa.array([row[place] for row in found], arrow_type(columns[name].kind))
+                    for place, name in enumerate(names)
+                }
+            )
         )
-        for at, (tied, rows) in enumerate(values)
-    }
-    found = [tuple(row) for row in public().run(sql, given) if None not in row]
-    return list(in_order(found))
+    return held[key]
+
+
+def _column_rows(column: tables.Column) -> list[Cell] | None:
+    domain = column_values(column)
+    if domain is None:
+        return None
+    # a value may be absent, and a function of that is a value again: COALESCE(region, 'unknown')
+    absent = [None] if column.default is None else []
+    return [(each,) for each in (*domain, *absent)]
 
 
 def column_values(column: tables.Column) -> list[Scalar] | None:

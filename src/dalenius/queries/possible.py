@@ -8,13 +8,13 @@ about anyone.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from dalenius.queries.canonical import call
-from dalenius.queries.domains import MOST_CELLS, Known, arrow_type
+from dalenius.queries.domains import MOST_VALUES, Known, arrow_type, most_cells
 from dalenius.queries.engines.duckdb import public
 from dalenius.queries.expressions import TRUE, Call, Column, Expression, columns_of
+from dalenius.queries.kept import Kept, weight_of
 from dalenius.queries.relations import Join, Open, Relation, full
 from dalenius.queries.statements.relation import Publics
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dalenius.queries.plan import Table
     from dalenius.queries.public import PublicTable
 
+_KEPT: Kept[tuple[tuple[Cell, ...] | None]] = Kept(MOST_VALUES)
 MOST_ROWS = 2**18  # of public tables joined with one another, and of each of them
 
 
@@ -101,19 +102,22 @@ class _Sub:
         self.relation = relation
         self.key = (relation.written(), *sorted((each.name, each.fingerprint.content) for each in relation.publics()))
 
-    def __hash__(self) -> int:
-        return hash(self.key)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Sub) and self.key == other.key
-
-
-@lru_cache(maxsize=64)
 def _combinations(sub: _Sub, wanted: tuple[str, ...]) -> tuple[Cell, ...] | None:
-    """All combinations of some columns' values; None where there are too many."""
+    """All combinations of some columns' values; None where there are too many. Kept: files are read for it."""
+    key = (*sub.key, wanted)
+    kept = _KEPT.get(key)
+    if kept is None:
+        found = _combined(sub.relation, wanted)
+        kept = (found,)
+        _KEPT.put(key, kept, weight_of(found or ()) + weight_of([sub.key[:1]]))
+    return kept[0]
+
+
+def _combined(relation: Relation, wanted: tuple[str, ...]) -> tuple[Cell, ...] | None:
     import pyarrow as pa
 
-    scan, held = Publics(sub.relation, wanted), {}
+    scan, held = Publics(relation, wanted), {}
     for name, (source, columns, text) in scan.texts().items():
         rows = source.table.run(f"{text} LIMIT {MOST_ROWS + 1}")
         if len(rows) > MOST_ROWS:
@@ -121,5 +125,6 @@ def _combinations(sub: _Sub, wanted: tuple[str, ...]) -> tuple[Cell, ...] | None
         kinds = [source.table.kinds[each] for each in columns]
         arrays = [pa.array([row[at] for row in rows], arrow_type(kind)) for at, kind in enumerate(kinds)]
         held[name] = pa.table(arrays, names=columns)
-    found = public().run(f"{scan.combinations()} LIMIT {MOST_CELLS + 1}", held)
-    return tuple(map(tuple, found)) if len(found) <= MOST_CELLS else None
+    most = most_cells(len(wanted))
+    found = public().run(f"{scan.combinations()} LIMIT {most + 1}", held)
+    return tuple(map(tuple, found)) if len(found) <= most else None

@@ -9,15 +9,16 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from dalenius.queries.domains import MOST_CELLS
+from dalenius.queries.domains import MOST_CELLS, MOST_VALUES
 from dalenius.queries.expressions import Type
 from dalenius.queries.functions import FUNCTIONS, PARTS, UNITS, Function
+from dalenius.queries.patience import SECONDS
 from dalenius.queries.periods import MOST as MOST_PERIODS
 from dalenius.queries.rules.parse import DEEPEST, LONGEST
 from dalenius.queries.rules.per_unit import INSIDE
 from dalenius.queries.rules.resolve import MOST_OUTPUTS
 from dalenius.queries.rules.restrict import _PARTS, _REFUSED
-from dalenius.queries.rules.sets import MOST_SETS
+from dalenius.queries.rules.sets import MOST_KEYS, MOST_SETS
 from dalenius.queries.rules.sources import MOST_SOURCES, NOBODYS, REFUSED_JOINS, REFUSED_SUBQUERIES
 
 BEGIN = "<!-- generated: python -m dalenius.queries.reference docs/reference/sql.md -->"
@@ -145,7 +146,10 @@ def _limits() -> Iterable[tuple[str, str]]:
     yield "tables of a question, each as often as it is named", f"{MOST_SOURCES:,}"
     yield "columns of an answer", f"{MOST_OUTPUTS:,}"
     yield "groups, of all grouping sets together", f"{MOST_CELLS:,}"
+    yield "keys of all groups, in values", f"{MOST_VALUES:,}"
+    yield "keys of GROUP BY", f"{MOST_KEYS:,}"
     yield "grouping sets", f"{MOST_SETS:,}"
+    yield "seconds of processor time in which a question is planned", f"{SECONDS:g}"
     yield "periods, where each has its own budget", f"{MOST_PERIODS:,}"
 
 

@@ -38,7 +38,7 @@ _HEAVY = (
 )
 _DOOR = 4  # threads that look at tokens, whatever the others are busy with
 _QUICK = 16  # threads for what never waits
-_PREVIEWS = 2  # threads for previews: free questions must not slow down those that have to leave in time
+_PREVIEWS = 16  # threads for previews, most of which wait for a place: few plan at once (`confined.planning`)
 _PUBLIC = 16  # threads for previews that wait for a process of their own (`queries.engines.confined`)
 _ASKING = 128  # threads for questions, most of which wait for their time
 _OTHERS, _PAUSE = 60.0, 0.2  # seconds that a job of another process may take until it is charged; between two looks

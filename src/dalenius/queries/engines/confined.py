@@ -6,6 +6,9 @@ the home, has an empty environment, can open the public files only, and has hard
 alone. When its seconds are over, or nobody waits for it any more, it is killed, by its id. So many run at once, and of
 one analyst at most half of them (`_turns`); who finds none free in time is told to come back. What comes back is plain
 values or the kind of what went wrong; DuckDB's own words stay in the child.
+
+Planning is free work too, and Python lets one thread compute at a time: so few plan at once in a room, and of one
+analyst one (`planning`). While a child runs for a plan, others may plan.
 """
 
 from __future__ import annotations
@@ -28,9 +31,11 @@ from typing import Any
 
 from dalenius._turns import NoTurn, Turns
 from dalenius.errors import EngineFailedError, EngineTimeoutError, RateLimitedError
+from dalenius.queries.engines import metering
 from dalenius.queries.engines.child import BEGUN, LONGEST
 
 PLACES = 2  # children that run at once
+PLANS = 3  # questions and previews that are planned at once: few enough that nobody has two places (`_turns`)
 SECONDS = 30.0
 MEMORY = 2**28  # bytes of the engine in one child
 _START = 20.0  # seconds that a busy machine may take to begin
@@ -62,7 +67,7 @@ class Room:
 
     def forked(self) -> None:
         """A forked child inherits turns that nobody there gives back."""
-        self.turns = Turns(self.places)
+        self.turns, self.plans = Turns(self.places), Turns(PLANS)
 
     def close(self) -> None:
         """Whatever runs is killed, and nothing more begins."""
@@ -81,6 +86,7 @@ class _Asker:
 
 _SHARED = Room()
 _ASKER: ContextVar[_Asker | None] = ContextVar("asker", default=None)
+_PLANS: ContextVar[contextlib.ExitStack | None] = ContextVar("plans", default=None)
 os.register_at_fork(after_in_child=_SHARED.forked)
 
 
@@ -101,6 +107,33 @@ def on_behalf(
         yield
     finally:
         _ASKER.reset(before)
+
+
+@contextmanager
+def planning() -> Iterator[None]:
+    """While a question is read and planned, on behalf of somebody: one of so many, and the only one of this analyst."""
+    asker = _ASKER.get()
+    if asker is None or _PLANS.get() is not None:
+        yield
+        return
+    with contextlib.ExitStack() as place:
+        place.enter_context(asker.room.plans.place(asker.who))
+        before = _PLANS.set(place)
+        try:
+            yield
+        finally:
+            _PLANS.reset(before)
+
+
+@contextmanager
+def _others_plan(asker: _Asker) -> Iterator[None]:
+    """While a child runs, the place for planning is free for others."""
+    place = _PLANS.get()
+    if place is not None:
+        place.close()
+    yield
+    if place is not None:  # else planning ends here
+        place.enter_context(asker.room.plans.place(asker.who))
 
 
 @dataclass(frozen=True)
@@ -168,7 +201,7 @@ def run(
         return room.closed or asker.gone()
 
     try:
-        with room.turns.place(asker.who, patience=room.seconds, gone=gone):
+        with _others_plan(asker), room.turns.place(asker.who, patience=room.seconds, gone=gone):
             content = _answered(task, seconds, gone)
     except NoTurn:
         raise _gone() if gone() else _full(room) from None
@@ -200,7 +233,8 @@ def _answered(task: Mapping[str, Any], seconds: float, gone: Callable[[], bool])
         return None
     with child:
         try:
-            content = _heard(child, json.dumps(task).encode(), seconds, gone)
+            with metering.child(child.pid):  # the analyst's own work
+                content = _heard(child, json.dumps(task).encode(), seconds, gone)
             return content if content is not None and child.wait(_GRACE) == 0 else None
         except (OSError, subprocess.TimeoutExpired):
             return None

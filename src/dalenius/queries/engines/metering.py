@@ -6,8 +6,10 @@ row may well be worked on there. Threads of an engine serve all statements that 
 divided equally among those, anew whenever one begins or ends. Questions of one analyst that run at the same time count
 together: who makes an own question late by more own questions is no victim of others.
 
-Where the system does not tell what another thread took (it does on Linux), time on the clock stands for the engine's
-threads: an answer that is late then counts, whatever made it so.
+A process of its own that works for a question (`confined`) counts as long as it runs, as it goes.
+
+Where the system does not tell what another thread or process took (it does on Linux), time on the clock stands for it:
+an answer that is late then counts, whatever made it so.
 """
 
 from __future__ import annotations
@@ -34,12 +36,14 @@ class _Work:
 
     def __init__(self, whose: str) -> None:
         self.whose, self.by_others = whose, 0.0
+        self.children: dict[int, float] = {}
         self._thread = threading.get_native_id()
         self._began = _used(self._thread)
 
     @property
     def seconds(self) -> float:
-        return max(0.0, _used(self._thread) - self._began) + self.by_others
+        by_children = sum(_used_by(process, began) for process, began in self.children.items())
+        return max(0.0, _used(self._thread) - self._began) + self.by_others + by_children
 
 
 _CURRENT: ContextVar[_Work | None] = ContextVar("work", default=None)
@@ -91,6 +95,25 @@ def helping(work: Callable[[S], T]) -> Callable[[S], T]:
                     current.by_others += time.thread_time() - began
 
     return helped
+
+
+@contextmanager
+def child(process: int) -> Iterator[None]:
+    """While a child process works for the question here.
+
+    To be left before anybody waits for the child: after that, its number may be another's.
+    """
+    work = _CURRENT.get()
+    if work is None:
+        yield
+        return
+    with _LOCK:
+        work.children[process] = time.monotonic()
+    try:
+        yield
+    finally:
+        with _LOCK:
+            work.by_others += _used_by(process, work.children.pop(process))
 
 
 class Threads:
@@ -163,6 +186,13 @@ def _used(thread: int) -> float:
     with suppress(OSError, AttributeError, OverflowError):
         return time.clock_gettime((~thread << 3) | 6)  # Linux: the clock of a thread, by its number
     return 0.0
+
+
+def _used_by(process: int, began: float) -> float:
+    """Seconds of processor time that all threads of a child took, also of one that ended and is not waited for yet."""
+    with suppress(OSError, AttributeError, OverflowError):
+        return time.clock_gettime((~process << 3) | 2)  # Linux: the clock of a process, by its number
+    return time.monotonic() - began
 
 
 def _forked() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from dalenius.errors import InputError
+from dalenius.queries import patience
 from dalenius.queries.plan import Limits, Plan, Stage, Table, needed
 from dalenius.queries.rules.bound import bound
 from dalenius.queries.rules.compile import compile_
@@ -43,6 +44,8 @@ def planned(
     if not isinstance(limits, Limits | None):
         raise InputError("limits must be Limits.", why="Nothing else is read.", fix="Give Limits(rows=3).")
     stage = Stage(text, tables, limits or Limits(), publics or {})
-    for rule in RULES:
-        stage = rule(stage)
+    with patience.patiently():
+        for rule in RULES:
+            stage = rule(stage)
+            patience.check()
     return needed(stage.plan)

@@ -23,6 +23,7 @@ whose key is NULL is in no group of the sets that have this key, and counts in t
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -31,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import QuestionRefusedError
 from dalenius.queries.canonical import call
-from dalenius.queries.domains import MOST_CELLS, Cell, Known, cells, public_cells
+from dalenius.queries.domains import MOST_CELLS, MOST_VALUES, NOTHING, Cell, Domains, Groups, Known, most_cells
 from dalenius.queries.expressions import (
     WHICH,
     Call,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from dalenius.tables import policy as tables
 
 MOST_SETS = 64
+MOST_KEYS = 64
 MOST_MARKED = 50  # arguments of GROUPING: one bit for each, in a double
 GROUPING = "grouping"  # as a function, until it is known which keys there are
 _ABSENT: Mapping[Type, Scalar] = {
@@ -218,17 +220,28 @@ def layout(
     """
     sets = different(asked) or (tuple(range(len(keys))),)
     own = tuple(tuple(keys[place_] for place_ in each) for each in sets)
-    find = cells if pure else public_cells
-    found = [find(each, columns, at, *(() if possible is None else (possible(each),))) for each in own]
-    sizes = tuple(MOST_GROUPS if each is None else len(each) for each in found)
-    repeated = [sizes[sets.index(tuple(sorted(each)))] for each in asked]
-    if sum(each for each in repeated if each < MOST_GROUPS) > MOST_CELLS:
+    if len(keys) > MOST_KEYS:
         raise QuestionRefusedError(
-            "The question has too many groups.",
-            why=f"All grouping sets together have more than {MOST_CELLS:,}; every one of them is answered.",
-            fix="Ask for fewer sets, or for coarser keys such as DATE_TRUNC('month', d).",
+            "The question has too many keys.",
+            why=f"It is grouped by {len(keys):,}; at most {MOST_KEYS} are answered, for every group.",
+            fix="Group by fewer keys: one that follows from another can be worked out from the answer.",
             at=at,
         )
+    often = Counter(tuple(sorted(each)) for each in asked)
+    domains, left, counted = Domains(columns), most_cells(len(keys)), list[Groups | None]()
+    for set_, each in zip(sets, own, strict=True):  # counted before any is made
+        counted.append(domains.groups(each, at, NOTHING if possible is None else possible(each), needed=pure))
+        left -= often.get(set_, 1) * (0 if (groups := counted[-1]) is None else groups.count)
+        if left < 0:
+            raise QuestionRefusedError(
+                "The question has too many groups.",
+                why=f"All grouping sets together have more than {MOST_CELLS:,}, or their keys have more than "
+                f"{MOST_VALUES:,} values in all; every one of them is answered.",
+                fix="Ask for fewer sets, or for coarser keys such as DATE_TRUNC('month', d).",
+                at=at,
+            )
+    sizes = tuple(MOST_GROUPS if each is None else each.count for each in counted)
+    found = [None if each is None else each.cells for each in counted]
     hidden = tuple(number_ for number_, each in enumerate(found) if each is None)
     if len(sets) == 1:
         return Layout((), keys, found[0] or (), hidden, sizes, own)
