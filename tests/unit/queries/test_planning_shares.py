@@ -8,6 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from dalenius.errors import EngineFailedError
 from dalenius.queries.engines import confined, metering
 from dalenius.queries.engines.confined import Room, on_behalf, planning
 
@@ -81,7 +82,7 @@ def test_while_a_process_works_others_may_plan(monkeypatch):
 def test_a_place_is_given_back_when_the_process_fails(monkeypatch):
     room = Room()
     monkeypatch.setattr(confined, "_answered", lambda *_: None)
-    with on_behalf(room, "eve"), pytest.raises(confined.EngineFailedError), planning():
+    with on_behalf(room, "eve"), pytest.raises(EngineFailedError), planning():
         confined.run("SELECT 1 AS a", {}, [], (), most=1, seconds=5)
     assert room.plans.free == confined.PLANS
 

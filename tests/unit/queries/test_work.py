@@ -49,10 +49,10 @@ def test_every_function_has_a_weight(name: str) -> None:
     assert 0 < found.usual <= found.worst
 
 
-def test_the_ballast_is_a_fiftieth_of_the_worst_and_nothing_for_plain_questions() -> None:
-    assert heavier(Work(499, 10)) == ""
+def test_the_ballast_is_a_fortieth_of_the_worst_and_nothing_for_plain_questions() -> None:
+    assert heavier(Work(399, 10)) == ""
     for worst in (1_000.0, 7_777.0, 50_000.0, work.MOST):
-        assert ballast(Work(worst)) == pytest.approx(worst / 50 - work.BASE)
+        assert ballast(Work(worst)) == pytest.approx(worst / 40 - work.BASE)
         shown = heavier(Work(worst))
         assert shown.count("md5(") * 170 + shown.count("sin(") * 10 == pytest.approx(ballast(Work(worst)), abs=6)
 
