@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 import pytest
+from tests.conftest import NEAR_PLANTED
 
 from dalenius import _paths
 from dalenius.audit import joined as fuzzer
@@ -20,16 +21,15 @@ from dalenius.queries.statements import relation
 from dalenius.queries.statements.sums import Compiler
 
 SEED = 2007
-CASES = 1000  # as many as the short form of the clean run: it draws the same
 NEAR = 16
 joins = sys.modules["dalenius.queries.rules.joins"]
 BREAKS = {"difference", "unit", "nobody", "lone", "search"}
 
 
-def test_no_neighbouring_data_sets_differ_by_more_than_the_plan_claims(rounds):
-    report = fuzz_joined(cases=rounds(20_000), seed=SEED)
+def test_no_neighbouring_data_sets_differ_by_more_than_the_plan_claims(cases):
+    report = fuzz_joined(cases=cases, seed=SEED)
     assert not report.violations, report.violations[0]
-    assert report.cases == rounds(20_000)
+    assert report.cases == cases
     assert report.compared >= 0.7 * report.cases, report.refused
     # an honest share is what plain DuckDB says; and all kinds of sources, relations and budgets are drawn
     assert report.drawn["followed"] > 0.25 * report.cases
@@ -169,7 +169,7 @@ def test_a_planted_bug_shows_on_neighbours(plant, monkeypatch):
     plant(monkeypatch)
     # From the start, should another generator draw other data sets by now.
     report = fuzz_joined(cases=NEAR, seed=SEED, start=number)
-    report = report if report.violations else fuzz_joined(cases=CASES, seed=SEED)
+    report = report if report.violations else fuzz_joined(cases=NEAR_PLANTED, seed=SEED)
     assert report.violations, f"not seen in {report.cases} cases"
     (found,) = report.violations
     assert found.kind in BREAKS, found
