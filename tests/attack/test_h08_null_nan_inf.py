@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.attack.curators import integers_by, integers_of, neighbours, outcome, plan_of, too_far
+from tests.attack.curators import curator_of, integers_by, integers_of, neighbours, outcome, plan_of, too_far
 from tests.conftest import LONG
 
 from dalenius import Release
@@ -95,23 +95,31 @@ def row(value: Any, *, times: int = 1, unit: float = 999.0) -> pa.Table:
     return pa.table({name: [cell] * times for name, cell in cells.items()}, schema=SCHEMA)
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["absent", "default"])
-def default(request):
+# A default stands for whatever is absent: in the short form for what is no value, and for what is no number.
+CASES = [*((each, False) for each in SPECIAL), *((each, True) for each in (SPECIAL if LONG else ("null", "inf")))]
+
+
+@pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case[0]}-{'default' if case[1] else 'absent'}")
+def case(request):
     return request.param
 
 
-@pytest.fixture(scope="module", params=SPECIAL)
-def pair(request, default, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("h8")
-    return neighbours(folder, CROWD, row(SPECIAL[request.param]), columns(default), epsilon=1000.0)
+@pytest.fixture(scope="module")
+def pair(case, tmp_path_factory):
+    value, default = case
+    return neighbours(tmp_path_factory.mktemp("h8"), CROWD, row(SPECIAL[value]), columns(default), epsilon=1000.0)
 
 
 @pytest.fixture(scope="module")
-def plain(default, tmp_path_factory):
+def plains(tmp_path_factory):
     """The same with the default written out in the row, or NULL where there is none."""
     written = {"id": [999.0], "x": [7.25], "n": [3.0], "g": ["b"], "b": [True], "d": [date(2024, 6, 1)]}
-    there = pa.table(written, schema=SCHEMA) if default else row(None)
-    return neighbours(tmp_path_factory.mktemp("plain"), CROWD, there, columns(default))[1]
+    rows = {False: row(None), True: pa.table(written, schema=SCHEMA)}
+    folder = tmp_path_factory.mktemp("plain")
+    return {
+        default: curator_of(folder / str(default), pa.concat_tables([CROWD, there]), columns(default))
+        for default, there in rows.items()
+    }
 
 
 def badly_counted(pair, plain, some: list[str]) -> list[str]:
@@ -126,8 +134,8 @@ def badly_counted(pair, plain, some: list[str]) -> list[str]:
     return found
 
 
-def test_exact_integers_move_by_at_most_the_sensitivity_and_as_an_absent_value_does(pair, plain):
-    assert badly_counted(pair, plain, QUESTIONS) == []
+def test_exact_integers_move_by_at_most_the_sensitivity_and_as_an_absent_value_does(case, pair, plains):
+    assert badly_counted(pair, plains[case[1]], QUESTIONS) == []
 
 
 def test_nothing_but_noise_tells_that_the_row_is_there_and_answers_are_finite(pair):
