@@ -215,6 +215,11 @@ WRONG = {
 }
 
 
+def test_the_short_form_goes_over_every_case_that_shows_a_planted_bug():
+    last = max({**LEAKS, **INDEXED, **WRONG}.values())
+    assert fuzzer.QUESTIONS * last + NEAR <= NEAR_PLANTED
+
+
 @pytest.mark.parametrize("plant", LEAKS, ids=lambda plant: plant.__name__)
 def test_a_planted_leak_shows_on_neighbours(plant, monkeypatch):
     plant(monkeypatch)
