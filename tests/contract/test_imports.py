@@ -130,7 +130,9 @@ def test_the_contracts_allow_what_the_design_allows(tmp_path: Path, request: pyt
 
 
 @pytest.fixture(scope="module")
-def broken(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> subprocess.CompletedProcess[str]:
+def broken(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> subprocess.CompletedProcess[str]:
     """What import-linter says of a tree that breaks every rule, each in a module of its own (or in `curator.py`)."""
     tree = tree_of(tmp_path_factory.mktemp("broken"), request.config.rootpath)
     for at, (_, where, imported) in enumerate(FORBIDDEN):
@@ -146,6 +148,8 @@ def test_the_contracts_forbid_what_the_design_forbids(broken: subprocess.Complet
     verdicts = [line for line in broken.stdout.splitlines() if line.startswith(contract)]
     assert any("BROKEN" in line for line in verdicts), broken.stdout
     # And for this very import, under the heading of this contract.
-    (said,) = re.findall(rf"^{contract}[^\n]*\n-+\n(.*?)(?=^\S[^\n]*\n-+\n|\Z)", broken.stdout, re.DOTALL | re.MULTILINE)
+    (said,) = re.findall(
+        rf"^{contract}[^\n]*\n-+\n(.*?)(?=^\S[^\n]*\n-+\n|\Z)", broken.stdout, re.DOTALL | re.MULTILINE
+    )
     importer = f"dalenius.{where}" if f"{where}.py" in ALLOWED else f"dalenius.{where}.y{at}"
     assert re.search(rf"{re.escape(importer)} -> {re.escape(imported)}\b", said), said

@@ -142,9 +142,7 @@ def test_scalar_draws_follow_the_same_laws(scale, rounds):
         assert cells.p_value(np.array([draw(scale * Fraction(4, 5)) for _ in range(draws)])) < ALARM
 
 
-@pytest.mark.parametrize(
-    "scale", [Fraction(1, 3), 10, 12345.678, *([Fraction(7, 5), 1000] if LONG else [])], ids=str
-)
+@pytest.mark.parametrize("scale", [Fraction(1, 3), 10, 12345.678, *([Fraction(7, 5), 1000] if LONG else [])], ids=str)
 def test_rational_arithmetic_alone_follows_the_same_laws(scale, rounds):
     draws = rounds(100_000)
     for cells, draw in (

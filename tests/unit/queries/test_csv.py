@@ -9,9 +9,9 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from tests.conftest import LONG
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import LONG
 
 from dalenius.errors import SourceUnavailableError
 from dalenius.queries.engines.csv import Header, header
