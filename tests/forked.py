@@ -111,7 +111,7 @@ def start(arguments: Sequence[str], errors: io.TextIOWrapper, environment: Mappi
     reading, writing = os.pipe()
     variables = (f"{name}={value}" for name, value in environment.items())
     message = "\0".join([str(Path.cwd()), str(len(arguments)), *arguments, *variables]).encode(errors="surrogateescape")
-    with open(os.devnull, "rb") as nothing:
+    with Path(os.devnull).open("rb") as nothing:
         descriptors = [nothing.fileno(), writing, errors.fileno()]
         socket.send_fds(connection, [len(message).to_bytes(8, "big")], descriptors)
     connection.sendall(message)
