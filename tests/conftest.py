@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -33,8 +34,10 @@ _SHARED.setattr("typer.main.get_command", cache(typer.main.get_command))
 _connect = duckdb.connect
 
 
-def _on_one_thread(*args: Any, config: dict[str, Any] | None = None, **more: Any) -> duckdb.DuckDBPyConnection:
-    return _connect(*args, config={"threads": 1, **(config or {})}, **more)
+def _on_one_thread(
+    database: str | Path = ":memory:", read_only: bool = False, config: dict[str, Any] | None = None
+) -> duckdb.DuckDBPyConnection:
+    return _connect(database, read_only, {"threads": 1, **(config or {})})
 
 
 _SHARED.setattr("duckdb.connect", _on_one_thread)

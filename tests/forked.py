@@ -166,7 +166,7 @@ def become(client: socket.socket) -> None:
     os.chdir(parts[0])
     count = int(parts[1])
     os.environ.clear()
-    os.environ.update(part.split("=", 1) for part in parts[2 + count :])
+    os.environ.update(part.partition("=")[::2] for part in parts[2 + count :])
     time.tzset()
     arguments = parts[2 : 2 + count]
     code = 1
