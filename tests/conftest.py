@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
+from typing import Any
 
+import duckdb
 import pytest
 import typer.main
 from hypothesis import settings
@@ -26,8 +29,32 @@ _SHARED = pytest.MonkeyPatch()
 _SHARED.setattr("dalenius.app.cli.build", cache(cli.build))
 _SHARED.setattr("typer.main.get_command", cache(typer.main.get_command))
 
+# Each of the test processes has a core to itself, and tables here are small: one thread for each DuckDB, where the code
+# does not ask for more.
+_connect = duckdb.connect
+
+
+def _on_one_thread(
+    database: str | Path = ":memory:", read_only: bool = False, config: dict[str, Any] | None = None
+) -> duckdb.DuckDBPyConnection:
+    return _connect(database, read_only, {"threads": 1, **(config or {})})
+
+
+_SHARED.setattr("duckdb.connect", _on_one_thread)
+
 
 @pytest.fixture(scope="session")
 def rounds() -> Callable[[int], int]:
     """`rounds(full)` is `full` in `make test-long`, a twentieth of it in `make test`."""
     return lambda full: full if LONG else max(1, full // 20)
+
+
+# Cases of a fuzzer's short form. All planted bugs show within them (`test_planted_bugs`, `test_joined_fuzzer`), so a
+# clean run of just these says that none of those bugs is there.
+NEAR_PLANTED = 300
+
+
+@pytest.fixture(scope="session")
+def cases() -> int:
+    """How many cases a clean run of a fuzzer takes: 20,000 in `make test-long`."""
+    return 20_000 if LONG else NEAR_PLANTED

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dalenius import Curator
+from dalenius import Curator, Release
 from dalenius.errors import DaleniusError
 from dalenius.queries._exact import exact
 from dalenius.queries.plan import Plan
@@ -85,13 +85,21 @@ class Outcome:
     text: str = ""
 
 
-def outcome(curator: Curator, question: str, epsilon: float = 0.01, analyst: str = EVE) -> Outcome:
-    """Asks, and keeps what is not noise. Nothing but an error of ours may be raised."""
+def outcome(
+    curator: Curator,
+    question: str,
+    epsilon: float = 0.01,
+    analyst: str = EVE,
+    releases: list[Release] | None = None,
+) -> Outcome:
+    """Asks, and keeps what is not noise; all of it goes to ``releases``. Only an error of ours may be raised."""
     eve = curator.analyst(analyst)
     try:
         release = eve.ask(question, epsilon=epsilon)
     except DaleniusError as error:
         return Outcome(error.code, tuple(error.charge), _left(curator, analyst), text=str(error))
+    if releases is not None:
+        releases.append(release)
     places = [at for at, key in enumerate(release.keys) if key]
     # Limits chosen from noisy counts are noise too.
     own = ("found its own limit", "looked for a lower limit", "the question found itself")
@@ -120,8 +128,13 @@ def plan_of(curator: Curator, question: str, analyst: str = EVE) -> Plan:
 
 def integers_of(curator: Curator, question: str, salt: str = "salt") -> list[list[int]]:
     """The exact integers that noise would be added to."""
+    return integers_by(curator, plan_of(curator, question), salt)
+
+
+def integers_by(curator: Curator, plan: Plan, salt: str = "salt") -> list[list[int]]:
+    """The same by a plan that is there already: neighbours have one policy, so their plans are the same."""
     (version,) = curator.tables()
-    return exact(plan_of(curator, question), curator.engines.of(version.fingerprint), salt)
+    return exact(plan, curator.engines.of(version.fingerprint), salt)
 
 
 def too_far(plan: Plan, one: Iterable[Iterable[int]], other: Iterable[Iterable[int]]) -> list[str]:

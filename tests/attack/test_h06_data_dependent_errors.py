@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.attack.curators import integers_of, neighbours, outcome, plan_of, too_far
+from tests.attack.curators import integers_by, neighbours, outcome, plan_of, too_far
 
 from dalenius.errors import DaleniusError
 from dalenius.queries import rendering
@@ -154,9 +154,8 @@ HOSTILE: dict[str, list[str]] = {
 AT_ONCE = 6  # conditions in one question
 
 
-def questions(function: str) -> Iterator[str]:
-    """Questions that reach the function on the victim's rows: behind CASE, in WHERE, and bare."""
-    conditions = HOSTILE[function]
+def questions(conditions: list[str]) -> Iterator[str]:
+    """Questions that reach the conditions' functions on the victim's rows: behind CASE, in WHERE, and bare."""
     for at in range(0, len(conditions), AT_ONCE):
         some = conditions[at : at + AT_ONCE]
         guarded = [f"SUM(CASE WHEN name = 'victim' THEN CASE WHEN {c} THEN 1 ELSE 0 END ELSE 1 END)" for c in some]
@@ -209,7 +208,7 @@ def called(plan: Plan) -> Iterator[str]:
 def told_apart(pair, function: str) -> list[str]:
     """What of the questions about hostile rows tells that they are there."""
     found = []
-    for question in questions(function):
+    for question in questions(HOSTILE[function]):
         without, with_ = (outcome(each, question) for each in pair)
         if without != with_ or with_.status != "answered":
             found.append(f"{without.status} without the victim, {with_.status} with: {with_.text}, {question}")
@@ -224,10 +223,10 @@ def test_every_function_of_the_allow_list_has_hostile_cases():
 @pytest.mark.parametrize("function", HOSTILE)
 def test_a_function_that_would_fail_on_the_victims_rows_changes_nothing_but_the_noisy_numbers(pair, function):
     assert told_apart(pair, function) == []
-    for question in questions(function):
+    for question in questions(HOSTILE[function]):
         plan = plan_of(pair[0], question)
         assert function in set(called(plan))
-        assert too_far(plan, *(integers_of(each, question) for each in pair)) == []
+        assert too_far(plan, *(integers_by(each, plan) for each in pair)) == []
 
 
 @pytest.mark.parametrize("function", ["div", "ln", "to_number", "to_date", "date_add", "replace"])

@@ -13,13 +13,15 @@ from typing import Any
 
 import pytest
 from tests.attack.curators import neighbours
+from tests.attack.test_h06_data_dependent_errors import AT_ONCE as AT_ONCE_ASKED
 from tests.attack.test_h06_data_dependent_errors import COLUMNS, HOSTILE, harmless, questions, victim
 from tests.attack.watched import CONFIG, PLANTED, asked, both, log_of, seen
+from tests.conftest import LONG
 from tests.serving import Server, serving
 
 EPSILON = 0.01
 AT_ONCE = 2
-GROUPS = 8  # functions are asked about in so many tests
+GROUPS = 8 if LONG else 1  # functions are asked about in so many tests
 LIMITS = "rows = 3\ngroups = 2\ntotals = { w = 1e9, z = 15 }\n[time]\nanswer = 1\ncap = 60"
 
 
@@ -33,7 +35,12 @@ def pair(tmp_path_factory) -> Iterator[tuple[Server, Server]]:
 
 
 def bodies(*functions: str) -> list[dict[str, Any]]:
-    return [{"sql": each, "epsilon": EPSILON} for function in functions for each in questions(function)]
+    return [{"sql": each, "epsilon": EPSILON} for function in functions for each in questions(HOSTILE[function])]
+
+
+def together(*functions: str) -> list[dict[str, Any]]:
+    """One condition of each function, several functions in a question."""
+    return [{"sql": each, "epsilon": EPSILON} for each in questions([HOSTILE[function][0] for function in functions])]
 
 
 def told_apart(pair: tuple[Server, Server], wanted: list[dict[str, Any]], *, trusted: bool = False) -> list[str]:
@@ -55,8 +62,9 @@ def told_apart(pair: tuple[Server, Server], wanted: list[dict[str, Any]], *, tru
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_a_function_that_would_fail_on_the_victims_rows_changes_nothing_but_the_noisy_numbers(pair, group):
     functions = sorted(HOSTILE)[group::GROUPS]
-    wanted = bodies(*functions)
-    assert len(wanted) >= 2 * len(functions)
+    # In the short form all functions, but not all of their conditions: those are asked in process.
+    wanted = bodies(*functions) if LONG else together(*functions)
+    assert len(wanted) >= 2 * len(functions) / AT_ONCE_ASKED
     assert told_apart(pair, wanted, trusted=True) == []  # when they are ready: there are many
 
 

@@ -160,7 +160,8 @@ def test_a_question_that_can_make_one_row_heavy_is_refused(curator: Curator, cas
 
 @pytest.mark.parametrize("sql", ORDINARY)
 def test_ordinary_questions_are_answered(curator: Curator, sql: str) -> None:
-    curator.analyst(EVE).ask(sql, epsilon=0.01)
+    answer = curator.analyst(EVE).ask(sql, epsilon=0.01)
+    assert answer.columns and answer.charge["epsilon"] == 0.01
 
 
 def test_a_text_of_ten_million_characters_is_looked_into_no_further_than_others(curator: Curator) -> None:
@@ -172,8 +173,11 @@ def test_a_text_of_ten_million_characters_is_looked_into_no_further_than_others(
 def test_with_the_limit_off_the_same_questions_are_planned(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
     """So the limit is what refuses them; the fuzzer plants this to see that it would notice."""
     sql = HEAVY["one long run of _ in a text"]
+    with pytest.raises(QuestionRefusedError):
+        plan_of(curator, sql)
+    most = work.MOST
     monkeypatch.setattr(work, "MOST", float("inf"))
-    plan_of(curator, sql)
+    assert work.of(plan_of(curator, sql)).worst > most
 
 
 @pytest.mark.parametrize("sql", ORDINARY)

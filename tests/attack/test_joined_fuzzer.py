@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 import pytest
+from tests.conftest import NEAR_PLANTED
 
 from dalenius import _paths
 from dalenius.audit import joined as fuzzer
@@ -20,22 +21,25 @@ from dalenius.queries.statements import relation
 from dalenius.queries.statements.sums import Compiler
 
 SEED = 2007
-CASES = 1000  # as many as the short form of the clean run: it draws the same
 NEAR = 16
+FILES = 62  # the first data set that goes through files
 joins = sys.modules["dalenius.queries.rules.joins"]
 BREAKS = {"difference", "unit", "nobody", "lone", "search"}
 
 
-def test_no_neighbouring_data_sets_differ_by_more_than_the_plan_claims(rounds):
-    report = fuzz_joined(cases=rounds(20_000), seed=SEED)
+def test_no_neighbouring_data_sets_differ_by_more_than_the_plan_claims(cases):
+    report = fuzz_joined(cases=cases, seed=SEED)
     assert not report.violations, report.violations[0]
-    assert report.cases == rounds(20_000)
+    assert report.cases == cases
+    files = fuzz_joined(cases=fuzzer.QUESTIONS, seed=SEED, start=FILES)
+    assert not files.violations, files.violations[0]
+    assert files.drawn["parquet"] > 0
     assert report.compared >= 0.7 * report.cases, report.refused
     # an honest share is what plain DuckDB says; and all kinds of sources, relations and budgets are drawn
     assert report.drawn["followed"] > 0.25 * report.cases
     for drawn in ("joined", "match", "left", "path", "PerUnit", "Stacked", "Open", "found", "search"):
         assert report.drawn[drawn] > 0.02 * report.cases, drawn
-    for drawn in ("add-remove", "substitute", "l1", "l2", "memory", "parquet", "repeated keys"):
+    for drawn in ("add-remove", "substitute", "l1", "l2", "memory", "repeated keys"):
         assert report.drawn[drawn] > 0, drawn
 
 
@@ -153,6 +157,10 @@ PLANTED = {
 }
 
 
+def test_the_short_form_goes_over_every_case_that_shows_a_planted_bug():
+    assert fuzzer.QUESTIONS * max(number for _, number in PLANTED.values()) + NEAR <= NEAR_PLANTED
+
+
 def drawn_more_often(monkeypatch, repeated=None, public_first=None, wrong=None):
     monkeypatch.setattr(fuzzer, "REPEATED", repeated or fuzzer.REPEATED)
     monkeypatch.setattr(joined_questions, "PUBLIC_FIRST", public_first or joined_questions.PUBLIC_FIRST)
@@ -169,7 +177,7 @@ def test_a_planted_bug_shows_on_neighbours(plant, monkeypatch):
     plant(monkeypatch)
     # From the start, should another generator draw other data sets by now.
     report = fuzz_joined(cases=NEAR, seed=SEED, start=number)
-    report = report if report.violations else fuzz_joined(cases=CASES, seed=SEED)
+    report = report if report.violations else fuzz_joined(cases=NEAR_PLANTED, seed=SEED)
     assert report.violations, f"not seen in {report.cases} cases"
     (found,) = report.violations
     assert found.kind in BREAKS, found
@@ -188,5 +196,5 @@ def test_refusals_are_no_part_of_the_proof(monkeypatch, rounds):
     monkeypatch.setattr(fuzzer.Several, "compared", lambda self, question: None)
     monkeypatch.setattr(joins, "_tied", lambda *_: True)
     drawn_more_often(monkeypatch, wrong=0.5)
-    report = fuzz_joined(cases=rounds(4_000), seed=SEED)
+    report = fuzz_joined(cases=rounds(2_000), seed=SEED)
     assert not report.violations, report.violations[0]

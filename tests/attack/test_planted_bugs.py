@@ -12,6 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from tests.conftest import NEAR_PLANTED
 
 from dalenius.audit import fuzz as fuzzer
 from dalenius.mechanisms.key_selection import WEIGHT, KeySelection
@@ -25,7 +26,6 @@ from dalenius.queries.statements.leaves import LeafCompiler
 from dalenius.queries.statements.lengths import Lengths
 from dalenius.queries.statements.sums import Compiler
 
-CASES = 1000  # as many as `test_neighbour_fuzzer` runs in its short form
 SEED = 1977
 NEAR = 16  # cases, from where the bug was last seen
 
@@ -215,6 +215,11 @@ WRONG = {
 }
 
 
+def test_the_short_form_goes_over_every_case_that_shows_a_planted_bug():
+    last = max({**LEAKS, **INDEXED, **WRONG}.values())
+    assert fuzzer.QUESTIONS * last + NEAR <= NEAR_PLANTED
+
+
 @pytest.mark.parametrize("plant", LEAKS, ids=lambda plant: plant.__name__)
 def test_a_planted_leak_shows_on_neighbours(plant, monkeypatch):
     plant(monkeypatch)
@@ -319,7 +324,7 @@ def unshrunk(monkeypatch):
 def violation(number):
     report = fuzzer.fuzz(cases=NEAR, seed=SEED, start=number)
     if not report.violations:  # should another generator draw other tables by now
-        report = fuzzer.fuzz(cases=CASES, seed=SEED)
+        report = fuzzer.fuzz(cases=NEAR_PLANTED, seed=SEED)
     assert report.violations, f"not seen in {report.cases} cases"
     (found,) = report.violations
     assert found.sql and found.policy and (found.first or found.second)

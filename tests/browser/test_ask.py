@@ -130,6 +130,16 @@ def test_a_question_that_cannot_be_answered_says_why_and_what_would_work(analyst
     expect(ask_button(page)).to_be_enabled()
 
 
+def test_who_asks_while_the_price_is_still_looked_up_asks_what_stands_there(analyst):
+    page = analyst("bob")
+    write(page, "SELECT note FROM visits")
+    expect(ask_button(page)).to_be_disabled()
+    write(page, "SELECT COUNT(*) AS at_once FROM visits")
+    page.keyboard.press("Control+Enter")  # nothing is known of this question yet
+    answer = page.get_by_role("region", name="Answer")
+    expect(answer.get_by_role("columnheader")).to_contain_text("at_once")
+
+
 def test_the_whole_way_without_a_mouse_and_where_one_is_can_be_seen(opened, server):
     page = opened()
     page.goto(f"{server.url}/sign-in")

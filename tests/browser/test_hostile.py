@@ -88,8 +88,8 @@ def test_an_analyst_sees_names_that_are_code_as_text(opened, server):
     shows(page, SCRIPT, BRACES, LONG[:200])
     assert ANALYST in harmless(page, "ask")
     key = f'"{IMAGE}2"'
-    write(page, f"SELECT {key}, COUNT(*) AS n FROM t GROUP BY {key}")
-    expect(expected(page)).to_contain_text("Expected: n ± ")
+    write(page, f"SELECT {key}, COUNT(*) AS people FROM t GROUP BY {key}")  # not the question that stood there before
+    expect(expected(page)).to_contain_text("Expected: people ± ")
     answer = asked(page)
     cells = answer.get_by_role("cell")
     for each in (SCRIPT, IMAGE, BRACES, QUOTES):

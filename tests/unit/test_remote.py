@@ -20,7 +20,7 @@ from tests.unit.test_analyst import protected
 
 import dalenius
 import dalenius.remote.wire
-from dalenius import Release, connect
+from dalenius import Release, RemoteAnalyst, connect
 from dalenius._fields import Fields
 from dalenius.errors import (
     AuthMissingError,
@@ -400,7 +400,7 @@ def test_no_wrong_type_anywhere_makes_anything_but_our_error(server, remote):
         (DaleniusError.from_dict, InputError("a", why="b", fix="c").to_dict()),
     ]
     for read, data in readers:
-        read(json.loads(json.dumps(data)))
+        assert read(json.loads(json.dumps(data)))
         for wrong in spoilt(json.loads(json.dumps(data))):
             if isinstance(wrong, dict) or read is not DaleniusError.from_dict:
                 with suppress(InputError):
@@ -493,8 +493,9 @@ def test_addresses_that_are_refused(url):
 
 @pytest.mark.parametrize("url", ["http://localhost:1", "http://127.8.8.8", "http://[::1]:8400", "https://a.example/x/"])
 def test_addresses_that_are_taken(url):
-    connect(url, TOKEN).close()
-    connect("http://10.0.0.1", TOKEN, insecure=True).close()
+    for analyst in (connect(url, TOKEN), connect("http://10.0.0.1", TOKEN, insecure=True)):
+        assert isinstance(analyst, RemoteAnalyst)
+        analyst.close()
 
 
 @pytest.mark.parametrize("token", ["", "two words", "line\r\nX: y", "ä", None, 7])

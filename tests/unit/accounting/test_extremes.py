@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 
 import pytest
+from tests.corners import corners
 
 from dalenius.accounting import conversions, losses
 from dalenius.accounting.accountant import account
@@ -34,9 +35,10 @@ def least(top: float, times: int, mass: float, delta: float) -> float:
     return times * top + math.log1p(-share) if share < 1 else 0.0
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 1.0, 30.0, 80.0, 300.0, 1000.0])
-@pytest.mark.parametrize("times", [1, 3, 10, 30])
-@pytest.mark.parametrize("delta", [1e-12, 1e-6, 1e-2])
+@pytest.mark.parametrize(
+    ("epsilon", "times", "delta"),
+    corners([0.01, 1.0, 30.0, 80.0, 300.0, 1000.0], [1, 3, 10, 30], [1e-12, 1e-6, 1e-2]),
+)
 def test_large_pure_losses_are_never_undercharged(epsilon, times, delta):
     truth = least(epsilon, times, 1 / (1 + math.exp(-epsilon)), delta)
     for event in (Pure(epsilon), RandomizedResponse(epsilon), DiscreteLaplace(Fraction(1) / Fraction(epsilon), 1)):
@@ -45,9 +47,10 @@ def test_large_pure_losses_are_never_undercharged(epsilon, times, delta):
     assert laplace >= least(epsilon, times, 0.5, delta) * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("shift", [1e-9, 1e-3, 0.1, 1.0, 50.0, 1000.0])
-@pytest.mark.parametrize("times", [1, 1000, 10**9])
-@pytest.mark.parametrize("delta", [1e-100, 1e-6, 0.5])
+@pytest.mark.parametrize(
+    ("shift", "times", "delta"),
+    corners([1e-9, 1e-3, 0.1, 1.0, 50.0, 1000.0], [1, 1000, 10**9], [1e-100, 1e-6, 0.5]),
+)
 def test_composed_gaussians_are_never_below_the_closed_form(shift, times, delta):
     exact = conversions.gaussian_epsilon(1 / (shift * math.sqrt(times)), delta)
     assert Composition([(losses.gaussian(shift), times)]).epsilon(delta) >= exact * (1 - 1e-9)

@@ -11,6 +11,7 @@ import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import LONG
 
 from dalenius.errors import SourceUnavailableError
 from dalenius.queries.engines.csv import Header, header
@@ -65,7 +66,8 @@ def test_the_header_alone_decides(tmp_path, line, names, delimiter):
                 file = tmp_path / name
                 file.write_bytes(gzip.compress(content) if name.endswith("gz") else content)
                 assert header([file]) == Header(tuple(names), delimiter)
-                assert schema([file], "csv") == tuple((each, "VARCHAR") for each in names)
+                if LONG or rest in ("", "\n'x';\"y\n"):  # which opens an engine
+                    assert schema([file], "csv") == tuple((each, "VARCHAR") for each in names)
 
 
 @pytest.mark.parametrize(

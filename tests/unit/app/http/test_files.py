@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dalenius.app.http.files import check_listed, check_safe, columns_of, listed, take_in
+from dalenius.app.http.files import check_listed, check_safe, columns_of, listed, safe_name, take_in
 from dalenius.errors import DaleniusError, InputError, NotAllowedError
 
 WORDS = [
@@ -121,13 +121,15 @@ def test_whatever_passes_is_listed(root, name):
 @settings(max_examples=200)
 @given(st.text(alphabet="acsv./\\*?[]~ \0\n\ud800\U0001f600é", max_size=20))
 def test_any_text_is_checked_without_a_crash(root, name):
-    passes(name, root)
-    passes(f"{name}.csv", root)
+    files = listed(root, root / "home")
+    for each in (name, f"{name}.csv"):
+        assert passes(each, root) == (each in files)
 
 
 @pytest.mark.parametrize("name", ["a.csv", "A_b-1.parquet", "a.csv.gz", "a.pq", "a" * 100 + ".csv"])
 def test_a_plain_name_is_taken_as_it_is(name):
     check_safe(name)
+    assert safe_name(name) == name
 
 
 @pytest.mark.parametrize(

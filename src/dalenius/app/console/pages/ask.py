@@ -76,6 +76,7 @@ class _Asking:
     def __init__(self, session: Session, tables: list[dict[str, Any]]) -> None:
         self.session, self.tables = session, tables
         self.looking = self.again = self.asking = self.can_be_asked = False
+        self.looked = asyncio.Event()  # set while no preview is under way
 
     @property
     def epsilon(self) -> float:
@@ -148,6 +149,7 @@ class _Asking:
         if self.looking:
             return
         self.looking = True
+        self.looked.clear()
         try:
             while self.again:
                 self.again = False
@@ -156,6 +158,7 @@ class _Asking:
                     self._previewed(found)
         finally:
             self.looking = False
+            self.looked.set()
 
     async def _look(self, sql: str, epsilon: float) -> Preview | DaleniusError | None:
         try:
@@ -223,12 +226,21 @@ class _Asking:
     # --- the answer
 
     async def ask(self) -> None:
-        """Asks; the page stays usable meanwhile, and the answer comes when its time has come."""
-        if self.asking or not self.can_be_asked:
+        """Asks; the page stays usable meanwhile, and the answer comes when its time has come.
+
+        Whoever types and asks at once means what stands there now: the press waits until that was looked at, and is not
+        judged by what stood there before.
+        """
+        if self.asking:
             return
-        sql, epsilon = self.editor.value, self.epsilon
         self.asking = True
         self._enable()
+        await self.looked.wait()
+        if not self.can_be_asked:
+            self.asking = False
+            self._enable()
+            return
+        sql, epsilon = self.editor.value, self.epsilon
         busy(self.answer, "Asking…")
 
         def waiting(seconds: float | None) -> None:
