@@ -20,7 +20,7 @@ from dalenius.queries.expressions import TRUE, Column, Type, text
 def table(rows=None, answer=None, cap=None, relation=None, through=None):
     found = None if rows is None else SimpleNamespace(row_count=rows)
     policy = SimpleNamespace(time=SimpleNamespace(answer=answer, cap=cap), columns={})
-    return SimpleNamespace(policy=policy, found=found, relation=relation, through=through or {})
+    return SimpleNamespace(policy=policy, found=found, relation=relation, through=through or {}, texts=frozenset())
 
 
 def plan(of=None, *, measures=1, keys=(), cells=((),), selection=None, sets=(), kind="count", where=TRUE) -> Any:
@@ -110,7 +110,7 @@ def test_rows_within_a_class_have_one_time():
 
 def test_joined_tables_count_together_and_the_latest_word_holds():
     one, two = table(rows=10**6, answer=0.5, cap=9), table(rows=10**6, answer=2.0, cap=7)
-    found = times(plan(table(relation=SimpleNamespace(tables=lambda: [one, two], within=list))))
+    found = times(plan(table(relation=SimpleNamespace(tables=lambda: [one, two], within=list, sources=()))))
     assert found.answer >= 2.0 and found.cap == max(7, found.answer)
 
 
