@@ -17,8 +17,9 @@ from typing import Any
 
 from dalenius import errors
 from dalenius.app.cli import main
+from dalenius.measuring import rendering
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
-from dalenius.queries import answering, rendering
+from dalenius.queries import answering
 
 CONTROL = Path(sys.argv[1] if len(sys.argv) > 1 else "")
 _measured, _release = answering.measured, DiscreteGaussian.release

@@ -17,10 +17,10 @@ import pytest
 from tests.attack.curators import integers_by, neighbours, outcome, plan_of, too_far
 
 from dalenius.errors import DaleniusError
-from dalenius.queries import rendering
-from dalenius.queries.expressions import Call, Expression, walk
-from dalenius.queries.functions import FUNCTIONS, PARTS, UNITS
-from dalenius.queries.plan import Plan
+from dalenius.measuring import rendering
+from dalenius.measuring.expressions import Call, Expression, walk
+from dalenius.measuring.functions import FUNCTIONS, PARTS, UNITS
+from dalenius.measuring.plan import Plan
 
 COLUMNS = """
 [columns.name]

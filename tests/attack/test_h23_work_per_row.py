@@ -19,11 +19,11 @@ from tests.serving import serving
 
 from dalenius import Curator
 from dalenius.errors import InputError, QuestionRefusedError
-from dalenius.queries import work
-from dalenius.queries.engines.duckdb import public
-from dalenius.queries.expressions import Call, Column, Type, text
-from dalenius.queries.rendering import Renderer, literal
-from dalenius.queries.statements import light
+from dalenius.measuring import work
+from dalenius.measuring.engines.duckdb import public
+from dalenius.measuring.expressions import Call, Column, Type, text
+from dalenius.measuring.rendering import Renderer, literal
+from dalenius.measuring.statements import light
 
 COLUMNS = """
 [columns.name]

@@ -17,14 +17,15 @@ import pytest
 
 from dalenius.curator import Curator
 from dalenius.errors import EngineFailedError
-from dalenius.pacing import Pacer, Times
-from dalenius.queries._exact import exact, exact_lengths
-from dalenius.queries.engines.duckdb import DuckDB
-from dalenius.queries.expressions import Column, Type
-from dalenius.queries.plan import Limits
+from dalenius.measuring._exact import exact, exact_lengths
+from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.expressions import Column, Type
+from dalenius.measuring.pace import Times
+from dalenius.measuring.plan import Limits
+from dalenius.measuring.statements import pairs
+from dalenius.measuring.statements.sums import Compiler
 from dalenius.queries.rules import planned
-from dalenius.queries.statements import pairs
-from dalenius.queries.statements.sums import Compiler
+from dalenius.releasing.pacing import Pacer
 
 POLICY = """
 [table]
@@ -201,7 +202,7 @@ def test_how_pairs_are_counted_does_not_depend_on_how_many_rows_a_question_leave
 
 
 def test_a_type_follows_from_bounds_alone(tmp_path):
-    from dalenius.queries.statements.sums import integer_type
+    from dalenius.measuring.statements.sums import integer_type
 
     tables, _, _ = asked_of(protected(tmp_path / "one", victim=False))
     plan = planned("SELECT VARIANCE(salary), VARIANCE(far), SUM(wide) FROM staff", tables, Limits(search=0))

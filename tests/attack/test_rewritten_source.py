@@ -18,7 +18,7 @@ from tests.serving import serving
 
 from dalenius.curator import Curator
 from dalenius.errors import SourceChangedError
-from dalenius.queries.index import Index
+from dalenius.measuring.index import Index
 from dalenius.tables import fingerprint
 
 POLICY = """

@@ -28,7 +28,7 @@ MODULES = (
         "dalenius.ledger",
         "dalenius.samples",
         "dalenius.queries.rules",
-        "dalenius.queries._exact",
+        "dalenius.measuring._exact",
     ),
 )
 

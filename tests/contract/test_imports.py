@@ -104,7 +104,7 @@ FORBIDDEN = [
     ("A mechanism describes", "ledger", "dalenius.mechanisms"),
     ("Sample tables are for", "queries", "dalenius.samples"),
     ("Sample tables hold no", "samples", "dalenius.mechanisms"),
-    ("The app never reaches", "app", "dalenius.queries._exact"),
+    ("The app never reaches", "app", "dalenius.measuring._exact"),
     ("SQL parsers and engines", "tables", "duckdb"),
     ("jax stays", "queries", "jax"),
     ("Web libraries stay", "curator", "fastapi"),

@@ -25,7 +25,7 @@ from dalenius.remote.transport import Transport
 
 if TYPE_CHECKING:
     from dalenius.ledger.budgets import Balance
-    from dalenius.queries.plan import Limits
+    from dalenius.measuring.plan import Limits
     from dalenius.queries.preview import Preview
     from dalenius.queries.release import Release
 

@@ -14,10 +14,10 @@ from random import Random
 import duckdb
 import pytest
 
-from dalenius.queries import public_checks
-from dalenius.queries.engines.locked import locked
+from dalenius.measuring.engines import public_checks
+from dalenius.measuring.engines.locked import locked
+from dalenius.measuring.engines.public_scopes import folded
 from dalenius.queries.public_questions import PublicQuestion, public_question, written
-from dalenius.queries.public_scopes import folded
 
 SECRET = "xyzzyplugh"
 PUBLIC = {"regions"}

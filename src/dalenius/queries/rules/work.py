@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dalenius.errors import QuestionRefusedError
-from dalenius.queries import work as weights
-from dalenius.queries.plan import needed
+from dalenius.measuring import work as weights
+from dalenius.measuring.plan import needed
 
 if TYPE_CHECKING:
-    from dalenius.queries.plan import Stage
+    from dalenius.queries.rules.stage import Stage
 
 
 def work(stage: Stage) -> Stage:
