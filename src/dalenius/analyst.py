@@ -91,9 +91,9 @@ class Analyst:
         from dalenius.queries.ask import Ask
 
         ask = Ask(question, epsilon, error, confidence, delta, limits)
-        return cast("Release", self.obtain(QUESTION, ask.to_json(), idempotency_key=idempotency_key))
+        return cast("Release", self.obtain(QUESTION, ask, idempotency_key=idempotency_key))
 
-    def obtain(self, kind: str, request: Mapping[str, Any], *, idempotency_key: str | None = None) -> Shown:
+    def obtain(self, kind: str, request: Any, *, idempotency_key: str | None = None) -> Shown:
         """A release of any kind: charged once, the same again is free.
 
         Args:

@@ -36,7 +36,7 @@ class Searches(Kind):
     name: ClassVar[str] = LIMITS
     verb: ClassVar[str] = "found limits of"
 
-    def prepare(self, asker: Asker, request: Mapping[str, Any]) -> Leaving:  # noqa: ARG002
+    def prepare(self, asker: Asker, request: Any) -> Leaving:  # noqa: ARG002
         """Nobody asks for limits alone."""
         raise NotAllowedError(
             "Limits are not asked for.",
@@ -47,7 +47,7 @@ class Searches(Kind):
     def show(
         self,
         asker: Asker,  # noqa: ARG002
-        request: Mapping[str, Any],  # noqa: ARG002
+        request: Any,  # noqa: ARG002
         leaving: Leaving,  # noqa: ARG002
         answered: Answered,
     ) -> Found:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
@@ -42,21 +42,30 @@ class Ask:
         return found | {"limits": None if self.limits is None else limits_to_json(self.limits)}
 
     @classmethod
-    def of_json(cls, data: Mapping[str, Any]) -> Ask:
-        """As `to_json` wrote it, or a client: what is left out has its default."""
-        unknown = set(data) - {each.name for each in fields(cls)}
-        if unknown or not isinstance(data.get("question"), str):
-            what = f"{min(unknown)!r} is not part of a question" if unknown else "The question is missing"
-            raise InputError(f"{what}.", why="A question is SQL with a price.", fix="See docs/reference/http.md.")
-        found = cls(**data)
-        limits = data.get("limits")
-        return replace(found, limits=limits_of_json(limits) if isinstance(limits, Mapping) else limits)
+    def of(cls, request: Any) -> Ask:
+        """What is asked: a value of this class, or as `to_json` wrote it, or a client."""
+        if isinstance(request, cls):
+            return request
+        names = {each.name for each in fields(cls)}
+        if not isinstance(request, Mapping) or set(request) - names or not isinstance(request.get("question"), str):
+            raise InputError(
+                "This is no question.",
+                why=f"It has {', '.join(each.name for each in fields(cls))}, of which the question is needed.",
+                fix="Give the question as SQL, and its price as epsilon.",
+            )
+        limits = request.get("limits")
+        return cls(**{**request, "limits": None if limits is None else limits_of_json(limits)})
 
 
 def limits_of_json(data: Mapping[str, Any]) -> Limits:
     """`Limits` from JSON; totals are numbers or decimal texts."""
-    totals = {name: Fraction(str(value)) for name, value in (data.get("totals") or {}).items()}
-    return Limits(data.get("rows"), data.get("groups"), totals, data.get("units"), data.get("search"))
+    try:
+        totals = {name: Fraction(str(value)) for name, value in (data.get("totals") or {}).items()}
+        return Limits(data.get("rows"), data.get("groups"), totals, data.get("units"), data.get("search"))
+    except (AttributeError, TypeError, ValueError, ZeroDivisionError):
+        raise InputError(
+            "These are no limits.", why="They have rows, groups, totals, units, search.", fix="Give numbers for them."
+        ) from None
 
 
 def limits_to_json(limits: Limits) -> dict[str, Any]:

@@ -37,11 +37,11 @@ class Questions(Kind):
     name: ClassVar[str] = QUESTION
     verb: ClassVar[str] = "asked"
 
-    def prepare(self, asker: Asker, request: Mapping[str, Any]) -> Leaving | Release:
+    def prepare(self, asker: Asker, request: Any) -> Leaving | Release:
         """The question, planned and priced; one over public tables only is answered at once, for nothing."""
         from dalenius.queries.rules.clause import agreed
 
-        ask = Ask.of_json(request)
+        ask = Ask.of(request)
         with asker.own_work():
             epsilon, delta = agreed(ask.question, ask.epsilon, ask.delta)
             ask = replace(ask, epsilon=epsilon, delta=delta)
@@ -57,11 +57,11 @@ class Questions(Kind):
                 return _leaving(asker, ask, plan_ask(asker, ask))
         raise _unpriced(preview(asker, ask))
 
-    def show(self, asker: Asker, request: Mapping[str, Any], leaving: Leaving, answered: Answered) -> Release:
+    def show(self, asker: Asker, request: Any, leaving: Leaving, answered: Answered) -> Release:
         """The answer, in the terms of the question."""
         from dalenius.queries.answering import Answer
 
-        ask = Ask.of_json(request)
+        ask = Ask.of(request)
         return _shown(asker, ask.question, Answer.read(leaving.plan, answered.content, ask.confidence), answered)
 
     def read(self, content: bytes) -> dict[str, Any]:
@@ -69,13 +69,13 @@ class Questions(Kind):
         found: dict[str, Any] = json.loads(content)
         return found
 
-    def body(self, request: Mapping[str, Any]) -> str:
+    def body(self, request: Any) -> str:
         """As `Ask` has it."""
-        return Ask.of_json(request).body
+        return Ask.of(request).body
 
-    def echo(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def echo(self, request: Any) -> dict[str, Any]:
         """The question itself."""
-        return {"question": request["question"]}
+        return {"question": Ask.of(request).question}
 
 
 KIND = Questions()

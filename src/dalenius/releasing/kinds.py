@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -50,32 +50,32 @@ class Kind(ABC):
     verb: ClassVar[str]
 
     @abstractmethod
-    def prepare(self, asker: Asker, request: Mapping[str, Any]) -> Leaving | Shown:
+    def prepare(self, asker: Asker, request: Any) -> Leaving | Shown:
         """What would leave, planned and priced without the data; or what is free and at hand.
 
         Args:
             asker: Who asks.
-            request: What is asked for, as JSON has it.
+            request: What is asked for, as JSON has it; or as a value that the kind knows.
 
         Raises:
             DaleniusError: It cannot be asked, or may not be. Nothing is charged.
         """
 
     @abstractmethod
-    def show(self, asker: Asker, request: Mapping[str, Any], leaving: Leaving, answered: Answered) -> Shown:
+    def show(self, asker: Asker, request: Any, leaving: Leaving, answered: Answered) -> Shown:
         """What left, for who asked. Post-processing: it looks at the stored bytes and at what is public."""
 
     @abstractmethod
     def read(self, content: bytes) -> dict[str, Any]:
         """The stored bytes as JSON has them, for who comes back to a release without asking for it again."""
 
-    def body(self, request: Mapping[str, Any]) -> str:
+    def body(self, request: Any) -> str:
         """All that is asked for as one text, by which a request that is sent again is known."""
         return json.dumps([self.name, request], sort_keys=True)
 
-    def echo(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def echo(self, request: Any) -> dict[str, Any]:
         """What a program that sent it is told beside the release, to know it by."""
-        return {"kind": self.name, "request": dict(request)}
+        return {"kind": self.name, "request": request}
 
 
 def kind_of(name: str) -> Kind:

@@ -21,7 +21,14 @@ from dalenius.app.http.jobs import Wanted
 from dalenius.app.http.service import Service
 from dalenius.app.http.settings import Settings
 from dalenius.curator import Curator
-from dalenius.errors import BudgetError, EngineTimeoutError, InputError, NotAllowedError, UnknownReceiptError
+from dalenius.errors import (
+    BudgetError,
+    DaleniusError,
+    EngineTimeoutError,
+    InputError,
+    NotAllowedError,
+    UnknownReceiptError,
+)
 from dalenius.ledger.requests import Answered
 from dalenius.ledger.tokens import Role, Tokens
 from dalenius.ledger.verification import verify
@@ -67,7 +74,7 @@ class Histogram(Kind):
             raise InputError("A histogram needs a table, an age and an epsilon.", why="It is made of them.", fix="Say.")
         versions = asker.registry.current()
         table, age = tables_of(asker, versions)[request["table"]], int(request["age"])
-        rho = table.budget.filter().price(request["epsilon"], 0.0).rho  # type: ignore[union-attr]
+        rho = table.budget.filter().price(request["epsilon"], 0.0).rho
         variance = Fraction(LIMIT**2) / (2 * Fraction(rho)) * Fraction(1 + 1e-12)
         mechanism = DiscreteGaussian(variance, squared_sensitivity=LIMIT**2, dimension=2)
 
@@ -221,3 +228,30 @@ def test_names_of_kinds_are_taken_once_and_unknown_ones_are_refused(kind):
 def test_limits_are_a_kind_that_nobody_asks_for(curator):
     with pytest.raises(NotAllowedError):
         curator.analyst("eve").obtain("limits", {})
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {},
+        {"question": 1},
+        {"question": "SELECT COUNT(*) FROM visits", "epsilon": "much"},
+        {"question": "SELECT COUNT(*) FROM visits", "epsilon": [1]},
+        {"question": "SELECT COUNT(*) FROM visits", "epsilon": 0.1, "delta": {}},
+        {"question": "SELECT COUNT(*) FROM visits", "epsilon": 0.1, "confidence": None},
+        {"question": "SELECT COUNT(*) FROM visits", "error": [1]},
+        {"question": "SELECT COUNT(*) FROM visits", "error": {"n": "x"}},
+        {"question": "SELECT COUNT(*) AS n FROM visits", "error": {"n": None}},
+        {"question": "SELECT COUNT(*) FROM visits", "epsilon": 0.1, "limits": 3},
+        {"question": "SELECT COUNT(*) FROM visits", "epsilon": 0.1, "limits": {"totals": {"amount": "1/0"}}},
+        {"question": "SELECT COUNT(*) FROM visits", "epsilon": 0.1, "limits": {"rows": "many"}},
+        {"question": "SELECT COUNT(*) FROM visits", "epsilon": 0.1, "sql": "SELECT 1"},
+        [],
+        "SELECT 1",
+    ],
+)
+def test_a_question_that_is_none_is_refused_and_costs_nothing(curator, request_):
+    before = state(curator)
+    with pytest.raises(DaleniusError) as caught:
+        curator.analyst("eve").obtain("question", request_)
+    assert caught.value.code != "internal" and state(curator) == before

@@ -221,7 +221,7 @@ def test_a_token_keeps_so_many_jobs_and_no_more(jobs, tmp_path, monkeypatch):
 )
 def test_limits_survive_the_way_to_disk(limits):
     ask = Ask("SELECT 1", limits=limits)
-    assert Ask.of_json(json.loads(json.dumps(ask.to_json()))) == ask
+    assert Ask.of(json.loads(json.dumps(ask.to_json()))) == ask
     assert limits_of_json(json.loads(json.dumps(limits_to_json(limits)))) == limits
 
 
