@@ -49,9 +49,7 @@ def poisson(rate: Real, noise_multiplier: float, orders: Array) -> Array:
     """
     q, shift = _parameters(rate, noise_multiplier)
     with np.errstate(all="ignore"):
-        logs = [
-            min(_log_moment(_log_excess(q, shift, order)), _minkowski(q, shift, order)) for order in orders.tolist()
-        ]
+        logs = [_log_moment(_log_excess(q, shift, order)) for order in map(float, orders)]
         return _divergence(logs, orders)
 
 
@@ -71,7 +69,7 @@ def without_replacement(rate: Real, noise_multiplier: float, orders: Array) -> A
     q, shift = _parameters(rate, noise_multiplier)
     with np.errstate(all="ignore"):
         logs = []
-        for order in orders.tolist():
+        for order in map(float, orders):
             twice = _log_excess(q, shift, order) + math.log(2)
             chords = _log_chords(q, shift, order) if q < 1 else math.inf
             gaussian = order * (order - 1) * shift * shift / 2
@@ -116,9 +114,8 @@ def _log_binomial_sum(q: float, shift: float, order: int) -> float:
     """ln Σ_{k≥2} C(α,k)(1−q)^(α−k)q^k·(e^(k(k−1)μ²/2) − 1) [MTZ19, Sec. 3.3], Σ C(α,k)(1−q)^(α−k)q^k = 1 taken off."""
     k = np.arange(2, order + 1, dtype=np.float64)
     growth = _log_expm1(k * (k - 1) * shift * shift / 2)
-    parts = (_log_binomials(order), k * math.log(q), (order - k) * math.log1p(-q), growth)
-    exponents = sum(parts) + 2**-49 * sum(map(np.abs, parts))
-    return _log_sum(exponents) + _SLACK
+    parts = np.array([_log_binomials(order), k * math.log(q), (order - k) * math.log1p(-q), growth])
+    return _log_sum(parts.sum(axis=0) + 2**-49 * np.abs(parts).sum(axis=0)) + _SLACK
 
 
 @lru_cache(maxsize=128)
@@ -154,7 +151,7 @@ def _log_trapezoids(q: float, shift: float, order: float) -> float:
     first, last = math.floor(-(reach + shift / 2) / step), math.ceil((order * shift + reach - shift / 2) / step)
     if last - first > _MOST_NODES:
         return math.inf
-    index = np.arange(first, last + 1)
+    index = np.arange(first, last + 1, dtype=np.float64)
     t = shift / 2 + index * step
     loss = _loss(index * (step * shift), q)  # at these nodes r = e^(μhj): no digit is lost
     logs = _log_convex(loss, order - 1) + _log_density(t)
@@ -178,7 +175,7 @@ def _log_chords(q: float, shift: float, order: float) -> float:
     step = max(min(0.02, 0.1 / (order * shift)), end / _CHORDS)
     if not 0 < step < 0.1:  # so little noise that twice the other bound is as good
         return math.inf
-    index = np.arange(1, math.ceil(end / step) + 1)
+    index = np.arange(1, math.ceil(end / step) + 1, dtype=np.float64)
     t = shift / 2 + index * step
     loss = _loss(index * (step * shift), q)
     growth = loss + _log_expm1((order - 1) * loss) + np.log(-np.expm1(-order * loss))
