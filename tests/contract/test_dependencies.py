@@ -28,7 +28,7 @@ def name_of(requirement: str) -> str:
 
 def imported() -> set[str]:
     """The names of all packages that are imported anywhere in src, also inside functions."""
-    modules = set()
+    modules: set[str] = set()
     for path in (ROOT / "src").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
