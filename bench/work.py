@@ -22,6 +22,8 @@ from dalenius.measuring.expressions import Call, Column, Expression, Type, numbe
 from dalenius.measuring.functions import FUNCTIONS
 from dalenius.measuring.rendering import LONGEST_TEXT, Renderer
 from dalenius.measuring.work import Meter, Work, ballast, heavier
+from dalenius.queries.ask import Ask
+from dalenius.queries.planning import plan_ask
 
 ROWS = 20_480
 RUNS = 3
@@ -162,7 +164,7 @@ def pairs(rows: int = 1_000_000) -> None:
             tested = " OR ".join(f"note ILIKE '%b{at}%'" for at in range(terms)) or "age < 50"
             for label, question in PAIRS.items():
                 plans = {
-                    side: each.analyst("eve")._planned(question.format(tested), 0.95, None, None)[0]  # noqa: SLF001
+                    side: plan_ask(each.analyst("eve")._asker, Ask(question.format(tested))).plan  # noqa: SLF001
                     for side, each in held.items()
                 }
                 taken: dict[str, list[float]] = {"with": [], "without": []}

@@ -63,7 +63,7 @@ def limits_off(monkeypatch):
         module = importlib.import_module("dalenius.measuring.work")
     except ModuleNotFoundError:
         return
-    for name in ("MOST", "MOST_JOINED", "RATIO"):
+    for name in ("MOST", "MOST_MATCHED", "RATIO"):
         monkeypatch.setattr(module, name, math.inf)
 
 

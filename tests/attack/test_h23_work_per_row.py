@@ -126,10 +126,11 @@ HEAVY = {
     "remainders of numbers far apart": "SELECT COUNT(*) FROM t WHERE "
     + any_of(f"(1e300 / (age + {at})) % 3 = 1" for at in range(60)),
     "within a unit": "SELECT AVG(n) FROM (SELECT id, COUNT(*) FILTER (WHERE "
-    + any_of(f"note ILIKE '%{at}%'" for at in range(20))
+    + any_of(f"note ILIKE '%{at}%'" for at in range(40))
     + ") AS n FROM t GROUP BY id)",
-    "in parts of UNION ALL": "SELECT COUNT(*) FROM (SELECT id, LOWER(TRIM(LOWER(note))) AS x FROM t UNION ALL "
-    "SELECT id, UPPER(TRIM(UPPER(note))) AS x FROM t) WHERE x LIKE '%b%'",
+    "in parts of UNION ALL": "SELECT COUNT(*) FROM (SELECT id, CASE WHEN "
+    + any_of(f"note ILIKE '%{at}%'" for at in range(40))
+    + " THEN 1 ELSE 0 END AS x FROM t UNION ALL SELECT id, 0 AS x FROM t) WHERE x = 1",
 }
 
 GROUPS = {

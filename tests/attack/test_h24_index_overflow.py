@@ -24,6 +24,7 @@ from dalenius.measuring.pace import Times
 from dalenius.measuring.plan import Limits
 from dalenius.measuring.statements import pairs
 from dalenius.measuring.statements.sums import Compiler
+from dalenius.queries.planning import tables_of
 from dalenius.queries.rules import planned
 from dalenius.releasing.pacing import Pacer
 
@@ -125,7 +126,7 @@ def protected(folder, *, victim, accounting="zcdp", table=None):
 def asked_of(curator):
     """The plan's table, the engine with the index, and one without."""
     eve = curator.analyst("eve")
-    tables = eve._tables(eve._registry.current())
+    tables = tables_of(eve._asker, eve._asker.registry.current())
     fingerprint = curator.tables()[0].fingerprint
     return tables, curator.engines.of(fingerprint, tables["staff"]), DuckDB(fingerprint, threads=1)
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from dalenius.tables.policy import Column as Spec
 
 MOST = 200_000.0  # ns that a row's expressions may take at worst
-MOST_JOINED = 10_000.0  # of them, within tables that are joined, per unit, or stacked: there is no ballast in there
+MOST_MATCHED = 10_000.0  # of them, within EXISTS and IN: there is no ballast in there
 TWICE = 2.0  # with an index, rows of a heavy unit are gone through twice, and all others once: it takes more ballast
 RATIO = 40.0  # a hundredth of the rows that does all the work adds at most 2/5; half is promised, if weights are right
 JOINED = 2.0  # times that columns and keys of joined tables are worked out: cut in their table and again above it, and
@@ -286,8 +286,18 @@ def sifted(relation: Relation | None) -> Work:
 
 def inside(relation: Relation | None) -> Work:
     """What joined tables do otherwise: conditions about several, and what is summed per unit or stacked."""
+    return _inside(relation.within() if relation is not None else ())
+
+
+def matched(relation: Relation | None) -> Work:
+    """Of that, what is done within EXISTS and IN."""
+    relations = relation.within() if relation is not None else ()
+    return _inside(inner for each in relations for match in each.matches for inner in match.relation.within())
+
+
+def _inside(relations: Iterable[Relation]) -> Work:
     found = Work()
-    for each in relation.within() if relation is not None else ():
+    for each in relations:
         meter = _meter(each)
         conditions = [*sifting(each)[1], *(join.on for join in each.joins)]
         found += meter.all(conditions) + meter.casts(_read(conditions))
