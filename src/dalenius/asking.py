@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from dalenius.measuring.plan import Limits
     from dalenius.queries.preview import Preview
     from dalenius.queries.release import Release
+    from dalenius.releasing.kinds import Shown
+    from dalenius.releasing.stored import Stored
 
 
 class Asking(Protocol):
@@ -45,6 +47,14 @@ class Asking(Protocol):
         idempotency_key: str | None = None,
     ) -> Release:
         """Asks; charged before the data is looked at."""
+        ...
+
+    def obtain(self, kind: str, request: Any, *, idempotency_key: str | None = None) -> Shown:
+        """A release of any kind."""
+        ...
+
+    def releases(self) -> list[Stored]:
+        """What this analyst has paid for and was given, oldest first."""
         ...
 
     def budget(self) -> dict[str, Balance]:

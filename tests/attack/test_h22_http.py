@@ -13,12 +13,14 @@ import pytest
 from tests.attack.served import QUICK, behind, charges, count
 from tests.serving import serving
 
+from dalenius import connect
 from dalenius.app.http.guard import OPEN
 from dalenius.curator import Curator
 from dalenius.errors import DaleniusError
 from dalenius.ledger import Ledger, database
 from dalenius.ledger.keys import public_key
 from dalenius.ledger.receipts import check, read
+from dalenius.queries.ask import Ask
 
 pytestmark = pytest.mark.integration
 
@@ -168,6 +170,9 @@ def test_anothers_release_is_one_that_was_never_made(server):
     assert found["id"] in {each["id"] for each in bob.get("/v1/releases").json["releases"]}
     assert {each["analyst"] for each in bob.get("/v1/releases").json["releases"]} == {"bob"}
     assert eve.request("POST", "/v1/releases/nothing", {"request": {}}).status == 400
+    with connect(server.url, str(bob.token)) as remote:
+        assert remote.obtain("question", Ask(sql, 0.1)).to_dict()["rows"] == release["rows"]
+        assert found["id"] in {each.id for each in remote.releases()}
 
 
 def test_a_forged_receipt_does_not_verify(server, tmp_path):
