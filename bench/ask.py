@@ -36,9 +36,9 @@ from bench.ask_accuracy import Measure, Rows, averages_off, away, found, groups_
 from bench.peers.timing import QUESTIONS
 from bench.population import CACHE, Population, stored
 
-from dalenius._protecting import Protected
 from dalenius.curator import Curator
 from dalenius.errors import DaleniusError
+from dalenius.owner.protecting import Protected
 
 THREADS = 2
 ROUNDS, PLAIN_ROUNDS = 3, 5

@@ -20,8 +20,9 @@ import pyarrow.parquet as pq
 
 from dalenius.analyst import Analyst
 from dalenius.curator import Curator
-from dalenius.queries._exact import exact
+from dalenius.measuring._exact import exact
 from dalenius.queries.answering import Answer, measured
+from dalenius.queries.planning import tables_of
 from dalenius.queries.rules import planned
 from dalenius.queries.rules.price import priced
 
@@ -119,11 +120,12 @@ def plainly(plain: duckdb.DuckDBPyConnection, question: str) -> object:
 
 def parts(analyst: Analyst, question: str, clock: Callable[[str, Callable[[], object]], None]) -> None:
     """The same path without the ledger. Noise is what pricing, drawing and estimating add to the exact integers."""
-    versions = analyst._registry.current()  # noqa: SLF001
-    tables = analyst._tables(versions)  # noqa: SLF001
+    asker = analyst._asker  # noqa: SLF001
+    versions = asker.registry.current()
+    tables = tables_of(asker, versions)
     clock("plan", lambda: planned(question, tables))
     plan = planned(question, tables)
-    engine = analyst._engines.of(versions["visits"].fingerprint)  # noqa: SLF001
+    engine = asker.engines.of(versions["visits"].fingerprint)
     clock("engine", lambda: exact(plan, engine, "salt"))
 
     def noisy() -> None:

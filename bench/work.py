@@ -1,4 +1,4 @@
-"""What functions cost in one row, against the weights of `dalenius.queries.work`; and what one unit adds to a question.
+"""What functions cost in one row, against the weights of `measuring.work`; and what one unit adds to a question.
 
     python bench/work.py            # weights that are too low on this machine, worst texts and numbers of each function
     python bench/work.py pairs      # questions on neighbours: a hundredth of the rows does all the work, or nobody does
@@ -18,10 +18,12 @@ from typing import Any
 
 import duckdb
 
-from dalenius.queries.expressions import Call, Column, Expression, Type, number, text
-from dalenius.queries.functions import FUNCTIONS
-from dalenius.queries.rendering import LONGEST_TEXT, Renderer
-from dalenius.queries.work import Meter, Work, ballast, heavier
+from dalenius.measuring.expressions import Call, Column, Expression, Type, number, text
+from dalenius.measuring.functions import FUNCTIONS
+from dalenius.measuring.rendering import LONGEST_TEXT, Renderer
+from dalenius.measuring.work import Meter, Work, ballast, heavier
+from dalenius.queries.ask import Ask
+from dalenius.queries.planning import plan_ask
 
 ROWS = 20_480
 RUNS = 3
@@ -137,7 +139,7 @@ def pairs(rows: int = 1_000_000) -> None:
     import pyarrow.parquet as pq
 
     from dalenius import Curator
-    from dalenius.queries._exact import exact
+    from dalenius.measuring._exact import exact
 
     with TemporaryDirectory() as folder:
         held: dict[str, Any] = {}
@@ -162,7 +164,7 @@ def pairs(rows: int = 1_000_000) -> None:
             tested = " OR ".join(f"note ILIKE '%b{at}%'" for at in range(terms)) or "age < 50"
             for label, question in PAIRS.items():
                 plans = {
-                    side: each.analyst("eve")._planned(question.format(tested), 0.95, None, None)[0]  # noqa: SLF001
+                    side: plan_ask(each.analyst("eve")._asker, Ask(question.format(tested))).plan  # noqa: SLF001
                     for side, each in held.items()
                 }
                 taken: dict[str, list[float]] = {"with": [], "without": []}

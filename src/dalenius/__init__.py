@@ -16,26 +16,43 @@ if TYPE_CHECKING:
     from dalenius.accounting.neighbors import Neighbors
     from dalenius.accounting.pld import PLD
     from dalenius.analyst import Analyst
+    from dalenius.asking import Asking
     from dalenius.curator import Curator
     from dalenius.errors import DaleniusError
+    from dalenius.ledger.budgets import Balance, Budget
+    from dalenius.measuring.plan import Limits
+    from dalenius.owner.protecting import Protected
+    from dalenius.owner.refreshing import Refreshed
     from dalenius.queries.preview import Preview
     from dalenius.queries.release import Release
+    from dalenius.releasing.stored import Stored
     from dalenius.remote.analyst import RemoteAnalyst, connect
+    from dalenius.tables.policy import Policy
+    from dalenius.tables.registry import Version
 
 # Public name → the module that defines it. A name stands in three places, which a contract test keeps equal:
 # here, in the imports above (for type checkers) and in __all__ (for readers and linters).
 _EXPORTS = {
     "Analyst": "analyst",
     "ApproxDP": "accounting.guarantees",
+    "Asking": "asking",
+    "Balance": "ledger.budgets",
+    "Budget": "ledger.budgets",
     "Curator": "curator",
     "DaleniusError": "errors",
+    "Limits": "measuring.plan",
     "Neighbors": "accounting.neighbors",
     "PLD": "accounting.pld",
+    "Policy": "tables.policy",
     "Preview": "queries.preview",
+    "Protected": "owner.protecting",
     "PureDP": "accounting.guarantees",
     "RDP": "accounting.guarantees",
+    "Refreshed": "owner.refreshing",
     "Release": "queries.release",
     "RemoteAnalyst": "remote.analyst",
+    "Stored": "releasing.stored",
+    "Version": "tables.registry",
     "ZCDP": "accounting.guarantees",
     "account": "accounting.accountant",
     "connect": "remote.analyst",
@@ -47,13 +64,22 @@ __all__ = [
     "ZCDP",
     "Analyst",
     "ApproxDP",
+    "Asking",
+    "Balance",
+    "Budget",
     "Curator",
     "DaleniusError",
+    "Limits",
     "Neighbors",
+    "Policy",
     "Preview",
+    "Protected",
     "PureDP",
+    "Refreshed",
     "Release",
     "RemoteAnalyst",
+    "Stored",
+    "Version",
     "__version__",
     "account",
     "connect",

@@ -7,22 +7,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dalenius._home import find_home, future_home
 from dalenius.errors import HomeMissingError, NotAllowedError
 from dalenius.ledger import anchor, database
+from dalenius.ledger.home import find_home, future_home
 from dalenius.ledger.ledger import Ledger
+from dalenius.releasing.stored import Stored, releases_of
 from dalenius.tables.homes import know
 from dalenius.tables.policy import Policy
 from dalenius.tables.reading import read_file, read_text
 from dalenius.tables.registry import Registry, Version
 
 if TYPE_CHECKING:
-    from dalenius._indexing import Progress
-    from dalenius._protecting import Protected
-    from dalenius._refreshing import Refreshed
     from dalenius.analyst import Analyst
-    from dalenius.pacing import Pacer
-    from dalenius.queries.engines.duckdb import Engines
+    from dalenius.measuring.engines.duckdb import Engines
+    from dalenius.owner.index import Progress
+    from dalenius.owner.protecting import Protected
+    from dalenius.owner.refreshing import Refreshed
+    from dalenius.releasing.pacing import Pacer
 
 
 class Curator:
@@ -86,7 +87,9 @@ class Curator:
             reason: Why, for the history.
             progress: Told how the contribution index grows: table, files written, files in all, what comes next.
         """
-        from dalenius import _indexing, _limiting, _protecting
+        from dalenius.owner import index as _indexing
+        from dalenius.owner import limits as _limiting
+        from dalenius.owner import protecting as _protecting
 
         policies = [_read(each) for each in (policy, *more)]
         there = self._has_ledger()
@@ -137,15 +140,15 @@ class Curator:
             reason: Why, for the history.
             progress: Told how the contribution index grows: table, files written, files in all, what comes next.
         """
-        from dalenius import _refreshing
+        from dalenius.owner import refreshing as _refreshing
 
         wish = _refreshing.Wish(name, new_people, find_limits, yes, dry_run, reason)
         return _refreshing.refresh(wish, self.registry, self.ledger, self.engines, progress=progress)
 
     def check(self, policy: Policy | Path | str) -> Policy:
         """Checks a policy against its source, without a home; returns it with everything spelled out."""
-        from dalenius import _protecting
-        from dalenius._public_tables import inspect_public
+        from dalenius.owner import protecting as _protecting
+        from dalenius.owner.public_tables import inspect_public
 
         found = _read(policy)
         _protecting.inspect(found)
@@ -164,6 +167,10 @@ class Curator:
         """Every version of a table, oldest first."""
         return self.registry.history(name)
 
+    def releases(self) -> list[Stored]:
+        """Everything that left, of every kind, oldest first."""
+        return list(releases_of(self.ledger))
+
     # --- analysts
 
     def analyst(self, name: str, *, pacer: Pacer | None = None) -> Analyst:
@@ -176,8 +183,8 @@ class Curator:
     def engines(self) -> Engines:
         """The warm connections to the tables' files."""
         if self._engines is None:
-            from dalenius.queries.engines.duckdb import Engines
-            from dalenius.queries.index import FOLDER
+            from dalenius.measuring.engines.duckdb import Engines
+            from dalenius.measuring.index import FOLDER
 
             self._engines = Engines(storage=self.home / FOLDER)
         return self._engines

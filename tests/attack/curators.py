@@ -12,8 +12,10 @@ import pyarrow.parquet as pq
 
 from dalenius import Curator, Release
 from dalenius.errors import DaleniusError
-from dalenius.queries._exact import exact
-from dalenius.queries.plan import Plan
+from dalenius.measuring._exact import exact
+from dalenius.measuring.plan import Plan
+from dalenius.queries.ask import Ask
+from dalenius.queries.planning import plan_ask
 
 EVE = "eve"
 POLICY = """
@@ -122,8 +124,7 @@ def _left(curator: Curator, analyst: str) -> tuple[float, ...]:
 
 def plan_of(curator: Curator, question: str, analyst: str = EVE) -> Plan:
     """The plan that the curator would run."""
-    plan, _ = curator.analyst(analyst)._planned(question, 0.95, None, None)
-    return plan
+    return plan_ask(curator.analyst(analyst)._asker, Ask(question)).plan
 
 
 def integers_of(curator: Curator, question: str, salt: str = "salt") -> list[list[int]]:

@@ -18,12 +18,13 @@ import pyarrow.parquet as pq
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.analyst import Analyst
 from dalenius.curator import Curator
+from dalenius.measuring._exact import exact
+from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.plan import Plan, needed
+from dalenius.measuring.statements.keys import weights
 from dalenius.mechanisms.key_selection import KeySelection
-from dalenius.queries._exact import exact
-from dalenius.queries.engines.duckdb import DuckDB
-from dalenius.queries.plan import Plan, needed
+from dalenius.queries.planning import tables_of
 from dalenius.queries.rules import planned
-from dalenius.queries.statements.keys import weights
 
 VICTIM = 7777
 VICTIM_ROWS = 500
@@ -132,8 +133,8 @@ def protected(
 
 def plan_of(curator: Curator, question: str, analyst: str = "eve") -> Plan:
     """The plan that `ask` would run."""
-    eve = curator.analyst(analyst)
-    return planned(question, eve._tables(eve._registry.current()))
+    asker = curator.analyst(analyst)._asker
+    return planned(question, tables_of(asker, asker.registry.current()))
 
 
 def integers_of(curator: Curator, question: str) -> list[list[int]]:

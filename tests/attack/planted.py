@@ -17,8 +17,9 @@ from typing import Any
 
 from dalenius import errors
 from dalenius.app.cli import main
+from dalenius.measuring import rendering
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
-from dalenius.queries import answering, rendering
+from dalenius.queries import answering
 
 CONTROL = Path(sys.argv[1] if len(sys.argv) > 1 else "")
 _measured, _release = answering.measured, DiscreteGaussian.release
@@ -52,7 +53,12 @@ def release(self: Any, vector: Any, *more: Any, **named: Any) -> Any:
 
 if __name__ == "__main__":
     if template := json.loads(CONTROL.read_text()).get("template"):
-        rendering._TEMPLATES[template[0]] = template[1]
+        name, text = template
+        if name == "number":  # written by a method
+            plain = text.replace("{1}", "{}")
+            rendering.Renderer.number = lambda self, inner: plain.format(self.sql(inner))  # type: ignore[method-assign]
+        else:
+            rendering._TEMPLATES[name] = text
     setattr(answering, "measured", measured)  # noqa: B010 (from outside)
     setattr(DiscreteGaussian, "release", release)  # noqa: B010
     main(sys.argv[2:])

@@ -21,8 +21,8 @@ import pytest
 from scipy import stats
 from tests.attack.curators import curator_of, integers_of, plan_of
 
+from dalenius.measuring.plan import Plan
 from dalenius.queries.answering import Answer, measured
-from dalenius.queries.plan import Plan
 from dalenius.queries.rules.price import priced
 
 DRAWS = 30_000

@@ -88,7 +88,7 @@ def test_a_cast_that_fails_is_noticed(tmp_path):
     patient = LIMITS.replace("answer = 1", "answer = 0.2")  # of a plain question; these take up to 75 times as long
     curators = neighbours(tmp_path, harmless(), victim(), COLUMNS, contribution=patient)
     control = tmp_path / "planted.json"
-    control.write_text('{"template": ["to_number", "CAST({1} AS DOUBLE)"]}')
+    control.write_text('{"template": ["number", "CAST({1} AS DOUBLE)"]}')
     program = [str(PLANTED), str(control)]
     with ExitStack() as stack:
         one, other = (stack.enter_context(serving(each.home, config=CONFIG, program=program)) for each in curators)

@@ -21,9 +21,9 @@ from dalenius.errors import (
     SourceChangedError,
 )
 from dalenius.ledger import charging
+from dalenius.measuring.engines.duckdb import DuckDB
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import Laplace
-from dalenius.queries.engines.duckdb import DuckDB
 
 COLUMNS = """
 [columns.x]

@@ -11,7 +11,9 @@ from tests.attack.hostile import weighs_too_much, weights_of
 
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import NOTHING, DaleniusError, NotAllowedError, QuestionRefusedError
-from dalenius.queries.engines.duckdb import DuckDB
+from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.queries.ask import Ask
+from dalenius.queries.planning import plan_ask
 
 COLUMNS = """
 [columns.raw]
@@ -96,7 +98,7 @@ def test_without_bounds_keys_are_refused_where_they_cannot_be_found(pure, monkey
 @pytest.mark.parametrize("question", KEYS_NEEDED)
 def test_an_outlier_that_is_a_key_weighs_as_one_unit_and_says_nothing_before_it_is_paid_for(curators, question):
     weights = [weights_of(each, question) for each in curators]
-    plan = curators[0].analyst("eve")._planned(question, 0.95, None, None)[0]
+    plan = plan_ask(curators[0].analyst("eve")._asker, Ask(question)).plan
     assert len({public(each, question) for each in curators}) == 1
     for other in weights[1:]:
         # One unit's value is another's here: it left one key, and has come to another.

@@ -20,8 +20,8 @@ from tests.attack.hostile import (
 )
 
 from dalenius.errors import NOTHING, DaleniusError, NotAllowedError, QuestionRefusedError, SqlSyntaxError
+from dalenius.measuring.engines.duckdb import DuckDB
 from dalenius.queries.answering import Answer
-from dalenius.queries.engines.duckdb import DuckDB
 
 # Shapes that are refused as such: sql.refused, exit 3.
 REFUSED = {

@@ -14,8 +14,8 @@ from tests.attack.hostile import nothing_charged, people, plan_of, protected, st
 from dalenius.accounting.conversions import zcdp_epsilon
 from dalenius.errors import NOTHING, BudgetError, InputError
 from dalenius.ledger.ledger import Ledger
+from dalenius.measuring.engines.duckdb import DuckDB
 from dalenius.queries import answering
-from dalenius.queries.engines.duckdb import DuckDB
 
 QUESTION = "SELECT region, COUNT(*), SUM(amount) FROM visits GROUP BY region"
 BAD: list[Any] = [-1, 0, 0.0, -0.0, -0.5, math.nan, math.inf, -math.inf, 5e-324, 1e-320, -(10**400), 10**400, 1e-101]
@@ -163,7 +163,7 @@ def test_other_arguments_of_the_wrong_kind_are_refused_too(curator, untouched, n
     ids=str,
 )
 def test_limits_of_the_wrong_kind_are_refused_too(curator, untouched, given):
-    from dalenius.queries.plan import Limits
+    from dalenius.measuring.plan import Limits
 
     with nothing_charged(curator), pytest.raises(InputError):
         curator.analyst("eve").ask(QUESTION, epsilon=0.1, limits=Limits(**given))

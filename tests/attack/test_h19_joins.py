@@ -11,7 +11,7 @@ from tests.attack.joined import shop_of
 from tests.unit.queries.shop import BUDGET, REGIONS, questions
 
 from dalenius import Curator
-from dalenius.queries.plan import Limits
+from dalenius.measuring.plan import Limits
 
 # The first is the question.
 SAME = questions(

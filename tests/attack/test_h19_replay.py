@@ -203,7 +203,7 @@ def test_a_retry_after_restart_is_free(curator):
 
 
 def test_other_limits_are_another_question(curator):
-    from dalenius.queries.plan import Limits
+    from dalenius.measuring.plan import Limits
 
     eve = curator.analyst("eve")
     eve.ask(BASE, epsilon=0.1)
@@ -228,7 +228,7 @@ def test_another_analyst_sees_one_draw_that_is_made_from_the_first(curator, monk
 def test_a_failed_question_is_not_answered_twice_with_two_draws(curator, monkeypatch):
     """Asked again after a failure in the engine, it is answered once, under the charge that was paid."""
     from dalenius.errors import DaleniusError
-    from dalenius.queries.engines.duckdb import DuckDB
+    from dalenius.measuring.engines.duckdb import DuckDB
 
     eve = curator.analyst("eve")
     with monkeypatch.context() as patch:

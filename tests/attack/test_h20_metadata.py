@@ -171,7 +171,8 @@ def test_an_exact_row_count_in_a_preview_would_be_seen(tmp_path, monkeypatch, ca
 
 def test_a_log_line_with_a_number_of_rows_would_be_seen(tmp_path, monkeypatch, caplog, capfd):
     """Teeth: so does a log line of the engine about what it found."""
-    from dalenius.queries import _exact, answering
+    from dalenius.measuring import _exact
+    from dalenius.queries import answering
 
     exact = _exact.exact
 

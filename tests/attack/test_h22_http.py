@@ -13,12 +13,14 @@ import pytest
 from tests.attack.served import QUICK, behind, charges, count
 from tests.serving import serving
 
+from dalenius import connect
 from dalenius.app.http.guard import OPEN
 from dalenius.curator import Curator
 from dalenius.errors import DaleniusError
 from dalenius.ledger import Ledger, database
 from dalenius.ledger.keys import public_key
 from dalenius.ledger.receipts import check, read
+from dalenius.queries.ask import Ask
 
 pytestmark = pytest.mark.integration
 
@@ -35,6 +37,9 @@ ROLES = {
     ("GET", "/v1/budget"): EVERYBODY,
     ("GET", "/v1/budget/over-time"): EVERYBODY,
     ("GET", "/v1/receipts/{id}"): EVERYBODY,
+    ("GET", "/v1/releases"): EVERYBODY,
+    ("GET", "/v1/releases/{id}"): EVERYBODY,
+    ("POST", "/v1/releases/{kind}"): ANALYST,
     ("GET", "/v1/me"): EVERYBODY,
     ("GET", "/v1/openapi.json"): EVERYBODY,
     ("GET", "/v1/ledger"): SEEING,
@@ -79,6 +84,7 @@ def described(server):
 
 def filled(path):
     known = {"{id}": "0" * 12, "{name}": "none.csv", "{table}": "visits", "{dataset}": "visits", "{analyst}": "eve"}
+    known["{kind}"] = "question"
     for name, value in known.items():
         path = path.replace(name, value)
     return path
@@ -145,6 +151,28 @@ def test_anothers_receipt_is_one_that_was_never_given(server):
     assert len({each.content for each in replies}) == 1
     assert {name for each in replies for name in each.headers} == set(replies[0].headers)
     assert bob.get(f"/v1/receipts/R{number}-{wrong}").status == 404  # nor can one's own be guessed from its number
+
+
+def test_anothers_release_is_one_that_was_never_made(server):
+    bob, eve = server.analyst("bob", trusted=True), server.analyst("eve", trusted=True)
+    sql = count(2)
+    release = bob.request("POST", "/v1/releases/question", {"request": {"question": sql, "epsilon": 0.1}}).json
+    assert release["free"] is False and release["question"] == sql
+    again = bob.ask(sql, epsilon=0.1).json  # the same by its own route
+    assert again["free"] is True and again["rows"] == release["rows"]
+    path = f"/v1/releases/{release['receipt']['id']}"
+    found = bob.get(path).json
+    assert found["kind"] == "question" and found["receipt"] == release["receipt"] and found["content"]["measures"]
+    assert server.auditor().get(path).json == found
+    missing = eve.get("/v1/releases/R1-000000000000")
+    assert eve.get(path).status == missing.status == 404 and eve.get(path).content == missing.content
+    assert path.rpartition("/")[2] not in str(eve.get("/v1/releases").json)
+    assert found["id"] in {each["id"] for each in bob.get("/v1/releases").json["releases"]}
+    assert {each["analyst"] for each in bob.get("/v1/releases").json["releases"]} == {"bob"}
+    assert eve.request("POST", "/v1/releases/nothing", {"request": {}}).status == 400
+    with connect(server.url, str(bob.token)) as remote:
+        assert remote.obtain("question", Ask(sql, 0.1)).to_dict()["rows"] == release["rows"]
+        assert found["id"] in {each.id for each in remote.releases()}
 
 
 def test_a_forged_receipt_does_not_verify(server, tmp_path):

@@ -15,9 +15,9 @@ import pytest
 from tests.attack.curators import curator_of, integers_of, neighbours, plan_of
 
 from dalenius import Curator
-from dalenius.queries import work
-from dalenius.queries.engines.recording import recorded
-from dalenius.queries.statements.source import LONGEST_BYTES
+from dalenius.measuring import work
+from dalenius.measuring.engines.recording import recorded
+from dalenius.measuring.statements.source import LONGEST_BYTES
 
 COLUMNS = """
 [columns.name]

@@ -16,7 +16,7 @@ import pytest
 from dalenius.audit import work
 from dalenius.audit.fuzzing import arenas, heavy, pools, terms, victims
 from dalenius.errors import DaleniusError, EngineFailedError
-from dalenius.queries.functions import FUNCTIONS
+from dalenius.measuring.functions import FUNCTIONS
 from dalenius.queries.rules import planned
 
 SIZES = (4_000, 40_000)
@@ -60,10 +60,10 @@ def test_no_person_makes_a_question_far_slower(rounds):
 def limits_off(monkeypatch):
     """No limit on the work of a row, and nothing that all rows do alike (there were none before `queries.work`)."""
     try:
-        module = importlib.import_module("dalenius.queries.work")
+        module = importlib.import_module("dalenius.measuring.work")
     except ModuleNotFoundError:
         return
-    for name in ("MOST", "MOST_JOINED", "RATIO"):
+    for name in ("MOST", "MOST_MATCHED", "RATIO"):
         monkeypatch.setattr(module, name, math.inf)
 
 

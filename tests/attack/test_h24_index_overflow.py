@@ -17,14 +17,16 @@ import pytest
 
 from dalenius.curator import Curator
 from dalenius.errors import EngineFailedError
-from dalenius.pacing import Pacer, Times
-from dalenius.queries._exact import exact, exact_lengths
-from dalenius.queries.engines.duckdb import DuckDB
-from dalenius.queries.expressions import Column, Type
-from dalenius.queries.plan import Limits
+from dalenius.measuring._exact import exact, exact_lengths
+from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.expressions import Column, Type
+from dalenius.measuring.pace import Times
+from dalenius.measuring.plan import Limits
+from dalenius.measuring.statements import pairs
+from dalenius.measuring.statements.sums import Compiler
+from dalenius.queries.planning import tables_of
 from dalenius.queries.rules import planned
-from dalenius.queries.statements import pairs
-from dalenius.queries.statements.sums import Compiler
+from dalenius.releasing.pacing import Pacer
 
 POLICY = """
 [table]
@@ -124,7 +126,7 @@ def protected(folder, *, victim, accounting="zcdp", table=None):
 def asked_of(curator):
     """The plan's table, the engine with the index, and one without."""
     eve = curator.analyst("eve")
-    tables = eve._tables(eve._registry.current())
+    tables = tables_of(eve._asker, eve._asker.registry.current())
     fingerprint = curator.tables()[0].fingerprint
     return tables, curator.engines.of(fingerprint, tables["staff"]), DuckDB(fingerprint, threads=1)
 
@@ -201,7 +203,7 @@ def test_how_pairs_are_counted_does_not_depend_on_how_many_rows_a_question_leave
 
 
 def test_a_type_follows_from_bounds_alone(tmp_path):
-    from dalenius.queries.statements.sums import integer_type
+    from dalenius.measuring.statements.sums import integer_type
 
     tables, _, _ = asked_of(protected(tmp_path / "one", victim=False))
     plan = planned("SELECT VARIANCE(salary), VARIANCE(far), SUM(wide) FROM staff", tables, Limits(search=0))

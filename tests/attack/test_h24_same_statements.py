@@ -11,11 +11,11 @@ import pytest
 from dalenius.audit import fuzz as fuzzer
 from dalenius.audit.fuzzing import traces
 from dalenius.errors import EngineFailedError
-from dalenius.queries.engines.duckdb import public
-from dalenius.queries.engines.recording import Ran, note, recorded
-from dalenius.queries.rendering import double
-from dalenius.queries.statements import sums
-from dalenius.queries.statements.light import Plain
+from dalenius.measuring.engines.duckdb import public
+from dalenius.measuring.engines.recording import Ran, note, recorded
+from dalenius.measuring.rendering import double
+from dalenius.measuring.statements import sums
+from dalenius.measuring.statements.light import Plain
 
 SEED = 1977
 NEAR = 40  # cases, from where the bug was last seen

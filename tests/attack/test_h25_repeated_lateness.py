@@ -23,8 +23,8 @@ from dalenius.curator import Curator
 from dalenius.errors import EngineTimeoutError, NotAllowedError
 from dalenius.ledger import Ledger, verify
 from dalenius.ledger.suspensions import ALL, ANALYST, DATASET, record_late, resume, standings, suspend
-from dalenius.pacing import Pacer
 from dalenius.queries import answering
+from dalenius.releasing.pacing import Pacer
 
 ANSWER, CAP, BURN = 0.3, 0.4, 0.35
 TIME = f"[time]\nanswer = {ANSWER}\ncap = {CAP}\n"

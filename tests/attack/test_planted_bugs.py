@@ -15,16 +15,16 @@ import pytest
 from tests.conftest import NEAR_PLANTED
 
 from dalenius.audit import fuzz as fuzzer
+from dalenius.measuring.binding import Binding
+from dalenius.measuring.index import Index
+from dalenius.measuring.statements import source
+from dalenius.measuring.statements.distinct import Pairs
+from dalenius.measuring.statements.keys import Keys
+from dalenius.measuring.statements.leaves import LeafCompiler
+from dalenius.measuring.statements.lengths import Lengths
+from dalenius.measuring.statements.sums import Compiler
 from dalenius.mechanisms.key_selection import WEIGHT, KeySelection
 from dalenius.queries import searching
-from dalenius.queries.binding import Binding
-from dalenius.queries.index import Index
-from dalenius.queries.statements import source
-from dalenius.queries.statements.distinct import Pairs
-from dalenius.queries.statements.keys import Keys
-from dalenius.queries.statements.leaves import LeafCompiler
-from dalenius.queries.statements.lengths import Lengths
-from dalenius.queries.statements.sums import Compiler
 
 SEED = 1977
 NEAR = 16  # cases, from where the bug was last seen

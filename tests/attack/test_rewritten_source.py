@@ -18,7 +18,8 @@ from tests.serving import serving
 
 from dalenius.curator import Curator
 from dalenius.errors import SourceChangedError
-from dalenius.queries.index import Index
+from dalenius.measuring.index import Index
+from dalenius.queries.planning import tables_of
 from dalenius.tables import fingerprint
 
 POLICY = """
@@ -177,7 +178,7 @@ def test_an_index_of_other_rows_is_not_used_though_it_says_that_it_is_the_right_
 def test_rows_that_are_exchanged_while_they_are_read_and_put_back_are_refused(curator, file, how, monkeypatch):
     eve = curator.analyst("eve")
     eve.ask(COUNT, epsilon=0.1)
-    tables = eve._tables(eve._registry.current())
+    tables = tables_of(eve._asker, eve._asker.registry.current())
     engine = curator.engines.of(curator.tables()[0].fingerprint, tables["visits"])
     run = engine.run
 

@@ -9,7 +9,9 @@ import pytest
 
 from dalenius import Curator
 from dalenius.errors import DaleniusError, NotAllowedError, PolicyInvalidError, QuestionRefusedError
-from dalenius.queries._exact import exact
+from dalenius.measuring._exact import exact
+from dalenius.queries.ask import Ask
+from dalenius.queries.planning import plan_ask
 
 CUSTOMERS = """
 [table]
@@ -112,8 +114,8 @@ class Shop:
         self.curator.protect(*files, yes=True)
 
     def exact(self, sql, seconds=20.0):
-        plan, reading = self.curator.analyst("ana")._planned(sql, 0.95, None, None)
-        return exact(plan, reading.engine(self.curator.engines), "salt", seconds=seconds)
+        found = plan_ask(self.curator.analyst("ana")._asker, Ask(sql))
+        return exact(found.plan, found.snapshot.engine(self.curator.engines), "salt", seconds=seconds)
 
 
 FEW = [(1, 1, 10.0), (2, 2, 20.0), (3, 2, 30.0)]
@@ -331,7 +333,7 @@ def test_a_comparison_as_it_is_and_one_as_the_policy_reads_it_are_two_questions(
     ana, tied = shop.curator.analyst("ana"), "FROM orders a JOIN orders b ON a.o_cust = b.o_cust JOIN customers c"
     same = f"SELECT COUNT(*) {tied} ON c.c_key = a.o_cust AND c.c_key = b.o_cust"
     keys = {
-        ana._planned(f"{same} WHERE {extra}", 0.95, None, None)[0].key("1")
+        plan_ask(ana._asker, Ask(f"{same} WHERE {extra}")).plan.key("1")
         for extra in ("a.o_cust = b.o_cust", "NOT a.o_cust <> b.o_cust")
     }
     assert len(keys) == 2

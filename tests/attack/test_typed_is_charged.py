@@ -13,8 +13,8 @@ from tests.attack.hostile import people, protected
 from dalenius.accounting.guarantees import ZCDP
 from dalenius.errors import BudgetError
 from dalenius.ledger import Ledger, verify
+from dalenius.measuring.plan import Limits
 from dalenius.queries.answering import SHARED
-from dalenius.queries.plan import Limits
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
 KEPT = Limits(search=0)  # the limits of the policy
@@ -91,7 +91,7 @@ def test_its_noise_error_is_that_of_both_noises(tmp_path, accounting):
 
 
 def test_it_never_looks_at_the_data(tmp_path, monkeypatch):
-    from dalenius.queries.engines.duckdb import DuckDB
+    from dalenius.measuring.engines.duckdb import DuckDB
 
     curator = shop(tmp_path)
     sql = "SELECT region, COUNT(*), AVG(age), CORR(age, amount) FROM visits GROUP BY region"

@@ -19,7 +19,7 @@ from pathlib import Path
 
 # What the commands load, each in its turn. Only modules: no connection, no thread, no state of chance.
 MODULES = (
-    *("cryptography.hazmat.primitives.ciphers", "dp_accounting", "duckdb", "numpy", "pyarrow.csv", "pyarrow.parquet"),
+    *("cryptography.hazmat.primitives.ciphers", "duckdb", "numpy", "pyarrow.csv", "pyarrow.parquet"),
     *("rich.console", "rich.table", "scipy.optimize", "scipy.signal", "scipy.special", "scipy.stats"),
     *("sqlglot.dialects.bigquery", "sqlglot.dialects.duckdb", "sqlglot.optimizer", "typer.testing"),
     *("dalenius.app.cli", "dalenius.analyst", "dalenius.audit.fuzz", "dalenius.audit.joined", "dalenius.curator"),
@@ -28,7 +28,7 @@ MODULES = (
         "dalenius.ledger",
         "dalenius.samples",
         "dalenius.queries.rules",
-        "dalenius.queries._exact",
+        "dalenius.measuring._exact",
     ),
 )
 

@@ -26,9 +26,10 @@ import pytest
 
 from dalenius.analyst import Analyst
 from dalenius.curator import Curator
+from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.plan import Plan
 from dalenius.queries.answering import Answer, measured
-from dalenius.queries.engines.duckdb import DuckDB
-from dalenius.queries.plan import Plan
+from dalenius.queries.planning import tables_of
 from dalenius.queries.rules import planned
 from dalenius.queries.rules.price import priced
 
@@ -107,7 +108,8 @@ class People:
     def below_the_ledger(self, engine: Remembered, question: str, epsilon: float) -> tuple[tuple[Any, ...], ...]:
         """The same plan, price, integers and noise, without a charge."""
         if question not in self.plans:
-            self.plans[question] = planned(question, self.analyst._tables(self.analyst._registry.current()))
+            asker = self.analyst._asker
+            self.plans[question] = planned(question, tables_of(asker, asker.registry.current()))
         plan = self.plans[question]
         return Answer.read(plan, measured(plan, priced(plan, epsilon), engine, "salt", 60.0), 0.95).table().rows
 
@@ -144,8 +146,9 @@ def people(tmp_path: Path) -> People:
 
 @pytest.fixture
 def below(people: People) -> Ask:
-    version = people.analyst._registry.current()["people"]
-    return partial(people.below_the_ledger, Remembered(people.analyst._engines.of(version.fingerprint)))
+    asker = people.analyst._asker
+    version = asker.registry.current()["people"]
+    return partial(people.below_the_ledger, Remembered(asker.engines.of(version.fingerprint)))
 
 
 def test_four_counts_one_by_one_cost_128_and_by_disjoint_cells_12(

@@ -25,9 +25,9 @@ from tests.conftest import LONG
 from tests.statistical import test_ask_noise_error as fresh
 from tests.statistical.test_ask_noise_error import QUESTIONS, Case, case
 
+from dalenius.measuring.estimates import noise_variance
 from dalenius.queries.answering import FORMAT, Answer, law_to_json
 from dalenius.queries.coarsening import coarsened, shareable
-from dalenius.queries.estimates import noise_variance
 
 pytestmark = pytest.mark.statistical
 source = fresh.source  # a fixture

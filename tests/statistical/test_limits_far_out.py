@@ -13,9 +13,9 @@ import random
 
 import pytest
 
+from dalenius.measuring.choosing import CLASSES, chosen
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import Laplace
-from dalenius.queries.choosing import CLASSES, chosen
 
 
 @pytest.mark.parametrize("law", [DiscreteGaussian(variance=600, dimension=CLASSES), Laplace(1 / 60, 1, CLASSES)])

@@ -24,12 +24,12 @@ import pyarrow.parquet as pq
 import pytest
 from tests.conftest import LONG
 
-from dalenius._protecting import budget_of
+from dalenius.measuring._exact import exact
+from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.plan import Plan, Table, needed
 from dalenius.mechanisms import noise
-from dalenius.queries._exact import exact
+from dalenius.owner.protecting import budget_of
 from dalenius.queries.answering import Answer
-from dalenius.queries.engines.duckdb import DuckDB
-from dalenius.queries.plan import Plan, Table, needed
 from dalenius.queries.preview import ROWS, Choice, previewed
 from dalenius.queries.rules import planned
 from dalenius.queries.rules.price import Priced, priced

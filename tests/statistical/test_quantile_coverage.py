@@ -18,16 +18,16 @@ import pyarrow.parquet as pq
 import pytest
 from tests.conftest import LONG
 
-from dalenius._protecting import budget_of
+from dalenius.measuring._exact import exact
+from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.estimates import Estimate
+from dalenius.measuring.plan import Table, needed
+from dalenius.measuring.trees import SCALE, Layout
 from dalenius.mechanisms import noise
-from dalenius.queries._exact import exact
+from dalenius.owner.protecting import budget_of
 from dalenius.queries.answering import Answer
-from dalenius.queries.engines.duckdb import DuckDB
-from dalenius.queries.estimates import Estimate
-from dalenius.queries.plan import Table, needed
 from dalenius.queries.rules import planned
 from dalenius.queries.rules.price import priced
-from dalenius.queries.trees import SCALE, Layout
 from dalenius.tables.fingerprint import fingerprint
 from dalenius.tables.reading import read_text
 

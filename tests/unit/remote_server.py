@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 from dalenius.app.balances import totals, written
 from dalenius.app.summaries import summary
 from dalenius.errors import AuthMissingError, DaleniusError, InputError, UnknownTableError
-from dalenius.queries.plan import Limits
+from dalenius.measuring.plan import Limits
 
 TOKEN = "dalenius_0123456789ab_" + "s3cret" * 7
 

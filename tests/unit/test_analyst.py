@@ -22,9 +22,9 @@ from dalenius.errors import (
     SourceChangedError,
     UnknownTableError,
 )
-from dalenius.pacing import Pacer
-from dalenius.queries.engines.duckdb import DuckDB
-from dalenius.queries.plan import Limits
+from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.plan import Limits
+from dalenius.releasing.pacing import Pacer
 
 POLICY = """
 [table]

@@ -12,8 +12,8 @@ import pytest
 
 from dalenius import Curator
 from dalenius.errors import BudgetError, InputError, QuestionRefusedError
-from dalenius.queries.engines.duckdb import DuckDB
-from dalenius.queries.plan import Limits
+from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.plan import Limits
 
 POLICY = """
 [table]

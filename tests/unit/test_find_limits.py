@@ -15,7 +15,7 @@ from dalenius.analyst import Analyst
 from dalenius.app.cli import build
 from dalenius.app.cli.run import run
 from dalenius.curator import Curator
-from dalenius.queries.plan import Limits
+from dalenius.measuring.plan import Limits
 
 POLICY = """
 [table]

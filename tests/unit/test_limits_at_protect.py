@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dalenius._limiting import found_of
 from dalenius.curator import Curator
 from dalenius.errors import BudgetError, NotAllowedError
 from dalenius.ledger.verification import verify
+from dalenius.owner.limits import found_of
 
 POLICY = """
 [table]
@@ -144,7 +144,7 @@ def test_other_bounds_mean_other_totals_and_are_searched(folder: Path):
 
 
 def test_limits_found_before_a_crash_are_not_paid_for_again(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    from dalenius import _limiting
+    from dalenius.owner import limits as _limiting
 
     curator = Curator(folder / "home")
 
@@ -161,8 +161,8 @@ def test_limits_found_before_a_crash_are_not_paid_for_again(folder: Path, monkey
 
 
 def test_who_waits_for_another_search_waits_as_long_as_it_may_take(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    from dalenius import _limiting
     from dalenius.ledger.ledger import Ledger
+    from dalenius.owner import limits as _limiting
 
     ask, patience = Ledger.ask, []
 
@@ -187,7 +187,7 @@ def test_the_share_beyond_each_limit_is_told_and_kept(folder: Path):
 
 def test_a_budget_that_is_gone_leaves_the_table_closed_to_counts(folder: Path, monkeypatch: pytest.MonkeyPatch):
     curator = Curator(folder / "home")
-    from dalenius import _limiting
+    from dalenius.owner import limits as _limiting
 
     def refused(*_: object) -> object:
         raise BudgetError("gone", why="gone", fix="none")

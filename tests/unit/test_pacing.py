@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.attack.hostile import people, plan_of, protected
 
-from dalenius import pacing
 from dalenius.errors import EngineFailedError, EngineTimeoutError
-from dalenius.pacing import ANSWER, CAP, SHAPES, UNKNOWN, Pacer, Times, paced, probe, shape, size_class, times
+from dalenius.measuring.expressions import TRUE, Column, Type, text
+from dalenius.measuring.pace import ANSWER, CAP, SHAPES, UNKNOWN, Times, shape, size_class, times
 from dalenius.queries.canonical import call
-from dalenius.queries.expressions import TRUE, Column, Type, text
+from dalenius.releasing import pacing
+from dalenius.releasing.pacing import Pace, Pacer, paced, probe
 
 
 def table(rows=None, answer=None, cap=None, relation=None, through=None):
@@ -165,7 +166,7 @@ class Fixed(Pacer):
         super().__init__(slots)
         self.given = Times(answer, cap)
 
-    def times(self, plan):
+    def times(self, pace):
         return self.given
 
 
@@ -178,7 +179,7 @@ def run(clock, pacer, work, cap=60.0):
         alarms.append((what, round(clock.monotonic() - start, 6)))
 
     try:
-        result: Any = paced(pacer, plan(), work, alarm, cap)
+        result: Any = paced(pacer, Pace(lambda _: Times(1.0, cap), cap), work, alarm)
     except Exception as error:  # noqa: BLE001 (it is looked at)
         result = error
     return result, round(clock.monotonic() - start, 6), alarms
@@ -246,7 +247,7 @@ def test_what_is_stopped_leaves_at_the_cap_not_at_twice_the_cap(clock):
 def test_what_no_exception_handler_catches_leaves_at_its_time_too(clock, error):
     start = clock.monotonic()
     with pytest.raises(type(error)):
-        paced(Fixed(5, 60), plan(), taking(clock, 1, error), lambda *_: None, 60.0)
+        paced(Fixed(5, 60), Pace(lambda _: Times(5, 60)), taking(clock, 1, error), lambda *_: None)
     assert clock.monotonic() - start == pytest.approx(5)
 
 
@@ -338,7 +339,7 @@ def test_one_analyst_never_holds_more_than_half_of_the_places():
 def test_who_waits_for_the_same_question_of_a_trusted_analyst_waits_for_the_own_time(tmp_path, monkeypatch):
     """The twin's answer is ready, and on disk, long before the paced analyst's time."""
     curator = protected(tmp_path, people(victim=False, units=50, rows=100), analysts={"eve": 1.0, "bob": 1.0})
-    monkeypatch.setattr("dalenius.pacing.times", lambda plan, speed=1.0: Times(0.6, 2.0))
+    monkeypatch.setattr("dalenius.measuring.pace.times", lambda plan, speed=1.0: Times(0.6, 2.0))
     looking, go = threading.Event(), threading.Event()
 
     def started(_: object) -> None:

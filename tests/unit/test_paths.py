@@ -8,8 +8,8 @@ import pytest
 from tests.unit.queries.shop import Shop, data, written
 
 from dalenius import Curator
-from dalenius._paths import repeated_keys
 from dalenius.errors import DaleniusError, NotAllowedError, PolicyInvalidError
+from dalenius.owner.paths import repeated_keys
 
 
 def protect(folder, tables=None, changes=None, only=None):

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dalenius import Curator, _indexing, _limiting, _refreshing
+from dalenius import Curator
 from dalenius.accounting.events import Zcdp
 from dalenius.errors import (
     BudgetError,
@@ -30,6 +30,9 @@ from dalenius.errors import (
 )
 from dalenius.ledger import Ledger, Request, verify
 from dalenius.ledger.database import MIGRATIONS
+from dalenius.owner import index as _indexing
+from dalenius.owner import limits as _limiting
+from dalenius.owner import refreshing as _refreshing
 
 POLICY = """
 [table]
@@ -771,7 +774,7 @@ def test_two_declarations_of_new_people_at_once_make_one_epoch(curator, folder, 
 
 def test_a_policy_is_not_recorded_over_a_refresh_that_came_first(curator, folder, monkeypatch):
     """Else the new policy would put the fingerprint and the data version of before in force again."""
-    from dalenius import _protecting
+    from dalenius.owner import protecting as _protecting
 
     (folder / "visits.toml").write_text(POLICY.replace("rows = 5", "rows = 4"))
     plan, other = _protecting.plan, Curator(curator.home)
@@ -795,7 +798,7 @@ def test_a_policy_is_not_recorded_over_a_refresh_that_came_first(curator, folder
 
 def test_the_same_files_cannot_get_two_budgets_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch):
     """Attack: two processes protect the same file under two names, each before the other has written."""
-    from dalenius import _protecting
+    from dalenius.owner import protecting as _protecting
 
     write(folder / "first.parquet", range(5))
     for name, source in (("start", "first"), ("one", "visits"), ("two", "visits")):

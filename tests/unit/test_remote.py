@@ -39,7 +39,7 @@ from dalenius.errors import (
 )
 from dalenius.ledger.budgets import Accounting, Balance, Budget
 from dalenius.ledger.ledger import Ledger
-from dalenius.queries.plan import Limits
+from dalenius.measuring.plan import Limits
 from dalenius.queries.preview import Preview
 from dalenius.remote import calls, transport
 

@@ -4,13 +4,13 @@
     guarantees, pld         PureDP, ApproxDP, ZCDP, RDP, PLD
     conversions             from one kind to another
     events                  what a mechanism did        (event_json, dp_events, descriptions: ways to write it)
-    costs, renyi, losses    what one event costs, in each currency
+    costs, renyi, losses    what one event costs, in each currency (sampled_gaussian: a Rényi curve of its own)
     composition             basic, advanced, optimal
     accountant              `account`: the best valid bound
     filters                 may this next charge happen, when prices are adaptive; how much is gone
     calibration             least noise for a target, most repetitions for a budget
 
-Names load on first use: scipy costs half a second, dp_accounting more than one.
+Names load on first use: scipy costs half a second.
 """
 
 from __future__ import annotations

@@ -139,11 +139,12 @@ def pair(event: Event) -> Pair | None:
 
 def merged_gaussian(event: Event) -> Event:
     """A composition of Gaussians as the one Gaussian it equals, 1/m² = Σ 1/m_i²; anything else as it is."""
-    total = 0.0
+    parts = []
     for single, times in events.flatten(event):
         if not isinstance(single, events.Gaussian):
             return event
-        total += times / float(single.noise_multiplier) ** 2
+        parts.append(times / float(single.noise_multiplier) ** 2)
+    total = math.fsum(parts)
     return events.Gaussian(1 / math.sqrt(total), event.neighbors) if total else event
 
 

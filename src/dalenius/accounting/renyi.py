@@ -1,25 +1,22 @@
 """Rényi divergences of single events: d(α) at each order, or None where no formula is known.
 
 Every formula is an exact divergence of the worst pair, capped by the event's ρα. Adding `ROUNDING` covers the digits
-lost when the divergence is tiny.
+lost when the divergence is tiny. Sampled Gaussians have a module of their own, `sampled_gaussian`, with bounds that are
+rounded up throughout.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import numpy as np
 
-from dalenius.accounting import costs, events
+from dalenius.accounting import costs, events, sampled_gaussian
 from dalenius.accounting.events import Event
 from dalenius.accounting.guarantees import DEFAULT_ORDERS, RDP
 from dalenius.accounting.losses import Array, merged_gaussian, pair
 from dalenius.accounting.neighbors import Neighbors
 
 ROUNDING = 1e-15
-# dp_accounting's fractional orders are slow, and its whole ones cost their own size; these serve sampling.
+# An order takes a quadrature or a sum of its own where units are sampled; these serve there.
 _WHOLE_ORDERS = (*map(float, range(2, 65)), 80.0, 100.0, 128.0, 160.0, 200.0, 256.0, 512.0, 1024.0)
 SAMPLING_ORDERS = tuple(sorted({*(1 + x / 10 for x in range(1, 100)), *_WHOLE_ORDERS}))
 _MOST_ATOMS = 2000
@@ -131,33 +128,11 @@ def _bounded_range(epsilon: float, orders: Array) -> Array:
 
 
 def _sampled(single: events.PoissonSampled | events.SampledWithoutReplacement, orders: Array) -> Array | None:
-    """The sampled Gaussian by dp_accounting (Mironov et al. 2019; Wang et al. 2019); else by amplified pure ε."""
+    """The sampled Gaussian by its own bounds; anything else by amplified pure ε."""
     inner = merged_gaussian(single.event)
     if isinstance(inner, events.Gaussian):
-        import dp_accounting
-
-        gaussian = dp_accounting.GaussianDpEvent(float(inner.noise_multiplier))
-        relation = dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE
-        event: object = dp_accounting.PoissonSampledDpEvent(float(single.rate), gaussian)
-        if isinstance(single, events.SampledWithoutReplacement):
-            relation = dp_accounting.NeighboringRelation.REPLACE_ONE
-            event = dp_accounting.SampledWithoutReplacementDpEvent(single.population, single.sample, gaussian)
-        accountant = dp_accounting.rdp.RdpAccountant(orders, relation)
-        with _quiet():
-            accountant.compose(event)
-        curve: Array = np.where(np.isnan(accountant.rdp), np.inf, accountant.rdp)
-        return curve
+        poisson = isinstance(single, events.PoissonSampled)
+        bound = sampled_gaussian.poisson if poisson else sampled_gaussian.without_replacement
+        return bound(single.rate, float(inner.noise_multiplier), orders)
     epsilon = costs.pure_epsilon(single)
     return None if epsilon is None else divergences(events.Pure(epsilon, Neighbors.ADD_REMOVE), orders)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the warnings that dp_accounting logs where a series does not converge (it then leaves the order out)."""
-    logger = logging.getLogger("absl")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dalenius.ledger.chain import canonical
+from dalenius.releasing.kinds import verb_of
+from dalenius.releasing.stored import kind_named
 
 if TYPE_CHECKING:
     from dalenius.ledger.chain import Entry
@@ -38,7 +40,8 @@ def _told(kind: str, data: dict[str, Any]) -> str:
                 if "shares" in data
                 else ""
             )
-            return f"{who} asked {data['dataset']} with ε = {data['epsilon']:g}{periods}{made}"
+            verb = verb_of(kind_named(data))
+            return f"{who} {verb} {data['dataset']} with ε = {data['epsilon']:g}{periods}{made}"
         case "answer":
             return f"answered entry {data['charge']}"
         case "failure":

@@ -50,15 +50,15 @@ from dalenius.errors import (
     InternalError,
     SourceUnavailableError,
 )
-from dalenius.queries._exact import exact, exact_lengths
-from dalenius.queries.ladder import sensitivity
-from dalenius.queries.plan import Limits, Measure, Plan
+from dalenius.measuring._exact import exact, exact_lengths
+from dalenius.measuring.ladder import sensitivity
+from dalenius.measuring.plan import Limits, Measure, Plan
+from dalenius.measuring.trees import largest
 from dalenius.queries.rules import planned
 from dalenius.queries.searching import lowered
-from dalenius.queries.trees import largest
 
 if TYPE_CHECKING:
-    from dalenius.queries.engines.engine import Engine
+    from dalenius.measuring.engines.engine import Engine
 
 SALT = "not a secret: the tables are made up"
 QUESTIONS = 8  # about each pair of tables

@@ -28,13 +28,13 @@ from dalenius.audit.fuzzing.oracle import Oracle, disagreement
 from dalenius.audit.fuzzing.schemas import schema
 from dalenius.audit.fuzzing.several import Memory, OnDisk, accepted, publics_of
 from dalenius.errors import DaleniusError, EngineFailedError
-from dalenius.queries._exact import exact
-from dalenius.queries.engines.duckdb import Engines
-from dalenius.queries.plan import Limits, Plan
+from dalenius.measuring._exact import exact
+from dalenius.measuring.engines.duckdb import Engines
+from dalenius.measuring.plan import Limits, Plan
 from dalenius.queries.rules import planned
 
 if TYPE_CHECKING:
-    from dalenius.queries.engines.engine import Engine
+    from dalenius.measuring.engines.engine import Engine
 
 QUESTIONS = 10  # about each data set
 _PARQUET = 0.04  # of the data sets go through real files

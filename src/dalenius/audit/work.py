@@ -15,7 +15,7 @@ large   questions whose predicted ratio is above `CERTAIN`, and samples of the o
 What counts as a violation:
 
 ratio   one side takes more than 1.5 times as long as the other, where that is 50 ms or more
-late    a side is not done at its fixed time (`pacing.times`), on any table, three times in turn
+late    a side is not done at its fixed time (`pace.times`), on any table, three times in turn
 memory  the peaks differ by more than 5% and 16 MB
 engine  the engine fails on either side
 
@@ -36,16 +36,17 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from dalenius import pacing
 from dalenius.audit.fuzz import BROKEN, check_length
 from dalenius.audit.fuzzing.arenas import Arena, Places, tables_of
 from dalenius.audit.fuzzing.heavy import Question
 from dalenius.audit.fuzzing.meters import Side, Spent, peak
 from dalenius.audit.fuzzing.pools import Pool, Tried
 from dalenius.errors import DaleniusError, EngineFailedError
-from dalenius.queries.expressions import Call, walk
-from dalenius.queries.plan import Plan
+from dalenius.measuring import pace
+from dalenius.measuring.expressions import Call, walk
+from dalenius.measuring.plan import Plan
 from dalenius.queries.rules import planned
+from dalenius.releasing import pacing
 
 SIZES = (4_000, 40_000, 400_000)  # rows: small, and those of which the first that is large enough is taken
 RATIO, LONG, AGAIN, ROUNDS = 1.5, 0.05, 1.3, 9
@@ -279,7 +280,7 @@ class Judge:
     ) -> None:
         """How much of its fixed time a question takes; what seems late runs again, since others use the machine too."""
         if self.quiet:
-            answer = pacing.times(plan, self.report.speed).answer
+            answer = pace.times(plan, self.report.speed).answer
             for _ in range(2):
                 if max(each.wall for each in spent) > answer:
                     spent = _least(spent, _each_once(self.places.pair(arena, rows), plan, looks=looks))

@@ -38,7 +38,7 @@ from dalenius.ledger.chain import digest
 from dalenius.ledger.prices import covers, made_within
 from dalenius.ledger.projection import Projection, Question
 from dalenius.ledger.reasons import ENOUGH, explains
-from dalenius.ledger.requests import OWNER, WHOLE, Answered, Claim, Request, Waiting
+from dalenius.ledger.requests import OWNER, QUESTION, WHOLE, Answered, Claim, Request, Waiting
 from dalenius.ledger.retries import Failed
 
 if TYPE_CHECKING:
@@ -321,6 +321,7 @@ def _charged(guards: list[tuple[str, str, Filter]], request: Request, price: Pur
         "question": digest(request.question.encode()),
         "periods": list(request.periods),
         **({"epoch": request.epoch} if request.epoch else {}),
+        **({"kind": request.kind} if request.kind != QUESTION else {}),
         **retries.written(request),
     }
 

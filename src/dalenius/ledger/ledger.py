@@ -384,6 +384,18 @@ class Ledger:
         """Ends a claimed question without a release. The charge stays."""
         charging.fail(self, claim)
 
+    def content(self, receipt: Receipt) -> tuple[dict[str, Any], bytes]:
+        """What was charged and what was stored for a receipt of this ledger (`receipt`)."""
+        with self.view() as view:
+            number = self.proof.entry(view, receipt.entry).data["charge"]
+            stored, _ = questions.release_of(self, view, view.state.questions[number])
+            return questions.charge_of(self, view, number), stored
+
+    def entry(self, number: int) -> Entry:
+        """One entry, proved authentic."""
+        with self.view() as view:
+            return self.proof.entry(view, number)
+
     def shared(self, claim: Claim) -> bytes:
         """The stored answer of another analyst from which a claimed question is to be made (`Claim.shares`)."""
         return sharing.content(self, claim)

@@ -11,6 +11,10 @@ from dalenius.errors import InputError
 from dalenius.ledger.receipts import Receipt
 
 WHOLE = ""  # the one period of a budget that has none
+QUESTION, LIMITS = (
+    "question",
+    "limits",
+)  # kinds of release whose keys stand by themselves; others' begin with their kind
 OWNER = ""  # who asks when the owner does: paid by the data set alone. No analyst can have that name.
 
 
@@ -23,7 +27,8 @@ class Request:
     own people only. ``retry`` names the request as its client sent it, so that sending it twice charges once: SHA-256
     of analyst and idempotency key, and SHA-256 of the request's body. ``paid_only`` asks for what was paid for before
     and for nothing else: it is never charged. ``shareable``: nothing in it is chosen from the data and the owner allows
-    it, so another analyst's answer to it may serve (`sharing`).
+    it, so another analyst's answer to it may serve (`sharing`). ``kind``: of what leaves, a name that this package does
+    not look into.
     """
 
     dataset: str
@@ -38,12 +43,13 @@ class Request:
     retry: tuple[str, str] | None = None
     paid_only: bool = False
     shareable: bool = False
+    kind: str = QUESTION
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", parameters.epsilon(self.epsilon))
         object.__setattr__(self, "delta", parameters.delta(self.delta))
         try:
-            "".join((self.dataset, self.analyst, self.key, self.question, *self.periods)).encode()
+            "".join((self.dataset, self.analyst, self.key, self.question, self.kind, *self.periods)).encode()
         except (TypeError, UnicodeEncodeError):
             raise InputError(
                 "This question cannot be written down.", why="Its texts must be valid Unicode.", fix="Correct them."
@@ -62,7 +68,8 @@ class Request:
     @property
     def stored_key(self) -> str:
         """The key under which it is written down: an answer about other people is never the same answer."""
-        return f"{self.epoch} {self.key}" if self.epoch else self.key
+        key = self.key if self.kind in {QUESTION, LIMITS} else f"{self.kind} {self.key}"
+        return f"{self.epoch} {key}" if self.epoch else key
 
 
 @dataclass(frozen=True, slots=True)

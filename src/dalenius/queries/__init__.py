@@ -1,1 +1,1 @@
-"""From a question to a release: SQL is parsed, restricted, bounded, priced and compiled; engines run the plan."""
+"""From a question in SQL to a plan, and from a release to what was asked: language, preview, post-processing."""

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from dalenius.accounting import parameters
 from dalenius.errors import InputError, QuestionRefusedError
-from dalenius.queries.expressions import Aggregate
+from dalenius.measuring.expressions import Aggregate
 from dalenius.queries.preview import noise_error
 from dalenius.queries.rules.price import priced
 from dalenius.tables.mistakes import nearest
 
 if TYPE_CHECKING:
-    from dalenius.queries.plan import Output, Plan
+    from dalenius.measuring.plan import Output, Plan
 
 _LOWEST, _HIGHEST = 1e-6, 1e3
 _PRECISION = 1e-4  # of ε, relative

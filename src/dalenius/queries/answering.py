@@ -15,27 +15,28 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import LedgerCorruptError
+from dalenius.measuring import trees
+from dalenius.measuring._exact import exact
+from dalenius.measuring.domains import in_order
+from dalenius.measuring.estimates import Estimate, Part, estimator
+from dalenius.measuring.expressions import Aggregate, Scalar, Type, walk
+from dalenius.measuring.packing import packed, unpacked
+from dalenius.measuring.plan import Plan, needed
+from dalenius.measuring.statements.keys import weights as key_weights
+from dalenius.measuring.statements.pairs import Held
 from dalenius.mechanisms import noise
 from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, SummedLaw
-from dalenius.queries import grouped, trees
-from dalenius.queries._exact import exact
-from dalenius.queries.domains import in_order
-from dalenius.queries.estimates import Estimate, Part, estimator
-from dalenius.queries.expressions import Aggregate, Scalar, Type, walk
-from dalenius.queries.packing import packed, unpacked
-from dalenius.queries.plan import Plan, needed
+from dalenius.queries import grouped
 from dalenius.queries.released import Table as Released
 from dalenius.queries.rules.price import Priced
 from dalenius.queries.rules.price import priced as price
 from dalenius.queries.searching import Clip, notes, reported, searched
-from dalenius.queries.statements.keys import weights as key_weights
-from dalenius.queries.statements.pairs import Held
 
 if TYPE_CHECKING:
+    from dalenius.measuring.engines.engine import Engine
+    from dalenius.measuring.estimates import Noise
     from dalenius.mechanisms.key_selection import KeySelection
     from dalenius.mechanisms.laws import Law
-    from dalenius.queries.engines.engine import Engine
-    from dalenius.queries.estimates import Noise
 
 FORMAT = 1
 SHARED = (

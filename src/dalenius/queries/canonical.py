@@ -13,7 +13,7 @@ from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
-from dalenius.queries.expressions import (
+from dalenius.measuring.expressions import (
     FALSE,
     NULL,
     TRUE,
@@ -24,7 +24,7 @@ from dalenius.queries.expressions import (
     number,
     written,
 )
-from dalenius.queries.functions import FUNCTIONS, whole
+from dalenius.measuring.functions import FUNCTIONS, whole
 
 B = Type.BOOLEAN
 _DIGITS = 16  # with the point: longer ones come from doubles, such as 1/3
@@ -33,7 +33,7 @@ _DIGITS = 16  # with the point: longer ones come from doubles, such as 1/3
 def call(function: str, *arguments: Expression, integers: frozenset[str] = frozenset()) -> Expression:
     """The function applied to arguments that are in their form already; the result is in its own.
 
-    >>> from dalenius.queries.expressions import Column
+    >>> from dalenius.measuring.expressions import Column
     >>> age, region = Column("age", Type.NUMBER), Column("region", Type.TEXT)
     >>> written(call("gt", age, number(17), integers=frozenset({"age"})))
     'le(18, age)'
@@ -134,7 +134,7 @@ def factored(expression: Expression) -> tuple[Expression, ...]:
     (a AND b) OR (a AND c) is a AND (b OR c), also where some of them are NULL. So a join that stands in each branch of
     an OR is seen to be one.
 
-    >>> from dalenius.queries.expressions import Column
+    >>> from dalenius.measuring.expressions import Column
     >>> a, b, c = (Column(name, Type.BOOLEAN) for name in "abc")
     >>> [written(each) for each in factored(call("or", call("and", a, b), call("and", a, c)))]
     ['a', 'or(b, c)']

@@ -18,7 +18,7 @@ from dalenius.mechanisms import noise
 from dalenius.queries.answering import COARSENED, FORMAT, law_to_json
 
 if TYPE_CHECKING:
-    from dalenius.queries.plan import Plan
+    from dalenius.measuring.plan import Plan
     from dalenius.queries.rules.price import Priced
 
 

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dalenius.queries.estimates import noise_variance
-from dalenius.queries.trees import SCALE, Floats, Layout, deviations, located, variances, z_of
+from dalenius.measuring.estimates import noise_variance
+from dalenius.measuring.trees import SCALE, Floats, Layout, deviations, located, variances, z_of
 
 if TYPE_CHECKING:
+    from dalenius.measuring.expressions import Aggregate
+    from dalenius.measuring.plan import Measure
     from dalenius.mechanisms.laws import Law
-    from dalenius.queries.expressions import Aggregate
-    from dalenius.queries.plan import Measure
 
 _DRAWS, _MOST = 800, 4000  # one width varies by about a quarter of itself: the mean of so many by 1% or 0.4%
 _POINTS = 2**19  # that are drawn in all, where that gives more than the fewest

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dalenius.queries.expressions import Scalar, Type, written
-from dalenius.queries.functions import whole
+from dalenius.measuring.expressions import Scalar, Type, written
+from dalenius.measuring.functions import whole
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
-    from dalenius.queries.plan import Plan
+    from dalenius.measuring.plan import Plan
 
 
 def columns(plan: Plan) -> list[list[Any]]:

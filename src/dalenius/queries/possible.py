@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
+from dalenius.measuring.domains import MOST_VALUES, Known, arrow_type, most_cells
+from dalenius.measuring.engines.duckdb import public
+from dalenius.measuring.expressions import TRUE, Call, Column, Expression, columns_of
+from dalenius.measuring.kept import Kept, weight_of
+from dalenius.measuring.relations import Join, Open, Relation, full
+from dalenius.measuring.statements.relation import Publics
 from dalenius.queries.canonical import call
-from dalenius.queries.domains import MOST_VALUES, Known, arrow_type, most_cells
-from dalenius.queries.engines.duckdb import public
-from dalenius.queries.expressions import TRUE, Call, Column, Expression, columns_of
-from dalenius.queries.kept import Kept, weight_of
-from dalenius.queries.relations import Join, Open, Relation, full
-from dalenius.queries.statements.relation import Publics
 
 if TYPE_CHECKING:
-    from dalenius.queries.domains import Cell
-    from dalenius.queries.plan import Table
-    from dalenius.queries.public import PublicTable
+    from dalenius.measuring.domains import Cell
+    from dalenius.measuring.plan import Table
+    from dalenius.measuring.public import PublicTable
 
 _KEPT: Kept[tuple[tuple[Cell, ...] | None]] = Kept(MOST_VALUES)
 MOST_ROWS = 2**18  # of public tables joined with one another, and of each of them

@@ -8,13 +8,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dalenius._fields import Fields
-from dalenius.queries import covariance, estimates, expected, grouped, trees
-from dalenius.queries.expressions import Aggregate, Expression, written
+from dalenius.measuring import covariance, estimates, trees
+from dalenius.measuring.expressions import Aggregate, Expression, written
+from dalenius.queries import expected, grouped
 from dalenius.queries.release import FREE
 from dalenius.queries.rules.price import Priced, priced
 
 if TYPE_CHECKING:
-    from dalenius.queries.plan import Measure, Plan
+    from dalenius.measuring.plan import Measure, Plan
 
 CHOICES = (0.05, 0.2, 0.5)
 GROUPS = 100  # so many stand for those that nobody knows before they are found

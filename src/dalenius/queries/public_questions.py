@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dalenius.errors import EngineFailedError, Place, QuestionError, QuestionRefusedError
-from dalenius.queries.engines import confined
+from dalenius.measuring.engines import confined
+from dalenius.measuring.engines.public_functions import ARGUMENTS, FUNCTIONS
+from dalenius.measuring.engines.public_scopes import folded
 from dalenius.queries.preview import Preview
-from dalenius.queries.public_functions import ARGUMENTS, FUNCTIONS
-from dalenius.queries.public_scopes import folded, is_plain, tables_of
+from dalenius.queries.public_scopes import is_plain, tables_of
 from dalenius.queries.release import PUBLIC, Release
 from dalenius.queries.rules.parse import DIALECT, parsed, place
 from dalenius.tables.fingerprint import Fingerprint
@@ -24,7 +25,7 @@ from dalenius.tables.fingerprint import Fingerprint
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from dalenius.queries.public import PublicTable
+    from dalenius.measuring.public import PublicTable
 
 MOST_ROWS = 10_000
 SECONDS = confined.SECONDS

@@ -9,11 +9,11 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from dalenius.queries.domains import MOST_CELLS, MOST_VALUES
-from dalenius.queries.expressions import Type
-from dalenius.queries.functions import FUNCTIONS, PARTS, UNITS, Function
-from dalenius.queries.patience import SECONDS
-from dalenius.queries.periods import MOST as MOST_PERIODS
+from dalenius.measuring.domains import MOST_CELLS, MOST_VALUES
+from dalenius.measuring.expressions import Type
+from dalenius.measuring.functions import FUNCTIONS, PARTS, UNITS, Function
+from dalenius.measuring.patience import SECONDS
+from dalenius.measuring.periods import MOST as MOST_PERIODS
 from dalenius.queries.rules.parse import DEEPEST, LONGEST
 from dalenius.queries.rules.per_unit import INSIDE
 from dalenius.queries.rules.resolve import MOST_OUTPUTS

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from functools import cmp_to_key
 from typing import TYPE_CHECKING, Any
 
+from dalenius.measuring.estimates import Estimate
+from dalenius.measuring.expressions import TRUE, Aggregate, Expression, Key, Literal, Type, walk
+from dalenius.measuring.rendering import Renderer
 from dalenius.queries import grouped
-from dalenius.queries.estimates import Estimate
-from dalenius.queries.expressions import TRUE, Aggregate, Expression, Key, Literal, Type, walk
-from dalenius.queries.rendering import Renderer
 from dalenius.queries.rules.total import made_total
 
 if TYPE_CHECKING:
-    from dalenius.queries.plan import Order, Plan
+    from dalenius.measuring.plan import Order, Plan
 
 Interval = tuple[float, float]
 
@@ -131,7 +131,7 @@ class _View:
     ) -> list[list[Any]]:
         import pyarrow as pa
 
-        from dalenius.queries.engines.duckdb import public
+        from dalenius.measuring.engines.duckdb import public
 
         used = sorted({each.number for each in walk(expression) if isinstance(each, Key)})
         table: dict[str, Any] = {"place": list(range(self.size * len(variants)))}

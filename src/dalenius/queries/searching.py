@@ -23,21 +23,21 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dalenius.queries import ladder
-from dalenius.queries._exact import exact_lengths
-from dalenius.queries.choosing import chosen, clipped, faint
-from dalenius.queries.expressions import TRUE, Call, columns_of, written
-from dalenius.queries.relations import Owned, full
-from dalenius.queries.repeats import limit_of
+from dalenius.measuring import ladder
+from dalenius.measuring._exact import exact_lengths
+from dalenius.measuring.choosing import chosen, clipped, faint
+from dalenius.measuring.expressions import TRUE, Call, columns_of, written
+from dalenius.measuring.relations import Owned, full
+from dalenius.measuring.repeats import limit_of
+from dalenius.measuring.splitting import exact_shares, split
 from dalenius.queries.rules.bound import limited
 from dalenius.queries.rules.compile import compiled
-from dalenius.queries.splitting import exact_shares, split
 
 if TYPE_CHECKING:
+    from dalenius.measuring.engines.engine import Engine
+    from dalenius.measuring.plan import Measure, Plan, Statistic
     from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
     from dalenius.mechanisms.laplace import Laplace
-    from dalenius.queries.engines.engine import Engine
-    from dalenius.queries.plan import Measure, Plan, Statistic
     from dalenius.queries.rules.price import Priced
 
 

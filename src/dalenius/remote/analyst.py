@@ -12,8 +12,9 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 from dalenius._fields import Fields
 from dalenius.accounting import parameters
@@ -25,10 +26,13 @@ from dalenius.remote.transport import Transport
 
 if TYPE_CHECKING:
     from dalenius.ledger.budgets import Balance
-    from dalenius.queries.plan import Limits
+    from dalenius.measuring.plan import Limits
     from dalenius.queries.preview import Preview
     from dalenius.queries.release import Release
+    from dalenius.releasing.kinds import Shown
+    from dalenius.releasing.stored import Stored
 
+T = TypeVar("T")
 Progress: TypeAlias = Callable[[float, str], object]
 """Told how far a question that takes its time is: the share from 0 to 1, and words."""
 
@@ -62,6 +66,17 @@ def connect(
     """
     seconds = float(parameters.positive(timeout, "timeout", fix="Give seconds, such as 60."))
     return RemoteAnalyst(Transport(url, token, ca=ca, insecure=insecure), min(seconds, 1e6), progress)
+
+
+@dataclass(frozen=True)
+class Told:
+    """A release of a kind that only the server knows: as it came."""
+
+    data: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return dict(self.data)
 
 
 class RemoteAnalyst:
@@ -130,22 +145,27 @@ class RemoteAnalyst:
         from dalenius.queries.release import Release
 
         body = body_of(question, epsilon, error, confidence, delta, limits)
-        text = json.dumps(body, sort_keys=True)
-        key = idempotency_key
-        if key is None:  # else the caller sees to it, and what is kept stays kept
-            with self._lock:
-                key = self._unsettled.pop(text, None) or secrets.token_urlsafe(24)
-        try:
-            data = self._answer({**body, "idempotency_key": key})
-            return self._calls.read(data, lambda found: Release.from_dict(found, question), charge=UNKNOWN)
-        except DaleniusError as failed:
-            if idempotency_key is None and math.isnan(failed.charge.epsilon):
-                self._keep(text, key)
-            raise
-        except BaseException:  # interrupted
-            if idempotency_key is None:
-                self._keep(text, key)
-            raise
+        return self._settled("/v1/ask", body, idempotency_key, lambda found: Release.from_dict(found, question))
+
+    def obtain(self, kind: str, request: Any, *, idempotency_key: str | None = None) -> Shown:
+        """A release of any kind, as `Analyst.obtain`. A lost one is asked for again, and is not charged again."""
+        wish = request.to_json() if hasattr(request, "to_json") else request
+        path = f"/v1/releases/{quoted(kind)}"
+        return self._settled(
+            path, {"request": wish}, idempotency_key, lambda found: Told(Fields(found, "release").data)
+        )
+
+    def releases(self) -> list[Stored]:
+        """What this analyst has paid for and was given, oldest first."""
+        from dalenius.releasing.stored import Stored
+
+        found: list[Stored] = []
+        after: int | None = 0
+        while after is not None:
+            data = self._calls.found("GET", f"/v1/releases?after={after}&limit={_PAGE}")
+            rows, after = self._calls.read(data, lambda page, since=after: _page(page, since, "releases"))  # type: ignore[misc]
+            found += [self._calls.read(each, lambda row: Stored(**row)) for each in rows]
+        return found
 
     def budget(self) -> dict[str, Balance]:
         """What is left of this analyst's allotments, by data set."""
@@ -187,10 +207,28 @@ class RemoteAnalyst:
 
     # --- the way of a request
 
-    def _answer(self, body: Mapping[str, Any]) -> Any:
-        """The release of a question, at once or from its job."""
+    def _settled(self, path: str, body: Mapping[str, Any], given: str | None, read: Callable[[Any], T]) -> T:
+        """Asks under a key, and keeps that key as long as it is not known what became of it."""
+        text = json.dumps([path, body], sort_keys=True)
+        key = given
+        if key is None:  # else the caller sees to it, and what is kept stays kept
+            with self._lock:
+                key = self._unsettled.pop(text, None) or secrets.token_urlsafe(24)
+        try:
+            return self._calls.read(self._answer(path, {**body, "idempotency_key": key}), read, charge=UNKNOWN)
+        except DaleniusError as failed:
+            if given is None and math.isnan(failed.charge.epsilon):
+                self._keep(text, key)
+            raise
+        except BaseException:  # interrupted
+            if given is None:
+                self._keep(text, key)
+            raise
+
+    def _answer(self, path: str, body: Mapping[str, Any]) -> Any:
+        """A release, at once or from its job."""
         for _ in range(_ROUNDS):
-            reply = self._calls.reply("POST", "/v1/ask", body, asking=True)
+            reply = self._calls.reply("POST", path, body, asking=True)
             if reply.status != 202:
                 return reply.data
             try:
@@ -267,10 +305,10 @@ def _own_balance(data: Any, name: str) -> Balance | None:
     return next(iter(balances.values())).untouched() if balances else None
 
 
-def _page(data: Any, after: int) -> tuple[list[dict[str, Any]], int | None]:
-    """Rows of the history, and where to read on."""
-    page = Fields(data, "history")
+def _page(data: Any, after: int, name: str = "history") -> tuple[list[dict[str, Any]], int | None]:
+    """Rows of the history, or of another list, and where to read on."""
+    page = Fields(data, name)
     following = page.whole("next") if "next" in page else None
     if following is not None and following <= after:  # it would never end
         raise page.wrong("next")
-    return page.each("history", dict), following
+    return page.each(name, dict), following

@@ -11,7 +11,7 @@ from dalenius.accounting import parameters
 from dalenius.errors import InputError
 
 if TYPE_CHECKING:
-    from dalenius.queries.plan import Limits
+    from dalenius.measuring.plan import Limits
 
 
 def body_of(

@@ -8,10 +8,11 @@ import pytest
 from dp_accounting import pld as peer
 from dp_accounting.pld import privacy_loss_distribution as peer_pld
 from tests.conftest import LONG
+from tests.unit.accounting.peer_events import to_dp_event
 
 from dalenius.accounting import composition, events
 from dalenius.accounting.accountant import account, group_guarantee
-from dalenius.accounting.dp_events import from_dp_event, to_dp_event
+from dalenius.accounting.dp_events import from_dp_event
 from dalenius.accounting.events import (
     Approx,
     Composed,

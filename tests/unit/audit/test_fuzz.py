@@ -20,9 +20,9 @@ from dalenius.audit.fuzzing.shrinking import shrunk
 from dalenius.audit.fuzzing.tables import pair, shuffled
 from dalenius.audit.joined import fuzz_joined
 from dalenius.errors import DaleniusError, InputError
-from dalenius.queries._exact import exact
+from dalenius.measuring._exact import exact
+from dalenius.measuring.statements.sums import Compiler
 from dalenius.queries.rules import planned
-from dalenius.queries.statements.sums import Compiler
 
 
 def test_the_same_seed_draws_the_same_cases():

@@ -9,11 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dalenius._protecting import budget_of
 from dalenius.errors import DaleniusError
-from dalenius.queries.engines.duckdb import public
-from dalenius.queries.plan import Limits, Plan, Question, Stage, Table, needed
+from dalenius.measuring.engines.duckdb import public
+from dalenius.measuring.plan import Limits, Plan, Question, Table, needed
+from dalenius.owner.protecting import budget_of
 from dalenius.queries.rules import RULES, planned
+from dalenius.queries.rules.stage import Stage
 from dalenius.tables.reading import read_text
 
 POLICY = """

@@ -17,11 +17,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dalenius import Curator
-from dalenius._reading import Reading
 from dalenius.analyst import Analyst
 from dalenius.errors import DaleniusError
-from dalenius.queries._exact import exact
-from dalenius.queries.plan import Limits, Plan
+from dalenius.measuring._exact import exact
+from dalenius.measuring.plan import Limits, Plan
+from dalenius.queries.ask import Ask
+from dalenius.queries.planning import plan_ask
+from dalenius.releasing.snapshot import Snapshot
 
 BUDGET = """
 [budget]
@@ -187,9 +189,10 @@ class Shop:
         """Who asks."""
         return self.curator.analyst("ana")
 
-    def planned(self, sql: str, limits: Limits | None = None) -> tuple[Plan, Reading]:
+    def planned(self, sql: str, limits: Limits | None = None) -> tuple[Plan, Snapshot]:
         """The plan that `ask` would run, and what it reads."""
-        return self.ana._planned(sql, 0.95, None, limits or Limits(search=0))
+        found = plan_ask(self.ana._asker, Ask(sql, limits=limits or Limits(search=0)))
+        return found.plan, found.snapshot
 
     def plan(self, sql: str, limits: Limits | None = None) -> Plan:
         """The plan alone."""

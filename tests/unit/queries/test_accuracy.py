@@ -11,7 +11,7 @@ import pytest
 
 from dalenius.curator import Curator
 from dalenius.errors import InputError, QuestionRefusedError
-from dalenius.queries.plan import Limits
+from dalenius.measuring.plan import Limits
 
 POLICY = """
 [table]

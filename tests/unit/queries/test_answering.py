@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from dalenius.errors import LedgerCorruptError
-from dalenius.queries._exact import exact
+from dalenius.measuring._exact import exact
 from dalenius.queries.answering import Answer, measured
 from dalenius.queries.rules.price import priced
 

@@ -7,9 +7,9 @@ import random
 
 import pytest
 
+from dalenius.measuring.choosing import CLASSES, Choice, chosen
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import Laplace
-from dalenius.queries.choosing import CLASSES, Choice, chosen
 
 
 def noisy(sizes: list[int], deviation: float) -> list[int]:

@@ -21,8 +21,8 @@ from dalenius.errors import (
     QuestionRefusedError,
     SqlSyntaxError,
 )
-from dalenius.queries._exact import exact
-from dalenius.queries.plan import Found, Limits
+from dalenius.measuring._exact import exact
+from dalenius.measuring.plan import Found, Limits
 from dalenius.queries.rules import planned
 from dalenius.queries.rules.clause import Options, cut
 from dalenius.queries.rules.parse import LONGEST

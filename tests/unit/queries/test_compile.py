@@ -13,11 +13,11 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pytest
 
-from dalenius.queries._exact import exact
-from dalenius.queries.engines.duckdb import public
-from dalenius.queries.expressions import Call, Column, Literal
+from dalenius.measuring._exact import exact
+from dalenius.measuring.engines.duckdb import public
+from dalenius.measuring.expressions import Call, Column, Literal
+from dalenius.measuring.statements.sums import Compiler, statement
 from dalenius.queries.rules.compile import compiled
-from dalenius.queries.statements.sums import Compiler, statement
 from dalenius.tables.policy import Kind
 
 SALT = "salt'of the test"
@@ -454,9 +454,9 @@ def test_which_groups_of_a_unit_count_does_not_depend_on_the_order_of_its_rows(t
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from dalenius._protecting import budget_of
-    from dalenius.queries.engines.duckdb import DuckDB
-    from dalenius.queries.plan import Table
+    from dalenius.measuring.engines.duckdb import DuckDB
+    from dalenius.measuring.plan import Table
+    from dalenius.owner.protecting import budget_of
     from dalenius.queries.rules import planned
     from dalenius.tables.fingerprint import fingerprint
     from dalenius.tables.reading import read_text
@@ -494,9 +494,9 @@ def test_a_moment_beyond_the_calendar_fails_no_condition(moment, tmp_path):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from dalenius._protecting import budget_of
-    from dalenius.queries.engines.duckdb import DuckDB
-    from dalenius.queries.plan import Table
+    from dalenius.measuring.engines.duckdb import DuckDB
+    from dalenius.measuring.plan import Table
+    from dalenius.owner.protecting import budget_of
     from dalenius.queries.rules import planned
     from dalenius.tables.fingerprint import fingerprint
     from dalenius.tables.reading import read_text

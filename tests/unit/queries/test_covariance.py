@@ -17,12 +17,12 @@ import pyarrow as pa
 import pytest
 
 from dalenius.errors import NotAllowedError
+from dalenius.measuring._exact import exact
+from dalenius.measuring.covariance import correlation, covariance
+from dalenius.measuring.estimates import Part
+from dalenius.measuring.plan import Limits
 from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
-from dalenius.queries._exact import exact
 from dalenius.queries.answering import Answer
-from dalenius.queries.covariance import correlation, covariance
-from dalenius.queries.estimates import Part
-from dalenius.queries.plan import Limits
 from dalenius.queries.preview import described, previewed
 from dalenius.queries.rules.bound import MOST
 from dalenius.queries.rules.price import priced

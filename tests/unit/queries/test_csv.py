@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from tests.conftest import LONG
 
 from dalenius.errors import SourceUnavailableError
-from dalenius.queries.engines.csv import Header, header
-from dalenius.queries.engines.duckdb import DuckDB
-from dalenius.queries.engines.schema import schema
+from dalenius.measuring.engines.csv import Header, header
+from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.engines.schema import schema
 from dalenius.tables.fingerprint import fingerprint
 
 SMALL = "max_line_size = 128, buffer_size = 512"  # a file of a few lines then has several buffers

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dalenius.errors import EngineTimeoutError
-from dalenius.queries.engines.deadline import left, within
-from dalenius.queries.engines.duckdb import DuckDB
+from dalenius.measuring.engines.deadline import left, within
+from dalenius.measuring.engines.duckdb import DuckDB
 from dalenius.tables.fingerprint import fingerprint
 
 LONG = "SELECT count(*) FROM range(4000000) a, range(4000000) b"

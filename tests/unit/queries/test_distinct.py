@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from dalenius.errors import NotAllowedError
-from dalenius.queries._exact import exact
-from dalenius.queries.plan import Found, Limits
+from dalenius.measuring._exact import exact
+from dalenius.measuring.plan import Found, Limits
 from dalenius.queries.preview import described, previewed
 from dalenius.queries.rules.distinct import USUAL
 from dalenius.queries.rules.price import priced

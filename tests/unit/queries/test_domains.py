@@ -11,11 +11,11 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from dalenius.errors import QuestionRefusedError
-from dalenius.queries._exact import exact
-from dalenius.queries.domains import MOST_CELLS
-from dalenius.queries.engines.duckdb import public
-from dalenius.queries.rendering import Renderer, identifier
-from dalenius.queries.statements.source import clean
+from dalenius.measuring._exact import exact
+from dalenius.measuring.domains import MOST_CELLS
+from dalenius.measuring.engines.duckdb import public
+from dalenius.measuring.rendering import Renderer, identifier
+from dalenius.measuring.statements.source import clean
 from dalenius.tables.policy import Kind
 
 REGIONS = ["north", "south", "east", "west"]

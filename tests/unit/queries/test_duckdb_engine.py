@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dalenius.errors import EngineFailedError, EngineTimeoutError, InternalError, SourceUnavailableError
-from dalenius.queries.engines.deadline import within
-from dalenius.queries.engines.duckdb import DuckDB, Engines, Public, public
+from dalenius.measuring.engines.deadline import within
+from dalenius.measuring.engines.duckdb import DuckDB, Engines, Public, public
 from dalenius.tables.fingerprint import fingerprint
 
 CANARY = "Tore Dalenius"
@@ -282,7 +282,7 @@ def test_close_lets_what_runs_end(engine):
 def test_the_users_interrupt_passes(parquet):
     code = (
         "import os, signal, sys, threading\n"
-        "from dalenius.queries.engines.duckdb import DuckDB\n"
+        "from dalenius.measuring.engines.duckdb import DuckDB\n"
         "from dalenius.tables.fingerprint import fingerprint\n"
         "engine = DuckDB(fingerprint([sys.argv[1]]))\n"
         "engine.run('SELECT 1')  # so that nothing is loaded when the signal comes\n"
@@ -300,7 +300,7 @@ def test_the_users_interrupt_passes(parquet):
 
 FORK = """
 import os, signal, sys, threading
-from dalenius.queries.engines.duckdb import DuckDB, Engines, public
+from dalenius.measuring.engines.duckdb import DuckDB, Engines, public
 from dalenius.tables.fingerprint import fingerprint
 
 engines = Engines()

@@ -12,8 +12,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from dalenius.measuring.estimates import Part, half_width, mean, noise_variance, total, variance
 from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
-from dalenius.queries.estimates import Part, half_width, mean, noise_variance, total, variance
 
 DRAWS = 4_000
 CONFIDENCE = 0.95

@@ -4,7 +4,7 @@ from datetime import date, datetime, time
 
 import pytest
 
-from dalenius.queries.expressions import (
+from dalenius.measuring.expressions import (
     FALSE,
     NULL,
     TRUE,

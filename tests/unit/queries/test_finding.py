@@ -6,13 +6,13 @@ from fractions import Fraction
 
 import pytest
 
-from dalenius._protecting import budget_of
 from dalenius.accounting import costs
 from dalenius.errors import NotAllowedError
 from dalenius.ledger.budgets import Accounting
-from dalenius.queries.choosing import CLASSES, Choice
-from dalenius.queries.finding import RHO, Quantity, Search, identity, known, quantities
-from dalenius.queries.plan import Found, Table
+from dalenius.measuring.choosing import CLASSES, Choice
+from dalenius.measuring.finding import RHO, Quantity, Search, identity, known, quantities
+from dalenius.measuring.plan import Found, Table
+from dalenius.owner.protecting import budget_of
 from dalenius.tables.reading import read_text
 
 POLICY = """

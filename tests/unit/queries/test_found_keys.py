@@ -14,14 +14,14 @@ import pytest
 
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError, QuestionRefusedError
+from dalenius.measuring._exact import exact
+from dalenius.measuring.plan import Found, Limits, needed
+from dalenius.measuring.statements.keys import weights
 from dalenius.mechanisms.key_selection import WEIGHT, KeySelection
-from dalenius.queries._exact import exact
 from dalenius.queries.answering import Answer, measured
-from dalenius.queries.plan import Found, Limits, needed
 from dalenius.queries.preview import previewed
 from dalenius.queries.rules.bound import FEWEST_KEYS, MOST_KEYS, USUAL_KEYS
 from dalenius.queries.rules.price import priced
-from dalenius.queries.statements.keys import weights
 
 SALT = "salt"
 moment = datetime.fromisoformat

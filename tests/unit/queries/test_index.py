@@ -23,16 +23,16 @@ from dalenius.audit.fuzzing.questions import question
 from dalenius.audit.fuzzing.tables import pair
 from dalenius.curator import Curator
 from dalenius.errors import DaleniusError, EngineFailedError
-from dalenius.queries import indexing
-from dalenius.queries._exact import exact
-from dalenius.queries.engines.duckdb import DuckDB
-from dalenius.queries.index import Layout
-from dalenius.queries.indexing import build
-from dalenius.queries.plan import Found, Limits, Plan
+from dalenius.measuring import indexing
+from dalenius.measuring._exact import exact
+from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.index import Layout
+from dalenius.measuring.indexing import build
+from dalenius.measuring.plan import Found, Limits, Plan
+from dalenius.measuring.statements import keys, light
+from dalenius.measuring.statements.light import Light
+from dalenius.measuring.statements.sizes import units_sql
 from dalenius.queries.rules import planned
-from dalenius.queries.statements import keys, light
-from dalenius.queries.statements.light import Light
-from dalenius.queries.statements.sizes import units_sql
 from dalenius.tables.fingerprint import fingerprint
 
 QUESTIONS = (

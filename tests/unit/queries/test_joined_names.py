@@ -10,12 +10,12 @@ import pytest
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import PolicyInvalidError, QuestionRefusedError
 from dalenius.ledger.budgets import Accounting, Budget
-from dalenius.queries._exact import exact
-from dalenius.queries.engines.duckdb import Public
-from dalenius.queries.plan import Table
-from dalenius.queries.public import looked_up
+from dalenius.measuring._exact import exact
+from dalenius.measuring.engines.duckdb import Public
+from dalenius.measuring.plan import Table
+from dalenius.measuring.public import looked_up
+from dalenius.measuring.statements.relation import Files, scan_of
 from dalenius.queries.rules import planned
-from dalenius.queries.statements.relation import Files, scan_of
 from dalenius.tables.fingerprint import Fingerprint
 from dalenius.tables.reading import read_tree
 

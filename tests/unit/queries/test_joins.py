@@ -9,7 +9,7 @@ import pytest
 from tests.unit.queries.shop import BUDGET, Shop, data, questions
 
 from dalenius.errors import InputError, NotAllowedError, PolicyInvalidError, QuestionRefusedError, UnknownColumnError
-from dalenius.queries.plan import Limits
+from dalenius.measuring.plan import Limits
 
 PLAIN = """
 unit = "user_id"

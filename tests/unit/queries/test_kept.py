@@ -7,10 +7,11 @@ from types import SimpleNamespace
 import pytest
 
 from dalenius.errors import QuestionRefusedError
-from dalenius.queries import domains, patience, possible
-from dalenius.queries.engines.duckdb import Public
-from dalenius.queries.expressions import Column, Type, text
-from dalenius.queries.kept import Kept, weight_of, weight_of_parts
+from dalenius.measuring import domains, patience
+from dalenius.measuring.engines.duckdb import Public
+from dalenius.measuring.expressions import Column, Type, text
+from dalenius.measuring.kept import Kept, weight_of, weight_of_parts
+from dalenius.queries import possible
 from dalenius.queries.rules.sets import MOST_KEYS
 
 CUBE = 'CUBE (region, smoker, age, MONTH("when"), DAY("when"), YEAR("when"))'

@@ -10,10 +10,10 @@ import pytest
 
 from dalenius.accounting import costs
 from dalenius.accounting.neighbors import Neighbors
+from dalenius.measuring._exact import exact, exact_lengths
+from dalenius.measuring.ladder import best, multiple, rungs, scaled, sensitivity
+from dalenius.measuring.plan import Limits
 from dalenius.mechanisms.laws import DiscreteGaussianLaw
-from dalenius.queries._exact import exact, exact_lengths
-from dalenius.queries.ladder import best, multiple, rungs, scaled, sensitivity
-from dalenius.queries.plan import Limits
 from dalenius.queries.rules.price import priced
 from dalenius.queries.searching import lowered
 

@@ -23,11 +23,11 @@ from tests.unit.queries.test_compile import (
 )
 
 from dalenius.errors import EngineFailedError, NotAllowedError, QuestionRefusedError
-from dalenius.queries._exact import exact
-from dalenius.queries.plan import Found, Limits, Table
+from dalenius.measuring._exact import exact
+from dalenius.measuring.plan import Found, Limits, Table
+from dalenius.measuring.statements.leaves import LeafCompiler
+from dalenius.measuring.trees import SCALE, Layout, largest
 from dalenius.queries.rules import planned
-from dalenius.queries.statements.leaves import LeafCompiler
-from dalenius.queries.trees import SCALE, Layout, largest
 
 ASKED = [
     "MEDIAN(age)",

@@ -8,12 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from dalenius._protecting import budget_of
-from dalenius.queries._exact import exact
-from dalenius.queries.engines.duckdb import public
-from dalenius.queries.plan import Plan, Table
+from dalenius.measuring._exact import exact
+from dalenius.measuring.engines.duckdb import public
+from dalenius.measuring.plan import Plan, Table
+from dalenius.measuring.statements.relation import Files, scan_of
+from dalenius.owner.protecting import budget_of
 from dalenius.queries.rules import planned
-from dalenius.queries.statements.relation import Files, scan_of
 from dalenius.tables.reading import read_text
 
 ORDERS = """

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from dalenius.queries.engines.duckdb import Public
-from dalenius.queries.engines.metering import _ENDED, _OPEN, helping, metered
+from dalenius.measuring.engines.duckdb import Public
+from dalenius.measuring.engines.metering import _ENDED, _OPEN, helping, metered
 
 HEAVY = "SELECT sum(hash(i) % 1000) FROM range(20000000) AS t(i)"
 

@@ -11,15 +11,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dalenius.queries import indexing
-from dalenius.queries._exact import exact
+from dalenius.measuring import indexing
+from dalenius.measuring._exact import exact
+from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.index import Layout
+from dalenius.measuring.indexing import build
+from dalenius.measuring.plan import Limits
+from dalenius.measuring.statements import keys, pairs, sums
 from dalenius.queries.answering import Answer, measured
-from dalenius.queries.engines.duckdb import DuckDB
-from dalenius.queries.index import Layout
-from dalenius.queries.indexing import build
-from dalenius.queries.plan import Limits
 from dalenius.queries.rules.price import priced
-from dalenius.queries.statements import keys, pairs, sums
 from dalenius.tables.fingerprint import fingerprint
 
 SALT = "salt"

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from dalenius.errors import NotAllowedError
-from dalenius.queries._exact import exact
-from dalenius.queries.expressions import TRUE, written
+from dalenius.measuring._exact import exact
+from dalenius.measuring.expressions import TRUE, written
 from dalenius.tables.policy import Bounds
 
 MONTHS = tuple(f"2025-{month:02}" for month in range(1, 13))

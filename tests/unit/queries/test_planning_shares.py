@@ -9,8 +9,8 @@ from contextlib import ExitStack
 import pytest
 
 from dalenius.errors import EngineFailedError
-from dalenius.queries.engines import confined, metering
-from dalenius.queries.engines.confined import Room, on_behalf, planning
+from dalenius.measuring.engines import confined, metering
+from dalenius.measuring.engines.confined import Room, on_behalf, planning
 
 
 class Planner(threading.Thread):

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dalenius._protecting import budget_of
+from dalenius.measuring.plan import Table
+from dalenius.measuring.public import PublicTable, public_table
+from dalenius.owner.protecting import budget_of
 from dalenius.queries import possible
-from dalenius.queries.plan import Table
-from dalenius.queries.public import PublicTable, public_table
 from dalenius.queries.rules import planned
 from dalenius.tables.policy import PublicSpec
 from dalenius.tables.reading import read_text

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import pytest
 
-from dalenius.queries.engines.duckdb import DuckDB, Engines
-from dalenius.queries.plan import Found
+from dalenius.measuring.engines.duckdb import DuckDB, Engines
+from dalenius.measuring.plan import Found
 from dalenius.queries.preview import CHOICES, described, previewed
 from dalenius.queries.rules import planned
 from dalenius.queries.rules.price import priced

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from dalenius.errors import SourceUnavailableError, UnknownColumnError
-from dalenius.queries import public as module
-from dalenius.queries.engines.duckdb import DuckDB
-from dalenius.queries.public import public_table
+from dalenius.measuring import public as module
+from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.public import public_table
 from dalenius.tables.policy import Bounds, Kind, PublicSpec
 
 MORNING = datetime.fromisoformat("2024-01-01 08:00:00")

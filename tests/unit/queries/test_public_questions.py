@@ -19,12 +19,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from dalenius.errors import EngineFailedError, EngineTimeoutError, QuestionRefusedError, RateLimitedError
-from dalenius.queries import public_checks
-from dalenius.queries.engines import child, confined
-from dalenius.queries.public import public_table
-from dalenius.queries.public_functions import FUNCTIONS
+from dalenius.measuring.engines import child, confined, public_checks
+from dalenius.measuring.engines.public_functions import FUNCTIONS
+from dalenius.measuring.engines.public_scopes import nodes_of
+from dalenius.measuring.public import public_table
 from dalenius.queries.public_questions import MOST_ROWS, answered, previewed, public_question, written
-from dalenius.queries.public_scopes import nodes_of
 from dalenius.tables.policy import PublicSpec
 
 REGIONS = "code,name,pop\n1,north,10\n2,south,20\n3,east,\n"

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from tests.unit.queries.shop import Shop
 
-from dalenius.queries.functions import FUNCTIONS
+from dalenius.measuring.functions import FUNCTIONS
 from dalenius.queries.reference import _INSIDE, AGGREGATES, BUCKETS, CLAUSES, SEVERAL, generated, renewed
 from dalenius.queries.rules.restrict import _PARTS, _REFUSED
 from dalenius.queries.rules.sources import NOBODYS, REFUSED_JOINS, REFUSED_SUBQUERIES

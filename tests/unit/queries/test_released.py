@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import pytest
 
+from dalenius.measuring.estimates import Estimate, Part, estimator, total
 from dalenius.mechanisms.laws import DiscreteGaussianLaw
-from dalenius.queries.estimates import Estimate, Part, estimator, total
 from dalenius.queries.released import released
 
 REGIONS = ["north", "south", "east", "west"]

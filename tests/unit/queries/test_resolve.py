@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError, UnknownColumnError, UnknownTableError
-from dalenius.queries.expressions import NULL, TRUE, Aggregate, Column, Key, Type, written
+from dalenius.measuring.expressions import NULL, TRUE, Aggregate, Column, Key, Type, written
 
 
 def where(condition):

@@ -7,8 +7,8 @@ import sqlglot
 from sqlglot import exp
 
 from dalenius.errors import QuestionRefusedError
-from dalenius.queries.plan import Stage
 from dalenius.queries.rules.restrict import _ALLOWED, _PARTS, _REFUSED, restrict
+from dalenius.queries.rules.stage import Stage
 
 TWO = "SELECT COUNT(DISTINCT (user_id, day)) FROM visits"
 ALLOWED = [

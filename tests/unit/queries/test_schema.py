@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dalenius.errors import SourceUnavailableError
-from dalenius.queries.engines.schema import schema
+from dalenius.measuring.engines.schema import schema
 
 
 def test_parquet_and_csv_are_described(tmp_path):

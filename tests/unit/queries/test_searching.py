@@ -18,11 +18,11 @@ from dalenius.accounting import costs
 from dalenius.accounting.events import Zcdp
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError, LedgerCorruptError
+from dalenius.measuring._exact import exact, exact_lengths
+from dalenius.measuring.choosing import CLASSES, clipped
+from dalenius.measuring.plan import Found, Limits, Plan
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
-from dalenius.queries._exact import exact, exact_lengths
 from dalenius.queries.answering import Answer, measured
-from dalenius.queries.choosing import CLASSES, clipped
-from dalenius.queries.plan import Found, Limits, Plan
 from dalenius.queries.rules.price import histogram, priced
 from dalenius.queries.searching import Clip, fitted, lowered, notes, reported
 

@@ -17,20 +17,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dalenius.errors import DaleniusError, InputError, QuestionRefusedError, SqlSyntaxError
-from dalenius.queries import grouped, ladder
-from dalenius.queries._exact import exact, exact_lengths
+from dalenius.measuring import ladder
+from dalenius.measuring._exact import exact, exact_lengths
+from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.estimates import noise_variance
+from dalenius.measuring.expressions import Key
+from dalenius.measuring.index import Layout
+from dalenius.measuring.indexing import build
+from dalenius.measuring.plan import Found, Limits, needed
+from dalenius.measuring.statements import light
+from dalenius.measuring.statements.keys import weights
+from dalenius.queries import grouped
 from dalenius.queries.answering import Answer, measured
-from dalenius.queries.engines.duckdb import DuckDB
-from dalenius.queries.estimates import noise_variance
-from dalenius.queries.expressions import Key
-from dalenius.queries.index import Layout
-from dalenius.queries.indexing import build
-from dalenius.queries.plan import Found, Limits, needed
 from dalenius.queries.preview import described, previewed, usual_rows
 from dalenius.queries.rules.price import priced
 from dalenius.queries.rules.sets import MOST_SETS, together
-from dalenius.queries.statements import light
-from dalenius.queries.statements.keys import weights
 from dalenius.tables.fingerprint import fingerprint
 
 SALT = "salt"

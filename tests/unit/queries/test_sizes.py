@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dalenius._protecting import budget_of
-from dalenius.queries.engines.duckdb import DuckDB, public
-from dalenius.queries.plan import Table
-from dalenius.queries.statements.sizes import units_sql
+from dalenius.measuring.engines.duckdb import DuckDB, public
+from dalenius.measuring.plan import Table
+from dalenius.measuring.statements.sizes import units_sql
+from dalenius.owner.protecting import budget_of
 from dalenius.tables.fingerprint import fingerprint
 from dalenius.tables.reading import read_text
 

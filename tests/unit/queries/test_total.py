@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dalenius.errors import DaleniusError, QuestionRefusedError
-from dalenius.queries._exact import exact
+from dalenius.measuring._exact import exact
+from dalenius.measuring.engines.duckdb import public
+from dalenius.measuring.expressions import Column, Type, number
+from dalenius.measuring.plan import needed
+from dalenius.measuring.rendering import Renderer, identifier
+from dalenius.measuring.statements.source import clean
 from dalenius.queries.canonical import plain
-from dalenius.queries.engines.duckdb import public
-from dalenius.queries.expressions import Column, Type, number
-from dalenius.queries.plan import needed
-from dalenius.queries.rendering import Renderer, identifier
 from dalenius.queries.rules.total import _Guard, made_total
-from dalenius.queries.statements.source import clean
 
 HOSTILE = [None, 0.0, -0.0, 1.0, -1.0, 0.5, -7.25, 1e308, -1e308, 1e-308, 5e-324, 2.0**63, -(2.0**64)]
 TEXTS = [None, "", "x", "it's", "12", "1e400", "nan", "inf", "-infinity", "2025-02-30", "99999-01-01", "%_\\", "é" * 50]

@@ -8,10 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
-from dalenius.queries.expressions import TRUE, Aggregate, Column, Type, written
-from dalenius.queries.packing import packed, unpacked
-from dalenius.queries.trees import (
+from dalenius.measuring.expressions import TRUE, Aggregate, Column, Type, written
+from dalenius.measuring.packing import packed, unpacked
+from dalenius.measuring.trees import (
     MOST_NODES,
     SCALE,
     Layout,
@@ -21,6 +20,7 @@ from dalenius.queries.trees import (
     nodes,
     ranks,
 )
+from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
 
 X = Column("x", Type.NUMBER)
 QUIET = DiscreteGaussianLaw(Fraction(1))

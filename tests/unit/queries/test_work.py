@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from dalenius.queries import work
+from dalenius.measuring import work
+from dalenius.measuring.expressions import Call, Column, Expression, Type, number, text
+from dalenius.measuring.functions import FUNCTIONS
+from dalenius.measuring.rendering import LONGEST_TEXT
+from dalenius.measuring.work import Meter, Work, ballast, heavier
 from dalenius.queries.canonical import call
-from dalenius.queries.expressions import Call, Column, Expression, Type, number, text
-from dalenius.queries.functions import FUNCTIONS
-from dalenius.queries.rendering import LONGEST_TEXT
-from dalenius.queries.work import Meter, Work, ballast, heavier
 
 NOTE = Column("note", Type.TEXT)
 METER = Meter({})

@@ -17,7 +17,7 @@ from dalenius.errors import InputError, SourceUnavailableError
 if TYPE_CHECKING:
     from dalenius.analyst import Analyst
     from dalenius.app.cli.frame import Frame
-    from dalenius.queries.plan import Limits
+    from dalenius.measuring.plan import Limits
     from dalenius.remote import RemoteAnalyst
 
 _DECIMAL = re.compile(r"\d{1,30}(\.\d{1,30})?")
@@ -124,7 +124,7 @@ def limits_of(
     search: float | None = None,
 ) -> Limits:
     """The limits for this question; they can only tighten the policy's."""
-    from dalenius.queries.plan import Limits
+    from dalenius.measuring.plan import Limits
 
     found: dict[str, Fraction] = {}
     for given in totals or ():

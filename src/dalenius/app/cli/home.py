@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from dalenius._home import FOLDER, VARIABLE, find_home
+from dalenius.ledger.home import FOLDER, VARIABLE, find_home
 
 __all__ = ["FOLDER", "VARIABLE", "find_home"]

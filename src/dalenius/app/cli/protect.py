@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import TaskID
 
-    from dalenius._indexing import Progress
-    from dalenius._protecting import Protected
-    from dalenius._refreshing import Refreshed
+    from dalenius.owner.index import Progress
+    from dalenius.owner.protecting import Protected
+    from dalenius.owner.refreshing import Refreshed
 
 
 _FEW = 2000  # units; below that, limits found privately are mostly noise
@@ -43,9 +43,9 @@ def protect(
 
     Example: dalenius protect visits.toml --dry-run
     """
-    from dalenius._home import future_home
     from dalenius.curator import Curator
     from dalenius.errors import HomeMissingError
+    from dalenius.ledger.home import future_home
 
     curator = Curator(frame.home)
     try:

@@ -6,20 +6,24 @@ the roles that the route is open to, counts against the same limits, and leaves 
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import AsyncIterable, Awaitable, Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from fastapi.routing import APIRoute
 
 from dalenius.app.http.files import take_in
+from dalenius.app.http.jobs import Wanted
 from dalenius.app.http.log import tell
 from dalenius.app.http.roles import allowed
 from dalenius.app.http.routes import ROUTERS
 from dalenius.errors import AuthDeniedError, DaleniusError, NotAllowedError
 from dalenius.ledger import authors
 from dalenius.ledger.authors import acting
+from dalenius.ledger.requests import QUESTION
+from dalenius.queries.ask import Ask
 
 if TYPE_CHECKING:
     from dalenius.app.console.sessions import Session
@@ -50,25 +54,18 @@ async def call(session: Session, route: str, work: Callable[[], T]) -> T:
 
 async def ask(session: Session, sql: str, epsilon: float, waiting: Waiting) -> Release:
     """Asks. Charged before the data is looked at; the answer comes when its time has come."""
-    question = {
-        "question": sql,
-        "epsilon": epsilon,
-        "error": None,
-        "confidence": 0.95,
-        "delta": None,
-        "limits": None,
-    }
+    wanted = Wanted(QUESTION, Ask(sql, epsilon).to_json(), secrets.token_urlsafe(16))
 
     async def done(token: Token) -> Release:
         service = session.service
-        job = service.ask(token, question)
+        job = service.obtain(token, wanted)
         try:
             while not await job.wait(1.0):
                 waiting(job.to_dict()["seconds_left"])
         finally:
             service.jobs.forget(job)  # which counts as open until its end
         await service.run(session.check)  # who signed out meanwhile is not shown it
-        return await service.run(job.result)
+        return cast("Release", await service.run(job.result))
 
     return await _passed(session, "POST /v1/ask", done)
 

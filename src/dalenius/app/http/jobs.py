@@ -20,8 +20,8 @@ from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,11 +31,13 @@ from dalenius.app.http.limits import limited
 from dalenius.app.http.problems import problem, unexpected
 from dalenius.errors import NOTHING, Charge, DaleniusError, RateLimitedError
 from dalenius.ledger import holders
+from dalenius.ledger.requests import QUESTION
+from dalenius.releasing.kinds import kind_of
 
 if TYPE_CHECKING:
     from dalenius.ledger.tokens import Token
-    from dalenius.pacing import Times
-    from dalenius.queries.release import Release
+    from dalenius.measuring.pace import Times
+    from dalenius.releasing.kinds import Shown
 
 FOLDER = "jobs"
 KEPT = 3600.0  # seconds that a finished job stays
@@ -46,14 +48,36 @@ _CLEANING = 60.0  # seconds between two looks for old files
 _ID = 32  # hex digits
 
 
-class Job:
-    """One question on its way."""
+@dataclass(frozen=True)
+class Wanted:
+    """What a job is to obtain: a release of some kind, under a key that charges it once."""
 
-    def __init__(self, id_: str, analyst: str, question: str, token: str = "") -> None:
-        self.id, self.analyst, self.question, self.token = id_, analyst, question, token
+    kind: str
+    request: Mapping[str, Any]
+    key: str
+
+    @property
+    def echo(self) -> dict[str, Any]:
+        """What is told beside the release."""
+        return kind_of(self.kind).echo(self.request)
+
+    @classmethod
+    def of_json(cls, held: Mapping[str, Any]) -> Wanted:
+        """As it lies on disk. Early releases of dalenius knew questions alone, and kept the key among their parts."""
+        request = dict(held["request"])
+        if "kind" in held:
+            return cls(held["kind"], request, held["key"])
+        return cls(QUESTION, request, request.pop("idempotency_key"))
+
+
+class Job:
+    """One release on its way."""
+
+    def __init__(self, id_: str, analyst: str, echo: Mapping[str, Any], token: str = "") -> None:
+        self.id, self.analyst, self.echo, self.token = id_, analyst, dict(echo), token
         self.created = time.monotonic()
         self.leaves: datetime | None = None
-        self.future: Future[Release] | None = None
+        self.future: Future[Shown] | None = None
         self.left = threading.Event()  # nobody waits for it: what is free is stopped, what is charged goes on
         self._end: tuple[bytes | None, dict[str, Any] | None, Charge] | None = None  # result or problem, and its cost
 
@@ -62,7 +86,7 @@ class Job:
         if fixed is not None:
             self.leaves = datetime.now(UTC) + timedelta(seconds=fixed.answer)
 
-    def follow(self, future: Future[Release]) -> None:
+    def follow(self, future: Future[Shown]) -> None:
         """What will be its end."""
         self.future = future
 
@@ -83,7 +107,7 @@ class Job:
         done, _ = await asyncio.wait([wrapped], timeout=seconds)
         return bool(done)
 
-    def result(self) -> Release:
+    def result(self) -> Shown:
         """Its release; raises what went wrong."""
         future = self.future
         if future is None:
@@ -99,13 +123,13 @@ class Job:
         """Keeps what will be sent, and nothing else of it; how many bytes that are."""
         end = self._end = self._ended()
         self.future = None
-        return len(end[0] or b"") + len(self.question)
+        return len(end[0] or b"") + len(encoded(self.echo))
 
     def let_go(self) -> None:
         """Its result is kept no longer; what it cost is still known."""
         if self._end is not None and self._end[0] is not None:
             self._end = (None, problem(_not_kept(self._end[2])), self._end[2])
-        self.question = ""
+        self.echo = {}
 
     def to_json(self) -> bytes:
         """As it is shown. Depends on the time and, at its end, on what left."""
@@ -140,7 +164,7 @@ class Job:
             release = future.result(timeout=0).to_dict()
             paid = release.get("charge") or {}
             cost = Charge(paid.get("epsilon", 0.0), paid.get("delta", 0.0))
-            return encoded({"question": self.question, **release}), None, cost
+            return encoded({**self.echo, **release}), None, cost
         except DaleniusError as error:
             return None, problem(error), error.charge
         except Exception as error:  # noqa: BLE001 (its text may quote a row)
@@ -165,9 +189,9 @@ class Jobs:
         self._cleaned = -math.inf
         self._lock = threading.Lock()
 
-    def new(self, token: Token, question: Mapping[str, Any], id_: str | None = None) -> Job:
+    def new(self, token: Token, wanted: Wanted, id_: str | None = None) -> Job:
         """A job that is about to begin."""
-        job = Job(id_ or secrets.token_hex(_ID // 2), token.analyst, question["question"], token.id)
+        job = Job(id_ or secrets.token_hex(_ID // 2), token.analyst, wanted.echo, token.id)
         with self._lock:
             now = time.monotonic()
             old = [each for each in self._jobs.values() if each.done and now - each.created > KEPT]
@@ -211,14 +235,13 @@ class Jobs:
 
     # --- on disk
 
-    def write(self, job: Job, question: Mapping[str, Any]) -> None:
+    def write(self, job: Job, wanted: Wanted) -> None:
         """Keeps the request for other processes, and for after a crash."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
         self._clean()
         self._make_room(job)
-        limits = question.get("limits")
-        plain = {**question, "limits": None if limits is None else _limits_to_json(limits)}
-        content = json.dumps({"analyst": job.analyst, "holder": self._holder, "request": plain}).encode()
+        held = {"analyst": job.analyst, "holder": self._holder, **asdict(wanted)}
+        content = json.dumps(held).encode()
         place = os.open(self._file(job.id), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(place, "wb") as file:
             file.write(content)
@@ -229,8 +252,8 @@ class Jobs:
         if job.future is not None:
             job.future.add_done_callback(lambda ended: self._ended(job, ended))
 
-    def read(self, token: Token, id_: str) -> tuple[dict[str, Any], bool] | None:
-        """The request of a job of this analyst that some process began, and whether another one that lives did."""
+    def read(self, token: Token, id_: str) -> tuple[Wanted, bool] | None:
+        """What is wanted of a job of this analyst that some process began, and whether another one that lives did."""
         if len(id_) != _ID or not set(id_) <= set("0123456789abcdef"):
             return None
         try:
@@ -239,16 +262,13 @@ class Jobs:
             return None
         if held["analyst"] != token.analyst:
             return None
-        request: dict[str, Any] = held["request"]
-        limits = request["limits"]
         holder = held.get("holder", "")
-        lives = holder != self._holder and not holders.is_dead(holder)
-        return {**request, "limits": None if limits is None else limits_from_json(limits)}, lives
+        return Wanted.of_json(held), holder != self._holder and not holders.is_dead(holder)
 
     def _file(self, id_: str) -> Path:
         return self._folder / f"{id_}.json"
 
-    def _ended(self, job: Job, ended: Future[Release]) -> None:
+    def _ended(self, job: Job, ended: Future[Shown]) -> None:
         """What was refused and cost nothing is not taken up again by whoever polls it later."""
         if ended.cancelled():
             return  # by a stop
@@ -283,25 +303,6 @@ class Jobs:
             with suppress(OSError):
                 if time.time() - file.stat().st_mtime > _DAY:
                     file.unlink()
-
-
-def limits_from_json(data: Mapping[str, Any]) -> Any:
-    """`Limits` from JSON; totals are numbers or decimal texts."""
-    from dalenius.queries.plan import Limits
-
-    totals = {name: Fraction(str(value)) for name, value in (data.get("totals") or {}).items()}
-    return Limits(data.get("rows"), data.get("groups"), totals, data.get("units"), data.get("search"))
-
-
-def _limits_to_json(limits: Any) -> dict[str, Any]:
-    search = limits.search
-    return {
-        "rows": limits.rows,
-        "groups": limits.groups,
-        "totals": {name: str(value) for name, value in limits.totals.items()},
-        "units": limits.units,
-        "search": None if search is None else float(search),
-    }
 
 
 def _not_kept(charge: Charge) -> RateLimitedError:

@@ -33,6 +33,9 @@ OBJECTS = {
     "GET /v1/budget": "`datasets`: [balances](ledger.md#balances-in-json), an analyst's own; all, for the others",
     "GET /v1/history": "`history`: charges, oldest first; `next`: give it as `after` for more, or null",
     "GET /v1/receipts/{id}": "the receipt; an analyst's own, any for the others",
+    "GET /v1/releases/{id}": "a [Stored](#stored) with its `receipt`, and `content`: what is stored of it, as its kind "
+    "reads it; an analyst's own, any for the others",
+    "POST /v1/releases/{kind}": "what the kind tells; of questions, a [Release](#release)",
     "GET /v1/ledger": "`entries`: each with `number`, `kind`, `time`, `hash`, `data`; `next`",
     "GET /v1/ledger/verify": "`verified`, `entries`, `head`, `charges`, `releases`",
     "GET /v1/report": "what `dalenius ledger report --json` has but the file; "

@@ -53,6 +53,15 @@ class AskIn(_Given):
     )
 
 
+class ObtainIn(_Given):
+    """A release of some kind."""
+
+    request: dict[str, Any] = Field(description="What is asked for; each kind says what it takes.")
+    idempotency_key: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+        None, description="The same key is charged once, however often the request is sent."
+    )
+
+
 class ProtectIn(_Given):
     """Policies as TOML; the files that they name lie below the server's data_dir."""
 
@@ -146,14 +155,34 @@ class PreviewOut(BaseModel):
     plan: str | None = None
 
 
+class StoredOut(BaseModel):
+    """A release on record."""
+
+    id: str = Field(description="That of its receipt.")
+    kind: str
+    entry: int
+    time: str
+    dataset: str
+    analyst: str = Field(description="Who paid; empty: the owner, from the data set.")
+    charge: dict[str, float | None]
+    question: str = Field(description="SHA-256 of what was asked.")
+
+
+class ReleasesOut(BaseModel):
+    """Releases on record."""
+
+    releases: list[StoredOut]
+    next: int | None = Field(description="Where to read on; null at the end.")
+
+
 class JobOut(BaseModel):
-    """A question on its way; its state changes at the time that was fixed for it."""
+    """A release on its way; its state changes at the time that was fixed for it."""
 
     id: str
     state: Literal["running", "done", "failed"]
     leaves: str | None
     seconds_left: float | None
-    result: ReleaseOut | None
+    result: ReleaseOut | dict[str, Any] | None
     problem: ProblemOut | None
 
 

@@ -11,30 +11,31 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakValueDictionary
 
 from dalenius.analyst import resuming
-from dalenius.app.http.jobs import Job, Jobs
+from dalenius.app.http.jobs import Job, Jobs, Wanted
 from dalenius.app.http.limits import Limits, limited
 from dalenius.app.http.metrics import Metrics
 from dalenius.curator import Curator
 from dalenius.ledger.retries import NeverChargedError
 from dalenius.ledger.tokens import Role, Token, Tokens
-from dalenius.pacing import SAFETY, Pacer, Times, probe
-from dalenius.queries.engines.confined import ElsewhereError, Room, on_behalf
+from dalenius.measuring.engines.confined import ElsewhereError, Room, on_behalf
+from dalenius.measuring.pace import SAFETY, Times
+from dalenius.releasing.pacing import Pacer, probe
 
 if TYPE_CHECKING:
     from dalenius.analyst import Analyst
     from dalenius.app.http.settings import Settings
-    from dalenius.queries.release import Release
+    from dalenius.releasing.kinds import Shown
 
 T = TypeVar("T")
 _HEAVY = (
     "dalenius.queries.rules",
     "dalenius.queries.answering",
     "dalenius.queries.accuracy",
-    "dalenius.queries.public",
+    "dalenius.measuring.public",
 )
 _DOOR = 4  # threads that look at tokens, whatever the others are busy with
 _QUICK = 16  # threads for what never waits
@@ -128,15 +129,15 @@ class Service:
         """Whether a token is still good: asked again before anything leaves that it asked for."""
         return await asyncio.get_running_loop().run_in_executor(self._door, self.tokens.is_good, id_)
 
-    def ask(self, token: Token, question: dict[str, Any]) -> Job:
-        """Begins to answer a question, in a thread of its own.
+    def obtain(self, token: Token, wanted: Wanted) -> Job:
+        """Begins to obtain a release, in a thread of its own.
 
         A question counts as open until its answer leaves, also if nobody waits for it: else one token could take up
         every thread with jobs.
         """
         self.jobs.check_open(token, self.settings.concurrency)
-        job = self.jobs.new(token, question)
-        self._begin(job, token, lambda asker: asker.ask(**question))
+        job = self.jobs.new(token, wanted)
+        self._begin(job, token, lambda asker: _obtained(asker, wanted))
         return job
 
     def resume(self, token: Token, id_: str) -> Job | None:
@@ -152,38 +153,38 @@ class Service:
                 if held is None:
                     return None
                 self.jobs.check_open(token, self.settings.concurrency)
-                question = held[0]
-                job = self.jobs.new(token, question, id_)
-                self._begin(job, token, lambda asker: self._taken_up(asker, token, id_, question))
+                wanted = held[0]
+                job = self.jobs.new(token, wanted, id_)
+                self._begin(job, token, lambda asker: self._taken_up(asker, token, id_, wanted))
                 self.jobs.keep(job)
             return job
 
-    def _taken_up(self, asker: Analyst, token: Token, id_: str, question: dict[str, Any]) -> Release:
-        """The answer to a question that another process began; as long as that lives, it may still be charged there."""
+    def _taken_up(self, asker: Analyst, token: Token, id_: str, wanted: Wanted) -> Shown:
+        """The release that another process began; as long as that lives, it may still be charged there."""
         end = time.monotonic() + _OTHERS
         while True:
             held = self.jobs.read(token, id_)
             lives = held is not None and held[1]
             try:
-                return resuming(asker, public=lives).ask(**question)
+                return _obtained(resuming(asker, public=lives), wanted)
             except NeverChargedError:
                 if not lives or time.monotonic() > end:
                     raise
             time.sleep(_PAUSE)
 
-    def _begin(self, job: Job, token: Token, answered: Callable[[Analyst], Release]) -> None:
+    def _begin(self, job: Job, token: Token, answered: Callable[[Analyst], Shown]) -> None:
         pacer = self._trusted if token.trusted else self._paced
 
         def started(fixed: Times | None) -> None:
             self.metrics.looking.inc()
             job.started(fixed)
 
-        def work() -> Release:
+        def work() -> Shown:
             asker = self.curator.analyst(token.analyst, pacer=pacer.telling(started, token.analyst))
             with on_behalf(self._room, token.analyst, gone=job.left.is_set):
                 return answered(asker)
 
-        future: Future[Release] = self._asking.submit(work)
+        future: Future[Shown] = self._asking.submit(work)
         job.follow(future)
 
     def close(self) -> None:
@@ -196,6 +197,10 @@ class Service:
     def busy(self) -> bool:
         """Whether a question is still being answered."""
         return self.jobs.busy
+
+
+def _obtained(asker: Analyst, wanted: Wanted) -> Shown:
+    return asker.obtain(wanted.kind, wanted.request, idempotency_key=wanted.key)
 
 
 __all__ = ["Caller", "Role", "Service"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dalenius.errors import InputError, SourceUnavailableError
-from dalenius.pacing import SAFETY
+from dalenius.measuring.pace import SAFETY
 from dalenius.tables.mistakes import nearest
 
 FILE = "config.toml"

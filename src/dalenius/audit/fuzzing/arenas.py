@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from dalenius.queries.plan import Table
+    from dalenius.measuring.plan import Table
 
 _KEPT = 20_000_000  # rows of made tables that stay on disk
 

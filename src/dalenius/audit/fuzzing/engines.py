@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.audit.fuzzing.policies import NAME
 from dalenius.audit.fuzzing.tables import Row, arrow
-from dalenius.queries.engines.duckdb import DuckDB, Public
-from dalenius.queries.index import Layout
-from dalenius.queries.indexing import build
+from dalenius.measuring.engines.duckdb import DuckDB, Public
+from dalenius.measuring.index import Layout
+from dalenius.measuring.indexing import build
 from dalenius.tables.fingerprint import fingerprint
 
 if TYPE_CHECKING:
     from dalenius.audit.fuzzing.policies import Shape
-    from dalenius.queries.engines.engine import Engine
+    from dalenius.measuring.engines.engine import Engine
 
 
 @cache

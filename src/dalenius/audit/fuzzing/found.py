@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
+from dalenius.measuring.expressions import Type
+from dalenius.measuring.plan import Plan, needed
+from dalenius.measuring.statements import keys
 from dalenius.mechanisms.key_selection import WEIGHT, KeySelection
-from dalenius.queries.expressions import Type
-from dalenius.queries.plan import Plan, needed
-from dalenius.queries.statements import keys
 
 if TYPE_CHECKING:
-    from dalenius.queries.domains import Cell
-    from dalenius.queries.engines.engine import Engine
+    from dalenius.measuring.domains import Cell
+    from dalenius.measuring.engines.engine import Engine
 
 Weights = Mapping["Cell", int]
 _KINDS = {Type.NUMBER: float, Type.BOOLEAN: bool, Type.TEXT: str, Type.DATE: date, Type.DATETIME: datetime}
@@ -64,6 +64,6 @@ def too_long(alone: Weights) -> tuple[str, str, str] | None:
 
 def union(*tables: Mapping[Any, int]) -> tuple[Cell, ...]:
     """All keys of some tables, each once, in an order that is theirs."""
-    from dalenius.queries.domains import in_order
+    from dalenius.measuring.domains import in_order
 
     return in_order(frozenset().union(*tables))

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from dalenius.audit.fuzzing.questions import Writer
 from dalenius.ledger.budgets import Accounting
-from dalenius.queries.relations import identities_of
-from dalenius.queries.rendering import identifier, literal
+from dalenius.measuring.relations import identities_of
+from dalenius.measuring.rendering import identifier, literal
 from dalenius.tables.policy import Bounds, Column, Kind
 
 if TYPE_CHECKING:
     from dalenius.audit.fuzzing.schemas import Schema
-    from dalenius.queries.public import PublicTable
+    from dalenius.measuring.public import PublicTable
 
 WRONG = 0.05  # of the places where units should be equal, they are not asked to be
 PUBLIC_FIRST = 0.04  # of the questions keep public rows that found nobody

@@ -11,23 +11,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dalenius.errors import EngineTimeoutError
-from dalenius.queries._exact import exact, exact_lengths
+from dalenius.measuring._exact import exact, exact_lengths
+from dalenius.measuring.domains import in_order
+from dalenius.measuring.engines.duckdb import Engines
+from dalenius.measuring.engines.view import View
+from dalenius.measuring.index import Layout
+from dalenius.measuring.indexing import build
+from dalenius.measuring.statements.keys import weights
+from dalenius.measuring.statements.pairs import Held
 from dalenius.queries.answering import measured
-from dalenius.queries.domains import in_order
-from dalenius.queries.engines.duckdb import Engines
-from dalenius.queries.engines.view import View
-from dalenius.queries.index import Layout
-from dalenius.queries.indexing import build
 from dalenius.queries.rules.price import priced
-from dalenius.queries.statements.keys import weights
-from dalenius.queries.statements.pairs import Held
 from dalenius.tables.fingerprint import Fingerprint, fingerprint
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from dalenius.queries.engines.engine import Engine
-    from dalenius.queries.plan import Plan, Table
+    from dalenius.measuring.engines.engine import Engine
+    from dalenius.measuring.plan import Plan, Table
 
 EPSILON, DELTA = 1.0, 1e-9
 SALT = "not a secret: the tables are made up"

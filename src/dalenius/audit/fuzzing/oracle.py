@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.audit.fuzzing.databases import Rows, arrow_tables, owners
 from dalenius.audit.fuzzing.several import Held
-from dalenius.queries.expressions import Aggregate, Key
-from dalenius.queries.rendering import identifier
-from dalenius.queries.statements.source import cast, clean
+from dalenius.measuring.expressions import Aggregate, Key
+from dalenius.measuring.rendering import identifier
+from dalenius.measuring.statements.source import cast, clean
 from dalenius.tables.policy import Column
 
 if TYPE_CHECKING:
     from dalenius.audit.fuzzing.joined_questions import Asked
     from dalenius.audit.fuzzing.schemas import Schema
-    from dalenius.queries.plan import Plan
-    from dalenius.queries.public import PublicTable
+    from dalenius.measuring.plan import Plan
+    from dalenius.measuring.public import PublicTable
 
 Answer = list[tuple[Any, ...]]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from dalenius.errors import PolicyInvalidError
 from dalenius.ledger.budgets import Accounting, Budget
-from dalenius.queries.plan import Table
+from dalenius.measuring.plan import Table
 from dalenius.tables.columns import read_column
 from dalenius.tables.policy import Policy
 from dalenius.tables.reading import read_tree

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dalenius.audit.fuzzing.policies import KEYS, STORAGES, column_spec
 from dalenius.errors import PolicyInvalidError
 from dalenius.ledger.budgets import Accounting, Budget
-from dalenius.queries.plan import Found, Table
+from dalenius.measuring.plan import Found, Table
 from dalenius.tables.policy import Contribution, Policy
 from dalenius.tables.reading import read_tree
 

@@ -7,12 +7,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dalenius._paths import check_paths, check_units
 from dalenius.audit.fuzzing.databases import Rows, arrow_tables
-from dalenius.queries.engines.duckdb import Engines, Public
-from dalenius.queries.engines.view import View
-from dalenius.queries.public import PublicTable, looked_up, public_table
-from dalenius.queries.statements.relation import Files, scan_of
+from dalenius.measuring.engines.duckdb import Engines, Public
+from dalenius.measuring.engines.view import View
+from dalenius.measuring.public import PublicTable, looked_up, public_table
+from dalenius.measuring.statements.relation import Files, scan_of
+from dalenius.owner.paths import check_paths, check_units
 from dalenius.tables.fingerprint import Fingerprint, fingerprint
 from dalenius.tables.policy import PublicSpec
 from dalenius.tables.registry import Version
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from dalenius.audit.fuzzing.schemas import Schema
-    from dalenius.queries.engines.engine import Engine
-    from dalenius.queries.plan import Table
+    from dalenius.measuring.engines.engine import Engine
+    from dalenius.measuring.plan import Table
 
 _NOWHERE = Fingerprint("parquet", ())
 

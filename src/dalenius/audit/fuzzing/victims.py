@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.audit.fuzzing.tables import array
 from dalenius.ledger.budgets import Accounting, Budget
-from dalenius.queries.plan import Found, Table
+from dalenius.measuring.plan import Found, Table
 from dalenius.tables.reading import read_tree
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from dalenius.errors import InputError
-from dalenius.queries import patience
-from dalenius.queries.plan import Limits, Plan, Stage, Table, needed
+from dalenius.measuring import patience
+from dalenius.measuring.plan import Limits, Plan, Table, needed
 from dalenius.queries.rules.bound import bound
 from dalenius.queries.rules.compile import compile_
 from dalenius.queries.rules.parse import parse
@@ -15,11 +15,12 @@ from dalenius.queries.rules.price import price
 from dalenius.queries.rules.resolve import resolve
 from dalenius.queries.rules.restrict import restrict
 from dalenius.queries.rules.search import search
+from dalenius.queries.rules.stage import Stage
 from dalenius.queries.rules.total import total
 from dalenius.queries.rules.work import work
 
 if TYPE_CHECKING:
-    from dalenius.queries.public import PublicTable
+    from dalenius.measuring.public import PublicTable
 
 RULES: tuple[Callable[[Stage], Stage], ...] = (
     parse,  # text → syntax tree

@@ -8,8 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import QuestionRefusedError
-from dalenius.queries.canonical import call
-from dalenius.queries.expressions import (
+from dalenius.measuring.expressions import (
     NULL,
     TRUE,
     Aggregate,
@@ -21,7 +20,8 @@ from dalenius.queries.expressions import (
     number,
     written,
 )
-from dalenius.queries.functions import ranges_of
+from dalenius.measuring.functions import ranges_of
+from dalenius.queries.canonical import call
 from dalenius.queries.rules.clamp import Clamp
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.typed import Typed, has_aggregates
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from dalenius.errors import Place
-    from dalenius.queries.plan import Table
+    from dalenius.measuring.plan import Table
 
 _ORDERED = (Type.NUMBER, Type.DATE, Type.DATETIME, Type.TEXT)
 PAIRED = frozenset({"covar_pop", "covar_samp", "corr"})  # aggregates of two arguments

@@ -31,20 +31,21 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError
 from dalenius.ledger.budgets import Accounting
+from dalenius.measuring import trees
+from dalenius.measuring.domains import column_values
+from dalenius.measuring.expressions import Aggregate, Column, Expression, columns_of, written
+from dalenius.measuring.functions import bounded, dominated, ranges_of, whole
+from dalenius.measuring.periods import charged, within
+from dalenius.measuring.plan import MOST_GROUPS, Limits, Measure, Plan, Selection, Statistic, Table, needed
+from dalenius.measuring.splitting import split
 from dalenius.mechanisms.vector import sensitivity_l1, squared_sensitivity_l2
-from dalenius.queries import trees
 from dalenius.queries.canonical import call
-from dalenius.queries.domains import column_values
-from dalenius.queries.expressions import Aggregate, Column, Expression, columns_of, written
-from dalenius.queries.functions import bounded, dominated, ranges_of, whole
-from dalenius.queries.periods import charged, within
-from dalenius.queries.plan import MOST_GROUPS, Limits, Measure, Plan, Selection, Stage, Statistic, Table, needed
 from dalenius.queries.possible import known
 from dalenius.queries.rules.clause import check
 from dalenius.queries.rules.covariance import covariance
 from dalenius.queries.rules.distinct import pairs
 from dalenius.queries.rules.sets import layout, together
-from dalenius.queries.splitting import split
+from dalenius.queries.rules.stage import Stage
 from dalenius.tables.mistakes import nearest
 from dalenius.tables.policy import Kind, Policy
 from dalenius.tables.steps import default_step

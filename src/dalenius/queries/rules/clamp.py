@@ -21,9 +21,9 @@ from fractions import Fraction
 from typing import Any
 
 from dalenius.errors import InputError, Place, QuestionRefusedError
+from dalenius.measuring.expressions import Expression, number, written
+from dalenius.measuring.functions import Range, bounded
 from dalenius.queries.canonical import call
-from dalenius.queries.expressions import Expression, number, written
-from dalenius.queries.functions import Range, bounded
 from dalenius.queries.rules.tokens import Tokens
 
 GROUP, ROW, REPORT = "contribution_bounds_per_group", "contribution_bounds_per_row", "report_format"

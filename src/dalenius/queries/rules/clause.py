@@ -24,7 +24,7 @@ from dalenius.queries.rules.tokens import Tokens
 from dalenius.tables.mistakes import nearest
 
 if TYPE_CHECKING:
-    from dalenius.queries.plan import Limits
+    from dalenius.measuring.plan import Limits
 
 CLAUSE, OLD = "differential_privacy", "anonymization"
 STRATEGIES = ("laplace_threshold", "public_groups")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dalenius.queries.plan import Part, Plan, Stage, needed
-from dalenius.queries.statements import distinct
-from dalenius.queries.statements.leaves import KINDS, LeafCompiler
-from dalenius.queries.statements.sums import LINEAR, Compiler
+from dalenius.measuring.plan import Part, Plan, needed
+from dalenius.measuring.statements import distinct
+from dalenius.measuring.statements.leaves import KINDS, LeafCompiler
+from dalenius.measuring.statements.sums import LINEAR, Compiler
+from dalenius.queries.rules.stage import Stage
 
 
 def compile_(stage: Stage) -> Stage:

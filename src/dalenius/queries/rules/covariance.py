@@ -21,10 +21,10 @@ from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING
 
+from dalenius.measuring.expressions import Aggregate, Expression
+from dalenius.measuring.plan import Measure, Statistic
+from dalenius.measuring.splitting import weighted
 from dalenius.queries.canonical import call
-from dalenius.queries.expressions import Aggregate, Expression
-from dalenius.queries.plan import Measure, Statistic
-from dalenius.queries.splitting import weighted
 
 if TYPE_CHECKING:
     from dalenius.errors import Place

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dalenius.errors import NotAllowedError, QuestionRefusedError
-from dalenius.queries.domains import cells
-from dalenius.queries.expressions import Column, Expression, Literal, written
+from dalenius.measuring.domains import cells
+from dalenius.measuring.expressions import Column, Expression, Literal, written
 from dalenius.tables.policy import Policy
 
 if TYPE_CHECKING:

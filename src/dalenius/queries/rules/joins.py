@@ -17,10 +17,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dalenius.errors import NotAllowedError, QuestionRefusedError
-from dalenius.queries.expressions import Column, Expression, Type
-from dalenius.queries.plan import Found, Table
-from dalenius.queries.relations import Join, Open, Owned, PerUnit, Relation, Source, full, same_unit
-from dalenius.queries.repeats import check_repeats, compares, keys_of, limit_of, meets_one, pair_of, parts_of
+from dalenius.measuring.expressions import Column, Expression, Type
+from dalenius.measuring.plan import Found, Table
+from dalenius.measuring.relations import Join, Open, Owned, PerUnit, Relation, Source, full, same_unit
+from dalenius.measuring.repeats import check_repeats, compares, keys_of, limit_of, meets_one, pair_of, parts_of
 from dalenius.tables.policy import Column as Spec
 from dalenius.tables.policy import Contribution, Kind, Period, Policy
 

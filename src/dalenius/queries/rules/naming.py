@@ -14,11 +14,11 @@ from dataclasses import replace
 from itertools import permutations, product
 from typing import TYPE_CHECKING
 
-from dalenius.queries.expressions import TRUE, Aggregate, Call, Column, Expression, written
-from dalenius.queries.relations import Join, Match, Open, Owned, PerUnit, Relation, Source, Stacked
+from dalenius.measuring.expressions import TRUE, Aggregate, Call, Column, Expression, written
+from dalenius.measuring.relations import Join, Match, Open, Owned, PerUnit, Relation, Source, Stacked
 
 if TYPE_CHECKING:
-    from dalenius.queries.plan import Question
+    from dalenius.measuring.plan import Question
 
 MOST = 720  # ways that are tried; with more, the names stay as they are, and another wording is another question
 _EITHER_WAY = frozenset({"and", "or", "eq", "ne", "add", "mul"})  # functions whose arguments have no order

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import QuestionRefusedError
+from dalenius.measuring.expressions import TRUE, Column, Expression, walk, written
+from dalenius.measuring.plan import Table
+from dalenius.measuring.relations import Join, PerUnit, Relation, full
 from dalenius.queries.canonical import call, factored
-from dalenius.queries.expressions import TRUE, Column, Expression, walk, written
-from dalenius.queries.plan import Table
-from dalenius.queries.relations import Join, PerUnit, Relation, full
 from dalenius.queries.rules import sets
 from dalenius.queries.rules.joins import checked, joined
 from dalenius.queries.rules.parse import place

@@ -11,7 +11,7 @@ from dalenius.queries.rules.clause import cut
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from dalenius.queries.plan import Stage
+    from dalenius.queries.rules.stage import Stage
 
 LONGEST = 20_000
 DEEPEST = 100

@@ -17,9 +17,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import NotAllowedError, QuestionRefusedError
-from dalenius.queries.expressions import Aggregate, Column, Expression, Type, columns_of, rebuilt, walk, written
-from dalenius.queries.functions import Range, bounded, dominated, whole
-from dalenius.queries.relations import PerUnit, Relation, full, same_unit
+from dalenius.measuring.expressions import Aggregate, Column, Expression, Type, columns_of, rebuilt, walk, written
+from dalenius.measuring.functions import Range, bounded, dominated, whole
+from dalenius.measuring.relations import PerUnit, Relation, full, same_unit
 from dalenius.queries.rules.joins import limits
 from dalenius.queries.rules.total import made_total
 from dalenius.tables.policy import Bounds, Kind

@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING
 from dalenius.accounting.events import Composed, Pure, Zcdp
 from dalenius.accounting.guarantees import ZCDP
 from dalenius.accounting.neighbors import Neighbors
+from dalenius.measuring import ladder
+from dalenius.measuring.choosing import CLASSES
+from dalenius.measuring.plan import needed
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.mechanisms.key_selection import WEIGHT, KeySelection
 from dalenius.mechanisms.laplace import Laplace
-from dalenius.queries import ladder
-from dalenius.queries.choosing import CLASSES
-from dalenius.queries.plan import needed
 
 if TYPE_CHECKING:
     from dalenius.accounting.events import Event
-    from dalenius.queries.plan import Plan, Stage
+    from dalenius.measuring.plan import Plan
+    from dalenius.queries.rules.stage import Stage
 
 _SELECTS = 1 / 40  # of the budget's δ, for finding the keys of one question
 _BITS = 24  # variances are rounded up to so many bits past the leading one

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError, UnknownColumnError
+from dalenius.measuring.expressions import TRUE, Call, Column, Expression, Key, Type, columns_of, walk
+from dalenius.measuring.plan import Order, Output, Question, needed
+from dalenius.measuring.relations import Owned
 from dalenius.queries.canonical import call
-from dalenius.queries.expressions import TRUE, Call, Column, Expression, Key, Type, columns_of, walk
-from dalenius.queries.plan import Order, Output, Question, Stage, needed
-from dalenius.queries.relations import Owned
 from dalenius.queries.rules import sets
 from dalenius.queries.rules.clause import Options, not_the_unit
 from dalenius.queries.rules.joins import joined, narrowed
@@ -19,6 +19,7 @@ from dalenius.queries.rules.naming import named_alike
 from dalenius.queries.rules.nested import Nested
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.sources import TYPES, NotPlain, Shared
+from dalenius.queries.rules.stage import Stage
 from dalenius.tables.mistakes import nearest
 
 if TYPE_CHECKING:

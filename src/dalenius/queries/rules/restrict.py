@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from dalenius.errors import QuestionRefusedError
-from dalenius.queries.plan import needed
+from dalenius.measuring.plan import needed
 from dalenius.queries.rules.parse import place
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
-    from dalenius.queries.plan import Stage
+    from dalenius.queries.rules.stage import Stage
 
 # Node of the syntax tree → which of its parts are understood. A part that is not in the list is refused too, however
 # harmless it looks: what is not read must not be there.

@@ -8,13 +8,13 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import QuestionRefusedError
-from dalenius.queries.expressions import FALSE, NULL, TRUE, Literal, Type, number, text
+from dalenius.measuring.expressions import FALSE, NULL, TRUE, Literal, Type, number, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dalenius.errors import Place
-    from dalenius.queries.public import PublicTable
+    from dalenius.measuring.public import PublicTable
 
 
 def scalar(tree: Any, publics: Mapping[str, PublicTable], at: Place | None) -> Literal:

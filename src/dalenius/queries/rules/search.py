@@ -11,12 +11,13 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dalenius.queries.expressions import TRUE, Call, Column, Expression, Type, columns_of, walk
-from dalenius.queries.plan import Found, Limits, Measure, Plan, Stage, Statistic, needed
-from dalenius.queries.statements.sums import LINEAR
+from dalenius.measuring.expressions import TRUE, Call, Column, Expression, Type, columns_of, walk
+from dalenius.measuring.plan import Found, Limits, Measure, Plan, Statistic, needed
+from dalenius.measuring.statements.sums import LINEAR
+from dalenius.queries.rules.stage import Stage
 
 if TYPE_CHECKING:
-    from dalenius.queries.relations import Relation
+    from dalenius.measuring.relations import Relation
 
 LADDER = Fraction(1, 4)  # of the price of distinct values: a few rungs with much noise, instead of many with little
 SHARE = Fraction(1, 10)  # of a measure's price, where nobody says

@@ -31,9 +31,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import QuestionRefusedError
-from dalenius.queries.canonical import call
-from dalenius.queries.domains import MOST_CELLS, MOST_VALUES, NOTHING, Cell, Domains, Groups, Known, most_cells
-from dalenius.queries.expressions import (
+from dalenius.measuring.domains import MOST_CELLS, MOST_VALUES, NOTHING, Cell, Domains, Groups, Known, most_cells
+from dalenius.measuring.expressions import (
     WHICH,
     Call,
     Expression,
@@ -45,7 +44,8 @@ from dalenius.queries.expressions import (
     rebuilt,
     written,
 )
-from dalenius.queries.plan import MOST_GROUPS
+from dalenius.measuring.plan import MOST_GROUPS
+from dalenius.queries.canonical import call
 from dalenius.queries.rules.parse import place
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dalenius.errors import QuestionRefusedError, UnknownTableError
-from dalenius.queries.canonical import call, factored
-from dalenius.queries.expressions import Column, Expression, Type, walk
-from dalenius.queries.relations import (
+from dalenius.measuring.expressions import Column, Expression, Type, walk
+from dalenius.measuring.relations import (
     Columns,
     Join,
     Match,
@@ -28,6 +27,7 @@ from dalenius.queries.relations import (
     identities_of,
     kinds_of,
 )
+from dalenius.queries.canonical import call, factored
 from dalenius.queries.rules.aggregated import Aggregating
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.scalars import scalar
@@ -37,8 +37,9 @@ from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
     from dalenius.errors import Place
-    from dalenius.queries.plan import Stage, Table
-    from dalenius.queries.public import PublicTable
+    from dalenius.measuring.plan import Table
+    from dalenius.measuring.public import PublicTable
+    from dalenius.queries.rules.stage import Stage
 
 TYPES = {
     Kind.INTEGER: Type.NUMBER,

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dalenius.errors import QuestionRefusedError
-from dalenius.queries.expressions import Column, Expression, Type
-from dalenius.queries.functions import bounded, whole
-from dalenius.queries.relations import Relation, Stacked, full
+from dalenius.measuring.expressions import Column, Expression, Type
+from dalenius.measuring.functions import bounded, whole
+from dalenius.measuring.relations import Relation, Stacked, full
 from dalenius.queries.rules.joins import limits
 from dalenius.queries.rules.per_unit import number_column
 from dalenius.queries.rules.total import made_finite

@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dalenius.queries.expressions import FALSE, NULL, TRUE, Expression, Literal, Type, number, text
-from dalenius.queries.functions import PARTS, UNITS
-from dalenius.queries.rendering import LONGEST_TEXT
+from dalenius.measuring.expressions import FALSE, NULL, TRUE, Expression, Literal, Type, number, text
+from dalenius.measuring.functions import PARTS, UNITS
+from dalenius.measuring.rendering import LONGEST_TEXT
 
 if TYPE_CHECKING:
     from dalenius.queries.rules.aggregated import Aggregating

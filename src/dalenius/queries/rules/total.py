@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from dalenius.errors import QuestionRefusedError
+from dalenius.measuring.expressions import NULL, Aggregate, Call, Expression, Literal, Type, number
+from dalenius.measuring.functions import Range, bounded, ranges_of
+from dalenius.measuring.plan import Safe, needed
 from dalenius.queries.canonical import plain
-from dalenius.queries.expressions import NULL, Aggregate, Call, Expression, Literal, Type, number
-from dalenius.queries.functions import Range, bounded, ranges_of
-from dalenius.queries.plan import Safe, needed
 
 if TYPE_CHECKING:
-    from dalenius.queries.plan import Stage
+    from dalenius.queries.rules.stage import Stage
 
 LARGEST = 1000  # parts of an expression, constants aside, after guards were put in: the engine is slow with repeats
 

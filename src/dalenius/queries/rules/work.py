@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dalenius.errors import QuestionRefusedError
-from dalenius.queries import work as weights
-from dalenius.queries.plan import needed
+from dalenius.measuring import work as weights
+from dalenius.measuring.plan import needed
 
 if TYPE_CHECKING:
-    from dalenius.queries.plan import Stage
+    from dalenius.queries.rules.stage import Stage
 
 
 def work(stage: Stage) -> Stage:
@@ -22,7 +22,8 @@ def work(stage: Stage) -> Stage:
     plan = needed(stage.plan)
     relation = plan.table.relation
     inside, own = weights.inside(relation), weights.of(plan)
-    limited(inside, weights.MOST_JOINED, "Conditions about several tables, and subqueries per unit,")
+    limited(weights.matched(relation), weights.MOST_MATCHED, "Conditions within EXISTS and IN")
+    limited(inside, weights.MOST, "Conditions about several tables, and subqueries per unit,")
     limited(weights.sifted(relation), weights.MOST, "Conditions of joined tables")
     limited(own, weights.MOST, "The question's conditions, keys and values")
     if relation is None:

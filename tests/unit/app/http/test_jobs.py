@@ -12,15 +12,16 @@ from typing import Any
 import pytest
 
 from dalenius.app.http import jobs as module
-from dalenius.app.http.jobs import Jobs, _limits_to_json, limits_from_json
+from dalenius.app.http.jobs import Jobs, Wanted
 from dalenius.app.http.limits import TooManyError
 from dalenius.app.http.service import Service
 from dalenius.errors import BudgetError, Charge, EngineFailedError, Fits
 from dalenius.ledger.tokens import Role, Token
-from dalenius.pacing import Times
-from dalenius.queries.plan import Limits
+from dalenius.measuring.pace import Times
+from dalenius.measuring.plan import Limits
+from dalenius.queries.ask import Ask, limits_of_json, limits_to_json
 
-QUESTION: dict[str, Any] = {"question": "SELECT 1", "epsilon": 0.1, "limits": None, "idempotency_key": "k"}
+QUESTION = Wanted("question", Ask("SELECT 1", 0.1).to_json(), "k")
 
 
 def token(analyst="eve", id_="0" * 12):
@@ -121,8 +122,8 @@ def test_a_token_with_as_many_open_questions_as_it_may_have_is_told_to_wait(jobs
     for _ in range(2):
         begun(jobs)
     with pytest.raises(TooManyError, match="Too many"):
-        Service.ask(service, token(), QUESTION)  # type: ignore[arg-type]
-    assert Service.ask(service, token(id_="1" * 12), QUESTION).id  # type: ignore[arg-type]
+        Service.obtain(service, token(), QUESTION)  # type: ignore[arg-type]
+    assert Service.obtain(service, token(id_="1" * 12), QUESTION).id  # type: ignore[arg-type]
 
 
 # --- on disk
@@ -131,10 +132,11 @@ def test_a_token_with_as_many_open_questions_as_it_may_have_is_told_to_wait(jobs
 def test_a_request_is_kept_for_its_analyst_alone(jobs, tmp_path):
     limits = Limits(3, None, {"amount": Fraction("0.1")}, None, 0.25)
     job, _ = begun(jobs)
-    jobs.write(job, {**QUESTION, "limits": limits})
+    wanted = Wanted("question", Ask("SELECT 1", 0.1, limits=limits).to_json(), "k")
+    jobs.write(job, wanted)
     other = Jobs(tmp_path)  # another process
-    assert other.read(token(), job.id) == ({**QUESTION, "limits": limits}, True)  # the first one lives
-    assert jobs.read(token(), job.id) == ({**QUESTION, "limits": limits}, False)  # but is no other for itself
+    assert other.read(token(), job.id) == (wanted, True)  # the first one lives
+    assert jobs.read(token(), job.id) == (wanted, False)  # but is no other for itself
     assert other.read(token("bob"), job.id) is None
     (file,) = (tmp_path / module.FOLDER).iterdir()
     assert file.stat().st_mode & 0o777 == 0o600 and file.parent.stat().st_mode & 0o777 == 0o700
@@ -218,11 +220,13 @@ def test_a_token_keeps_so_many_jobs_and_no_more(jobs, tmp_path, monkeypatch):
     ],
 )
 def test_limits_survive_the_way_to_disk(limits):
-    assert limits_from_json(json.loads(json.dumps(_limits_to_json(limits)))) == limits
+    ask = Ask("SELECT 1", limits=limits)
+    assert Ask.of(json.loads(json.dumps(ask.to_json()))) == ask
+    assert limits_of_json(json.loads(json.dumps(limits_to_json(limits)))) == limits
 
 
 def test_totals_are_taken_as_they_are_written():
-    assert limits_from_json({"totals": {"a": 0.1, "b": "0.10", "c": 1e-7}}).totals == {
+    assert limits_of_json({"totals": {"a": 0.1, "b": "0.10", "c": 1e-7}}).totals == {
         "a": Fraction(1, 10),
         "b": Fraction(1, 10),
         "c": Fraction(1, 10**7),
@@ -291,3 +295,13 @@ def test_forgotten_jobs_give_their_bytes_back(jobs, monkeypatch):
     monkeypatch.setattr(time, "monotonic", lambda: now + module.KEPT + 1)
     begun(jobs)
     assert jobs.kept.bytes == 0
+
+
+def test_a_job_that_an_earlier_release_left_is_taken_up(jobs, tmp_path):
+    job, _ = begun(jobs)
+    jobs.write(job, QUESTION)
+    file = tmp_path / module.FOLDER / f"{job.id}.json"
+    held = json.loads(file.read_bytes())
+    early = {"analyst": "eve", "holder": held["holder"], "request": {**held["request"], "idempotency_key": "k"}}
+    file.write_text(json.dumps(early))
+    assert jobs.read(token(), job.id) == (QUESTION, False)

@@ -14,8 +14,8 @@ from dalenius.queries.release import shown
 from dalenius.tables.difference import Change, difference
 
 if TYPE_CHECKING:
-    from dalenius._refreshing import Refreshed
     from dalenius.app.console.sessions import Session
+    from dalenius.owner.refreshing import Refreshed
     from dalenius.tables.registry import Version
 
 _REFRESH = "POST /v1/tables/{table}/refresh"

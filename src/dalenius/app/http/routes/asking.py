@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,11 +13,13 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response, StreamingResponse
 
 from dalenius.app.http.answers import PROBLEMS, answer
-from dalenius.app.http.jobs import Job, limits_from_json
+from dalenius.app.http.jobs import Job, Wanted
 from dalenius.app.http.problems import no_such_path, token_ended
 from dalenius.app.http.roles import ByAnalyst
 from dalenius.app.http.schemas import AskIn, JobOut, PreviewIn, PreviewOut, ReleaseOut
 from dalenius.app.http.service import Caller
+from dalenius.ledger.requests import QUESTION
+from dalenius.queries.ask import Ask, limits_of_json
 
 router = APIRouter(prefix="/v1", tags=["questions"])
 _EVERY = 1.0  # seconds between two events of a stream
@@ -33,18 +35,22 @@ _EVERY = 1.0  # seconds between two events of a stream
 )
 async def ask(caller: ByAnalyst, body: AskIn, request: Request) -> Response:
     """Asks: charged before the data is looked at; the same question again is free."""
-    question = _question(body)
+    return await obtained(caller, QUESTION, _asked(body).to_json(), body.idempotency_key, request)
+
+
+async def obtained(caller: Caller, kind: str, wish: Mapping[str, Any], key: str | None, request: Request) -> Response:
+    """A release of any kind: the release itself if it comes soon, else a job."""
     service = caller.service
     later = "respond-async" in request.headers.get("prefer", "").lower()
     # A job must be found again by whoever takes it up, also if it failed.
-    question["idempotency_key"] = body.idempotency_key or secrets.token_urlsafe(16)
-    job = service.ask(caller.token, question)
+    wanted = Wanted(kind, wish, key or secrets.token_urlsafe(16))
+    job = service.obtain(caller.token, wanted)
     try:
         if await _waited(job, request, 0 if later else service.settings.wait):
             service.jobs.forget(job)
             await _check_good(caller, job)
-            return await service.run(lambda: answer({"question": job.question, **job.result().to_dict()}))
-        await service.run(lambda: service.jobs.write(job, question))
+            return await service.run(lambda: answer({**job.echo, **job.result().to_dict()}))
+        await service.run(lambda: service.jobs.write(job, wanted))
     except BaseException:
         service.jobs.forget(job)
         raise
@@ -64,8 +70,15 @@ async def preview(caller: ByAnalyst, body: PreviewIn, request: Request) -> Respo
     """Price and expected error, for nothing. Never touches the data."""
 
     def work() -> Response:
-        question = _question(body)
-        found = caller.analyst.preview(**question)
+        ask = _asked(body)
+        found = caller.analyst.preview(
+            ask.question,
+            epsilon=ask.epsilon,
+            error=ask.error,
+            confidence=ask.confidence,
+            delta=ask.delta,
+            limits=ask.limits,
+        )
         plan = {"plan": found.plan} if body.plan else {}
         return answer({"question": body.sql, **found.to_dict(), **plan})
 
@@ -131,13 +144,6 @@ async def _watched(request: Request, left: Callable[[], None]) -> AsyncIterator[
         watching.cancel()
 
 
-def _question(body: AskIn | PreviewIn) -> dict[str, Any]:
-    """The arguments of `Analyst.ask` and `preview`."""
-    return {
-        "question": body.sql,
-        "epsilon": body.epsilon,
-        "error": body.error,
-        "confidence": body.confidence,
-        "delta": body.delta,
-        "limits": None if body.limits is None else limits_from_json(body.limits.model_dump()),
-    }
+def _asked(body: AskIn | PreviewIn) -> Ask:
+    limits = None if body.limits is None else limits_of_json(body.limits.model_dump())
+    return Ask(body.sql, body.epsilon, body.error, body.confidence, body.delta, limits)

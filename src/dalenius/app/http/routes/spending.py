@@ -29,7 +29,7 @@ async def budget(caller: ByAnyone) -> Response:
     """What is left: for an analyst, of the data sets that are open to it."""
 
     def work() -> Response:
-        return answer({"datasets": written(visible(caller.service.curator.ledger, _whose(caller)))})
+        return answer({"datasets": written(visible(caller.service.curator.ledger, whose(caller)))})
 
     return await caller.service.run(work)
 
@@ -47,7 +47,7 @@ async def over_time(caller: ByAnyone) -> Response:
                 "cap": total.balance.epsilon,
                 "points": [[when.isoformat(), left] for when, left in line],
             }
-            for total, line in seen(caller.service.curator.ledger, _whose(caller))
+            for total, line in seen(caller.service.curator.ledger, whose(caller))
             if line
         ]
         return answer({"lines": lines})
@@ -74,10 +74,10 @@ async def history(
 @router.get("/receipts/{id}", response_model=dict[str, Any], responses=PROBLEMS)
 async def receipt(caller: ByAnyone, id: str) -> Response:  # noqa: A002
     """A receipt again; an analyst's own only."""
-    mine = _whose(caller)
+    mine = whose(caller)
     return await caller.service.run(lambda: answer(caller.service.curator.ledger.receipt(id, mine).to_dict()))
 
 
-def _whose(caller: Caller) -> str | None:
+def whose(caller: Caller) -> str | None:
     """The analyst to whom alone it is shown; None: to somebody who sees all."""
     return caller.token.analyst if caller.token.role is Role.ANALYST else None

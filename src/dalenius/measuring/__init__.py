@@ -1,0 +1,1 @@
+"""Exact integers of a plan: the only package that touches rows."""

@@ -1,0 +1,527 @@
+"""The groups of a question, known without looking at a row (DESIGN, decision 8).
+
+Declared keys, bounded integers and dates, and functions of them have a public set of values. All of them are answered,
+also the empty ones: which groups appear says nothing about anyone. A row whose key is NULL is in no group. Groups that
+the question itself rules out, whatever the rows hold, are left out: WHERE region = 'north' leaves one (`Known`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from functools import partial
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from dalenius.errors import QuestionRefusedError
+from dalenius.measuring import images, patience
+from dalenius.measuring.expressions import (
+    Call,
+    Column,
+    Expression,
+    Literal,
+    Scalar,
+    Type,
+    columns_of,
+    written,
+)
+from dalenius.measuring.functions import Range, bounded, ranges_of, whole
+from dalenius.measuring.kept import Kept, weight_of, weight_of_parts
+from dalenius.measuring.rendering import Renderer, identifier
+from dalenius.tables import policy as tables
+from dalenius.tables.policy import Kind
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from dalenius.errors import Place
+
+MOST_CELLS = 100_000
+MOST_VALUES = 1_000_000  # of all keys of all groups
+MOST_TEXT = 16_000_000  # bytes of the texts among them
+_FEW = 1000  # values that are made at once, without being counted first
+_MOST_TRIED = 2**18  # combinations of column values that are put into key expressions
+
+Cell = tuple[Scalar, ...]
+Columns = Mapping[str, tables.Column]
+_KEPT: Kept[list[Cell]] = Kept(MOST_VALUES)
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of every row that counts, without looking at one.
+
+    Attributes:
+        conditions: What holds for it, made total.
+        joint: Columns of public tables, each with all combinations of values that they have together.
+    """
+
+    conditions: tuple[Expression, ...] = ()
+    joint: tuple[tuple[tuple[str, ...], tuple[Cell, ...]], ...] = ()
+
+    def of(self, names: frozenset[str]) -> Known:
+        """The part that is about these columns alone."""
+        conditions = tuple(each for each in self.conditions if columns_of(each) and columns_of(each) <= names)
+        return Known(conditions, tuple(each for each in self.joint if names.intersection(each[0])))
+
+
+NOTHING = Known()
+
+
+def public_cells(
+    keys: Sequence[Expression], columns: Columns, at: Place | None = None, known: Known = NOTHING
+) -> tuple[Cell, ...] | None:
+    """All groups where they are public, as `cells` gives them; None where they would have to be found."""
+    found = Domains(columns).groups(keys, at, known, needed=False)
+    return None if found is None else found.cells
+
+
+def cells(
+    keys: Sequence[Expression], columns: Columns, at: Place | None = None, known: Known = NOTHING
+) -> tuple[Cell, ...]:
+    """All groups, in the order of declared keys and of values. One empty cell when there are no keys.
+
+    Where ``known`` rules out every one of them, all are answered.
+
+    Raises:
+        QuestionRefusedError: They are not public, too many, or none.
+    """
+    found = Domains(columns).groups(keys, at, known)
+    assert found is not None  # noqa: S101 (they are needed)
+    return found.cells
+
+
+class Groups:
+    """The groups of one set of keys: how many there are is known before they are made.
+
+    Args:
+        parts: Places of keys, and the values that these have together.
+    """
+
+    def __init__(self, parts: Sequence[tuple[tuple[int, ...], Part]]) -> None:
+        self._parts = parts
+
+    @property
+    def count(self) -> int:
+        """How many."""
+        return math.prod(part.count for _, part in self._parts)
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """Themselves, in order."""
+        combined = product(*(part.cells for _, part in self._parts))
+        if all(len(places) == 1 for places, _ in self._parts):  # these are in order as they are
+            return tuple(tuple(value for (value,) in parts) for parts in combined)
+        if len(self._parts) == 1:
+            return tuple(self._parts[0][1].cells)
+        places = [at for component, _ in self._parts for at in component]
+        order = [places.index(at) for at in range(len(places))]
+        found = [tuple(cell[at] for at in order) for cell in (sum(parts, ()) for parts in combined)]
+        ranks = [
+            {value: rank for rank, value in enumerate(dict.fromkeys(cell[at] for cell in found))}
+            for at in range(len(order))
+        ]
+        found.sort(key=lambda cell: tuple(rank[value] for rank, value in zip(ranks, cell, strict=True)))
+        return tuple(found)
+
+
+class Domains:
+    """What keys can be, for all sets of keys of one question: what they share is worked out once.
+
+    Nothing is made before it is counted: 100 characters can ask for billions of groups.
+
+    Args:
+        columns: Of the policy.
+    """
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self._found: dict[tuple[tuple[Expression, ...], Known], Part | Exception] = {}
+        self._tables: dict[Any, Any] = {}
+
+    def groups(
+        self, keys: Sequence[Expression], at: Place | None = None, known: Known = NOTHING, *, needed: bool = True
+    ) -> Groups | None:
+        """The groups of these keys.
+
+        Args:
+            keys: The keys; none: one empty group.
+            at: Where the question stands, for errors.
+            known: What is known of the rows. Where it rules out every group, all are answered.
+            needed: False: None where they are not public, or too many.
+
+        Raises:
+            QuestionRefusedError: They are not public, too many, or none.
+        """
+        read = frozenset().union(*(columns_of(key) for key in keys))
+        try:
+            found = self._groups(tuple(keys), known.of(read))
+            if not found.count:
+                found = self._groups(tuple(keys), NOTHING)
+        except _TooManyError as error:
+            if not needed:
+                return None
+            raise QuestionRefusedError(
+                "The question has too many groups.",
+                why=f"It has more than {MOST_CELLS:,}, or their keys have more than {MOST_VALUES:,} values in all; "
+                "every one of them is answered.",
+                fix="Group by fewer keys, or by coarser ones such as DATE_TRUNC('month', d).",
+                at=at,
+            ) from error
+        except _UnknownError as error:
+            if not needed:
+                return None
+            raise QuestionRefusedError(
+                f"The groups of {written(error.expression)} are not public.",
+                why="Which values exist would tell about the people who have them.",
+                fix=_advice(error.expression, self._columns),
+                at=at,
+            ) from error
+        if not found.count:
+            raise QuestionRefusedError(
+                "The question has no groups.",
+                why="A key of GROUP BY is NULL whatever the row holds, and a row without a key is in no group.",
+                fix="Group by something that can have a value.",
+                at=at,
+            )
+        return found
+
+    def _groups(self, keys: tuple[Expression, ...], known: Known) -> Groups:
+        found: list[tuple[tuple[int, ...], Part]] = []
+        most = most_cells(len(keys))
+        for component in _components(keys, known):
+            found.append((component, self._part(tuple(keys[at] for at in component), known)))
+            if math.prod(part.count for _, part in found) > most:
+                raise _TooManyError
+        return Groups(found)
+
+    def _part(self, keys: tuple[Expression, ...], known: Known) -> Part:
+        """The values of keys that belong together; also that there are none is worked out once."""
+        read = frozenset().union(*map(columns_of, keys))
+        known = known.of(read)
+        key = keys, known
+        if key not in self._found:
+            patience.check()
+            specs = tuple(self._columns[name] for name in sorted(read))
+            try:
+                self._found[key] = self._made(keys, specs, known)
+            except (_TooManyError, _UnknownError) as error:
+                self._found[key] = error
+        found = self._found[key]
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def _made(self, keys: tuple[Expression, ...], specs: tuple[tables.Column, ...], known: Known) -> Part:
+        key = keys, specs, known
+        kept = _KEPT.get(key)
+        if kept is not None:
+            return Part(len(kept), lambda: kept)
+        found = _component(keys, self._columns, known, self._tables)
+
+        def made() -> list[Cell]:
+            again = _KEPT.get(key)
+            if again is not None:
+                return again
+            cells_ = found.cells
+            rest = weight_of_parts((*keys, *known.conditions)) + sum(weight_of(rows) for _, rows in known.joint)
+            _KEPT.put(key, cells_, weight_of(cells_) + rest)
+            return cells_
+
+        return Part(found.count, made)
+
+
+def most_cells(keys: int) -> int:
+    """How many groups there may be of so many keys."""
+    return min(MOST_CELLS, MOST_VALUES // max(1, keys))
+
+
+class _TooManyError(Exception):
+    pass
+
+
+class _UnknownError(Exception):
+    def __init__(self, expression: Expression) -> None:
+        super().__init__()
+        self.expression = expression
+
+
+class Part:
+    """Keys that belong together, and how many combinations of values they have; these are made when they are needed."""
+
+    def __init__(self, count: int, made: Callable[[], list[Cell]]) -> None:
+        self.count, self._made = count, made
+
+    @classmethod
+    def of(cls, made: Callable[[], list[Cell]]) -> Part:
+        """From what makes them: it is done again where there are too many to keep them for nothing."""
+        found = made()
+        return cls(len(found), (lambda: found) if len(found) <= _FEW else made)
+
+    @property
+    def cells(self) -> list[Cell]:
+        """The combinations, in order."""
+        return self._made()
+
+
+def _components(keys: Sequence[Expression], known: Known) -> list[tuple[int, ...]]:
+    """Keys that read the same columns belong together: not every combination of year and month of one date exists.
+
+    So do those whose columns one condition, or one public table, ties together.
+    """
+    tied = [columns_of(each) for each in known.conditions] + [frozenset(names) for names, _ in known.joint]
+    groups: list[tuple[set[str], list[int]]] = []
+    for at, names in [*((at, columns_of(key)) for at, key in enumerate(keys)), *((None, each) for each in tied)]:
+        read, places = set(names), [] if at is None else [at]
+        for other in [each for each in groups if each[0] & read]:
+            groups.remove(other)
+            read |= other[0]
+            places += other[1]
+        groups.append((read, sorted(places)))
+    return sorted(tuple(places) for _, places in groups if places)
+
+
+def _component(keys: tuple[Expression, ...], columns: Columns, known: Known, held: dict[Any, Any]) -> Part:
+    # Of all years, only those within the bounds are groups; so values are tried before shapes are looked at.
+    if len(keys) == 1 and isinstance(keys[0], Column):
+        key = keys[0]
+        simple = _simple(key, columns)
+        if simple is not None:
+            tried = None if known == NOTHING else _tried(keys, columns, known, held)
+            left = None if tried is None else {value for (value,) in tried.cells}
+            return Part.of(lambda: [(value,) for value in _simple(key, columns) or () if left is None or value in left])
+    tried = _tried(keys, columns, known, held)
+    if tried is not None:
+        return tried
+    return Part.of(lambda: _shaped(keys, columns))
+
+
+def _shaped(keys: Sequence[Expression], columns: Columns) -> list[Cell]:
+    found = []
+    for key in keys:
+        patience.check()
+        values = _simple(key, columns)
+        if values is None:
+            raise _UnknownError(key)
+        found.append(values)
+        if math.prod(map(len, found)) > MOST_CELLS:
+            break
+    if math.prod(map(len, found)) > most_cells(len(keys)):
+        raise _TooManyError
+    return list(product(*found))
+
+
+def _tried(keys: Sequence[Expression], columns: Columns, known: Known, held: dict[Any, Any]) -> Part | None:
+    """The keys' values on all combinations of their columns' values, by the engine itself; None: not to be had so."""
+    from dalenius.measuring.engines.duckdb import public
+
+    names = sorted(frozenset().union(*(columns_of(key) for key in keys)))
+    values: list[tuple[tuple[str, ...], pa.Table]] = [
+        (tied, _table(held, ("joint", tied, rows), tied, partial(tuple, rows), columns)) for tied, rows in known.joint
+    ]
+    for name in names:
+        if any(name in tied for tied, _ in values):
+            continue
+        domain = _table(held, name, (name,), partial(_column_rows, columns[name]), columns)
+        if domain is None:
+            return None
+        values.append(((name,), domain))
+    tries = math.prod(len(rows) for _, rows in values)
+    if tries > _MOST_TRIED:
+        return None
+    integers = frozenset(name for name in names if columns[name].kind is Kind.INTEGER)
+    places = {name: f"t{at}.v{place}" for at, (tied, _) in enumerate(values) for place, name in enumerate(tied)}
+    renderer = Renderer(places, integers)
+    sql = f"SELECT DISTINCT {', '.join(f'{renderer.sql(key)} AS k{at}' for at, key in enumerate(keys))}"
+    if values:
+        sql += f" FROM {', '.join(f'd{at} AS t{at}' for at in range(len(values)))}"
+    if known.conditions:
+        sql += f" WHERE {' AND '.join(map(renderer.sql, known.conditions))}"
+    given = {f"d{at}": rows for at, (_, rows) in enumerate(values)}
+    there = " AND ".join(f"k{at} IS NOT NULL" for at in range(len(keys))) or "true"
+    texts = [f"strlen(k{at})" for at, key in enumerate(keys) if key.type is Type.TEXT]
+
+    def made() -> list[Cell]:
+        return list(in_order(tuple(row) for row in public().run(sql, given) if None not in row))
+
+    if tries <= _FEW and not texts:
+        return Part.of(made)
+    size = f"coalesce(sum({' + '.join(texts) or '0'}), 0)"
+    ((count, characters),) = public().run(f"SELECT count(*), {size} FROM ({sql}) WHERE {there}", given)  # noqa: S608
+    if characters > MOST_TEXT:
+        raise _TooManyError
+    return Part(int(count), made)
+
+
+def _table(
+    held: dict[Any, Any],
+    key: object,
+    names: Sequence[str],
+    rows: Callable[[], Sequence[Cell] | None],
+    columns: Columns,
+) -> Any:
+    """Values of columns for the engine, made once for all sets of a question; None: they cannot be listed."""
+    import pyarrow as pa
+
+    if key not in held:
+        found = rows()
+        held[key] = (
+            None
+            if found is None
+            else pa.table(
+                {
+                    f"v{place}": pa.array([row[place] for row in found], arrow_type(columns[name].kind))
+                    for place, name in enumerate(names)
+                }
+            )
+        )
+    return held[key]
+
+
+def _column_rows(column: tables.Column) -> list[Cell] | None:
+    domain = column_values(column)
+    if domain is None:
+        return None
+    # a value may be absent, and a function of that is a value again: COALESCE(region, 'unknown')
+    absent = [None] if column.default is None else []
+    return [(each,) for each in (*domain, *absent)]
+
+
+def column_values(column: tables.Column) -> list[Scalar] | None:
+    """All values that a column can have, in order; None where they are not public or too many."""
+    if column.public_keys is not None:
+        return [_scalar(key) for key in column.public_keys]
+    if column.bounds is None:
+        return None
+    low, high = column.bounds.low, column.bounds.high
+    if column.kind is Kind.INTEGER and high - low < MOST_CELLS:
+        return [float(value) for value in range(low, high + 1)]
+    if column.kind is Kind.DATE and (high - low).days < MOST_CELLS:
+        return [low + timedelta(days=day) for day in range((high - low).days + 1)]
+    return None
+
+
+def _scalar(key: tables.Value) -> Scalar:
+    return float(key) if isinstance(key, int) and not isinstance(key, bool) else key  # type: ignore[return-value]
+
+
+def _simple(key: Expression, columns: Columns) -> list[Scalar] | None:
+    """All values that an expression can have, or more, by its shape alone; None where they are not public."""
+    match key:
+        case Literal(value=value):
+            return [] if value is None else [value]
+        case Column(name=name):
+            return column_values(columns[name])
+        case Call(function="case"):
+            return _union(images.reachable(key, ranges_of(columns)), columns)
+        case Call(function="coalesce", arguments=arguments):
+            return _union(arguments, columns)
+        case Call(function="finite", arguments=(inner,)):
+            return _simple(inner, columns)
+        case Call(function="date_part", arguments=(Literal(value="year"), Column(name=name))):
+            return _years(columns[name])
+        case Call(function="date_trunc", arguments=(Literal(value=unit), Column(name=name))):
+            return _truncations(str(unit), columns[name])
+        case Call(function="to_date", arguments=(Column(name=name),)):
+            return _truncations("day", columns[name], days=True)
+        case Call(type=Type.BOOLEAN):
+            return [False, True]
+        case Call():
+            integers = frozenset(name for name, each in columns.items() if each.kind is Kind.INTEGER)
+            ranges = ranges_of(columns)
+            found = images.values(key, lambda inside: _simple(inside, columns), ranges, integers)
+            if found is None and key.type is Type.NUMBER and whole(key, integers):
+                return _whole_range(bounded(key, ranges))
+            return found
+    return None
+
+
+def _years(column: tables.Column) -> list[Scalar] | None:
+    bounds = column.bounds
+    return None if bounds is None else [float(year) for year in range(bounds.low.year, bounds.high.year + 1)]
+
+
+def _whole_range(found: Range | None) -> list[Scalar] | None:
+    if found is None or found[1] - found[0] > 2 * MOST_CELLS:
+        return None
+    return [float(value) for value in range(math.ceil(found[0]), math.floor(found[1]) + 1)]
+
+
+def _union(parts: Sequence[Expression], columns: Columns) -> list[Scalar] | None:
+    found: dict[Scalar, None] = {}
+    for part in parts:
+        values = _simple(part, columns)
+        if values is None:
+            return None
+        found.update(dict.fromkeys(values))
+    return sorted(found, key=_sortable)
+
+
+def _truncations(unit: str, column: tables.Column, *, days: bool = False) -> list[Scalar] | None:
+    """The beginnings of all units of time between a datetime's bounds."""
+    if column.kind is not Kind.DATETIME or column.bounds is None:
+        return None
+    low, high = column.bounds.low, column.bounds.high
+    seconds = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604_800}
+    if (high - low).total_seconds() / seconds.get(unit, 86400) > 2 * MOST_CELLS:
+        return None
+    moments = dict.fromkeys(_floored(unit, low + timedelta(seconds=at)) for at in _marks(unit, low, high, seconds))
+    return [moment.date() if days else moment for moment in moments]
+
+
+def _marks(unit: str, low: datetime, high: datetime, seconds: Mapping[str, int]) -> list[float]:
+    step, span = seconds.get(unit, 86400), (high - low).total_seconds()
+    return [*(at * step for at in range(int(span // step) + 1)), span]
+
+
+def _floored(unit: str, moment: datetime) -> datetime:
+    day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    match unit:
+        case "year":
+            return day.replace(month=1, day=1)
+        case "quarter":
+            return day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1)
+        case "month":
+            return day.replace(day=1)
+        case "week":
+            return day - timedelta(days=day.weekday())
+        case "hour":
+            return moment.replace(minute=0, second=0, microsecond=0)
+        case "minute":
+            return moment.replace(second=0, microsecond=0)
+        case "second":
+            return moment.replace(microsecond=0)
+    return day
+
+
+def in_order(found: Iterable[Cell]) -> tuple[Cell, ...]:
+    """Groups in the order of their keys, which says nothing about how they were come by."""
+    return tuple(sorted(found, key=lambda row: tuple(map(_sortable, row))))
+
+
+def _sortable(value: Any) -> tuple[int, Any]:
+    ranks = {bool: 0, float: 1, int: 1, str: 2, datetime: 3, date: 3}
+    return ranks.get(type(value), 4), value
+
+
+def arrow_type(kind: Kind) -> Any:
+    """What values of a kind are in memory."""
+    import pyarrow as pa
+
+    numbers = dict.fromkeys((Kind.INTEGER, Kind.NUMBER), pa.float64())
+    others = {Kind.BOOLEAN: pa.bool_(), Kind.DATE: pa.date32(), Kind.DATETIME: pa.timestamp("us")}
+    return {**numbers, **others}.get(kind, pa.string())
+
+
+def _advice(key: Expression, columns: Columns) -> str:
+    names = sorted(columns_of(key))
+    kinds = {name: columns[name].kind for name in names}
+    if any(kind is Kind.NUMBER for kind in kinds.values()):
+        return f"Group a number into classes: FLOOR({names[0]} / 100)."
+    if any(kind is Kind.DATETIME for kind in kinds.values()):
+        return f"Group a datetime coarsely: DATE_TRUNC('month', {names[0]})."
+    if names:
+        return f"Ask the owner to declare keys or bounds for {identifier(names[0])}, or group by another column."
+    return "Group by a column of the policy."

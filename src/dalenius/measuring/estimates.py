@@ -1,0 +1,337 @@
+"""From noisy sums to released numbers with intervals.
+
+Everything here is post-processing: it sees noisy integers and the laws of their noise, never data. An interval
+covers the value that the clipped and rounded rows give, at the confidence asked; what clipping and rounding did to
+the rows is not noise and is not in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from statistics import NormalDist
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from dalenius.measuring.plan import Statistic
+    from dalenius.mechanisms.laws import Law, SummedLaw
+
+    Noise: TypeAlias = Law | SummedLaw
+    # Σ c·noise as pairs of coefficient and law
+    Combination: TypeAlias = Sequence[tuple[float, Noise]]
+
+# Laplace scales nearer to each other than this are moved apart, upwards: the width grows by at most 0.2%.
+_APART = 1.001
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A released number.
+
+    Attributes:
+        value: The number; None when the noise leaves nothing to say.
+        noise_error: Half-width at the confidence asked, from the noise alone.
+        low: Lower end of the interval.
+        high: Upper end of the interval.
+    """
+
+    value: float | int | None
+    noise_error: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A noisy sum of integers, and the law of its noise."""
+
+    value: int
+    law: Noise
+
+
+def total(part: Part, step: Fraction, confidence: float, shift: Fraction | int = 0) -> Estimate:
+    """A sum: ``value``·step + shift, an int when step and shift are whole.
+
+    >>> from dalenius.mechanisms.laws import DiscreteGaussianLaw
+    >>> total(Part(1234, DiscreteGaussianLaw(Fraction(100))), Fraction(1, 2), 0.95)
+    Estimate(value=617.0, noise_error=10.0, low=607.0, high=627.0)
+    """
+    if step == 1 and shift == 0:  # most counts, and many of them
+        width = _noise_error(part.law, confidence)
+        return Estimate(part.value, float(width), float(part.value - width), float(part.value + width))
+    value, error = part.value * step + shift, _noise_error(part.law, confidence) * step
+    whole = (step.denominator, Fraction(shift).denominator) == (1, 1)
+    return Estimate(int(value) if whole else float(value), float(error), float(value - error), float(value + error))
+
+
+def mean(
+    count: Part, total: Part, *, step: Fraction, centre: int, low: Fraction, high: Fraction, confidence: float
+) -> Estimate:
+    """The mean of integers v, in units of ``step``, from n and s = Σ(v − centre).
+
+    The interval is Fieller's: all r with |s − r·n| no wider than the noise of s − r·n, within the bounds. When n is
+    not clearly positive, that is every r, and the bounds themselves are the interval.
+
+    Args:
+        count: n.
+        total: s.
+        step: What one integer stands for.
+        centre: The integer that was subtracted from each.
+        low: Least value a row can have, in the column's own units.
+        high: Largest such value.
+        confidence: Chance that the interval covers.
+
+    References:
+        Fieller (1954), "Some problems in interval estimation".
+
+    >>> from dalenius.mechanisms.laws import DiscreteGaussianLaw
+    >>> law = DiscreteGaussianLaw(Fraction(100))
+    >>> bounds = {"low": Fraction(0), "high": Fraction(100)}
+    >>> age = mean(Part(1000, law), Part(-9000, law), step=Fraction(1), centre=50, confidence=0.95, **bounds)
+    >>> age.value, round(age.low, 2), round(age.high, 2)
+    (41.0, 40.82, 41.17)
+    """
+    if count.value <= 0:
+        return _unknown(float(low), float(high))
+    exact = (centre + Fraction(total.value, count.value)) * step
+    value = float(min(max(exact, low), high))
+    ends = _ratio(total.value / count.value, 0.0, count, [(1.0, total.law)], confidence)
+    scaled = None if ends is None else [(centre + end) * float(step) for end in ends]
+    return _within(value, scaled, float(low), float(high))
+
+
+def variance(
+    count: Part,
+    first: Part,
+    second: Part,
+    *,
+    step: Fraction,
+    centre: int,  # noqa: ARG001 a variance does not move with its centre; the caller has one kind of call for all
+    low: Fraction,
+    high: Fraction,
+    confidence: float,
+    sample: bool,
+    root: bool,
+) -> Estimate:
+    """The variance or standard deviation of integers v from n, s = Σy and q = Σy², y = v − centre.
+
+    V = q/n − μ² with μ = s/n. Near the truth, n·(V − r) is the noise of q − 2μs + (μ² − r)n, so the interval is
+    found as for a mean. The bounds are 0 and a quarter of the squared range (Popoviciu).
+
+    Args:
+        count: n.
+        first: s.
+        second: q.
+        step: What one integer stands for.
+        centre: The integer that was subtracted from each.
+        low: Least value a row can have, in the column's own units.
+        high: Largest such value.
+        confidence: Chance that the interval covers.
+        sample: Divide by n − 1 rather than by n; n is the noisy one.
+        root: Answer the standard deviation.
+
+    >>> from dalenius.mechanisms.laws import DiscreteGaussianLaw
+    >>> parts = [Part(value, DiscreteGaussianLaw(Fraction(100))) for value in (1000, 2000, 29000)]
+    >>> bounds = {"low": Fraction(0), "high": Fraction(100)}
+    >>> form = {"sample": False, "root": True}
+    >>> spread = variance(*parts, step=Fraction(1), centre=50, confidence=0.95, **bounds, **form)
+    >>> spread.value, round(spread.low, 2), round(spread.high, 2)
+    (5.0, 4.96, 5.04)
+    """
+    n, s, q = count.value, first.value, second.value
+    unit = float(step * step)
+    ceiling = float((high - low) ** 2) / 4
+    if n <= 0 or (sample and n <= 1.5):
+        # n/(n − 1) is at most 2, at the two rows a sample variance needs
+        return _rooted(_unknown(0.0, ceiling * (1 + sample)), root)
+    slope = s / n
+    spread = (q * n - s * s) / (n * n)  # exact integers, rounded once
+    noise = [(1.0, second.law), (-2 * slope, first.law)]
+    ends = _ratio(spread, slope * slope, count, noise, confidence)
+    factor = n / (n - 1) if sample else 1.0
+    value = min(max(spread * unit, 0.0), ceiling) * factor
+    scaled = None if ends is None else [end * unit * factor for end in ends]
+    return _rooted(_within(value, scaled, 0.0, ceiling * (factor if scaled else 1 + sample)), root)
+
+
+def estimator(kind: str, statistic: Statistic, confidence: float) -> Callable[[Sequence[Part]], Estimate]:
+    """What turns a statistic's noisy measures into an aggregate's number."""
+    from dalenius.measuring import covariance
+
+    first = statistic.measures[0]
+    if statistic.kind == "covariance":
+        return covariance.estimator(kind, statistic, confidence)
+    if statistic.kind != "moments":
+        return lambda parts: total(parts[0], first.step, confidence)
+    summed = statistic.measures[1]
+    step, centre, low, high = summed.step, summed.centre, statistic.low, statistic.high
+    if kind == "avg":
+        return lambda parts: mean(
+            parts[0], parts[1], step=step, centre=centre, low=low, high=high, confidence=confidence
+        )
+    return lambda parts: variance(
+        parts[0],
+        parts[1],
+        parts[2],
+        step=step,
+        centre=centre,
+        low=low,
+        high=high,
+        confidence=confidence,
+        sample=kind.endswith("samp"),
+        root=kind.startswith("stddev"),
+    )
+
+
+def half_width(noise: Combination, confidence: float) -> float:
+    """The w with P(|Σ c·noise| ≤ w) = ``confidence``.
+
+    One part: the coefficient times its law's own, exact on the integers. Of several, a law that is a sum counts as its
+    two. All Gaussian: normal. All Laplace, of scales b: P(|Σ| > t) = Σᵢ wᵢ·exp(−t/bᵢ) with wᵢ = Π_{j≠i} bᵢ²/(bᵢ² −
+    bⱼ²), by partial fractions of the characteristic function Π 1/(1 + b²u²). Both kinds at once do not occur, and are
+    taken as normal.
+
+    >>> from dalenius.mechanisms.laws import DiscreteLaplaceLaw
+    >>> law = DiscreteLaplaceLaw(Fraction(1000))
+    >>> half_width([(2.0, law)], 0.95)
+    5992.0
+    >>> round(half_width([(2.0, law), (-1.0, law)], 0.95))
+    6548
+    """
+    from dalenius.mechanisms.laws import DiscreteLaplaceLaw
+
+    heard = [(abs(coefficient), law) for coefficient, law in noise if coefficient]
+    if not heard:
+        return 0.0
+    if len(heard) == 1:
+        coefficient, law = heard[0]
+        return coefficient * _noise_error(law, confidence)
+    single = [(coefficient, law) for coefficient, noise in heard for law in _parts(noise)]
+    scales = [coefficient * float(law.scale) for coefficient, law in single if isinstance(law, DiscreteLaplaceLaw)]
+    if len(scales) == len(single):
+        return _laplace_width(scales, 1 - confidence)
+    return _normal(confidence) * _deviation(heard)
+
+
+def _parts(noise: Noise) -> tuple[Law, ...]:
+    """The noises that are independent."""
+    from dalenius.mechanisms.laws import SummedLaw
+
+    return (noise.first, noise.second) if isinstance(noise, SummedLaw) else (noise,)
+
+
+@lru_cache(maxsize=1024)
+def noise_variance(law: Noise) -> float:
+    """The variance of a law; remembered, because every cell of a column has the same noise."""
+    from dalenius.mechanisms.laws import variance_of
+
+    return variance_of(law)
+
+
+def _ratio(
+    estimate: float, pivot: float, count: Part, fixed: Combination, confidence: float
+) -> tuple[float, float] | None:
+    """The ends of {r : |estimate − r|·n ≤ width of the noise of fixed + (pivot − r)·n}, or None if it is unbounded.
+
+    With u = r − pivot and width = z·deviation this is |û − u| ≤ z√(f² + u²k²), where f and k are the deviations of
+    ``fixed`` and of n over n: a quadratic in u. For normal noise z is one number; for Laplace noise it varies a
+    little with u and is taken first at the estimate, then at the end so found.
+    """
+    if count.value <= half_width([(1.0, count.law)], confidence):
+        return None
+    centre = estimate - pivot
+    # Looked up once: this runs for every cell of an answer.
+    fixed_variance, count_variance = _deviation(fixed) ** 2, noise_variance(count.law)
+    f, k = math.sqrt(fixed_variance) / count.value, math.sqrt(count_variance) / count.value
+    normal = _normal(confidence) if fixed_variance and _gaussian([*fixed, (1.0, count.law)]) else None
+
+    def end(side: int) -> float | None:
+        u = centre
+        for _ in range(2 if normal is None else 1):
+            if normal is None:
+                deviation = math.sqrt(fixed_variance + u * u * count_variance)
+                z = half_width([*fixed, (u, count.law)], confidence) / deviation if deviation else 0.0
+            else:
+                z = normal
+            left = 1 - (z * k) ** 2
+            if left <= 0:
+                return None
+            u = (centre + side * z * math.hypot(f * math.sqrt(left), centre * k)) / left
+        return u + pivot
+
+    low, high = end(-1), end(1)
+    return None if low is None or high is None else (low, high)
+
+
+def _within(value: float, ends: Sequence[float] | None, low: float, high: float) -> Estimate:
+    """The estimate with its interval cut to the bounds; the bounds themselves where nothing is known.
+
+    An interval that lies wholly outside them, as one in forty does where the value is at a bound, misses the value
+    anyway: half of it, put to that bound, covers no less. So far outside that noise does not explain it, nothing is
+    known.
+    """
+    half = 0.0 if ends is None else (ends[1] - ends[0]) / 2
+    if ends is None or ends[1] < low - half or ends[0] > high + half:
+        ends = (low, high)
+    elif ends[1] < low or ends[0] > high:
+        ends = (low, low + half) if ends[1] < low else (high - half, high)
+    first, last = min(max(ends[0], low), value), max(min(ends[1], high), value)
+    return Estimate(value, max(last - value, value - first), first, last)
+
+
+def _unknown(low: float, high: float) -> Estimate:
+    return Estimate(None, (high - low) / 2, low, high)
+
+
+def _rooted(estimate: Estimate, root: bool) -> Estimate:
+    """The estimate of a variance as that of a standard deviation, if asked."""
+    if not root or estimate.low is None or estimate.high is None:
+        return estimate
+    low, high = math.sqrt(estimate.low), math.sqrt(estimate.high)
+    if estimate.value is None:
+        return _unknown(low, high)
+    return _within(math.sqrt(estimate.value), (low, high), low, high)
+
+
+def _deviation(noise: Combination) -> float:
+    return math.sqrt(sum(coefficient * coefficient * noise_variance(law) for coefficient, law in noise))
+
+
+def _gaussian(noise: Combination) -> bool:
+    from dalenius.mechanisms.laws import DiscreteGaussianLaw
+
+    return all(isinstance(law, DiscreteGaussianLaw) for _, each in noise for law in _parts(each))
+
+
+@lru_cache(maxsize=64)
+def _normal(confidence: float) -> float:
+    """The z with P(|N| ≤ z) = ``confidence`` for normal N."""
+    return NormalDist().inv_cdf((1 + confidence) / 2)
+
+
+def _laplace_width(scales: Sequence[float], tail: float) -> float:
+    """The t with P(|Σ| > t) = ``tail`` for independent Laplace noise of these scales, or at most 0.2% more."""
+    unit = max(scales)
+    b: list[float] = []
+    for scale in sorted(scales):
+        b.append(max(scale / unit, b[-1] * _APART) if b else scale / unit)
+    weights = [math.prod(x * x / ((x - y) * (x + y)) for y in b if y != x) for x in b]
+    # The logarithm of the tail is concave (Prékopa), so Newton's steps come down to the root from above.
+    goal, t = math.log(tail), -math.log(tail)
+    for _ in range(50):
+        terms = [weight * math.exp(-t / x) for weight, x in zip(weights, b, strict=True)]
+        chance = sum(terms)
+        move = (math.log(chance) - goal) * chance / sum(term / x for term, x in zip(terms, b, strict=True))
+        t += move
+        if abs(move) <= 1e-9 * t:
+            break
+    return t * unit
+
+
+@lru_cache(maxsize=1024)
+def _noise_error(law: Noise, confidence: float) -> int:
+    """As the law says; remembered, because every cell of a column has the same noise."""
+    return law.noise_error(confidence)

@@ -1,0 +1,151 @@
+"""Budgets per period: which periods a question reads, and is charged to in full.
+
+With `period = { column = "when", every = "month" }` the unit is the person-month. A question is charged to every month
+between the bounds of the column, or between those that its WHERE allows; rows outside of the charged months are not
+read, so that the charge always covers what was looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from dalenius.errors import NotAllowedError
+from dalenius.measuring.expressions import TRUE, Call, Column, Expression, Literal, Type
+from dalenius.tables.policy import Kind
+
+if TYPE_CHECKING:
+    from dalenius.measuring.plan import Table
+
+WHOLE = ("",)
+MOST = 1000
+
+
+def charged(
+    table: Table, where: Expression, reader: str = "The question", fix: str = "Restrict the time in WHERE."
+) -> tuple[str, ...]:
+    """The labels of the periods that a question reads, in order; ``reader`` and ``fix`` word the refusal."""
+    if table.budget.period is None:
+        return WHOLE
+    first, last = _span(table, where)
+    every = table.budget.period
+    found = list(dict.fromkeys(_label(day, every) for day in _days(first, last, every)))
+    if len(found) > MOST:
+        raise NotAllowedError(
+            f"{reader} reads more than {MOST} periods.", why="It is charged to every one of them.", fix=fix
+        )
+    return tuple(found)
+
+
+def within(table: Table, periods: tuple[str, ...]) -> Expression:
+    """The condition that a row lies in one of the charged periods."""
+    if periods == WHOLE:
+        return TRUE
+    column, every = _column(table), table.budget.period or ""
+    first, last = _beginning(periods[0], every), _after(_beginning(periods[-1], every), every)
+    if column.type is Type.DATE:
+        low: Expression = Literal(first, Type.DATE)
+        high: Expression = Literal(date.max if last is None else last - timedelta(days=1), Type.DATE)
+        return Call(
+            "and", (Call("le", (low, column), Type.BOOLEAN), Call("le", (column, high), Type.BOOLEAN)), Type.BOOLEAN
+        )
+    low = Literal(datetime.combine(first, datetime.min.time()), Type.DATETIME)
+    after = Call("le", (low, column), Type.BOOLEAN)
+    if last is None:  # no column holds a moment after the last year
+        return after
+    high = Literal(datetime.combine(last, datetime.min.time()), Type.DATETIME)
+    return Call("and", (after, Call("lt", (column, high), Type.BOOLEAN)), Type.BOOLEAN)
+
+
+def unit_part(table: Table) -> Expression | None:
+    """What names a row's period, as a part of its unit."""
+    if table.budget.period is None:
+        return None
+    column = _column(table)
+    return Call("date_trunc", (Literal(table.budget.period, Type.TEXT), column), column.type)
+
+
+def _column(table: Table) -> Column:
+    policy = table.policy
+    if table.period is None or table.period.column not in policy.columns:
+        raise NotAllowedError(
+            f"Table {policy.name!r} has no column that tells the period.",
+            why="Its data set has a budget per period.",
+            fix="Ask the owner to declare the column in this table too.",
+        )
+    name = table.period.column
+    return Column(name, Type.DATE if policy.columns[name].kind is Kind.DATE else Type.DATETIME)
+
+
+def _span(table: Table, where: Expression) -> tuple[date, date]:
+    """The first and last day that can be read: the column's bounds, narrowed by plain comparisons in WHERE."""
+    column = _column(table)
+    bounds = table.policy.columns[column.name].bounds
+    if bounds is None:
+        raise NotAllowedError(
+            f"The column {column.name!r} that tells the period has no bounds.",
+            why="Without them, a question would be charged to periods without end.",
+            fix="Ask the owner to declare its bounds.",
+        )
+    low, high = _day(bounds.low), _day(bounds.high)
+    parts = where.arguments if isinstance(where, Call) and where.function == "and" else (where,)
+    for part in parts:
+        match part:
+            case Call(function="le" | "lt", arguments=(Literal(value=date() as value), Column(name=name))):
+                low = max(low, _day(value)) if name == column.name else low
+            case Call(function="le" | "lt", arguments=(Column(name=name), Literal(value=date() as value))):
+                high = min(high, _day(value)) if name == column.name else high
+            case (
+                Call(function="eq", arguments=(Literal(value=date() as value), Column(name=name)))
+                | Call(function="eq", arguments=(Column(name=name), Literal(value=date() as value)))
+            ):
+                if name == column.name:
+                    low, high = max(low, _day(value)), min(high, _day(value))
+    return low, max(low, high)
+
+
+def _day(value: date) -> date:
+    return value.date() if isinstance(value, datetime) else value
+
+
+def _days(first: date, last: date, every: str) -> Iterator[date]:
+    day: date | None = _beginning(_label(first, every), every)
+    while day is not None and day <= last:
+        yield day
+        day = _after(day, every)
+
+
+def _label(day: date, every: str) -> str:
+    """A period's name in the ledger; names sort as the periods do."""
+    match every:
+        case "year":
+            return f"{day.year:04}"
+        case "quarter":
+            return f"{day.year:04}-Q{(day.month + 2) // 3}"
+        case "month":
+            return f"{day.year:04}-{day.month:02}"
+        case "week":
+            return (day - timedelta(days=day.weekday())).isoformat()
+    return day.isoformat()
+
+
+def _beginning(label: str, every: str) -> date:
+    match every:
+        case "year":
+            return date(int(label), 1, 1)
+        case "quarter":
+            return date(int(label[:4]), 3 * int(label[-1]) - 2, 1)
+        case "month":
+            return date(int(label[:4]), int(label[5:]), 1)
+    return date.fromisoformat(label)
+
+
+def _after(day: date, every: str) -> date | None:
+    """The beginning of the next period; None: the calendar ends."""
+    match every:
+        case "year" | "quarter" | "month":
+            months = day.year * 12 + day.month - 1 + {"year": 12, "quarter": 3, "month": 1}[every]
+            return date(months // 12, months % 12 + 1, 1) if months // 12 <= date.max.year else None
+    step = timedelta(days=7 if every == "week" else 1)
+    return day + step if day <= date.max - step else None

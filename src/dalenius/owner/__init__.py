@@ -1,0 +1,1 @@
+"""What the owner does: protect, refresh, limits found, the index built, paths, public tables."""

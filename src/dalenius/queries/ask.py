@@ -1,0 +1,80 @@
+"""What somebody asks, as one value: the question, its price, and how it is to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any
+
+from dalenius.errors import InputError
+from dalenius.measuring.plan import Limits
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A question with all that is asked about it.
+
+    Attributes:
+        question: SQL, one SELECT over a protected table, or over public ones.
+        epsilon: The price, where the question's own OPTIONS(epsilon = …) do not say it; or
+        error: the noise error that is good enough, for all columns or by name: the least ε that gives it is paid.
+        confidence: Of the noise errors.
+        delta: For finding keys that are not public.
+        limits: Tighter limits of what one unit adds, for this question.
+    """
+
+    question: str
+    epsilon: float | None = None
+    error: float | Mapping[str, float] | None = None
+    confidence: float = 0.95
+    delta: float | None = None
+    limits: Limits | None = None
+
+    @property
+    def body(self) -> str:
+        """All of it as one text, by which a request that is sent again is known."""
+        return repr((self.question, self.epsilon, self.error, self.confidence, self.delta, self.limits))
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON has it."""
+        found = {each.name: getattr(self, each.name) for each in fields(self)}
+        return found | {"limits": None if self.limits is None else limits_to_json(self.limits)}
+
+    @classmethod
+    def of(cls, request: Any) -> Ask:
+        """What is asked: a value of this class, or as `to_json` wrote it, or a client."""
+        if isinstance(request, cls):
+            return request
+        names = {each.name for each in fields(cls)}
+        if not isinstance(request, Mapping) or set(request) - names or not isinstance(request.get("question"), str):
+            raise InputError(
+                "This is no question.",
+                why=f"It has {', '.join(each.name for each in fields(cls))}, of which the question is needed.",
+                fix="Give the question as SQL, and its price as epsilon.",
+            )
+        limits = request.get("limits")
+        return cls(**{**request, "limits": None if limits is None else limits_of_json(limits)})
+
+
+def limits_of_json(data: Mapping[str, Any]) -> Limits:
+    """`Limits` from JSON; totals are numbers or decimal texts."""
+    try:
+        totals = {name: Fraction(str(value)) for name, value in (data.get("totals") or {}).items()}
+        return Limits(data.get("rows"), data.get("groups"), totals, data.get("units"), data.get("search"))
+    except (AttributeError, TypeError, ValueError, ZeroDivisionError):
+        raise InputError(
+            "These are no limits.", why="They have rows, groups, totals, units, search.", fix="Give numbers for them."
+        ) from None
+
+
+def limits_to_json(limits: Limits) -> dict[str, Any]:
+    """The same, to JSON."""
+    search = limits.search
+    return {
+        "rows": limits.rows,
+        "groups": limits.groups,
+        "totals": {name: str(value) for name, value in limits.totals.items()},
+        "units": limits.units,
+        "search": None if search is None else float(search),
+    }

@@ -1,0 +1,186 @@
+"""Questions, as a kind of release: from what was typed to a plan that leaves, and from stored bytes to an answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dalenius.accounting import parameters
+from dalenius.errors import InputError
+from dalenius.ledger.requests import QUESTION
+from dalenius.ledger.retries import never_charged
+from dalenius.measuring import pace
+from dalenius.queries.ask import Ask
+from dalenius.queries.planning import open_versions, plan_ask
+from dalenius.queries.preview import CHOICES, Preview, previewed
+from dalenius.queries.public_answers import is_public, public_preview, public_release
+from dalenius.releasing.kinds import Kind
+from dalenius.releasing.leaving import Leaving
+from dalenius.releasing.pacing import Pace
+
+if TYPE_CHECKING:
+    from dalenius.ledger.requests import Answered
+    from dalenius.measuring.plan import Plan
+    from dalenius.queries.answering import Answer
+    from dalenius.queries.planning import Planned
+    from dalenius.queries.release import Release
+    from dalenius.releasing.asker import Asker
+    from dalenius.releasing.leaving import Look
+
+
+class Questions(Kind):
+    """Answers to questions in SQL."""
+
+    name: ClassVar[str] = QUESTION
+    verb: ClassVar[str] = "asked"
+
+    def prepare(self, asker: Asker, request: Any) -> Leaving | Release:
+        """The question, planned and priced; one over public tables only is answered at once, for nothing."""
+        from dalenius.queries.rules.clause import agreed
+
+        ask = Ask.of(request)
+        with asker.own_work():
+            epsilon, delta = agreed(ask.question, ask.epsilon, ask.delta)
+            ask = replace(ask, epsilon=epsilon, delta=delta)
+            versions = open_versions(asker)
+            if not asker.free and is_public(ask.question, versions):
+                raise never_charged()
+            public = public_release(ask.question, versions)
+            if public is not None:
+                return public
+            if ask.epsilon is not None:
+                ask = replace(ask, epsilon=parameters.epsilon(ask.epsilon))
+            if ask.epsilon is not None or ask.error is not None:
+                return _leaving(asker, ask, plan_ask(asker, ask))
+        raise _unpriced(preview(asker, ask))
+
+    def show(self, asker: Asker, request: Any, leaving: Leaving, answered: Answered) -> Release:
+        """The answer, in the terms of the question."""
+        from dalenius.queries.answering import Answer
+
+        ask = Ask.of(request)
+        return _shown(asker, ask.question, Answer.read(leaving.plan, answered.content, ask.confidence), answered)
+
+    def read(self, content: bytes) -> dict[str, Any]:
+        """The noisy integers with the laws of their noise; asked again, the question tells what they mean."""
+        found: dict[str, Any] = json.loads(content)
+        return found
+
+    def body(self, request: Any) -> str:
+        """As `Ask` has it."""
+        return Ask.of(request).body
+
+    def echo(self, request: Any) -> dict[str, Any]:
+        """The question itself."""
+        return {"question": Ask.of(request).question}
+
+
+KIND = Questions()
+
+
+def preview(asker: Asker, ask: Ask) -> Preview:
+    """Price and expected error, for nothing: at its ε, or at three usual prices. Never touches the data."""
+    from dalenius.queries.rules.clause import agreed
+
+    with asker.own_work():
+        epsilon, delta = agreed(ask.question, ask.epsilon, ask.delta)
+        ask = replace(ask, epsilon=epsilon, delta=delta)
+        public = public_preview(ask.question, open_versions(asker), ask.confidence)
+        if public is not None:
+            return public
+        found = plan_ask(asker, ask)
+        prices = CHOICES if found.epsilon is None else (parameters.epsilon(found.epsilon),)
+        left = asker.remaining(found.snapshot.dataset, found.plan.periods)
+        return previewed(found.plan, prices, ask.confidence, left, ask.delta)
+
+
+def _leaving(asker: Asker, ask: Ask, found: Planned) -> Leaving:
+    from dalenius.queries.answering import measured
+    from dalenius.queries.coarsening import coarsened, shareable
+    from dalenius.queries.rules.price import priced
+
+    if found.epsilon is None:
+        raise RuntimeError("A question without a price was planned to leave.")
+    plan, snapshot = found.plan, found.snapshot
+    price = priced(plan, found.epsilon, ask.delta)
+
+    def look(charged: Look) -> bytes:
+        # The noise is that of what was charged, which may be more than was asked for now.
+        paid = priced(plan, charged.epsilon, charged.delta)
+        return measured(plan, paid, charged.engine, charged.salt, charged.seconds)
+
+    def coarsen(epsilon: float, delta: float, content: bytes) -> bytes:
+        return coarsened(plan, priced(plan, epsilon, delta), content)
+
+    return Leaving(
+        QUESTION,
+        snapshot,
+        plan.key(snapshot.data_version),
+        found.epsilon,
+        price.event,
+        Pace(partial(pace.times, plan), pace.cap(plan), pace.latest(plan)),
+        look,
+        price.delta,
+        ask.question,
+        plan.periods,
+        coarsen,
+        shareable(plan) and _shares(asker, snapshot.dataset),
+        plan,
+    )
+
+
+def _shares(asker: Asker, dataset: str) -> bool:
+    """Whether the owner lets analysts be served from one another's answers."""
+    budgets = [each.policy.budget for each in asker.registry.current().values() if each.dataset == dataset]
+    return all(each.share_answers for each in budgets if each is not None)
+
+
+def _unpriced(found: Preview) -> InputError:
+    return InputError("The question has no price yet.", why=f"It would give {found}", fix="Ask again with an epsilon.")
+
+
+def _shown(asker: Asker, question: str, answer: Answer, answered: Answered) -> Release:
+    from dalenius.queries.release import Release
+
+    plan = answer.plan
+    table, budget = answer.table(), plan.table.budget
+    unit = ", ".join([*plan.table.unit, *([budget.period] if budget.period else [])])
+    paid = {"epsilon": 0.0, "delta": 0.0, "rho": None if answer.rho is None else 0.0}
+    return Release(
+        columns=table.columns,
+        keys=table.keys,
+        rows=table.rows,
+        noise_error=table.noise_error,
+        interval=table.interval,
+        confidence=answer.confidence,
+        guarantee={
+            "kind": "pure" if answer.rho is None else "approx",
+            "epsilon": answer.epsilon,
+            "delta": budget.delta,
+            "unit": unit,
+            "neighbors": budget.neighbors.value,
+        },
+        charge=paid if answered.free else dict(answered.receipt.charge),
+        remaining=asker.remaining(answered.receipt.dataset, plan.periods),
+        free=answered.free,
+        receipt=answered.receipt.to_dict(),
+        question=question,
+        notes=(*answer.notes, *_found(plan, answered.receipt.charge)),
+        limits=answer.limits,
+    )
+
+
+def _found(plan: Plan, charge: Mapping[str, Any]) -> tuple[str, ...]:
+    """What to know about groups that were found: which are missing, and what would show more of them."""
+    from dalenius.queries.rules.price import priced
+
+    if plan.selection is None:
+        return ()
+    least = priced(plan, charge["epsilon"], charge["delta"]).least_units
+    shown = f"At ε = {charge['epsilon']:g} and δ = {charge['delta']:.3g} a key needs about {least:,} units"
+    if not plan.cells:
+        return (f"No key was found: {shown[0].lower()}{shown[1:]}. A larger ε or δ, or coarser keys, find more.",)
+    return (f"Keys were found privately; those of few units are missing. {shown}, or more where units have many.",)

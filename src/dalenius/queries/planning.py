@@ -1,0 +1,132 @@
+"""A question as one asker may ask it: over the tables that are open to it, planned and priced, without the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from dalenius.accounting import parameters
+from dalenius.errors import InputError, NotAllowedError
+from dalenius.measuring.plan import Limits, Plan, Table
+from dalenius.owner.limits import found_of
+from dalenius.owner.paths import texts_of, through
+from dalenius.releasing.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from dalenius.measuring.public import PublicTable
+    from dalenius.queries.ask import Ask
+    from dalenius.releasing.asker import Asker
+    from dalenius.tables.registry import Version
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A plan, the snapshot that it will read, and the ε that it is asked at; None: it has no price yet."""
+
+    plan: Plan
+    snapshot: Snapshot
+    epsilon: float | None
+
+
+def plan_ask(asker: Asker, ask: Ask) -> Planned:
+    """The plan of a question; raises for whatever cannot be asked. Never touches the data."""
+    from dalenius.queries.rules import planned
+
+    _check_confidence(ask.confidence)
+    if ask.delta is not None:
+        parameters.delta(ask.delta)
+    versions = asker.registry.current()
+    limits = ask.limits
+    if ask.error is not None and (limits is None or limits.search is None):
+        # Priced by its error, a question costs the least at the limits that are known.
+        limits = replace(limits or Limits(), search=0)
+    tables = tables_of(asker, versions)
+    plan = planned(ask.question, tables, limits, _publics(versions, tables))
+    if plan.selection is not None and ask.delta == 0:
+        raise InputError(
+            "delta must be above 0.", why="Keys cannot be found without any.", fix="Give a δ such as 1e-7."
+        )
+    _check_open(asker, *plan.table.reads)
+    epsilon = ask.epsilon if ask.error is None else _by_error(plan, ask)
+    return Planned(plan, Snapshot.of(plan.table, versions), epsilon)
+
+
+def open_versions(asker: Asker) -> list[Version]:
+    """The tables of data sets in which this analyst has an allotment."""
+    datasets = _open(asker)
+    return [version for version in asker.registry.current().values() if version.dataset in datasets]
+
+
+def tables_of(asker: Asker, versions: Mapping[str, Version]) -> dict[str, Table]:
+    """The tables that this analyst may ask about: those of data sets in which there is an allotment."""
+    open_ = _open(asker)
+    if not open_:
+        raise NotAllowedError(
+            f"Analyst {asker.name!r} has no allotment.",
+            why="Who may ask, and how much, is the owner's decision.",
+            fix="Ask the owner for one, or check the name.",
+        )
+    budgets = {dataset: asker.ledger.budget(dataset) for dataset in open_}
+    periods = {
+        version.dataset: version.policy.budget.period
+        for version in versions.values()
+        if version.policy.budget is not None
+    }
+    seen = {name: each for name, each in versions.items() if each.dataset in open_}
+    found = {
+        name: Table(
+            version.policy,
+            budgets[version.dataset],
+            periods.get(version.dataset),
+            found_of(asker.registry, version),
+            texts=texts_of(version.fingerprint),
+        )
+        for name, version in seen.items()
+    }
+    return {
+        name: replace(table, through={each: found[way.table] for each, way in through(table.policy, seen).items()})
+        for name, table in found.items()
+    }
+
+
+def _open(asker: Asker) -> set[str]:
+    return {each for each in asker.ledger.datasets() if asker.name in asker.ledger.allotments(each)}
+
+
+def _publics(versions: Mapping[str, Version], tables: Mapping[str, Table]) -> Mapping[str, PublicTable]:
+    """The public tables that the policies of these tables declare; each is looked up when it is asked about."""
+    from dalenius.measuring.public import Publics
+
+    specs = {
+        name: (spec, versions[table].public.get(name))
+        for table in tables
+        for name, spec in versions[table].policy.public.items()
+    }
+    return Publics(specs)
+
+
+def _check_open(asker: Asker, *tables: str) -> None:
+    """Refuses a closed table, whoever asks and whatever is asked."""
+    for name in tables:
+        why = asker.registry.closed(name)
+        if why is not None:
+            raise NotAllowedError(f"Table {name!r} is closed.", why=why, fix="Ask the owner to refresh it.")
+
+
+def _by_error(plan: Plan, ask: Ask) -> float:
+    from dalenius.queries.accuracy import epsilon_for
+
+    if ask.epsilon is not None or ask.error is None:
+        raise InputError("There are two prices.", why="An error is a price too.", fix="Give ε or the error.")
+    return epsilon_for(plan, ask.error, ask.confidence)
+
+
+def _check_confidence(confidence: object) -> None:
+    value = parameters.real(confidence, "confidence", fix="Give a confidence such as 0.95.")
+    if not 0.5 <= value <= 0.9999:
+        raise InputError(
+            "confidence must lie between 0.5 and 0.9999.",
+            why="It is how often the truth lies within the noise error.",
+            fix="Give a confidence such as 0.95.",
+        )

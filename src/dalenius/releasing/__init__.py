@@ -1,0 +1,1 @@
+"""The one way out: kind, price, charge, pace, look, store, receipt."""

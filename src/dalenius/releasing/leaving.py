@@ -1,0 +1,182 @@
+"""The one way out. Whatever leaves is priced, charged, paced, looked at, stored and only then handed over, here.
+
+Order, and why: the sources are unchanged and the engine can begin, or nothing is charged; the charge is on disk before
+anybody looks (`ledger.charging`); who looks gets a place, and may still be stopped from looking (`pacing`); what was
+read is what was protected, or it is thrown away; the bytes are on disk before they are returned, at a time that was
+fixed beforehand. Failures never refund.
+
+Guarantee:
+    That of the charged event, for every kind: `look` runs once per charge, after it, with the ε and δ that were charged
+    and not those that are asked for now. Bytes that are made from another analyst's (`coarsen`) are post-processing of
+    what was charged to the data set before (`ledger.sharing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dalenius.errors import EngineError
+from dalenius.ledger import suspensions
+from dalenius.ledger.authors import CURATOR
+from dalenius.ledger.requests import WHOLE, Answered, Claim, Request
+from dalenius.releasing.pacing import Pace, held, paced
+
+if TYPE_CHECKING:
+    from dalenius.accounting.events import Event
+    from dalenius.measuring.engines.engine import Engine
+    from dalenius.releasing.asker import Asker
+    from dalenius.releasing.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Look:
+    """The one look that a charge pays for.
+
+    Attributes:
+        engine: Where the rows are.
+        epsilon: What was charged, which may be more than is asked for now.
+        delta: The same.
+        salt: The key of the hash that chooses groups.
+        seconds: How long it may take.
+    """
+
+    engine: Engine
+    epsilon: float
+    delta: float
+    salt: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """What is about to leave: planned and priced, and nothing of it looked at.
+
+    Attributes:
+        kind: The name of its kind.
+        snapshot: The tables it reads, as they are.
+        key: What identifies it, besides its kind: the same key is the same release, and free for who paid for it.
+        epsilon: Its price, taken alone.
+        event: What its mechanisms will do; it must cost no more.
+        pace: When it leaves.
+        look: Makes its bytes.
+        delta: The δ of parts that need one.
+        asked: What was asked, in words; its hash is on record.
+        periods: Of the budget, all that it reads.
+        coarsen: Makes its bytes from those of the same release at a higher price: given ε, δ and the bytes.
+        shareable: Whether another analyst's may serve so: nothing is chosen from the data, and the owner allows it.
+        plan: What its kind needs to show it (`Kind.show`).
+    """
+
+    kind: str
+    snapshot: Snapshot
+    key: str
+    epsilon: float
+    event: Event
+    pace: Pace
+    look: Callable[[Look], bytes]
+    delta: float = 0.0
+    asked: str = ""
+    periods: tuple[str, ...] = (WHOLE,)
+    coarsen: Callable[[float, float, bytes], bytes] | None = None
+    shareable: bool = False
+    plan: Any = None
+
+
+def release(
+    leaving: Leaving, asker: Asker, *, retry: tuple[str, str] | None = None, patience: float | None = None
+) -> Answered:
+    """Lets it leave: charged, looked at and stored, or found where it was stored before.
+
+    Args:
+        leaving: What leaves.
+        asker: Who pays, and when it may leave.
+        retry: What the ledger knows a request by that is sent again.
+        patience: Seconds to wait for another process that makes the same.
+    """
+    ledger, snapshot = asker.ledger, leaving.snapshot
+    snapshot.check_unchanged()
+    engine = snapshot.engine(asker.engines)
+    engine.columns  # noqa: B018 (an unreadable file is found before anything is charged)
+    engine.ready()  # and so is an engine that cannot begin
+    hold, waits = held(asker.pacer, leaving.pace), list[bool]()
+
+    def waited() -> None:
+        hold()
+        waits.append(True)
+
+    def work(claim: Claim) -> bytes:
+        def look(seconds: float) -> bytes:
+            if claim.shares is not None:  # the data set did not pay for a look
+                return _coarsened(leaving, claim, ledger.shared(claim))
+            return _looked(leaving, Look(engine, claim.epsilon, claim.delta, asker.salt(snapshot.dataset), seconds))
+
+        # Who has waited for another's answer until the own time leaves then: noise alone is added, nobody looks.
+        pacer = None if claim.shares is not None and waits else asker.pacer
+        alarm, allowed = _Alarm(asker, leaving, claim), _allowed(asker, snapshot.dataset)
+        return paced(pacer, leaving.pace, look, alarm, whose=asker.whose, allowed=allowed)
+
+    request = Request(
+        snapshot.dataset,
+        asker.name,
+        leaving.key,
+        leaving.epsilon,
+        leaving.event,
+        leaving.delta,
+        question=leaving.asked,
+        periods=leaving.periods,
+        epoch=snapshot.epoch,
+        retry=retry,
+        paid_only=asker.resumes,
+        shareable=leaving.shareable and leaving.coarsen is not None,
+        kind=leaving.kind,
+    )
+    more = {} if patience is None else {"patience": patience}
+    return ledger.ask(request, work, waited=waited, **more)
+
+
+def _coarsened(leaving: Leaving, claim: Claim, content: bytes) -> bytes:
+    if leaving.coarsen is None:
+        raise RuntimeError("A kind whose releases cannot be shared was charged as one that is.")
+    return leaving.coarsen(claim.epsilon, claim.delta, content)
+
+
+def _looked(leaving: Leaving, look: Look) -> bytes:
+    """Looks; what was read is what was protected."""
+    from dalenius.measuring.engines.deadline import within
+
+    before = leaving.snapshot.state()
+    try:
+        with within(look.seconds):  # all statements together
+            content = leaving.look(look)
+    except EngineError:
+        leaving.snapshot.check_kept(before)  # a file that was exchanged under the look says why
+        raise
+    leaving.snapshot.check_kept(before)
+    return content
+
+
+@dataclass(frozen=True)
+class _Alarm:
+    """Tells the owner, on record."""
+
+    asker: Asker
+    leaving: Leaving
+    claim: Claim
+
+    def __call__(self, what: str, own: bool) -> None:
+        ledger, number, dataset = self.asker.ledger, self.claim.number, self.leaving.snapshot.dataset
+        if what == "late" and not self.asker.is_owner:
+            most = self.leaving.pace.late
+            suspensions.record_late(ledger, charge=number, analyst=self.asker.name, dataset=dataset, own=own, most=most)
+        else:
+            ledger.record("note", {"alarm": what, "charge": number, "dataset": dataset, "by": CURATOR})
+
+
+def _allowed(asker: Asker, dataset: str) -> Callable[[], None]:
+    def check() -> None:
+        if not asker.is_owner:
+            suspensions.check_now(asker.ledger, asker.name, dataset)
+
+    return check

@@ -1,0 +1,78 @@
+"""What a question reads: the versions of all tables in it, on whose files an engine is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dalenius.measuring.engines.view import View
+from dalenius.tables.fingerprint import changed, check_unchanged, identities
+from dalenius.tables.homes import check_outside
+
+if TYPE_CHECKING:
+    from dalenius.measuring.engines.duckdb import DuckDB, Engines
+    from dalenius.measuring.plan import Table
+    from dalenius.measuring.public import PublicTable
+    from dalenius.tables.registry import Version
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A table, or several as one, with the versions that it is made of."""
+
+    table: Table
+    versions: tuple[Version, ...]
+    publics: tuple[PublicTable, ...] = ()
+
+    @classmethod
+    def of(cls, table: Table, versions: Mapping[str, Version]) -> Snapshot:
+        """What a table reads, given the versions in force."""
+        publics = () if table.relation is None else tuple(table.relation.publics())
+        return cls(table, tuple(versions[name] for name in table.reads), publics)
+
+    @property
+    def dataset(self) -> str:
+        """Whose budget pays."""
+        return self.versions[0].dataset
+
+    @property
+    def epoch(self) -> int:
+        """Whose rows are read, of all people who were declared to be new ones; of several tables, the earliest."""
+        return min(each.epoch for each in self.versions)
+
+    @property
+    def data_version(self) -> str:
+        """What a stored answer is about, besides its plan."""
+        if len(self.versions) == 1:
+            return str(self.versions[0].data_version)
+        return " ".join(f"{each.table} {each.data_version}" for each in self.versions)
+
+    def check_unchanged(self) -> None:
+        """Refuses files that are no longer what was protected."""
+        for each in self.versions:
+            check_unchanged(each.table, each.fingerprint, each.policy.source)
+        for table in self.publics:
+            check_outside(table.fingerprint.paths)
+            check_unchanged(table.name, table.fingerprint, [str(path) for path in table.fingerprint.paths])
+
+    def state(self) -> tuple[object, ...]:
+        """What the file system says of the files at this moment.
+
+        The same before and after a look means that they were not exchanged and put back in between.
+        """
+        fingerprints = [*(each.fingerprint for each in self.versions), *(each.fingerprint for each in self.publics)]
+        return tuple(identities(each.paths) for each in fingerprints)
+
+    def check_kept(self, before: tuple[object, ...]) -> None:
+        """Refuses what was read if files are not what they were before, or no longer what was protected."""
+        self.check_unchanged()
+        if self.state() != before:
+            raise changed(self.versions[0].table)
+
+    def engine(self, engines: Engines) -> DuckDB | View:
+        """The engine of these files."""
+        if self.table.relation is None and not self.table.through:
+            return engines.of(self.versions[0].fingerprint, self.table)
+        files = {each.table: each.fingerprint for each in self.versions}
+        return View(self.table, files, self.publics, engines)
