@@ -41,7 +41,12 @@ BODIES = {
     "PUT /v1/datasets/{dataset}/analysts/{analyst}": {"epsilon": 1.0},
     "POST /v1/tables/{table}/refresh": {"dry_run": True},
 }
-WITH_IDS = {"GET /v1/receipts/{id}", "GET /v1/jobs/{id}/events"}
+WITH_IDS = {
+    "GET /v1/receipts/{id}",
+    "GET /v1/jobs/{id}/events",
+    "GET /v1/releases/{id}",
+    "POST /v1/releases/{kind}",
+}
 NOT_JSON = {"GET /metrics", "DELETE /v1/datasets/{dataset}/analysts/{analyst}"}
 
 
@@ -100,6 +105,11 @@ def test_a_job_a_receipt_and_a_token_have_the_members_of_their_descriptions(serv
         assert done["state"] == "done"
         receipt = done["result"]["receipt"]
         assert ana.get(f"/v1/receipts/{receipt['id']}").json == receipt
+        stored = ana.get(f"/v1/releases/{receipt['id']}").json
+        assert set(stored) == {*schemas["StoredOut"]["properties"], "receipt", "content"}
+        asked = {"question": QUESTION["sql"], "epsilon": 0.3}
+        again = ana.post("/v1/releases/question", {"request": asked}).json
+        assert set(schemas["ReleaseOut"]["required"]) <= set(again) and again["receipt"] == receipt
         new = owner.post("/v1/tokens", {"role": "auditor", "days": 1})
         assert new.status == 201 and set(schemas["NewTokenOut"]["required"]) <= set(new.json)
 
