@@ -13,11 +13,12 @@ from dalenius.measuring.estimates import noise_variance
 
 if TYPE_CHECKING:
     from dalenius.measuring.estimates import Noise
+    from dalenius.mechanisms.inputs import IntArray
 
 _BITS = 10  # of the noise's standard deviation are kept: rounding adds 10⁻⁷ of its variance
 
 
-def packed(values: Sequence[int], law: Noise) -> dict[str, Any]:
+def packed(values: Sequence[int] | IntArray, law: Noise) -> dict[str, Any]:
     """The integers, rounded to a small part of their noise: ``shift`` bits are dropped. That is post-processing.
 
     >>> from fractions import Fraction
@@ -26,12 +27,14 @@ def packed(values: Sequence[int], law: Noise) -> dict[str, Any]:
     (3, -70000, 1208925819614629174706176)
     """
     shift = max(0, int(noise_variance(law) ** 0.5).bit_length() - 1 - _BITS)
-    short = [value >> shift for value in values]
-    if max(map(abs, short), default=0) >= 2**62:
+    # Of int64 as a whole; of larger integers one by one.
+    exact = values if isinstance(values, np.ndarray) else np.array(values, dtype=object)
+    short = exact >> (min(shift, 63) if exact.dtype == np.int64 else shift)
+    if len(short) and max(-int(short.min()), int(short.max())) >= 2**62:
         return {"shift": shift, "texts": " ".join(map(str, short))}
     # The sign goes into the lowest bit, and bytes of one rank lie together: the upper ones are nearly all 0. Past level
     # 1 zlib is slow, and gains little.
-    signed = np.array(short, dtype="<i8")
+    signed = short.astype("<i8")
     planes = ((signed << 1) ^ (signed >> 63)).view(np.uint8).reshape(-1, 8).T.tobytes()
     return {"shift": shift, "zlib": base64.b64encode(zlib.compress(planes, 1)).decode()}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -163,6 +164,9 @@ def add(value: Integers, noise: Any) -> Integers:
 
 def _array(items: list[Any] | tuple[Any, ...], name: str) -> IntArray:
     """Nested lists as an array; numpy alone would silently turn [1, 2.5] and [1, True] into something else."""
+    if items and set(map(type, items)) == {int}:  # the usual case, without a look at each from Python
+        with contextlib.suppress(OverflowError):
+            return np.array(items, dtype=np.int64)
     try:
         return np.array(items, dtype=object)
     except ValueError:

@@ -14,6 +14,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dalenius.errors import LedgerCorruptError
 from dalenius.measuring import trees
 from dalenius.measuring._exact import exact
@@ -68,8 +70,8 @@ def measured(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: flo
     content["measures"] = []
     integers = exact(plan, engine, salt, seconds=seconds, held=held)
     for measure, mechanism, vector in zip(plan.measures, priced.mechanisms, integers, strict=True):
-        values = mechanism.release(vector).value.tolist() if vector else []
-        stored = packed(values, mechanism.noise) if measure.kind == "leaves" else [str(value) for value in values]
+        values = mechanism.release(vector).value if vector else np.empty(0, dtype=np.int64)
+        stored = packed(values, mechanism.noise) if measure.kind == "leaves" else list(map(str, values.tolist()))
         content["measures"].append({"law": law_to_json(mechanism.noise), "values": stored})
     return json.dumps(content, separators=(",", ":")).encode()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import os
 import signal
 import socket
@@ -82,6 +83,9 @@ def serve(home: Path, settings: Settings, listening: socket.socket, ready: Calla
     sys.setswitchinterval(_SWITCH)
     service = Service(home, settings)
     server = _Server(_config(settings, service), ready)
+    # What there is now stays to the end: looking through it again for garbage would stop every thread.
+    gc.collect()
+    gc.freeze()
     server.run([listening])
     if service.busy and threading.active_count() > 1:
         # Python would wait for threads that may look for another minute. What they were charged stays on disk.
