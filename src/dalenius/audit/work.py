@@ -231,6 +231,8 @@ class Judge:
         if self._ratio(spent) > AGAIN and self._long(spent):
             report.again += 1
             spent = self._again(sides, plan)
+            if self._ratio(spent) > self.ratio:  # once more, a moment later: others may have used the machine
+                spent = _least(spent, self._again(sides, plan))
         self._fixed(plan, sql, arena, rows, spent)
         seen = self._ratio(spent) if self._long(spent) else 0.0
         if seen:
