@@ -16,7 +16,10 @@ import pytest
 from dalenius.audit import work
 from dalenius.audit.fuzzing import arenas, heavy, pools, terms, victims
 from dalenius.errors import DaleniusError, EngineFailedError
+from dalenius.measuring import rendering
+from dalenius.measuring.expressions import Type
 from dalenius.measuring.functions import FUNCTIONS
+from dalenius.measuring.statements import source
 from dalenius.queries.rules import planned
 
 SIZES = (4_000, 40_000)
@@ -77,6 +80,37 @@ def test_work_without_a_limit_is_found(monkeypatch):
     assert report.violations, report.worst
     assert report.violations[0].kind == "ratio"
     assert report.violations[0].first > GENEROUS * report.violations[0].second
+
+
+ALONE = next(each for each in arenas.ARENAS if each.victim.alone and not each.indexed)
+SAME = (
+    "SELECT COUNT(*) FROM visits WHERE CAST(note AS DATE) > DATE '2020-01-01'",
+    "SELECT COUNT(*) FROM visits WHERE CAST(CASE WHEN name = 'victim' THEN '' ELSE 'x' END AS DATE) IS NULL",
+    "SELECT SUM(CAST(EXP(LN(SQRT(EXP(LN(CASE WHEN name = 'victim' THEN 2 ELSE 3 END))))) < 9 AS INTEGER)) FROM visits",
+)
+
+
+def ratio_of(sql, folder, rows=400_000, runs=3):
+    """How much longer a question takes with the victim, in processor time."""
+    sides, plan = arenas.Places(folder, 1).pair(ALONE, rows), planned(sql, arenas.tables_of(rows), None, {})
+    times = [[side.spent(plan).cpu for side in sides] for _ in range(runs)]
+    return min(each[0] for each in times) / min(each[1] for each in times)
+
+
+@pytest.mark.parametrize("sql", SAME)
+def test_one_other_value_among_two_thousand_does_not_cost_what_they_would(sql, tmp_path):
+    """The search found it: DuckDB works out once what all of 2,048 rows share, until one of them does not."""
+    assert ratio_of(sql, tmp_path) < 2
+
+
+def test_what_all_rows_share_is_found_to_be_slow_to_lose(monkeypatch, tmp_path):
+    def plain(shown, type_, longest=2**20):
+        return f"left({shown}, {longest})" if type_ is Type.TEXT else shown
+
+    monkeypatch.setattr(rendering, "each_row", plain)
+    monkeypatch.setattr(source, "each_row", plain)
+    monkeypatch.setattr(importlib.import_module("dalenius.measuring.work"), "RATIO", math.inf)
+    assert max(ratio_of(sql, tmp_path / str(at)) for at, sql in enumerate(SAME)) > 2
 
 
 def test_a_failure_of_the_engine_is_found(monkeypatch):

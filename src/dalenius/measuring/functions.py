@@ -20,6 +20,15 @@ EVERYTHING = (-math.inf, math.inf)
 N, B, T, D, M = Type.NUMBER, Type.BOOLEAN, Type.TEXT, Type.DATE, Type.DATETIME
 ANY = frozenset({N, B, T, D, M})
 TIME = frozenset({D, M})
+TYPES: Mapping[tables.Kind, Type] = {
+    tables.Kind.INTEGER: Type.NUMBER,
+    tables.Kind.NUMBER: Type.NUMBER,
+    tables.Kind.BOOLEAN: Type.BOOLEAN,
+    tables.Kind.CATEGORY: Type.TEXT,
+    tables.Kind.TEXT: Type.TEXT,
+    tables.Kind.DATE: Type.DATE,
+    tables.Kind.DATETIME: Type.DATETIME,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from typing import TypeAlias
 
-from dalenius.measuring.expressions import Aggregate, Call, Column, Expression, Key, Literal, Scalar, Type, Which
+from dalenius.measuring.expressions import (
+    Aggregate,
+    Call,
+    Column,
+    Expression,
+    Key,
+    Literal,
+    Scalar,
+    Type,
+    Which,
+    columns_of,
+)
 from dalenius.measuring.functions import FUNCTIONS, TIME, branches, whole
 
+Arguments: TypeAlias = tuple[Expression, ...]
 WHICH_SET = "which_set"  # what the number of a row's grouping set is called
 LONGEST_TEXT = 200  # characters; what is longer is cut, so that no row makes a question heavy (`work`)
 LONGEST_NUMBER = 32  # bytes of a text that is read as a number
+ZERO = "CAST(0e0 * random() AS INTEGER)"  # which DuckDB takes for another one in each row
 SURE_DIGITS = 19  # of a number; DuckDB's parser decides by 64 bits how so many are rounded, whatever the exponent is
 
 
@@ -48,6 +62,32 @@ def literal(value: Scalar) -> str:
     if isinstance(value, datetime):
         return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
     return f"DATE '{value.isoformat()}'"
+
+
+def each_row(shown: str, type_: Type, longest: int = 2**20) -> str:
+    """The same value, worked out anew for each row.
+
+    Where all rows that DuckDB holds at once have one value (2,048 of them: a literal in a branch that all take, a
+    column that says the same everywhere), it works functions of it out once; but for each of these rows, as soon as one
+    of them has another value. So one person's row would cost what two thousand cost. Written so, all always do.
+
+    Args:
+        shown: A value as SQL.
+        type_: Its type.
+        longest: Characters that are kept of a text.
+    """
+    match type_:
+        case Type.NUMBER:
+            return f"({shown} - 0e0 * random())"  # exactly what it was, -0 too
+        case Type.TEXT:
+            return f"left({shown}, {longest} + {ZERO})"
+        case Type.DATE:
+            return f"({shown} + {ZERO})"
+        case Type.DATETIME:
+            return f"({shown} + to_days({ZERO}))"
+        case Type.BOOLEAN:
+            return f"(CAST({shown} AS INTEGER) + {ZERO} = 1)"
+    return shown
 
 
 def numeral(text: str) -> str:
@@ -102,8 +142,9 @@ class Renderer:
     no rows are read.
 
     A column with few values comes from a file as a list of them, and DuckDB works functions out once for each; but for
-    every row as soon as one person's NULL, or a value that is none of the keys, makes it write the column out. What
-    costly functions get is therefore always written out (`written_out`).
+    every row as soon as one person's NULL, or a value that is none of the keys, makes it write the column out. The same
+    holds of ``listed`` columns, those of public tables, and of constants among which a CASE or COALESCE chooses. What
+    costly functions get is therefore always written out row by row (`written_out`, `each_row`).
     """
 
     def __init__(
@@ -113,8 +154,9 @@ class Renderer:
         keys: Mapping[int, str] | None = None,
         aggregates: Mapping[Aggregate, str] | None = None,
         lengths: Mapping[str, int] | None = None,
+        listed: frozenset[str] = frozenset(),
     ) -> None:
-        self.columns = columns
+        self.columns, self.listed = columns, listed
         self.lengths, self.rows = lengths or {}, lengths is not None
         self.integers = integers
         self.keys = keys or {}
@@ -146,6 +188,8 @@ class Renderer:
         if function in _WITH_CONSTANTS:
             return _WITH_CONSTANTS[function](self, arguments)
         parts = [self.argument(function, at, each) for at, each in enumerate(arguments)]
+        if self.rows and function in {"case", "coalesce"}:
+            parts = [self.chosen(function, at, arguments, each) for at, each in enumerate(parts)]
         if function in _INFIX:
             return "(" + f" {_INFIX[function]} ".join(parts) + ")"
         if function == "case":
@@ -168,17 +212,22 @@ class Renderer:
         type_ = "TIMESTAMP" if types == TIME else _TYPES[min(types, key=str)] if len(types) == 1 else ""
         return f"CAST({shown} AS {type_})" if type_ else shown
 
+    def chosen(self, function: str, at: int, arguments: Arguments, shown: str) -> str:
+        """What a CASE or COALESCE may choose: a constant row by row, everything else as it is."""
+        inner = arguments[at]
+        value = function == "coalesce" or at % 2 or at == len(arguments) - 1
+        same = value and inner.type is not Type.NOTHING and not columns_of(inner)
+        return each_row(shown, inner.type) if same else shown
+
     def written_out(self, function: str, inner: Expression, shown: str) -> str:
-        """An argument, value by value, where that takes longer than once for each that there is."""
+        """An argument, row by row, where that takes longer than once for each value that there is."""
+        if not self.rows or isinstance(inner, Literal):
+            return shown
         if inner.type is Type.TEXT and (cut := self.cut(inner)):
-            return f"left({shown}, {cut})"
-        if self.rows and function in _WRITTEN_OUT and not isinstance(inner, Literal):
-            if inner.type is Type.NUMBER:
-                return f"({shown} - 0e0 * random())"  # exactly what it was, -0 too
-            if inner.type is Type.DATE:
-                return f"({shown} + CAST(0e0 * random() AS INTEGER))"
-            if inner.type is Type.DATETIME:
-                return f"({shown} + to_days(CAST(0e0 * random() AS INTEGER)))"
+            return each_row(shown, Type.TEXT, cut)
+        public = isinstance(inner, Column) and inner.name in self.listed
+        if public or (function in _WRITTEN_OUT and inner.type is not Type.TEXT):
+            return each_row(shown, inner.type)
         return shown
 
     def cut(self, inner: Expression) -> int:
@@ -196,7 +245,8 @@ class Renderer:
         shown = self.argument("to_number", 0, inner)
         if inner.type is Type.TEXT and not sure(inner):
             if isinstance(inner, Column | Literal):
-                cut = f"left({numeral(self.sql(inner))}, {LONGEST_NUMBER})"  # so that it is written out
+                spelled = numeral(self.sql(inner))
+                cut = each_row(spelled, Type.TEXT, LONGEST_NUMBER) if self.rows else spelled
             else:  # named once: it may be costly
                 cut = f"list_transform([{shown}], lambda spelled: {numeral('spelled')})[1]"
             shown = cut
@@ -252,18 +302,17 @@ def _word(expression: Expression) -> str:
     return str(expression.value)  # type: ignore[union-attr]
 
 
-Arguments = tuple[Expression, ...]
-
-
-def _left(renderer: Renderer, arguments: Arguments) -> int:
-    """How much of a text is kept: cut once is enough."""
+def _left(renderer: Renderer, arguments: Arguments) -> str:
+    """The beginning of a text; cut once is enough."""
     inner, count = arguments
-    cut = renderer.lengths.get(inner.name) if isinstance(inner, Column) else None
-    return _count(count) if cut is None else min(_count(count), cut)
+    cut = renderer.cut(inner) if isinstance(inner, Column) and renderer.rows else 0
+    if cut:
+        return each_row(renderer.sql(inner), Type.TEXT, min(_count(count), cut))
+    return f"left({renderer.argument('left', 0, inner)}, {_count(count)})"
 
 
 _WITH_CONSTANTS: dict[str, Callable[[Renderer, Arguments], str]] = {
-    "left": lambda r, a: f"left({r.sql(a[0])}, {_left(r, a)})",
+    "left": _left,
     "right": lambda r, a: f"right({r.argument('right', 0, a[0])}, {_count(a[1])})",
     "substring": lambda r, a: (
         f"substring({', '.join([r.argument('substring', 0, a[0]), *(str(_count(each)) for each in a[1:])])})"

@@ -74,6 +74,7 @@ class Victim:
         single: He has one row only.
         spread: His rows lie among the others', not after them.
         replaced: The neighbour has somebody dull in his place; else nobody.
+        alone: All others hold the same in every column, and he alone something else.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Victim:
     single: bool = False
     spread: bool = True
     replaced: bool = False
+    alone: bool = False
 
 
 def _texts(text: str) -> dict[str, Sequence[str]]:
@@ -108,6 +110,7 @@ VICTIMS: Sequence[Victim] = (
     Victim("a key in each row", {"code": [f"key {at}" for at in range(1_000)], "level": range(21)}, replaced=True),
     Victim("nothing at all", {name: (None,) for name in STORAGES[NAME] if name not in {"person", "name"}}),
     Victim("a single row", _texts("ä😀" * LONGEST), single=True),
+    Victim("alone in not being like all others", {}, alone=True),
 )
 
 
@@ -138,6 +141,7 @@ def pair(victim: Victim, rows: int, seed: int) -> tuple[dict[str, pa.Table], dic
         count = rows if name == NAME else rows // ROWS
         owned = 1 if victim.single or name != NAME else count // SHARE
         others = _dull(name, count - owned, seed, first=1)
+        others = _alike(others) if victim.alone else others
         instead = _dull(name, owned, seed + 1, first=_PERSON, each=owned)
         # What is not his own is as it is in the neighbour's rows: only his values make the difference.
         own = instead | {
@@ -190,6 +194,13 @@ def _dull(name: str, count: int, seed: int, *, first: int, each: int = ROWS) -> 
         "seen": pa.array(integers(18_000, 19_000, np.int64) * _DAY).view(pa.timestamp("us")),
         "flag": pa.array(integers(0, 2).astype(bool)),
     }
+
+
+def _alike(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The same people, all of whom say what the first one says."""
+    import pyarrow as pa
+
+    return {name: each if name == "person" else pa.repeat(each[0], len(each)) for name, each in columns.items()}
 
 
 def _places(count: int, owned: int, *, spread: bool) -> Any:

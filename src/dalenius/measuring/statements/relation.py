@@ -173,7 +173,10 @@ class _Scan:
             for name, spec in each.columns.items()
         }
         self.lengths: dict[str, int] = text_lengths(own) | (outer.lengths if outer is not None else {})
-        self.renderer = _Renderer(columns, relation.columns.integers, lengths=self.lengths)
+        public = frozenset(
+            full(each, name) for each in relation.sources if isinstance(each, Open) for name in each.columns
+        )
+        self.renderer = _Renderer(columns, relation.columns.integers, lengths=self.lengths, listed=public)
         self.needed = {*used, *_read(relation)}
 
     # --- the whole

@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from dalenius.measuring.expressions import columns_of
+from dalenius.measuring.expressions import Type, columns_of
+from dalenius.measuring.functions import TYPES
 from dalenius.measuring.periods import unit_part
-from dalenius.measuring.rendering import LONGEST_NUMBER, LONGEST_TEXT, double, identifier, literal, numeral, quoted
+from dalenius.measuring.rendering import (
+    LONGEST_NUMBER,
+    LONGEST_TEXT,
+    double,
+    each_row,
+    identifier,
+    literal,
+    numeral,
+    quoted,
+)
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
@@ -125,15 +135,15 @@ def cast(column: Column, types: Mapping[str, str], name: str = "") -> str:
     """A column in its declared type; NULL where it cannot be. ``name``: how the statement calls it."""
     name, type_ = name or identifier(column.name), types.get(column.name, "")
     if column.kind is Kind.TEXT:
-        return f"left({_text(name, type_)}, {LONGEST_TEXT})"
+        return each_row(_text(name, type_), Type.TEXT, LONGEST_TEXT)
     if column.kind is Kind.CATEGORY:
         return _short(_text(name, type_), _most(column))
     if _is_text(type_):
-        # Cut once more: DuckDB casts a column with few values once for each, until one person has too many of them.
+        # Row by row: DuckDB casts a column with few values once for each, until one person has too many of them.
         if column.kind in {Kind.INTEGER, Kind.NUMBER}:
-            name = f"left({numeral(name)}, {LONGEST_NUMBER})"
+            name = each_row(numeral(name), Type.TEXT, LONGEST_NUMBER)
         else:
-            name = f"left({_short(name, LONGEST_TIME)}, {LONGEST_TIME})"
+            name = each_row(_short(name, LONGEST_TIME), Type.TEXT, LONGEST_TIME)
     match column.kind:
         case Kind.INTEGER | Kind.NUMBER:
             return f"TRY_CAST({name} AS DOUBLE)"
@@ -174,7 +184,7 @@ def clean(column: Column, name: str) -> str:
     if column.default is not None:
         default = column.default
         shown = literal(float(default) if column.kind in {Kind.INTEGER, Kind.NUMBER} else default)  # type: ignore[arg-type]
-        value = f"coalesce({value}, {shown})"
+        value = f"coalesce({value}, {each_row(shown, TYPES[column.kind])})"
     return value
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import QuestionRefusedError
 from dalenius.measuring.expressions import TRUE, Column, Expression, walk, written
+from dalenius.measuring.functions import TYPES
 from dalenius.measuring.plan import Table
 from dalenius.measuring.relations import Join, PerUnit, Relation, full
 from dalenius.queries.canonical import call, factored
@@ -15,7 +16,7 @@ from dalenius.queries.rules import sets
 from dalenius.queries.rules.joins import checked, joined
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.per_unit import aggregates_of, over_subquery, per_unit
-from dalenius.queries.rules.sources import TYPES, Names, Shared, Sources, Subqueries, owned_tables
+from dalenius.queries.rules.sources import Names, Shared, Sources, Subqueries, owned_tables
 from dalenius.queries.rules.stacked import stacked
 from dalenius.queries.rules.typed import has_aggregates
 

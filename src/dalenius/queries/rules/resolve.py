@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError, UnknownColumnError
 from dalenius.measuring.expressions import TRUE, Call, Column, Expression, Key, Type, columns_of, walk
+from dalenius.measuring.functions import TYPES
 from dalenius.measuring.plan import Order, Output, Question, needed
 from dalenius.measuring.relations import Owned
 from dalenius.queries.canonical import call
@@ -18,7 +19,7 @@ from dalenius.queries.rules.joins import joined, narrowed
 from dalenius.queries.rules.naming import named_alike
 from dalenius.queries.rules.nested import Nested
 from dalenius.queries.rules.parse import place
-from dalenius.queries.rules.sources import TYPES, NotPlain, Shared
+from dalenius.queries.rules.sources import NotPlain, Shared
 from dalenius.queries.rules.stage import Stage
 from dalenius.tables.mistakes import nearest
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from dalenius.errors import QuestionRefusedError, UnknownTableError
 from dalenius.measuring.expressions import Column, Expression, Type, walk
+from dalenius.measuring.functions import TYPES
 from dalenius.measuring.relations import (
     Columns,
     Join,
@@ -33,7 +34,6 @@ from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.scalars import scalar
 from dalenius.queries.rules.total import LARGEST, made_total
 from dalenius.tables.mistakes import nearest
-from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
     from dalenius.errors import Place
@@ -41,15 +41,6 @@ if TYPE_CHECKING:
     from dalenius.measuring.public import PublicTable
     from dalenius.queries.rules.stage import Stage
 
-TYPES = {
-    Kind.INTEGER: Type.NUMBER,
-    Kind.NUMBER: Type.NUMBER,
-    Kind.BOOLEAN: Type.BOOLEAN,
-    Kind.CATEGORY: Type.TEXT,
-    Kind.TEXT: Type.TEXT,
-    Kind.DATE: Type.DATE,
-    Kind.DATETIME: Type.DATETIME,
-}
 MOST_SOURCES = 20
 NOBODYS = "Every row that is counted must belong to somebody, and it must be plain to whom."
 REFUSED_JOINS = {
