@@ -98,7 +98,7 @@ def worked(plan: Plan) -> float:
 
     relation = plan.table.relation
     found = work.of(plan) + work.inside(relation) + work.sifted(relation)
-    once = found.usual + WORST * found.worst
+    once = found.usual + WORST * found.whole
     again = (_passes(plan) - 1) * (work.common(plan).usual + work.ballast(found))
     return (once + again) / 1000
 

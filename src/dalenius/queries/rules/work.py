@@ -28,7 +28,7 @@ def work(stage: Stage) -> Stage:
     limited(own, weights.MOST, "The question's conditions, keys and values")
     if relation is None:
         return stage
-    table = replace(plan.table, work=(inside + own).worst)
+    table = replace(plan.table, work=(inside + own).whole)
     return stage.with_(plan=replace(plan, question=replace(plan.question, table=table)))
 
 
