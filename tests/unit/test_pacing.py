@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.attack.hostile import people, plan_of, protected
 
 from dalenius.errors import EngineFailedError, EngineTimeoutError
+from dalenius.measuring.canonical import call
 from dalenius.measuring.expressions import TRUE, Column, Type, text
 from dalenius.measuring.pace import ANSWER, CAP, SHAPES, UNKNOWN, Times, shape, size_class, times
-from dalenius.queries.canonical import call
 from dalenius.releasing import pacing
 from dalenius.releasing.pacing import Pace, Pacer, paced, probe
 

@@ -16,14 +16,13 @@ import pytest
 
 from dalenius.accounting import costs
 from dalenius.accounting.events import Zcdp
-from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError, LedgerCorruptError
 from dalenius.measuring._exact import exact, exact_lengths
 from dalenius.measuring.choosing import CLASSES, clipped
 from dalenius.measuring.plan import Found, Limits, Plan
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.queries.answering import Answer, measured
-from dalenius.queries.rules.price import histogram, priced
+from dalenius.queries.rules.price import priced
 from dalenius.queries.searching import Clip, fitted, lowered, notes, reported
 
 FOUND = Found(
@@ -211,10 +210,10 @@ def test_a_lone_class_far_away_is_taken_for_noise(found):
 
 
 @pytest.mark.parametrize("norm", ["l2", "l1"])
-def test_noise_alone_is_rarely_taken_for_units(norm):
+def test_noise_alone_is_rarely_taken_for_units(norm, found):
     """Expected at most 3 of 3,000; more than 20 has a chance below 1e-10 (Poisson)."""
-    rho, epsilon = (Fraction(1, 400), None) if norm == "l2" else (None, Fraction(1, 10))
-    mechanism = histogram(Neighbors.ADD_REMOVE, rho=rho, epsilon=epsilon)
+    plan = found(accounting="zcdp" if norm == "l2" else "pure").plan("SELECT COUNT(*) FROM visits WHERE smoker")
+    mechanism = priced(plan, 1.0).searches[0]
     drawn = mechanism.noise.draw(3000 * CLASSES).reshape(3000, CLASSES).tolist()
     assert sum(clipped(each, mechanism, 1) is not None for each in drawn) <= 20
 
