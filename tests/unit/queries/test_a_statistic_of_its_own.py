@@ -131,8 +131,7 @@ def test_it_is_refused_where_any_aggregate_is(sql, error, visits):
 def test_a_family_stays_no_longer_than_it_is_known(visits):
     with pytest.raises(ValueError, match="There is a family"), known(RootMeanSquare(), {}):
         pass
-    names = {each.name for each in families()}
-    assert "root_mean_square" in names and len(names) == 8
+    assert [each.name for each in families()].count("root_mean_square") == 1
 
 
 def test_every_function_has_a_family_that_knows_it():
