@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -45,7 +45,7 @@ class RootMeanSquare(Ratio):
     def estimator(self, aggregate: Aggregate, statistic: Statistic, confidence: float) -> Estimator:
         step, most = float(statistic.measures[1].step), float(max(abs(statistic.low), abs(statistic.high)))
 
-        def estimate(parts: list[Part]) -> Estimate:
+        def estimate(parts: Sequence[Part]) -> Estimate:
             count, squares = parts
             if count.value <= 0:
                 return unknown_between(0.0, most)
