@@ -8,10 +8,10 @@ it pays and what it costs are decided from public things alone; what is chosen f
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.measuring import ladder
@@ -26,15 +26,28 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
-    """A clip that was chosen; which part of what units add lies beyond; and the noise error of what was counted.
+class Clip:
+    """The clip that was found for a measure, and about which part of all that units add lies beyond it.
 
-    ``beyond`` is None where nothing stands out of the noise.
+    ``beyond`` is None where no class stands out of the noise. The clip is then that of the little that may be seen;
+    else the plan's own stays, but for joins that leave few rows of each unit (``little``): there it is one row's.
+    ``hidden`` is the noise error (95%) of each count of units: so many heavy units of one size do not show, and are
+    not in ``beyond``.
     """
 
+    measure: int
     clip: int
     beyond: float | None
     hidden: int
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is stored with the answer."""
+        return {"measure": self.measure, "clip": str(self.clip), "beyond": self.beyond, "hidden": self.hidden}
+
+    @classmethod
+    def of_json(cls, data: Mapping[str, Any]) -> Clip:
+        """As `to_json` wrote it."""
+        return cls(data["measure"], int(data["clip"]), data["beyond"], data["hidden"])
 
 
 class Search(ABC):
@@ -59,16 +72,18 @@ class Search(ABC):
     @abstractmethod
     def fit(
         self,
+        number: int,
         measure: Measure,
         noisy: Sequence[int],
         mechanism: DiscreteGaussian | Laplace,
         per_step: float,
         cells: int,
         little: int,
-    ) -> Fit:
+    ) -> Clip:
         """The clip, from noisy counts. Public post-processing.
 
         Args:
+            number: Of the measure, in its plan.
             measure: Whose clip it is; never more than its own.
             noisy: What was counted.
             mechanism: What noise it has.
@@ -82,7 +97,7 @@ class Search(ABC):
         """What was limited."""
 
     @abstractmethod
-    def sentence(self, plan: Plan, measure: Measure, fit: Fit) -> str:
+    def sentence(self, plan: Plan, measure: Measure, found: Clip) -> str:
         """What was found, for the reader of a release."""
 
 
@@ -124,19 +139,20 @@ class LengthSearch(Search):
 
     def fit(
         self,
+        number: int,
         measure: Measure,
         noisy: Sequence[int],
         mechanism: DiscreteGaussian | Laplace,
         per_step: float,
         cells: int,
         little: int,
-    ) -> Fit:
+    ) -> Clip:
         """Where clipping would cost about as much as the measure's own noise."""
         hidden = mechanism.noise_error(0.95)
         if clipped(noisy, mechanism, measure.clip) is None:
-            return Fit(min(measure.clip, faint(noisy, mechanism) or little), None, hidden)
+            return Clip(number, min(measure.clip, faint(noisy, mechanism) or little), None, hidden)
         clip = min(measure.clip, chosen(noisy, mechanism, lambda limit: per_step * limit, cells).limit)
-        return Fit(clip, clipped(noisy, mechanism, clip), hidden)
+        return Clip(number, clip, clipped(noisy, mechanism, clip), hidden)
 
     def named(self, measure: Measure) -> str:
         """The sum, or rows."""
@@ -144,21 +160,21 @@ class LengthSearch(Search):
             return "rows"
         return f"{measure.primitive.words} of {' and '.join(_centred(measure))}"
 
-    def sentence(self, plan: Plan, measure: Measure, fit: Fit) -> str:
+    def sentence(self, plan: Plan, measure: Measure, found: Clip) -> str:
         """The limit, what it was, and how much lies beyond."""
         rows, unit = measure.value is None, measure.unit
-        limit = f"{fit.clip:,} rows" if rows else f"{shown(fit.clip, unit):,.6g} of the {self.named(measure)}"
+        limit = f"{found.clip:,} rows" if rows else f"{_shown(found.clip, unit):,.6g} of the {self.named(measure)}"
         limit += " a unit"
         if plan.keys:
             limit += ", over its groups" if plan.norm == "l1" else ", as a norm over its groups"
             limit += " in all sets" if plan.sets else ""
-        said = f"found its own limit: {limit} (of {shown(measure.clip, unit):,.10g})"
-        if fit.clip == measure.clip:
+        said = f"found its own limit: {limit} (of {_shown(measure.clip, unit):,.10g})"
+        if found.clip == measure.clip:
             said = f"looked for a lower limit and kept the one it had: {limit}"
-        beyond = f"counts of units ± {fit.hidden:,} do not tell how much lies beyond"
-        if fit.beyond is not None:
+        beyond = f"counts of units ± {found.hidden:,} do not tell how much lies beyond"
+        if found.beyond is not None:
             lie = "the rows lie" if rows else "it lies"
-            beyond = f"{_about(fit.beyond)} of {lie} beyond, as far as counts of units ± {fit.hidden:,} tell"
+            beyond = f"{_about(found.beyond)} of {lie} beyond, as far as counts of units ± {found.hidden:,} tell"
         return f"This question {said}; {beyond}."
 
 
@@ -178,29 +194,30 @@ class LadderSearch(Search):
 
     def fit(
         self,
+        number: int,
         measure: Measure,
         noisy: Sequence[int],
         mechanism: DiscreteGaussian | Laplace,
         per_step: float,
         cells: int,
         little: int,  # noqa: ARG002 the lowest rung is always one of them
-    ) -> Fit:
+    ) -> Clip:
         """Where most values are counted, less what their noise costs."""
         clip, beyond = ladder.best(measure.clip, noisy, mechanism.noise, per_step, cells)
-        return Fit(clip, beyond, -(-mechanism.noise_error(0.95) * clip // ladder.multiple(measure.clip)))
+        return Clip(number, clip, beyond, -(-mechanism.noise_error(0.95) * clip // ladder.multiple(measure.clip)))
 
     def named(self, measure: Measure) -> str:
         """The aggregate."""
         return f"COUNT(DISTINCT {'' if measure.value is None else written(measure.value)})"
 
-    def sentence(self, plan: Plan, measure: Measure, fit: Fit) -> str:
+    def sentence(self, plan: Plan, measure: Measure, found: Clip) -> str:
         """How many values count, and how many are not seen for it."""
-        what = ("value" if fit.clip == 1 else "values") if not plan.keys else "pairs of group and value"
+        what = ("value" if found.clip == 1 else "values") if not plan.keys else "pairs of group and value"
         what += " in each grouping set" if measure.sets > 1 else ""
         return (
-            f"{self.named(measure)}: of one unit, at most {fit.clip:,} {what} count (of {measure.clip:,}), as the "
-            f"question found itself; {_about(fit.beyond or 0.0)} are not seen for it, as far as a count ± "
-            f"{fit.hidden:,} tells."
+            f"{self.named(measure)}: of one unit, at most {found.clip:,} {what} count (of {measure.clip:,}), as the "
+            f"question found itself; {_about(found.beyond or 0.0)} are not seen for it, as far as a count ± "
+            f"{found.hidden:,} tells."
         )
 
 
@@ -217,7 +234,31 @@ def search_of(measure: Measure) -> Search:
     return _SEARCHES[needed(measure.primitive.search)]
 
 
-def shown(steps: int, unit: Fraction) -> float | int:
+def report_clips(plan: Plan, found: Sequence[Clip]) -> tuple[dict[str, Any], ...]:
+    """What was found, in the units of the answer. ``plan`` is the one that was asked."""
+    reports = []
+    for each in found:
+        measure = plan.measures[each.measure]
+        reports.append(
+            {
+                "measure": search_of(measure).named(measure),
+                "limit": _shown(each.clip, measure.unit),
+                "of": _shown(measure.clip, measure.unit),
+                "beyond": each.beyond,
+                "hidden": each.hidden,
+                "share": float(measure.search),
+            }
+        )
+    return tuple(reports)
+
+
+def clip_notes(plan: Plan, found: Sequence[Clip]) -> tuple[str, ...]:
+    """The same as sentences."""
+    measured = [(plan.measures[each.measure], each) for each in found]
+    return tuple(search_of(measure).sentence(plan, measure, each) for measure, each in measured)
+
+
+def _shown(steps: int, unit: Fraction) -> float | int:
     """A limit in the units of the answer."""
     return float(steps * unit) if unit != 1 else steps
 

@@ -23,6 +23,7 @@ from dalenius.measuring.estimates import Estimate
 from dalenius.measuring.expressions import Aggregate, Scalar, Type, walk
 from dalenius.measuring.packing import packed, unpacked
 from dalenius.measuring.plan import Plan, needed
+from dalenius.measuring.searches import Clip, clip_notes, report_clips
 from dalenius.measuring.statements.keys import weights as key_weights
 from dalenius.measuring.statements.pairs import Held
 from dalenius.mechanisms import noise
@@ -31,7 +32,6 @@ from dalenius.queries import grouped
 from dalenius.queries.released import Table as Released
 from dalenius.queries.rules.price import Priced
 from dalenius.queries.rules.price import priced as price
-from dalenius.queries.searching import Clip, notes, reported, searched
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.engine import Engine
@@ -64,6 +64,8 @@ def measured(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: flo
         priced = price(plan, priced.epsilon, priced.delta)  # the same noise, on as many groups as were found
         content |= {"cells": [[_key_to_json(value) for value in cell] for cell in plan.cells]}
     if priced.searches:
+        from dalenius.queries.searching import searched
+
         plan, clips = searched(plan, priced, engine, salt, seconds)
         priced = price(plan, priced.epsilon, priced.delta)  # the same price, on what one unit adds here
         content["limits"] = [each.to_json() for each in clips]
@@ -118,7 +120,7 @@ class Answer:
     @property
     def limits(self) -> tuple[dict[str, Any], ...]:
         """The limits that the question found itself."""
-        return reported(self.plan, self.clips)
+        return report_clips(self.plan, self.clips)
 
     @cached_property
     def estimates(self) -> Mapping[Aggregate, list[Estimate]]:
@@ -146,7 +148,7 @@ class Answer:
             for note in self.readings[self.plan.answers[each]].notes(each)
         )
         shared = (SHARED,) if self.coarsened else ()
-        return (*self.plan.notes, *dict.fromkeys(own), *notes(self.plan, self.clips), *shared)
+        return (*self.plan.notes, *dict.fromkeys(own), *clip_notes(self.plan, self.clips), *shared)
 
     def table(self) -> Released:
         """What the question asked to see."""

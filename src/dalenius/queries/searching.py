@@ -19,15 +19,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from dalenius.measuring._exact import exact_lengths
 from dalenius.measuring.clipping import limited
 from dalenius.measuring.expressions import TRUE, Call, columns_of
 from dalenius.measuring.relations import Owned, full
 from dalenius.measuring.repeats import limit_of
-from dalenius.measuring.searches import Fit, search_of, shown
+from dalenius.measuring.searches import Clip, search_of
 from dalenius.queries.rules.compile import compiled
 
 if TYPE_CHECKING:
@@ -36,31 +36,6 @@ if TYPE_CHECKING:
     from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
     from dalenius.mechanisms.laplace import Laplace
     from dalenius.queries.rules.price import Priced
-
-
-@dataclass(frozen=True, slots=True)
-class Clip:
-    """The clip that was found for a measure, and about which part of all that units add lies beyond it.
-
-    ``beyond`` is None where no class stands out of the noise. The clip is then that of the little that may be seen;
-    else the plan's own stays, but for joins that leave few rows of each unit (`_thinned`): there it is one row's.
-    ``hidden`` is the noise error (95%) of each count of units: so many heavy units of one size do not show, and are
-    not in ``beyond``.
-    """
-
-    measure: int
-    clip: int
-    beyond: float | None
-    hidden: int
-
-    def to_json(self) -> dict[str, Any]:
-        """As it is stored with the answer."""
-        return {"measure": self.measure, "clip": str(self.clip), "beyond": self.beyond, "hidden": self.hidden}
-
-    @classmethod
-    def of_json(cls, data: Mapping[str, Any]) -> Clip:
-        """As `to_json` wrote it."""
-        return cls(data["measure"], int(data["clip"]), data["beyond"], data["hidden"])
 
 
 def searched(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: float) -> tuple[Plan, list[Clip]]:
@@ -81,8 +56,7 @@ def fitted(
     measure = plan.measures[number]
     little = measure.one_row if _thinned(plan) else measure.clip
     per_step, cells = _noise_per_step(plan, priced, measure), max(1, len(plan.cells))
-    fit = search_of(measure).fit(measure, noisy, mechanism, per_step, cells, little)
-    return Clip(number, fit.clip, fit.beyond, fit.hidden)
+    return search_of(measure).fit(number, measure, noisy, mechanism, per_step, cells, little)
 
 
 def _thinned(plan: Plan) -> bool:
@@ -122,30 +96,3 @@ def _noise_per_step(plan: Plan, priced: Priced, measure: Measure) -> float:
     if priced.rho is None:
         return math.log(2) * change / (priced.epsilon * float(measure.share))
     return 0.6745 * math.sqrt(change / (2 * priced.rho * float(measure.share)))
-
-
-# --- for people
-
-
-def reported(plan: Plan, found: Sequence[Clip]) -> tuple[dict[str, Any], ...]:
-    """What was found, in the units of the answer. ``plan`` is the one that was asked."""
-    reports = []
-    for each in found:
-        measure = plan.measures[each.measure]
-        reports.append(
-            {
-                "measure": search_of(measure).named(measure),
-                "limit": shown(each.clip, measure.unit),
-                "of": shown(measure.clip, measure.unit),
-                "beyond": each.beyond,
-                "hidden": each.hidden,
-                "share": float(measure.search),
-            }
-        )
-    return tuple(reports)
-
-
-def notes(plan: Plan, found: Sequence[Clip]) -> tuple[str, ...]:
-    """The same as sentences."""
-    measured = [(plan.measures[each.measure], Fit(each.clip, each.beyond, each.hidden)) for each in found]
-    return tuple(search_of(measure).sentence(plan, measure, fit) for measure, fit in measured)
