@@ -14,11 +14,11 @@ from tests.conftest import NEAR_PLANTED
 from dalenius.audit import joined as fuzzer
 from dalenius.audit.fuzzing import joined_questions
 from dalenius.audit.joined import fuzz_joined
+from dalenius.measuring.canonical import call
 from dalenius.measuring.relations import Join, Open, Relation
 from dalenius.measuring.statements import relation
 from dalenius.measuring.statements.sums import Compiler
 from dalenius.owner import paths as _paths
-from dalenius.queries.canonical import call
 
 SEED = 2007
 NEAR = 16

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 from dataclasses import replace
 from fractions import Fraction
 
@@ -15,6 +14,7 @@ import pytest
 from tests.conftest import NEAR_PLANTED
 
 from dalenius.audit import fuzz as fuzzer
+from dalenius.measuring import building, clipping
 from dalenius.measuring.binding import Binding
 from dalenius.measuring.index import Index
 from dalenius.measuring.statements import source
@@ -23,6 +23,7 @@ from dalenius.measuring.statements.keys import Keys
 from dalenius.measuring.statements.leaves import LeafCompiler
 from dalenius.measuring.statements.lengths import Lengths
 from dalenius.measuring.statements.sums import Compiler
+from dalenius.measuring.statistics import distinct
 from dalenius.mechanisms.key_selection import WEIGHT, KeySelection
 from dalenius.queries import searching
 
@@ -103,13 +104,8 @@ def a_cast_that_fails(monkeypatch):
 
 
 def half_the_sensitivity_of_a_substitution(monkeypatch):
-    # By name: the package holds a function `bound` where its module would be.
-    monkeypatch.setattr(sys.modules["dalenius.queries.rules.bound"], "sensitivity_l1", lambda clip, neighbors: clip)
-    monkeypatch.setattr(
-        sys.modules["dalenius.queries.rules.bound"],
-        "squared_sensitivity_l2",
-        lambda clip, neighbors, non_negative: clip**2,
-    )
+    monkeypatch.setattr(clipping, "sensitivity_l1", lambda clip, neighbors: clip)
+    monkeypatch.setattr(clipping, "squared_sensitivity_l2", lambda clip, neighbors, non_negative: clip**2)
 
 
 def an_unbounded_weight_of_rows_in_quantiles(monkeypatch):
@@ -146,8 +142,7 @@ def noise_for_a_lower_clip_than_the_one_that_runs(monkeypatch):
 
 def grouping_sets_each_within_the_limit_of_one(monkeypatch):
     """Every set's vector is clipped by itself, and the noise is for one of them: a unit is in all at once."""
-    # By name: the package holds a function `bound` where its module would be.
-    monkeypatch.setattr(sys.modules["dalenius.queries.rules.bound"], "together", lambda limits, norm: max(limits))
+    monkeypatch.setattr(building, "together", lambda limits, norm: max(limits))
     norms = Compiler.norms
 
     def of_the_longest(self, source):
@@ -163,12 +158,8 @@ def grouping_sets_each_within_the_limit_of_one(monkeypatch):
 
 
 def pairs_of_grouping_sets_as_if_of_one(monkeypatch):
-    limited = sys.modules["dalenius.queries.rules.bound"].limited
-    monkeypatch.setattr(
-        sys.modules["dalenius.queries.rules.bound"],
-        "limited",
-        lambda measure, *rest: limited(replace(measure, sets=1), *rest),
-    )
+    limited = clipping.limited
+    monkeypatch.setattr(distinct, "limited", lambda measure, *rest: limited(replace(measure, sets=1), *rest))
 
 
 def a_stale_index_that_is_used(monkeypatch):

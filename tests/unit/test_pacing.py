@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from tests.attack.hostile import people, plan_of, protected
 
 from dalenius.errors import EngineFailedError, EngineTimeoutError
+from dalenius.measuring.canonical import call
 from dalenius.measuring.expressions import TRUE, Column, Type, text
+from dalenius.measuring.measures import PRIMITIVES
 from dalenius.measuring.pace import ANSWER, CAP, SHAPES, UNKNOWN, Times, shape, size_class, times
-from dalenius.queries.canonical import call
 from dalenius.releasing import pacing
 from dalenius.releasing.pacing import Pace, Pacer, paced, probe
 
@@ -24,10 +25,10 @@ def table(rows=None, answer=None, cap=None, relation=None, through=None):
     return SimpleNamespace(policy=policy, found=found, relation=relation, through=through or {}, texts=frozenset())
 
 
-def plan(of=None, *, measures=1, keys=(), cells=((),), selection=None, sets=(), kind="count", where=TRUE) -> Any:
+def plan(of=None, *, measures=1, keys=(), cells=((),), selection=None, sets=(), kind="rows", where=TRUE) -> Any:
     return SimpleNamespace(
         table=of or table(),
-        measures=[SimpleNamespace(kind=kind, value=None, where=TRUE, times=None)] * measures,
+        measures=[SimpleNamespace(primitive=PRIMITIVES[kind], value=None, where=TRUE, times=None)] * measures,
         where=where,
         keys=(),
         searched=(),

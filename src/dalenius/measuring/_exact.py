@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dalenius.measuring.statements import distinct, lengths, light, light_leaves
+from dalenius.measuring.statements import distinct, light, light_leaves
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.engine import Engine
@@ -36,4 +36,6 @@ def exact(plan: Plan, engine: Engine, salt: str, *, seconds: float = 60.0, held:
 
 def exact_lengths(plan: Plan, engine: Engine, salt: str, *, seconds: float = 60.0) -> list[list[int]]:
     """For each measure that finds its own clip: how many units there are by the length of their vector."""
+    from dalenius.measuring.statements import lengths
+
     return lengths.histograms(plan, engine, salt, seconds)

@@ -8,7 +8,7 @@ the rows is not noise and is not in it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -16,7 +16,6 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from dalenius.measuring.plan import Statistic
     from dalenius.mechanisms.laws import Law, SummedLaw
 
     Noise: TypeAlias = Law | SummedLaw
@@ -67,125 +66,6 @@ def total(part: Part, step: Fraction, confidence: float, shift: Fraction | int =
     return Estimate(int(value) if whole else float(value), float(error), float(value - error), float(value + error))
 
 
-def mean(
-    count: Part, total: Part, *, step: Fraction, centre: int, low: Fraction, high: Fraction, confidence: float
-) -> Estimate:
-    """The mean of integers v, in units of ``step``, from n and s = Σ(v − centre).
-
-    The interval is Fieller's: all r with |s − r·n| no wider than the noise of s − r·n, within the bounds. When n is
-    not clearly positive, that is every r, and the bounds themselves are the interval.
-
-    Args:
-        count: n.
-        total: s.
-        step: What one integer stands for.
-        centre: The integer that was subtracted from each.
-        low: Least value a row can have, in the column's own units.
-        high: Largest such value.
-        confidence: Chance that the interval covers.
-
-    References:
-        Fieller (1954), "Some problems in interval estimation".
-
-    >>> from dalenius.mechanisms.laws import DiscreteGaussianLaw
-    >>> law = DiscreteGaussianLaw(Fraction(100))
-    >>> bounds = {"low": Fraction(0), "high": Fraction(100)}
-    >>> age = mean(Part(1000, law), Part(-9000, law), step=Fraction(1), centre=50, confidence=0.95, **bounds)
-    >>> age.value, round(age.low, 2), round(age.high, 2)
-    (41.0, 40.82, 41.17)
-    """
-    if count.value <= 0:
-        return _unknown(float(low), float(high))
-    exact = (centre + Fraction(total.value, count.value)) * step
-    value = float(min(max(exact, low), high))
-    ends = _ratio(total.value / count.value, 0.0, count, [(1.0, total.law)], confidence)
-    scaled = None if ends is None else [(centre + end) * float(step) for end in ends]
-    return _within(value, scaled, float(low), float(high))
-
-
-def variance(
-    count: Part,
-    first: Part,
-    second: Part,
-    *,
-    step: Fraction,
-    centre: int,  # noqa: ARG001 a variance does not move with its centre; the caller has one kind of call for all
-    low: Fraction,
-    high: Fraction,
-    confidence: float,
-    sample: bool,
-    root: bool,
-) -> Estimate:
-    """The variance or standard deviation of integers v from n, s = Σy and q = Σy², y = v − centre.
-
-    V = q/n − μ² with μ = s/n. Near the truth, n·(V − r) is the noise of q − 2μs + (μ² − r)n, so the interval is
-    found as for a mean. The bounds are 0 and a quarter of the squared range (Popoviciu).
-
-    Args:
-        count: n.
-        first: s.
-        second: q.
-        step: What one integer stands for.
-        centre: The integer that was subtracted from each.
-        low: Least value a row can have, in the column's own units.
-        high: Largest such value.
-        confidence: Chance that the interval covers.
-        sample: Divide by n − 1 rather than by n; n is the noisy one.
-        root: Answer the standard deviation.
-
-    >>> from dalenius.mechanisms.laws import DiscreteGaussianLaw
-    >>> parts = [Part(value, DiscreteGaussianLaw(Fraction(100))) for value in (1000, 2000, 29000)]
-    >>> bounds = {"low": Fraction(0), "high": Fraction(100)}
-    >>> form = {"sample": False, "root": True}
-    >>> spread = variance(*parts, step=Fraction(1), centre=50, confidence=0.95, **bounds, **form)
-    >>> spread.value, round(spread.low, 2), round(spread.high, 2)
-    (5.0, 4.96, 5.04)
-    """
-    n, s, q = count.value, first.value, second.value
-    unit = float(step * step)
-    ceiling = float((high - low) ** 2) / 4
-    if n <= 0 or (sample and n <= 1.5):
-        # n/(n − 1) is at most 2, at the two rows a sample variance needs
-        return _rooted(_unknown(0.0, ceiling * (1 + sample)), root)
-    slope = s / n
-    spread = (q * n - s * s) / (n * n)  # exact integers, rounded once
-    noise = [(1.0, second.law), (-2 * slope, first.law)]
-    ends = _ratio(spread, slope * slope, count, noise, confidence)
-    factor = n / (n - 1) if sample else 1.0
-    value = min(max(spread * unit, 0.0), ceiling) * factor
-    scaled = None if ends is None else [end * unit * factor for end in ends]
-    return _rooted(_within(value, scaled, 0.0, ceiling * (factor if scaled else 1 + sample)), root)
-
-
-def estimator(kind: str, statistic: Statistic, confidence: float) -> Callable[[Sequence[Part]], Estimate]:
-    """What turns a statistic's noisy measures into an aggregate's number."""
-    from dalenius.measuring import covariance
-
-    first = statistic.measures[0]
-    if statistic.kind == "covariance":
-        return covariance.estimator(kind, statistic, confidence)
-    if statistic.kind != "moments":
-        return lambda parts: total(parts[0], first.step, confidence)
-    summed = statistic.measures[1]
-    step, centre, low, high = summed.step, summed.centre, statistic.low, statistic.high
-    if kind == "avg":
-        return lambda parts: mean(
-            parts[0], parts[1], step=step, centre=centre, low=low, high=high, confidence=confidence
-        )
-    return lambda parts: variance(
-        parts[0],
-        parts[1],
-        parts[2],
-        step=step,
-        centre=centre,
-        low=low,
-        high=high,
-        confidence=confidence,
-        sample=kind.endswith("samp"),
-        root=kind.startswith("stddev"),
-    )
-
-
 def half_width(noise: Combination, confidence: float) -> float:
     """The w with P(|Σ c·noise| ≤ w) = ``confidence``.
 
@@ -213,7 +93,7 @@ def half_width(noise: Combination, confidence: float) -> float:
     scales = [coefficient * float(law.scale) for coefficient, law in single if isinstance(law, DiscreteLaplaceLaw)]
     if len(scales) == len(single):
         return _laplace_width(scales, 1 - confidence)
-    return _normal(confidence) * _deviation(heard)
+    return _normal(confidence) * deviation_of(heard)
 
 
 def _parts(noise: Noise) -> tuple[Law, ...]:
@@ -231,7 +111,7 @@ def noise_variance(law: Noise) -> float:
     return variance_of(law)
 
 
-def _ratio(
+def ratio_ends(
     estimate: float, pivot: float, count: Part, fixed: Combination, confidence: float
 ) -> tuple[float, float] | None:
     """The ends of {r : |estimate − r|·n ≤ width of the noise of fixed + (pivot − r)·n}, or None if it is unbounded.
@@ -244,7 +124,7 @@ def _ratio(
         return None
     centre = estimate - pivot
     # Looked up once: this runs for every cell of an answer.
-    fixed_variance, count_variance = _deviation(fixed) ** 2, noise_variance(count.law)
+    fixed_variance, count_variance = deviation_of(fixed) ** 2, noise_variance(count.law)
     f, k = math.sqrt(fixed_variance) / count.value, math.sqrt(count_variance) / count.value
     normal = _normal(confidence) if fixed_variance and _gaussian([*fixed, (1.0, count.law)]) else None
 
@@ -266,7 +146,7 @@ def _ratio(
     return None if low is None or high is None else (low, high)
 
 
-def _within(value: float, ends: Sequence[float] | None, low: float, high: float) -> Estimate:
+def cut_between(value: float, ends: Sequence[float] | None, low: float, high: float) -> Estimate:
     """The estimate with its interval cut to the bounds; the bounds themselves where nothing is known.
 
     An interval that lies wholly outside them, as one in forty does where the value is at a bound, misses the value
@@ -282,21 +162,13 @@ def _within(value: float, ends: Sequence[float] | None, low: float, high: float)
     return Estimate(value, max(last - value, value - first), first, last)
 
 
-def _unknown(low: float, high: float) -> Estimate:
+def unknown_between(low: float, high: float) -> Estimate:
+    """No number, but that it lies between its bounds."""
     return Estimate(None, (high - low) / 2, low, high)
 
 
-def _rooted(estimate: Estimate, root: bool) -> Estimate:
-    """The estimate of a variance as that of a standard deviation, if asked."""
-    if not root or estimate.low is None or estimate.high is None:
-        return estimate
-    low, high = math.sqrt(estimate.low), math.sqrt(estimate.high)
-    if estimate.value is None:
-        return _unknown(low, high)
-    return _within(math.sqrt(estimate.value), (low, high), low, high)
-
-
-def _deviation(noise: Combination) -> float:
+def deviation_of(noise: Combination) -> float:
+    """The standard deviation of Σ c·noise."""
     return math.sqrt(sum(coefficient * coefficient * noise_variance(law) for coefficient, law in noise))
 
 

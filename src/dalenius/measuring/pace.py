@@ -41,7 +41,7 @@ def shape(plan: Plan) -> str:
         return "sets"
     if plan.selection is not None:
         return "found"
-    if any(each.kind == "leaves" for each in plan.measures):
+    if any(each.primitive.tree for each in plan.measures):
         return "quantiles"
     return "grouped" if plan.question.keys or len(plan.cells) > 1 else "total"
 
@@ -110,10 +110,8 @@ def times_plain(plan: Plan) -> float:
 
 def _passes(plan: Plan) -> int:
     """How often a plan's rows are gone through: for each kind of statement, and for keys and limits to be found."""
-    quantiles = sum(1 for each in plan.measures if each.kind == "leaves")
-    distinct = sum(1 for each in plan.measures if each.kind == "distinct")
-    rest = any(each.kind not in {"leaves", "distinct"} for each in plan.measures)
-    return max(1, quantiles + distinct + rest) + (2 if plan.selection is not None else 0) + bool(plan.searched)
+    alone = [each.primitive.alone for each in plan.measures]
+    return max(1, sum(alone) + (not all(alone))) + (2 if plan.selection is not None else 0) + bool(plan.searched)
 
 
 def latest(plan: Plan) -> int:

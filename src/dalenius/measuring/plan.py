@@ -15,11 +15,13 @@ from dalenius.accounting import parameters
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError
 from dalenius.measuring.expressions import TRUE, Aggregate, Expression, Scalar, written
+from dalenius.measuring.measures import PRIMITIVES, Primitive
 
 if TYPE_CHECKING:
     from dalenius.errors import Place
     from dalenius.ledger.budgets import Budget
     from dalenius.measuring.relations import Relation
+    from dalenius.measuring.statistics.family import Family
     from dalenius.tables.policy import Period, Policy
 
 
@@ -235,6 +237,26 @@ class Measure:
     search: Fraction = Fraction(0)
     sets: int = 1
 
+    @property
+    def primitive(self) -> Primitive:
+        """What is known of all measures of its kind."""
+        return PRIMITIVES[self.kind]
+
+    @property
+    def largest(self) -> int:
+        """The largest integer that a value can be, of either sign; at least 1."""
+        return max(abs(self.low), abs(self.high), 1)
+
+    @property
+    def one_row(self) -> int:
+        """What one row adds at most."""
+        return self.largest**self.primitive.degree if self.times is None else self.largest * self.times.largest
+
+    @property
+    def unit(self) -> Fraction:
+        """What one of its integers stands for."""
+        return self.step**self.primitive.degree if self.times is None else self.step * self.times.step
+
     def written(self) -> str:
         """In the fixed notation."""
         value = "" if self.value is None else written(self.value)
@@ -254,15 +276,26 @@ class Measure:
 class Statistic:
     """Measures that belong together: one, or the numerator and denominator of a ratio, which share a factor per unit.
 
-    ``kind``: "rows", "units", "distinct", "sum", "moments" (count, sum and, for variances, sum of squares),
-    "covariance" (count, two sums, sum of products and, for correlations, two sums of squares), "quantiles" (a tree).
-    ``low`` and ``high`` bound the value that is summed.
+    ``kind`` is the name of its family (`statistics`). ``low`` and ``high`` bound the value that is summed.
     """
 
     kind: str
     measures: tuple[Measure, ...]
     low: Fraction = Fraction(0)
     high: Fraction = Fraction(1)
+
+    @property
+    def family(self) -> Family:
+        """What is known of all statistics of its kind."""
+        from dalenius.measuring.statistics import family_of
+
+        return family_of(self.kind)
+
+    @property
+    def statement(self) -> str:
+        """The kind of SELECT that gives its measures: one for all of them, where their factor is worked out."""
+        (found,) = {each.primitive.statement for each in self.measures}
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,14 +380,14 @@ class Plan:
         """Where the measures of a statistic begin."""
         return sum(len(each.measures) for each in self.statistics[:number])
 
-    def numbers(self, kinds: Container[str]) -> tuple[int, ...]:
-        """The numbers of the measures of all statistics of some kinds."""
-        found = [(each, self.start(at)) for at, each in enumerate(self.statistics)]
-        return tuple(start + at for each, start in found if each.kind in kinds for at in range(len(each.measures)))
+    def numbers(self, statements: Container[str]) -> tuple[int, ...]:
+        """The numbers of the measures that some kinds of statement give."""
+        return tuple(at for at, each in enumerate(self.measures) if each.primitive.statement in statements)
 
-    def only(self, kinds: Container[str]) -> Plan:
-        """The plan with the statistics of some kinds alone, for the statement that gives them."""
-        return replace(self, statistics=tuple(each for each in self.statistics if each.kind in kinds), answers={})
+    def only(self, statements: Container[str]) -> Plan:
+        """The plan with those statistics alone that some kinds of statement give."""
+        found = tuple(each for each in self.statistics if each.statement in statements)
+        return replace(self, statistics=found, answers={})
 
     def canonical(self) -> str:
         """What decides the exact integers and how the price is split: equal meaning, equal text.

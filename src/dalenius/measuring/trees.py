@@ -48,12 +48,12 @@ if TYPE_CHECKING:
     from dalenius.measuring.expressions import Aggregate
     from dalenius.measuring.plan import Measure
 
-KIND = "quantiles"  # of the statistic; its one measure is of kind "leaves"
-ASKED = frozenset({"quantile", "min", "max"})  # the aggregates that it answers
 SCALE = 2**20  # what a row of a unit within its limit weighs
 MOST_LEAVES = 2**16
 MOST_NODES = 2**18  # of all groups together
 FEWEST = 32  # leaves, where there are too many groups for more
+# MIN and MAX: the share of the rows that lie before them, the way inwards, and the side of what lies beyond.
+EXTREMES = {"min": (0.0, 1.0, "below"), "max": (1.0, -1.0, "above")}
 _APART = 4  # ends that are looked at lie so many times closer than half the interval
 Floats = NDArray[np.float64]
 
@@ -227,16 +227,16 @@ class Tree:
         worst = float(deviations(self.layout.leaves, 0.0)[: self.layout.used + 1].max())
         return z_of(self.law, self.confidence) * self.deviation * worst
 
-    def note(self, extreme: Aggregate) -> str:
+    def notes(self, aggregate: Aggregate) -> tuple[str, ...]:
         """What MIN and MAX are, with about how many rows may lie beyond, in two digits."""
+        if aggregate.kind not in EXTREMES:
+            return ()
         rows = max(1.0, self.edge / SCALE)
         shown = round(rows, 1 - math.floor(math.log10(rows)))
-        name = "" if extreme.value is None else written(extreme.value)
-        side = "below" if extreme.kind == "min" else "above"
+        name = "" if aggregate.value is None else written(aggregate.value)
+        side, said = EXTREMES[aggregate.kind][2], aggregate.kind.upper()
         groups = " in each group" if len(self.before) > 1 else ""
-        return (
-            f"{extreme.kind.upper()}({name}) is a private extreme: about {shown:,.0f} rows may lie {side} it{groups}."
-        )
+        return (f"{said}({name}) is a private extreme: about {shown:,.0f} rows may lie {side} it{groups}.",)
 
     def estimates(self, aggregate: Aggregate) -> list[Estimate]:
         """The quantile, or private extreme, in every group.
@@ -244,10 +244,10 @@ class Tree:
         MIN and MAX are the values beyond which as many rows lie as the noise error of a rank, and at most half of all.
         """
         total = self.before[:, -1]
-        if aggregate.kind == "quantile":
+        if aggregate.kind not in EXTREMES:
             return self._found(float(aggregate.parameter or 0.0), np.zeros(len(total)), slice(None))
         small = total <= 2 * self.edge
-        share, sign = (0.0, 1.0) if aggregate.kind == "min" else (1.0, -1.0)
+        share, sign, _ = EXTREMES[aggregate.kind]
         found: list[Estimate | None] = [None] * len(total)
         for chosen, at, shift in ((small, 0.5, 0.0), (~small, share, sign * self.edge)):
             places = np.flatnonzero(chosen)

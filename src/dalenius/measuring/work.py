@@ -260,10 +260,10 @@ def common(plan: Plan) -> Work:
 
 def _measured(meter: Meter, measure: Measure) -> Work:
     """A value stands in its statement once to see that it is there, once or twice to be rounded (`sums.integer`)."""
-    times = {"leaves": 4, "square": 3, "product": 2}.get(measure.kind, 2)
-    found = meter(measure.where) * (2 if measure.kind == "leaves" else 1)
+    known = measure.primitive
+    found = meter(measure.where) * known.tests
     if measure.value is not None:
-        found += meter.key(measure.value) if measure.kind == "distinct" else meter(measure.value) * times
+        found += meter(measure.value) * known.reads if known.rounded else meter.key(measure.value)
     if measure.times is not None:
         found += meter(measure.times.value)
     return found

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalenius.errors import LedgerCorruptError
-from dalenius.measuring import trees
 from dalenius.measuring._exact import exact
 from dalenius.measuring.domains import in_order
-from dalenius.measuring.estimates import Estimate, Part, estimator
+from dalenius.measuring.estimates import Estimate
 from dalenius.measuring.expressions import Aggregate, Scalar, Type, walk
 from dalenius.measuring.packing import packed, unpacked
 from dalenius.measuring.plan import Plan, needed
+from dalenius.measuring.searches import Clip, clip_notes, report_clips
 from dalenius.measuring.statements.keys import weights as key_weights
 from dalenius.measuring.statements.pairs import Held
 from dalenius.mechanisms import noise
@@ -32,11 +32,11 @@ from dalenius.queries import grouped
 from dalenius.queries.released import Table as Released
 from dalenius.queries.rules.price import Priced
 from dalenius.queries.rules.price import priced as price
-from dalenius.queries.searching import Clip, notes, reported, searched
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.engine import Engine
     from dalenius.measuring.estimates import Noise
+    from dalenius.measuring.statistics.family import Reading
     from dalenius.mechanisms.key_selection import KeySelection
     from dalenius.mechanisms.laws import Law
 
@@ -64,6 +64,8 @@ def measured(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: flo
         priced = price(plan, priced.epsilon, priced.delta)  # the same noise, on as many groups as were found
         content |= {"cells": [[_key_to_json(value) for value in cell] for cell in plan.cells]}
     if priced.searches:
+        from dalenius.queries.searching import searched
+
         plan, clips = searched(plan, priced, engine, salt, seconds)
         priced = price(plan, priced.epsilon, priced.delta)  # the same price, on what one unit adds here
         content["limits"] = [each.to_json() for each in clips]
@@ -71,7 +73,7 @@ def measured(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: flo
     integers = exact(plan, engine, salt, seconds=seconds, held=held)
     for measure, mechanism, vector in zip(plan.measures, priced.mechanisms, integers, strict=True):
         values = mechanism.release(vector).value if vector else np.empty(0, dtype=np.int64)
-        stored = packed(values, mechanism.noise) if measure.kind == "leaves" else list(map(str, values.tolist()))
+        stored = packed(values, mechanism.noise) if measure.primitive.tree else list(map(str, values.tolist()))
         content["measures"].append({"law": law_to_json(mechanism.noise), "values": stored})
     return json.dumps(content, separators=(",", ":")).encode()
 
@@ -118,43 +120,35 @@ class Answer:
     @property
     def limits(self) -> tuple[dict[str, Any], ...]:
         """The limits that the question found itself."""
-        return reported(self.plan, self.clips)
+        return report_clips(self.plan, self.clips)
 
     @cached_property
     def estimates(self) -> Mapping[Aggregate, list[Estimate]]:
         """Every aggregate's number in every group."""
-        found = {}
-        for aggregate, number in self.plan.answers.items():
-            statistic = self.plan.statistics[number]
-            if statistic.kind == trees.KIND:
-                found[aggregate] = self.trees[number].estimates(aggregate)
-                continue
-            start = self.plan.start(number)
-            parts = self.measures[start : start + len(statistic.measures)]
-            estimate = estimator(aggregate.kind, statistic, self.confidence)
-            found[aggregate] = [
-                estimate([Part(values[cell], law) for law, values in parts]) for cell in range(len(self.plan.cells))
-            ]
-        return found
+        return {each: self.readings[number].estimates(each) for each, number in self.plan.answers.items()}
 
     @cached_property
-    def trees(self) -> Mapping[int, trees.Tree]:
-        """The statistics that are trees, by their numbers, each made consistent once."""
-        numbers = {number for number in self.plan.answers.values() if self.plan.statistics[number].kind == trees.KIND}
+    def readings(self) -> Mapping[int, Reading]:
+        """The statistics, by their numbers, each read once."""
         found = {}
-        for number in numbers:
-            at = self.plan.start(number)
-            found[number] = trees.Tree.read(self.plan.measures[at], *self.measures[at], self.confidence)
+        for number in set(self.plan.answers.values()):
+            statistic, start = self.plan.statistics[number], self.plan.start(number)
+            columns = self.measures[start : start + len(statistic.measures)]
+            found[number] = statistic.family.read(statistic, columns, len(self.plan.cells), self.confidence)
         return found
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What the reader should know besides, at this price."""
         shown = [part for output in self.plan.question.outputs for part in walk(output.expression)]
-        extremes = [each for each in shown if isinstance(each, Aggregate) and each.kind in {"min", "max"}]
-        beyond = dict.fromkeys(self.trees[self.plan.answers[each]].note(each) for each in extremes)
+        own = (
+            note
+            for each in shown
+            if isinstance(each, Aggregate)
+            for note in self.readings[self.plan.answers[each]].notes(each)
+        )
         shared = (SHARED,) if self.coarsened else ()
-        return (*self.plan.notes, *beyond, *notes(self.plan, self.clips), *shared)
+        return (*self.plan.notes, *dict.fromkeys(own), *clip_notes(self.plan, self.clips), *shared)
 
     def table(self) -> Released:
         """What the question asked to see."""

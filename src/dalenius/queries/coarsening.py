@@ -29,8 +29,8 @@ def shareable(plan: Plan) -> bool:
     rounded (`packing`): rounded after the noise they move in larger steps than one unit moves them, and what is added
     for one unit's step would not hide those.
     """
-    leaves = any(each.kind == "leaves" for each in plan.measures)
-    return plan.selection is None and not plan.searched and not leaves
+    trees = any(each.primitive.tree for each in plan.measures)
+    return plan.selection is None and not plan.searched and not trees
 
 
 def coarsened(plan: Plan, priced: Priced, content: bytes) -> bytes:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
+from dalenius.measuring.canonical import call
 from dalenius.measuring.domains import MOST_VALUES, Known, arrow_type, most_cells
 from dalenius.measuring.engines.duckdb import public
 from dalenius.measuring.expressions import TRUE, Call, Column, Expression, columns_of
 from dalenius.measuring.kept import Kept, weight_of
 from dalenius.measuring.relations import Join, Open, Relation, full
 from dalenius.measuring.statements.relation import Publics
-from dalenius.queries.canonical import call
 
 if TYPE_CHECKING:
     from dalenius.measuring.domains import Cell

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dalenius._fields import Fields
-from dalenius.measuring import covariance, estimates, trees
 from dalenius.measuring.expressions import Aggregate, Expression, written
-from dalenius.queries import expected, grouped
+from dalenius.queries import grouped
 from dalenius.queries.release import FREE
 from dalenius.queries.rules.price import Priced, priced
 
@@ -192,28 +190,7 @@ def _error(plan: Plan, expression: Expression, found: Priced, confidence: float)
     statistic = plan.statistics[number]
     start = plan.start(number)
     laws = [each.noise for each in found.mechanisms[start : start + len(statistic.measures)]]
-    first = statistic.measures[0]
-    if statistic.kind == trees.KIND:
-        return None, expected.expected_error(expression, first, laws[0], usual_rows(plan), confidence)
-    if statistic.kind == "covariance":
-        sums = covariance.usual(statistic, usual_rows(plan))
-        parts = [estimates.Part(value, law) for value, law in zip(sums, laws, strict=True)]
-        return None, estimates.estimator(expression.kind, statistic, confidence)(parts).noise_error
-    if statistic.kind != "moments":
-        return float(laws[0].noise_error(confidence) * first.step), None
-    summed, width = statistic.measures[1], statistic.high - statistic.low
-    # a group whose values spread evenly over the bounds
-    centre = summed.centre * summed.step
-    mean = ((statistic.low + statistic.high) / 2 - centre) / summed.step
-    spread = (width / summed.step) ** 2 / 12
-    if summed.centre == 0:  # or whose totals are near their limit, where that is less
-        typical = Fraction(summed.clip, first.clip)
-        mean, spread = min(mean, typical), min(spread, typical * typical)
-    rows = usual_rows(plan)
-    sums = [rows, round(rows * mean), round(rows * (spread + mean * mean))]
-    parts = [estimates.Part(value, law) for value, law in zip(sums, laws, strict=False)]
-    estimate = estimates.estimator(expression.kind, statistic, confidence)(parts)
-    return None, estimate.noise_error
+    return statistic.family.expected_error(expression, statistic, laws, usual_rows(plan), confidence)
 
 
 def usual_rows(plan: Plan) -> int:
@@ -284,31 +261,23 @@ def _search(found: Priced, unit: str) -> list[str]:
 
 
 def _steps(plan: Plan, measure: Measure, mechanism: Any, found: Priced) -> list[str]:
-    names = {"rows": "count rows", "units": "count units", "sum": "sum", "square": "sum of squares"}
-    names["leaves"] = "tree of values"
-    names |= {"distinct": "count distinct values", "product": "sum of products"}
+    known = measure.primitive
     value = "" if measure.value is None else f" of {written(measure.value)}"
     if measure.times is not None and measure.times.value is not None:
         value += f" and {written(measure.times.value)}"
     where = "" if written(measure.where) == "true" else f" where {written(measure.where)}"
-    lines = [f"measure   {names[measure.kind]}{value}{where}"]
-    if measure.value is not None and measure.kind != "distinct":
+    lines = [f"measure   {known.words}{value}{where}"]
+    if known.rounded:
         centre = f" less {measure.centre * measure.step}" if measure.centre else ""
         lines.append(f"  value   rounded to {float(measure.step):g}{centre}: {measure.low}..{measure.high} steps")
     norm, groups = "L2" if plan.norm == "l2" else "L1", "the groups of all sets" if plan.sets else "the groups"
-    if measure.kind == "leaves":
-        layout = trees.Layout.of(measure)
+    if known.tree:
+        from dalenius.measuring.trees import Layout
+
+        layout = Layout.of(measure)
         lines.append(f"  tree    {layout.used:,} leaves of {layout.size:,} steps, {layout.levels} levels")
-        lines.append(f"  clip    a unit's rows over {groups} to {norm} norm {measure.clip:,}, by weighing them less")
-    elif measure.kind == "units":
-        lines.append(f"  clip    ones in at most {measure.clip:,} groups")
-    elif measure.kind == "distinct":
-        each = " in each set" if measure.sets > 1 else ""
-        lines.append(
-            f"  clip    at most {measure.clip:,} pairs of group and value of a unit{each}, chosen by a keyed hash"
-        )
-    else:
-        lines.append(f"  clip    a unit's vector over {groups} to {norm} norm {measure.clip:,} steps")
+    each = " in each set" if measure.sets > 1 else ""
+    lines.append(f"  clip    {known.clip.format(groups=groups, norm=norm, clip=measure.clip, each=each)}")
     if measure.search:
         lines.append(
             f"  search  a lower norm first, from noisy counts of units; {float(measure.search):.0%} of the price"

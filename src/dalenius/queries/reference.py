@@ -14,6 +14,7 @@ from dalenius.measuring.expressions import Type
 from dalenius.measuring.functions import FUNCTIONS, PARTS, UNITS, Function
 from dalenius.measuring.patience import SECONDS
 from dalenius.measuring.periods import MOST as MOST_PERIODS
+from dalenius.measuring.statistics import families, family_for
 from dalenius.queries.rules.parse import DEEPEST, LONGEST
 from dalenius.queries.rules.per_unit import INSIDE
 from dalenius.queries.rules.resolve import MOST_OUTPUTS
@@ -24,7 +25,7 @@ from dalenius.queries.rules.sources import MOST_SOURCES, NOBODYS, REFUSED_JOINS,
 BEGIN = "<!-- generated: python -m dalenius.queries.reference docs/reference/sql.md -->"
 END = "<!-- end of what is generated -->"
 
-_INSIDE = {"COUNT(DISTINCT x)" if each == "distinct" else each.upper() for each in INSIDE}
+_INSIDE = {family_for(each).asked[each].written.format("x").removesuffix("(x)") for each in INSIDE}
 CLAUSES = (
     ("SELECT", "aggregates, keys, and arithmetic on them, with or without AS"),
     ("FROM", "protected tables of one data set, public tables, subqueries; see *Several tables*"),
@@ -60,23 +61,7 @@ SEVERAL = (
     ("(SELECT u, x FROM a UNION ALL SELECT u, y FROM b) t", "rows of both; columns of one type, the unit in each"),
 )
 AGGREGATES = (
-    ("COUNT(*)", "rows", "`rows`"),
-    ("COUNT(x)", "rows in which x is not NULL", "`rows`"),
-    ("COUNT_IF(p)", "rows in which p is true", "`rows`"),
-    ("COUNT(DISTINCT unit)", "units: people, devices, whoever is protected", "nothing"),
-    ("COUNT(DISTINCT x)", "different values of x; NULL is none", "`groups`, or `rows`, or public values of x"),
-    ("SUM(x)", "the sum; NULL adds nothing", "bounds of x; `rows`, or a `total` of its column"),
-    ("AVG(x)", "the average of what is not NULL", "bounds of x; `rows`"),
-    ("VAR_SAMP(x), VARIANCE(x)", "the variance, over n − 1", "bounds of x; `rows`"),
-    ("VAR_POP(x)", "the variance, over n", "bounds of x; `rows`"),
-    ("STDDEV_SAMP(x), STDDEV(x)", "the standard deviation, over n − 1", "bounds of x; `rows`"),
-    ("STDDEV_POP(x)", "the standard deviation, over n", "bounds of x; `rows`"),
-    ("MEDIAN(x), QUANTILE_CONT(x, 0.9)", "the value below which half, or 0.9, of the rows lie", "bounds of x; `rows`"),
-    ("PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)", "the same; also QUANTILE(x, 0.9)", "bounds of x; `rows`"),
-    ("MIN(x), MAX(x)", "private extremes: a few rows may lie beyond, and a note says how many", "bounds of x; `rows`"),
-    ("COVAR_SAMP(x, y)", "the covariance, over n − 1; rows in which both are not NULL", "bounds of x and y; `rows`"),
-    ("COVAR_POP(x, y)", "the covariance, over n", "bounds of x and y; `rows`"),
-    ("CORR(x, y)", "the correlation, between −1 and 1", "bounds of x and y; `rows`"),
+    *(row for each in families() for row in each.reference),
     ("… FILTER (WHERE p)", "any of them, over the rows in which p is true", ""),
 )
 BUCKETS = (

@@ -9,11 +9,11 @@ from fractions import Fraction
 import pytest
 
 from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError
+from dalenius.measuring.building import MOST
 from dalenius.measuring.plan import Found, Limits
 from dalenius.measuring.splitting import split
 from dalenius.measuring.statements.sums import Compiler
 from dalenius.queries.rules import planned
-from dalenius.queries.rules.bound import MOST
 from dalenius.tables.policy import Bounds
 
 

@@ -18,13 +18,13 @@ import pytest
 
 from dalenius.errors import NotAllowedError
 from dalenius.measuring._exact import exact
-from dalenius.measuring.covariance import correlation, covariance
+from dalenius.measuring.building import MOST
 from dalenius.measuring.estimates import Part
 from dalenius.measuring.plan import Limits
+from dalenius.measuring.statistics.covariance import correlation, covariance
 from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
 from dalenius.queries.answering import Answer
 from dalenius.queries.preview import described, previewed
-from dalenius.queries.rules.bound import MOST
 from dalenius.queries.rules.price import priced
 
 DRAWS, CONFIDENCE, SLACK = 4_000, 0.95, 0.0175

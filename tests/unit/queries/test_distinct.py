@@ -14,8 +14,8 @@ import pytest
 from dalenius.errors import NotAllowedError
 from dalenius.measuring._exact import exact
 from dalenius.measuring.plan import Found, Limits
+from dalenius.measuring.statistics.distinct import USUAL
 from dalenius.queries.preview import described, previewed
-from dalenius.queries.rules.distinct import USUAL
 from dalenius.queries.rules.price import priced
 
 SALT = "salt"

@@ -12,7 +12,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dalenius.measuring.estimates import Part, half_width, mean, noise_variance, total, variance
+from dalenius.measuring.estimates import Part, half_width, noise_variance, total
+from dalenius.measuring.statistics.moments import mean, variance
 from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
 
 DRAWS = 4_000
@@ -40,6 +41,7 @@ def estimate(form, n, s, q, *, step=STEP, centre=CENTRE, low=Fraction(0), high=F
     scale = {"step": step, "centre": centre, "low": low, "high": high, "confidence": CONFIDENCE}
     if form == "mean":
         return mean(n, s, **scale)
+    del scale["centre"]  # a variance does not move with it
     return variance(n, s, q, **scale, sample=form.startswith("sample"), root=form == "deviation")
 
 

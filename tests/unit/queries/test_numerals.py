@@ -10,11 +10,11 @@ from fractions import Fraction
 import duckdb
 import pytest
 
+from dalenius.measuring.canonical import call
 from dalenius.measuring.expressions import Column, Expression, Type, number, text
 from dalenius.measuring.rendering import LONGEST_NUMBER, SURE_DIGITS, Renderer, sure
 from dalenius.measuring.statements.source import LONGEST_TIME, cast
 from dalenius.measuring.work import Meter
-from dalenius.queries.canonical import call
 from dalenius.tables.policy import Column as Spec
 from dalenius.tables.policy import Kind
 

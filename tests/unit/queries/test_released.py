@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from dalenius.measuring.estimates import Estimate, Part, estimator, total
+from dalenius.measuring.estimates import Estimate, Part, total
 from dalenius.mechanisms.laws import DiscreteGaussianLaw
 from dalenius.queries.released import released
 
@@ -165,5 +165,6 @@ def test_the_estimator_of_each_kind_is_used(visits):
     for aggregate, number in plan.answers.items():
         statistic = plan.statistics[number]
         values = [1000, 0, 25_000][: len(statistic.measures)]
-        found[aggregate.kind] = estimator(aggregate.kind, statistic, 0.95)([Part(each, law) for each in values]).value
+        reading = statistic.family.read(statistic, [(law, [each]) for each in values], 1, 0.95)
+        found[aggregate.kind] = reading.estimates(aggregate)[0].value
     assert found == {"avg": 54.0, "stddev_samp": pytest.approx((25 * 1000 / 999) ** 0.5), "count": 1000}

@@ -16,15 +16,15 @@ import pytest
 
 from dalenius.accounting import costs
 from dalenius.accounting.events import Zcdp
-from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError, LedgerCorruptError
 from dalenius.measuring._exact import exact, exact_lengths
 from dalenius.measuring.choosing import CLASSES, clipped
 from dalenius.measuring.plan import Found, Limits, Plan
+from dalenius.measuring.searches import Clip, clip_notes, report_clips
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.queries.answering import Answer, measured
-from dalenius.queries.rules.price import histogram, priced
-from dalenius.queries.searching import Clip, fitted, lowered, notes, reported
+from dalenius.queries.rules.price import priced
+from dalenius.queries.searching import fitted, lowered
 
 FOUND = Found(
     rows=300, totals={"amount": Fraction(9000)}, norms={"region": 90}, units=1000, row_count=5000, distinct={"note": 5}
@@ -193,7 +193,7 @@ def test_where_nothing_stands_out_the_limit_stays(found):
     plan = found().plan("SELECT COUNT(*) FROM visits WHERE smoker")
     hidden = priced(plan, 1.0).searches[0].noise_error(0.95)
     assert fit(plan, [3, *[-5, 4] * 64]) == Clip(0, 300, None, hidden)
-    assert "do not tell how much lies beyond" in notes(plan, [Clip(0, 300, None, 29)])[0]
+    assert "do not tell how much lies beyond" in clip_notes(plan, [Clip(0, 300, None, 29)])[0]
 
 
 def test_where_little_is_seen_the_limit_is_near_it(found):
@@ -211,10 +211,10 @@ def test_a_lone_class_far_away_is_taken_for_noise(found):
 
 
 @pytest.mark.parametrize("norm", ["l2", "l1"])
-def test_noise_alone_is_rarely_taken_for_units(norm):
+def test_noise_alone_is_rarely_taken_for_units(norm, found):
     """Expected at most 3 of 3,000; more than 20 has a chance below 1e-10 (Poisson)."""
-    rho, epsilon = (Fraction(1, 400), None) if norm == "l2" else (None, Fraction(1, 10))
-    mechanism = histogram(Neighbors.ADD_REMOVE, rho=rho, epsilon=epsilon)
+    plan = found(accounting="zcdp" if norm == "l2" else "pure").plan("SELECT COUNT(*) FROM visits WHERE smoker")
+    mechanism = priced(plan, 1.0).searches[0]
     drawn = mechanism.noise.draw(3000 * CLASSES).reshape(3000, CLASSES).tolist()
     assert sum(clipped(each, mechanism, 1) is not None for each in drawn) <= 20
 
@@ -396,10 +396,10 @@ def test_an_answer_without_its_limits_is_not_read(found, memory):
 def test_limits_are_told_in_the_units_of_the_answer(found):
     plan = found().plan("SELECT region, AVG(amount), VAR_POP(age) FROM visits WHERE smoker GROUP BY region")
     clips = [Clip(at, 1000, 0.0123, 29) for at in plan.searched]
-    told = {each["measure"]: each for each in reported(plan, clips)}
+    told = {each["measure"]: each for each in report_clips(plan, clips)}
     assert (told["sum of amount"]["limit"], told["sum of amount"]["of"]) == (10.0, 9000.0)
     assert told["sum of squares of age less 54"]["limit"] == 1000
     assert all(each["beyond"] == 0.0123 for each in told.values())
-    said = " ".join(notes(plan, clips))
+    said = " ".join(clip_notes(plan, clips))
     assert "10 of the sum of amount a unit, as a norm over its groups (of 9,000)" in said
     assert "about 1.2% of it lies beyond, as far as counts of units ± 29 tell" in said

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from dalenius.errors import DaleniusError, InputError, QuestionRefusedError, SqlSyntaxError
 from dalenius.measuring import ladder
 from dalenius.measuring._exact import exact, exact_lengths
+from dalenius.measuring.clipping import together
 from dalenius.measuring.engines.duckdb import DuckDB
 from dalenius.measuring.estimates import noise_variance
 from dalenius.measuring.expressions import Key
@@ -31,7 +32,7 @@ from dalenius.queries import grouped
 from dalenius.queries.answering import Answer, measured
 from dalenius.queries.preview import described, previewed, usual_rows
 from dalenius.queries.rules.price import priced
-from dalenius.queries.rules.sets import MOST_SETS, together
+from dalenius.queries.rules.sets import MOST_SETS
 from dalenius.tables.fingerprint import fingerprint
 
 SALT = "salt"

@@ -134,9 +134,10 @@ def test_extremes_leave_as_many_rows_beyond_as_the_noise_of_a_rank_hides():
     assert largest.value == pytest.approx(1023 - edge / 100, abs=1)
     assert least.value < median.value < largest.value
     shown = f"{round(edge, 1 - math.floor(math.log10(edge))):,.0f}"
-    assert tree.note(LARGEST) == f"MAX(x) is a private extreme: about {shown} rows may lie above it."
-    assert tree.note(LEAST).endswith("rows may lie below it.")
-    assert "in each group" in tree_of(np.full((2, 8), 100.0), law).note(LEAST)
+    assert tree.notes(LARGEST) == (f"MAX(x) is a private extreme: about {shown} rows may lie above it.",)
+    assert tree.notes(LEAST)[0].endswith("rows may lie below it.")
+    assert "in each group" in tree_of(np.full((2, 8), 100.0), law).notes(LEAST)[0]
+    assert tree.notes(quantile(0.5)) == ()
 
 
 def test_the_least_never_exceeds_the_largest_even_in_small_groups():

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from dalenius.measuring import work
+from dalenius.measuring.canonical import call
 from dalenius.measuring.expressions import Call, Column, Expression, Type, number, text
 from dalenius.measuring.functions import FUNCTIONS
 from dalenius.measuring.rendering import LONGEST_TEXT
 from dalenius.measuring.work import Meter, Work, ballast, heavier
-from dalenius.queries.canonical import call
 
 NOTE = Column("note", Type.TEXT)
 METER = Meter({})

@@ -13,11 +13,11 @@ from typing import Any
 
 from dalenius.audit.fuzzing.policies import Shape
 from dalenius.audit.fuzzing.tables import Row, arrow
+from dalenius.measuring.canonical import call
 from dalenius.measuring.expressions import TRUE, Column
 from dalenius.measuring.plan import Measure, Plan, Statistic
 from dalenius.measuring.statements.source import LONGEST_BYTES
 from dalenius.measuring.statements.sums import LINEAR, Compiler
-from dalenius.queries.canonical import call
 from dalenius.tables.policy import Column as Declared
 from dalenius.tables.policy import Kind
 
@@ -30,7 +30,7 @@ def expected(plan: Plan, shape: Shape, rows: Sequence[Row]) -> list[int] | None:
     if plan.keys or plan.where != TRUE or plan.periods != ("",):
         return None
     for statistic in plan.statistics:
-        if statistic.kind not in LINEAR:
+        if statistic.statement not in LINEAR:
             return None
         if not all(_simple(each, shape) for each in _values(statistic)) or not _unconditional(statistic):
             return None

@@ -25,13 +25,13 @@ from dalenius.measuring.expressions import TRUE
 from dalenius.measuring.rendering import double
 from dalenius.measuring.statements import source
 from dalenius.measuring.statements.sums import Compiler
-from dalenius.measuring.trees import KIND, SCALE, Layout, nodes
+from dalenius.measuring.trees import SCALE, Layout, nodes
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.engine import Engine
     from dalenius.measuring.plan import Measure, Part, Plan
 
-KINDS = frozenset({KIND})
+KINDS = frozenset({"leaves"})
 
 
 def statement(plan: Plan, part: Part, scan: str, types: Mapping[str, str], salt: str) -> str:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dalenius.measuring.engines.engine import Engine
 
 
-LINEAR = frozenset({"rows", "units", "sum", "moments", "covariance"})  # statistics that are sums of clipped vectors
+LINEAR = frozenset({"sums"})  # the statements that give sums of clipped vectors
 
 _CALENDAR = {
     Type.DATE: ("DATE '0001-01-01'", "DATE '9999-12-31'"),

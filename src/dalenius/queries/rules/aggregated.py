@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from fractions import Fraction
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import QuestionRefusedError
+from dalenius.measuring.canonical import call
 from dalenius.measuring.expressions import (
     NULL,
     TRUE,
@@ -21,7 +23,7 @@ from dalenius.measuring.expressions import (
     written,
 )
 from dalenius.measuring.functions import ranges_of
-from dalenius.queries.canonical import call
+from dalenius.measuring.statistics import FUNCTIONS, Function, family_for
 from dalenius.queries.rules.clamp import Clamp
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.typed import Typed, has_aggregates
@@ -31,9 +33,7 @@ if TYPE_CHECKING:
 
     from dalenius.errors import Place
     from dalenius.measuring.plan import Table
-
-_ORDERED = (Type.NUMBER, Type.DATE, Type.DATETIME, Type.TEXT)
-PAIRED = frozenset({"covar_pop", "covar_samp", "corr"})  # aggregates of two arguments
+    from dalenius.measuring.statistics.family import Asking
 
 
 class Aggregating(Typed):
@@ -61,36 +61,37 @@ class Aggregating(Typed):
         """One aggregate in its one form."""
         if any(has_aggregates(each) for each in (value, where, other) if each is not None):
             raise self.refused(node, "An aggregate inside an aggregate is not supported.", "Ask for one of them.")
-        value, where, limit = self.clamped(node, kind, value, where)
-        if value is not None and value.type is Type.BOOLEAN and kind == "sum":
+        asking = family_for(kind).asked[kind]
+        value, where, limit = self.clamped(node, asking, value, where)
+        if asking.adds and value is not None and value.type is Type.BOOLEAN:
             kind, where = "count", call("and", where, value)
             value = None
-        if value is not None and kind != "count":
+        if value is not None:
             for each in (value, other):
                 if each is not None and each.type is Type.UNIT:
                     raise self.told(node, each)
-                if each is not None and each.type not in self.taken(kind):
+                if each is not None and each.type not in self.taken(asking):
                     raise self.mismatch(node, "number", each.type.value)
             if other is None:
-                value, where = _guarded(value, where, kind)
-            if kind == "sum" and value == number(1):  # SUM(1) is COUNT(*)
+                value, where = _guarded(value, where, zero=asking.adds)
+            if asking.adds and value == number(1):  # SUM(1) is COUNT(*)
                 kind, value = "count", None
-        gives = value.type if value is not None and kind in {"min", "max"} else Type.NUMBER
+        gives = value.type if value is not None and asking.keeps_type else Type.NUMBER
         found = Aggregate(kind, value, where, gives, other=other, parameter=parameter, limit=limit)
         self.places.setdefault(found, place(node, self.text))
         return found
 
     def clamped(
-        self, node: exp.Expr, kind: str, value: Expression | None, where: Expression
+        self, node: exp.Expr, asking: Asking, value: Expression | None, where: Expression
     ) -> tuple[Expression | None, Expression, Fraction | None]:
         """Value, rows and limit under the contribution bounds that stand in an aggregate."""
         limit, start = None, node.meta.get("start", -1)
         for clamp in self.clamps.get(start, ()):
             self.claimed.add(start)
-            values = clamp.clamps_values(kind)
-            self.notes.setdefault(clamp.note(kind, value, self.table.unit), None)
+            values = clamp.clamps_values(asking)
+            self.notes.setdefault(clamp.note(asking, value, self.table.unit), None)
             if not values:
-                limit = None if kind == "units" else clamp.total(kind)
+                limit = clamp.total(asking)
             elif value is not None and value.type is Type.NUMBER:
                 inner, value = value, clamp.value(value, ranges_of(self.table.policy.columns))
                 # LEAST passes over NULL, which has to stay one
@@ -108,11 +109,9 @@ class Aggregating(Typed):
                 at=left[0].at,
             )
 
-    def taken(self, kind: str) -> Container[Type]:
+    def taken(self, asking: Asking) -> Container[Type]:
         """The types that an aggregate takes. Within one unit the least of dates and texts is worked out, too."""
-        if kind == "distinct":
-            return tuple(Type)
-        return _ORDERED if kind in {"min", "max"} and self.is_subquery else (Type.NUMBER,)
+        return asking.takes_within if asking.takes_within and self.is_subquery else asking.takes
 
     @property
     def is_subquery(self) -> bool:
@@ -130,7 +129,7 @@ class Aggregating(Typed):
             return self.aggregate(node, "count", None, where)
         if isinstance(inner, exp.Distinct):
             return self.counted_units(node, inner, where)
-        value, where = _guarded(self.expression(inner), where, "count")
+        value, where = _guarded(self.expression(inner), where, zero=False)
         if isinstance(value, Literal):
             present: Expression = TRUE if value != NULL else call("not", TRUE)
         else:
@@ -186,15 +185,18 @@ class Aggregating(Typed):
             return self.aggregate(node, "count", None, call("and", where, self.boolean(node.this, "COUNT_IF")))
         if isinstance(node, _quantiles()):
             return self.quantile(node, where)
-        kind = _kinds().get(type(node))
-        if kind is None:
+        function = function_of(node)
+        if function is None:
             raise self.refused(node, "FILTER belongs to an aggregate.", "Write COUNT(*) FILTER (WHERE …).")
-        if isinstance(node.this, exp.Distinct):
+        nodes = _arguments(node)
+        if any(isinstance(each, exp.Distinct) for each in nodes):
             raise self.refused(node, "DISTINCT inside an aggregate is not supported.", "Leave it out.")
-        if kind in PAIRED:  # the same whichever comes first
-            pair = sorted((self.expression(node.this), self.expression(node.expression)), key=written)
-            return self.aggregate(node, kind, pair[0], where, pair[1])
-        return self.aggregate(node, kind, self.expression(node.this), where)
+        if len(nodes) != function.arguments:
+            raise self.refused(node, f"{_named(node)} has another number of arguments.", f"Give {function.arguments}.")
+        kind, found = function.aggregate, list(map(self.expression, nodes))
+        if family_for(kind).asked[kind].symmetric:
+            found.sort(key=written)
+        return self.aggregate(node, kind, found[0], where, found[1] if len(found) > 1 else None)
 
     def quantile(self, node: Any, where: Expression) -> Aggregate:
         """MEDIAN(x), QUANTILE_CONT(x, p) and the like, PERCENTILE_CONT(p) WITHIN GROUP (ORDER BY x)."""
@@ -224,23 +226,40 @@ class Aggregating(Typed):
         return self.aggregate(node, "quantile", self.expression(value), where, parameter=1 - at if descending else at)
 
 
-def _kinds() -> Mapping[type, str]:
+def function_of(node: Any) -> Function | None:
+    """The aggregate that a function is, where it is one; also of functions that the parser has no node for."""
     from sqlglot import exp
 
-    return {
-        exp.Sum: "sum",
-        exp.Avg: "avg",
-        exp.Variance: "var_samp",
-        exp.VariancePop: "var_pop",
-        exp.Stddev: "stddev_samp",
-        exp.StddevSamp: "stddev_samp",
-        exp.StddevPop: "stddev_pop",
-        exp.Min: "min",
-        exp.Max: "max",
-        exp.CovarPop: "covar_pop",
-        exp.CovarSamp: "covar_samp",
-        exp.Corr: "corr",
-    }
+    if isinstance(node, exp.Anonymous):
+        return FUNCTIONS.get(_named(node)) if _named(node) not in exp.FUNCTION_BY_NAME else None
+    return FUNCTIONS.get(aggregate_nodes().get(type(node), ""))
+
+
+def is_aggregate(node: Any) -> bool:
+    """Whether a node of the syntax tree is an aggregate, of this language or of any."""
+    from sqlglot import exp
+
+    return isinstance(node, exp.AggFunc) or function_of(node) is not None
+
+
+@cache
+def aggregate_nodes() -> Mapping[type, str]:
+    """The parser's nodes of aggregates that are plain functions, each with a name; some it has no node for."""
+    from sqlglot import exp
+
+    return {exp.FUNCTION_BY_NAME[name]: name for name in FUNCTIONS if name in exp.FUNCTION_BY_NAME}
+
+
+def _arguments(node: Any) -> list[Any]:
+    from sqlglot import exp
+
+    if isinstance(node, exp.Anonymous):
+        return list(node.expressions)
+    return [each for each in (node.this, node.args.get("expression")) if each is not None]
+
+
+def _named(node: Any) -> str:
+    return str(node.this).upper()
 
 
 def _quantiles() -> tuple[type[Any], ...]:
@@ -256,10 +275,10 @@ def _quantiles() -> tuple[type[Any], ...]:
     )
 
 
-def _guarded(value: Expression, where: Expression, kind: str) -> tuple[Expression, Expression]:
-    """SUM(CASE WHEN p THEN x ELSE 0 END) is SUM(x) FILTER (WHERE p); for averages, with ELSE NULL."""
+def _guarded(value: Expression, where: Expression, *, zero: bool) -> tuple[Expression, Expression]:
+    """AVG(CASE WHEN p THEN x END) is AVG(x) FILTER (WHERE p); where values are added up, also with ELSE 0."""
     if isinstance(value, Call) and value.function == "case" and len(value.arguments) == 3:
         condition, inner, otherwise = value.arguments
-        if otherwise == NULL or (kind == "sum" and otherwise == number(0)):
+        if otherwise == NULL or (zero and otherwise == number(0)):
             return inner, call("and", where, condition)
     return value, where

@@ -21,9 +21,11 @@ from fractions import Fraction
 from typing import Any
 
 from dalenius.errors import InputError, Place, QuestionRefusedError
+from dalenius.measuring.canonical import call
 from dalenius.measuring.expressions import Expression, number, written
 from dalenius.measuring.functions import Range, bounded
-from dalenius.queries.canonical import call
+from dalenius.measuring.plan import needed
+from dalenius.measuring.statistics.family import Asking, PerGroup
 from dalenius.queries.rules.tokens import Tokens
 
 GROUP, ROW, REPORT = "contribution_bounds_per_group", "contribution_bounds_per_row", "report_format"
@@ -31,8 +33,6 @@ LARGEST = Fraction(10) ** 100
 # The old clause has functions of its own, and CLAMPED BETWEEN; what that clamps depends on the function.
 _OLD = {"count": GROUP, "sum": GROUP, "avg": GROUP, "var_pop": ROW, "stddev_pop": ROW, "percentile_cont": ROW}
 _PREFIX = "anon_"
-_TOTALS = frozenset({"sum", "count", "distinct"})
-_VALUES = frozenset({"sum", "avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp", "quantile", "min", "max"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +47,14 @@ class Clamp:
     def __str__(self) -> str:
         return f"[{float(self.low):g}, {float(self.high):g}]"
 
-    def clamps_values(self, kind: str) -> bool:
+    def clamps_values(self, asking: Asking) -> bool:
         """Whether each value is clamped, rather than a unit's total; refuses what an aggregate has no use for."""
-        if self.per == ROW and kind in _VALUES:
+        if self.per == ROW and asking.per_row:
             return True
-        if self.per == GROUP and kind == "avg":
-            return True
-        if self.per == GROUP and kind in _TOTALS | {"units"}:
-            return False
+        if self.per == GROUP and asking.per_group is not PerGroup.NOTHING:
+            return asking.per_group is PerGroup.VALUES
         other = ROW if self.per == GROUP else GROUP
-        useful = kind in (_VALUES if self.per == GROUP else _TOTALS | {"units"})
+        useful = asking.per_row if self.per == GROUP else asking.per_group is not PerGroup.NOTHING
         raise QuestionRefusedError(
             f"{self.per} does not belong to this aggregate.",
             why="A variance or a quantile has no part that a unit adds." if self.per == GROUP else "It has no values.",
@@ -74,10 +72,17 @@ class Clamp:
                 return value
         return call("least", call("greatest", value, number(low)), number(high))
 
-    def total(self, kind: str) -> Fraction:
-        """The norm within which a unit's vector over the groups holds the bounds in each of them."""
-        least = Fraction(0) if kind == "sum" else Fraction(1)
-        most = max(abs(self.low), abs(self.high)) if kind == "sum" else self.high
+    def total(self, asking: Asking) -> Fraction | None:
+        """The norm within which a unit's vector over the groups holds the bounds in each of them.
+
+        None where a unit adds ones, which no bounds change.
+        """
+        if asking.per_group is PerGroup.ONES:
+            return None
+        if asking.per_group is PerGroup.TOTAL:
+            most, least = max(abs(self.low), abs(self.high)), Fraction(0)
+        else:
+            most, least = Fraction(math.floor(self.high)), Fraction(1)
         if most <= 0 or most < least:
             raise InputError(
                 f"{self.per} leaves nothing to count.",
@@ -85,22 +90,22 @@ class Clamp:
                 fix="Raise the upper bound.",
                 at=self.at,
             )
-        return most if kind == "sum" else Fraction(math.floor(most))
+        return most
 
-    def note(self, kind: str, value: Expression | None, unit: Sequence[str]) -> str:
+    def note(self, asking: Asking, value: Expression | None, unit: Sequence[str]) -> str:
         """How the meaning differs from BigQuery's; empty where it does not."""
-        shown, who = "*" if value is None else written(value), " + ".join(unit)
-        shown = f"COUNT(DISTINCT {shown})" if kind == "distinct" else f"{kind.upper()}({shown})"
-        if kind == "avg" and self.per == GROUP:
+        shown, who = asking.written.format("*" if value is None else written(value)), " + ".join(unit)
+        if self.per == ROW or asking.per_group is PerGroup.ONES:
+            return ""
+        if asking.per_group is PerGroup.VALUES:
             return (
                 f"{shown}: each value is brought between {self}, and rows are averaged. BigQuery averages each {who} "
                 f"first, clamps that average, and gives every {who} the same weight."
             )
-        if self.per == ROW or kind == "units":
-            return ""
+        most = float(needed(self.total(asking)))
         lifted = "" if self.low <= 0 <= self.high else " BigQuery would also raise what lies below the bounds."
         return (
-            f"{shown}: one {who} counts for at most {float(self.total(kind)):g} over all groups together (the norm of "
+            f"{shown}: one {who} counts for at most {most:g} over all groups together (the norm of "
             f"its vector), or the policy's limit where that is lower. BigQuery clamps each group by itself.{lifted}"
         )
 

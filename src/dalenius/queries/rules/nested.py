@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import QuestionRefusedError
+from dalenius.measuring.canonical import call, factored
 from dalenius.measuring.expressions import TRUE, Column, Expression, walk, written
 from dalenius.measuring.functions import TYPES
 from dalenius.measuring.plan import Table
 from dalenius.measuring.relations import Join, PerUnit, Relation, full
-from dalenius.queries.canonical import call, factored
 from dalenius.queries.rules import sets
+from dalenius.queries.rules.aggregated import is_aggregate
 from dalenius.queries.rules.joins import checked, joined
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.per_unit import aggregates_of, over_subquery, per_unit
@@ -110,10 +111,8 @@ class Nested(Sources):
     @property
     def gathers(self) -> bool:
         """Whether it gives fewer rows than it reads."""
-        from sqlglot import exp
-
         aggregates = any(
-            isinstance(part, exp.AggFunc) for each in self.tree.expressions for part in each.walk() if part is not None
+            is_aggregate(part) for each in self.tree.expressions for part in each.walk() if part is not None
         )
         return any(self.tree.args.get(each) for each in ("group", "having", "distinct")) or aggregates
 

@@ -14,9 +14,6 @@ from typing import TYPE_CHECKING
 
 from dalenius.accounting.events import Composed, Pure, Zcdp
 from dalenius.accounting.guarantees import ZCDP
-from dalenius.accounting.neighbors import Neighbors
-from dalenius.measuring import ladder
-from dalenius.measuring.choosing import CLASSES
 from dalenius.measuring.plan import needed
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.mechanisms.key_selection import WEIGHT, KeySelection
@@ -138,29 +135,14 @@ def _search(
     plan: Plan, number: int, *, rho: Fraction | None = None, epsilon: Fraction | None = None
 ) -> DiscreteGaussian | Laplace:
     """Noise for what a measure finds its own clip from: a histogram of units, or a ladder of distinct values."""
+    from dalenius.measuring.searches import search_of
+
     measure = plan.measures[number]
-    if measure.kind != "distinct":
-        return histogram(plan.neighbors, rho=rho, epsilon=epsilon)
-    change = ladder.sensitivity(measure.clip, plan.norm, plan.neighbors, measure.sets)
-    size = len(ladder.rungs(measure.clip))
+    change, size = search_of(measure).counted(measure, plan.norm, plan.neighbors)
+    # Discrete Gaussian noise of variance Δ2²/2ρ is ρ-zCDP, Laplace noise of scale Δ1/ε ε-DP.
     if rho is None:
         return Laplace(needed(epsilon), change, size, plan.neighbors)
     return DiscreteGaussian(_up(change / (2 * rho)), change, size, plan.neighbors)
-
-
-def histogram(
-    neighbors: Neighbors, *, rho: Fraction | None = None, epsilon: Fraction | None = None
-) -> DiscreteGaussian | Laplace:
-    """Noise for units counted by class, where each is in one.
-
-    Guarantee:
-        Adding or removing a unit changes one count by 1: Δ1 = Δ2² = 1; exchanging it for another changes at most two
-        by 1: Δ1 = Δ2² = 2. So discrete Gaussian noise of variance Δ2²/2ρ is ρ-zCDP, Laplace noise of scale Δ1/ε ε-DP.
-    """
-    change = 2 if neighbors is Neighbors.SUBSTITUTE else 1
-    if rho is None:
-        return Laplace(needed(epsilon), change, CLASSES, neighbors)
-    return DiscreteGaussian(_up(change / (2 * rho)), change, CLASSES, neighbors)
 
 
 def _up(value: Fraction) -> Fraction:

@@ -8,12 +8,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError, UnknownColumnError
+from dalenius.measuring.canonical import call
 from dalenius.measuring.expressions import TRUE, Call, Column, Expression, Key, Type, columns_of, walk
 from dalenius.measuring.functions import TYPES
 from dalenius.measuring.plan import Order, Output, Question, needed
 from dalenius.measuring.relations import Owned
-from dalenius.queries.canonical import call
 from dalenius.queries.rules import sets
+from dalenius.queries.rules.aggregated import is_aggregate
 from dalenius.queries.rules.clause import Options, not_the_unit
 from dalenius.queries.rules.joins import joined, narrowed
 from dalenius.queries.rules.naming import named_alike
@@ -320,7 +321,7 @@ def _plain(stage: Stage) -> bool:
     inner = [each for each in tree.find_all(exp.Select) if each is not tree]
     if any(each.args.get(part) for each in inner for part in ("group", "having", "distinct")):
         return False
-    if any(each.find(exp.AggFunc) is not None for each in inner):
+    if any(is_aggregate(part) for each in inner for part in each.walk()):
         return False
     name = tables[0].name.lower()
     return name in {each.lower() for each in stage.tables} or name not in {each.lower() for each in stage.publics}

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from dalenius.errors import QuestionRefusedError
 from dalenius.measuring.plan import needed
+from dalenius.measuring.statistics import FUNCTIONS
+from dalenius.queries.rules.aggregated import aggregate_nodes
 from dalenius.queries.rules.parse import place
 
 if TYPE_CHECKING:
@@ -54,29 +56,17 @@ _ALLOWED = {
     "DataType": "this nested expressions kind",
     "DataTypeParam": "this",
     "Interval": "this unit",
-    # aggregates
+    # aggregates with a syntax of their own; the others are functions of `measuring.statistics`
     "Grouping": "expressions",
     "GroupingId": "expressions",
     "Count": "this expressions big_int",
     "CountIf": "this",
-    "Sum": "this",
-    "Avg": "this",
-    "Variance": "this",
-    "VariancePop": "this",
-    "Stddev": "this",
-    "StddevSamp": "this",
-    "StddevPop": "this",
-    "Min": "this",
-    "Max": "this",
     "Median": "this",
     "Quantile": "this quantile",
     "ApproxQuantile": "this quantile",
     "PercentileCont": "this expression",
     "PercentileDisc": "this expression",
     "WithinGroup": "this expression",
-    "CovarPop": "this expression",
-    "CovarSamp": "this expression",
-    "Corr": "this expression",
     "Filter": "this expression",
     "Distinct": "expressions",
     # truth
@@ -236,7 +226,10 @@ def _allowed() -> Mapping[type, frozenset[str]]:
     from sqlglot import exp
 
     found = {getattr(exp, name, None): frozenset(parts.split()) for name, parts in _ALLOWED.items()}
-    return {cls: parts for cls, parts in found.items() if cls is not None}
+    known = {cls: parts for cls, parts in found.items() if cls is not None}
+    for cls, name in aggregate_nodes().items():
+        known[cls] = frozenset({"this", "expression"} if FUNCTIONS[name].arguments == 2 else {"this"})
+    return known
 
 
 def _reason(node: exp.Expr) -> tuple[str, str, str]:

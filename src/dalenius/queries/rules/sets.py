@@ -22,7 +22,6 @@ whose key is NULL is in no group of the sets that have this key, and counts in t
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import QuestionRefusedError
+from dalenius.measuring.canonical import call
 from dalenius.measuring.domains import MOST_CELLS, MOST_VALUES, NOTHING, Cell, Domains, Groups, Known, most_cells
 from dalenius.measuring.expressions import (
     WHICH,
@@ -45,7 +45,6 @@ from dalenius.measuring.expressions import (
     written,
 )
 from dalenius.measuring.plan import MOST_GROUPS
-from dalenius.queries.canonical import call
 from dalenius.queries.rules.parse import place
 
 if TYPE_CHECKING:
@@ -271,15 +270,3 @@ def _cell(number_: int, own: Set, cell: Cell, keys: Sequence[Expression]) -> Cel
 
 def _absent(key: Expression) -> Literal:
     return Literal(_ABSENT.get(key.type), key.type)
-
-
-def together(limits: Sequence[int], norm: str) -> int:
-    """The limit of a vector over all sets, from that of each: ⌈√Σc²⌉ in L2, Σc in L1.
-
-    >>> together([10], "l2"), together([10, 10], "l2"), together([3, 4], "l2"), together([3, 4], "l1")
-    (10, 15, 5, 7)
-    """
-    if norm == "l1":
-        return sum(limits)
-    square = sum(each * each for each in limits)
-    return math.isqrt(square - 1) + 1 if square else 0

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dalenius.errors import QuestionRefusedError, UnknownTableError
+from dalenius.measuring.canonical import call, factored
 from dalenius.measuring.expressions import Column, Expression, Type, walk
 from dalenius.measuring.functions import TYPES
 from dalenius.measuring.relations import (
@@ -28,8 +29,7 @@ from dalenius.measuring.relations import (
     identities_of,
     kinds_of,
 )
-from dalenius.queries.canonical import call, factored
-from dalenius.queries.rules.aggregated import Aggregating
+from dalenius.queries.rules.aggregated import Aggregating, is_aggregate
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.scalars import scalar
 from dalenius.queries.rules.total import LARGEST, made_total
@@ -316,7 +316,7 @@ class Sources(Aggregating):
         from sqlglot import exp
 
         for each in node.walk(prune=lambda part: isinstance(part, exp.Query)):
-            if isinstance(each, exp.AggFunc):
+            if is_aggregate(each):
                 raise self.refused(each, f"An aggregate cannot stand in {where}.", "Put the condition into HAVING.")
 
     def matching(self, node: Any) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dalenius.measuring.expressions import FALSE, NULL, TRUE, Expression, Literal, Type, number, text
 from dalenius.measuring.functions import PARTS, UNITS
 from dalenius.measuring.rendering import LONGEST_TEXT
+from dalenius.queries.rules.aggregated import aggregate_nodes, function_of
 
 if TYPE_CHECKING:
     from dalenius.queries.rules.aggregated import Aggregating
@@ -103,15 +104,13 @@ def readers() -> Mapping[type, Read]:
     for name, part in _PART_NODES.items():
         if hasattr(exp, name):
             found[getattr(exp, name)] = _named_part(part)
-    for name in _AGGREGATES:
-        found[getattr(exp, name)] = lambda reader, node: reader.aggregated(node)
+    for cls in (*(getattr(exp, name) for name in _AGGREGATES), *aggregate_nodes()):
+        found[cls] = lambda reader, node: reader.aggregated(node)
     return found
 
 
-_AGGREGATES = (
-    *("Count", "CountIf", "Sum", "Avg", "Variance", "VariancePop", "Stddev", "StddevSamp", "StddevPop", "Min", "Max"),
-    *("CovarPop", "CovarSamp", "Corr"),
-    *("Median", "Quantile", "ApproxQuantile", "PercentileCont", "PercentileDisc", "WithinGroup"),
+_AGGREGATES = (  # those with a syntax of their own; the others are functions of `measuring.statistics`
+    *("Count", "CountIf", "Median", "Quantile", "ApproxQuantile", "PercentileCont", "PercentileDisc", "WithinGroup"),
 )
 _BINARY = {
     "And": "and",
@@ -475,6 +474,8 @@ def _by_name(reader: Aggregating, node: Any) -> Expression:
         return _found(_NAMED_SEARCHES[name])(reader, node)
     if name in _NAMED and len(arguments) == _NAMED[name][1]:
         return reader.apply(node, _NAMED[name][0], *(reader.expression(each) for each in arguments))
+    if function_of(node) is not None:
+        return reader.aggregated(node)
     if name in {"var_samp", "variance", "stddev_samp"}:
         raise reader.refused(node, f"{name} has another number of arguments.", "Give one.")
     raise reader.refused(

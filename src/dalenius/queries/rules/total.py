@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from dalenius.errors import QuestionRefusedError
+from dalenius.measuring.canonical import plain
 from dalenius.measuring.expressions import NULL, Aggregate, Call, Expression, Literal, Type, number
 from dalenius.measuring.functions import Range, bounded, ranges_of
 from dalenius.measuring.plan import Safe, needed
-from dalenius.queries.canonical import plain
 
 if TYPE_CHECKING:
     from dalenius.queries.rules.stage import Stage

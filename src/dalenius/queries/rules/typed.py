@@ -8,9 +8,9 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError
+from dalenius.measuring.canonical import call
 from dalenius.measuring.expressions import Aggregate, Call, Column, Expression, Literal, Type, number, walk
 from dalenius.measuring.functions import FUNCTIONS
-from dalenius.queries.canonical import call
 from dalenius.queries.rules.parse import place
 
 if TYPE_CHECKING:

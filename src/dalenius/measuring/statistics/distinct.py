@@ -1,31 +1,73 @@
-"""How many pairs of group and value one unit may add to a COUNT(DISTINCT x)."""
+"""COUNT(DISTINCT x): different values.
+
+A unit keeps at most K pairs of group and value, chosen by a keyed hash, and a value counts in a group where some unit
+keeps it. Adding or removing a unit changes the counts by at most K in all: Δ1 = K, Δ2² = K², and by as much in each
+grouping set (`statements.distinct`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
 
 from dalenius.errors import NotAllowedError, QuestionRefusedError
+from dalenius.measuring.clipping import limited
 from dalenius.measuring.domains import cells
-from dalenius.measuring.expressions import Column, Expression, Literal, written
+from dalenius.measuring.expressions import Column, Expression, Literal, Type, written
+from dalenius.measuring.plan import Statistic
+from dalenius.measuring.statistics.family import Asking, PerGroup, Single, Wanted
 from dalenius.tables.policy import Policy
 
 if TYPE_CHECKING:
     from dalenius.errors import Place
+    from dalenius.measuring.building import Builder
 
 USUAL = 32  # pairs, where nobody said or found how many a unit has
 
 
+class Distinct(Single):
+    """The number of different values."""
+
+    name = "distinct"
+    asked: ClassVar[Mapping[str, Asking]] = {
+        "distinct": Asking("COUNT(DISTINCT {})", takes=tuple(Type), per_group=PerGroup.COUNT)
+    }
+    reference = (
+        ("COUNT(DISTINCT x)", "different values of x; NULL is none", "`groups`, or `rows`, or public values of x"),
+    )
+
+    def build(self, builder: Builder, wanted: Wanted) -> Statistic:
+        """One measure, and a note on how many values of one unit count."""
+        value, limit, limits, sets = wanted.summed, wanted.first.limit, builder.limits, len(builder.sizes)
+        known = limits.groups or limits.distinct.get(value.name if isinstance(value, Column) else "")
+        found = pair_limit(
+            value,
+            builder.policy,
+            groups=limits.groups if limit is None else min(int(limit), known or int(limit)),
+            found=limits.distinct,
+            rows=limits.rows,
+            cells=max(builder.sizes),
+            at=wanted.at,
+            unit=builder.unit,
+            sets=sets,
+        )
+        builder.notes.append(found.note)
+        one = builder.measure("distinct", value, wanted.where, Fraction(1), 0, (0, 1), found.most, wanted.at)
+        counted = limited(replace(one, sets=sets), found.most, builder.norm, builder.neighbors)
+        return Statistic(self.name, (counted,))
+
+
 @dataclass(frozen=True)
-class Pairs:
+class PairLimit:
     """The limit K, and what the reader of a release should know of it."""
 
     most: int
     note: str
 
 
-def pairs(
+def pair_limit(
     value: Expression,
     policy: Policy,
     *,
@@ -36,7 +78,7 @@ def pairs(
     at: Place | None,
     sets: int = 1,
     unit: Sequence[str] = (),
-) -> Pairs:
+) -> PairLimit:
     """K: the declared or asked limit of groups; else what was found for the column; else a usual one.
 
     Never more than there are pairs at all, where the values are public.
@@ -73,7 +115,7 @@ def pairs(
     note = f"COUNT(DISTINCT {shown}): of one {name}, at most {most:,} {what} count; those beyond are left out."
     if usual:
         note += " That limit is a usual one, since none is declared or found: --groups N sets another."
-    return Pairs(most, note)
+    return PairLimit(most, note)
 
 
 def public_values(value: Expression, policy: Policy) -> int | None:
@@ -84,3 +126,6 @@ def public_values(value: Expression, policy: Policy) -> int | None:
         return len(cells((value,), policy.columns))
     except QuestionRefusedError:
         return None
+
+
+FAMILY = Distinct()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dalenius.measuring.estimates import noise_variance
-from dalenius.measuring.trees import SCALE, Floats, Layout, deviations, located, variances, z_of
+from dalenius.measuring.trees import EXTREMES, SCALE, Floats, Layout, deviations, located, variances, z_of
 
 if TYPE_CHECKING:
     from dalenius.measuring.expressions import Aggregate
@@ -33,10 +33,10 @@ _SEED = 1977  # fixed, and it hides nothing: there is no data here
 def expected_error(aggregate: Aggregate, measure: Measure, law: Law, rows: int, confidence: float) -> float:
     """The mean noise error of a quantile, or private extreme, in a group of so many rows, spread evenly."""
     group = _Group(Layout.of(measure), law, float(rows) * SCALE, confidence)
-    if aggregate.kind == "quantile":
+    if aggregate.kind not in EXTREMES:
         return float(group.errors(float(aggregate.parameter or 0.0), 0.0)[0].mean())
     edge = group.width * float(deviations(group.layout.leaves, 0.0)[: group.layout.used + 1].max())
-    share, sign = (0.0, 1.0) if aggregate.kind == "min" else (1.0, -1.0)
+    share, sign, _ = EXTREMES[aggregate.kind]
     # As `trees.Tree.estimates`: at most half of the rows lie beyond an extreme.
     found, total = group.errors(share, sign * edge)
     small = float((total <= 2 * edge).mean())
