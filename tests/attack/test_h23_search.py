@@ -122,6 +122,16 @@ def test_one_null_among_two_thousand_does_not_make_logic_slow(tmp_path):
     assert ratio_of(f"SELECT COUNT(*) FROM visits WHERE {LOGIC}", tmp_path, ABSENT) < 2
 
 
+WITHIN = "SELECT 1 FROM people p WHERE p.person = s.person AND LOWER(p.title) LIKE '%a%b%'"
+
+
+@pytest.mark.parametrize("exists", ["EXISTS", "NOT EXISTS"])
+def test_one_person_is_not_paired_with_everybody(exists, tmp_path):
+    """The search found it: with a random number within EXISTS, DuckDB pairs all rows that are left with all others."""
+    sql = f"SELECT COUNT(*) FROM visits s WHERE name = 'victim' AND {exists} ({WITHIN})"
+    assert ratio_of(sql, tmp_path, rows=40_000) < 2
+
+
 def test_logic_that_a_null_makes_slow_is_found(monkeypatch, tmp_path):
     module = importlib.import_module("dalenius.measuring.work")
     monkeypatch.setattr(module, "_BATCH", {})

@@ -144,7 +144,8 @@ class Renderer:
     A column with few values comes from a file as a list of them, and DuckDB works functions out once for each; but for
     every row as soon as one person's NULL, or a value that is none of the keys, makes it write the column out. The same
     holds of ``listed`` columns, those of public tables, and of constants among which a CASE or COALESCE chooses. What
-    costly functions get is therefore always written out row by row (`written_out`, `each_row`).
+    costly functions get is therefore always written out row by row (`written_out`, `each_row`); not without ``random``,
+    in conditions where DuckDB does not bear a random number.
     """
 
     def __init__(
@@ -155,8 +156,9 @@ class Renderer:
         aggregates: Mapping[Aggregate, str] | None = None,
         lengths: Mapping[str, int] | None = None,
         listed: frozenset[str] = frozenset(),
+        random: bool = True,
     ) -> None:
-        self.columns, self.listed = columns, listed
+        self.columns, self.listed, self.random = columns, listed, random
         self.lengths, self.rows = lengths or {}, lengths is not None
         self.integers = integers
         self.keys = keys or {}
@@ -217,17 +219,23 @@ class Renderer:
         inner = arguments[at]
         value = function == "coalesce" or at % 2 or at == len(arguments) - 1
         same = value and inner.type is not Type.NOTHING and not columns_of(inner)
-        return each_row(shown, inner.type) if same else shown
+        return self.each_row(shown, inner.type) if same else shown
+
+    def each_row(self, shown: str, type_: Type, longest: int | None = None) -> str:
+        """A value worked out for each row, where that can be; a text is cut anyway."""
+        if self.random:
+            return each_row(shown, type_) if longest is None else each_row(shown, type_, longest)
+        return shown if longest is None else f"left({shown}, {longest})"
 
     def written_out(self, function: str, inner: Expression, shown: str) -> str:
         """An argument, row by row, where that takes longer than once for each value that there is."""
         if not self.rows or isinstance(inner, Literal):
             return shown
         if inner.type is Type.TEXT and (cut := self.cut(inner)):
-            return each_row(shown, Type.TEXT, cut)
+            return self.each_row(shown, Type.TEXT, cut)
         public = isinstance(inner, Column) and inner.name in self.listed
         if public or (function in _WRITTEN_OUT and inner.type is not Type.TEXT):
-            return each_row(shown, inner.type)
+            return self.each_row(shown, inner.type)
         return shown
 
     def cut(self, inner: Expression) -> int:
@@ -246,7 +254,7 @@ class Renderer:
         if inner.type is Type.TEXT and not sure(inner):
             if isinstance(inner, Column | Literal):
                 spelled = numeral(self.sql(inner))
-                cut = each_row(spelled, Type.TEXT, LONGEST_NUMBER) if self.rows else spelled
+                cut = self.each_row(spelled, Type.TEXT, LONGEST_NUMBER) if self.rows else spelled
             else:  # named once: it may be costly
                 cut = f"list_transform([{shown}], lambda spelled: {numeral('spelled')})[1]"
             shown = cut
@@ -307,7 +315,7 @@ def _left(renderer: Renderer, arguments: Arguments) -> str:
     inner, count = arguments
     cut = renderer.cut(inner) if isinstance(inner, Column) and renderer.rows else 0
     if cut:
-        return each_row(renderer.sql(inner), Type.TEXT, min(_count(count), cut))
+        return renderer.each_row(renderer.sql(inner), Type.TEXT, min(_count(count), cut))
     return f"left({renderer.argument('left', 0, inner)}, {_count(count)})"
 
 

@@ -269,8 +269,8 @@ def _measured(meter: Meter, measure: Measure) -> Work:
     return found
 
 
-def sifting(relation: Relation) -> tuple[list[list[Expression]], list[Expression]]:
-    """The conditions of a relation: those about one protected table each, together; then all others.
+def sifting(relation: Relation) -> tuple[dict[int, list[Expression]], list[Expression]]:
+    """The conditions of a relation: those about one protected table each, by its place; then all others.
 
     The first are written as one condition that begins with their ballast (`sifted_by`), so that every row of the table
     does it, and no condition among them decides for which rows the others are worked out.
@@ -286,7 +286,7 @@ def sifting(relation: Relation) -> tuple[list[list[Expression]], list[Expression
             others.append(part)
         else:
             alone.setdefault(at, []).append(part)
-    return list(alone.values()), others
+    return alone, others
 
 
 def sifted_by(relation: Relation, parts: Sequence[Expression]) -> Work:
@@ -299,7 +299,7 @@ def sifted(relation: Relation | None) -> Work:
     """What joined tables do, each with its own rows, under ballast."""
     found = Work()
     for each in relation.within() if relation is not None else ():
-        found += sum((sifted_by(each, parts) for parts in sifting(each)[0]), Work())
+        found += sum((sifted_by(each, parts) for parts in sifting(each)[0].values()), Work())
     return found
 
 

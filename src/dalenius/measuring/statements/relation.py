@@ -12,8 +12,9 @@ walked a second time.
 Which rows of a table a question keeps must not decide which parts of its files are read, or which rows carry their
 ballast (`work`). DuckDB moves conditions down to where rows are read, and leaves out what their statistics rule out; it
 needs to, since joins are written as conditions. So each protected table ends with a LIMIT that no table reaches, or,
-within EXISTS, is a CTE of its own: conditions move below neither. Each row has done its ballast by then, but for those
-within EXISTS: there DuckDB takes a LIMIT, or a random number, for a reason to pair everything with everything.
+within EXISTS, is a CTE before the whole: conditions move below neither. Each row has done its ballast by then. Anywhere
+within EXISTS DuckDB takes a LIMIT, or a random number, for a reason to pair everything with everything: conditions
+about one table alone are therefore in such a CTE too, with their ballast, and those that are left have none.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dalenius.measuring.expressions import TRUE, Aggregate, Call, Column, Expression, Type, columns_of, written
@@ -146,9 +148,11 @@ class _Scan:
         depth: int = 0,
         ballast: str = "",
         matched: bool = False,
+        shared: dict[str, str] | None = None,
     ) -> None:
         self.relation, self.files, self.outer, self.depth = relation, files, outer, depth
         self.ballast, self.matched = ballast, matched  # whether it stands within EXISTS
+        self.shared: dict[str, str] = {} if shared is None else shared  # what stands before the whole, by its text
         self.aliases = {id(source): f"s{depth}_{at}" for at, source in enumerate(relation.sources)}
         self.cuts = cuts(relation, inside=outer is not None and compares(relation))
         self.lenders: dict[int, tuple[_Scan, Source]] = {}
@@ -176,7 +180,8 @@ class _Scan:
         public = frozenset(
             full(each, name) for each in relation.sources if isinstance(each, Open) for name in each.columns
         )
-        self.renderer = _Renderer(columns, relation.columns.integers, lengths=self.lengths, listed=public)
+        renderer = partial(_Renderer, columns, relation.columns.integers, lengths=self.lengths, listed=public)
+        self.renderer, self.apart = renderer(random=not matched), renderer()
         self.needed = {*used, *_read(relation)}
 
     # --- the whole
@@ -193,7 +198,9 @@ class _Scan:
             name: _TYPES[each.kind] if name in self.relation.columns else "VARCHAR"
             for name, each in policy.columns.items()
         }
-        return f"(SELECT {', '.join(shown)} FROM {self.body()})", types  # noqa: S608
+        body = self.body()
+        before = ", ".join(f"{name} AS MATERIALIZED ({text})" for text, name in self.shared.items())
+        return f"({f'WITH {before} ' if before else ''}SELECT {', '.join(shown)} FROM {body})", types  # noqa: S608
 
     def hidden(self, name: str) -> bool:
         """Whether a column is only there to say who somebody is."""
@@ -229,14 +236,20 @@ class _Scan:
     def conditions(self) -> list[str]:
         """WHERE: equal units of all inner sources, the conditions, and EXISTS."""
         alone, others = sifting(self.relation)
-        found = [*self.inner_conditions(), *(text for parts in alone for text in self.sifted(parts))]
+        found = self.inner_conditions()
+        for at, parts in alone.items():
+            found += [] if self.is_apart(at) else map(self.renderer.sql, parts) if self.matched else self.sifted(parts)
         found += map(self.renderer.sql, others)
         return list(dict.fromkeys([*found, *map(self.match, self.relation.matches)]))
 
     def sifted(self, parts: Sequence[Expression]) -> list[str]:
         """Conditions about one table: as they are, or as one that begins with their ballast (`work`)."""
-        texts, ballast = list(map(self.renderer.sql, parts)), heavier(sifted_by(self.relation, parts))
+        texts, ballast = list(map(self.apart.sql, parts)), heavier(sifted_by(self.relation, parts))
         return [f"CASE WHEN {ballast} THEN ({' AND '.join(texts)}) END"] if ballast else texts
+
+    def is_apart(self, at: int) -> bool:
+        """Whether conditions about a source alone are tried before it is joined: within EXISTS, unless it is LEFT."""
+        return self.matched and not self.relation.joins[at].left
 
     def inner_conditions(self) -> list[str]:
         """All inner sources with units have one and the same."""
@@ -298,7 +311,7 @@ class _Scan:
 
     def match(self, match: Match) -> str:
         """[NOT] EXISTS, within one unit where the inner relation has units."""
-        inner = _Scan(match.relation, self.files, (), self, self.depth + 1, matched=True)
+        inner = _Scan(match.relation, self.files, (), self, self.depth + 1, matched=True, shared=self.shared)
         same = []
         if match.relation.owner is not None:
             mine, theirs = _owner(self.relation), match.relation.owner
@@ -320,7 +333,12 @@ class _Scan:
                 text = self.per_unit(source)
             case Stacked():
                 text = self.stacked(source)
-        return f"({self.cut(source, text)}) AS {self.aliases[id(source)]}"
+        text, alias = self.cut(source, text), self.aliases[id(source)]
+        at = next(at for at, each in enumerate(self.relation.sources) if each is source)
+        parts = sifting(self.relation)[0].get(at, [])
+        if parts and self.is_apart(at):
+            text = self.before(f"SELECT * FROM ({text}) AS {alias} WHERE {' AND '.join(self.sifted(parts))}")  # noqa: S608
+        return f"({text}) AS {alias}"
 
     def cut(self, source: Source, text: str) -> str:
         """Of each unit as many rows as its limit says, where rows meet one another (`repeats`).
@@ -366,10 +384,12 @@ class _Scan:
         only = there(tuple(named), named) if named else "TRUE"
         only = f"CASE WHEN {self.ballast} THEN {only} END" if self.ballast else only
         found = f"SELECT {', '.join(shown)} FROM ({inner}) WHERE {only}"  # noqa: S608
-        if not self.matched:
-            return f"{found} {_HERE}"
-        rows = identifier(f"{_OURS}all")
-        return f"WITH {rows} AS MATERIALIZED ({found}) SELECT * FROM {rows}"  # noqa: S608
+        return self.before(found) if self.matched else f"{found} {_HERE}"
+
+    def before(self, text: str) -> str:
+        """What is worked out once, before the whole: nothing in it looks at the rows around."""
+        name = self.shared.setdefault(text, identifier(f"{_OURS}{len(self.shared)}"))
+        return f"SELECT * FROM {name}"  # noqa: S608
 
     def open(self, source: Open) -> str:
         """A public table; its columns as questions see them. Their bounds and keys are those of the file itself."""
@@ -390,7 +410,8 @@ class _Scan:
             *source.keys,
             *(each for one in source.aggregates for each in (one.value, one.where) if each is not None),
         ]
-        scan = _Scan(source.relation, self.files, _names(used), None, self.depth + 10, self.ballast, self.matched)
+        depth, used_names = self.depth + 10, _names(used)
+        scan = _Scan(source.relation, self.files, used_names, None, depth, self.ballast, self.matched, self.shared)
         owner, relation = _owner(source.relation), source.relation
         parts = range(len(unit_types(owner, self.files)))
         units = [f"{scan.unit(owner, at)} AS u{at}" for at in parts]
@@ -412,7 +433,8 @@ class _Scan:
         texts = []
         for at, (relation, values) in enumerate(source.parts):
             depth = self.depth + 10 + at
-            scan = _Scan(relation, self.files, _names(values), None, depth, self.ballast, self.matched)
+            names = _names(values)
+            scan = _Scan(relation, self.files, names, None, depth, self.ballast, self.matched, self.shared)
             owner = _owner(relation)
             parts = range(len(unit_types(owner, self.files)))
             shown = [f"{scan.unit(owner, part)} AS {unit_name(part)}" for part in parts]
