@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.queries.shop import Shop, questions
+from tests.shop import Shop, questions
 
 from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError, UnknownTableError
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from tests.unit.queries.shop import BUDGET, Shop, data, questions
+from tests.shop import BUDGET, Shop, data, questions
 
 from dalenius.errors import InputError, NotAllowedError, PolicyInvalidError, QuestionRefusedError, UnknownColumnError
 from dalenius.measuring.plan import Limits

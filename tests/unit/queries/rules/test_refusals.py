@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.queries.shop import Shop
+from tests.shop import Shop
 
 from dalenius.errors import NOTHING, NotAllowedError, QuestionRefusedError
 
