@@ -146,16 +146,16 @@ def run_shell(commands: str, folder: Path, programs: Path) -> subprocess.Complet
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_examples_of_a_page_run(page: Path, place: Path, programs: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(place)
     namespace: dict[str, object] = {"__name__": "__main__"}
-    with servers_of(tmp_path) as servers:
+    with servers_of(place) as servers:
         for found in blocks_of(page.read_text()):
             block, where = servers.placed(found), f"{page.relative_to(ROOT)}:{found.line}"
             if "skip" in block.marks:
                 assert block.marks["skip"], f"{where}: a skipped example needs its reason"
             elif "file" in block.marks:
-                file = tmp_path / block.marks["file"]
+                file = place / block.marks["file"]
                 file.parent.mkdir(exist_ok=True)
                 file.write_text(block.text)
             elif block.language in {"python", "py"}:
@@ -166,7 +166,7 @@ def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, programs: Path, 
                 if server := SERVE.fullmatch(commands.strip()):
                     servers.start(server["options"])
                 elif servers.runs(commands):
-                    done = run_shell(commands, tmp_path, programs)
+                    done = run_shell(commands, place, programs)
                     expected = int(block.marks.get("exit", "0"))
                     assert done.returncode == expected, f"{where}\n{done.stdout}\n{done.stderr}"
 

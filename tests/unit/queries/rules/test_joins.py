@@ -23,11 +23,6 @@ rows = 10
 """
 
 
-@pytest.fixture(scope="module")
-def shop(tmp_path_factory):
-    return Shop.protected(tmp_path_factory.mktemp("shop"))
-
-
 @pytest.mark.parametrize(
     "question",
     questions(
@@ -158,11 +153,6 @@ def test_what_a_file_says_of_a_unit_is_compared_not_what_a_policy_makes_of_it(tm
 
 
 # --- limits
-
-
-@pytest.fixture(scope="module")
-def narrow(tmp_path_factory):
-    return Shop.protected(tmp_path_factory.mktemp("narrow"), rows=7)
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,6 @@ from tests.shop import Shop, questions
 
 from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError, UnknownTableError
 
-
-@pytest.fixture(scope="module")
-def shop(tmp_path_factory):
-    return Shop.protected(tmp_path_factory.mktemp("shop"))
-
-
 OWN = "WHERE o.user_id = p.user_id"
 
 
