@@ -27,6 +27,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from tests import forked
 from tests.contract.forked import forking
 
 ROOT = Path(__file__).parents[2]
@@ -75,7 +76,7 @@ class Servers:
 
     folder: Path
     ports: dict[str, str] = field(default_factory=dict)
-    processes: list[subprocess.Popen[str]] = field(default_factory=list)
+    processes: list[subprocess.Popen[str] | forked.Process] = field(default_factory=list)
 
     def start(self, options: str) -> None:
         """Not by way of the shell: what is ended at the end has to be the server itself."""
@@ -83,14 +84,19 @@ class Servers:
         named = given[given.index("--port") + 1] if "--port" in given else "8400"
         environment = {name: value for name, value in os.environ.items() if not name.startswith("DALENIUS_")}
         with (self.folder / f"serve {named}.log").open("w") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "dalenius", "serve", *given, "--port", "0", "--json"],
-                cwd=self.folder,
-                env=environment,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
+            words = ["-m", "dalenius", "serve", *given, "--port", "0", "--json"]
+            process: subprocess.Popen[str] | forked.Process
+            if forked.POSSIBLE:
+                process = forked.start(words, log, environment)  # in the working directory, which is the page's folder
+            else:
+                process = subprocess.Popen(
+                    [sys.executable, *words],
+                    cwd=self.folder,
+                    env=environment,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    text=True,
+                )
         self.processes.append(process)
         assert process.stdout is not None
         line = process.stdout.readline()
