@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,15 @@ _SHARED.setattr("duckdb.connect", _on_one_thread)
 def rounds() -> Callable[[int], int]:
     """`rounds(full)` is `full` in `make test-long`, a twentieth of it in `make test`."""
     return lambda full: full if LONG else max(1, full // 20)
+
+
+@pytest.fixture
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """An empty folder, at the same path for every test of this process (`tests.kept`)."""
+    found = tmp_path_factory.getbasetemp() / "place"
+    found.mkdir()
+    yield found
+    shutil.rmtree(found)
 
 
 # Cases of a fuzzer's short form. All planted bugs show within them (`test_planted_bugs`, `test_joined_fuzzer`), so a

@@ -1,7 +1,7 @@
 """A real server for tests: `dalenius serve` in a process of its own, on a free port of loopback, and a bare client.
 
-The process is forked from one that has loaded the package already (`forked`); the pages of the documentation start
-theirs plainly.
+The process is forked from one that has loaded the package already (`forked`), as those of the documentation's pages
+are; the demo's tests start theirs plainly.
 """
 
 from __future__ import annotations

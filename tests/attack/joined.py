@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 from tests.attack.hostile import RARE, VICTIM, VICTIM_ROWS
-from tests.unit.queries.shop import Shop
+from tests.shop import Shop
 
 from dalenius.measuring.engines.duckdb import Several
 from dalenius.measuring.statements.keys import weights

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 from tests.attack.hostile import RARE, moved, nothing_charged, weighs_too_much
 from tests.attack.joined import shop_of, weights_of
-from tests.unit.queries.shop import questions
+from tests.shop import questions
 
 from dalenius.errors import NOTHING, NotAllowedError, QuestionRefusedError
 from dalenius.measuring.engines.duckdb import Several

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.attack.hostile import nothing_charged
 from tests.attack.joined import shop_of, tables
-from tests.unit.queries.shop import BUDGET, Shop
+from tests.shop import BUDGET, Shop
 
 from dalenius import Curator
 from dalenius.errors import BudgetError, DaleniusError, NotAllowedError, PolicyInvalidError

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from tests.attack.hostile import state
 from tests.attack.joined import shop_of
-from tests.unit.queries.shop import BUDGET, REGIONS, questions
+from tests.shop import BUDGET, REGIONS, questions
 
 from dalenius import Curator
 from dalenius.measuring.plan import Limits

@@ -11,7 +11,7 @@ import pytest
 from tests.attack.hostile import files_under, nothing_charged
 from tests.attack.joined import ran, shop_of
 from tests.attack.test_h21_injection import LITERALS, TOKENS, failure, in_quotes, outside_of_quotes, unchanged
-from tests.unit.queries.shop import Shop, written
+from tests.shop import Shop, written
 
 from dalenius import Curator
 from dalenius.errors import NOTHING, BudgetError, DaleniusError, EngineError, InternalError
@@ -189,7 +189,7 @@ def mutated(chance: random.Random) -> str:
 
 def test_mutated_joins_are_answered_or_refused_and_nothing_else(tmp_path, rounds):
     """Only our own errors come out; what is refused costs nothing and touches no file."""
-    from tests.unit.queries.shop import BUDGET
+    from tests.shop import BUDGET
 
     shop = shop_of(tmp_path, victim=False, budget=BUDGET.replace("50.0", "1000000.0"))
     before, chance = files_under(tmp_path), random.Random(7)

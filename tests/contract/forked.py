@@ -2,19 +2,24 @@
 
 A shell calls `dalenius` on its path as ever, with its own folder, environment, pipes and exit code; what runs is the
 package, in a process of its own that is new but for its imports. Loading them takes longer than most commands.
+
+Many pages begin with the same demo. It runs once for each folder; then what it made there is put back, as a backup
+would be (`tests.kept`).
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib
 import os
 import selectors
+import shutil
 import socket
 import subprocess
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 # What the commands load, each in its turn. Only modules: no connection, no thread, no state of chance.
@@ -59,7 +64,9 @@ def forking(folder: Path) -> Iterator[Path]:
         listener.listen()
         # It ends when its standard input does, however this process may end.
         server = subprocess.Popen(
-            [sys.executable, __file__, str(listener.fileno())], stdin=subprocess.PIPE, pass_fds=[listener.fileno()]
+            [sys.executable, __file__, str(listener.fileno()), str(folder)],
+            stdin=subprocess.PIPE,
+            pass_fds=[listener.fileno()],
         )
     try:
         yield programs
@@ -69,7 +76,7 @@ def forking(folder: Path) -> Iterator[Path]:
         server.wait(60)
 
 
-def serve(listener: socket.socket) -> None:
+def serve(listener: socket.socket, folder: Path) -> None:
     for name in MODULES:
         importlib.import_module(name)
     with selectors.DefaultSelector() as ready:
@@ -79,14 +86,14 @@ def serve(listener: socket.socket) -> None:
             client, _ = listener.accept()
             if os.fork() == 0:
                 listener.close()
-                command(client)
+                command(client, folder)
             client.close()
             with contextlib.suppress(ChildProcessError):
                 while os.waitpid(-1, os.WNOHANG)[0]:  # those that have ended
                     pass
 
 
-def command(client: socket.socket) -> None:
+def command(client: socket.socket, folder: Path) -> None:
     """Becomes the process that the client would have been."""
     size, descriptors, _, _ = socket.recv_fds(client, 8, 3)
     with client.makefile("rb") as sent:
@@ -105,6 +112,9 @@ def command(client: socket.socket) -> None:
     try:
         from dalenius.app.cli import main
 
+        if sys.argv[1:] == ["demo", "--quiet"]:
+            lay_demo(folder, main)
+            sys.exit(0)
         main()
     except SystemExit as exit_:
         code = exit_.code if isinstance(exit_.code, int) else 0 if exit_.code is None else 1
@@ -117,5 +127,22 @@ def command(client: socket.socket) -> None:
     os._exit(code)
 
 
+def lay_demo(folder: Path, main: Callable[[], None]) -> None:
+    """The demo's home in the working directory, and what it prints the first time."""
+    place = Path.cwd()
+    home, saved = place / ".dalenius-demo", folder / f"demo {hashlib.sha256(str(place).encode()).hexdigest()}"
+    if saved.exists():
+        if home.exists():
+            shutil.rmtree(home)
+        shutil.copytree(saved, home)
+        return
+    try:
+        main()
+    except SystemExit as exit_:
+        if exit_.code:
+            raise
+    shutil.copytree(home, saved)
+
+
 if __name__ == "__main__":
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    serve(socket.socket(fileno=int(sys.argv[1])), Path(sys.argv[2]))

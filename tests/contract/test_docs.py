@@ -27,6 +27,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from tests import forked
 from tests.contract.forked import forking
 
 ROOT = Path(__file__).parents[2]
@@ -75,7 +76,7 @@ class Servers:
 
     folder: Path
     ports: dict[str, str] = field(default_factory=dict)
-    processes: list[subprocess.Popen[str]] = field(default_factory=list)
+    processes: list[subprocess.Popen[str] | forked.Process] = field(default_factory=list)
 
     def start(self, options: str) -> None:
         """Not by way of the shell: what is ended at the end has to be the server itself."""
@@ -83,14 +84,19 @@ class Servers:
         named = given[given.index("--port") + 1] if "--port" in given else "8400"
         environment = {name: value for name, value in os.environ.items() if not name.startswith("DALENIUS_")}
         with (self.folder / f"serve {named}.log").open("w") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "dalenius", "serve", *given, "--port", "0", "--json"],
-                cwd=self.folder,
-                env=environment,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
+            words = ["-m", "dalenius", "serve", *given, "--port", "0", "--json"]
+            process: subprocess.Popen[str] | forked.Process
+            if forked.POSSIBLE:
+                process = forked.start(words, log, environment)  # in the working directory, which is the page's folder
+            else:
+                process = subprocess.Popen(
+                    [sys.executable, *words],
+                    cwd=self.folder,
+                    env=environment,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    text=True,
+                )
         self.processes.append(process)
         assert process.stdout is not None
         line = process.stdout.readline()
@@ -146,16 +152,16 @@ def run_shell(commands: str, folder: Path, programs: Path) -> subprocess.Complet
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_examples_of_a_page_run(page: Path, place: Path, programs: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(place)
     namespace: dict[str, object] = {"__name__": "__main__"}
-    with servers_of(tmp_path) as servers:
+    with servers_of(place) as servers:
         for found in blocks_of(page.read_text()):
             block, where = servers.placed(found), f"{page.relative_to(ROOT)}:{found.line}"
             if "skip" in block.marks:
                 assert block.marks["skip"], f"{where}: a skipped example needs its reason"
             elif "file" in block.marks:
-                file = tmp_path / block.marks["file"]
+                file = place / block.marks["file"]
                 file.parent.mkdir(exist_ok=True)
                 file.write_text(block.text)
             elif block.language in {"python", "py"}:
@@ -166,7 +172,7 @@ def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, programs: Path, 
                 if server := SERVE.fullmatch(commands.strip()):
                     servers.start(server["options"])
                 elif servers.runs(commands):
-                    done = run_shell(commands, tmp_path, programs)
+                    done = run_shell(commands, place, programs)
                     expected = int(block.marks.get("exit", "0"))
                     assert done.returncode == expected, f"{where}\n{done.stdout}\n{done.stderr}"
 

@@ -4,7 +4,7 @@ Each case counts how often an event happens in n independent releases; under the
 Binomial(n, p) with p summed here from the theorem, not taken from the code. An exact two-sided binomial
 test rejects below 1e-7, which is its false-alarm rate. The planted error is an ε larger by 5/4, or for
 smooth sensitivity a scale smaller by 4/5; the design is such that it slips through with probability below
-1e-6, which each test works out first.
+1e-6, which each test works out first. The short form has as few releases as that takes.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 import pytest
 from scipy import stats
+from tests.conftest import LONG
 
 from dalenius import mechanisms as m
 
@@ -29,13 +31,29 @@ FAR = 10**6
 LINE = tuple(tuple(-abs(x - y) for y in range(4)) for x in range(4))
 
 
-@dataclass(frozen=True)
+@dataclass
 class Case:
     """``count(ε, n)`` counts an event in n runs of the mechanism; ``chance(ε)`` is its probability by the theorem."""
 
     count: Callable[[Fraction, int], int]
     chance: Callable[[Fraction], float]
     rounds: int = 400_000
+
+    @cached_property
+    def chances(self) -> tuple[float, float]:
+        """Of the event, at the stated scale and with the planted error."""
+        return self.chance(EPSILON), self.chance(TOO_LARGE)
+
+    def slips_through(self, n: int) -> float:
+        """How probable it is that the planted error passes for the stated scale, in n runs."""
+        stated, planted = self.chances
+        least = int(stats.binom.ppf(ALARM / 4, n, stated))  # the largest count that would still be rejected
+        return float(stats.binom.sf(least, n, planted))
+
+    @property
+    def runs(self) -> int:
+        """As many as the long form has, or as few as see the error."""
+        return self.rounds if LONG else next(n for n in range(1000, self.rounds, 250) if self.slips_through(n) < 1e-6)
 
 
 def laplace_tail(scale: float, k: int) -> float:
@@ -221,18 +239,15 @@ def p_value(count: int, n: int, chance: float) -> float:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_stated_scale_is_accepted(name, rounds):
+def test_the_stated_scale_is_accepted(name):
     case = CASES[name]
-    n = rounds(case.rounds)
-    assert p_value(case.count(EPSILON, n), n, case.chance(EPSILON)) >= ALARM
+    n = case.runs
+    assert p_value(case.count(EPSILON, n), n, case.chances[0]) >= ALARM
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_scale_20_percent_too_small_is_rejected(name, rounds):
+def test_a_scale_20_percent_too_small_is_rejected(name):
     case = CASES[name]
-    n = rounds(case.rounds)
-    right, wrong = case.chance(EPSILON), case.chance(TOO_LARGE)
-    # by design: the largest count that would still be rejected is passed with probability below 1e-6
-    least = int(stats.binom.ppf(ALARM / 4, n, right))
-    assert stats.binom.sf(least, n, wrong) < 1e-6, "the test has too few rounds to see the error"
-    assert p_value(case.count(TOO_LARGE, n), n, right) < ALARM
+    n = case.runs
+    assert case.slips_through(n) < 1e-6, "the test has too few rounds to see the error"
+    assert p_value(case.count(TOO_LARGE, n), n, case.chances[0]) < ALARM

@@ -9,6 +9,7 @@ from datetime import date, timedelta
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.kept import laid
 
 from dalenius import Curator
 from dalenius.errors import (
@@ -70,8 +71,13 @@ def protected(folder, budget="delta = 1e-6"):
 
 
 @pytest.fixture
+def tmp_path(place):
+    return place
+
+
+@pytest.fixture
 def curator(tmp_path):
-    return protected(tmp_path)
+    return laid(tmp_path, "test_analyst", protected)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.kept import laid
 
 from dalenius import Curator
 from dalenius.errors import BudgetError, InputError, QuestionRefusedError
@@ -64,8 +65,13 @@ def protected(folder, budget="delta = 1e-5", table="", contribution=""):
 
 
 @pytest.fixture
+def tmp_path(place):
+    return place
+
+
+@pytest.fixture
 def curator(tmp_path):
-    return protected(tmp_path)
+    return laid(tmp_path, "test_analyst_keys", protected)
 
 
 @pytest.fixture

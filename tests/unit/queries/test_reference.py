@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.unit.queries.shop import Shop
+from tests.shop import Shop
 
 from dalenius.measuring.functions import FUNCTIONS
 from dalenius.queries.reference import _INSIDE, AGGREGATES, BUCKETS, CLAUSES, SEVERAL, generated, renewed

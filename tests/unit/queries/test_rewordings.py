@@ -6,7 +6,7 @@ The first wording of each list is the question; all of them must mean the same, 
 from __future__ import annotations
 
 import pytest
-from tests.unit.queries.shop import Shop, questions
+from tests.shop import Shop, questions
 
 SAME = {
     "a join": questions(

@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.queries.shop import Shop
 
 from dalenius.errors import NOTHING, NotAllowedError, QuestionRefusedError
-
-
-@pytest.fixture(scope="module")
-def shop(tmp_path_factory):
-    return Shop.protected(tmp_path_factory.mktemp("shop"))
-
 
 # what stands in the second line · what the message names · the words that the place points at · a way in the fix
 FROM = [

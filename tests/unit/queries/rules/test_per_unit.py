@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.queries.shop import Shop, data, questions
+from tests.shop import Shop, data, questions
 
 from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError
 
 BY_USER = "SELECT user_id, {} AS t FROM orders GROUP BY user_id"
-
-
-@pytest.fixture(scope="module")
-def shop(tmp_path_factory):
-    return Shop.protected(tmp_path_factory.mktemp("shop"))
 
 
 @pytest.mark.parametrize(
@@ -100,29 +95,18 @@ def test_sums_within_a_unit_are_those_of_plain_sql(shop, question):
         ("MIN(amount - 50)", -50, 50),
     ],
 )
-def test_columns_of_the_subquery_have_the_bounds_that_follow(tmp_path_factory, aggregate, low, high):
-    shop = _narrow(tmp_path_factory)
-    plan = shop.plan(f"SELECT SUM(t) FROM ({BY_USER.format(aggregate)}) x")
+def test_columns_of_the_subquery_have_the_bounds_that_follow(narrow, aggregate, low, high):
+    plan = narrow.plan(f"SELECT SUM(t) FROM ({BY_USER.format(aggregate)}) x")
     (column,) = (each for name, each in plan.table.policy.columns.items() if name.endswith("a0"))
     assert (column.bounds.low, column.bounds.high) == (low, high)
     measure = plan.measures[0]
     assert measure.clip * measure.step == max(-low, high)  # one row per unit
 
 
-_KEPT: dict[str, Shop] = {}
-
-
-def _narrow(factory):
-    if "narrow" not in _KEPT:
-        _KEPT["narrow"] = Shop.protected(factory.mktemp("narrow"), rows=7)
-    return _KEPT["narrow"]
-
-
-def test_one_row_per_unit_counts_once_and_more_keys_as_often_as_rows(tmp_path_factory):
-    shop = _narrow(tmp_path_factory)
-    assert shop.plan(f"SELECT COUNT(*) FROM ({BY_USER.format('COUNT(*)')}) x").measures[0].clip == 1
+def test_one_row_per_unit_counts_once_and_more_keys_as_often_as_rows(narrow):
+    assert narrow.plan(f"SELECT COUNT(*) FROM ({BY_USER.format('COUNT(*)')}) x").measures[0].clip == 1
     by_region = "SELECT COUNT(*) FROM (SELECT user_id, region FROM orders GROUP BY user_id, region) x"
-    assert shop.plan(by_region).measures[0].clip == 7
+    assert narrow.plan(by_region).measures[0].clip == 7
 
 
 def test_what_lies_beyond_the_bounds_is_clipped(tmp_path):

@@ -15,7 +15,7 @@ from dalenius.app.http.reference import OBJECTS, described, generated, renewed, 
 from dalenius.app.http.settings import Settings
 from dalenius.tables.reading import read_text
 
-PAGE = Path(__file__).parents[3] / "docs" / "reference" / "http.md"
+PAGE = Path(__file__).parents[4] / "docs" / "reference" / "http.md"
 POLICY = """
 [table]
 name = "visits"

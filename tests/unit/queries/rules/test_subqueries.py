@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.queries.shop import Shop, questions
+from tests.shop import Shop, questions
 
 from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError, UnknownTableError
-
-
-@pytest.fixture(scope="module")
-def shop(tmp_path_factory):
-    return Shop.protected(tmp_path_factory.mktemp("shop"))
-
 
 OWN = "WHERE o.user_id = p.user_id"
 

@@ -8,6 +8,7 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.kept import laid
 
 from dalenius.app.cli import build
 from dalenius.app.cli.run import run
@@ -82,7 +83,7 @@ class Shop:
         self.folder, self._capsys = folder, capsys
 
     def lay(self, *, people=200, policy=POLICY):
-        """Writes and protects the table."""
+        """Writes and protects the table, by the command."""
         lay_out(self.folder, people, policy)
         assert self.call("protect", "visits.toml", "--quiet")[0] == 0
 
@@ -120,25 +121,31 @@ class Shop:
 
 
 @pytest.fixture
-def empty_shop(tmp_path, monkeypatch, capsys):
+def empty_shop(place, monkeypatch, capsys):
     """Nothing is protected yet."""
     monkeypatch.delenv("DALENIUS_HOME", raising=False)
-    monkeypatch.chdir(tmp_path)
-    return Shop(tmp_path, capsys)
+    monkeypatch.chdir(place)
+    return Shop(place, capsys)
+
+
+def protected(folder):
+    lay_out(folder)
+    curator = Curator(folder / ".dalenius")
+    curator.protect(folder / "visits.toml")
+    return curator
 
 
 @pytest.fixture
 def shop(empty_shop):
     """One table of 200 people, protected in `.dalenius` of the working directory."""
-    empty_shop.lay()
+    laid(empty_shop.folder, "the shop of the command line", protected)
     return empty_shop
 
 
 @pytest.fixture(scope="session")
 def _standing(tmp_path_factory):
     folder = tmp_path_factory.mktemp("standing")
-    lay_out(folder)
-    Curator(folder / ".dalenius").protect(folder / "visits.toml")
+    protected(folder)
     return folder
 
 

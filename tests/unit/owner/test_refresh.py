@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.kept import laid
 
 from dalenius import Curator
 from dalenius.accounting.events import Zcdp
@@ -72,21 +73,24 @@ def write(file: Path, people: range | list[int], **more: Any) -> None:
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("DALENIUS_HOME", raising=False)
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path / "visits.parquet", range(100))
-    write(tmp_path / "orders.parquet", range(50))
-    (tmp_path / "visits.toml").write_text(POLICY)
-    (tmp_path / "orders.toml").write_text(ORDERS)
-    return tmp_path
+    monkeypatch.chdir(place)
+    write(place / "visits.parquet", range(100))
+    write(place / "orders.parquet", range(50))
+    (place / "visits.toml").write_text(POLICY)
+    (place / "orders.toml").write_text(ORDERS)
+    return place
 
 
 @pytest.fixture
 def curator(folder: Path) -> Curator:
-    made = Curator(folder / "home")
-    made.protect(folder / "visits.toml")
-    return made
+    def lay(place: Path) -> Curator:
+        made = Curator(place / "home")
+        made.protect(place / "visits.toml")
+        return made
+
+    return laid(folder, "test_refresh", lay)
 
 
 def left(curator: Curator, analyst: str = "") -> float:

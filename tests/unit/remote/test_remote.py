@@ -15,7 +15,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.remote_server import TOKEN, Server, problem, says
+from tests.unit.remote.server import TOKEN, Server, problem, says
 from tests.unit.test_analyst import protected
 
 import dalenius

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from tests.unit.queries.shop import BUDGET, Shop, data, questions
+from tests.shop import BUDGET, Shop, data, questions
 
 from dalenius.errors import InputError, NotAllowedError, PolicyInvalidError, QuestionRefusedError, UnknownColumnError
 from dalenius.measuring.plan import Limits
@@ -21,11 +21,6 @@ bounds = [0, 10]
 [contribution]
 rows = 10
 """
-
-
-@pytest.fixture(scope="module")
-def shop(tmp_path_factory):
-    return Shop.protected(tmp_path_factory.mktemp("shop"))
 
 
 @pytest.mark.parametrize(
@@ -158,11 +153,6 @@ def test_what_a_file_says_of_a_unit_is_compared_not_what_a_policy_makes_of_it(tm
 
 
 # --- limits
-
-
-@pytest.fixture(scope="module")
-def narrow(tmp_path_factory):
-    return Shop.protected(tmp_path_factory.mktemp("narrow"), rows=7)
 
 
 @pytest.mark.parametrize(

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.queries.shop import Shop, questions
+from tests.shop import Shop, questions
 
 from dalenius.errors import QuestionRefusedError
 from dalenius.tables.policy import Bounds
-
-
-@pytest.fixture(scope="module")
-def shop(tmp_path_factory):
-    return Shop.protected(tmp_path_factory.mktemp("shop"))
-
 
 BOTH = "SELECT user_id, amount AS x FROM orders UNION ALL SELECT user_id, age FROM people"
 

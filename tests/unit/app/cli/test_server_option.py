@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.unit.remote_server import TOKEN, Server, says
+from tests.unit.remote.server import TOKEN, Server, says
 
 from dalenius import Curator
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.unit.queries.shop import Shop, data, written
+from tests.shop import Shop, data, written
 
 from dalenius import Curator
 from dalenius.errors import DaleniusError, NotAllowedError, PolicyInvalidError
