@@ -92,7 +92,7 @@ def test_texts_that_are_stacked_or_taken_per_unit_are_cut(tmp_path: Path):
             analyst = held.analyst("eve")
             analyst.ask(f"SELECT COUNT(*) FROM ({inner}) WHERE LENGTH(x) > 250", epsilon=1.0)
         assert plan.table.relation is not None
-        assert any("left(" in each.text and ", 200)" in each.text for each in ran), inner
+        assert any("left(" in each.text and ", 200" in each.text for each in ran), inner
 
 
 @pytest.mark.parametrize(
