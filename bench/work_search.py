@@ -36,7 +36,8 @@ def main() -> int:
     print(
         f"measured on small tables {report.cases:,}, on large ones {report.large:,} (of 50 ms or more {report.long:,})"
     )
-    print(f"run again {report.again:,}, memory looked at {report.weighed:,}, functions {len(report.functions)}")
+    print(f"run again {report.again:,}, memory looked at {report.weighed:,}, statements compared {report.traced:,}")
+    print(f"functions {len(report.functions)}")
     for kind, each in sorted(report.worst.items()):
         verdict = "ok" if each.value <= each.limit else "MISSED"
         print(f"{kind}: {each.value:.3f} (at most {each.limit:g}), {each.victim}, {each.rows:,} rows; {verdict}")

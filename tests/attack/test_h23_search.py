@@ -17,9 +17,10 @@ from dalenius.audit import work
 from dalenius.audit.fuzzing import arenas, heavy, pools, terms, victims
 from dalenius.errors import DaleniusError, EngineFailedError
 from dalenius.measuring import rendering
+from dalenius.measuring.engines import recording
 from dalenius.measuring.expressions import Type
 from dalenius.measuring.functions import FUNCTIONS
-from dalenius.measuring.statements import source
+from dalenius.measuring.statements import relation, source
 from dalenius.queries.rules import planned
 
 SIZES = (4_000, 40_000)
@@ -132,6 +133,35 @@ def test_one_person_is_not_paired_with_everybody(exists, tmp_path):
     assert ratio_of(sql, tmp_path, rows=40_000) < 2
 
 
+JOINED = {
+    "a join": "visits s JOIN people p ON p.person = s.person WHERE {} AND p.title LIKE '%zzq%'",
+    "three tables": "visits s JOIN visits t ON t.person = s.person JOIN people p ON p.person = s.person "
+    "WHERE {} AND p.title LIKE '%zzq%'",
+    "EXISTS": "visits s WHERE {} "
+    "AND EXISTS (SELECT 1 FROM people p WHERE p.person = s.person AND p.title LIKE '%zzq%')",
+}
+ONLY_THEIRS = "s.name = 'victim' AND s.note LIKE '%a%' AND LOWER(s.name) LIKE '%v%'"
+
+
+def empty_sided(joined, folder):
+    ratio = ratio_of(f"SELECT COUNT(*) FROM {JOINED[joined].format(ONLY_THEIRS)}", folder, rows=40_000)
+    return max(ratio, 1 / ratio)
+
+
+@pytest.mark.parametrize("joined", JOINED)
+def test_nobody_on_one_side_does_not_end_reading_the_other(joined, tmp_path):
+    """The search found it: DuckDB stops once a row reaches a join whose other side is empty, and one person's does."""
+    assert empty_sided(joined, tmp_path) < 2
+
+
+def test_a_join_with_nobody_on_one_side_is_found(monkeypatch, tmp_path):
+    with_spare = relation.with_spare
+    monkeypatch.setattr(
+        relation, "with_spare", lambda rows: with_spare(rows).split(" UNION ALL BY NAME SELECT TRUE")[0]
+    )
+    assert max(empty_sided(joined, tmp_path / str(at)) for at, joined in enumerate(JOINED)) > 2
+
+
 def test_logic_that_a_null_makes_slow_is_found(monkeypatch, tmp_path):
     module = importlib.import_module("dalenius.measuring.work")
     monkeypatch.setattr(module, "_BATCH", {})
@@ -149,6 +179,21 @@ def test_a_failure_of_the_engine_is_found(monkeypatch):
     monkeypatch.setattr(work.Judge, "shrunk", lambda self, question, arena, found: found)
     report = work.search(cases=1, seed=23, sizes=SIZES, quiet=False)
     assert [each.kind for each in report.violations] == ["engine"]
+
+
+def test_a_statement_that_fails_unnoticed_is_found(monkeypatch):
+    from dalenius.audit.fuzzing.meters import Side
+
+    look = Side.look
+
+    def detour(self, plan):
+        recording.note("SELECT 1", "failed")
+        look(self, plan)
+
+    monkeypatch.setattr(Side, "look", detour)
+    monkeypatch.setattr(work.Judge, "shrunk", lambda self, question, arena, found: found)
+    report = work.search(cases=1, seed=23, sizes=SIZES, quiet=False)
+    assert [each.kind for each in report.violations] == ["traces"]
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -18,6 +18,8 @@ ratio   one side takes more than 1.5 times as long as the other, where that is 5
 late    a side is not done at its fixed time (`pace.times`), on any table, three times in turn
 memory  the peaks differ by more than 5% and 16 MB
 engine  the engine fails on either side
+traces  the statements that run on the two small tables differ, or one of them fails (`traces`); where keys are found in
+        the rows, later statements name them, and only failures count
 
 Seeds draw the questions; which of them have children depends on measured times, so that two runs with one seed part
 after a while. A finding is complete by itself: its question, its victim and the size of its tables.
@@ -41,6 +43,7 @@ from dalenius.audit.fuzzing.arenas import Arena, Places, tables_of
 from dalenius.audit.fuzzing.heavy import Question
 from dalenius.audit.fuzzing.meters import Side, Spent, peak
 from dalenius.audit.fuzzing.pools import Pool, Tried
+from dalenius.audit.fuzzing.traces import difference, traced
 from dalenius.errors import DaleniusError, EngineFailedError
 from dalenius.measuring import pace
 from dalenius.measuring.expressions import Call, walk
@@ -78,7 +81,10 @@ class Finding:
 
 @dataclass
 class WorkReport:
-    """What a search did. ``cases`` are questions that ran on both tables; refused ones are counted apart."""
+    """What a search did. ``cases`` are questions that ran on both tables; refused ones are counted apart.
+
+    ``traced`` are those whose statements were compared in full.
+    """
 
     seed: int
     speed: float = 1.0
@@ -87,6 +93,7 @@ class WorkReport:
     large: int = 0
     again: int = 0
     weighed: int = 0
+    traced: int = 0
     long: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     functions: Counter[str] = field(default_factory=Counter)
@@ -103,7 +110,8 @@ class WorkReport:
 
     def to_dict(self) -> dict[str, Any]:
         """For `--json`."""
-        found = {name: getattr(self, name) for name in ("seed", "asked", "cases", "large", "again", "weighed", "long")}
+        counts = ("seed", "asked", "cases", "large", "again", "weighed", "traced", "long")
+        found = {name: getattr(self, name) for name in counts}
         return found | {
             "speed": round(self.speed, 3),
             "refused": dict(sorted(self.refused.items())),
@@ -210,7 +218,7 @@ class Judge:
         rows = self.sizes[0]
         # First where there are no rows: what a plan works out once is not taken for the first side's.
         fixed = self.places.nothing(arena, rows).spent(plan, looks=True).cpu
-        first, second = _each_once(self.places.pair(arena, rows), plan, looks=True)
+        first, second = self._watched(plan, sql, arena)
         self._fixed(plan, sql, arena, rows, (first, second), looks=True)
         slower, faster = max(first.cpu, second.cpu), min(first.cpu, second.cpu)
         if slower - faster > max(_NOTICED, _NOTICED_SHARE * slower):
@@ -222,6 +230,19 @@ class Judge:
         low, high = fixed + (faster - fixed) * times, fixed + (slower - fixed) * times
         noticed = slower - faster > max(_NOTICED, _NOTICED_SHARE * slower) and high >= LONG
         return (high / max(low, 1e-9) if noticed else 1.0), size, slower
+
+    def _watched(self, plan: Plan, sql: str, arena: Arena) -> tuple[Spent, Spent]:
+        """What each side takes, with an eye on the statements that run."""
+        looks = (partial(side.spent, plan, looks=True) for side in self.places.pair(arena, self.sizes[0]))
+        (first, one), (second, other) = map(traced, looks)
+        if plan.selection is None:
+            self.report.traced += 1
+            found = difference(one, other)
+        else:
+            found = difference(one, one) or difference(other, other)
+        if found is not None:
+            self.report.saw(Finding("traces", 1, 0, f"{sql} -- {found}", arena.name, self.sizes[0], 0, 0))
+        return first, second
 
     def large(self, plan: Plan, sql: str, arena: Arena, rows: int) -> tuple[float, float | None]:
         """The ratio on large tables, which is 0 for questions that are short there too; and that of memory, if seen."""

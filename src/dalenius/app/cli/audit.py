@@ -27,6 +27,7 @@ _KINDS = {
     "late": "share of the fixed time",
     "memory": "share of the memory that may differ",
     "engine": "failure",
+    "traces": "difference of statements",
 }
 
 
@@ -99,6 +100,7 @@ def _print_work(console: Console, report: WorkReport) -> None:
     rows.add_row("refused", f"{refused:,}, {_counted(report.refused)}")
     rows.add_row("measured", f"{report.cases:,} on small tables, {report.large:,} of them on large ones too")
     rows.add_row("run again", f"{report.again:,}; memory of {report.weighed:,}")
+    rows.add_row("statements compared", f"of {report.traced:,}")
     for kind, each in sorted(report.worst.items()):
         rows.add_row(f"largest {_KINDS[kind]}", f"{each.value:.2f} (at most {each.limit:g}), {each.victim}")
     rows.add_row("seed", str(report.seed))

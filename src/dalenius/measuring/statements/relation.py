@@ -32,6 +32,7 @@ from dalenius.measuring.rendering import LONGEST_TEXT, Renderer, double, identif
 from dalenius.measuring.repeats import compares, cuts
 from dalenius.measuring.statements.comparable import check_comparable
 from dalenius.measuring.statements.source import cast, clean, text_lengths, there
+from dalenius.measuring.statements.spare import HERE, OURS, equal, hidden, no_spare, passing, spare, with_spare, without
 from dalenius.measuring.work import Work, heavier, sifted_by, sifting
 from dalenius.tables.policy import Kind
 from dalenius.tables.steps import default_step, too_fine
@@ -39,7 +40,6 @@ from dalenius.tables.steps import default_step, too_fine
 if TYPE_CHECKING:
     from dalenius.measuring.plan import Table
 
-_HERE = f"LIMIT {2**63 - 1}"  # conditions from above are tried above it
 _TYPES = {
     Kind.INTEGER: "DOUBLE",
     Kind.NUMBER: "DOUBLE",
@@ -119,7 +119,7 @@ class _PathScan:
         own = {name: type_ for name, type_ in types.items() if name.lower() != unit.lower()}
         shown = [f"t0.{identifier(name)}" for name in own]
         shown.append(f"t{len(policy.path)}.{identifier(unit)}")
-        text = f"(SELECT {', '.join(shown)} FROM {self.joined()} {_HERE})"  # noqa: S608
+        text = f"(SELECT {', '.join(shown)} FROM {self.joined()} {HERE})"  # noqa: S608
         return text, {**own, unit: files.types(last)[unit]}
 
     def joined(self) -> str:
@@ -149,9 +149,11 @@ class _Scan:
         ballast: str = "",
         matched: bool = False,
         shared: dict[str, str] | None = None,
+        negated: bool = False,
     ) -> None:
         self.relation, self.files, self.outer, self.depth = relation, files, outer, depth
-        self.ballast, self.matched = ballast, matched  # whether it stands within EXISTS
+        self.ballast, self.matched, self.negated = ballast, matched, negated  # whether it stands within [NOT] EXISTS
+        self.spared = matched or len(relation.joins) > 1 or bool(relation.matches)
         self.shared: dict[str, str] = {} if shared is None else shared  # what stands before the whole, by its text
         self.aliases = {id(source): f"s{depth}_{at}" for at, source in enumerate(relation.sources)}
         self.cuts = cuts(relation, inside=outer is not None and compares(relation))
@@ -198,9 +200,9 @@ class _Scan:
             name: _TYPES[each.kind] if name in self.relation.columns else "VARCHAR"
             for name, each in policy.columns.items()
         }
-        body = self.body()
+        rows = self.rows(shown)
         before = ", ".join(f"{name} AS MATERIALIZED ({text})" for text, name in self.shared.items())
-        return f"({f'WITH {before} ' if before else ''}SELECT {', '.join(shown)} FROM {body})", types  # noqa: S608
+        return f"({f'WITH {before} ' if before else ''}{rows})", types
 
     def hidden(self, name: str) -> bool:
         """Whether a column is only there to say who somebody is."""
@@ -220,6 +222,12 @@ class _Scan:
             return f"CASE WHEN {shown} IS NOT NULL THEN hash({shown}) END"
         return f"({shown} + 0e0)" if type_ in {"FLOAT", "DOUBLE"} else shown
 
+    def rows(self, shown: Sequence[str]) -> str:
+        """All rows, and what is shown of each."""
+        if self.spared:
+            return without([*shown], self.body(), self.first)
+        return f"SELECT {', '.join(shown)} FROM {self.body()}"  # noqa: S608
+
     def body(self, more: Sequence[str] = ()) -> str:
         """FROM and WHERE, with more conditions."""
         conditions = [*self.conditions(), *more]
@@ -238,9 +246,44 @@ class _Scan:
         alone, others = sifting(self.relation)
         found = self.inner_conditions()
         for at, parts in alone.items():
-            found += [] if self.is_apart(at) else map(self.renderer.sql, parts) if self.matched else self.sifted(parts)
-        found += map(self.renderer.sql, others)
+            if self.matched:
+                found += [] if self.is_apart(at) else map(self.condition, parts)
+            else:
+                texts, alias = self.sifted(parts), self.aliases[id(self.relation.sources[at])]
+                found += [passing(each, alias) for each in texts] if self.spared else texts
+        found += map(self.condition, others)
         return list(dict.fromkeys([*found, *map(self.match, self.relation.matches)]))
+
+    def condition(self, part: Expression) -> str:
+        """A condition, which spare rows fulfil. As a key of a join, if it is one: their keys are NULL."""
+        if not self.spared:
+            return self.renderer.sql(part)
+        match part:
+            case Call(function="eq", arguments=(one, other)):
+                sides = {each: self.reads(each) for each in (one, other)}
+                if all(sides.values()) and not sides[one] & sides[other]:
+                    return self.keys(sides)
+        own = self.reads(part).intersection(self.aliases.values())
+        return passing(self.renderer.sql(part), min(own or self.reads(part), default=self.first))
+
+    def keys(self, sides: Mapping[Expression, set[str]]) -> str:
+        """That two values are equal and there. The second is asked of one side alone, best of a column in it."""
+        shown = {
+            each: self.renderer.sql(each) if isinstance(each, Column) else hidden(self.renderer.sql(each), min(aliases))
+            for each, aliases in sides.items()
+        }
+        own = set(self.aliases.values())
+        asked = min(sides, key=lambda each: (not sides[each] <= own, not isinstance(each, Column)))
+        return f"{equal(*shown.values())} AND {passing(f'({shown[asked]} IS NOT NULL)', min(sides[asked]))}"
+
+    def reads(self, expression: Expression) -> set[str]:
+        """The items that an expression reads, also of those around."""
+        return {self.columns[name].split(".", 1)[0] for name in columns_of(expression)}
+
+    @property
+    def first(self) -> str:
+        """An item whose row is there in every row, so that it is the spare one wherever all are."""
+        return self.aliases[id(next(each.source for each in self.relation.joins if not each.left))]
 
     def sifted(self, parts: Sequence[Expression]) -> list[str]:
         """Conditions about one table: as they are, or as one that begins with their ballast (`work`)."""
@@ -254,11 +297,21 @@ class _Scan:
     def inner_conditions(self) -> list[str]:
         """All inner sources with units have one and the same."""
         owned = [each.source for each in self.relation.joins if not each.left and not isinstance(each.source, Open)]
-        return [said for each in owned[1:] if (said := self.same(owned[0], each))]
+        found = [said for each in owned[1:] if (said := self.same(owned[0], each))]
+        if self.spared:
+            inner = [self.aliases[id(each.source)] for each in self.relation.joins if not each.left]
+            found += [f"({spare(self.first)} = {spare(each)})" for each in inner if each != self.first]
+        if self.outer is not None:
+            around = (no_spare if self.negated else spare)(self.outer.first)
+            found.append(f"({spare(self.first)} = {around})")
+        return found
 
     def left_conditions(self, join: Join) -> list[str]:
         """What a LEFT join asks for, and one unit on both sides."""
-        found = [self.renderer.sql(join.on)]
+        parts = [*map(self.condition, _parts(join.on))]
+        if self.spared:
+            parts.append(f"({spare(self.first)} = {spare(self.aliases[id(join.source)])})")
+        found = [" AND ".join(parts) or "TRUE"]
         if not isinstance(join.source, Open):
             found.append(self.same(_owner(self.relation), join.source))
         return list(filter(None, found))
@@ -267,7 +320,7 @@ class _Scan:
         """That two sources speak of one unit; nothing where both take it from the same row."""
         parts = range(len(unit_types(one, self.files)))
         pairs = [(self.unit(one, at), self.unit(other, at)) for at in parts]
-        return " AND ".join(f"({' = '.join(pair)})" for pair in pairs if pair[0] != pair[1])
+        return " AND ".join(equal(*pair) for pair in pairs if pair[0] != pair[1])
 
     def unit(self, source: Source, at: int) -> str:
         """A part of a source's unit."""
@@ -311,13 +364,13 @@ class _Scan:
 
     def match(self, match: Match) -> str:
         """[NOT] EXISTS, within one unit where the inner relation has units."""
-        inner = _Scan(match.relation, self.files, (), self, self.depth + 1, matched=True, shared=self.shared)
+        inner = _Scan(match.relation, self.files, (), self, self.depth + 1, "", True, self.shared, match.negated)
         same = []
         if match.relation.owner is not None:
             mine, theirs = _owner(self.relation), match.relation.owner
             parts = range(len(unit_types(mine, self.files)))
             pairs = [(inner.unit(theirs, at), self.unit(mine, at)) for at in parts]
-            same = [" = ".join(pair) for pair in pairs if pair[0] != pair[1]]
+            same = [equal(*pair) for pair in pairs if pair[0] != pair[1]]
         return f"{'NOT ' if match.negated else ''}EXISTS (SELECT 1 FROM {inner.body(same)})"  # noqa: S608
 
     # --- sources
@@ -338,7 +391,7 @@ class _Scan:
         parts = sifting(self.relation)[0].get(at, [])
         if parts and self.is_apart(at):
             text = self.before(f"SELECT * FROM ({text}) AS {alias} WHERE {' AND '.join(self.sifted(parts))}")  # noqa: S608
-        return f"({text}) AS {alias}"
+        return f"({with_spare(text) if self.spared else text}) AS {alias}"
 
     def cut(self, source: Source, text: str) -> str:
         """Of each unit as many rows as its limit says, where rows meet one another (`repeats`).
@@ -355,7 +408,7 @@ class _Scan:
         row, taken = "r", {name.lower() for name in source.columns}
         while row in taken:  # it would be the column
             row += "r"
-        rows, heavy = (identifier(f"{_OURS}{name}") for name in ("rows", "heavy"))
+        rows, heavy = (identifier(f"{OURS}{name}") for name in ("rows", "heavy"))
         order = f"row_number() OVER (PARTITION BY {units} ORDER BY {row})"
         return (
             f"WITH {rows} AS MATERIALIZED ({text}), {heavy} AS MATERIALIZED "  # noqa: S608
@@ -384,11 +437,11 @@ class _Scan:
         only = there(tuple(named), named) if named else "TRUE"
         only = f"CASE WHEN {self.ballast} THEN {only} END" if self.ballast else only
         found = f"SELECT {', '.join(shown)} FROM ({inner}) WHERE {only}"  # noqa: S608
-        return self.before(found) if self.matched else f"{found} {_HERE}"
+        return self.before(found) if self.matched else f"{found} {HERE}"
 
     def before(self, text: str) -> str:
         """What is worked out once, before the whole: nothing in it looks at the rows around."""
-        name = self.shared.setdefault(text, identifier(f"{_OURS}{len(self.shared)}"))
+        name = self.shared.setdefault(text, identifier(f"{OURS}{len(self.shared)}"))
         return f"SELECT * FROM {name}"  # noqa: S608
 
     def open(self, source: Open) -> str:
@@ -419,7 +472,8 @@ class _Scan:
         sums = [f"{scan.aggregate(each, relation)} AS a{at}" for at, each in enumerate(source.aggregates)]
         keys += [f"{scan.raw(source.keys[int(name[1:])])} AS {identifier(raw(name))}" for name in source.identities]
         by = ", ".join(str(at + 1) for at in range(len(units) + len(keys)))
-        inner = f"SELECT {', '.join([*units, *keys, *sums])} FROM {scan.body()} GROUP BY {by}"  # noqa: S608
+        real = f" HAVING NOT bool_or({spare(scan.first)})" if scan.spared else ""
+        inner = f"SELECT {', '.join([*units, *keys, *sums])} FROM {scan.body()} GROUP BY {by}{real}"  # noqa: S608
         shown = [f"u{at} AS {unit_name(at)}" for at in parts]
         who = {f"k{at}" for at, key in enumerate(source.keys) if key.type is Type.UNIT}
         for name, column in source.columns.items():
@@ -448,7 +502,7 @@ class _Scan:
                 shown.append(f"{held} AS {identifier(column)}")
                 if column in source.identities:
                     shown.append(f"{scan.raw(value)} AS {identifier(raw(column))}")
-            texts.append(f"SELECT {', '.join(shown)} FROM {scan.body()}")  # noqa: S608
+            texts.append(scan.rows(shown))
         return " UNION ALL ".join(texts)
 
     # --- within one unit
@@ -486,6 +540,7 @@ class Publics(_Scan):
 
     def __init__(self, relation: Relation, wanted: Sequence[str]) -> None:
         super().__init__(relation, Files({}), wanted)
+        self.spared = False
         self.wanted = wanted
         self.opened = [each for each in relation.sources if isinstance(each, Open)]
 
@@ -520,10 +575,6 @@ def step_of(value: Expression, relation: Relation) -> Fraction:
     return default_step(low, high if low < high else low + 1)
 
 
-# Columns of policies are printable: none has a name with this in it.
-_OURS = "\x1f"
-
-
 def presence(shown: str) -> str:
     """Of who somebody is, whether it is there: nothing else is asked, and to print some moments in time is fatal."""
     return f"CASE WHEN {shown} IS NOT NULL THEN 'there' END"
@@ -531,12 +582,12 @@ def presence(shown: str) -> str:
 
 def raw(name: str) -> str:
     """The name under which a column's value in the file is kept, beside the one that its policy cleans."""
-    return f"{name}{_OURS}as it is"
+    return f"{name}{OURS}as it is"
 
 
 def unit_name(at: int) -> str:
     """The name of a part of the unit, which no column has."""
-    return identifier(f"{_OURS}u{at}")
+    return identifier(f"{OURS}u{at}")
 
 
 def _read(relation: Relation) -> set[str]:
