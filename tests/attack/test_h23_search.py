@@ -16,11 +16,11 @@ import pytest
 from dalenius.audit import work
 from dalenius.audit.fuzzing import arenas, heavy, pools, terms, victims
 from dalenius.errors import DaleniusError, EngineFailedError
-from dalenius.measuring import rendering
 from dalenius.measuring.engines import recording
+from dalenius.measuring.engines.duckdb import rendering
+from dalenius.measuring.engines.duckdb.statements import relation, source
 from dalenius.measuring.expressions import Type
 from dalenius.measuring.functions import FUNCTIONS
-from dalenius.measuring.statements import relation, source
 from dalenius.queries.rules import planned
 
 SIZES = (4_000, 40_000)

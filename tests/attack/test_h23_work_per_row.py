@@ -20,10 +20,10 @@ from tests.serving import serving
 from dalenius import Curator
 from dalenius.errors import InputError, QuestionRefusedError
 from dalenius.measuring import work
-from dalenius.measuring.engines.duckdb import public
+from dalenius.measuring.engines.duckdb.connections import public
+from dalenius.measuring.engines.duckdb.rendering import Renderer, literal
+from dalenius.measuring.engines.duckdb.statements import light
 from dalenius.measuring.expressions import Call, Column, Type, text
-from dalenius.measuring.rendering import Renderer, literal
-from dalenius.measuring.statements import light
 
 COLUMNS = """
 [columns.name]

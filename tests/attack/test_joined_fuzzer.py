@@ -15,9 +15,9 @@ from dalenius.audit import joined as fuzzer
 from dalenius.audit.fuzzing import joined_questions
 from dalenius.audit.joined import fuzz_joined
 from dalenius.measuring.canonical import call
+from dalenius.measuring.engines.duckdb.statements import relation
+from dalenius.measuring.engines.duckdb.statements.sums import Compiler
 from dalenius.measuring.relations import Join, Open, Relation
-from dalenius.measuring.statements import relation
-from dalenius.measuring.statements.sums import Compiler
 from dalenius.owner import paths as _paths
 
 SEED = 2007

@@ -26,7 +26,7 @@ import pytest
 
 from dalenius.analyst import Analyst
 from dalenius.curator import Curator
-from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.measuring.plan import Plan
 from dalenius.queries.answering import Answer, measured
 from dalenius.queries.planning import tables_of

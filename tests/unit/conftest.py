@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from dalenius.errors import DaleniusError
-from dalenius.measuring.engines.duckdb import public
+from dalenius.measuring.engines.duckdb.connections import public
 from dalenius.measuring.plan import Limits, Plan, Question, Table, needed
 from dalenius.owner.protecting import budget_of
 from dalenius.queries.rules import RULES, planned

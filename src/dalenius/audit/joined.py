@@ -29,7 +29,7 @@ from dalenius.audit.fuzzing.schemas import schema
 from dalenius.audit.fuzzing.several import Memory, OnDisk, accepted, publics_of
 from dalenius.errors import DaleniusError, EngineFailedError
 from dalenius.measuring._exact import exact
-from dalenius.measuring.engines.duckdb import Engines
+from dalenius.measuring.engines.duckdb.connections import Engines
 from dalenius.measuring.plan import Limits, Plan
 from dalenius.queries.rules import planned
 

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dalenius.measuring.statements import distinct, light, light_leaves
+from dalenius.measuring.engines.duckdb.statements import distinct, light, light_leaves
 
 if TYPE_CHECKING:
+    from dalenius.measuring.engines.duckdb.statements.pairs import Held
     from dalenius.measuring.engines.engine import Engine
     from dalenius.measuring.plan import Part, Plan
-    from dalenius.measuring.statements.pairs import Held
 
 Run = Callable[["Plan", "Part", "Engine", str, float], list[list[int]]]
 RUNS: dict[str, Run] = {"sums": light.run, "leaves": light_leaves.run, "distinct": distinct.run}
@@ -36,6 +36,6 @@ def exact(plan: Plan, engine: Engine, salt: str, *, seconds: float = 60.0, held:
 
 def exact_lengths(plan: Plan, engine: Engine, salt: str, *, seconds: float = 60.0) -> list[list[int]]:
     """For each measure that finds its own clip: how many units there are by the length of their vector."""
-    from dalenius.measuring.statements import lengths
+    from dalenius.measuring.engines.duckdb.statements import lengths
 
     return lengths.histograms(plan, engine, salt, seconds)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import QuestionRefusedError
 from dalenius.measuring import images, patience
+from dalenius.measuring.engines.duckdb.rendering import Renderer, identifier
 from dalenius.measuring.expressions import (
     Call,
     Column,
@@ -29,7 +30,6 @@ from dalenius.measuring.expressions import (
 )
 from dalenius.measuring.functions import Range, bounded, ranges_of, whole
 from dalenius.measuring.kept import Kept, weight_of, weight_of_parts
-from dalenius.measuring.rendering import Renderer, identifier
 from dalenius.tables import policy as tables
 from dalenius.tables.policy import Kind
 
@@ -315,7 +315,7 @@ def _shaped(keys: Sequence[Expression], columns: Columns) -> list[Cell]:
 
 def _tried(keys: Sequence[Expression], columns: Columns, known: Known, held: dict[Any, Any]) -> Part | None:
     """The keys' values on all combinations of their columns' values, by the engine itself; None: not to be had so."""
-    from dalenius.measuring.engines.duckdb import public
+    from dalenius.measuring.engines.duckdb.connections import public
 
     names = sorted(frozenset().union(*(columns_of(key) for key in keys)))
     values: list[tuple[tuple[str, ...], pa.Table]] = [

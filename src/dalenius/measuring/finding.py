@@ -29,12 +29,12 @@ from dalenius.accounting.neighbors import Neighbors
 from dalenius.ledger.budgets import Accounting
 from dalenius.measuring.choosing import CLASSES, Choice, chosen
 from dalenius.measuring.domains import column_values
+from dalenius.measuring.engines.duckdb.statements.light import Indexed, looked_up
+from dalenius.measuring.engines.duckdb.statements.sizes import classed, units_sql
 from dalenius.measuring.expressions import TRUE
 from dalenius.measuring.functions import ranges_of
 from dalenius.measuring.periods import charged
 from dalenius.measuring.plan import Found
-from dalenius.measuring.statements.light import Indexed, looked_up
-from dalenius.measuring.statements.sizes import classed, units_sql
 from dalenius.mechanisms import noise
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import Laplace
@@ -42,8 +42,8 @@ from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
     from dalenius.ledger.budgets import Budget
+    from dalenius.measuring.engines.duckdb.index import Index
     from dalenius.measuring.engines.engine import Engine
-    from dalenius.measuring.index import Index
     from dalenius.measuring.plan import Table
     from dalenius.tables.policy import Policy
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from dalenius.measuring.engines.duckdb.rendering import Renderer
 from dalenius.measuring.expressions import Call, Column, Expression, Literal, Scalar, Type
 from dalenius.measuring.functions import Range, bounded, branches, conditions, whole
-from dalenius.measuring.rendering import Renderer
 
 MOST = 200_000  # values of one expression
 _INSIDE = "value"
@@ -42,7 +42,7 @@ def image(key: Call, inside: Expression, given: Sequence[Scalar], integers: froz
     """The values of ``key`` where its argument ``inside`` has each of the values ``given``, or none."""
     import pyarrow as pa
 
-    from dalenius.measuring.engines.duckdb import public
+    from dalenius.measuring.engines.duckdb.connections import public
 
     stand_in = Column(_INSIDE, inside.type)
     arguments = tuple(stand_in if each == inside else each for each in key.arguments)

@@ -18,11 +18,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dalenius.errors import UnknownColumnError
-from dalenius.measuring.engines.csv import header
-from dalenius.measuring.engines.duckdb import DuckDB
-from dalenius.measuring.engines.schema import schema
-from dalenius.measuring.rendering import identifier
-from dalenius.measuring.statements.source import cast, clean
+from dalenius.measuring.engines.duckdb.connections import DuckDB
+from dalenius.measuring.engines.duckdb.csv import header
+from dalenius.measuring.engines.duckdb.rendering import identifier
+from dalenius.measuring.engines.duckdb.schema import schema
+from dalenius.measuring.engines.duckdb.statements.source import cast, clean
 from dalenius.tables.compatibility import base_type, kind_of
 from dalenius.tables.fingerprint import Fingerprint, fingerprint
 from dalenius.tables.mistakes import nearest

@@ -25,10 +25,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dalenius.measuring.engines.duckdb.rendering import LONGEST_TEXT, SURE_DIGITS, sure
 from dalenius.measuring.expressions import TRUE, Aggregate, Call, Column, Expression, Literal, Type, columns_of
 from dalenius.measuring.functions import Range, bounded, branches, ranges_of
 from dalenius.measuring.relations import Open, Owned, PerUnit, Stacked, full
-from dalenius.measuring.rendering import LONGEST_TEXT, SURE_DIGITS, sure
 from dalenius.measuring.repeats import parts_of
 from dalenius.tables.policy import Kind
 

@@ -11,14 +11,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import DaleniusError
-from dalenius.measuring.indexing import build
+from dalenius.measuring.engines.duckdb.indexing import build
 from dalenius.owner.limits import table_of
 from dalenius.owner.protecting import Protected
 from dalenius.tables.fingerprint import check_unchanged
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger
-    from dalenius.measuring.engines.duckdb import Engines
+    from dalenius.measuring.engines.duckdb.connections import Engines
     from dalenius.tables.registry import Registry
 
 Progress = Callable[[str, int, int, str], None]  # table, files written, files in all, what comes next

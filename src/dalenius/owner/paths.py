@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from dalenius.errors import NotAllowedError, PolicyInvalidError, SourceUnavailableError
-from dalenius.measuring.engines.duckdb import DuckDB
-from dalenius.measuring.engines.schema import schema
-from dalenius.measuring.rendering import identifier
+from dalenius.measuring.engines.duckdb.connections import DuckDB
+from dalenius.measuring.engines.duckdb.rendering import identifier
+from dalenius.measuring.engines.duckdb.schema import schema
 from dalenius.tables.compatibility import comparable
 from dalenius.tables.mistakes import invalid
 

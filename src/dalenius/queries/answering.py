@@ -19,13 +19,13 @@ import numpy as np
 from dalenius.errors import LedgerCorruptError
 from dalenius.measuring._exact import exact
 from dalenius.measuring.domains import in_order
+from dalenius.measuring.engines.duckdb.statements.keys import weights as key_weights
+from dalenius.measuring.engines.duckdb.statements.pairs import Held
 from dalenius.measuring.estimates import Estimate
 from dalenius.measuring.expressions import Aggregate, Scalar, Type, walk
 from dalenius.measuring.packing import packed, unpacked
 from dalenius.measuring.plan import Plan, needed
 from dalenius.measuring.searches import Clip, clip_notes, report_clips
-from dalenius.measuring.statements.keys import weights as key_weights
-from dalenius.measuring.statements.pairs import Held
 from dalenius.mechanisms import noise
 from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, SummedLaw
 from dalenius.queries import grouped

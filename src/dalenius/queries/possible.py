@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, cast
 
 from dalenius.measuring.canonical import call
 from dalenius.measuring.domains import MOST_VALUES, Known, arrow_type, most_cells
-from dalenius.measuring.engines.duckdb import public
+from dalenius.measuring.engines.duckdb.connections import public
+from dalenius.measuring.engines.duckdb.statements.relation import Publics
 from dalenius.measuring.expressions import TRUE, Call, Column, Expression, columns_of
 from dalenius.measuring.kept import Kept, weight_of
 from dalenius.measuring.relations import Join, Open, Relation, full
-from dalenius.measuring.statements.relation import Publics
 
 if TYPE_CHECKING:
     from dalenius.measuring.domains import Cell

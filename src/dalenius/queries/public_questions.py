@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dalenius.errors import EngineFailedError, Place, QuestionError, QuestionRefusedError
-from dalenius.measuring.engines import confined
-from dalenius.measuring.engines.public_functions import ARGUMENTS, FUNCTIONS
-from dalenius.measuring.engines.public_scopes import folded
+from dalenius.measuring.engines.duckdb import confined
+from dalenius.measuring.engines.duckdb.public_functions import ARGUMENTS, FUNCTIONS
+from dalenius.measuring.engines.duckdb.public_scopes import folded
 from dalenius.queries.preview import Preview
 from dalenius.queries.public_scopes import is_plain, tables_of
 from dalenius.queries.release import PUBLIC, Release

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cmp_to_key
 from typing import TYPE_CHECKING, Any
 
+from dalenius.measuring.engines.duckdb.rendering import Renderer
 from dalenius.measuring.estimates import Estimate
 from dalenius.measuring.expressions import TRUE, Aggregate, Expression, Key, Literal, Type, walk
-from dalenius.measuring.rendering import Renderer
 from dalenius.queries import grouped
 from dalenius.queries.rules.total import made_total
 
@@ -131,7 +131,7 @@ class _View:
     ) -> list[list[Any]]:
         import pyarrow as pa
 
-        from dalenius.measuring.engines.duckdb import public
+        from dalenius.measuring.engines.duckdb.connections import public
 
         used = sorted({each.number for each in walk(expression) if isinstance(each, Key)})
         table: dict[str, Any] = {"place": list(range(self.size * len(variants)))}

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dalenius.measuring.engines.view import View
+from dalenius.measuring.engines.duckdb.view import View
 from dalenius.tables.fingerprint import changed, check_unchanged, identities
 from dalenius.tables.homes import check_outside
 
 if TYPE_CHECKING:
-    from dalenius.measuring.engines.duckdb import DuckDB, Engines
+    from dalenius.measuring.engines.duckdb.connections import DuckDB, Engines
     from dalenius.measuring.plan import Table
     from dalenius.measuring.public import PublicTable
     from dalenius.tables.registry import Version

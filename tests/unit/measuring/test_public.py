@@ -10,7 +10,7 @@ import pytest
 
 from dalenius.errors import SourceUnavailableError, UnknownColumnError
 from dalenius.measuring import public as module
-from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.measuring.public import public_table
 from dalenius.tables.policy import Bounds, Kind, PublicSpec
 

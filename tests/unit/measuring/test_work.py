@@ -6,9 +6,9 @@ import pytest
 
 from dalenius.measuring import work
 from dalenius.measuring.canonical import call
+from dalenius.measuring.engines.duckdb.rendering import LONGEST_TEXT
 from dalenius.measuring.expressions import Call, Column, Expression, Type, number, text
 from dalenius.measuring.functions import FUNCTIONS
-from dalenius.measuring.rendering import LONGEST_TEXT
 from dalenius.measuring.work import Meter, Work, ballast, heavier
 
 NOTE = Column("note", Type.TEXT)

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from dalenius.measuring.engines.duckdb import DuckDB, Engines
+from dalenius.measuring.engines.duckdb.connections import DuckDB, Engines
 from dalenius.measuring.plan import Found
 from dalenius.queries.preview import CHOICES, described, previewed
 from dalenius.queries.rules import planned

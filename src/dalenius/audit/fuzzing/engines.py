@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.audit.fuzzing.policies import NAME
 from dalenius.audit.fuzzing.tables import Row, arrow
-from dalenius.measuring.engines.duckdb import DuckDB, Public
-from dalenius.measuring.index import Layout
-from dalenius.measuring.indexing import build
+from dalenius.measuring.engines.duckdb.connections import DuckDB, Public
+from dalenius.measuring.engines.duckdb.index import Layout
+from dalenius.measuring.engines.duckdb.indexing import build
 from dalenius.tables.fingerprint import fingerprint
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
+from dalenius.measuring.engines.duckdb.statements import keys
 from dalenius.measuring.expressions import Type
 from dalenius.measuring.plan import Plan, needed
-from dalenius.measuring.statements import keys
 from dalenius.mechanisms.key_selection import WEIGHT, KeySelection
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 from dalenius.errors import EngineTimeoutError
 from dalenius.measuring._exact import exact, exact_lengths
 from dalenius.measuring.domains import in_order
-from dalenius.measuring.engines.duckdb import Engines
-from dalenius.measuring.engines.view import View
-from dalenius.measuring.index import Layout
-from dalenius.measuring.indexing import build
-from dalenius.measuring.statements.keys import weights
-from dalenius.measuring.statements.pairs import Held
+from dalenius.measuring.engines.duckdb.connections import Engines
+from dalenius.measuring.engines.duckdb.index import Layout
+from dalenius.measuring.engines.duckdb.indexing import build
+from dalenius.measuring.engines.duckdb.statements.keys import weights
+from dalenius.measuring.engines.duckdb.statements.pairs import Held
+from dalenius.measuring.engines.duckdb.view import View
 from dalenius.queries.answering import measured
 from dalenius.queries.rules.price import priced
 from dalenius.tables.fingerprint import Fingerprint, fingerprint

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.audit.fuzzing.databases import Rows, arrow_tables, owners
 from dalenius.audit.fuzzing.several import Held
+from dalenius.measuring.engines.duckdb.rendering import identifier
+from dalenius.measuring.engines.duckdb.statements.source import cast, clean
 from dalenius.measuring.expressions import Aggregate, Key
-from dalenius.measuring.rendering import identifier
-from dalenius.measuring.statements.source import cast, clean
 from dalenius.tables.policy import Column
 
 if TYPE_CHECKING:

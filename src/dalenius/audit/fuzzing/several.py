@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dalenius.audit.fuzzing.databases import Rows, arrow_tables
-from dalenius.measuring.engines.duckdb import Engines, Public
-from dalenius.measuring.engines.view import View
+from dalenius.measuring.engines.duckdb.connections import Engines, Public
+from dalenius.measuring.engines.duckdb.statements.relation import Files, scan_of
+from dalenius.measuring.engines.duckdb.view import View
 from dalenius.measuring.public import PublicTable, looked_up, public_table
-from dalenius.measuring.statements.relation import Files, scan_of
 from dalenius.owner.paths import check_paths, check_units
 from dalenius.tables.fingerprint import Fingerprint, fingerprint
 from dalenius.tables.policy import PublicSpec

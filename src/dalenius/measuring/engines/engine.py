@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from dalenius.measuring.index import Index
+    from dalenius.measuring.engines.duckdb.index import Index
 
 
 class Engine(Protocol):

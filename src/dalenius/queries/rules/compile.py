@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from dalenius.measuring.engines.duckdb.statements import distinct
+from dalenius.measuring.engines.duckdb.statements.leaves import KINDS, LeafCompiler
+from dalenius.measuring.engines.duckdb.statements.sums import LINEAR, Compiler
 from dalenius.measuring.plan import Part, Plan, needed
-from dalenius.measuring.statements import distinct
-from dalenius.measuring.statements.leaves import KINDS, LeafCompiler
-from dalenius.measuring.statements.sums import LINEAR, Compiler
 from dalenius.queries.rules.stage import Stage
 
 
