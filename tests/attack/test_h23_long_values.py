@@ -16,8 +16,8 @@ from tests.attack.curators import curator_of, integers_of, neighbours, plan_of
 
 from dalenius import Curator
 from dalenius.measuring import work
-from dalenius.measuring.engines.duckdb.statements.source import LONGEST_BYTES
 from dalenius.measuring.engines.recording import recorded
+from dalenius.measuring.texts import LONGEST_BYTES
 
 COLUMNS = """
 [columns.name]

@@ -25,11 +25,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dalenius.measuring.engines.duckdb.rendering import LONGEST_TEXT, SURE_DIGITS, sure
 from dalenius.measuring.expressions import TRUE, Aggregate, Call, Column, Expression, Literal, Type, columns_of
 from dalenius.measuring.functions import Range, bounded, branches, ranges_of
 from dalenius.measuring.relations import Open, Owned, PerUnit, Stacked, full
 from dalenius.measuring.repeats import parts_of
+from dalenius.measuring.texts import LONGEST_TEXT, SURE_DIGITS, sure
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
@@ -369,25 +369,3 @@ def _specs(relation: Relation) -> Mapping[str, Spec]:
 def ballast(work: Work) -> float:
     """Nanoseconds that every row has to do, whatever it holds."""
     return max(0.0, work.whole / RATIO - BASE)
-
-
-_MD5, _SINE = 170.0, 10.0  # ns
-
-
-def heavier(work: Work) -> str:
-    """A condition that always holds and takes `ballast`; empty where none is needed.
-
-    It works on random numbers, so that it is worked out for each row, in a time that no row can change.
-    """
-    left = ballast(work)
-    if left <= 0:
-        return ""
-    digests, shown = int(left // _MD5), "random()"
-    for _ in range(round((left - digests * _MD5) / _SINE)):
-        shown = f"sin({shown})"
-    if not digests:
-        return f"({shown} < 2e0)"
-    shown = f"CAST({shown} AS VARCHAR)"
-    for _ in range(digests):
-        shown = f"md5({shown})"
-    return f"({shown} <> '')"

@@ -14,6 +14,7 @@ from dalenius.audit.fuzzing.tables import Row, arrow
 from dalenius.measuring.engines.duckdb.connections import DuckDB, Public
 from dalenius.measuring.engines.duckdb.index import Layout
 from dalenius.measuring.engines.duckdb.indexing import build
+from dalenius.measuring.engines.duckdb.measuring import Measuring
 from dalenius.tables.fingerprint import fingerprint
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def _connection() -> Public:
     return Public(threads=1)
 
 
-class Memory:
+class Memory(Measuring):
     """A made-up table in memory."""
 
     scan = NAME
@@ -35,6 +36,9 @@ class Memory:
     def __init__(self, shape: Shape, rows: Sequence[Row]) -> None:
         self.columns: Mapping[str, str] = shape.storages
         self._table = arrow(shape, rows)
+
+    def ready(self) -> None:
+        """Always."""
 
     def run(self, sql: str, *, seconds: float = 60.0) -> list[tuple[Any, ...]]:
         """The rows of one SELECT over it."""
@@ -58,7 +62,7 @@ def engine(shape: Shape, rows: Sequence[Row], file: Path) -> Engine:
     return DuckDB(fingerprint([str(path)]), threads=1)
 
 
-def indexed(shape: Shape, plain: Engine, folder: Path, stale: Engine | None = None) -> Engine:
+def indexed(shape: Shape, plain: Engine, folder: Path, stale: Engine | None = None) -> DuckDB:
     """The same files with a contribution index: their own, or that of other files, which must not be used.
 
     Args:
@@ -72,7 +76,7 @@ def indexed(shape: Shape, plain: Engine, folder: Path, stale: Engine | None = No
     layout = Layout(folder, shape.table, plain.fingerprint)
     if stale is None:
         build(layout, plain)
-    elif stale.index is not None:
+    elif isinstance(stale, DuckDB) and stale.index is not None:
         for own, other in zip(layout.files, stale.index.layout.files, strict=True):
             shutil.copyfile(other.path, own.path)
     return DuckDB(plain.fingerprint, threads=1, layout=layout)

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
-from dalenius.measuring.engines.duckdb.statements import keys
 from dalenius.measuring.expressions import Type
 from dalenius.measuring.plan import Plan, needed
 from dalenius.mechanisms.key_selection import WEIGHT, KeySelection
@@ -30,7 +29,7 @@ class UnsayableError(Exception):
 
 def weighed(plan: Plan, engine: Engine, salt: str, seconds: float) -> Weights:
     """The weight of every key that occurs."""
-    cells, found = keys.weights(plan, engine, salt, seconds)
+    cells, found = engine.weights(plan, salt, seconds=seconds)
     for cell in cells:
         for key, value in zip(plan.keys, cell, strict=True):
             if type(value) is not _KINDS[key.type] or (isinstance(value, float) and not math.isfinite(value)):

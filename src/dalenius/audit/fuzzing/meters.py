@@ -16,8 +16,6 @@ from dalenius.measuring.domains import in_order
 from dalenius.measuring.engines.duckdb.connections import Engines
 from dalenius.measuring.engines.duckdb.index import Layout
 from dalenius.measuring.engines.duckdb.indexing import build
-from dalenius.measuring.engines.duckdb.statements.keys import weights
-from dalenius.measuring.engines.duckdb.statements.pairs import Held
 from dalenius.measuring.engines.duckdb.view import View
 from dalenius.queries.answering import measured
 from dalenius.queries.rules.price import priced
@@ -78,8 +76,8 @@ class Side:
         """The same without noise: the weights of keys, the lengths of units, and the integers of all keys."""
         engine, held = self._engine(plan.table), None
         if plan.selection is not None:
-            held = Held(plan, engine, SALT, SECONDS)
-            cells, _ = weights(plan, engine, SALT, SECONDS, held)
+            held = engine.hold(plan, SALT, seconds=SECONDS)
+            cells, _ = engine.weights(plan, SALT, seconds=SECONDS, held=held)
             plan = replace(plan, cells=in_order([*plan.cells, *cells[:_CELLS]]))
         if plan.searched:
             exact_lengths(plan, engine, SALT, seconds=SECONDS)

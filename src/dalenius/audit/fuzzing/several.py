@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.audit.fuzzing.databases import Rows, arrow_tables
 from dalenius.measuring.engines.duckdb.connections import Engines, Public
+from dalenius.measuring.engines.duckdb.measuring import Measuring
 from dalenius.measuring.engines.duckdb.statements.relation import Files, scan_of
 from dalenius.measuring.engines.duckdb.view import View
 from dalenius.measuring.public import PublicTable, looked_up, public_table
@@ -47,7 +48,7 @@ class Held:
         return connection().run(sql, named, seconds=seconds)
 
 
-class Memory(Held):
+class Memory(Held, Measuring):
     """All tables of a data set, and the public ones, in memory; what a plan's own table is, is said by `of`."""
 
     index = None
@@ -58,6 +59,9 @@ class Memory(Held):
         self.schema = schema
         self.scan = ""
         self.columns: Mapping[str, str] = {}
+
+    def ready(self) -> None:
+        """Always."""
 
     def of(self, table: Table) -> Engine:
         """The engine of one table, or of several as one."""
@@ -79,6 +83,9 @@ class OnDisk:
             for name, each in arrow_tables(schema.storages, rows).items()
         }
         self._engines = engines
+
+    def ready(self) -> None:
+        """Always."""
 
     def of(self, table: Table) -> Engine:
         """The engine of one table, or of several as one."""

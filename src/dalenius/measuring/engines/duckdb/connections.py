@@ -24,6 +24,7 @@ from dalenius.measuring.engines.deadline import left
 from dalenius.measuring.engines.duckdb.csv import header
 from dalenius.measuring.engines.duckdb.index import Index, Layout
 from dalenius.measuring.engines.duckdb.locked import listed, locked
+from dalenius.measuring.engines.duckdb.measuring import Measuring
 from dalenius.measuring.engines.duckdb.metering import Threads
 from dalenius.measuring.engines.duckdb.schema import schema
 from dalenius.measuring.engines.duckdb.starting import cannot_start, check_can_start
@@ -168,7 +169,7 @@ class _Warm:
             return self._connection.cursor()
 
 
-class DuckDB(_Warm):
+class DuckDB(_Warm, Measuring):
     """The files of one data version, on one warm connection that can open nothing else.
 
     Args:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from duckdb import DuckDBPyConnection
 
-    from dalenius.measuring.engines.engine import Engine
+    from dalenius.measuring.engines.duckdb.runner import Runner
     from dalenius.measuring.plan import Table
 
 _SMALL = 2**52  # steps of one value, which need no look whether they fit
@@ -43,7 +43,7 @@ class Built:
     size: int = 0
 
 
-def build(layout: Layout, engine: Engine, progress: Progress | None = None) -> Built:
+def build(layout: Layout, engine: Runner, progress: Progress | None = None) -> Built:
     """Writes the index of a table, and removes the table's older ones; all of its files, or none.
 
     Cleaning is that of questions (`statements.source`), so the same rows belong to the same units. Files are the
@@ -128,7 +128,7 @@ class _Writer:
     """Writes the files of one index."""
 
     def __init__(
-        self, layout: Layout, engine: Engine, connection: DuckDBPyConnection, fresh: Mapping[File, Path]
+        self, layout: Layout, engine: Runner, connection: DuckDBPyConnection, fresh: Mapping[File, Path]
     ) -> None:
         self.layout = layout
         self.table: Table = layout.table

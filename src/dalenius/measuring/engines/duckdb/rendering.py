@@ -18,14 +18,12 @@ from dalenius.measuring.expressions import (
     Which,
     columns_of,
 )
-from dalenius.measuring.functions import FUNCTIONS, TIME, branches, whole
+from dalenius.measuring.functions import FUNCTIONS, TIME, whole
+from dalenius.measuring.texts import LONGEST_NUMBER, LONGEST_TEXT, SURE_DIGITS, sure
 
 Arguments: TypeAlias = tuple[Expression, ...]
 WHICH_SET = "which_set"  # what the number of a row's grouping set is called
-LONGEST_TEXT = 200  # characters; what is longer is cut, so that no row makes a question heavy (`work`)
-LONGEST_NUMBER = 32  # bytes of a text that is read as a number
 ZERO = "CAST(0e0 * random() AS INTEGER)"  # which DuckDB takes for another one in each row
-SURE_DIGITS = 19  # of a number; DuckDB's parser decides by 64 bits how so many are rounded, whatever the exponent is
 
 
 def quoted(text: str) -> str:
@@ -107,22 +105,6 @@ def numeral(text: str) -> str:
         f"CASE WHEN strlen({text}) <= {SURE_DIGITS} THEN {text} WHEN strlen({text}) > {LONGEST_NUMBER} THEN NULL "
         f"WHEN instr(lower({text}), 'e') <= {before} THEN {text} END"
     )
-
-
-def sure(expression: Expression) -> bool:
-    """Whether a text has so few digits that the parser of numbers is always quick."""
-    match expression:
-        case Literal(value=value):
-            return not isinstance(value, str) or len(value) <= SURE_DIGITS
-        case Call(function="to_text", arguments=(inner,)):
-            return inner.type is not Type.TEXT  # of a number 17 digits are printed, of a whole one 19
-        case Call(function="left" | "right" | "substring", arguments=(_, *_, Literal(value=float() as count))):
-            return (expression.function != "substring" or len(expression.arguments) > 2) and 0 <= count <= SURE_DIGITS
-        case Call(function="case"):
-            return all(map(sure, branches(expression)))
-        case Call(function="coalesce", arguments=arguments):
-            return all(map(sure, arguments))
-    return False
 
 
 _TYPES = {

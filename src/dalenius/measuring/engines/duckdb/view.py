@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from dalenius.measuring.engines.duckdb.connections import Engines, scan_of
+from dalenius.measuring.engines.duckdb.measuring import Measuring
 from dalenius.measuring.engines.duckdb.schema import schema
 from dalenius.measuring.engines.duckdb.statements import relation
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from dalenius.tables.fingerprint import Fingerprint
 
 
-class View:
+class View(Measuring):
     """A made-up table over the files of several. It never has a contribution index: that knows single tables."""
 
     index = None

@@ -11,9 +11,10 @@ import duckdb
 import pytest
 
 from dalenius.measuring.canonical import call
-from dalenius.measuring.engines.duckdb.rendering import LONGEST_NUMBER, SURE_DIGITS, Renderer, sure
-from dalenius.measuring.engines.duckdb.statements.source import LONGEST_TIME, cast
+from dalenius.measuring.engines.duckdb.rendering import Renderer
+from dalenius.measuring.engines.duckdb.statements.source import cast
 from dalenius.measuring.expressions import Column, Expression, Type, number, text
+from dalenius.measuring.texts import LONGEST_NUMBER, LONGEST_TIME, SURE_DIGITS, sure
 from dalenius.measuring.work import Meter
 from dalenius.tables.policy import Column as Spec
 from dalenius.tables.policy import Kind

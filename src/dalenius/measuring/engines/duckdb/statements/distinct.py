@@ -24,12 +24,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from dalenius.measuring.engines.duckdb.statements import source, sums
+from dalenius.measuring.engines.duckdb.statements.part import Part
 from dalenius.measuring.expressions import TRUE, Expression
 from dalenius.measuring.ladder import rungs
-from dalenius.measuring.plan import Part, Plan
+from dalenius.measuring.plan import Plan
 
 if TYPE_CHECKING:
-    from dalenius.measuring.engines.engine import Engine
+    from dalenius.measuring.engines.duckdb.runner import Runner
 
 
 def part(plan: Plan, number: int) -> Part:
@@ -42,7 +43,7 @@ def statement(plan: Plan, part: Part, scan: str, types: Mapping[str, str], salt:
     return f"WITH {source.source_sql(_alone(plan, part.measures[0]), scan, types, salt)},\n{part.sql}"
 
 
-def run(plan: Plan, part: Part, engine: Engine, salt: str, seconds: float) -> list[list[int]]:
+def run(plan: Plan, part: Part, engine: Runner, salt: str, seconds: float) -> list[list[int]]:
     """The measure's exact integers, one per cell; groups without rows are 0."""
     places = {cell: at for at, cell in enumerate(plan.cells)}
     found = [0] * len(plan.cells)
@@ -53,7 +54,7 @@ def run(plan: Plan, part: Part, engine: Engine, salt: str, seconds: float) -> li
     return [found]
 
 
-def ladder(plan: Plan, number: int, engine: Engine, salt: str, seconds: float) -> list[int]:
+def ladder(plan: Plan, number: int, engine: Runner, salt: str, seconds: float) -> list[int]:
     """The values in all groups together, counted at each limit of the measure's ladder (`queries.ladder`)."""
     alone = _alone(plan, number)
     read = source.source_sql(alone, engine.scan, engine.columns, salt)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from dalenius.measuring.domains import Cell
     from dalenius.measuring.engines.duckdb.index import Index
-    from dalenius.measuring.engines.engine import Engine
+    from dalenius.measuring.engines.duckdb.runner import Runner
 
 # Types of units whose equal values are equal texts. Floats (0.0, -0.0) and intervals (1 month, 30 days) are not.
 _ONE_TEXT = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "VARCHAR", "DATE", "TIMESTAMP", "UUID"})
@@ -34,7 +34,7 @@ _ONE_TEXT |= frozenset({"UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEIN
 
 
 def weights(
-    plan: Plan, engine: Engine, salt: str, seconds: float, held: Held | None = None
+    plan: Plan, engine: Runner, salt: str, seconds: float, held: Held | None = None
 ) -> tuple[list[Cell], list[int]]:
     """All keys that occur, each with its weight, in no order that says anything; ``held`` keeps pairs for later."""
     rows = looked_up(plan.table, engine, lambda index: indexed(plan, index, engine, salt), seconds)
@@ -58,7 +58,7 @@ def statement(plan: Plan, scan: str, types: Mapping[str, str], salt: str) -> str
     return Keys(plan, seeded=not _one_text(plan, types)).statement(scan, types, salt)
 
 
-def indexed(plan: Plan, index: Index, engine: Engine, salt: str) -> Indexed | None:
+def indexed(plan: Plan, index: Index, engine: Runner, salt: str) -> Indexed | None:
     """The same from the pairs of a contribution index; None where there are none for this very question."""
     if needed(plan.selection).cap < FEW_KEYS:
         return None

@@ -28,8 +28,9 @@ from dalenius.measuring.expressions import TRUE
 from dalenius.measuring.trees import SCALE, Layout, nodes
 
 if TYPE_CHECKING:
-    from dalenius.measuring.engines.engine import Engine
-    from dalenius.measuring.plan import Measure, Part, Plan
+    from dalenius.measuring.engines.duckdb.runner import Runner
+    from dalenius.measuring.engines.duckdb.statements.part import Part
+    from dalenius.measuring.plan import Measure, Plan
 
 KINDS = frozenset({"leaves"})
 
@@ -39,7 +40,7 @@ def statement(plan: Plan, part: Part, scan: str, types: Mapping[str, str], salt:
     return f"WITH {source.source_sql(plan.only(KINDS), scan, types, salt)},\n{part.sql}"
 
 
-def run(plan: Plan, part: Part, engine: Engine, salt: str, seconds: float) -> list[list[int]]:
+def run(plan: Plan, part: Part, engine: Runner, salt: str, seconds: float) -> list[list[int]]:
     """Each measure's exact integers: group by group, all nodes of the tree."""
     return vectors(plan, part, engine.run(statement(plan, part, engine.scan, engine.columns, salt), seconds=seconds))
 

@@ -21,11 +21,11 @@ from dalenius.measuring.ladder import scaled
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.duckdb.index import Index
-    from dalenius.measuring.engines.engine import Engine
+    from dalenius.measuring.engines.duckdb.runner import Runner
     from dalenius.measuring.plan import Plan
 
 
-def histograms(plan: Plan, engine: Engine, salt: str, seconds: float) -> list[list[int]]:
+def histograms(plan: Plan, engine: Runner, salt: str, seconds: float) -> list[list[int]]:
     """For each measure that is searched, in order: how many units are in each class; of distinct values, a ladder.
 
     A unit is in one class of each histogram, whatever its rows hold, and no other unit moves it: adding or removing
@@ -60,7 +60,7 @@ def _count(classes: list[int], rows: Sequence[tuple[Any, ...]]) -> None:
         classes[int(class_)] += int(count)
 
 
-def _from_index(plan: Plan, number: int, engine: Engine, seconds: float) -> Sequence[tuple[Any, ...]] | None:
+def _from_index(plan: Plan, number: int, engine: Runner, seconds: float) -> Sequence[tuple[Any, ...]] | None:
     """Units by class from a contribution index, where it holds the very lengths; None: it does not.
 
     Whether it does is a matter of the question alone. What the index cannot hold of a length (a total beyond 2⁵⁷ steps)

@@ -19,21 +19,23 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import EngineFailedError
+from dalenius.measuring.engines.duckdb.ballast import heavier
 from dalenius.measuring.engines.duckdb.index import CEILING, Bound
 from dalenius.measuring.engines.duckdb.rendering import Renderer, double, identifier
 from dalenius.measuring.engines.duckdb.statements import source, sums
 from dalenius.measuring.engines.duckdb.statements.pairs import Held
 from dalenius.measuring.engines.duckdb.statements.sums import LINEAR, Compiler, integer_type
 from dalenius.measuring.expressions import TRUE, Call, Column, Expression, Key, Type, columns_of
-from dalenius.measuring.work import TWICE, heavier, of
+from dalenius.measuring.work import TWICE, of
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.duckdb.index import Index
-    from dalenius.measuring.engines.engine import Engine
-    from dalenius.measuring.plan import Measure, Part, Plan, Table
+    from dalenius.measuring.engines.duckdb.runner import Runner
+    from dalenius.measuring.engines.duckdb.statements.part import Part
+    from dalenius.measuring.plan import Measure, Plan, Table
 
 
-def run(plan: Plan, part: Part, engine: Engine, salt: str, seconds: float, held: Held | None = None) -> list[list[int]]:
+def run(plan: Plan, part: Part, engine: Runner, salt: str, seconds: float, held: Held | None = None) -> list[list[int]]:
     """Each measure's exact integers, one per cell: with the index where there is a valid one, else the general way.
 
     Where keys are found, that is by the pairs of unit and key, if they will do; ``held`` may have them already.
@@ -45,7 +47,7 @@ def run(plan: Plan, part: Part, engine: Engine, salt: str, seconds: float, held:
     return sums.run(plan, part, engine, salt, seconds) if counts is None else counts
 
 
-def statement(plan: Plan, index: Index, engine: Engine, salt: str) -> Indexed | None:
+def statement(plan: Plan, index: Index, engine: Runner, salt: str) -> Indexed | None:
     """The SELECT that uses an index; None where that is of no help.
 
     What runs does not depend on how many units are heavy: it could be seen.
@@ -69,7 +71,7 @@ class Indexed:
 
 
 def looked_up(
-    table: Table, engine: Engine, made: Callable[[Index], Indexed | None], seconds: float
+    table: Table, engine: Runner, made: Callable[[Index], Indexed | None], seconds: float
 ) -> Sequence[tuple[Any, ...]] | None:
     """The rows of a SELECT that uses the engine's index; None where there is no good one, or it does not help.
 
@@ -104,7 +106,7 @@ def looked_up(
     return rows if index.state() == before else None  # one that was exchanged in between may be about other files
 
 
-def checked(table: Table, engine: Engine) -> Index | None:
+def checked(table: Table, engine: Runner) -> Index | None:
     """The engine's index if it is about this table's files and policy as they are now. Every question asks."""
     index: Index | None = getattr(engine, "index", None)
     fingerprint = getattr(engine, "fingerprint", None)

@@ -14,30 +14,32 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from dalenius.measuring.domains import column_values
+from dalenius.measuring.engines.duckdb.ballast import heavier
 from dalenius.measuring.engines.duckdb.rendering import identifier
 from dalenius.measuring.engines.duckdb.statements import leaves, source
 from dalenius.measuring.engines.duckdb.statements.leaves import KINDS, LeafCompiler
 from dalenius.measuring.engines.duckdb.statements.light import Indexed, Light, looked_up
 from dalenius.measuring.expressions import TRUE
 from dalenius.measuring.trees import SCALE
-from dalenius.measuring.work import TWICE, heavier, of
+from dalenius.measuring.work import TWICE, of
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.duckdb.index import Index
-    from dalenius.measuring.engines.engine import Engine
-    from dalenius.measuring.plan import Part, Plan
+    from dalenius.measuring.engines.duckdb.runner import Runner
+    from dalenius.measuring.engines.duckdb.statements.part import Part
+    from dalenius.measuring.plan import Plan
 
 _NARROW = 4096  # values of a column
 
 
-def run(plan: Plan, part: Part, engine: Engine, salt: str, seconds: float) -> list[list[int]]:
+def run(plan: Plan, part: Part, engine: Runner, salt: str, seconds: float) -> list[list[int]]:
     """Each measure's exact integers: with the index where there is a valid one, else the general way."""
     rows = looked_up(plan.table, engine, lambda index: statement(plan, index, engine, salt), seconds)
     return leaves.run(plan, part, engine, salt, seconds) if rows is None else leaves.vectors(plan, part, rows)
 
 
-def statement(plan: Plan, index: Index, engine: Engine, salt: str) -> Indexed | None:
+def statement(plan: Plan, index: Index, engine: Runner, salt: str) -> Indexed | None:
     """The SELECT that uses an index; None where that is of no help."""
     if plan.sets:
         return None

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dalenius.measuring.domains import Cell
-    from dalenius.measuring.engines.engine import Engine
+    from dalenius.measuring.engines.duckdb.runner import Runner
     from dalenius.measuring.plan import Plan
 
     Integers = NDArray[np.int64]
@@ -57,7 +57,7 @@ T = TypeVar("T")
 class Held:
     """The pairs of one question, counted when they are first asked for, so that its looks can share them."""
 
-    def __init__(self, plan: Plan, engine: Engine, salt: str, seconds: float) -> None:
+    def __init__(self, plan: Plan, engine: Runner, salt: str, seconds: float) -> None:
         self._asked = (plan, engine, salt, seconds)
 
     @cached_property
@@ -75,7 +75,7 @@ class Held:
         return None if pairs is None else pairs.counts([each.clip for each in linear.measures], plan.cells)
 
 
-def counted(plan: Plan, engine: Engine, salt: str, seconds: float) -> Pairs | None:
+def counted(plan: Plan, engine: Runner, salt: str, seconds: float) -> Pairs | None:
     """Looks at the data: the pairs of all units, or None where they are not for this way.
 
     Which way is taken depends on the question, on types and on how large the whole table is, which no question can

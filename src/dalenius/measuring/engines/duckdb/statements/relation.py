@@ -25,7 +25,8 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dalenius.measuring.engines.duckdb.rendering import LONGEST_TEXT, Renderer, double, identifier
+from dalenius.measuring.engines.duckdb.ballast import heavier
+from dalenius.measuring.engines.duckdb.rendering import Renderer, double, identifier
 from dalenius.measuring.engines.duckdb.statements.comparable import check_comparable
 from dalenius.measuring.engines.duckdb.statements.source import cast, clean, text_lengths, there
 from dalenius.measuring.engines.duckdb.statements.spare import (
@@ -43,7 +44,8 @@ from dalenius.measuring.expressions import TRUE, Aggregate, Call, Column, Expres
 from dalenius.measuring.functions import bounded, whole
 from dalenius.measuring.relations import Join, Match, Open, Owned, PerUnit, Relation, Source, Stacked, full
 from dalenius.measuring.repeats import compares, cuts
-from dalenius.measuring.work import Work, heavier, sifted_by, sifting
+from dalenius.measuring.texts import LONGEST_TEXT
+from dalenius.measuring.work import Work, sifted_by, sifting
 from dalenius.tables.policy import Kind
 from dalenius.tables.steps import default_step, too_fine
 

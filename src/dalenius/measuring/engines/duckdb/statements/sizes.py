@@ -2,16 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from dalenius.measuring.engines.duckdb.rendering import Renderer, double, identifier
+from dalenius.measuring.engines.duckdb.statements.light import Indexed, looked_up
 from dalenius.measuring.engines.duckdb.statements.source import cast, clean, there
 from dalenius.measuring.expressions import columns_of
 from dalenius.measuring.periods import unit_part
 
 if TYPE_CHECKING:
+    from dalenius.measuring.engines.duckdb.index import Index
+    from dalenius.measuring.engines.duckdb.runner import Runner
     from dalenius.measuring.plan import Table
+
+
+def counted(table: Table, kind: str, column: str, engine: Runner, seconds: float) -> list[tuple[int, int]]:
+    """How many units there are in each class of sizes."""
+    rows = _rows(table, kind, column, "size, count(*) FROM sizes GROUP BY size", engine, seconds)
+    return [(int(size), int(count)) for size, count in rows]
+
+
+def rows_within(table: Table, most: int, engine: Runner, seconds: float) -> tuple[int, int]:
+    """All units, and their rows, of which ``most`` of each count."""
+    selected = f"count(*), coalesce(sum(least(value, {most})), 0) FROM sizes"
+    ((units, total),) = _rows(table, "rows", "", selected, engine, seconds)
+    return int(units), int(total)
+
+
+def _rows(
+    table: Table, kind: str, column: str, selected: str, engine: Runner, seconds: float
+) -> Sequence[tuple[Any, ...]]:
+    def held(index: Index) -> Indexed | None:
+        values = index.sizes(kind, column)
+        return None if values is None else Indexed(f"WITH {classed(values)} SELECT {selected}")
+
+    rows = looked_up(table, engine, held, seconds)
+    if rows is not None:
+        return rows
+    return engine.run(
+        f"{units_sql(table, kind, column, engine.scan, engine.columns)} SELECT {selected}", seconds=seconds
+    )
 
 
 def units_sql(table: Table, kind: str, column: str, scan: str, types: Mapping[str, str]) -> str:

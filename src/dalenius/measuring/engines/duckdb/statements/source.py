@@ -5,27 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from dalenius.measuring.engines.duckdb.rendering import (
-    LONGEST_NUMBER,
-    LONGEST_TEXT,
-    double,
-    each_row,
-    identifier,
-    literal,
-    numeral,
-    quoted,
-)
+from dalenius.measuring.engines.duckdb.rendering import double, each_row, identifier, literal, numeral, quoted
 from dalenius.measuring.expressions import Type, columns_of
 from dalenius.measuring.functions import TYPES
 from dalenius.measuring.periods import unit_part
+from dalenius.measuring.texts import LONGEST_BYTES, LONGEST_NUMBER, LONGEST_TEXT, LONGEST_TIME
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
     from dalenius.measuring.plan import Plan
     from dalenius.tables.policy import Column, Policy
 
-LONGEST_BYTES = 4 * LONGEST_TEXT  # of a unit and of a category; whatever is longer counts as absent
-LONGEST_TIME = 64  # of a date, a time or a truth value that lies in the file as text
 _FLOATS = frozenset({"FLOAT", "DOUBLE", "REAL"})
 _FEW, _BETWEEN = 50, "\x1f"  # more keys than that are written as one text, with this (unit separator) between them
 

@@ -19,16 +19,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from dalenius.errors import EngineFailedError
+from dalenius.measuring.engines.duckdb.ballast import heavier
 from dalenius.measuring.engines.duckdb.rendering import WHICH_SET, Renderer, double
 from dalenius.measuring.engines.duckdb.statements import source
 from dalenius.measuring.expressions import TRUE, Expression, Type
 from dalenius.measuring.periods import unit_part
-from dalenius.measuring.plan import MOST_GROUPS, Measure, Part, Plan
-from dalenius.measuring.work import heavier, of
+from dalenius.measuring.plan import MOST_GROUPS, Measure, Plan
+from dalenius.measuring.work import of
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
-    from dalenius.measuring.engines.engine import Engine
+    from dalenius.measuring.engines.duckdb.runner import Runner
+    from dalenius.measuring.engines.duckdb.statements.part import Part
 
 
 LINEAR = frozenset({"sums"})  # the statements that give sums of clipped vectors
@@ -44,7 +46,7 @@ def statement(plan: Plan, part: Part, scan: str, types: Mapping[str, str], salt:
     return f"WITH {source.source_sql(plan.only(LINEAR), scan, types, salt)},\n{part.sql}"
 
 
-def run(plan: Plan, part: Part, engine: Engine, salt: str, seconds: float) -> list[list[int]]:
+def run(plan: Plan, part: Part, engine: Runner, salt: str, seconds: float) -> list[list[int]]:
     """Each measure's exact integers, one per cell; groups without rows are 0."""
     return vectors(plan, part, engine.run(statement(plan, part, engine.scan, engine.columns, salt), seconds=seconds))
 
