@@ -82,7 +82,7 @@ def null_units_kept(monkeypatch):
 
 
 def a_path_key_that_is_not_unique(monkeypatch):
-    monkeypatch.setattr(_paths, "_repeats", lambda fingerprint, key: False)
+    monkeypatch.setattr(_paths, "repeats", lambda fingerprint, key: False)
 
 
 def an_outer_join_that_keeps_public_rows(monkeypatch):

@@ -137,7 +137,10 @@ def a_unit_with_a_length_in_each_group(monkeypatch):
 
 
 def noise_for_a_lower_clip_than_the_one_that_runs(monkeypatch):
-    monkeypatch.setattr(searching, "compiled", lambda plan: plan)
+    limited = searching.limited
+    monkeypatch.setattr(
+        searching, "limited", lambda measure, *args: replace(limited(measure, *args), clip=measure.clip)
+    )
 
 
 def grouping_sets_each_within_the_limit_of_one(monkeypatch):

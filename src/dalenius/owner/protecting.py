@@ -17,8 +17,7 @@ from dalenius.errors import InputError, LedgerUnavailableError, NotAllowedError,
 from dalenius.ledger.budgets import Accounting, Budget
 from dalenius.ledger.chain import Entry
 from dalenius.ledger.ledger import Ledger
-from dalenius.measuring.engines.duckdb.decoding import check_decodes
-from dalenius.measuring.engines.duckdb.schema import schema
+from dalenius.measuring.engines.sources import check_decodes, schema
 from dalenius.owner.beside import beside, inspect_lists
 from dalenius.owner.paths import check_paths, check_units
 from dalenius.owner.public_tables import check_public, inspect_public, public_changes

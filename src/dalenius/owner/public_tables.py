@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dalenius.errors import NotAllowedError, PolicyInvalidError
-from dalenius.measuring.engines.duckdb.decoding import check_decodes
+from dalenius.measuring.engines.sources import check_decodes
 from dalenius.measuring.public import public_table
 from dalenius.owner.beside import check_lists, is_same
 from dalenius.tables.compressed import check_compressed

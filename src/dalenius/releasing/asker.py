@@ -13,7 +13,7 @@ from dalenius.ledger.requests import OWNER
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger
-    from dalenius.measuring.engines.duckdb.connections import Engines
+    from dalenius.measuring.engines.sources import Engines
     from dalenius.releasing.pacing import Pacer
     from dalenius.tables.registry import Registry
 

@@ -37,9 +37,6 @@ class Memory(Measuring):
         self.columns: Mapping[str, str] = shape.storages
         self._table = arrow(shape, rows)
 
-    def ready(self) -> None:
-        """Always."""
-
     def run(self, sql: str, *, seconds: float = 60.0) -> list[tuple[Any, ...]]:
         """The rows of one SELECT over it."""
         return _connection().run(sql, {NAME: self._table}, seconds=seconds)

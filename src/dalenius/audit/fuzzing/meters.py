@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from dalenius.errors import EngineTimeoutError
 from dalenius.measuring._exact import exact, exact_lengths
 from dalenius.measuring.domains import in_order
-from dalenius.measuring.engines.duckdb.connections import Engines
+from dalenius.measuring.engines.duckdb.connections import Pool
 from dalenius.measuring.engines.duckdb.index import Layout
 from dalenius.measuring.engines.duckdb.indexing import build
 from dalenius.measuring.engines.duckdb.view import View
@@ -63,10 +63,10 @@ class Side:
         for name, table in made.items():
             pq.write_table(table, folder / f"{name}.parquet")
             self.fingerprints[name] = fingerprint([str(folder / f"{name}.parquet")])
-        self._engines = Engines(storage=folder / "storage" if indexed else None)
+        self._engines = Pool(storage=folder / "storage" if indexed else None)
         for name, each in indexed.items():
             (folder / "storage").mkdir(exist_ok=True)
-            build(Layout(folder / "storage", each, self.fingerprints[name]), Engines().of(self.fingerprints[name]))
+            build(Layout(folder / "storage", each, self.fingerprints[name]), Pool().of(self.fingerprints[name]))
 
     def run(self, plan: Plan) -> None:
         """Looks at the data, draws noise, and forgets all of it."""

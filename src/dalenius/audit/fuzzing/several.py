@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dalenius.audit.fuzzing.databases import Rows, arrow_tables
-from dalenius.measuring.engines.duckdb.connections import Engines, Public
+from dalenius.measuring.engines.duckdb.connections import Pool, Public
 from dalenius.measuring.engines.duckdb.measuring import Measuring
+from dalenius.measuring.engines.duckdb.public import Lookup
 from dalenius.measuring.engines.duckdb.statements.relation import Files, scan_of
 from dalenius.measuring.engines.duckdb.view import View
 from dalenius.measuring.public import PublicTable, looked_up, public_table
@@ -60,9 +61,6 @@ class Memory(Held, Measuring):
         self.scan = ""
         self.columns: Mapping[str, str] = {}
 
-    def ready(self) -> None:
-        """Always."""
-
     def of(self, table: Table) -> Engine:
         """The engine of one table, or of several as one."""
         if table.relation is None and not table.through:
@@ -77,15 +75,12 @@ class Memory(Held, Measuring):
 class OnDisk:
     """The same through Parquet files."""
 
-    def __init__(self, schema: Schema, rows: Rows, folder: Path, engines: Engines) -> None:
+    def __init__(self, schema: Schema, rows: Rows, folder: Path, engines: Pool) -> None:
         self._fingerprints = {
             name: written(each, folder / f"{name}.parquet")
             for name, each in arrow_tables(schema.storages, rows).items()
         }
         self._engines = engines
-
-    def ready(self) -> None:
-        """Always."""
 
     def of(self, table: Table) -> Engine:
         """The engine of one table, or of several as one."""
@@ -101,7 +96,8 @@ def publics_of(schema: Schema, rows: Rows, folder: Path) -> tuple[Held, dict[str
     held = Held(tables, "public")
     if schema.form == "memory":
         return held, {
-            name: looked_up(name, _NOWHERE, types, held.scans[name], held) for name, types in schema.publics.items()
+            name: looked_up(name, _NOWHERE, Lookup(types, held.scans[name], held))
+            for name, types in schema.publics.items()
         }
     found = {}
     for name, table in tables.items():

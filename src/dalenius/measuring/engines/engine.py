@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -9,6 +10,18 @@ if TYPE_CHECKING:
     from dalenius.measuring.plan import Plan, Table
 
 Held: TypeAlias = Any  # what an engine keeps between two looks of one question; nobody else looks into it
+
+
+class Prepared(Protocol):
+    """What was prepared: how large it is, and how long each file took."""
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+
+    @property
+    def seconds(self) -> Mapping[str, float]:
+        """By file."""
 
 
 class Engine(Protocol):
@@ -20,6 +33,12 @@ class Engine(Protocol):
 
     def ready(self) -> None:
         """Refuses where nothing could run now, before anything is charged; reads no row."""
+
+    def prepare(self, table: Table, progress: Callable[[int, int, str], None]) -> str | Prepared:
+        """Prepares, for the owner, what makes questions about a table faster; or "none" or "kept".
+
+        ``progress`` hears how many files of how many are done, and what comes next.
+        """
 
     def measure(self, plan: Plan, salt: str, *, seconds: float = 60.0, held: Held = None) -> list[list[int]]:
         """For each measure its integers: cell by cell, and in each as many as its width.

@@ -36,7 +36,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from duckdb import DuckDBPyConnection, Statement
 
+    from dalenius.measuring.engines.duckdb.indexing import Built
+    from dalenius.measuring.engines.duckdb.view import View
     from dalenius.measuring.plan import Table
+    from dalenius.measuring.public import PublicTable
 
     Shape = Callable[[DuckDBPyConnection, Statement], "T"]
 
@@ -206,6 +209,21 @@ class DuckDB(_Warm, Measuring):
         """The type of each column, as DuckDB names it; in CSV all are VARCHAR."""
         return MappingProxyType(dict(schema(self.fingerprint.paths, self.fingerprint.form)))
 
+    def ready(self) -> None:
+        """Refuses where nothing could run now, before anything is charged; reads no row."""
+        self.columns  # noqa: B018 (an unreadable file)
+        super().ready()
+
+    def prepare(self, table: Table, progress: Callable[[int, int, str], None]) -> str | Built:
+        """Builds the contribution index, unless there is none to build or the one at hand is good."""
+        from dalenius.measuring.engines.duckdb.indexing import build
+
+        if self.index is None:
+            return "none"
+        if self.index.whole(table, self.fingerprint) and self.index.readable():
+            return "kept"
+        return build(self.index.layout, self, progress)
+
     def run(self, sql: str, *, seconds: float = 60.0) -> Rows:
         """The rows of one SELECT; integers of any width are Python's.
 
@@ -288,7 +306,7 @@ class Public(_Warm):
         return self._run(sql, tables or {}, seconds)
 
 
-class Engines:
+class Pool:
     """Warm engines by fingerprint; the least recently used of more than `most` are closed.
 
     Args:
@@ -309,6 +327,12 @@ class Engines:
         layout = Layout(self._storage, table, fingerprint) if named else None  # type: ignore[arg-type]
         key = (fingerprint, layout.stem if layout is not None else "")
         return self._warm(key, lambda: DuckDB(fingerprint, threads=_threads(fingerprint), layout=layout))
+
+    def over(self, table: Table, files: Mapping[str, Fingerprint], publics: Sequence[PublicTable]) -> View:
+        """The engine of several tables, seen as one."""
+        from dalenius.measuring.engines.duckdb.view import View
+
+        return View(table, files, publics, self)
 
     def several(self, fingerprints: Sequence[Fingerprint]) -> Several:
         """The engine of several tables' files, new if there is none."""
@@ -337,7 +361,7 @@ class Engines:
 
 # A forked child inherits locks that nobody there will release, and connections without their threads. This is
 # registered after the hook in `locked`, which keeps those connections from being freed.
-_LIVE: weakref.WeakSet[_Warm | Engines] = weakref.WeakSet()
+_LIVE: weakref.WeakSet[_Warm | Pool] = weakref.WeakSet()
 
 
 def _threads(*fingerprints: Fingerprint) -> int | None:

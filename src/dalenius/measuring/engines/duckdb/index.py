@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from dalenius.tables.policy import Policy
 
 FORMAT = 4
-FOLDER = "storage"
 NOTE = "dalenius"  # the name of the identity among a Parquet file's own notes
 MOST_KEYS = 1000  # columns with more public keys are rarely grouped by
 FEW_KEYS = 16  # pairs are held of units with more keys than that; of the others their number is enough

@@ -19,6 +19,7 @@ from dalenius.measuring.engines.duckdb.statements.sums import LINEAR, Compiler
 if TYPE_CHECKING:
     from dalenius.measuring.domains import Cell
     from dalenius.measuring.engines.duckdb.runner import Runner
+    from dalenius.measuring.engines.engine import Prepared
     from dalenius.measuring.plan import Plan, Table
 
 Run = Callable[["Plan", Part, "Runner", str, float], list[list[int]]]
@@ -37,7 +38,14 @@ def parts_of(plan: Plan) -> tuple[Part, ...]:
 
 
 class Measuring:
-    """For a class that is a `Runner`: all of `Engine` but `ready`."""
+    """For a class that is a `Runner`: all of `Engine`."""
+
+    def ready(self) -> None:
+        """Nothing is missing."""
+
+    def prepare(self, table: Table, progress: Callable[[int, int, str], None]) -> str | Prepared:  # noqa: ARG002
+        """Nothing to prepare."""
+        return "none"
 
     def measure(
         self: Runner, plan: Plan, salt: str, *, seconds: float = 60.0, held: Held | None = None

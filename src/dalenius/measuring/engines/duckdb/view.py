@@ -7,7 +7,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from dalenius.measuring.engines.duckdb.connections import Engines, scan_of
+from dalenius.measuring.engines.duckdb.connections import Pool, scan_of
 from dalenius.measuring.engines.duckdb.measuring import Measuring
 from dalenius.measuring.engines.duckdb.schema import schema
 from dalenius.measuring.engines.duckdb.statements import relation
@@ -29,7 +29,7 @@ class View(Measuring):
         table: Table,
         fingerprints: Mapping[str, Fingerprint],
         publics: Sequence[PublicTable],
-        engines: Engines,
+        engines: Pool,
     ) -> None:
         self._engine = engines.several([*fingerprints.values(), *(each.fingerprint for each in publics)])
         held = relation.Files({name: _held(each) for name, each in fingerprints.items()})

@@ -50,7 +50,9 @@ from dalenius.tables.policy import Kind
 from dalenius.tables.steps import default_step, too_fine
 
 if TYPE_CHECKING:
+    from dalenius.measuring.engines.duckdb.public import Lookup
     from dalenius.measuring.plan import Table
+    from dalenius.measuring.public import PublicTable
 
 _TYPES = {
     Kind.INTEGER: "DOUBLE",
@@ -84,6 +86,12 @@ def scan_of(table: Table, files: Files) -> tuple[str, dict[str, str]]:
         return _PathScan(table, files).sql()
     check_comparable(table.relation, files)
     return _Scan(table.relation, files, table.policy.columns, ballast=heavier(Work(table.work))).sql(table)
+
+
+def scan_of_public(table: PublicTable) -> str:
+    """The files of a public table, in FROM: all tables of a question are of one engine (`sources.Engines.over`)."""
+    lookup: Lookup = table.lookup  # type: ignore[assignment]
+    return lookup.scan
 
 
 def unit_types(source: Source, files: Files) -> list[str]:
@@ -462,7 +470,7 @@ class _Scan:
         columns = [replace(table.columns[name], bounds=None, keys=None) for name in self.read(source)]
         reads = [f"{cast(each, table.types)} AS c{at}" for at, each in enumerate(columns)] or ["1"]
         shown = [f"{clean(each, f'c{at}')} AS {identifier(each.name)}" for at, each in enumerate(columns)] or ["1"]
-        inner = f"SELECT {', '.join(reads)} FROM {table.scan}"  # noqa: S608
+        inner = f"SELECT {', '.join(reads)} FROM {scan_of_public(table)}"  # noqa: S608
         return f"SELECT {', '.join(shown)} FROM ({inner})"  # noqa: S608
 
     def read(self, source: Open) -> list[str]:

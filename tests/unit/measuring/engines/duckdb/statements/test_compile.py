@@ -15,9 +15,9 @@ import pytest
 
 from dalenius.measuring._exact import exact
 from dalenius.measuring.engines.duckdb.connections import public
+from dalenius.measuring.engines.duckdb.measuring import Measuring, parts_of
 from dalenius.measuring.engines.duckdb.statements.sums import Compiler, statement
 from dalenius.measuring.expressions import Call, Column, Literal
-from dalenius.queries.rules.compile import compiled
 from dalenius.tables.policy import Kind
 
 SALT = "salt'of the test"
@@ -404,7 +404,7 @@ def test_rows_of_nobody_are_gone(asker, memory):
 
 def test_the_analysts_words_are_not_in_the_statement(visits):
     plan = visits.plan("SELECT COUNT(*) AS injected FROM visits AS strange WHERE note = 'x''; DROP'")
-    sql = statement(plan, plan.parts[0], "rows", {}, SALT)
+    sql = statement(plan, parts_of(plan)[0], "rows", {}, SALT)
     assert "injected" not in sql and "strange" not in sql
     assert "'x''; DROP'" in sql and "md5" not in sql  # a constant stays one constant
     assert sql.count(";") == 1
@@ -421,7 +421,7 @@ def test_a_text_column_is_cut_before_anything_is_done_with_it(visits, memory):
 def test_an_engine_that_gives_no_number_fails_instead_of_answering(visits):
     from dalenius.errors import EngineFailedError
 
-    class Broken:
+    class Broken(Measuring):
         scan = "rows"
         columns: ClassVar[dict[str, str]] = {}
         index = None
@@ -443,7 +443,7 @@ def test_a_smaller_clip_never_gives_larger_integers(asker, memory):
     for clip in (1000, 300, 100, 30, 1):
         measure = replace(plan.measures[0], clip=clip)
         changed = replace(plan, statistics=(replace(plan.statistics[0], measures=(measure,)),))
-        found = exact(compiled(changed), engine, SALT)[0]
+        found = exact(changed, engine, SALT)[0]
         assert last is None or all(now <= before for now, before in zip(found, last, strict=True))
         last = found
     assert sum(last or []) <= 7

@@ -24,6 +24,7 @@ from tests.unit.measuring.statements.test_compile import (
 
 from dalenius.errors import EngineFailedError, NotAllowedError, QuestionRefusedError
 from dalenius.measuring._exact import exact
+from dalenius.measuring.engines.duckdb.measuring import Measuring
 from dalenius.measuring.engines.duckdb.statements.leaves import LeafCompiler
 from dalenius.measuring.plan import Found, Limits, Table
 from dalenius.measuring.trees import SCALE, Layout, largest
@@ -223,7 +224,7 @@ def test_found_limits_are_lowered_for_trees_and_given_ones_are_not(asker):
 
 
 def test_an_engine_that_gives_a_leaf_that_is_none_fails_instead_of_answering(visits):
-    class Broken:
+    class Broken(Measuring):
         scan = "rows"
         columns: ClassVar[dict[str, str]] = {}
         index = None

@@ -10,6 +10,7 @@ import pytest
 
 from dalenius.measuring._exact import exact
 from dalenius.measuring.engines.duckdb.connections import public
+from dalenius.measuring.engines.duckdb.measuring import Measuring
 from dalenius.measuring.engines.duckdb.statements.relation import Files, scan_of
 from dalenius.measuring.plan import Plan, Table
 from dalenius.owner.protecting import budget_of
@@ -59,7 +60,7 @@ TYPES = {
 
 
 @dataclass
-class Engine:
+class Engine(Measuring):
     """What runs a plan over a made-up table."""
 
     scan: str

@@ -16,6 +16,7 @@ from dalenius.measuring.engines.duckdb import indexing
 from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.measuring.engines.duckdb.index import Layout
 from dalenius.measuring.engines.duckdb.indexing import build
+from dalenius.measuring.engines.duckdb.measuring import parts_of
 from dalenius.measuring.engines.duckdb.statements import keys, pairs, sums
 from dalenius.measuring.plan import Limits
 from dalenius.queries.answering import Answer, measured
@@ -101,7 +102,7 @@ def same_both_ways(plan, engine) -> tuple[dict[Any, int], list[list[int]]]:
     assert len(weighed) == len(cells) and weighed == {tuple(row[:-1]): row[-1] for row in general}
     plan = replace(plan, cells=(*cells, *((None,) * len(plan.keys),)))
     counts = exact(plan, engine, SALT, held=held)
-    assert counts == [each for part in plan.parts for each in sums.run(plan, part, engine, SALT, 60.0)]
+    assert counts == [each for part in parts_of(plan) for each in sums.run(plan, part, engine, SALT, 60.0)]
     return weighed, counts
 
 
