@@ -65,7 +65,7 @@ class Backend(Protocol):
 class Reference(Protocol):
     """Values of functions on listed values, where no row is read. Every engine must give the same, to the bit.
 
-    Else a group that is listed by one would be missed by the other (`tests/data/function values` says which they are).
+    Else a group that is listed by one would be missed by the other (`tests/function_values.py` has the table).
     """
 
     def image(self, key: Call, inside: Expression, given: pa.Array, *, whole: bool) -> list[Any]:

@@ -8,7 +8,7 @@ from collections import defaultdict
 from typing import Any, ClassVar
 
 import pytest
-from tests.unit.measuring.statements.test_compile import (
+from tests.unit.measuring.engines.duckdb.statements.test_compile import (
     CONDITIONS,
     KEYS,
     POLICY,
