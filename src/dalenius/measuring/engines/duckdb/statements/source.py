@@ -187,3 +187,16 @@ def _listed(column: Column) -> str:
     type_ = {Kind.INTEGER: "DOUBLE", Kind.DATE: "DATE"}.get(column.kind, "VARCHAR")
     text = quoted(_BETWEEN.join(shown))
     return f"SELECT CAST(unnest(string_split({text}, {quoted(_BETWEEN)})) AS {type_})"
+
+
+def as_read(
+    name: str, columns: Mapping[str, Column], types: Mapping[str, str], scan: str, raw: Sequence[str | None]
+) -> str:
+    """A table as its policy reads it, for WITH, and the columns that say whose its rows are, as they are (audits)."""
+    own = {each: column for each, column in columns.items() if each not in raw}
+    reads = [f"{cast(column, types)} AS c{at}" for at, column in enumerate(own.values())]
+    reads += [f"{identifier(each or '')} AS r{at}" for at, each in enumerate(raw)]
+    shown = [f"{clean(column, f'c{at}')} AS {identifier(each)}" for at, (each, column) in enumerate(own.items())]
+    shown += [f"r{at} AS {identifier(each or '')}" for at, each in enumerate(raw)]
+    inner = f"SELECT {', '.join(reads) or '1'} FROM {scan}"  # noqa: S608
+    return f"{identifier(name)} AS (SELECT {', '.join(shown) or '1'} FROM ({inner}))"  # noqa: S608
