@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from dalenius.measuring.expressions import TRUE, Aggregate, Call, Column, Expression, Literal, Type, columns_of
 from dalenius.measuring.functions import Range, bounded, branches, ranges_of
 from dalenius.measuring.relations import Open, Owned, PerUnit, Stacked, full
-from dalenius.measuring.rendering import LONGEST_TEXT, SURE_DIGITS, sure
+from dalenius.measuring.rendering import LONGEST_TEXT, SKIPPING, SURE_DIGITS, awaits, sure
 from dalenius.measuring.repeats import parts_of
 from dalenius.tables.policy import Kind
 
@@ -109,6 +109,7 @@ _BATCH = {"and": 3.5, "or": 3.5, "coalesce": 6.0, "case": 2.0, "finite": 2.5, "n
 _BATCH |= dict.fromkeys(("to_number", "to_integer", "to_date", "to_datetime", "date_trunc"), 5.0)
 _BATCH_ELSE = 1.5
 _EACH = frozenset({"and", "or", "coalesce", "case"})
+_AWAITED = Work(40.0, 10.0)  # of an argument that may be NULL (`rendering.awaited`)
 _WIDE_MOD, _MOD = 4500.0, 80.0  # fmod goes through the bits between the sizes of both
 
 
@@ -136,7 +137,11 @@ class Meter:
         inner = sum((self(each) for each in expression.arguments), Work())
         batch = _BATCH.get(expression.function, _BATCH_ELSE)
         batch *= len(expression.arguments) if expression.function in _EACH else 1
-        return self.own(expression) + Work(batch=batch) + inner * (2 if expression.function in _TWICE else 1)
+        own = self.own(expression)
+        if expression.function in SKIPPING or expression.function == "date_diff":
+            waiting = sum(awaits(expression.arguments, at) for at in range(len(expression.arguments)))
+            own, batch = own + _AWAITED * waiting, batch + _BATCH["coalesce"] * waiting
+        return own + Work(batch=batch) + inner * (2 if expression.function in _TWICE else 1)
 
     def all(self, expressions: Iterable[Expression | None]) -> Work:
         """The work of several."""
