@@ -29,7 +29,7 @@ from dalenius.measuring.expressions import TRUE, Aggregate, Call, Column, Expres
 from dalenius.measuring.functions import Range, bounded, branches, ranges_of
 from dalenius.measuring.relations import Open, Owned, PerUnit, Stacked, full
 from dalenius.measuring.rendering import LONGEST_TEXT, SKIPPING, SURE_DIGITS, awaits, sure
-from dalenius.measuring.repeats import parts_of
+from dalenius.measuring.repeats import becoming, parts_of
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ TWICE = 2.0  # with an index, rows of a heavy unit are gone through twice, and a
 RATIO = 40.0  # a hundredth of the rows that does all the work adds at most 2/5; half is promised, if weights are right
 JOINED = 2.0  # times that columns and keys of joined tables are worked out: cut in their table and again above it, and
 # a key that must not be NULL stands in a condition that DuckDB moves below the join
+MEETING = 60.0  # ns for each row that a join makes of one
 BASE = 10.0  # ns that the cheapest statement takes for a row, whatever it holds
 _USUAL = 20  # characters of a text as most are
 
@@ -306,6 +307,11 @@ def sifted(relation: Relation | None) -> Work:
     for each in relation.within() if relation is not None else ():
         found += sum((sifted_by(each, parts) for parts in sifting(each)[0].values()), Work())
     return found
+
+
+def times(relation: Relation | None) -> int:
+    """How often all that is done with joined rows is done for one row, at most."""
+    return 1 if relation is None else becoming(relation, really=True)
 
 
 def inside(relation: Relation | None) -> Work:
