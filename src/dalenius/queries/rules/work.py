@@ -22,14 +22,15 @@ def work(stage: Stage) -> Stage:
     plan = needed(stage.plan)
     relation = plan.table.relation
     times = weights.times(relation)
-    inside, own = weights.inside(relation) * times, weights.of(plan) * times
-    limited(weights.matched(relation) * times, weights.MOST_MATCHED, "Conditions within EXISTS and IN")
-    limited(inside, weights.MOST, "Conditions about several tables, and subqueries per unit,")
+    inside, own, most = weights.inside(relation), weights.of(plan), weights.MOST_MEETING
+    limited(weights.matched(relation), weights.MOST_MATCHED, "Conditions within EXISTS and IN")
+    limited(inside, most, "Conditions about several tables, and subqueries per unit,")
     limited(weights.sifted(relation), weights.MOST, "Conditions of joined tables")
     limited(own, weights.MOST, "The question's conditions, keys and values")
+    limited(own * times, most, f"Conditions, keys and values of the {times:,} rows that a join can make of one")
     if relation is None:
         return stage
-    table = replace(plan.table, work=(inside + own).whole + times * weights.MEETING)
+    table = replace(plan.table, work=(inside + own * times).whole + times * weights.MEETING)
     return stage.with_(plan=replace(plan, question=replace(plan.question, table=table)))
 
 
