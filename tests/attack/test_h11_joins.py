@@ -232,5 +232,5 @@ def test_a_unit_compared_by_the_question_alone_would_be_seen(shop, neighbour, mo
 def _unbounded(self, match):
     from dalenius.measuring.engines.duckdb.statements.relation import _Scan
 
-    inner = _Scan(match.relation, self.files, (), self, self.depth + 1)
+    inner = _Scan(match.relation, self.files, (), self, self.depth + 1, "", True, self.shared)
     return f"EXISTS (SELECT 1 FROM {inner.body()})"

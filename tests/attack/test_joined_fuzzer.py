@@ -24,7 +24,7 @@ SEED = 2007
 NEAR = 16
 FILES = 62  # the first data set that goes through files
 joins = sys.modules["dalenius.queries.rules.joins"]
-BREAKS = {"difference", "unit", "nobody", "lone", "search"}
+BREAKS = {"order", "difference", "unit", "nobody", "lone", "search"}
 
 
 def test_no_neighbouring_data_sets_differ_by_more_than_the_plan_claims(cases):

@@ -274,26 +274,37 @@ class _Scan:
         found += map(self.condition, others)
         return list(dict.fromkeys([*found, *map(self.match, self.relation.matches)]))
 
-    def condition(self, part: Expression) -> str:
-        """A condition, which spare rows fulfil. As a key of a join, if it is one: their keys are NULL."""
+    def condition(self, part: Expression, joined: str = "") -> str:
+        """A condition, which spare rows fulfil. As a key of a join, if it is one: their keys are NULL.
+
+        ``joined``: the item whose LEFT join it stands in.
+        """
         if not self.spared:
             return self.renderer.sql(part)
         match part:
             case Call(function="eq", arguments=(one, other)):
                 sides = {each: self.reads(each) for each in (one, other)}
                 if all(sides.values()) and not sides[one] & sides[other]:
-                    return self.keys(sides)
+                    return self.keys(sides, joined)
         own = self.reads(part).intersection(self.aliases.values())
         return passing(self.renderer.sql(part), min(own or self.reads(part), default=self.first))
 
-    def keys(self, sides: Mapping[Expression, set[str]]) -> str:
-        """That two values are equal and there. The second is asked of one side alone, best of a column in it."""
+    def keys(self, sides: Mapping[Expression, set[str]], joined: str = "") -> str:
+        """That two values are equal and there. The second is asked of one side alone, best of a column in it.
+
+        Of a LEFT join, it is asked of the joined side: DuckDB tries nothing below the other, and rows whose key is NULL
+        would meet all of the joined side that have none either.
+        """
         shown = {
             each: self.renderer.sql(each) if isinstance(each, Column) else hidden(self.renderer.sql(each), min(aliases))
             for each, aliases in sides.items()
         }
         own = set(self.aliases.values())
-        asked = min(sides, key=lambda each: (not sides[each] <= own, not isinstance(each, Column)))
+
+        def unfit(each: Expression) -> tuple[bool, ...]:
+            return (bool(joined) and sides[each] != {joined}, not sides[each] <= own, not isinstance(each, Column))
+
+        asked = min(sides, key=unfit)
         return f"{equal(*shown.values())} AND {passing(f'({shown[asked]} IS NOT NULL)', min(sides[asked]))}"
 
     def reads(self, expression: Expression) -> set[str]:
@@ -328,7 +339,7 @@ class _Scan:
 
     def left_conditions(self, join: Join) -> list[str]:
         """What a LEFT join asks for, and one unit on both sides."""
-        parts = [*map(self.condition, _parts(join.on))]
+        parts = [self.condition(each, self.aliases[id(join.source)]) for each in _parts(join.on)]
         if self.spared:
             parts.append(f"({spare(self.first)} = {spare(self.aliases[id(join.source)])})")
         found = [" AND ".join(parts) or "TRUE"]
