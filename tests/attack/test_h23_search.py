@@ -18,7 +18,7 @@ from dalenius.audit.fuzzing import arenas, heavy, pools, terms, victims
 from dalenius.errors import DaleniusError, EngineFailedError
 from dalenius.measuring.engines import recording
 from dalenius.measuring.engines.duckdb import rendering
-from dalenius.measuring.engines.duckdb.statements import relation, source
+from dalenius.measuring.engines.duckdb.statements import relation, source, spare
 from dalenius.measuring.expressions import Type
 from dalenius.measuring.functions import FUNCTIONS
 from dalenius.queries.rules import planned
@@ -174,7 +174,7 @@ def test_nobody_on_one_side_does_not_end_reading_the_other(joined, tmp_path):
 
 
 def test_a_join_with_nobody_on_one_side_is_found(monkeypatch, tmp_path):
-    with_spare = relation.with_spare
+    with_spare = spare.with_spare
     monkeypatch.setattr(
         relation, "with_spare", lambda rows: with_spare(rows).split(" UNION ALL BY NAME SELECT TRUE")[0]
     )
