@@ -162,8 +162,8 @@ class Publics(Mapping[str, PublicTable]):
 
 
 def _made(name: str, found: Fingerprint) -> PublicTable:
-    types, engine = dict(schema(found.paths, found.form)), DuckDB(found)
-    scan = engine.scan
+    engine = DuckDB(found)
+    types, scan = dict(engine.columns), engine.scan
     if found.form == "csv":
         types = _guessed(found, engine)
         shown = [_typed(each, type_) for each, type_ in types.items()]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -18,6 +19,7 @@ from dalenius.ledger.budgets import Accounting, Budget
 from dalenius.ledger.chain import Entry
 from dalenius.ledger.ledger import Ledger
 from dalenius.measuring.engines.decoding import check_decodes
+from dalenius.measuring.engines.duckdb import DuckDB
 from dalenius.measuring.engines.schema import schema
 from dalenius.owner.beside import beside, inspect_lists
 from dalenius.owner.paths import check_paths, check_units
@@ -83,8 +85,9 @@ def inspect(policy: Policy) -> Fingerprint:
     """Looks at the source: it is there, its columns are those of the policy, and every value in them can be read."""
     check_compressed(expand(policy.source))  # before anybody reads to their end
     found = fingerprint(policy.source)
-    check_columns(policy, schema(found.paths, found.form))
-    check_decodes(found, list(dict.fromkeys((*policy.owner, *policy.columns))))
+    with closing(DuckDB(found)) as engine:
+        check_columns(policy, engine.columns.items())
+        check_decodes(engine, list(dict.fromkeys((*policy.owner, *policy.columns))))
     return found
 
 

@@ -7,9 +7,11 @@ public, and what is public cannot be protected: no promise could be kept about i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 
 from dalenius.errors import NotAllowedError, PolicyInvalidError
 from dalenius.measuring.engines.decoding import check_decodes
+from dalenius.measuring.engines.duckdb import DuckDB
 from dalenius.measuring.public import public_table
 from dalenius.owner.beside import check_lists, is_same
 from dalenius.tables.compressed import check_compressed
@@ -74,7 +76,8 @@ def _all(registry: Registry) -> Iterator[Version]:
 
 def _check_table(spec: PublicSpec, found: Fingerprint) -> None:
     table, place = public_table(spec, found), f"public.tables.{spec.name}.key"
-    check_decodes(found, list(table.types))
+    with closing(DuckDB(found)) as engine:
+        check_decodes(engine, list(table.types))
     for name in spec.key:
         if name not in table.types:
             raise _missing(place, name, table.types)

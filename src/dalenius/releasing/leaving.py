@@ -98,8 +98,8 @@ def release(
     ledger, snapshot = asker.ledger, leaving.snapshot
     snapshot.check_unchanged()
     engine = snapshot.engine(asker.engines)
-    engine.columns  # noqa: B018 (an unreadable file is found before anything is charged)
-    engine.ready()  # and so is an engine that cannot begin
+    engine.ready()  # an engine that cannot begin is found before anything is charged
+    engine.columns  # noqa: B018 (and so is an unreadable file)
     hold, waits = held(asker.pacer, leaving.pace), list[bool]()
 
     def waited() -> None:

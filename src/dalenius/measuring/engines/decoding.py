@@ -12,19 +12,17 @@ from typing import TYPE_CHECKING
 from dalenius.errors import EngineFailedError, SourceUnavailableError
 
 if TYPE_CHECKING:
-    from dalenius.tables.fingerprint import Fingerprint
+    from dalenius.measuring.engines.duckdb import DuckDB
 
 SECONDS = 3600.0  # the owner waits
 
 
-def check_decodes(fingerprint: Fingerprint, columns: Sequence[str]) -> None:
+def check_decodes(engine: DuckDB, columns: Sequence[str]) -> None:
     """Reads all values of some columns once, and keeps none of them. In CSV files everything can be read as text."""
-    from dalenius.measuring.engines.duckdb import DuckDB
     from dalenius.measuring.rendering import identifier
 
-    if fingerprint.form != "parquet" or not columns:
+    if engine.fingerprint.form != "parquet" or not columns:
         return
-    engine = DuckDB(fingerprint)
     try:
         hashes = ", ".join(f"bit_xor(hash({identifier(name)}))" for name in columns)
         engine.run(f"SELECT {hashes} FROM {engine.scan}", seconds=SECONDS)  # noqa: S608
@@ -34,5 +32,3 @@ def check_decodes(fingerprint: Fingerprint, columns: Sequence[str]) -> None:
             why="A text that is not UTF-8, or a time beyond the calendar, makes reading fail; questions would too.",
             fix="Write the file again with such values removed or replaced.",
         ) from None
-    finally:
-        engine.close()

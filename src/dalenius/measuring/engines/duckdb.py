@@ -193,7 +193,7 @@ class DuckDB(_Warm):
         self.fingerprint = fingerprint
         self.index = Index(layout, self.run) if layout is not None and held else None
         self._extents: dict[str, tuple[int, int]] = {}
-        self._cursor().close()
+        _check_readable(fingerprint)
 
     @cached_property
     def scan(self) -> str:
@@ -203,7 +203,7 @@ class DuckDB(_Warm):
     @cached_property
     def columns(self) -> Mapping[str, str]:
         """The type of each column, as DuckDB names it; in CSV all are VARCHAR."""
-        return MappingProxyType(dict(schema(self.fingerprint.paths, self.fingerprint.form)))
+        return MappingProxyType(dict(schema(self.fingerprint.paths, self.fingerprint.form, opened=self._cursor)))
 
     def run(self, sql: str, *, seconds: float = 60.0) -> Rows:
         """The rows of one SELECT; integers of any width are Python's.
