@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -42,6 +43,11 @@ def _on_one_thread(
 
 
 _SHARED.setattr("duckdb.connect", _on_one_thread)
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: nobody need look through it for rubbish again and again."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
