@@ -65,9 +65,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     shutil.rmtree(found)
 
 
-# Cases of a fuzzer's short form. All planted bugs show within them (`test_planted_bugs`, `test_joined_fuzzer`), so a
-# clean run of just these says that none of those bugs is there.
-NEAR_PLANTED = 300
+# Cases of a fuzzer's short form. All planted bugs but one show within them (`test_planted_bugs`, `test_joined_fuzzer`),
+# so a clean run of just these, and of those about that one, says that none of those bugs is there.
+NEAR_PLANTED = 170
 
 
 @pytest.fixture(scope="session")
