@@ -17,7 +17,7 @@ from dalenius.releasing.stored import Stored, releases_of
 if TYPE_CHECKING:
     from dalenius.ledger.budgets import Balance
     from dalenius.ledger.ledger import Ledger
-    from dalenius.measuring.engines.duckdb import Engines
+    from dalenius.measuring.engines.sources import Engines
     from dalenius.measuring.plan import Limits
     from dalenius.queries.preview import Preview
     from dalenius.queries.release import Release

@@ -19,7 +19,7 @@ from dalenius.tables.registry import Registry, Version
 
 if TYPE_CHECKING:
     from dalenius.analyst import Analyst
-    from dalenius.measuring.engines.duckdb import Engines
+    from dalenius.measuring.engines.sources import Engines
     from dalenius.owner.index import Progress
     from dalenius.owner.protecting import Protected
     from dalenius.owner.refreshing import Refreshed
@@ -183,8 +183,7 @@ class Curator:
     def engines(self) -> Engines:
         """The warm connections to the tables' files."""
         if self._engines is None:
-            from dalenius.measuring.engines.duckdb import Engines
-            from dalenius.measuring.index import FOLDER
+            from dalenius.measuring.engines.sources import FOLDER, Engines
 
             self._engines = Engines(storage=self.home / FOLDER)
         return self._engines

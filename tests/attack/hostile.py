@@ -19,9 +19,9 @@ from dalenius.accounting.neighbors import Neighbors
 from dalenius.analyst import Analyst
 from dalenius.curator import Curator
 from dalenius.measuring._exact import exact
-from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.engines.duckdb.connections import DuckDB
+from dalenius.measuring.engines.duckdb.statements.keys import weights
 from dalenius.measuring.plan import Plan, needed
-from dalenius.measuring.statements.keys import weights
 from dalenius.mechanisms.key_selection import KeySelection
 from dalenius.queries.planning import tables_of
 from dalenius.queries.rules import planned

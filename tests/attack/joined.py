@@ -13,8 +13,8 @@ import pyarrow as pa
 from tests.attack.hostile import RARE, VICTIM, VICTIM_ROWS
 from tests.shop import Shop
 
-from dalenius.measuring.engines.duckdb import Several
-from dalenius.measuring.statements.keys import weights
+from dalenius.measuring.engines.duckdb.connections import Several
+from dalenius.measuring.engines.duckdb.statements.keys import weights
 
 UNITS, EACH = 30, 3
 LAST = date(2025, 12, 31)

@@ -17,7 +17,7 @@ from typing import Any
 
 from dalenius import errors
 from dalenius.app.cli import main
-from dalenius.measuring import rendering
+from dalenius.measuring.engines.duckdb import rendering
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.queries import answering
 

@@ -22,6 +22,7 @@ from scipy import stats
 from tests.attack.curators import curator_of, integers_of, plan_of
 from tests.conftest import LONG
 
+from dalenius.measuring.engines.duckdb.measuring import Measuring
 from dalenius.measuring.plan import Plan
 from dalenius.queries.answering import Answer, measured
 from dalenius.queries.rules.price import priced
@@ -45,7 +46,7 @@ TOTAL = "SELECT SUM({0}) FROM t"
 BY_CELL = "SELECT cell, SUM({0}) FROM t GROUP BY cell"
 
 
-class Frozen:
+class Frozen(Measuring):
     """An engine whose every cell holds the same exact integer: as many releases of it as there are cells."""
 
     scan = "nowhere"

@@ -23,7 +23,7 @@ from tests.attack.curators import curator_of, integers_by, integers_of, neighbou
 from tests.conftest import LONG
 
 from dalenius import Curator
-from dalenius.measuring.statements.sums import Compiler
+from dalenius.measuring.engines.duckdb.statements.sums import Compiler
 
 decimal.getcontext().prec = 60
 LARGEST_DECIMAL = Decimal(10) ** 38 - 1

@@ -17,7 +17,7 @@ import pytest
 from tests.attack.curators import integers_by, neighbours, outcome, plan_of, too_far
 
 from dalenius.errors import DaleniusError
-from dalenius.measuring import rendering
+from dalenius.measuring.engines.duckdb import rendering
 from dalenius.measuring.expressions import Call, Expression, walk
 from dalenius.measuring.functions import FUNCTIONS, PARTS, UNITS
 from dalenius.measuring.plan import Plan

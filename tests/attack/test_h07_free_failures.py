@@ -21,7 +21,7 @@ from dalenius.errors import (
     SourceChangedError,
 )
 from dalenius.ledger import charging
-from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import Laplace
 

@@ -14,9 +14,9 @@ from tests.attack.curators import curator_of, integers_by, integers_of, neighbou
 from tests.conftest import LONG
 
 from dalenius import Curator, Release
+from dalenius.measuring.engines.duckdb.statements import source
+from dalenius.measuring.engines.duckdb.statements.sums import Compiler
 from dalenius.measuring.plan import Plan
-from dalenius.measuring.statements import source
-from dalenius.measuring.statements.sums import Compiler
 
 SPECIAL = {"null": None, "nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 COLUMNS = """

@@ -11,7 +11,7 @@ from tests.attack.hostile import weighs_too_much, weights_of
 
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import NOTHING, DaleniusError, NotAllowedError, QuestionRefusedError
-from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.queries.ask import Ask
 from dalenius.queries.planning import plan_ask
 

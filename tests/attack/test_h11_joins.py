@@ -12,7 +12,7 @@ from tests.attack.joined import shop_of, weights_of
 from tests.shop import questions
 
 from dalenius.errors import NOTHING, NotAllowedError, QuestionRefusedError
-from dalenius.measuring.engines.duckdb import Several
+from dalenius.measuring.engines.duckdb.connections import Several
 
 
 @pytest.fixture(scope="module")
@@ -218,7 +218,7 @@ def test_keys_of_a_join_that_have_to_be_found_weigh_no_more_than_they_may(shop, 
 
 def test_a_unit_compared_by_the_question_alone_would_be_seen(shop, neighbour, monkeypatch):
     """Teeth: without the comparison of units in the statement, an EXISTS reaches other people's rows."""
-    from dalenius.measuring.statements import relation
+    from dalenius.measuring.engines.duckdb.statements import relation
     from dalenius.queries.rules import joins
 
     question = "SELECT COUNT(*) FROM people p WHERE EXISTS (SELECT 1 FROM orders o WHERE o.amount > 99)"
@@ -230,7 +230,7 @@ def test_a_unit_compared_by_the_question_alone_would_be_seen(shop, neighbour, mo
 
 
 def _unbounded(self, match):
-    from dalenius.measuring.statements.relation import _Scan
+    from dalenius.measuring.engines.duckdb.statements.relation import _Scan
 
-    inner = _Scan(match.relation, self.files, (), self, self.depth + 1)
+    inner = _Scan(match.relation, self.files, (), self, self.depth + 1, "", True, self.shared)
     return f"EXISTS (SELECT 1 FROM {inner.body()})"

@@ -21,7 +21,7 @@ from tests.attack.hostile import (
 )
 
 from dalenius.errors import NOTHING, DaleniusError, NotAllowedError, QuestionRefusedError, SqlSyntaxError
-from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.queries.answering import Answer
 
 # Shapes that are refused as such: sql.refused, exit 3.

@@ -14,7 +14,7 @@ from tests.attack.hostile import nothing_charged, people, plan_of, protected, st
 from dalenius.accounting.conversions import zcdp_epsilon
 from dalenius.errors import NOTHING, BudgetError, InputError
 from dalenius.ledger.ledger import Ledger
-from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.queries import answering
 
 QUESTION = "SELECT region, COUNT(*), SUM(amount) FROM visits GROUP BY region"

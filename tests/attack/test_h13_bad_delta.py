@@ -11,7 +11,7 @@ import pytest
 from tests.attack.hostile import nothing_charged, people, protected, state
 
 from dalenius.errors import NOTHING, InputError
-from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.engines.duckdb.connections import DuckDB
 
 QUESTION = "SELECT COUNT(*) FROM visits"
 BAD: list[Any] = [

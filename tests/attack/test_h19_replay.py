@@ -228,7 +228,7 @@ def test_another_analyst_sees_one_draw_that_is_made_from_the_first(curator, monk
 def test_a_failed_question_is_not_answered_twice_with_two_draws(curator, monkeypatch):
     """Asked again after a failure in the engine, it is answered once, under the charge that was paid."""
     from dalenius.errors import DaleniusError
-    from dalenius.measuring.engines.duckdb import DuckDB
+    from dalenius.measuring.engines.duckdb.connections import DuckDB
 
     eve = curator.analyst("eve")
     with monkeypatch.context() as patch:

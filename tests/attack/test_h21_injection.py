@@ -23,7 +23,7 @@ from dalenius.errors import (
     PolicyError,
     QuestionError,
 )
-from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.engines.duckdb.connections import DuckDB
 
 REFUSED = [
     # stacked

@@ -16,7 +16,7 @@ from tests.shop import Shop, written
 
 from dalenius import Curator
 from dalenius.errors import NOTHING, BudgetError, DaleniusError, EngineError, InternalError
-from dalenius.measuring.engines.duckdb import Several
+from dalenius.measuring.engines.duckdb.connections import Several
 
 REFUSED = [
     "SELECT COUNT(*) FROM people JOIN orders USING (user_id); DROP TABLE people",

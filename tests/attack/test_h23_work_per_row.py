@@ -20,10 +20,11 @@ from tests.serving import serving
 from dalenius import Curator
 from dalenius.errors import InputError, QuestionRefusedError
 from dalenius.measuring import work
-from dalenius.measuring.engines.duckdb import public
+from dalenius.measuring.engines.duckdb.connections import public
+from dalenius.measuring.engines.duckdb.measuring import parts_of
+from dalenius.measuring.engines.duckdb.rendering import Renderer, literal
+from dalenius.measuring.engines.duckdb.statements import light
 from dalenius.measuring.expressions import Call, Column, Type, text
-from dalenius.measuring.rendering import Renderer, literal
-from dalenius.measuring.statements import light
 
 COLUMNS = """
 [columns.name]
@@ -189,13 +190,13 @@ def test_every_row_carries_a_share_of_what_one_row_could_take(curator: Curator, 
     carried = work.ballast(found) + work.BASE
     assert found.worst / 100 <= carried / 2 * (1 + 1e-9)
     if work.ballast(found) > 0 and "DISTINCT" not in sql:
-        assert all("random()" in part.sql for part in plan.parts)
+        assert all("random()" in part.sql for part in parts_of(plan))
 
 
 def test_the_ballast_stands_before_the_conditions_in_one_expression_with_them(curator: Curator) -> None:
     """DuckDB tries conditions in an order of its own, and those that come later only on rows that are left."""
     plan = plan_of(curator, "SELECT COUNT(*) FROM t WHERE name = 'bob' AND note ILIKE '%pain%'")
-    (part,) = plan.parts
+    (part,) = parts_of(plan)
     assert re.search(r"WHERE CASE WHEN \([^=]*random\(\)[^=]* THEN \(", part.sql)
 
 

@@ -18,12 +18,12 @@ import pytest
 from dalenius.curator import Curator
 from dalenius.errors import EngineFailedError
 from dalenius.measuring._exact import exact, exact_lengths
-from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.engines.duckdb.connections import DuckDB
+from dalenius.measuring.engines.duckdb.statements import pairs
+from dalenius.measuring.engines.duckdb.statements.sums import Compiler
 from dalenius.measuring.expressions import Column, Type
 from dalenius.measuring.pace import Times
 from dalenius.measuring.plan import Limits
-from dalenius.measuring.statements import pairs
-from dalenius.measuring.statements.sums import Compiler
 from dalenius.queries.planning import tables_of
 from dalenius.queries.rules import planned
 from dalenius.releasing.pacing import Pacer
@@ -203,7 +203,7 @@ def test_how_pairs_are_counted_does_not_depend_on_how_many_rows_a_question_leave
 
 
 def test_a_type_follows_from_bounds_alone(tmp_path):
-    from dalenius.measuring.statements.sums import integer_type
+    from dalenius.measuring.engines.duckdb.statements.sums import integer_type
 
     tables, _, _ = asked_of(protected(tmp_path / "one", victim=False))
     plan = planned("SELECT VARIANCE(salary), VARIANCE(far), SUM(wide) FROM staff", tables, Limits(search=0))

@@ -11,11 +11,11 @@ import pytest
 from dalenius.audit import fuzz as fuzzer
 from dalenius.audit.fuzzing import traces
 from dalenius.errors import EngineFailedError
-from dalenius.measuring.engines.duckdb import public
+from dalenius.measuring.engines.duckdb.connections import public
+from dalenius.measuring.engines.duckdb.rendering import double
+from dalenius.measuring.engines.duckdb.statements import sums
+from dalenius.measuring.engines.duckdb.statements.light import Plain
 from dalenius.measuring.engines.recording import Ran, note, recorded
-from dalenius.measuring.rendering import double
-from dalenius.measuring.statements import sums
-from dalenius.measuring.statements.light import Plain
 
 SEED = 1977
 NEAR = 40  # cases, from where the bug was last seen

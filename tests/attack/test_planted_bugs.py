@@ -15,14 +15,14 @@ from tests.conftest import NEAR_PLANTED
 
 from dalenius.audit import fuzz as fuzzer
 from dalenius.measuring import building, clipping
-from dalenius.measuring.binding import Binding
-from dalenius.measuring.index import Index
-from dalenius.measuring.statements import source
-from dalenius.measuring.statements.distinct import Pairs
-from dalenius.measuring.statements.keys import Keys
-from dalenius.measuring.statements.leaves import LeafCompiler
-from dalenius.measuring.statements.lengths import Lengths
-from dalenius.measuring.statements.sums import Compiler
+from dalenius.measuring.engines.duckdb.binding import Binding
+from dalenius.measuring.engines.duckdb.index import Index
+from dalenius.measuring.engines.duckdb.statements import source
+from dalenius.measuring.engines.duckdb.statements.distinct import Pairs
+from dalenius.measuring.engines.duckdb.statements.keys import Keys
+from dalenius.measuring.engines.duckdb.statements.leaves import LeafCompiler
+from dalenius.measuring.engines.duckdb.statements.lengths import Lengths
+from dalenius.measuring.engines.duckdb.statements.sums import Compiler
 from dalenius.measuring.statistics import distinct
 from dalenius.mechanisms.key_selection import WEIGHT, KeySelection
 from dalenius.queries import searching
@@ -138,7 +138,10 @@ def a_unit_with_a_length_in_each_group(monkeypatch):
 
 
 def noise_for_a_lower_clip_than_the_one_that_runs(monkeypatch):
-    monkeypatch.setattr(searching, "compiled", lambda plan: plan)
+    limited = searching.limited
+    monkeypatch.setattr(
+        searching, "limited", lambda measure, *args: replace(limited(measure, *args), clip=measure.clip)
+    )
 
 
 def grouping_sets_each_within_the_limit_of_one(monkeypatch):

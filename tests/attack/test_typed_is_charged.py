@@ -91,7 +91,7 @@ def test_its_noise_error_is_that_of_both_noises(tmp_path, accounting):
 
 
 def test_it_never_looks_at_the_data(tmp_path, monkeypatch):
-    from dalenius.measuring.engines.duckdb import DuckDB
+    from dalenius.measuring.engines.duckdb.connections import DuckDB
 
     curator = shop(tmp_path)
     sql = "SELECT region, COUNT(*), AVG(age), CORR(age, amount) FROM visits GROUP BY region"

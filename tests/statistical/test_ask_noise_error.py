@@ -24,7 +24,7 @@ import pytest
 from tests.conftest import LONG
 
 from dalenius.measuring._exact import exact
-from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.measuring.estimates import noise_variance
 from dalenius.measuring.plan import Plan, Table, needed
 from dalenius.mechanisms import noise

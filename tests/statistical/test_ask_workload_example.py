@@ -26,7 +26,8 @@ import pytest
 
 from dalenius.analyst import Analyst
 from dalenius.curator import Curator
-from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.engines.duckdb.connections import DuckDB
+from dalenius.measuring.engines.duckdb.measuring import Measuring
 from dalenius.measuring.plan import Plan
 from dalenius.queries.answering import Answer, measured
 from dalenius.queries.planning import tables_of
@@ -68,7 +69,7 @@ Ask = Callable[[str, float], tuple[tuple[Any, ...], ...]]
 
 
 @dataclass
-class Remembered:
+class Remembered(Measuring):
     """An engine that computes each statement once; the noise is drawn anew every time."""
 
     engine: DuckDB

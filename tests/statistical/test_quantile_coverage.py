@@ -19,7 +19,7 @@ import pytest
 from tests.conftest import LONG
 
 from dalenius.measuring._exact import exact
-from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.measuring.estimates import Estimate
 from dalenius.measuring.plan import Table, needed
 from dalenius.measuring.trees import SCALE, Layout

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from dalenius.errors import DaleniusError
-from dalenius.measuring.engines.duckdb import public
+from dalenius.measuring.engines.duckdb.connections import public
+from dalenius.measuring.engines.duckdb.measuring import Measuring
 from dalenius.measuring.plan import Limits, Plan, Question, Table, needed
 from dalenius.owner.protecting import budget_of
 from dalenius.queries.rules import RULES, planned
@@ -92,7 +93,7 @@ class Asker:
 
 
 @dataclass
-class Memory:
+class Memory(Measuring):
     """An engine over one Arrow table, which keeps no files."""
 
     table: pa.Table

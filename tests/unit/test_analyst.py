@@ -23,7 +23,7 @@ from dalenius.errors import (
     SourceChangedError,
     UnknownTableError,
 )
-from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.measuring.plan import Limits
 from dalenius.releasing.pacing import Pacer
 

@@ -13,7 +13,7 @@ from tests.kept import laid
 
 from dalenius import Curator
 from dalenius.errors import BudgetError, InputError, QuestionRefusedError
-from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.measuring.plan import Limits
 
 POLICY = """

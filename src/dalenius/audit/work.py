@@ -4,9 +4,9 @@ It maximises. Questions over all functions and clauses run on neighbouring table
 row in a hundred is there or not; those that come out worst are changed and crossed, so that the time goes where the
 difference grows. Two stages, because most questions show nothing:
 
-small   every question that the planner takes runs on tables without rows, then once on each of two small tables,
-        without drawing noise. Where they differ by more than chance, it runs again. What it took without rows is taken
-        to stay, and the rest to grow with the rows, which predicts the times for large tables.
+small   every question that the planner takes runs once on each of two small tables, without drawing noise. Where they
+        differ by more than chance, it runs again, and then on tables without rows: what it took there is taken to
+        stay, and the rest to grow with the rows, which predicts the times for large tables.
 large   questions whose predicted ratio is above `CERTAIN`, and samples of the others, run on tables so large that
         they should take 50 ms, noise and all. Above 1.3 they run again nine times, alternating, and the least time of
         each side counts. (That ends after three rounds below 1.2, since the first run was a slip, and after two that
@@ -216,20 +216,18 @@ class Judge:
     def small(self, plan: Plan, sql: str, arena: Arena) -> tuple[float, int, float]:
         """The ratio that is to be expected of large tables, how many rows those need, and the time on small ones."""
         rows = self.sizes[0]
-        # First where there are no rows: what a plan works out once is not taken for the first side's.
-        fixed = self.places.nothing(arena, rows).spent(plan, looks=True).cpu
         first, second = self._watched(plan, sql, arena)
         self._fixed(plan, sql, arena, rows, (first, second), looks=True)
         slower, faster = max(first.cpu, second.cpu), min(first.cpu, second.cpu)
         if slower - faster > max(_NOTICED, _NOTICED_SHARE * slower):
             first, second = _least((first, second), _each_once(self.places.pair(arena, rows), plan, looks=True))
             slower, faster = max(first.cpu, second.cpu), min(first.cpu, second.cpu)
-        fixed = min(faster, fixed)
+        noticed = slower - faster > max(_NOTICED, _NOTICED_SHARE * slower)
+        fixed = min(faster, self.places.nothing(arena, rows).spent(plan, looks=True).cpu if noticed else 0.0)
         size = next((each for each in self.sizes if fixed + (slower - fixed) * each / rows >= LONG), self.sizes[-1])
         times = size / rows
         low, high = fixed + (faster - fixed) * times, fixed + (slower - fixed) * times
-        noticed = slower - faster > max(_NOTICED, _NOTICED_SHARE * slower) and high >= LONG
-        return (high / max(low, 1e-9) if noticed else 1.0), size, slower
+        return (high / max(low, 1e-9) if noticed and high >= LONG else 1.0), size, slower
 
     def _watched(self, plan: Plan, sql: str, arena: Arena) -> tuple[Spent, Spent]:
         """What each side takes, with an eye on the statements that run."""

@@ -29,7 +29,6 @@ from dalenius.measuring.expressions import (
 )
 from dalenius.measuring.functions import Range, bounded, ranges_of, whole
 from dalenius.measuring.kept import Kept, weight_of, weight_of_parts
-from dalenius.measuring.rendering import Renderer, identifier
 from dalenius.tables import policy as tables
 from dalenius.tables.policy import Kind
 
@@ -315,7 +314,7 @@ def _shaped(keys: Sequence[Expression], columns: Columns) -> list[Cell]:
 
 def _tried(keys: Sequence[Expression], columns: Columns, known: Known, held: dict[Any, Any]) -> Part | None:
     """The keys' values on all combinations of their columns' values, by the engine itself; None: not to be had so."""
-    from dalenius.measuring.engines.duckdb import public
+    from dalenius.measuring.engines.sources import reference
 
     names = sorted(frozenset().union(*(columns_of(key) for key in keys)))
     values: list[tuple[tuple[str, ...], pa.Table]] = [
@@ -332,27 +331,17 @@ def _tried(keys: Sequence[Expression], columns: Columns, known: Known, held: dic
     if tries > _MOST_TRIED:
         return None
     integers = frozenset(name for name in names if columns[name].kind is Kind.INTEGER)
-    places = {name: f"t{at}.v{place}" for at, (tied, _) in enumerate(values) for place, name in enumerate(tied)}
-    renderer = Renderer(places, integers)
-    sql = f"SELECT DISTINCT {', '.join(f'{renderer.sql(key)} AS k{at}' for at, key in enumerate(keys))}"
-    if values:
-        sql += f" FROM {', '.join(f'd{at} AS t{at}' for at in range(len(values)))}"
-    if known.conditions:
-        sql += f" WHERE {' AND '.join(map(renderer.sql, known.conditions))}"
-    given = {f"d{at}": rows for at, (_, rows) in enumerate(values)}
-    there = " AND ".join(f"k{at} IS NOT NULL" for at in range(len(keys))) or "true"
-    texts = [f"strlen(k{at})" for at, key in enumerate(keys) if key.type is Type.TEXT]
+    found = reference().combinations(keys, values, integers, known.conditions)
 
     def made() -> list[Cell]:
-        return list(in_order(tuple(row) for row in public().run(sql, given) if None not in row))
+        return list(in_order(row for row in found.rows() if None not in row))
 
-    if tries <= _FEW and not texts:
+    if tries <= _FEW and not any(key.type is Type.TEXT for key in keys):
         return Part.of(made)
-    size = f"coalesce(sum({' + '.join(texts) or '0'}), 0)"
-    ((count, characters),) = public().run(f"SELECT count(*), {size} FROM ({sql}) WHERE {there}", given)  # noqa: S608
+    count, characters = found.size()
     if characters > MOST_TEXT:
         raise _TooManyError
-    return Part(int(count), made)
+    return Part(count, made)
 
 
 def _table(
@@ -523,5 +512,6 @@ def _advice(key: Expression, columns: Columns) -> str:
     if any(kind is Kind.DATETIME for kind in kinds.values()):
         return f"Group a datetime coarsely: DATE_TRUNC('month', {names[0]})."
     if names:
-        return f"Ask the owner to declare keys or bounds for {identifier(names[0])}, or group by another column."
+        column = '"' + names[0].replace('"', '""') + '"'  # as it would stand in a question
+        return f"Ask the owner to declare keys or bounds for {column}, or group by another column."
     return "Group by a column of the policy."

@@ -33,8 +33,6 @@ from dalenius.measuring.expressions import TRUE
 from dalenius.measuring.functions import ranges_of
 from dalenius.measuring.periods import charged
 from dalenius.measuring.plan import Found
-from dalenius.measuring.statements.light import Indexed, looked_up
-from dalenius.measuring.statements.sizes import classed, units_sql
 from dalenius.mechanisms import noise
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import Laplace
@@ -43,7 +41,6 @@ from dalenius.tables.policy import Kind
 if TYPE_CHECKING:
     from dalenius.ledger.budgets import Budget
     from dalenius.measuring.engines.engine import Engine
-    from dalenius.measuring.index import Index
     from dalenius.measuring.plan import Table
     from dalenius.tables.policy import Policy
 
@@ -140,32 +137,22 @@ class Search:
         noise.fresh_key()
         until = time.monotonic() + seconds
 
-        def rows_of(kind: str, column: str, selected: str) -> list[tuple[Any, ...]]:
-            left = max(1.0, until - time.monotonic())
-
-            def held(index: Index) -> Indexed | None:
-                values = index.sizes(kind, column)
-                return None if values is None else Indexed(f"WITH {classed(values)} SELECT {selected}")
-
-            rows = looked_up(self.table, engine, held, left)
-            if rows is not None:
-                return list(rows)
-            sql = units_sql(self.table, kind, column, engine.scan, engine.columns)
-            return list(engine.run(f"{sql} SELECT {selected}", seconds=left))
+        def left() -> float:
+            return max(1.0, until - time.monotonic())
 
         shares = self._shares()
         found: dict[Quantity, Choice] = {}
         for quantity, share in zip(self.quantities, shares, strict=False):
             counts = [0] * CLASSES
-            for place, count in rows_of(quantity.kind, quantity.column, "size, count(*) FROM sizes GROUP BY size"):
-                counts[int(place)] = int(count)
+            for place, count in engine.sizes(self.table, quantity.kind, quantity.column, seconds=left()):
+                counts[place] = count
             law = self._mechanism(1, share, CLASSES)
             noisy = [int(value) for value in law.release(counts).value.tolist()]
             found[quantity] = chosen(noisy, law, self._noise(quantity), self._cells(quantity))
         rows = found[Quantity("rows")].limit
-        ((units, total),) = rows_of("rows", "", f"count(*), coalesce(sum(least(value, {rows})), 0) FROM sizes")
-        units = self._mechanism(1, shares[-2]).release(int(units)).value
-        total = self._mechanism(rows, shares[-1]).release(int(total)).value
+        units, total = engine.rows_within(self.table, rows, seconds=left())
+        units = self._mechanism(1, shares[-2]).release(units).value
+        total = self._mechanism(rows, shares[-1]).release(total).value
         return json.dumps(self._written(found, units, total)).encode()
 
     def _written(self, found: Mapping[Quantity, Choice], units: int, rows: int) -> dict[str, Any]:

@@ -124,6 +124,10 @@ FUNCTIONS: Mapping[str, Function] = {
     "to_datetime": Function(_of(ANY), M, "CAST(a AS TIMESTAMP)"),
 }
 
+# Functions of several arguments that are NULL where the first is: an engine may not look at the others then.
+SKIPPING = frozenset({"add", "sub", "mul", "div", "intdiv", "mod", "power", "eq", "ne", "lt", "le", "in", "nullif"})
+SKIPPING |= frozenset({"concat", "replace", "like", "ilike", "contains", "starts_with", "ends_with"})
+
 PARTS = ("year", "quarter", "month", "week", "day", "dow", "isodow", "doy", "hour", "minute", "second")
 UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
 _PART_RANGES = {
@@ -143,6 +147,11 @@ _WHOLE = frozenset({"floor", "ceil", "trunc", "intdiv", "sign", "length", "date_
 _KEEPS_WHOLE = frozenset(
     {"add", "sub", "mul", "neg", "abs", "least", "greatest", "mod", "round", "coalesce", "nullif", "finite"}
 )
+
+
+def awaits(arguments: tuple[Expression, ...], at: int) -> bool:
+    """Whether arguments that have to be worked out come after one that may be NULL."""
+    return not isinstance(arguments[at], Literal) and any(isinstance(each, Call) for each in arguments[at + 1 :])
 
 
 def whole(expression: Expression, integers: frozenset[str]) -> bool:

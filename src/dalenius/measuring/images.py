@@ -11,12 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dalenius.measuring.expressions import Call, Column, Expression, Literal, Scalar, Type
+from dalenius.measuring.expressions import Call, Expression, Literal, Scalar, Type
 from dalenius.measuring.functions import Range, bounded, branches, conditions, whole
-from dalenius.measuring.rendering import Renderer
 
 MOST = 200_000  # values of one expression
-_INSIDE = "value"
 
 
 def values(
@@ -42,19 +40,12 @@ def image(key: Call, inside: Expression, given: Sequence[Scalar], integers: froz
     """The values of ``key`` where its argument ``inside`` has each of the values ``given``, or none."""
     import pyarrow as pa
 
-    from dalenius.measuring.engines.duckdb import public
+    from dalenius.measuring.engines.sources import reference
 
-    stand_in = Column(_INSIDE, inside.type)
-    arguments = tuple(stand_in if each == inside else each for each in key.arguments)
-    renderer = Renderer({_INSIDE: "t.v"}, frozenset({_INSIDE}) if whole(inside, integers) else frozenset())
     # −0.0 equals 0.0 but may be another text
     given = [*given, None, *([-0.0] if 0.0 in given and inside.type is Type.NUMBER else [])]
-    rows = public().run(
-        f"SELECT DISTINCT {renderer.sql(Call(key.function, arguments, key.type))} FROM d AS t",  # noqa: S608
-        {"d": pa.table({"v": pa.array(given, _arrow(inside.type))})},
-    )
-    found = dict.fromkeys(row[0] for row in rows if _shown(row[0], key.type))
-    return sorted(found)
+    found = reference().image(key, inside, pa.array(given, _arrow(inside.type)), whole=whole(inside, integers))
+    return sorted(dict.fromkeys(each for each in found if _shown(each, key.type)))
 
 
 def reachable(case: Call, ranges: Mapping[str, Range]) -> list[Expression]:

@@ -97,7 +97,8 @@ def worked(plan: Plan) -> float:
     from dalenius.measuring import work
 
     relation = plan.table.relation
-    found = work.of(plan) + work.inside(relation) + work.sifted(relation)
+    found = work.of(plan) * work.times(relation) + work.inside(relation) + work.sifted(relation)
+    found += work.Work(work.MEETING * work.times(relation) if relation is not None else 0.0)
     once = found.usual + WORST * found.whole
     again = (_passes(plan) - 1) * (work.common(plan).usual + work.ballast(found))
     return (once + again) / 1000

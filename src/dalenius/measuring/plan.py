@@ -314,15 +314,6 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One SELECT: the numbers of the measures that it gives, and its text after the source."""
-
-    kind: str
-    measures: tuple[int, ...]
-    sql: str
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
     """What will run: whose rows, which groups, which exact integers, and what noise they get.
 
@@ -338,7 +329,6 @@ class Plan:
         answers: Which statistic, and what of it, gives each aggregate.
         norm: "l2" (discrete Gaussian noise, zCDP) or "l1" (discrete Laplace, pure).
         periods: The budget's periods that it reads.
-        parts: What the engine runs.
         sets: The different grouping sets, by places of the question's keys; none where there is one only.
     """
 
@@ -352,7 +342,6 @@ class Plan:
     norm: str
     periods: tuple[str, ...] = ("",)
     selection: Selection | None = None
-    parts: tuple[Part, ...] = ()
     notes: tuple[str, ...] = ()
     sets: tuple[tuple[int, ...], ...] = ()
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dalenius.errors import Place
 
 MOST = 10**4  # rows that become of one
+ABOVE = 16  # of them, those that a cut above a limit may make: each is paid for by every row (`rules.work`)
 
 
 def row_limits(relation: Relation, *, inside: bool = False) -> dict[int, int | None]:
@@ -42,10 +43,10 @@ def cuts(relation: Relation, *, inside: bool = False) -> dict[int, int]:
     """Where each source that is cut is cut: at its limit, or above it as far as the work allows.
 
     A limit may be too low for some units; clipping then takes from them in proportion, but a cut would change what
-    EXISTS says of them. So what is left of `MOST` is shared out.
+    EXISTS says of them. So what is left of `ABOVE` is shared out.
     """
     limits = {each: limit for each, limit in row_limits(relation, inside=inside).items() if limit is not None}
-    spare = MOST // max(1, becoming(relation, inside=inside))
+    spare = ABOVE // max(1, becoming(relation, inside=inside))
     factor = max(1, math.floor(spare ** (1 / len(limits)) + 1e-9)) if limits else 1
     return {each: limit * factor for each, limit in limits.items()}
 
@@ -85,18 +86,19 @@ def check_repeats(relation: Relation, at: Place | None, *, inside: bool = False)
         )
 
 
-def becoming(relation: Relation, *, inside: bool = False) -> int:
-    """How many rows become of one row of one source, at most."""
-    found = math.prod(each or 1 for each in row_limits(relation, inside=inside).values()) * _copies(relation)
+def becoming(relation: Relation, *, inside: bool = False, really: bool = False) -> int:
+    """How many rows become of one row of one source, at most; ``really``: by where sources are cut, not by limits."""
+    limits = (cuts if really else row_limits)(relation, inside=inside)
+    found = math.prod(each or 1 for each in limits.values()) * _copies(relation)
     for join in relation.joins:
         match join.source:
             case PerUnit(relation=inner) if not _one_row(join.source):
-                found *= becoming(inner)
+                found *= becoming(inner, really=really)
             case Stacked(parts=parts):
-                found *= sum(becoming(inner) for inner, _ in parts)
+                found *= sum(becoming(inner, really=really) for inner, _ in parts)
     # Each EXISTS is gone through for every row; one that only asks for equal units is looked up at once.
     compared = [each.relation for each in relation.matches if compares(each.relation)]
-    return found * max(1, sum(becoming(each, inside=True) for each in compared))
+    return found * max(1, sum(becoming(each, inside=True, really=really) for each in compared))
 
 
 def _copies(relation: Relation) -> int:

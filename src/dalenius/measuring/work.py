@@ -26,10 +26,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dalenius.measuring.expressions import TRUE, Aggregate, Call, Column, Expression, Literal, Type, columns_of
-from dalenius.measuring.functions import Range, bounded, branches, ranges_of
+from dalenius.measuring.functions import SKIPPING, Range, awaits, bounded, branches, ranges_of
 from dalenius.measuring.relations import Open, Owned, PerUnit, Stacked, full
-from dalenius.measuring.rendering import LONGEST_TEXT, SURE_DIGITS, sure
-from dalenius.measuring.repeats import parts_of
+from dalenius.measuring.repeats import becoming, parts_of
+from dalenius.measuring.texts import LONGEST_TEXT, SURE_DIGITS, sure
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
@@ -38,11 +38,13 @@ if TYPE_CHECKING:
     from dalenius.tables.policy import Column as Spec
 
 MOST = 200_000.0  # ns that a row's expressions may take at worst
+MOST_MEETING = 500_000.0  # that it may take with all the rows that it meets in a join
 MOST_MATCHED = 10_000.0  # of them, within EXISTS and IN: there is no ballast in there
 TWICE = 2.0  # with an index, rows of a heavy unit are gone through twice, and all others once: it takes more ballast
 RATIO = 40.0  # a hundredth of the rows that does all the work adds at most 2/5; half is promised, if weights are right
 JOINED = 2.0  # times that columns and keys of joined tables are worked out: cut in their table and again above it, and
 # a key that must not be NULL stands in a condition that DuckDB moves below the join
+MEETING = 60.0  # ns for each row that a join makes of one
 BASE = 10.0  # ns that the cheapest statement takes for a row, whatever it holds
 _USUAL = 20  # characters of a text as most are
 
@@ -109,6 +111,7 @@ _BATCH = {"and": 3.5, "or": 3.5, "coalesce": 6.0, "case": 2.0, "finite": 2.5, "n
 _BATCH |= dict.fromkeys(("to_number", "to_integer", "to_date", "to_datetime", "date_trunc"), 5.0)
 _BATCH_ELSE = 1.5
 _EACH = frozenset({"and", "or", "coalesce", "case"})
+_AWAITED, _BATCH_AWAITED = Work(40.0, 10.0), 6.0  # of an argument that may be NULL (`rendering.awaited`)
 _WIDE_MOD, _MOD = 4500.0, 80.0  # fmod goes through the bits between the sizes of both
 
 
@@ -136,7 +139,11 @@ class Meter:
         inner = sum((self(each) for each in expression.arguments), Work())
         batch = _BATCH.get(expression.function, _BATCH_ELSE)
         batch *= len(expression.arguments) if expression.function in _EACH else 1
-        return self.own(expression) + Work(batch=batch) + inner * (2 if expression.function in _TWICE else 1)
+        own = self.own(expression)
+        if expression.function in SKIPPING or expression.function == "date_diff":
+            waiting = sum(awaits(expression.arguments, at) for at in range(len(expression.arguments)))
+            own, batch = own + _AWAITED * waiting, batch + _BATCH_AWAITED * waiting
+        return own + Work(batch=batch) + inner * (2 if expression.function in _TWICE else 1)
 
     def all(self, expressions: Iterable[Expression | None]) -> Work:
         """The work of several."""
@@ -303,23 +310,37 @@ def sifted(relation: Relation | None) -> Work:
     return found
 
 
+def times(relation: Relation | None) -> int:
+    """How often all that is done with joined rows is done for one row, at most."""
+    return 1 if relation is None else becoming(relation, really=True)
+
+
 def inside(relation: Relation | None) -> Work:
-    """What joined tables do otherwise: conditions about several, and what is summed per unit or stacked."""
-    return _inside(relation.within() if relation is not None else ())
+    """What joined tables do otherwise: conditions about several, and what is summed per unit or stacked.
+
+    A condition is tried for each row that a join makes of one (`times`); columns are read, and keys of a join worked
+    out, for each row of their own.
+    """
+    relations = list(relation.within()) if relation is not None else []
+    return _inside(relations, keys=False) * times(relation) + _inside(relations, keys=True)
 
 
 def matched(relation: Relation | None) -> Work:
     """Of that, what is done within EXISTS and IN."""
     relations = relation.within() if relation is not None else ()
-    return _inside(inner for each in relations for match in each.matches for inner in match.relation.within())
+    inner = [inner for each in relations for match in each.matches for inner in match.relation.within()]
+    return _inside(inner, keys=False) + _inside(inner, keys=True)
 
 
-def _inside(relations: Iterable[Relation]) -> Work:
+def _inside(relations: Iterable[Relation], *, keys: bool) -> Work:
     found = Work()
     for each in relations:
         meter = _meter(each)
-        conditions = [*sifting(each)[1], *(join.on for join in each.joins)]
-        found += meter.all(conditions) + meter.casts(_read(conditions))
+        conditions = [*sifting(each)[1], *(part for join in each.joins for part in parts_of(join.on))]
+        found += meter.all(part for part in conditions if _is_key(part, each) == keys)
+        if keys:
+            found += meter.casts(_read(conditions))  # before rows meet
+            continue
         for source in each.sources:
             if isinstance(source, PerUnit):
                 inner, used = _meter(source.relation), [*source.keys]
@@ -331,6 +352,15 @@ def _inside(relations: Iterable[Relation]) -> Work:
                     stacked = _meter(part)
                     found += stacked.all(values) + stacked.casts(_read(values))
     return found
+
+
+def _is_key(part: Expression, relation: Relation) -> bool:
+    """Whether a condition says that something of one source equals something of another, or of the rows around."""
+    if not isinstance(part, Call) or part.function != "eq":
+        return False
+    owners = {full(source, name): at for at, source in enumerate(relation.sources) for name in source.columns}
+    one, other = ({owners.get(name) for name in columns_of(each)} for each in part.arguments)
+    return bool(one and other) and not one & other
 
 
 def _aggregated(meter: Meter, aggregate: Aggregate) -> Work:
@@ -369,25 +399,3 @@ def _specs(relation: Relation) -> Mapping[str, Spec]:
 def ballast(work: Work) -> float:
     """Nanoseconds that every row has to do, whatever it holds."""
     return max(0.0, work.whole / RATIO - BASE)
-
-
-_MD5, _SINE = 170.0, 10.0  # ns
-
-
-def heavier(work: Work) -> str:
-    """A condition that always holds and takes `ballast`; empty where none is needed.
-
-    It works on random numbers, so that it is worked out for each row, in a time that no row can change.
-    """
-    left = ballast(work)
-    if left <= 0:
-        return ""
-    digests, shown = int(left // _MD5), "random()"
-    for _ in range(round((left - digests * _MD5) / _SINE)):
-        shown = f"sin({shown})"
-    if not digests:
-        return f"({shown} < 2e0)"
-    shown = f"CAST({shown} AS VARCHAR)"
-    for _ in range(digests):
-        shown = f"md5({shown})"
-    return f"({shown} <> '')"

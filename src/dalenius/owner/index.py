@@ -11,14 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import DaleniusError
-from dalenius.measuring.indexing import build
 from dalenius.owner.limits import table_of
 from dalenius.owner.protecting import Protected
 from dalenius.tables.fingerprint import check_unchanged
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger
-    from dalenius.measuring.engines.duckdb import Engines
+    from dalenius.measuring.engines.sources import Engines
     from dalenius.tables.registry import Registry
 
 Progress = Callable[[str, int, int, str], None]  # table, files written, files in all, what comes next
@@ -54,12 +53,9 @@ def _prepared(
         if table.through:  # whose a row is depends on other files
             return {"state": "none"}
         engine = engines.of(version.fingerprint, table)
-        index = engine.index
-        if index is None:
-            return {"state": "none"}
-        if index.whole(table, version.fingerprint) and index.readable():
-            return {"state": "kept"}
-        built = build(index.layout, engine, told)
+        built = engine.prepare(table, told)
+        if isinstance(built, str):
+            return {"state": built}
         check_unchanged(version.table, version.fingerprint, version.policy.source)
     except DaleniusError as error:
         return {"state": "failed", "why": error.why}

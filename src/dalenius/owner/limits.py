@@ -22,7 +22,7 @@ from dalenius.releasing.snapshot import Snapshot
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger
     from dalenius.ledger.requests import Answered
-    from dalenius.measuring.engines.duckdb import Engines
+    from dalenius.measuring.engines.sources import Engines
     from dalenius.tables.registry import Registry, Version
 
 SECONDS = 3600.0  # the owner waits

@@ -11,9 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from dalenius.errors import NotAllowedError, PolicyInvalidError, SourceUnavailableError
-from dalenius.measuring.engines.duckdb import DuckDB
-from dalenius.measuring.engines.schema import schema
-from dalenius.measuring.rendering import identifier
+from dalenius.measuring.engines.sources import repeats, schema
 from dalenius.tables.compatibility import comparable
 from dalenius.tables.mistakes import invalid
 
@@ -61,7 +59,7 @@ def repeated_keys(version: Version, versions: Mapping[str, Version]) -> str | No
         except PolicyInvalidError as error:
             return error.message
     for hop in version.policy.path:
-        if _repeats(through(version.policy, versions)[hop.table].fingerprint, hop.key):
+        if repeats(through(version.policy, versions)[hop.table].fingerprint, hop.key):
             return f"Its path goes through {hop.table}.{hop.key}, which is not unique."
     return None
 
@@ -153,21 +151,12 @@ def _check_types(hop: Hop, types: Mapping[str, str], following: Mapping[str, str
 
 
 def _check_unique(version: Version, table: Version, hop: Hop) -> None:
-    if _repeats(table.fingerprint, hop.key):
+    if repeats(table.fingerprint, hop.key):
         raise NotAllowedError(
             f"The path of {version.table!r} goes through {hop.table}.{hop.key}, which is not unique.",
             why="A row would belong to several units at once, and nobody could be promised anything about it.",
             fix="Remove the duplicates from the source, or choose a key that tells all rows apart.",
         )
-
-
-def _repeats(fingerprint: Fingerprint, key: str) -> bool:
-    engine, column = DuckDB(fingerprint), identifier(key)
-    try:
-        counted = f"SELECT 1 FROM {engine.scan} WHERE {column} IS NOT NULL GROUP BY {column} HAVING count(*) > 1"  # noqa: S608
-        return bool(engine.run(f"SELECT 1 FROM ({counted}) LIMIT 1", seconds=SECONDS))  # noqa: S608
-    finally:
-        engine.close()
 
 
 def texts_of(fingerprint: Fingerprint) -> frozenset[str] | None:

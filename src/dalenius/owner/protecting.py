@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -18,9 +17,7 @@ from dalenius.errors import InputError, LedgerUnavailableError, NotAllowedError,
 from dalenius.ledger.budgets import Accounting, Budget
 from dalenius.ledger.chain import Entry
 from dalenius.ledger.ledger import Ledger
-from dalenius.measuring.engines.decoding import check_decodes
-from dalenius.measuring.engines.duckdb import DuckDB
-from dalenius.measuring.engines.schema import schema
+from dalenius.measuring.engines.sources import Columns, check_decodes, schema
 from dalenius.owner.beside import beside, inspect_lists
 from dalenius.owner.paths import check_paths, check_units
 from dalenius.owner.public_tables import check_public, inspect_public, public_changes
@@ -85,9 +82,12 @@ def inspect(policy: Policy) -> Fingerprint:
     """Looks at the source: it is there, its columns are those of the policy, and every value in them can be read."""
     check_compressed(expand(policy.source))  # before anybody reads to their end
     found = fingerprint(policy.source)
-    with closing(DuckDB(found)) as engine:
-        check_columns(policy, engine.columns.items())
-        check_decodes(engine, list(dict.fromkeys((*policy.owner, *policy.columns))))
+
+    def read(columns: Columns) -> list[str]:
+        check_columns(policy, columns)
+        return list(dict.fromkeys((*policy.owner, *policy.columns)))
+
+    check_decodes(found, read)
     return found
 
 

@@ -7,11 +7,9 @@ public, and what is public cannot be protected: no promise could be kept about i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 
 from dalenius.errors import NotAllowedError, PolicyInvalidError
-from dalenius.measuring.engines.decoding import check_decodes
-from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.engines.sources import check_decodes
 from dalenius.measuring.public import public_table
 from dalenius.owner.beside import check_lists, is_same
 from dalenius.tables.compressed import check_compressed
@@ -76,8 +74,7 @@ def _all(registry: Registry) -> Iterator[Version]:
 
 def _check_table(spec: PublicSpec, found: Fingerprint) -> None:
     table, place = public_table(spec, found), f"public.tables.{spec.name}.key"
-    with closing(DuckDB(found)) as engine:
-        check_decodes(engine, list(table.types))
+    check_decodes(found, lambda _: list(table.types))
     for name in spec.key:
         if name not in table.types:
             raise _missing(place, name, table.types)

@@ -28,7 +28,7 @@ from dalenius.tables.fingerprint import Fingerprint, unchanged
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger
-    from dalenius.measuring.engines.duckdb import Engines
+    from dalenius.measuring.engines.sources import Engines
     from dalenius.tables.registry import Registry, Version
 
 # Looks at a table's files, given all versions as they will be in force; a reason closes the table to everyone.

@@ -24,8 +24,6 @@ from dalenius.measuring.expressions import Aggregate, Scalar, Type, walk
 from dalenius.measuring.packing import packed, unpacked
 from dalenius.measuring.plan import Plan, needed
 from dalenius.measuring.searches import Clip, clip_notes, report_clips
-from dalenius.measuring.statements.keys import weights as key_weights
-from dalenius.measuring.statements.pairs import Held
 from dalenius.mechanisms import noise
 from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, SummedLaw
 from dalenius.queries import grouped
@@ -34,7 +32,7 @@ from dalenius.queries.rules.price import Priced
 from dalenius.queries.rules.price import priced as price
 
 if TYPE_CHECKING:
-    from dalenius.measuring.engines.engine import Engine
+    from dalenius.measuring.engines.engine import Engine, Held
     from dalenius.measuring.estimates import Noise
     from dalenius.measuring.statistics.family import Reading
     from dalenius.mechanisms.key_selection import KeySelection
@@ -59,7 +57,7 @@ def measured(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: flo
     content: dict[str, Any] = {"format": FORMAT, "epsilon": priced.epsilon, "delta": priced.delta, "rho": priced.rho}
     held = None
     if priced.selection is not None:
-        held = Held(plan, engine, salt, seconds)
+        held = engine.hold(plan, salt, seconds=seconds)
         plan = selected(plan, priced.selection, held, engine, salt, seconds)
         priced = price(plan, priced.epsilon, priced.delta)  # the same noise, on as many groups as were found
         content |= {"cells": [[_key_to_json(value) for value in cell] for cell in plan.cells]}
@@ -80,7 +78,7 @@ def measured(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: flo
 
 def selected(plan: Plan, selection: KeySelection, held: Held, engine: Engine, salt: str, seconds: float) -> Plan:
     """The plan with the groups that are released, in the order of their keys."""
-    cells, weights = key_weights(plan, engine, salt, seconds, held)
+    cells, weights = engine.weights(plan, salt, seconds=seconds, held=held)
     passed = selection.release(weights, units=needed(plan.selection).units).value
     # beside the groups of grouping sets that are public
     return replace(plan, cells=in_order([*plan.cells, *(cells[at] for at in passed)]))

@@ -11,12 +11,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
 from dalenius.measuring.canonical import call
-from dalenius.measuring.domains import MOST_VALUES, Known, arrow_type, most_cells
-from dalenius.measuring.engines.duckdb import public
+from dalenius.measuring.domains import MOST_VALUES, Known, most_cells
 from dalenius.measuring.expressions import TRUE, Call, Column, Expression, columns_of
 from dalenius.measuring.kept import Kept, weight_of
 from dalenius.measuring.relations import Join, Open, Relation, full
-from dalenius.measuring.statements.relation import Publics
 
 if TYPE_CHECKING:
     from dalenius.measuring.domains import Cell
@@ -115,16 +113,6 @@ def _combinations(sub: _Sub, wanted: tuple[str, ...]) -> tuple[Cell, ...] | None
 
 
 def _combined(relation: Relation, wanted: tuple[str, ...]) -> tuple[Cell, ...] | None:
-    import pyarrow as pa
+    from dalenius.measuring.engines.sources import reference
 
-    scan, held = Publics(relation, wanted), {}
-    for name, (source, columns, text) in scan.texts().items():
-        rows = source.table.run(f"{text} LIMIT {MOST_ROWS + 1}")
-        if len(rows) > MOST_ROWS:
-            return None
-        kinds = [source.table.kinds[each] for each in columns]
-        arrays = [pa.array([row[at] for row in rows], arrow_type(kind)) for at, kind in enumerate(kinds)]
-        held[name] = pa.table(arrays, names=columns)
-    most = most_cells(len(wanted))
-    found = public().run(f"{scan.combinations()} LIMIT {most + 1}", held)
-    return tuple(map(tuple, found)) if len(found) <= most else None
+    return reference().public_combinations(relation, wanted, most_cells(len(wanted)), MOST_ROWS)

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dalenius.errors import EngineFailedError, Place, QuestionError, QuestionRefusedError
-from dalenius.measuring.engines import confined
-from dalenius.measuring.engines.public_functions import ARGUMENTS, FUNCTIONS
-from dalenius.measuring.engines.public_scopes import folded
+from dalenius.measuring.engines.duckdb import confined
+from dalenius.measuring.engines.duckdb.public_functions import ARGUMENTS, FUNCTIONS
+from dalenius.measuring.engines.duckdb.public_scopes import folded
+from dalenius.measuring.engines.duckdb.statements.relation import scan_of_public
 from dalenius.queries.preview import Preview
 from dalenius.queries.public_scopes import is_plain, tables_of
 from dalenius.queries.release import PUBLIC, Release
@@ -141,7 +142,7 @@ def _run(question: PublicQuestion, tables: Sequence[PublicTable], most: int, sec
     columns = {name.lower() for table in tables for name in table.types}
     found = confined.run(
         key[0],
-        {table.name: table.scan for table in tables},
+        {table.name: scan_of_public(table) for table in tables},
         list(dict.fromkeys(files)),
         columns,
         most=most,

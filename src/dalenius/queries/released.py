@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.measuring.estimates import Estimate
 from dalenius.measuring.expressions import TRUE, Aggregate, Expression, Key, Literal, Type, walk
-from dalenius.measuring.rendering import Renderer
 from dalenius.queries import grouped
 from dalenius.queries.rules.total import made_total
 
@@ -131,7 +130,7 @@ class _View:
     ) -> list[list[Any]]:
         import pyarrow as pa
 
-        from dalenius.measuring.engines.duckdb import public
+        from dalenius.measuring.engines.sources import reference
 
         used = sorted({each.number for each in walk(expression) if isinstance(each, Key)})
         table: dict[str, Any] = {"place": list(range(self.size * len(variants)))}
@@ -140,11 +139,8 @@ class _View:
         for at, part in enumerate(parts):
             values = [value for variant in variants for value in variant[part]]
             table[f"a{at}"] = pa.array([None if v is None else float(v) for v in values], pa.float64())
-        renderer = Renderer(
-            {}, keys={number: f"k{number}" for number in used}, aggregates={p: f"a{at}" for at, p in enumerate(parts)}
-        )
-        sql = f"SELECT {renderer.sql(made_total(expression))} AS v FROM released ORDER BY place"  # noqa: S608
-        rows = [_sayable(row[0], expression.type) for row in public().run(sql, {"released": pa.table(table)})]
+        found = reference().evaluated(made_total(expression), pa.table(table), parts)
+        rows = [_sayable(each, expression.type) for each in found]
         return [rows[at * self.size : (at + 1) * self.size] for at in range(len(variants))]
 
 

@@ -28,7 +28,6 @@ from dalenius.measuring.expressions import TRUE, Call, columns_of
 from dalenius.measuring.relations import Owned, full
 from dalenius.measuring.repeats import limit_of
 from dalenius.measuring.searches import Clip, search_of
-from dalenius.queries.rules.compile import compiled
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.engine import Engine
@@ -73,7 +72,7 @@ def _thinned(plan: Plan) -> bool:
 
 
 def lowered(plan: Plan, clips: Mapping[int, int]) -> Plan:
-    """The plan with lower clips, in its SQL too; the measures of a ratio share their price anew.
+    """The plan with lower clips; the measures of a ratio share their price anew.
 
     Adding or removing a unit (exchanging one) then changes a measure by what `clipping` says of its new clip.
     """
@@ -87,7 +86,7 @@ def lowered(plan: Plan, clips: Mapping[int, int]) -> Plan:
             number += 1
         new = replace(statistic, measures=tuple(measures))
         statistics.append(new if new == statistic else statistic.family.reshare(statistic, new, plan.norm))
-    return compiled(replace(plan, statistics=tuple(statistics)))
+    return replace(plan, statistics=tuple(statistics))
 
 
 def _noise_per_step(plan: Plan, priced: Priced, measure: Measure) -> float:

@@ -13,7 +13,7 @@ from dalenius.ledger.requests import OWNER
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger
-    from dalenius.measuring.engines.duckdb import Engines
+    from dalenius.measuring.engines.sources import Engines
     from dalenius.releasing.pacing import Pacer
     from dalenius.tables.registry import Registry
 
@@ -56,8 +56,8 @@ class Asker:
 
         It counts as the asker's: who makes an own question late by more of them is no victim of others.
         """
-        from dalenius.measuring.engines.confined import planning
-        from dalenius.measuring.engines.metering import metered
+        from dalenius.measuring.engines.duckdb.confined import planning
+        from dalenius.measuring.engines.duckdb.metering import metered
 
         with planning(), metered(self.whose):
             yield

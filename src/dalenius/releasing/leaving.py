@@ -98,8 +98,7 @@ def release(
     ledger, snapshot = asker.ledger, leaving.snapshot
     snapshot.check_unchanged()
     engine = snapshot.engine(asker.engines)
-    engine.ready()  # an engine that cannot begin is found before anything is charged
-    engine.columns  # noqa: B018 (and so is an unreadable file)
+    engine.ready()  # an unreadable file, or an engine that cannot begin, is found before anything is charged
     hold, waits = held(asker.pacer, leaving.pace), list[bool]()
 
     def waited() -> None:

@@ -113,7 +113,7 @@ def paced(
         whose: Whose work it is: all that is done for the same one meanwhile counts as its own.
         allowed: Raises if it may no longer look, asked once it has its place.
     """
-    from dalenius.measuring.engines.metering import metered
+    from dalenius.measuring.engines.duckdb.metering import metered
 
     fixed = None if pacer is None else pacer.times(pace)
     with nullcontext() if pacer is None else pacer.place:
@@ -188,6 +188,6 @@ def _sleep_until(end: float) -> None:
 
 def probe() -> float:
     """How much slower than the machine of `SHAPES` this one is just now, on rows that are nobody's; at least 1."""
-    from dalenius.measuring.engines.probe import seconds
+    from dalenius.measuring.engines.duckdb.probe import seconds
 
     return min(20.0, max(1.0, seconds() / PROBE))

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dalenius.measuring.engines.view import View
 from dalenius.tables.fingerprint import changed, check_unchanged, identities
 from dalenius.tables.homes import check_outside
 
 if TYPE_CHECKING:
-    from dalenius.measuring.engines.duckdb import DuckDB, Engines
+    from dalenius.measuring.engines.engine import Engine
+    from dalenius.measuring.engines.sources import Engines
     from dalenius.measuring.plan import Table
     from dalenius.measuring.public import PublicTable
     from dalenius.tables.registry import Version
@@ -70,9 +70,9 @@ class Snapshot:
         if self.state() != before:
             raise changed(self.versions[0].table)
 
-    def engine(self, engines: Engines) -> DuckDB | View:
+    def engine(self, engines: Engines) -> Engine:
         """The engine of these files."""
         if self.table.relation is None and not self.table.through:
             return engines.of(self.versions[0].fingerprint, self.table)
         files = {each.table: each.fingerprint for each in self.versions}
-        return View(self.table, files, self.publics, engines)
+        return engines.over(self.table, files, self.publics)

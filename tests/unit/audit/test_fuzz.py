@@ -21,7 +21,7 @@ from dalenius.audit.fuzzing.tables import pair, shuffled
 from dalenius.audit.joined import fuzz_joined
 from dalenius.errors import DaleniusError, InputError
 from dalenius.measuring._exact import exact
-from dalenius.measuring.statements.sums import Compiler
+from dalenius.measuring.engines.duckdb.statements.sums import Compiler
 from dalenius.queries.rules import planned
 
 

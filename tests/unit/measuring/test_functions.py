@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from dalenius.errors import InputError, PolicyError, QuestionError
 from dalenius.measuring.canonical import plain
-from dalenius.measuring.engines.duckdb import public
+from dalenius.measuring.engines.duckdb.connections import public
+from dalenius.measuring.engines.duckdb.rendering import Renderer
 from dalenius.measuring.expressions import NULL, TRUE, Call, Column, Expression, Type, number, text
 from dalenius.measuring.functions import FUNCTIONS, bounded, branches, conditions, dominated, whole
-from dalenius.measuring.rendering import Renderer
 from dalenius.queries.rules.total import _Guard
 
 N = Type.NUMBER

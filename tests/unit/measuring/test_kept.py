@@ -8,7 +8,7 @@ import pytest
 
 from dalenius.errors import QuestionRefusedError
 from dalenius.measuring import domains, patience
-from dalenius.measuring.engines.duckdb import Public
+from dalenius.measuring.engines.duckdb.connections import Public
 from dalenius.measuring.expressions import Column, Type, text
 from dalenius.measuring.kept import Kept, weight_of, weight_of_parts
 from dalenius.queries import possible

@@ -10,7 +10,7 @@ import pytest
 
 from dalenius.errors import SourceUnavailableError, UnknownColumnError
 from dalenius.measuring import public as module
-from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.measuring.public import public_table
 from dalenius.tables.policy import Bounds, Kind, PublicSpec
 
@@ -102,7 +102,7 @@ def test_types_of_a_csv_file_are_guessed_and_hold_for_every_row(csv):
     }
     assert found.columns["code"].keys == (1, 2) and found.columns["zip"].keys == ("01234", "11234")
     engine = DuckDB(found.fingerprint)
-    assert engine.run(f"SELECT code + 1, day FROM {found.scan} WHERE NOT ok IS NULL") == [(2, date(2024, 1, 1))]
+    assert engine.run(f"SELECT code + 1, day FROM {found.lookup.scan} WHERE NOT ok IS NULL") == [(2, date(2024, 1, 1))]
 
 
 def test_a_type_that_only_the_first_rows_have_is_not_taken(csv):

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dalenius.measuring.canonical import call, plain
-from dalenius.measuring.engines.duckdb import public
+from dalenius.measuring.engines.duckdb.connections import public
+from dalenius.measuring.engines.duckdb.rendering import Renderer
 from dalenius.measuring.expressions import FALSE, NULL, TRUE, Call, Column, Literal, Type, number, text
-from dalenius.measuring.rendering import Renderer
 
 N, B = Type.NUMBER, Type.BOOLEAN
 INTEGERS = frozenset({"i", "j"})

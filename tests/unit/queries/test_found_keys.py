@@ -15,8 +15,8 @@ import pytest
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError, QuestionRefusedError
 from dalenius.measuring._exact import exact
+from dalenius.measuring.engines.duckdb.statements.keys import weights
 from dalenius.measuring.plan import Found, Limits, needed
-from dalenius.measuring.statements.keys import weights
 from dalenius.mechanisms.key_selection import WEIGHT, KeySelection
 from dalenius.queries.answering import Answer, measured
 from dalenius.queries.preview import previewed

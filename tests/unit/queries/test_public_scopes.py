@@ -15,9 +15,9 @@ from random import Random
 import duckdb
 import pytest
 
-from dalenius.measuring.engines import public_checks
-from dalenius.measuring.engines.locked import locked
-from dalenius.measuring.engines.public_scopes import folded
+from dalenius.measuring.engines.duckdb import public_checks
+from dalenius.measuring.engines.duckdb.locked import locked
+from dalenius.measuring.engines.duckdb.public_scopes import folded
 from dalenius.queries.public_questions import PublicQuestion, public_question, written
 
 SECRET = "xyzzyplugh"

@@ -9,7 +9,7 @@ import pytest
 from tests.attack.hostile import people, protected
 
 from dalenius.errors import EngineFailedError
-from dalenius.measuring.engines import locked, starting
+from dalenius.measuring.engines.duckdb import locked, starting
 
 SQL = "SELECT COUNT(*) AS n FROM visits WHERE age < {}"
 
@@ -74,7 +74,7 @@ def test_without_a_connection(curator, monkeypatch, error):
     curator.analyst("eve").ask(SQL.format(30), epsilon=0.1)  # opens it anew; it is free
     (engine,) = curator.engines._engines.values()
     engine._connection = None  # as after an error that ended it
-    monkeypatch.setattr("dalenius.measuring.engines.duckdb.locked", none)
+    monkeypatch.setattr("dalenius.measuring.engines.duckdb.connections.locked", none)
     refused(curator, 34)
     assert locked.locked is not none
 

@@ -219,7 +219,7 @@ def print_policy(console: Console, policy: Policy) -> None:
 
 def _schema(source: str) -> Sequence[tuple[str, str]]:
     """Names and types of a source."""
-    from dalenius.measuring.engines.schema import schema
+    from dalenius.measuring.engines.sources import schema
     from dalenius.tables.fingerprint import expand, form_of
 
     paths = expand([str(Path(source).absolute())])

@@ -13,7 +13,7 @@ from typing import Any
 from dalenius.app.http.places import check_inside
 from dalenius.app.http.problems import NotFoundError
 from dalenius.errors import InputError, NotAllowedError, SourceUnavailableError
-from dalenius.measuring.engines.schema import schema
+from dalenius.measuring.engines.sources import schema
 from dalenius.tables import homes
 from dalenius.tables.fingerprint import FORMS, expand, form_of
 

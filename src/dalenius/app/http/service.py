@@ -21,7 +21,7 @@ from dalenius.app.http.metrics import Metrics
 from dalenius.curator import Curator
 from dalenius.ledger.retries import NeverChargedError
 from dalenius.ledger.tokens import Role, Token, Tokens
-from dalenius.measuring.engines.confined import ElsewhereError, Room, on_behalf
+from dalenius.measuring.engines.duckdb.confined import ElsewhereError, Room, on_behalf
 from dalenius.measuring.pace import SAFETY, Times
 from dalenius.releasing.pacing import Pacer, probe
 

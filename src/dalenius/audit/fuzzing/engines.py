@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.audit.fuzzing.policies import NAME
 from dalenius.audit.fuzzing.tables import Row, arrow
-from dalenius.measuring.engines.duckdb import DuckDB, Public
-from dalenius.measuring.index import Layout
-from dalenius.measuring.indexing import build
+from dalenius.measuring.engines.duckdb.connections import DuckDB, Public
+from dalenius.measuring.engines.duckdb.index import Layout
+from dalenius.measuring.engines.duckdb.indexing import build
+from dalenius.measuring.engines.duckdb.measuring import Measuring
 from dalenius.tables.fingerprint import fingerprint
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def _connection() -> Public:
     return Public(threads=1)
 
 
-class Memory:
+class Memory(Measuring):
     """A made-up table in memory."""
 
     scan = NAME
@@ -58,7 +59,7 @@ def engine(shape: Shape, rows: Sequence[Row], file: Path) -> Engine:
     return DuckDB(fingerprint([str(path)]), threads=1)
 
 
-def indexed(shape: Shape, plain: Engine, folder: Path, stale: Engine | None = None) -> Engine:
+def indexed(shape: Shape, plain: Engine, folder: Path, stale: Engine | None = None) -> DuckDB:
     """The same files with a contribution index: their own, or that of other files, which must not be used.
 
     Args:
@@ -72,7 +73,7 @@ def indexed(shape: Shape, plain: Engine, folder: Path, stale: Engine | None = No
     layout = Layout(folder, shape.table, plain.fingerprint)
     if stale is None:
         build(layout, plain)
-    elif stale.index is not None:
+    elif isinstance(stale, DuckDB) and stale.index is not None:
         for own, other in zip(layout.files, stale.index.layout.files, strict=True):
             shutil.copyfile(other.path, own.path)
     return DuckDB(plain.fingerprint, threads=1, layout=layout)

@@ -14,10 +14,10 @@ from typing import Any
 from dalenius.audit.fuzzing.policies import Shape
 from dalenius.audit.fuzzing.tables import Row, arrow
 from dalenius.measuring.canonical import call
+from dalenius.measuring.engines.duckdb.statements.sums import LINEAR, Compiler
 from dalenius.measuring.expressions import TRUE, Column
 from dalenius.measuring.plan import Measure, Plan, Statistic
-from dalenius.measuring.statements.source import LONGEST_BYTES
-from dalenius.measuring.statements.sums import LINEAR, Compiler
+from dalenius.measuring.texts import LONGEST_BYTES
 from dalenius.tables.policy import Column as Declared
 from dalenius.tables.policy import Kind
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.measuring.expressions import Type
 from dalenius.measuring.plan import Plan, needed
-from dalenius.measuring.statements import keys
 from dalenius.mechanisms.key_selection import WEIGHT, KeySelection
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ class UnsayableError(Exception):
 
 def weighed(plan: Plan, engine: Engine, salt: str, seconds: float) -> Weights:
     """The weight of every key that occurs."""
-    cells, found = keys.weights(plan, engine, salt, seconds)
+    cells, found = engine.weights(plan, salt, seconds=seconds)
     for cell in cells:
         for key, value in zip(plan.keys, cell, strict=True):
             if type(value) is not _KINDS[key.type] or (isinstance(value, float) and not math.isfinite(value)):

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from dalenius.audit.fuzzing.questions import Writer
 from dalenius.ledger.budgets import Accounting
+from dalenius.measuring.engines.duckdb.rendering import identifier, literal
 from dalenius.measuring.relations import identities_of
-from dalenius.measuring.rendering import identifier, literal
 from dalenius.tables.policy import Bounds, Column, Kind
 
 if TYPE_CHECKING:

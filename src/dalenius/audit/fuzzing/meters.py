@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING
 from dalenius.errors import EngineTimeoutError
 from dalenius.measuring._exact import exact, exact_lengths
 from dalenius.measuring.domains import in_order
-from dalenius.measuring.engines.duckdb import Engines
-from dalenius.measuring.engines.view import View
-from dalenius.measuring.index import Layout
-from dalenius.measuring.indexing import build
-from dalenius.measuring.statements.keys import weights
-from dalenius.measuring.statements.pairs import Held
+from dalenius.measuring.engines.duckdb.connections import Pool
+from dalenius.measuring.engines.duckdb.index import Layout
+from dalenius.measuring.engines.duckdb.indexing import build
+from dalenius.measuring.engines.duckdb.view import View
 from dalenius.queries.answering import measured
 from dalenius.queries.rules.price import priced
 from dalenius.tables.fingerprint import Fingerprint, fingerprint
@@ -65,10 +63,10 @@ class Side:
         for name, table in made.items():
             pq.write_table(table, folder / f"{name}.parquet")
             self.fingerprints[name] = fingerprint([str(folder / f"{name}.parquet")])
-        self._engines = Engines(storage=folder / "storage" if indexed else None)
+        self._engines = Pool(storage=folder / "storage" if indexed else None)
         for name, each in indexed.items():
             (folder / "storage").mkdir(exist_ok=True)
-            build(Layout(folder / "storage", each, self.fingerprints[name]), Engines().of(self.fingerprints[name]))
+            build(Layout(folder / "storage", each, self.fingerprints[name]), Pool().of(self.fingerprints[name]))
 
     def run(self, plan: Plan) -> None:
         """Looks at the data, draws noise, and forgets all of it."""
@@ -78,8 +76,8 @@ class Side:
         """The same without noise: the weights of keys, the lengths of units, and the integers of all keys."""
         engine, held = self._engine(plan.table), None
         if plan.selection is not None:
-            held = Held(plan, engine, SALT, SECONDS)
-            cells, _ = weights(plan, engine, SALT, SECONDS, held)
+            held = engine.hold(plan, SALT, seconds=SECONDS)
+            cells, _ = engine.weights(plan, SALT, seconds=SECONDS, held=held)
             plan = replace(plan, cells=in_order([*plan.cells, *cells[:_CELLS]]))
         if plan.searched:
             exact_lengths(plan, engine, SALT, seconds=SECONDS)

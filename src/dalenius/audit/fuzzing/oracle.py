@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.audit.fuzzing.databases import Rows, arrow_tables, owners
 from dalenius.audit.fuzzing.several import Held
+from dalenius.measuring.engines.duckdb.statements.source import as_read
 from dalenius.measuring.expressions import Aggregate, Key
-from dalenius.measuring.rendering import identifier
-from dalenius.measuring.statements.source import cast, clean
-from dalenius.tables.policy import Column
 
 if TYPE_CHECKING:
     from dalenius.audit.fuzzing.joined_questions import Asked
@@ -43,26 +41,13 @@ class Oracle:
         for name, table in schema.tables.items():
             types = schema.storages[name]
             raw = [each for each in (*table.policy.owner, schema.keys.get(name)) if each in types]
-            self._subqueries.append(_cleaned(name, table.policy.columns, types, self._held.scans[name], raw))
+            self._subqueries.append(as_read(name, table.policy.columns, types, self._held.scans[name], raw))
         for name, public in publics.items():
-            self._subqueries.append(_cleaned(name, public.columns, public.types, held.scans[name], []))
+            self._subqueries.append(as_read(name, public.columns, public.types, held.scans[name], []))
 
     def answer(self, asked: Asked, seconds: float) -> Answer:
         """What DuckDB says to the question's text."""
         return self._held.run(asked.after(self._subqueries), seconds=seconds)
-
-
-def _cleaned(
-    name: str, columns: Mapping[str, Column], types: Mapping[str, str], scan: str, raw: Sequence[str | None]
-) -> str:
-    """The table as its policy reads it, and the columns that say whose its rows are, as they are."""
-    own = {each: column for each, column in columns.items() if each not in raw}
-    reads = [f"{cast(column, types)} AS c{at}" for at, column in enumerate(own.values())]
-    reads += [f"{identifier(each or '')} AS r{at}" for at, each in enumerate(raw)]
-    shown = [f"{clean(column, f'c{at}')} AS {identifier(each)}" for at, (each, column) in enumerate(own.items())]
-    shown += [f"r{at} AS {identifier(each or '')}" for at, each in enumerate(raw)]
-    inner = f"SELECT {', '.join(reads) or '1'} FROM {scan}"  # noqa: S608
-    return f"{identifier(name)} AS (SELECT {', '.join(shown) or '1'} FROM ({inner}))"  # noqa: S608
 
 
 def disagreement(plan: Plan, integers: Sequence[Sequence[int]], answer: Answer) -> tuple[str, str] | None:

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dalenius.audit.fuzzing.databases import Rows, arrow_tables
-from dalenius.measuring.engines.duckdb import Engines, Public
-from dalenius.measuring.engines.view import View
+from dalenius.measuring.engines.duckdb.connections import Pool, Public
+from dalenius.measuring.engines.duckdb.measuring import Measuring
+from dalenius.measuring.engines.duckdb.public import Lookup
+from dalenius.measuring.engines.duckdb.statements.relation import Files, scan_of
+from dalenius.measuring.engines.duckdb.view import View
 from dalenius.measuring.public import PublicTable, looked_up, public_table
-from dalenius.measuring.statements.relation import Files, scan_of
 from dalenius.owner.paths import check_paths, check_units
 from dalenius.tables.fingerprint import Fingerprint, fingerprint
 from dalenius.tables.policy import PublicSpec
@@ -47,7 +49,7 @@ class Held:
         return connection().run(sql, named, seconds=seconds)
 
 
-class Memory(Held):
+class Memory(Held, Measuring):
     """All tables of a data set, and the public ones, in memory; what a plan's own table is, is said by `of`."""
 
     index = None
@@ -73,7 +75,7 @@ class Memory(Held):
 class OnDisk:
     """The same through Parquet files."""
 
-    def __init__(self, schema: Schema, rows: Rows, folder: Path, engines: Engines) -> None:
+    def __init__(self, schema: Schema, rows: Rows, folder: Path, engines: Pool) -> None:
         self._fingerprints = {
             name: written(each, folder / f"{name}.parquet")
             for name, each in arrow_tables(schema.storages, rows).items()
@@ -94,7 +96,8 @@ def publics_of(schema: Schema, rows: Rows, folder: Path) -> tuple[Held, dict[str
     held = Held(tables, "public")
     if schema.form == "memory":
         return held, {
-            name: looked_up(name, _NOWHERE, types, held.scans[name], held) for name, types in schema.publics.items()
+            name: looked_up(name, _NOWHERE, Lookup(types, held.scans[name], held))
+            for name, types in schema.publics.items()
         }
     found = {}
     for name, table in tables.items():

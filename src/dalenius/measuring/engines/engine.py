@@ -1,29 +1,68 @@
-"""What a plan needs of an engine."""
+"""What a plan needs of an engine: the seam. What an engine writes, reads and keeps for it is its own affair."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from dalenius.measuring.index import Index
+    from dalenius.measuring.domains import Cell
+    from dalenius.measuring.plan import Plan, Table
+
+Held: TypeAlias = Any  # what an engine keeps between two looks of one question; nobody else looks into it
+
+
+class Prepared(Protocol):
+    """What was prepared: how large it is, and how long each file took."""
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+
+    @property
+    def seconds(self) -> Mapping[str, float]:
+        """By file."""
 
 
 class Engine(Protocol):
-    """What computes: it knows its files and runs one SELECT."""
+    """The rows of one version of a table, or of several tables seen as one.
 
-    @property
-    def scan(self) -> str:
-        """The files, in FROM."""
+    Every number is exact: integers, clipped per unit as the plan says (`clipping`). Which statements run, in which
+    order and with what success depends on the plan, on types and on sizes, never on what single units hold.
+    """
 
-    @property
-    def columns(self) -> Mapping[str, str]:
-        """The types of their columns."""
+    def ready(self) -> None:
+        """Refuses where nothing could run now, before anything is charged; reads no row."""
 
-    @property
-    def index(self) -> Index | None:
-        """How much each unit holds, where that was prepared; it may be out of date, which its user checks."""
-        return None
+    def prepare(self, table: Table, progress: Callable[[int, int, str], None]) -> str | Prepared:
+        """Prepares, for the owner, what makes questions about a table faster; or "none" or "kept".
 
-    def run(self, sql: str, *, seconds: float = 60.0) -> list[tuple[Any, ...]]:
-        """Runs generated SQL."""
+        ``progress`` hears how many files of how many are done, and what comes next.
+        """
+
+    def measure(self, plan: Plan, salt: str, *, seconds: float = 60.0, held: Held = None) -> list[list[int]]:
+        """For each measure its integers: cell by cell, and in each as many as its width.
+
+        Args:
+            plan: What is measured.
+            salt: The secret that decides which groups of a unit count, where it is in too many.
+            seconds: How long a statement may take.
+            held: What `hold` gave, where keys were found before.
+        """
+
+    def lengths(self, plan: Plan, salt: str, *, seconds: float = 60.0) -> list[list[int]]:
+        """For each measure that finds its own clip: how many units there are by the length of their vector."""
+
+    def hold(self, plan: Plan, salt: str, *, seconds: float = 60.0) -> Held:
+        """Room for what the two looks of a question that finds its keys have in common; nothing is read yet."""
+
+    def weights(
+        self, plan: Plan, salt: str, *, seconds: float = 60.0, held: Held = None
+    ) -> tuple[list[Cell], list[int]]:
+        """All keys that occur, each with its weight (`mechanisms.key_selection`), in no order that says anything."""
+
+    def sizes(self, table: Table, kind: str, column: str, *, seconds: float = 60.0) -> list[tuple[int, int]]:
+        """How many units there are by the class of their size (`choosing`): class, units."""
+
+    def rows_within(self, table: Table, most: int, *, seconds: float = 60.0) -> tuple[int, int]:
+        """How many units there are, and how many rows they have where none counts for more than ``most``."""

@@ -9,7 +9,6 @@ from dalenius.errors import InputError
 from dalenius.measuring import patience
 from dalenius.measuring.plan import Limits, Plan, Table, needed
 from dalenius.queries.rules.bound import bound
-from dalenius.queries.rules.compile import compile_
 from dalenius.queries.rules.parse import parse
 from dalenius.queries.rules.price import price
 from dalenius.queries.rules.resolve import resolve
@@ -31,7 +30,6 @@ RULES: tuple[Callable[[Stage], Stage], ...] = (
     work,  # no row can make it heavy
     search,  # which of the limits the question finds itself
     price,  # how the question's ε is shared
-    compile_,  # one SELECT for the engine
 )
 
 

@@ -21,14 +21,16 @@ def work(stage: Stage) -> Stage:
     """Refuses a question whose expressions could take too long in one row. The one place that a planted bug skips."""
     plan = needed(stage.plan)
     relation = plan.table.relation
-    inside, own = weights.inside(relation), weights.of(plan)
+    times = weights.times(relation)
+    inside, own, most = weights.inside(relation), weights.of(plan), weights.MOST_MEETING
     limited(weights.matched(relation), weights.MOST_MATCHED, "Conditions within EXISTS and IN")
-    limited(inside, weights.MOST, "Conditions about several tables, and subqueries per unit,")
+    limited(inside, most, "Conditions about several tables, and subqueries per unit,")
     limited(weights.sifted(relation), weights.MOST, "Conditions of joined tables")
     limited(own, weights.MOST, "The question's conditions, keys and values")
+    limited(own * times, most, f"Conditions, keys and values of the {times:,} rows that a join can make of one")
     if relation is None:
         return stage
-    table = replace(plan.table, work=(inside + own).whole)
+    table = replace(plan.table, work=(inside + own * times).whole + times * weights.MEETING)
     return stage.with_(plan=replace(plan, question=replace(plan.question, table=table)))
 
 

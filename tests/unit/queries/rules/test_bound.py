@@ -10,9 +10,9 @@ import pytest
 
 from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError
 from dalenius.measuring.building import MOST
+from dalenius.measuring.engines.duckdb.statements.sums import Compiler
 from dalenius.measuring.plan import Found, Limits
 from dalenius.measuring.splitting import split
-from dalenius.measuring.statements.sums import Compiler
 from dalenius.queries.rules import planned
 from dalenius.tables.policy import Bounds
 

@@ -20,14 +20,14 @@ from dalenius.errors import DaleniusError, InputError, QuestionRefusedError, Sql
 from dalenius.measuring import ladder
 from dalenius.measuring._exact import exact, exact_lengths
 from dalenius.measuring.clipping import together
-from dalenius.measuring.engines.duckdb import DuckDB
+from dalenius.measuring.engines.duckdb.connections import DuckDB
+from dalenius.measuring.engines.duckdb.index import Layout
+from dalenius.measuring.engines.duckdb.indexing import build
+from dalenius.measuring.engines.duckdb.statements import light
+from dalenius.measuring.engines.duckdb.statements.keys import weights
 from dalenius.measuring.estimates import noise_variance
 from dalenius.measuring.expressions import Key
-from dalenius.measuring.index import Layout
-from dalenius.measuring.indexing import build
 from dalenius.measuring.plan import Found, Limits, needed
-from dalenius.measuring.statements import light
-from dalenius.measuring.statements.keys import weights
 from dalenius.queries import grouped
 from dalenius.queries.answering import Answer, measured
 from dalenius.queries.preview import described, previewed, usual_rows

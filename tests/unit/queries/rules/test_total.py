@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from dalenius.errors import DaleniusError, QuestionRefusedError
 from dalenius.measuring._exact import exact
 from dalenius.measuring.canonical import plain
-from dalenius.measuring.engines.duckdb import public
+from dalenius.measuring.engines.duckdb.connections import public
+from dalenius.measuring.engines.duckdb.rendering import Renderer, identifier
+from dalenius.measuring.engines.duckdb.statements.source import clean
 from dalenius.measuring.expressions import Column, Type, number
 from dalenius.measuring.plan import needed
-from dalenius.measuring.rendering import Renderer, identifier
-from dalenius.measuring.statements.source import clean
 from dalenius.queries.rules.total import _Guard, made_total
 
 HOSTILE = [None, 0.0, -0.0, 1.0, -1.0, 0.5, -7.25, 1e308, -1e308, 1e-308, 5e-324, 2.0**63, -(2.0**64)]

@@ -1,0 +1,75 @@
+"""H23, where rows meet: what one person's rows can make of a join is paid for by every row, or refused."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dalenius.audit.fuzzing import arenas
+from dalenius.errors import QuestionRefusedError
+from dalenius.measuring import pace, repeats, work
+from dalenius.measuring.public import public_table
+from dalenius.queries.rules import planned
+from dalenius.tables.fingerprint import fingerprint
+from dalenius.tables.policy import PublicSpec
+
+LONG = next(each for each in arenas.ARENAS if each.name == "long texts")
+ABSENT = next(each for each in arenas.ARENAS if each.name == "nothing at all")
+ITSELF = "SELECT COUNT(*) FROM visits s JOIN visits t ON s.person = t.person WHERE s.name = 'victim'"
+ROWS = 100_000
+
+
+def public(folder, **columns):
+    """A public table, `zones`."""
+    pq.write_table(pa.table(columns), folder / "zones.parquet")
+    path = str(folder / "zones.parquet")
+    return {"zones": public_table(PublicSpec("zones", (path,)), fingerprint([path]))}
+
+
+def ratio_of(sql, folder, arena, rows=ROWS, publics=None):
+    """How much longer a question takes with the victim, in processor time."""
+    sides = arenas.Places(folder / "places", 1).pair(arena, rows)
+    plan = planned(sql, arenas.tables_of(rows), None, publics or {})
+    times = [[side.spent(plan).cpu for side in sides] for _ in range(3)]
+    return min(each[0] for each in times) / min(each[1] for each in times)
+
+
+def test_rows_that_meet_all_of_their_own_are_paid_for_by_everybody(tmp_path):
+    """A reviewer found it: n rows of one person made n × 10,000 pairs, before anything was clipped."""
+    assert ratio_of(ITSELF, tmp_path, LONG) < 2
+
+
+def test_pairs_that_nobody_pays_for_are_found(monkeypatch, tmp_path):
+    monkeypatch.setattr(repeats, "ABOVE", repeats.MOST)
+    monkeypatch.setattr(work, "times", lambda relation: 1)
+    assert ratio_of(ITSELF, tmp_path, LONG) > 2
+
+
+COMMON = (
+    "SELECT COUNT(*) FROM visits s JOIN zones z ON z.zone = CASE WHEN s.name = 'victim' THEN 'common' ELSE 'none' END"
+)
+COSTLY = " AND ".join(f"UPPER(LOWER(LEFT(s.note, {at}) || z.label)) NOT LIKE '%x%y%'" for at in range(10, 20))
+
+
+def test_a_row_that_a_public_table_repeats_is_as_much_work_as_all_of_its_copies(tmp_path):
+    """A reviewer found it: three rows of one person made an answer late, by 10,000 rows of a public table each."""
+    zones = public(tmp_path, zone=["common"] * 5000, label=[f"label {at}" for at in range(5000)])
+    tables = arenas.tables_of(4000)
+    plan = planned(COMMON, tables, None, zones)
+    assert work.times(plan.table.relation) == 5000
+    assert plan.table.work >= 5000 * work.MEETING
+    assert pace.times(plan).answer > pace.times(planned("SELECT COUNT(*) FROM visits s", tables, None, zones)).answer
+    with pytest.raises(QuestionRefusedError) as caught:
+        planned(f"{COMMON} WHERE {COSTLY}", tables, None, zones)
+    assert "too much work" in caught.value.message
+    once = public(tmp_path, zone=[f"zone {at}" for at in range(5000)], label=[f"label {at}" for at in range(5000)])
+    assert work.times(planned(f"{COMMON} WHERE {COSTLY}", tables, None, once).table.relation) == 1
+
+
+def test_rows_without_a_key_do_not_meet_all_others_without_one(tmp_path):
+    """A reviewer found it: of a LEFT join DuckDB tries conditions on the first side only once rows have met."""
+    count = 20_000
+    zones = public(tmp_path, zone=[None] * count + ["a"], label=[f"label {at}" for at in range(count + 1)])
+    sql = "SELECT COUNT(*), COUNT(z.label) FROM visits s LEFT JOIN zones z ON z.zone = s.note"
+    assert ratio_of(sql, tmp_path, ABSENT, 20_000, zones) < 2

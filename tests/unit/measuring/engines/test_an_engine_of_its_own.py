@@ -1,0 +1,79 @@
+"""An engine that nothing in src knows, made up here in one module: DuckDB's under another name. It protects, measures,
+previews and releases, for one table and for several, and no other module changes for it."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+import pytest
+from tests.shop import Shop
+
+from dalenius.errors import NotAllowedError
+from dalenius.measuring.engines import sources
+from dalenius.measuring.engines.duckdb import backend
+from dalenius.measuring.engines.duckdb.connections import Pool
+from dalenius.measuring.plan import Plan
+
+QUESTIONS = (
+    "SELECT region, COUNT(*), AVG(age) FROM people GROUP BY region",
+    "SELECT COUNT(*) FROM people p JOIN orders o ON o.user_id = p.user_id WHERE o.amount > 20",
+    "SELECT status, COUNT(*) FROM orders GROUP BY status",
+)
+
+
+class Toy:
+    """Passes everything on, and remembers what it measured."""
+
+    def __init__(self, inner, measured: list[str]):
+        self.inner, self.measured = inner, measured
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+    def measure(self, plan: Plan, salt: str, **options):
+        self.measured.append(plan.canonical())
+        return self.inner.measure(plan, salt, **options)
+
+
+class ToyPool(Pool):
+    measured: list[str]
+
+    def of(self, fingerprint, table=None):
+        return Toy(super().of(fingerprint, table), self.measured)
+
+    def over(self, table, files, publics):
+        return Toy(super().over(table, files, publics), self.measured)
+
+
+@pytest.fixture
+def measured(monkeypatch) -> list[str]:
+    """What the toy measured. It reads Parquet files here; CSV files stay DuckDB's."""
+    toy, found = ModuleType("toy_engine"), list[str]()
+    ToyPool.measured = found
+
+    def pool(storage):
+        return ToyPool(storage=storage)
+
+    for name in backend.__all__:
+        setattr(toy, name, getattr(backend, name))
+    toy.pool = pool
+    monkeypatch.setitem(sys.modules, "toy_engine", toy)
+    monkeypatch.setitem(sources.BACKENDS, "parquet", "toy_engine")
+    return found
+
+
+def test_an_engine_is_a_module_and_a_line(measured, tmp_path):
+    shop = Shop.protected(tmp_path)
+    for question in QUESTIONS:
+        shop.ana.preview(question, epsilon=1.0)
+        assert shop.ana.ask(question, epsilon=1.0).rows
+    assert len(measured) == len(QUESTIONS)
+
+
+def test_tables_of_two_engines_are_not_asked_about_together(measured, tmp_path):
+    """regions is a CSV file, which the toy does not read."""
+    shop = Shop.protected(tmp_path)
+    with pytest.raises(NotAllowedError) as caught:
+        shop.ana.ask("SELECT COUNT(*) FROM people p JOIN regions r ON r.code = p.region", epsilon=1.0)
+    assert "together" in caught.value.message and not measured
