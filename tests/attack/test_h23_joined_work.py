@@ -17,7 +17,7 @@ from dalenius.tables.policy import PublicSpec
 LONG = next(each for each in arenas.ARENAS if each.name == "long texts")
 ABSENT = next(each for each in arenas.ARENAS if each.name == "nothing at all")
 ITSELF = "SELECT COUNT(*) FROM visits s JOIN visits t ON s.person = t.person WHERE s.name = 'victim'"
-ROWS = 100_000
+ROWS = 400_000
 
 
 def public(folder, **columns):
