@@ -27,7 +27,7 @@ from dalenius.measuring.plan import Plan
 from dalenius.queries.answering import Answer, measured
 from dalenius.queries.rules.price import priced
 
-DRAWS = 30_000 if LONG else 10_000
+DRAWS = 30_000 if LONG else 18_000
 FINE = Fraction(1, 2**53)
 FINE_STEP = f"{2**-53:.53f}"  # exact: a power of two is a finite decimal
 COLUMNS = f"""

@@ -147,15 +147,15 @@ AFTER_NULL = (
 
 
 @pytest.mark.parametrize("sql", AFTER_NULL)
-def test_what_comes_after_a_null_is_not_left_out(sql, tmp_path):
+def test_what_comes_after_a_null_is_not_left_out(sql, places):
     """The search found it: where the first argument is NULL in 2,048 rows, DuckDB does not work out the others."""
-    assert ratio_of(sql, tmp_path, ABSENT) < 2
+    assert ratio_of(sql, places, ABSENT) < 2
 
 
-def test_what_is_left_out_after_a_null_is_found(monkeypatch, tmp_path):
+def test_what_is_left_out_after_a_null_is_found(monkeypatch, places):
     monkeypatch.setattr(rendering, "awaits", lambda arguments, at: False)
     monkeypatch.setattr(importlib.import_module("dalenius.measuring.work"), "RATIO", math.inf)
-    assert max(ratio_of(sql, tmp_path / str(at), ABSENT) for at, sql in enumerate(AFTER_NULL)) > 2
+    assert max(ratio_of(sql, places, ABSENT) for sql in AFTER_NULL) > 2
 
 
 JOINED = {
