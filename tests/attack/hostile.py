@@ -138,8 +138,12 @@ def plan_of(curator: Curator, question: str, analyst: str = "eve") -> Plan:
 
 def integers_of(curator: Curator, question: str) -> list[list[int]]:
     """The plan's integers before noise. The hash that chooses groups has the same key everywhere here."""
-    engine = curator.engines.of(curator.tables()[0].fingerprint)
-    return exact(plan_of(curator, question), engine, "one salt for both")
+    return integers_by(curator, plan_of(curator, question))
+
+
+def integers_by(curator: Curator, plan: Plan) -> list[list[int]]:
+    """The same of a plan that is there already."""
+    return exact(plan, curator.engines.of(curator.tables()[0].fingerprint), "one salt for both")
 
 
 def weights_of(curator: Curator, question: str) -> dict[tuple[Any, ...], int]:

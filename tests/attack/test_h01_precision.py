@@ -20,13 +20,14 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 from tests.attack.curators import curator_of, integers_of, plan_of
+from tests.conftest import LONG
 
 from dalenius.measuring.engines.duckdb.measuring import Measuring
 from dalenius.measuring.plan import Plan
 from dalenius.queries.answering import Answer, measured
 from dalenius.queries.rules.price import priced
 
-DRAWS = 30_000
+DRAWS = 30_000 if LONG else 18_000
 FINE = Fraction(1, 2**53)
 FINE_STEP = f"{2**-53:.53f}"  # exact: a power of two is a finite decimal
 COLUMNS = f"""

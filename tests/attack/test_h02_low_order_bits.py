@@ -11,12 +11,15 @@ import json
 import math
 import re
 from fractions import Fraction
+from functools import cache
 
 import pyarrow as pa
 import pytest
-from tests.attack.curators import neighbours, plan_of
+from tests.attack.curators import neighbours
+from tests.attack.curators import plan_of as planned
 
 from dalenius import Curator
+from dalenius.measuring.plan import Plan
 from dalenius.queries.answering import Answer, measured
 from dalenius.queries.rules.price import priced
 
@@ -49,6 +52,12 @@ def pair(request, tmp_path_factory):
     table = pa.table({"id": list(range(400)), "x": [0.1 * at for at in range(400)], "g": ["a", "b"] * 200})
     victim = pa.table({"id": [999] * 3, "x": [1e-9, 4999.999999999999, math.pi], "g": ["c", "a", "b"]})
     return neighbours(tmp_path_factory.mktemp("h2"), table, victim, COLUMNS, accounting=request.param)
+
+
+@cache
+def plan_of(curator: Curator, question: str) -> Plan:
+    """Each side's own, made once."""
+    return planned(curator, question)
 
 
 def contents(curator: Curator, question: str, times: int) -> list[bytes]:

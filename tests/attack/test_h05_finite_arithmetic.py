@@ -12,7 +12,8 @@ import random
 import re
 from decimal import Decimal
 from fractions import Fraction
-from itertools import pairwise
+from functools import cache
+from itertools import cycle, islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -39,32 +40,37 @@ TYPES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "decimal128(38, 0)": (pa.decimal128(38, 0), [LARGEST_DECIMAL, -LARGEST_DECIMAL, Decimal(2**63), Decimal(2**60)]),
     "decimal128(9, 2)": (pa.decimal128(9, 2), [Decimal("9999999.99"), Decimal("-9999999.99"), Decimal("0.50")]),
 }
-COLUMNS = f"""
-[columns.x]
-type = "integer"
-bounds = [{-MOST}, {MOST}]
-[columns.g]
-type = "category"
-keys = ["a", "b"]
-"""
+COLUMN = {name: f"x{at}" for at, name in enumerate(TYPES)}
+COLUMNS = "".join(f'[columns.{x}]\ntype = "integer"\nbounds = [{-MOST}, {MOST}]\n' for x in COLUMN.values())
+COLUMNS += '[columns.g]\ntype = "category"\nkeys = ["a", "b"]\n'
 QUESTIONS = [
-    "SELECT SUM(x) FROM t",
-    "SELECT g, SUM(x), COUNT(*) FROM t GROUP BY g",
-    "SELECT AVG(x) FROM t",
-    "SELECT g, VAR_POP(x) FROM t GROUP BY g",
-    "SELECT SUM(LEAST(GREATEST(x, -1000), 1000) * 3) FROM t",
+    "SELECT SUM({x}) FROM t",
+    "SELECT g, SUM({x}), COUNT(*) FROM t GROUP BY g",
+    "SELECT AVG({x}) FROM t",
+    "SELECT g, VAR_POP({x}) FROM t GROUP BY g",
+    "SELECT SUM(LEAST(GREATEST({x}, -1000), 1000) * 3) FROM t",
 ]
+LARGEST = max(len(values) for _, values in TYPES.values())
 
 
-def table(kind: pa.DataType, values: list[Any], units: list[int]) -> pa.Table:
-    groups = ["ab"[unit % 2] for unit in units]
-    return pa.table({"id": units, "x": pa.array(values, kind), "g": groups})
+def table(units: list[int], held: dict[str, list[Any]]) -> pa.Table:
+    """A column for each type, which holds these values in turn, in as many rows as there are units."""
+    columns = {COLUMN[name]: list(islice(cycle(values), len(units))) for name, values in held.items()}
+    typed = {x: pa.array(columns[x], TYPES[name][0]) for name, x in COLUMN.items()}
+    return pa.table({"id": units, **typed, "g": ["ab"[unit % 2] for unit in units]})
 
 
-def crowd(kind: pa.DataType, values: list[Any]) -> pa.Table:
-    """Every value forty times, each row another unit's: where rows may add 2^60, their sum passes 2^64."""
-    many = values * 40
-    return table(kind, many, list(range(len(many))))
+ALL = {name: values for name, (_, values) in TYPES.items()}
+
+
+def crowd() -> pa.Table:
+    """Every value at least forty times, each row another unit's: where rows may add 2^60, their sum passes 2^64."""
+    return table(list(range(LARGEST * 40)), ALL)
+
+
+def asked(name: str) -> list[str]:
+    """The questions about the column of a type."""
+    return [question.format(x=COLUMN[name]) for question in QUESTIONS]
 
 
 def by_hand(values: list[Any]) -> int:
@@ -72,13 +78,17 @@ def by_hand(values: list[Any]) -> int:
     return sum(max(-MOST, min(MOST, math.floor(float(value) + 0.5))) for value in values)
 
 
-def both(folder: Path, name: str, rows: int, **more: Any) -> tuple[Curator, Curator]:
-    """A crowd, and the same crowd with one more unit, which holds ``rows`` times every value of the type."""
-    kind, values = TYPES[name]
-    theirs = values * rows
-    victim = table(kind, theirs, [10**6] * len(theirs))
-    contribution = "rows = 1" if rows == 1 else "rows = 3"
-    return neighbours(folder, crowd(kind, values), victim, COLUMNS, contribution=contribution, **more)
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """`both(accounting)`: a crowd, and the same with one more unit, which holds every value of each type 30 times."""
+
+    @cache
+    def found(accounting: str) -> tuple[Curator, Curator]:
+        victim = table([10**6] * (LARGEST * 30), ALL)
+        folder = tmp_path_factory.mktemp(accounting)
+        return neighbours(folder, crowd(), victim, COLUMNS, contribution="rows = 3", accounting=accounting)
+
+    return found
 
 
 WIDEST = ["int64", "uint64", "float64", "decimal128(38, 0)"]
@@ -88,25 +98,32 @@ WIDEST = ["int64", "uint64", "float64", "decimal128(38, 0)"]
     ("name", "accounting"),
     [(name, "zcdp") for name in TYPES] + [(name, "pure") for name in (TYPES if LONG else WIDEST)],
 )
-def test_one_more_unit_moves_sums_by_at_most_the_sensitivity(tmp_path, name, accounting):
-    pair = both(tmp_path, name, 30, accounting=accounting)
-    for question in QUESTIONS:
+def test_one_more_unit_moves_sums_by_at_most_the_sensitivity(both, name, accounting):
+    pair = both(accounting)
+    for question in asked(name):
         plan = plan_of(pair[0], question)
         assert too_far(plan, *(integers_by(each, plan) for each in pair)) == []
 
 
+ROWS = 19
+
+
+@pytest.fixture(scope="module")
+def largest(tmp_path_factory):
+    """Rows that hold the largest value of each type, numbered."""
+    rows = table(list(range(ROWS)), {name: [max(values)] for name, values in ALL.items()})
+    numbered = f'{COLUMNS}[columns.at]\ntype = "integer"\nbounds = [0, {ROWS}]\n'
+    rows = rows.append_column("at", pa.array(range(ROWS)))
+    return curator_of(tmp_path_factory.mktemp("largest"), rows, numbered, contribution="rows = 1")
+
+
 @pytest.mark.parametrize("name", TYPES)
-def test_each_further_row_moves_the_sum_by_at_most_one_rows_worth(tmp_path, name):
+def test_each_further_row_moves_the_sum_by_at_most_one_rows_worth(largest, name):
     """k rows and k + 1, across all that types can hold: no jump where 2^63 or 2^64 is passed."""
-    kind, values = TYPES[name]
-    sums, most = [], 19
-    rows = table(kind, [max(values)] * most, list(range(most))).append_column("at", pa.array(range(most)))
-    numbered = f'{COLUMNS}[columns.at]\ntype = "integer"\nbounds = [0, {most}]\n'
-    curator = curator_of(tmp_path, rows, numbered, contribution="rows = 1")
-    for k in range(14, most + 1):
-        question = f"{QUESTIONS[0]} WHERE at < {k}"
-        plan = plan_of(curator, question)
-        [[found]] = integers_by(curator, plan)
+    values, sums = ALL[name], []
+    for k in range(14, ROWS + 1):
+        plan = plan_of(largest, f"{asked(name)[0]} WHERE at < {k}")
+        [[found]] = integers_by(largest, plan)
         assert found == by_hand([max(values)] * k)
         sums.append(found)
     assert plan.measures[0].clip == MOST
@@ -115,18 +132,26 @@ def test_each_further_row_moves_the_sum_by_at_most_one_rows_worth(tmp_path, name
         assert sums[0] < 2**64 < sums[-1]
 
 
-@pytest.mark.parametrize("name", TYPES)
-def test_sums_are_exact_and_the_same_in_any_order(tmp_path, name):
-    kind, values = TYPES[name]
-    rows = crowd(kind, values)
-    places = list(range(rows.num_rows))
-    found = []
+@pytest.fixture(scope="module")
+def shuffled(tmp_path_factory):
+    """The crowd in several orders."""
+    rows, folder = crowd(), tmp_path_factory.mktemp("shuffled")
+    places, found = list(range(rows.num_rows)), []
     for seed in range(3 if LONG else 2):
         random.Random(seed).shuffle(places)
-        curator = curator_of(tmp_path / str(seed), rows.take(places), COLUMNS, contribution="rows = 1")
-        found.append([integers_of(curator, question) for question in QUESTIONS])
+        found.append(curator_of(folder / str(seed), rows.take(places), COLUMNS, contribution="rows = 1"))
+    return found
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_sums_are_exact_and_the_same_in_any_order(shuffled, name):
+    plans = [plan_of(shuffled[0], question) for question in asked(name)]
+    found = [[integers_by(curator, plan) for plan in plans] for curator in shuffled]
     assert all(each == found[0] for each in found)
-    assert found[0][0] == [[by_hand(values * 40)]]
+    assert found[0][0] == [[by_hand(list(islice(cycle(ALL[name]), LARGEST * 40)))]]
+
+
+SUM = "SELECT SUM(x) FROM t"
 
 
 def cancelling(folder: Path, rows: int) -> list[list[list[int]]]:
@@ -137,7 +162,7 @@ def cancelling(folder: Path, rows: int) -> list[list[list[int]]]:
         data = pa.table({"id": [7] * len(order), "x": order})
         spec = f'[columns.x]\ntype = "integer"\nbounds = [{-(2**55)}, {2**55}]'
         curator = curator_of(folder / str(at), data, spec, contribution="rows = 100")
-        found.append(integers_of(curator, QUESTIONS[0]))
+        found.append(integers_of(curator, SUM))
     return found
 
 
@@ -155,7 +180,7 @@ def test_steps_of_any_size_give_whole_numbers(tmp_path):
         data = pa.table({"id": list(range(len(values))), "x": values})
         curator = curator_of(tmp_path / str(at), data, spec, contribution="rows = 1")
         expected = sum(math.floor(max(0.0, min(5000.0, each)) / float(Fraction(step)) + 0.5) for each in values)
-        assert integers_of(curator, QUESTIONS[0]) == [[expected]]
+        assert integers_of(curator, SUM) == [[expected]]
 
 
 # --- the checks reject sums in the type of the column
@@ -177,8 +202,8 @@ def test_a_sum_that_wraps_is_noticed():
     assert not all(0 <= after - before <= MOST for before, after in pairwise(sums))
 
 
-def test_a_clip_that_is_missing_is_noticed(tmp_path, monkeypatch):
+def test_a_clip_that_is_missing_is_noticed(both, monkeypatch):
     monkeypatch.setattr(Compiler, "truncated", lambda _, value, *__: value)
-    pair = both(tmp_path, "uint64", 30)
-    plan = plan_of(pair[0], QUESTIONS[0])
-    assert too_far(plan, *(integers_of(each, QUESTIONS[0]) for each in pair))
+    pair, question = both("zcdp"), asked("uint64")[0]
+    plan = plan_of(pair[0], question)
+    assert too_far(plan, *(integers_of(each, question) for each in pair))

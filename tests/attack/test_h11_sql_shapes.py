@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 from tests.attack.hostile import (
     found_on,
+    integers_by,
     integers_of,
     moved,
     nothing_charged,
@@ -248,10 +249,9 @@ PASSED = [
 
 @pytest.mark.parametrize("question", PASSED)
 def test_what_is_answered_moves_by_no_more_than_the_plan_says(curator, neighbour, question):
-    plan = plan_of(curator, question)
-    one, other = integers_of(curator, question), integers_of(neighbour, question)
-    assert all(moved(plan, one, other))
-    assert plan_of(neighbour, question).canonical() == plan.canonical()
+    plan, twin = plan_of(curator, question), plan_of(neighbour, question)
+    assert all(moved(plan, integers_by(curator, plan), integers_by(neighbour, twin)))
+    assert twin.canonical() == plan.canonical()
 
 
 @pytest.fixture(scope="module")

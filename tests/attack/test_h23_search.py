@@ -18,7 +18,7 @@ from dalenius.audit.fuzzing import arenas, heavy, pools, terms, victims
 from dalenius.errors import DaleniusError, EngineFailedError
 from dalenius.measuring.engines import recording
 from dalenius.measuring.engines.duckdb import rendering
-from dalenius.measuring.engines.duckdb.statements import relation, source, spare
+from dalenius.measuring.engines.duckdb.statements import relation, source
 from dalenius.measuring.expressions import Type
 from dalenius.measuring.functions import FUNCTIONS
 from dalenius.queries.rules import planned
@@ -95,42 +95,48 @@ ABSENT = next(each for each in arenas.ARENAS if each.name == "nothing at all")
 LOGIC = " OR ".join(f"(level > {at} AND salary = {at + 1})" for at in range(60))
 
 
-def ratio_of(sql, folder, arena=ALONE, rows=400_000, runs=3):
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    """The tables, made once."""
+    return arenas.Places(tmp_path_factory.mktemp("h23"), 1)
+
+
+def ratio_of(sql, places, arena=ALONE, rows=400_000, runs=3):
     """How much longer a question takes with the victim, in processor time."""
-    sides, plan = arenas.Places(folder, 1).pair(arena, rows), planned(sql, arenas.tables_of(rows), None, {})
+    sides, plan = places.pair(arena, rows), planned(sql, arenas.tables_of(rows), None, {})
     times = [[side.spent(plan).cpu for side in sides] for _ in range(runs)]
     return min(each[0] for each in times) / min(each[1] for each in times)
 
 
 @pytest.mark.parametrize("sql", SAME)
-def test_one_other_value_among_two_thousand_does_not_cost_what_they_would(sql, tmp_path):
+def test_one_other_value_among_two_thousand_does_not_cost_what_they_would(sql, places):
     """The search found it: DuckDB works out once what all of 2,048 rows share, until one of them does not."""
-    assert ratio_of(sql, tmp_path) < 2
+    assert ratio_of(sql, places) < 2
 
 
-def test_what_all_rows_share_is_found_to_be_slow_to_lose(monkeypatch, tmp_path):
+def test_what_all_rows_share_is_found_to_be_slow_to_lose(monkeypatch, places):
     def plain(shown, type_, longest=2**20):
         return f"left({shown}, {longest})" if type_ is Type.TEXT else shown
 
     monkeypatch.setattr(rendering, "each_row", plain)
     monkeypatch.setattr(source, "each_row", plain)
     monkeypatch.setattr(importlib.import_module("dalenius.measuring.work"), "RATIO", math.inf)
-    assert max(ratio_of(sql, tmp_path / str(at)) for at, sql in enumerate(SAME)) > 2
+    assert max(ratio_of(sql, places) for sql in SAME) > 2
 
 
-def test_one_null_among_two_thousand_does_not_make_logic_slow(tmp_path):
+def test_one_null_among_two_thousand_does_not_make_logic_slow(places):
     """Found by hand: DuckDB's AND and OR take ten times as long for 2,048 rows as soon as one of them is NULL."""
-    assert ratio_of(f"SELECT COUNT(*) FROM visits WHERE {LOGIC}", tmp_path, ABSENT) < 2
+    assert ratio_of(f"SELECT COUNT(*) FROM visits WHERE {LOGIC}", places, ABSENT) < 2
 
 
 WITHIN = "SELECT 1 FROM people p WHERE p.person = s.person AND LOWER(p.title) LIKE '%a%b%'"
 
 
 @pytest.mark.parametrize("exists", ["EXISTS", "NOT EXISTS"])
-def test_one_person_is_not_paired_with_everybody(exists, tmp_path):
+def test_one_person_is_not_paired_with_everybody(exists, places):
     """The search found it: with a random number within EXISTS, DuckDB pairs all rows that are left with all others."""
     sql = f"SELECT COUNT(*) FROM visits s WHERE name = 'victim' AND {exists} ({WITHIN})"
-    assert ratio_of(sql, tmp_path, rows=40_000) < 2
+    assert ratio_of(sql, places, rows=40_000) < 2
 
 
 AFTER_NULL = (
@@ -141,15 +147,15 @@ AFTER_NULL = (
 
 
 @pytest.mark.parametrize("sql", AFTER_NULL)
-def test_what_comes_after_a_null_is_not_left_out(sql, tmp_path):
+def test_what_comes_after_a_null_is_not_left_out(sql, places):
     """The search found it: where the first argument is NULL in 2,048 rows, DuckDB does not work out the others."""
-    assert ratio_of(sql, tmp_path, ABSENT) < 2
+    assert ratio_of(sql, places, ABSENT) < 2
 
 
-def test_what_is_left_out_after_a_null_is_found(monkeypatch, tmp_path):
+def test_what_is_left_out_after_a_null_is_found(monkeypatch, places):
     monkeypatch.setattr(rendering, "awaits", lambda arguments, at: False)
     monkeypatch.setattr(importlib.import_module("dalenius.measuring.work"), "RATIO", math.inf)
-    assert max(ratio_of(sql, tmp_path / str(at), ABSENT) for at, sql in enumerate(AFTER_NULL)) > 2
+    assert max(ratio_of(sql, places, ABSENT) for sql in AFTER_NULL) > 2
 
 
 JOINED = {
@@ -162,30 +168,31 @@ JOINED = {
 ONLY_THEIRS = "s.name = 'victim' AND s.note LIKE '%a%' AND LOWER(s.name) LIKE '%v%'"
 
 
-def empty_sided(joined, folder):
-    ratio = ratio_of(f"SELECT COUNT(*) FROM {JOINED[joined].format(ONLY_THEIRS)}", folder, rows=40_000)
+def empty_sided(joined, places):
+    ratio = ratio_of(f"SELECT COUNT(*) FROM {JOINED[joined].format(ONLY_THEIRS)}", places, rows=40_000)
     return max(ratio, 1 / ratio)
 
 
 @pytest.mark.parametrize("joined", JOINED)
-def test_nobody_on_one_side_does_not_end_reading_the_other(joined, tmp_path):
+def test_nobody_on_one_side_does_not_end_reading_the_other(joined, places):
     """The search found it: DuckDB stops once a row reaches a join whose other side is empty, and one person's does."""
-    assert empty_sided(joined, tmp_path) < 2
+    assert empty_sided(joined, places) < 2
 
 
-def test_a_join_with_nobody_on_one_side_is_found(monkeypatch, tmp_path):
-    with_spare = spare.with_spare
+def test_a_join_with_nobody_on_one_side_is_found(monkeypatch, places):
+    from dalenius.measuring.engines.duckdb.statements.spare import with_spare
+
     monkeypatch.setattr(
         relation, "with_spare", lambda rows: with_spare(rows).split(" UNION ALL BY NAME SELECT TRUE")[0]
     )
-    assert max(empty_sided(joined, tmp_path / str(at)) for at, joined in enumerate(JOINED)) > 2
+    assert max(empty_sided(joined, places) for joined in JOINED) > 2
 
 
-def test_logic_that_a_null_makes_slow_is_found(monkeypatch, tmp_path):
+def test_logic_that_a_null_makes_slow_is_found(monkeypatch, places):
     module = importlib.import_module("dalenius.measuring.work")
     monkeypatch.setattr(module, "_BATCH", {})
     monkeypatch.setattr(module, "_BATCH_ELSE", 0.0)
-    assert ratio_of(f"SELECT COUNT(*) FROM visits WHERE {LOGIC}", tmp_path, ABSENT) > 2
+    assert ratio_of(f"SELECT COUNT(*) FROM visits WHERE {LOGIC}", places, ABSENT) > 2
 
 
 def test_a_failure_of_the_engine_is_found(monkeypatch):

@@ -209,8 +209,9 @@ def test_an_answer_can_be_taken_away(analyst, server, tmp_path):
     for words, part in (("Python", "analyst.ask("), ("curl", "/v1/ask")):
         answer.get_by_role("button", name=f"Copy as {words}").click()
         expect(page.get_by_text(f"Copied as {words}.")).to_be_visible()
-        text = page.evaluate("navigator.clipboard.readText()")
-        assert part in text and "dalenius_" not in text
+        # The browser writes it in its own time.
+        page.wait_for_function("part => navigator.clipboard.readText().then(text => text.includes(part))", arg=part)
+        assert "dalenius_" not in page.evaluate("navigator.clipboard.readText()")
     answer.get_by_text("± What does this mean?").click()
     expect(answer.get_by_text("made noisy on purpose")).to_be_visible()
 

@@ -24,6 +24,7 @@ import pytest
 from tests.attack.hostile import people, protected
 from tests.attack.test_h21_injection import BYTES, LITERALS, REFUSED, VALID
 from tests.attack.test_h21_injection import mutated as soup
+from tests.conftest import LONG
 from tests.serving import Reply, Server, serving
 
 from dalenius.ledger import Ledger, verify
@@ -224,7 +225,7 @@ def sending(server: Server, seed: int, count: int, canary: Path, seen: Seen) -> 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
-def test_no_text_breaks_the_server_reads_a_file_or_is_charged_when_refused(tmp_path: Path, rounds):
+def test_no_text_breaks_the_server_reads_a_file_or_is_charged_when_refused(tmp_path: Path):
     home = protected(tmp_path / "table", people(victim=True), epsilon=900.0).home
     canary = tmp_path / "files" / "canary.csv"
     canary.parent.mkdir()
@@ -233,7 +234,7 @@ def test_no_text_breaks_the_server_reads_a_file_or_is_charged_when_refused(tmp_p
     seen = Seen()
     with serving(home, config=CONFIG) as server, watched(canary) as opened:
         server.token("analyst", "eve", trusted=True)  # here: threads would make it twice
-        each = rounds(50_000) // THREADS
+        each = (50_000 if LONG else 1_000) // THREADS
         threads = [threading.Thread(target=sending, args=(server, seed, each, canary, seen)) for seed in range(THREADS)]
         for thread in threads:
             thread.start()

@@ -254,11 +254,9 @@ class Tail:
         target = (delta - self.infinity) * math.exp(-self.scale)
         if target <= 0:
             return math.inf
-        # δ falls along the losses: bisect for the first at which it is small enough …
-        low, high = -1, self.losses.size - 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self._at(middle) <= target else (middle, high)
+        # δ falls along the losses: the first at which it is small enough …
+        high = self._first(target)
+        low = high - 1
         if high == 0 and self.losses[0] > 0:
             return float(self.losses[0]) + self.shift  # no more is known than that it suffices
         # … and between it and the one before, δ(ε) = upper − e^(ε−loss)·lower.
@@ -269,9 +267,24 @@ class Tail:
             return max(0.0, before + self.shift)
         return max(0.0, before, float(self.losses[high]) + math.log((upper - target) / lower)) + self.shift
 
-    def _at(self, index: int) -> float:
-        """δ at one of the losses, in units of e^scale, the mass at infinity left out."""
-        return float(-np.expm1(self.losses[index] - self.losses[index:]) @ self.masses[index:])
+    def _first(self, target: float) -> int:
+        """The index of the first loss at which δ, in units of e^scale and without infinity, is at most the target.
+
+        It is bisected for. What lies at or above `high` is summed up once: as seen from a loss d lower, its part of δ
+        is e^−d·(δ at `high`) + (1 − e^−d)·(its mass), where nothing cancels.
+        """
+        low, high = -1, self.losses.size - 1
+        beyond, mass = 0.0, float(self.masses[high])
+        while high - low > 1:
+            middle = (low + high) // 2
+            nearer, lower = self.masses[middle:high], float(self.losses[middle] - self.losses[high])
+            found = float(-np.expm1(self.losses[middle] - self.losses[middle:high]) @ nearer)
+            found += math.exp(lower) * beyond - math.expm1(lower) * mass
+            if found <= target:
+                high, beyond, mass = middle, found, mass + float(nearer.sum())
+            else:
+                low = middle
+        return high
 
 
 def _composed(grids: list[tuple[Grid, int]], interval: float, tilt: float) -> Tail | None:

@@ -17,7 +17,7 @@ from dalenius.errors import InputError, LedgerUnavailableError, NotAllowedError,
 from dalenius.ledger.budgets import Accounting, Budget
 from dalenius.ledger.chain import Entry
 from dalenius.ledger.ledger import Ledger
-from dalenius.measuring.engines.sources import check_decodes, schema
+from dalenius.measuring.engines.sources import Columns, check_decodes, schema
 from dalenius.owner.beside import beside, inspect_lists
 from dalenius.owner.paths import check_paths, check_units
 from dalenius.owner.public_tables import check_public, inspect_public, public_changes
@@ -82,8 +82,12 @@ def inspect(policy: Policy) -> Fingerprint:
     """Looks at the source: it is there, its columns are those of the policy, and every value in them can be read."""
     check_compressed(expand(policy.source))  # before anybody reads to their end
     found = fingerprint(policy.source)
-    check_columns(policy, schema(found.paths, found.form))
-    check_decodes(found, list(dict.fromkeys((*policy.owner, *policy.columns))))
+
+    def read(columns: Columns) -> list[str]:
+        check_columns(policy, columns)
+        return list(dict.fromkeys((*policy.owner, *policy.columns)))
+
+    check_decodes(found, read)
     return found
 
 

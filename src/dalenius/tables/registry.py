@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 from dalenius.errors import UnknownTableError
@@ -44,6 +44,11 @@ class History(Protocol):
         """The entries of some kinds past a number, in order."""
 
 
+# Paths in the history are absolute: the text says all. Many versions have the same, and each process reads them again
+# and again as the history grows.
+_read = lru_cache(maxsize=32)(read_text)
+
+
 @dataclass(frozen=True)
 class Version:
     """One version of a table: its policy, and the data that it is about; what its public tables and code lists are.
@@ -68,7 +73,7 @@ class Version:
     @cached_property
     def policy(self) -> Policy:
         """The policy, read."""
-        return read_text(self.text)
+        return _read(self.text)
 
     def to_record(self) -> dict[str, Any]:
         """As it stands in the ledger, in an entry of kind "policy"."""

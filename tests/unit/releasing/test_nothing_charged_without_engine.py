@@ -69,10 +69,10 @@ def test_without_a_connection(curator, monkeypatch, error):
     def none(*args, **more):
         raise error
 
-    engine = next(iter(curator.engines._engines.values()), None)
-    assert engine is None
+    (pool,) = curator.engines._pools.values()
+    assert not pool._engines
     curator.analyst("eve").ask(SQL.format(30), epsilon=0.1)  # opens it anew; it is free
-    (engine,) = curator.engines._engines.values()
+    (engine,) = pool._engines.values()
     engine._connection = None  # as after an error that ended it
     monkeypatch.setattr("dalenius.measuring.engines.duckdb.connections.locked", none)
     refused(curator, 34)

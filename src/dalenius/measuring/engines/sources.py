@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from dalenius.measuring.relations import Relation
     from dalenius.tables.fingerprint import Fingerprint
 
+Columns = tuple[tuple[str, str], ...]  # names and types
+
 FOLDER = "storage"  # of a home: what makes questions faster
 _DUCKDB = "dalenius.measuring.engines.duckdb.backend"
 # The module that has what `Backend` asks for, by form.
@@ -52,7 +54,7 @@ class Backend(Protocol):
     def schema(self, files: Sequence[Path], form: str, *, guess: bool = False) -> tuple[tuple[str, str], ...]:
         """As `schema`."""
 
-    def check_decodes(self, fingerprint: Fingerprint, columns: Sequence[str]) -> None:
+    def check_decodes(self, fingerprint: Fingerprint, columns: Callable[[Columns], Sequence[str]]) -> None:
         """As `check_decodes`."""
 
     def repeats(self, fingerprint: Fingerprint, column: str) -> bool:
@@ -130,8 +132,13 @@ def repeats(fingerprint: Fingerprint, column: str) -> bool:
     return backend_of(fingerprint.form).repeats(fingerprint, column)
 
 
-def check_decodes(fingerprint: Fingerprint, columns: Sequence[str]) -> None:
-    """Reads some columns of a source once, keeps nothing of them, and refuses what cannot be read."""
+def check_decodes(fingerprint: Fingerprint, columns: Callable[[Columns], Sequence[str]]) -> None:
+    """Reads some columns of a source once, keeps nothing of them, and refuses what cannot be read.
+
+    Args:
+        fingerprint: The source.
+        columns: Which ones, by its schema, to which it may object.
+    """
     backend_of(fingerprint.form).check_decodes(fingerprint, columns)
 
 

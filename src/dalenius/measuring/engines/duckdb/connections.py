@@ -197,7 +197,7 @@ class DuckDB(_Warm, Measuring):
         self.fingerprint = fingerprint
         self.index = Index(layout, self.run) if layout is not None and held else None
         self._extents: dict[str, tuple[int, int]] = {}
-        self._cursor().close()
+        _check_readable(fingerprint)
 
     @cached_property
     def scan(self) -> str:
@@ -207,12 +207,12 @@ class DuckDB(_Warm, Measuring):
     @cached_property
     def columns(self) -> Mapping[str, str]:
         """The type of each column, as DuckDB names it; in CSV all are VARCHAR."""
-        return MappingProxyType(dict(schema(self.fingerprint.paths, self.fingerprint.form)))
+        return MappingProxyType(dict(schema(self.fingerprint.paths, self.fingerprint.form, opened=self._cursor)))
 
     def ready(self) -> None:
         """Refuses where nothing could run now, before anything is charged; reads no row."""
-        self.columns  # noqa: B018 (an unreadable file)
         super().ready()
+        self.columns  # noqa: B018 (an unreadable file)
 
     def prepare(self, table: Table, progress: Callable[[int, int, str], None]) -> str | Built:
         """Builds the contribution index, unless there is none to build or the one at hand is good."""

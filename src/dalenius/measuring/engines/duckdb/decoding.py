@@ -6,7 +6,8 @@ the calendar. A question would then fail if and only if that row is there. So su
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from dalenius.errors import EngineFailedError, SourceUnavailableError
@@ -17,22 +18,21 @@ if TYPE_CHECKING:
 SECONDS = 3600.0  # the owner waits
 
 
-def check_decodes(fingerprint: Fingerprint, columns: Sequence[str]) -> None:
+def check_decodes(fingerprint: Fingerprint, columns: Callable[[tuple[tuple[str, str], ...]], Sequence[str]]) -> None:
     """Reads all values of some columns once, and keeps none of them. In CSV files everything can be read as text."""
     from dalenius.measuring.engines.duckdb.connections import DuckDB
     from dalenius.measuring.engines.duckdb.rendering import identifier
 
-    if fingerprint.form != "parquet" or not columns:
-        return
-    engine = DuckDB(fingerprint)
-    try:
-        hashes = ", ".join(f"bit_xor(hash({identifier(name)}))" for name in columns)
-        engine.run(f"SELECT {hashes} FROM {engine.scan}", seconds=SECONDS)  # noqa: S608
-    except EngineFailedError:
-        raise SourceUnavailableError(
-            "Not every value of the source can be read.",
-            why="A text that is not UTF-8, or a time beyond the calendar, makes reading fail; questions would too.",
-            fix="Write the file again with such values removed or replaced.",
-        ) from None
-    finally:
-        engine.close()
+    with closing(DuckDB(fingerprint)) as engine:  # one connection for both
+        wanted = columns(tuple(engine.columns.items()))
+        if fingerprint.form != "parquet" or not wanted:
+            return
+        hashes = ", ".join(f"bit_xor(hash({identifier(name)}))" for name in wanted)
+        try:
+            engine.run(f"SELECT {hashes} FROM {engine.scan}", seconds=SECONDS)  # noqa: S608
+        except EngineFailedError:
+            raise SourceUnavailableError(
+                "Not every value of the source can be read.",
+                why="A text that is not UTF-8, or a time beyond the calendar, makes reading fail; questions would too.",
+                fix="Write the file again with such values removed or replaced.",
+            ) from None

@@ -81,8 +81,8 @@ class Lookup:
 
 def lookup(found: Fingerprint) -> Lookup:
     """The lookup of some files."""
-    types, engine = dict(schema(found.paths, found.form)), DuckDB(found)
-    scan = engine.scan
+    engine = DuckDB(found)
+    types, scan = dict(engine.columns), engine.scan
     if found.form == "csv":
         types = _guessed(found, engine)
         shown = [_typed(each, type_) for each, type_ in types.items()]

@@ -7,14 +7,14 @@ of them is passed on.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dalenius.errors import SourceUnavailableError
 from dalenius.measuring.engines.duckdb.csv import Header, different, header, no_header
 from dalenius.measuring.engines.duckdb.locked import locked
+from dalenius.measuring.kept import Kept
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -22,8 +22,15 @@ if TYPE_CHECKING:
 _NO_HEADER = re.compile(r"column\d+")
 _PATTERN = re.compile(r"[*?\[]")
 
+Columns = tuple[tuple[str, str], ...]
 
-def schema(files: Sequence[Path], form: str, *, guess: bool = False) -> tuple[tuple[str, str], ...]:
+# To open a connection takes longer than all the rest, and to protect a table asks three times.
+_KEPT: Kept[Columns] = Kept(20_000)  # names
+
+
+def schema(
+    files: Sequence[Path], form: str, *, guess: bool = False, opened: Callable[[], DuckDBPyConnection] | None = None
+) -> Columns:
     """Names and DuckDB types of the columns that all files share; read once while the files stay as they are.
 
     Args:
@@ -31,14 +38,19 @@ def schema(files: Sequence[Path], form: str, *, guess: bool = False) -> tuple[tu
         form: "parquet" or "csv".
         guess: Let DuckDB guess the types of CSV columns, for a draft. Otherwise they are all VARCHAR: a guess depends
             on the rows, and what may be asked must not.
+        opened: A cursor on a locked connection that can open these files, where one is open anyway; it is closed here.
     """
     _check_paths(files)
     try:
-        states = tuple(map(_state, files))
+        key = None if guess else (tuple(files), tuple(map(_state, files)), form)
     except OSError:
-        states = ()
-    read = _read if states and not guess else _read.__wrapped__
-    return read(tuple(files), states, form, guess)
+        key = None
+    found = None if key is None else _KEPT.get(key)
+    if found is None:
+        found = _read(files, form, guess, opened)
+        if key is not None:
+            _KEPT.put(key, found, len(files) + len(found))
+    return found
 
 
 def _state(file: Path) -> tuple[int, ...]:
@@ -47,19 +59,12 @@ def _state(file: Path) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-# To open a connection takes longer than all the rest, and to protect a table asks three times.
-@lru_cache(maxsize=64)
-def _read(
-    files: tuple[Path, ...],
-    states: tuple[tuple[int, ...], ...],  # noqa: ARG001 (part of the cache's key)
-    form: str,
-    guess: bool,
-) -> tuple[tuple[str, str], ...]:
+def _read(files: Sequence[Path], form: str, guess: bool, opened: Callable[[], DuckDBPyConnection] | None) -> Columns:
     import duckdb
 
-    found: tuple[tuple[str, str], ...] | None = None
+    found: Columns | None = None
     shared = header(files) if form == "csv" and files else None
-    connection = locked(files, threads=1)
+    connection = locked(files, threads=1) if opened is None else opened()
     try:
         for file in files:
             if shared is None:
@@ -92,12 +97,12 @@ def _check_paths(files: Sequence[Path]) -> None:
             )
 
 
-def _described(connection: DuckDBPyConnection, item: str, values: dict[str, str]) -> tuple[tuple[str, str], ...]:
+def _described(connection: DuckDBPyConnection, item: str, values: dict[str, str]) -> Columns:
     rows = connection.execute(f"DESCRIBE SELECT * FROM {item}", values).fetchall()  # noqa: S608
     return tuple((row[0], row[1]) for row in rows)
 
 
-def _guessed(connection: DuckDBPyConnection, file: Path, shared: Header) -> tuple[tuple[str, str], ...]:
+def _guessed(connection: DuckDBPyConnection, file: Path, shared: Header) -> Columns:
     options = f"{shared.dialect}, null_padding = true, ignore_errors = true, parallel = false"
     guess = f"read_csv([$file], {options}, hive_partitioning = false)"
     found = _described(connection, guess, {"file": str(file)})

@@ -373,8 +373,12 @@ def test_the_least_recently_used_engine_is_closed(tmp_path):
         versions.append(fingerprint([str(tmp_path / f"{number}.parquet")]))
     engines = Pool(most=2)
     first, second = engines.of(versions[0]), engines.of(versions[1])
+    first.ready()
+    second.ready()
     assert engines.of(versions[0]) is first
     third = engines.of(versions[2])
+    assert not is_open(third)  # until it has something to do
+    third.ready()
     assert [is_open(each) for each in (first, second, third)] == [True, False, True]
     assert second.run(f"SELECT * FROM {second.scan}") == [(1,)]  # whoever still holds it is not left alone
     assert engines.of(versions[1]) is not second

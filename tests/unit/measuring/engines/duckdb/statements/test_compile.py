@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
+from tests.conftest import LONG
 
 from dalenius.measuring._exact import exact
 from dalenius.measuring.engines.duckdb.connections import public
@@ -278,9 +279,9 @@ def table_of(rows):
 
 
 @pytest.mark.parametrize("block", range(8))
-def test_the_engines_integers_are_those_of_the_plain_model(block, asker, memory, rounds):
-    seen = 0
-    for case in range(max(40, rounds(800))):
+def test_the_engines_integers_are_those_of_the_plain_model(block, asker, memory):
+    seen, cases = 0, 800 if LONG else 20
+    for case in range(cases):
         chance = random.Random(f"{block} {case}")
         who, unit = random_asker(chance, asker)
         sql = random_question(chance, unit)
@@ -289,7 +290,7 @@ def test_the_engines_integers_are_those_of_the_plain_model(block, asker, memory,
         found = exact(plan, memory(table_of(rows)), SALT)
         assert found == model(plan, rows), (block, case, sql)
         seen += any(map(any, found))
-    assert seen > 20  # most cases are not empty
+    assert seen > cases / 2  # most cases are not empty
 
 
 def test_integers_near_two_to_the_62_are_exact(asker, memory):
