@@ -112,7 +112,9 @@ def test_rows_within_a_class_have_one_time():
 
 def test_joined_tables_count_together_and_the_latest_word_holds():
     one, two = table(rows=10**6, answer=0.5, cap=9), table(rows=10**6, answer=2.0, cap=7)
-    found = times(plan(table(relation=SimpleNamespace(tables=lambda: [one, two], within=list, sources=()))))
+    found = times(
+        plan(table(relation=SimpleNamespace(tables=lambda: [one, two], within=list, sources=(), joins=(), matches=())))
+    )
     assert found.answer >= 2.0 and found.cap == max(7, found.answer)
 
 
