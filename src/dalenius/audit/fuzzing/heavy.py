@@ -26,6 +26,7 @@ NAMES: Names = {
 _COLUMNS = "person, name, note, raw, city, code, amount, salary, level, born, seen, flag"
 WRAPS = ("plain", "plain", "subquery", "subquery", "cte", "twice", "union", "per unit")
 JOINS = ("", "", "", "", "", "", "", "join", "left", "exists", "not exists", "in")
+JOINS += ("itself", "itself by a key", "itself compared", "itself exists")  # rows of one person meet one another
 SETS = ("", "", "", "", "", "", "", "ROLLUP", "CUBE", "GROUPING SETS")
 _KEYS = ("city", "level", "flag", "code", "UPPER(code)", "DATE_TRUNC('month', seen)", "LEFT(name, 1)", "raw", "note")
 _SUMMED = "LEAST(GREATEST({0}, 0), 100)"
@@ -95,9 +96,25 @@ class Question:
                 where.append(f"{self.join.upper()} (SELECT 1 FROM people AS p WHERE {inner})")  # noqa: S608
             case "in":
                 where.append("s.person IN (SELECT p.person FROM people AS p WHERE LENGTH(p.title) > 5)")
+            case "itself" | "itself by a key" | "itself compared" | "itself exists":
+                source, where = self._meeting(source, where)
         text = f"{before}SELECT {shown} FROM {source}"  # noqa: S608
         text += f" WHERE {' AND '.join(where)}" if where else ""
         return text + self._grouped(keys)
+
+    def _meeting(self, source: str, where: list[str]) -> tuple[str, list[str]]:
+        other = f"(SELECT person, note AS other, level AS height FROM {NAME}) AS t"  # noqa: S608
+        own = "height" if self.wrap == "per unit" else "level"
+        match self.join:
+            case "itself by a key":
+                return f"{source} JOIN {other} ON t.person = s.person AND t.height = {own}", where
+            case "itself compared":
+                tried = f"(LOWER(t.other) LIKE '%a%b%' OR t.height < {own})"
+                return f"{source} JOIN {other} ON t.person = s.person", [*where, tried]
+            case "itself exists":
+                inner = f"SELECT 1 FROM {other} WHERE t.person = s.person AND t.height > {own}"  # noqa: S608
+                return source, [*where, f"EXISTS ({inner})"]
+        return f"{source} JOIN {other} ON t.person = s.person", where
 
     def _grouped(self, keys: Sequence[str]) -> str:
         if not keys:
