@@ -67,7 +67,7 @@ def limits_off(monkeypatch):
         module = importlib.import_module("dalenius.measuring.work")
     except ModuleNotFoundError:
         return
-    for name in ("MOST", "MOST_MATCHED", "RATIO"):
+    for name in ("MOST", "MOST_MEETING", "MOST_MATCHED", "RATIO"):
         monkeypatch.setattr(module, name, math.inf)
 
 

@@ -369,7 +369,7 @@ def unchecked(folder, regions, monkeypatch):
     def run(sql):
         task = {
             "sql": sql.replace("FOLDER", str(folder)),
-            "views": {"regions": regions.scan},
+            "views": {"regions": regions.lookup.scan},
             "files": [str(path) for path in regions.fingerprint.paths],
             "columns": [],
             "most": 10,
