@@ -20,7 +20,6 @@ from dalenius.analyst import Analyst
 from dalenius.curator import Curator
 from dalenius.measuring._exact import exact
 from dalenius.measuring.engines.duckdb.connections import DuckDB
-from dalenius.measuring.engines.duckdb.statements.keys import weights
 from dalenius.measuring.plan import Plan, needed
 from dalenius.mechanisms.key_selection import KeySelection
 from dalenius.queries.planning import tables_of
@@ -150,7 +149,7 @@ def integers_by(curator: Curator, plan: Plan) -> list[list[int]]:
 def weights_of(curator: Curator, question: str) -> dict[tuple[Any, ...], int]:
     """The weight of every key that occurs, before noise, where keys have to be found."""
     engine = curator.engines.of(curator.tables()[0].fingerprint)
-    cells, found = weights(plan_of(curator, question), engine, "one salt for both", 60.0)
+    cells, found = engine.weights(plan_of(curator, question), "one salt for both")
     return dict(zip(cells, found, strict=True))
 
 

@@ -14,7 +14,6 @@ from tests.attack.hostile import RARE, VICTIM, VICTIM_ROWS
 from tests.shop import Shop
 
 from dalenius.measuring.engines.duckdb.connections import Several
-from dalenius.measuring.engines.duckdb.statements.keys import weights
 
 UNITS, EACH = 30, 3
 LAST = date(2025, 12, 31)
@@ -87,7 +86,7 @@ def shop_of(folder: Path, *, victim: bool, rows: int = 20, **changes: Any) -> Sh
 def weights_of(shop: Shop, question: str) -> dict[tuple[Any, ...], int]:
     """The weight of every key that occurs, before noise, where keys have to be found."""
     plan, reading = shop.planned(question)
-    cells, found = weights(plan, reading.engine(shop.curator.engines), "a salt", 60.0)
+    cells, found = reading.engine(shop.curator.engines).weights(plan, "a salt")
     return dict(zip(cells, found, strict=True))
 
 

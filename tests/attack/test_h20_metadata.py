@@ -14,6 +14,7 @@ import shutil
 import pyarrow.parquet as pq
 import pytest
 from tests.attack.hostile import RARE, people, plan_of, protected, ran
+from tests.opened import duckdb_of
 
 from dalenius.app.cli import build
 from dalenius.app.cli.run import run
@@ -108,7 +109,7 @@ def observed(folder, monkeypatch, caplog, capfd, *, victim: bool) -> dict[str, s
         found["too much"] = outcome(lambda: eve.ask("SELECT COUNT(*) FROM visits WHERE age = 90", epsilon=2.99))
         found["history"] = masked(json.dumps(eve.history()))
         found["budget"] = repr({name: each.to_dict() for name, each in eve.budget().items()})
-        found["schema"] = repr(dict(curator.engines.of(curator.tables()[0].fingerprint).columns))
+        found["schema"] = repr(dict(duckdb_of(curator.engines.of(curator.tables()[0].fingerprint)).columns))
         found["log"] = "\n".join(masked(record.getMessage()) for record in caplog.records)
         out, err = capfd.readouterr()
         found["stdout and stderr of all this"] = out + err

@@ -46,9 +46,8 @@ def test_pairs_that_nobody_pays_for_are_found(monkeypatch, tmp_path):
     assert ratio_of(ITSELF, tmp_path, LONG) > 2
 
 
-COMMON = (
-    "SELECT COUNT(*) FROM visits s JOIN zones z ON z.zone = CASE WHEN s.name = 'victim' THEN 'common' ELSE 'none' END"
-)
+WHICH = "CASE WHEN s.name = 'victim' THEN 'common' ELSE 'none' END"
+COMMON = f"SELECT COUNT(*) FROM visits s JOIN zones z ON z.zone = {WHICH}"
 COSTLY = " AND ".join(f"UPPER(LOWER(LEFT(s.note, {at}) || z.label)) NOT LIKE '%x%y%'" for at in range(10, 20))
 
 
@@ -73,3 +72,18 @@ def test_rows_without_a_key_do_not_meet_all_others_without_one(tmp_path):
     zones = public(tmp_path, zone=[None] * count + ["a"], label=[f"label {at}" for at in range(count + 1)])
     sql = "SELECT COUNT(*), COUNT(z.label) FROM visits s LEFT JOIN zones z ON z.zone = s.note"
     assert ratio_of(sql, tmp_path, ABSENT, 20_000, zones) < 2
+
+
+@pytest.mark.parametrize(
+    ("joined", "copies"),
+    [
+        (f"LEFT JOIN zones z ON z.zone = {WHICH} WHERE z.label = s.note", 5000),
+        (f"LEFT JOIN zones z ON z.zone = {WHICH} AND z.label = s.note", 1),
+        (f"JOIN zones z ON z.zone = {WHICH} WHERE z.label = s.note", 1),
+    ],
+)
+def test_a_condition_that_comes_after_a_join_keeps_no_rows_from_meeting(joined, copies, tmp_path):
+    """A reviewer found it: an equality in WHERE was taken for a key of a LEFT join, and one row made an answer late."""
+    zones = public(tmp_path, zone=["common"] * 5000, label=[f"label {at}" for at in range(5000)])
+    plan = planned(f"SELECT COUNT(*) FROM visits s {joined}", arenas.tables_of(4000), None, zones)
+    assert work.times(plan.table.relation) == copies

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from tests.attack.curators import EVE, curator_of, plan_of
 from tests.attack.served import QUICK, behind, charges
+from tests.opened import duckdb_of
 from tests.serving import serving
 
 from dalenius import Curator
@@ -228,7 +229,7 @@ def test_over_http_the_attack_is_refused_for_nothing_and_no_answer_is_late(tmp_p
 def test_no_part_of_a_file_is_left_out_for_what_it_holds(curator: Curator) -> None:
     """One unit with an extreme value in each part of a file would decide whether any of them is read."""
     (version,) = curator.tables()
-    engine = curator.engines.of(version.fingerprint)
+    engine = duckdb_of(curator.engines.of(version.fingerprint))
     (shown,) = engine._shaped(  # the engine runs SELECTs alone
         f"SELECT count(*) FROM {engine.scan} WHERE name = 'zzz'",
         {},
@@ -242,7 +243,7 @@ def test_the_rows_are_read_for_heavy_units_whether_there_are_some_or_not(curator
     """DuckDB does not read the rows to look for nobody: one unit beyond a limit would double the time."""
     plan = plan_of(curator, "SELECT COUNT(*) FROM t WHERE age < 50")
     (version,) = curator.tables()
-    engine = curator.engines.of(version.fingerprint, plan.table)
+    engine = duckdb_of(curator.engines.of(version.fingerprint, plan.table))
     assert engine.index is not None
     made = light.Light(plan, engine.index)
     assert made.bounds is not None

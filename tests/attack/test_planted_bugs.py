@@ -138,7 +138,7 @@ def a_unit_with_a_length_in_each_group(monkeypatch):
 
 
 def noise_for_a_lower_clip_than_the_one_that_runs(monkeypatch):
-    limited = searching.limited
+    limited = clipping.limited
     monkeypatch.setattr(
         searching, "limited", lambda measure, *args: replace(limited(measure, *args), clip=measure.clip)
     )

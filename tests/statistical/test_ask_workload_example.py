@@ -23,6 +23,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.opened import duckdb_of
 
 from dalenius.analyst import Analyst
 from dalenius.curator import Curator
@@ -149,7 +150,7 @@ def people(tmp_path: Path) -> People:
 def below(people: People) -> Ask:
     asker = people.analyst._asker
     version = asker.registry.current()["people"]
-    return partial(people.below_the_ledger, Remembered(asker.engines.of(version.fingerprint)))
+    return partial(people.below_the_ledger, Remembered(duckdb_of(asker.engines.of(version.fingerprint))))
 
 
 def test_four_counts_one_by_one_cost_128_and_by_disjoint_cells_12(

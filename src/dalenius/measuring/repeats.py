@@ -108,17 +108,27 @@ def _copies(relation: Relation) -> int:
         sizes = []
         for join, source in waiting:
             later = {full(each, name) for _, each in waiting if each is not source for name in each.columns}
-            sizes.append(max(1, source.table.multiplicity(sorted(keys_of(join, relation, later)))))
+            sizes.append(max(1, source.table.multiplicity(sorted(keys_of(join, relation, later, first=True)))))
         found *= min(sizes)
         del waiting[sizes.index(min(sizes))]
     return found
 
 
-def keys_of(join: Join, relation: Relation, later: Collection[str] = ()) -> set[str]:
-    """The columns of a source that are equal to something of other sources, but those whose columns come later."""
+def keys_of(join: Join, relation: Relation, later: Collection[str] = (), *, first: bool = False) -> set[str]:
+    """The columns of a source that are equal to something of other sources, but those whose columns come later.
+
+    ``first``: by the time that rows meet. WHERE is tried after LEFT joins: it ties none of their sources to others, nor
+    others to them, before that.
+    """
     source, found = join.source, set[str]()
     mine = {full(source, name): name for name in source.columns}
-    for part in (*parts_of(relation.where), *parts_of(join.on)):
+    parts = (*parts_of(relation.where), *parts_of(join.on))
+    if first:
+        parts = parts_of(join.on if join.left else relation.where)
+    if first and not join.left:
+        lefts = [each.source for each in relation.joins if each.left]
+        later = {*later, *(full(each, name) for each in lefts for name in each.columns)}
+    for part in parts:
         match part:
             case Call(function="eq", arguments=(one, other)):
                 for side, rest in ((one, other), (other, one)):

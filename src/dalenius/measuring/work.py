@@ -315,14 +315,15 @@ def times(relation: Relation | None) -> int:
     return 1 if relation is None else becoming(relation, really=True)
 
 
-def inside(relation: Relation | None) -> Work:
+def inside(relation: Relation | None, most: int | None = None) -> Work:
     """What joined tables do otherwise: conditions about several, and what is summed per unit or stacked.
 
     A condition is tried for each row that a join makes of one (`times`); columns are read, and keys of a join worked
-    out, for each row of their own.
+    out, for each row of their own. ``most``: as if a join made at most so many.
     """
     relations = list(relation.within()) if relation is not None else []
-    return _inside(relations, keys=False) * times(relation) + _inside(relations, keys=True)
+    often = times(relation) if most is None else min(most, times(relation))
+    return _inside(relations, keys=False) * often + _inside(relations, keys=True)
 
 
 def matched(relation: Relation | None) -> Work:

@@ -21,6 +21,7 @@ from dalenius.audit.fuzzing.tables import pair, shuffled
 from dalenius.audit.joined import fuzz_joined
 from dalenius.errors import DaleniusError, InputError
 from dalenius.measuring._exact import exact
+from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.measuring.engines.duckdb.statements.sums import Compiler
 from dalenius.queries.rules import planned
 
@@ -97,6 +98,7 @@ def test_a_made_up_table_reads_back_in_every_form(form, tmp_path: Path):
     random = Random(3)
     made = pair(random, shape(random, form))
     found = engine(made.shape, made.first, tmp_path / "made")
+    assert isinstance(found, Memory | DuckDB)
     assert dict(found.columns) == dict(made.shape.storages)
     assert found.run(f"SELECT count(*) FROM {found.scan}") == [(len(made.first),)]
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import pytest
 from tests.attack.hostile import people, protected, state
+from tests.opened import duckdb_of
 
 from dalenius.app.entries import details
 from dalenius.app.http.jobs import Wanted
@@ -81,10 +82,11 @@ class Histogram(Kind):
         def look(charged: Look) -> bytes:
             self.looks += 1
             self.wait.wait(10)
+            engine = duckdb_of(charged.engine)
             numbered = "row_number() OVER (PARTITION BY user_id ORDER BY age) AS n"
-            within = f"SELECT age < {age} AS young, {numbered} FROM {charged.engine.scan}"
+            within = f"SELECT age < {age} AS young, {numbered} FROM {engine.scan}"
             sql = f"SELECT count(*) FILTER (young), count(*) FILTER (NOT young) FROM ({within}) WHERE n <= {LIMIT}"
-            rows = charged.engine.run(sql, seconds=charged.seconds)
+            rows = engine.run(sql, seconds=charged.seconds)
             return json.dumps(mechanism.release(list(rows[0])).value.tolist()).encode()
 
         snapshot = Snapshot.of(table, versions)

@@ -24,10 +24,13 @@ def work(stage: Stage) -> Stage:
     times = weights.times(relation)
     inside, own, most = weights.inside(relation), weights.of(plan), weights.MOST_MEETING
     limited(weights.matched(relation), weights.MOST_MATCHED, "Conditions within EXISTS and IN")
-    limited(inside, most, "Conditions about several tables, and subqueries per unit,")
+    limited(weights.inside(relation, 1), weights.MOST, "Conditions about several tables, and subqueries per unit,")
     limited(weights.sifted(relation), weights.MOST, "Conditions of joined tables")
     limited(own, weights.MOST, "The question's conditions, keys and values")
-    limited(own * times, most, f"Conditions, keys and values of the {times:,} rows that a join can make of one")
+    if times > 1:
+        limited(
+            inside + own * times, most, f"Conditions, keys and values of the {times:,} rows that a join makes of one"
+        )
     if relation is None:
         return stage
     table = replace(plan.table, work=(inside + own * times).whole + times * weights.MEETING)

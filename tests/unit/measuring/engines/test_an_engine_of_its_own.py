@@ -56,8 +56,7 @@ def measured(monkeypatch) -> list[str]:
         return ToyPool(storage=storage)
 
     for name in backend.__all__:
-        setattr(toy, name, getattr(backend, name))
-    toy.pool = pool
+        setattr(toy, name, pool if name == "pool" else getattr(backend, name))
     monkeypatch.setitem(sys.modules, "toy_engine", toy)
     monkeypatch.setitem(sources.BACKENDS, "parquet", "toy_engine")
     return found
