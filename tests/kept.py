@@ -1,4 +1,4 @@
-"""Folders that are laid once and then put back as they were: to protect one table, DuckDB starts four times.
+"""Folders that are laid once and then put back as they were: to protect one table, DuckDB starts twice.
 
 A protected home names its sources by their whole paths, so what was laid at a place can be put back at that place only:
 the fixture `place` is the same for all tests of a process, and empty. What is put back has other inodes and times than
