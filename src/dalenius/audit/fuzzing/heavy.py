@@ -25,8 +25,10 @@ NAMES: Names = {
 }
 _COLUMNS = "person, name, note, raw, city, code, amount, salary, level, born, seen, flag"
 WRAPS = ("plain", "plain", "subquery", "subquery", "cte", "twice", "union", "per unit")
-JOINS = ("", "", "", "", "", "", "", "join", "left", "exists", "not exists", "in")
-JOINS += ("itself", "itself by a key", "itself compared", "itself exists")  # rows of one person meet one another
+JOINS = (
+    *("", "", "", "", "", "", "", "join", "left", "exists", "not exists", "in"),
+    *("itself", "itself by a key", "itself compared", "itself exists"),  # rows of one person meet one another
+)
 SETS = ("", "", "", "", "", "", "", "ROLLUP", "CUBE", "GROUPING SETS")
 _KEYS = ("city", "level", "flag", "code", "UPPER(code)", "DATE_TRUNC('month', seen)", "LEFT(name, 1)", "raw", "note")
 _SUMMED = "LEAST(GREATEST({0}, 0), 100)"
