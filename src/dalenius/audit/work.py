@@ -17,7 +17,7 @@ What counts as a violation:
 ratio   one side takes more than 1.5 times as long as the other, where that is 50 ms or more
 late    a side is not done at its fixed time (`pace.times`), on any table, three times in turn
 memory  the peaks differ by more than 5% and 16 MB
-engine  the engine fails on either side
+engine  the engine fails on either side, or takes a statement of ours for none
 traces  the statements that run on the two small tables differ, or one of them fails (`traces`); where keys are found in
         the rows, later statements name them, and only failures count
 
@@ -44,7 +44,7 @@ from dalenius.audit.fuzzing.heavy import Question
 from dalenius.audit.fuzzing.meters import Side, Spent, peak
 from dalenius.audit.fuzzing.pools import Pool, Tried
 from dalenius.audit.fuzzing.traces import difference, traced
-from dalenius.errors import DaleniusError, EngineFailedError
+from dalenius.errors import DaleniusError, EngineFailedError, InternalError
 from dalenius.measuring import pace
 from dalenius.measuring.expressions import Call, walk
 from dalenius.measuring.plan import Plan
@@ -198,7 +198,7 @@ class Judge:
                     pool.offer("ratio", Tried(question, arena, seen))  # what was seen, in the place of what was thought
                     if memory is not None:
                         pool.offer("memory", Tried(question, arena, memory))
-        except EngineFailedError:
+        except (EngineFailedError, InternalError):
             report.saw(Finding("engine", 1, 0, sql, arena.name, self.sizes[0], 0, 0))
         if len(report.violations) > before:
             report.violations[-1] = self.shrunk(question, arena, report.violations[-1])
@@ -319,7 +319,7 @@ class Judge:
             try:
                 if plan is not None:
                     probe.large(plan, candidate.text(), arena, found.rows)
-            except EngineFailedError:
+            except (EngineFailedError, InternalError):
                 probe.report.saw(Finding("engine", 1, 0, candidate.text(), arena.name, found.rows, 0, 0))
             same = [each for each in probe.report.violations if each.kind == found.kind]
             if same:
