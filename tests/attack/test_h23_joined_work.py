@@ -9,6 +9,8 @@ import pytest
 from dalenius.audit.fuzzing import arenas
 from dalenius.errors import QuestionRefusedError
 from dalenius.measuring import pace, repeats, work
+from dalenius.measuring.engines.duckdb.ballast import heavier
+from dalenius.measuring.engines.duckdb.connections import public as engine
 from dalenius.measuring.public import public_table
 from dalenius.queries.rules import planned
 from dalenius.tables.fingerprint import fingerprint
@@ -87,3 +89,9 @@ def test_a_condition_that_comes_after_a_join_keeps_no_rows_from_meeting(joined, 
     zones = public(tmp_path, zone=["common"] * 5000, label=[f"label {at}" for at in range(5000)])
     plan = planned(f"SELECT COUNT(*) FROM visits s {joined}", arenas.tables_of(4000), None, zones)
     assert work.times(plan.table.relation) == copies
+
+
+def test_the_largest_share_that_a_row_can_carry_is_still_a_statement():
+    """The search found it: DuckDB reads 1,000 levels, and a share may be no deeper. `rules.work` refuses more."""
+    most = work.Work(10 * work.MOST_MEETING + repeats.MOST * work.MEETING)
+    assert engine().run(f"SELECT 1 WHERE {heavier(most)}") == [(1,)]

@@ -28,9 +28,10 @@ def work(stage: Stage) -> Stage:
     limited(weights.sifted(relation), weights.MOST, "Conditions of joined tables")
     limited(own, weights.MOST, "The question's conditions, keys and values")
     if times > 1:
-        limited(
-            inside + own * times, most, f"Conditions, keys and values of the {times:,} rows that a join makes of one"
-        )
+        what = f"Conditions, keys and values of the {times:,} rows that a join makes of one"
+        limited(inside + own * times, most, what)
+        # Every row pays for what one does to its batch, too: more than this DuckDB would not even parse.
+        limited(weights.Work((inside + own * times).whole), 10 * most, what)
     if relation is None:
         return stage
     table = replace(plan.table, work=(inside + own * times).whole + times * weights.MEETING)
