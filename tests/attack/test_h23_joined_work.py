@@ -11,6 +11,7 @@ from dalenius.errors import QuestionRefusedError
 from dalenius.measuring import pace, repeats, work
 from dalenius.measuring.engines.duckdb.ballast import heavier
 from dalenius.measuring.engines.duckdb.connections import public as engine
+from dalenius.measuring.engines.duckdb.view import View
 from dalenius.measuring.public import public_table
 from dalenius.queries.rules import planned
 from dalenius.tables.fingerprint import fingerprint
@@ -22,11 +23,11 @@ ITSELF = "SELECT COUNT(*) FROM visits s JOIN visits t ON s.person = t.person WHE
 ROWS = 400_000
 
 
-def public(folder, **columns):
-    """A public table, `zones`."""
-    pq.write_table(pa.table(columns), folder / "zones.parquet")
-    path = str(folder / "zones.parquet")
-    return {"zones": public_table(PublicSpec("zones", (path,)), fingerprint([path]))}
+def public(folder, called="zones", **columns):
+    """A public table."""
+    path = str(folder / f"{called}.parquet")
+    pq.write_table(pa.table(columns), path)
+    return {called: public_table(PublicSpec(called, (path,)), fingerprint([path]))}
 
 
 def ratio_of(sql, folder, arena, rows=ROWS, publics=None):
@@ -95,3 +96,16 @@ def test_the_largest_share_that_a_row_can_carry_is_still_a_statement():
     """The search found it: DuckDB reads 1,000 levels, and a share may be no deeper. `rules.work` refuses more."""
     most = work.Work(10 * work.MOST_MEETING + repeats.MOST * work.MEETING)
     assert engine().run(f"SELECT 1 WHERE {heavier(most)}") == [(1,)]
+
+
+@pytest.mark.parametrize("called", ["areas", "zones"])
+def test_what_is_joined_to_a_left_joined_table_does_not_meet_everything_first(called, tmp_path):
+    """A reviewer found it: whether DuckDB saw that a LEFT join had to find somebody depended on the order of names."""
+    names = public(tmp_path, called, label=[f"label {at}" for at in range(100)])
+    joined = f"visits s LEFT JOIN people p ON p.person = s.person JOIN {called} z ON z.label = p.title"
+    plan = planned(f"SELECT COUNT(*) FROM {joined}", arenas.tables_of(4000), None, names)
+    side, _ = arenas.Places(tmp_path / "places", 1).pair(LONG, 4000)
+    found = side._engine(plan.table)
+    assert isinstance(found, View)
+    scan = found.scan
+    assert scan.count('"title" IS NOT NULL') == 1 and '"label" IS NOT NULL' not in scan

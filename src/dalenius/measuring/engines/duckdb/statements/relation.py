@@ -293,16 +293,19 @@ class _Scan:
         """That two values are equal and there. The second is asked of one side alone, best of a column in it.
 
         Of a LEFT join, it is asked of the joined side: DuckDB tries nothing below the other, and rows whose key is NULL
-        would meet all of the joined side that have none either.
+        would meet all of the joined side that have none either. In WHERE, of a side that a LEFT join may leave NULL, so
+        that DuckDB sees that it may not: rows would all meet before that is tried.
         """
         shown = {
             each: self.renderer.sql(each) if isinstance(each, Column) else hidden(self.renderer.sql(each), min(aliases))
             for each, aliases in sides.items()
         }
         own = set(self.aliases.values())
+        lefts = {self.aliases[id(each.source)] for each in self.relation.joins if each.left}
 
         def unfit(each: Expression) -> tuple[bool, ...]:
-            return (bool(joined) and sides[each] != {joined}, not sides[each] <= own, not isinstance(each, Column))
+            first = sides[each] != {joined} if joined else not sides[each] & lefts
+            return (first, not sides[each] <= own, not isinstance(each, Column))
 
         asked = min(sides, key=unfit)
         return f"{equal(*shown.values())} AND {passing(f'({shown[asked]} IS NOT NULL)', min(sides[asked]))}"
