@@ -28,8 +28,7 @@ class Snapshot:
     @classmethod
     def of(cls, table: Table, versions: Mapping[str, Version]) -> Snapshot:
         """What a table reads, given the versions in force."""
-        publics = () if table.relation is None else tuple(table.relation.publics())
-        return cls(table, tuple(versions[name] for name in table.reads), publics)
+        return cls(table, tuple(versions[name] for name in table.reads), tuple(table.relation.publics()))
 
     @property
     def dataset(self) -> str:
@@ -72,7 +71,5 @@ class Snapshot:
 
     def engine(self, engines: Engines) -> Engine:
         """The engine of these files."""
-        if self.table.relation is None and not self.table.through:
-            return engines.of(self.versions[0].fingerprint, self.table)
         files = {each.table: each.fingerprint for each in self.versions}
         return engines.over(self.table, files, self.publics)

@@ -84,9 +84,9 @@ class Side:
         exact(plan, engine, SALT, seconds=SECONDS, held=held)
 
     def _engine(self, table: Table) -> Engine:
-        if table.relation is None and not table.through:
+        if table.direct:
             return self._engines.of(self.fingerprints[table.policy.name], table)
-        publics = () if table.relation is None else tuple(table.relation.publics())
+        publics = tuple(table.relation.publics())
         return View(table, {name: self.fingerprints[name] for name in table.reads}, publics, self._engines)
 
     def spent(self, plan: Plan, *, looks: bool = False) -> Spent:

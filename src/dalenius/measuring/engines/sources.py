@@ -39,7 +39,7 @@ class Pool(Protocol):
         """The engine of one source; for questions about a table, if it is named."""
 
     def over(self, table: Table, files: Mapping[str, Fingerprint], publics: Sequence[PublicTable]) -> Engine:
-        """The engine of several tables, seen as one."""
+        """The engine of what a table is made of: its own source, or several seen as one (`Table.relation`)."""
 
     def close(self) -> None:
         """Closes all of them."""
@@ -163,7 +163,7 @@ class Engines:
         return self._pool(fingerprint.form).of(fingerprint, table)
 
     def over(self, table: Table, files: Mapping[str, Fingerprint], publics: Sequence[PublicTable]) -> Engine:
-        """The engine of several tables, seen as one."""
+        """The engine of what a table is made of: its own source, or several seen as one."""
         forms = [each.form for each in (*files.values(), *(public.fingerprint for public in publics))]
         if len({BACKENDS[form] for form in forms}) > 1:
             raise NotAllowedError(
