@@ -9,12 +9,17 @@ the transaction that charges. What is bounded: questions of a suspended analyst 
 place do not look any more, so at most ``late`` - 1 answers are late, and beside them those that were being looked at
 when the last of these left: a server's places at most.
 
+Lateness shows at the fixed time, but whose work it was is known only when the work has ended, which may be a minute
+later; a process that is killed in between would take that knowledge along. So an answer that is overdue is noted when
+that shows. Until a second note says whose work it was it counts as the analyst's own, for questions that are yet to be
+charged: one that never gets its second note was asked of a process that died.
+
 What was paid for stays: own stored answers, previews and balances are free, and tell nothing that is new.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +75,17 @@ def standings(ledger: Ledger) -> dict[Subject, Standing]:
 
 def check(ledger: Ledger, view: View, analyst: str, dataset: str) -> None:
     """Refuses a question of who is suspended. Inside the transaction that charges, before anything is."""
-    found = _read(ledger.proved(view, (KIND,)))
+    _refuse(_read(ledger.proved(view, (KIND, "note"))), analyst, dataset)
+
+
+def check_now(ledger: Ledger, analyst: str, dataset: str) -> None:
+    """The same for a question that was charged and is about to look; what is only overdue does not count against it."""
+    with ledger.view() as view:
+        entries = ledger.proved(view, (KIND,))
+    _refuse(_read(entries), analyst, dataset)
+
+
+def _refuse(found: Mapping[Subject, Standing], analyst: str, dataset: str) -> None:
     if found.get((ANALYST, analyst), Standing()).suspended:
         raise NotAllowedError(
             f"Analyst {analyst!r} is suspended.",
@@ -85,10 +100,11 @@ def check(ledger: Ledger, view: View, analyst: str, dataset: str) -> None:
         )
 
 
-def check_now(ledger: Ledger, analyst: str, dataset: str) -> None:
-    """The same, outside of any transaction: for a question that was charged and is about to look."""
-    with ledger.view() as view:
-        check(ledger, view, analyst, dataset)
+def record_overdue(ledger: Ledger, *, charge: int, analyst: str, dataset: str, most: int) -> None:
+    """An answer was not ready at its fixed time, and its work goes on; `record_late` follows when that has ended."""
+    about = {"analyst": analyst, "dataset": dataset, "most": most, "by": CURATOR}
+    with ledger.turn() as (_, append):
+        append("note", {"overdue": charge, **about})
 
 
 def record_late(ledger: Ledger, *, charge: int, analyst: str, dataset: str, own: bool, most: int) -> None:
@@ -107,7 +123,7 @@ def record_late(ledger: Ledger, *, charge: int, analyst: str, dataset: str, own:
         note = append("note", {"alarm": "late", "analyst": analyst, "own": own, **about})
         if not own:
             return
-        found = _read([*ledger.proved(view, (KIND, "note")), note])
+        found = _read([*ledger.proved(view, (KIND, "note")), note], overdue=False)
         for subject, limit in (((ANALYST, analyst), most), ((DATASET, dataset), ALL * most)):
             standing, (kind, name) = found[subject], subject
             if standing.late >= limit and not standing.suspended:
@@ -153,9 +169,13 @@ def known(ledger: Ledger) -> Iterator[Subject]:
     yield from ((DATASET, each) for each in ledger.datasets())
 
 
-def _read(entries: Iterable[Entry]) -> dict[Subject, Standing]:
-    """Follows entries of kinds "suspension" and "note"; those that make no sense change nothing."""
+def _read(entries: Iterable[Entry], *, overdue: bool = True) -> dict[Subject, Standing]:
+    """Follows entries of kinds "suspension" and "note"; those that make no sense change nothing.
+
+    ``overdue``: answers that were overdue, and of which nothing more was heard, count as late.
+    """
     found: dict[Subject, Standing] = {}
+    waiting: dict[tuple[Subject, object], int] = {}  # of each subject and charge: after how many it is suspended
     for entry in entries:
         data = entry.data
         if entry.kind == KIND:
@@ -164,9 +184,23 @@ def _read(entries: Iterable[Entry]) -> dict[Subject, Standing]:
             before = found.get(subject, Standing())
             suspended = data.get("action") != "resume"
             late = before.late if suspended else 0
+            if not suspended:
+                waiting = {each: most for each, most in waiting.items() if each[0] != subject}
             found[subject] = Standing(suspended, late, entry.time, str(data.get("reason", "")), str(data.get("by", "")))
-        elif data.get("alarm") == "late" and data.get("own") is True:
-            for subject in ((ANALYST, str(data.get(ANALYST))), (DATASET, str(data.get(DATASET)))):
-                before = found.get(subject, Standing())
-                found[subject] = replace(before, late=before.late + 1)
+            continue
+        subjects = (ANALYST, str(data.get(ANALYST))), (DATASET, str(data.get(DATASET)))
+        if "overdue" in data and isinstance(data.get("most"), int):
+            waiting |= {(each, data["overdue"]): data["most"] * (1 if each[0] == ANALYST else ALL) for each in subjects}
+        elif data.get("alarm") == "late":
+            for subject in subjects:
+                waiting.pop((subject, data.get("charge")), None)
+                if data.get("own") is True:
+                    before = found.get(subject, Standing())
+                    found[subject] = replace(before, late=before.late + 1)
+    for (subject, _), most in waiting.items() if overdue else ():
+        before = found.get(subject, Standing())
+        late = before.late + 1
+        suspended = before.suspended or late >= most
+        reason = before.reason if before.suspended or not suspended else f"{late} answers were late"
+        found[subject] = replace(before, late=late, suspended=suspended, reason=reason)
     return found
