@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
-from dalenius.errors import UnknownTableError
-from dalenius.tables.fingerprint import Fingerprint
+from dalenius.errors import SourceChangedError, UnknownTableError
 from dalenius.tables.mistakes import nearest
 from dalenius.tables.policy import Policy
 from dalenius.tables.reading import read_text
+from dalenius.tables.sources.fingerprint import Fingerprint, unchanged
+from dalenius.tables.sources.homes import check_outside
 
 KINDS = ("policy", "refresh", "limits", "closed", "epoch")
 
@@ -109,6 +110,21 @@ class Version:
             {name: Fingerprint.from_dict(each) for name, each in data.get("lists", {}).items()},
             str(record.data.get("by", "")),
         )
+
+
+def check_public_unchanged(version: Version, names: Iterable[str]) -> None:
+    """Refuses public tables of a version whose files are no longer those that were recorded with it.
+
+    Costs one `stat` per file as long as nothing changed.
+    """
+    for name in names:
+        check_outside(version.public[name].paths)  # however it once came to be declared
+        if not unchanged(version.public[name], version.policy.public[name].source):
+            raise SourceChangedError(
+                f"The public table {name!r} changed since it was declared.",
+                why="Files were added, removed or rewritten; stored answers belong to them as they were.",
+                fix="Put the files back, or run 'dalenius protect' again with the policies that name it.",
+            )
 
 
 class Registry:

@@ -19,13 +19,13 @@ from typing import Any
 
 from dalenius._extras import require_extra
 from dalenius.errors import InputError, SourceUnavailableError
-from dalenius.tables.compatibility import kind_of
-from dalenius.tables.draft import WHOSE, key, opening, table_name
-from dalenius.tables.homes import check_sources
+from dalenius.tables.compatibility import kind_of_type
+from dalenius.tables.draft import WHOSE, opening, table_name
 from dalenius.tables.mistakes import nearest
 from dalenius.tables.policy import NUMERIC, TIMES, Kind
 from dalenius.tables.sections import BLANK
-from dalenius.tables.writing import literal
+from dalenius.tables.sources.homes import check_sources
+from dalenius.tables.writing import literal, toml_key
 
 LARGEST = 1_000_000  # bytes of a file
 KINDS = {
@@ -85,7 +85,7 @@ class Metadata:
         return f"{self.schema}.{self.table}" if self.schema else self.table
 
 
-def read(file: Path, table: str | None = None) -> Metadata:
+def read_metadata(file: Path, table: str | None = None) -> Metadata:
     """The table of that name in a file of metadata, or the only one that it has."""
     check_sources([file])
     try:
@@ -107,11 +107,13 @@ def read(file: Path, table: str | None = None) -> Metadata:
     return _chosen(_tables(_loaded(text, file.name)), table)
 
 
-def draft(metadata: Metadata, source: str | None, schema: Sequence[tuple[str, str]] | None = None, *, file: str) -> str:
+def draft_from_metadata(
+    metadata: Metadata, source: str | None, schema: Sequence[tuple[str, str]] | None = None, *, file: str
+) -> str:
     """The text of a policy.
 
     Args:
-        metadata: What `read` found.
+        metadata: What `read_metadata` found.
         source: Where the data is, as the policy will spell it; None leaves it to the owner.
         schema: Names and DuckDB types of the source, where it is known.
         file: What the policy file will be called, for the hints in it.
@@ -156,13 +158,13 @@ def _unit(metadata: Metadata, types: Mapping[str, tuple[str, str]] | None) -> st
 
 
 def _column(name: str, given: Mapping[str, str], types: Mapping[str, tuple[str, str]] | None) -> str:
-    section, type_ = f"[columns.{key(_spelled(name, types))}]", str(given.get("type", ""))
+    section, type_ = f"[columns.{toml_key(_spelled(name, types))}]", str(given.get("type", ""))
     if types is not None and name.lower() not in types:
         return f"# {section}  is not in the source\n"
     kind = KINDS.get(type_)
     if kind is None:
         return f"# {section}  type {literal(type_[:40])}: cannot be asked about\n"
-    if types is not None and kind is Kind.DATETIME and kind_of(types[name.lower()][1]) is Kind.DATE:
+    if types is not None and kind is Kind.DATETIME and kind_of_type(types[name.lower()][1]) is Kind.DATE:
         kind = Kind.DATE
     lines = [section, f'type = "{kind.value}"', *_bounds(given, kind)]
     if kind is Kind.DATETIME:
