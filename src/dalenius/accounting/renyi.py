@@ -12,7 +12,7 @@ import numpy as np
 from dalenius.accounting import costs, events, sampled_gaussian
 from dalenius.accounting.events import Event
 from dalenius.accounting.guarantees import DEFAULT_ORDERS, RDP
-from dalenius.accounting.losses import Array, merged_gaussian, pair
+from dalenius.accounting.losses import Array, dominating_pair, merge_gaussians
 from dalenius.accounting.neighbors import Neighbors
 
 ROUNDING = 1e-15
@@ -104,7 +104,7 @@ def _response(epsilon: float, categories: int, orders: Array) -> Array:
 
 
 def _discrete_laplace(event: events.DiscreteLaplace, orders: Array) -> Array:
-    loss = pair(event)
+    loss = dominating_pair(event)
     if loss is None or loss.atoms.size > _MOST_ATOMS:
         return _response(float(event.sensitivity / event.scale), 2, orders)
     exponent = np.outer(orders - 1, loss.atoms) + np.log(np.maximum(loss.masses, 1e-320))
@@ -129,7 +129,7 @@ def _bounded_range(epsilon: float, orders: Array) -> Array:
 
 def _sampled(single: events.PoissonSampled | events.SampledWithoutReplacement, orders: Array) -> Array | None:
     """The sampled Gaussian by its own bounds; anything else by amplified pure ε."""
-    inner = merged_gaussian(single.event)
+    inner = merge_gaussians(single.event)
     if isinstance(inner, events.Gaussian):
         poisson = isinstance(single, events.PoissonSampled)
         bound = sampled_gaussian.poisson if poisson else sampled_gaussian.without_replacement
