@@ -13,8 +13,7 @@ import numpy as np
 
 from dalenius.accounting import parameters
 from dalenius.accounting.neighbors import Neighbors
-from dalenius.errors import InputError
-from dalenius.mechanisms.inputs import IntArray, Integers, vector
+from dalenius.mechanisms.interface import IntArray, vector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -69,17 +68,6 @@ def squared_sensitivity_l2(
     if Neighbors.of(neighbors) is Neighbors.ADD_REMOVE:
         return square
     return 2 * square if non_negative else 4 * square
-
-
-def of_dimension(value: Integers, dimension: int) -> Integers:
-    """The value, if it has as many entries as the mechanism was declared for."""
-    if (1 if isinstance(value, int) else value.size) != dimension:
-        raise InputError(
-            "The value does not have the declared dimension.",
-            why="The event that was charged is about vectors of that length.",
-            fix="Declare the dimension of the vector when the mechanism is built.",
-        )
-    return value
 
 
 def _scaled(exact: IntArray, bound: int, norm: int) -> IntArray:
