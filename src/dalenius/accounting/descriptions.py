@@ -143,7 +143,7 @@ def _read_entry(entry: object, place: str, neighbors: Neighbors) -> Event:
         if not isinstance(parts, list) or not parts:
             raise InputError("parallel needs a list.", why="It joins several mechanisms.", fix="Give their list.")
         inside = tuple(_entry(part, f"{place}, part {i}", neighbors) for i, part in enumerate(parts, 1))
-        return _repeated(events.Parallel(inside), entry)
+        return _repeat(events.Parallel(inside), entry)
     name = entry.get("mechanism")
     if not isinstance(name, str) or name not in MECHANISMS:
         raise InputError(
@@ -162,15 +162,15 @@ def _read_entry(entry: object, place: str, neighbors: Neighbors) -> Event:
     given |= {key: entry[key] for key in mechanism.required}
     event: Event = mechanism.event(neighbors, **given)
     if "sampling" in entry:
-        event = _sampled(event, entry["sampling"])
-    return _repeated(event, entry)
+        event = _sample(event, entry["sampling"])
+    return _repeat(event, entry)
 
 
-def _repeated(event: Event, entry: Mapping[str, object]) -> Event:
+def _repeat(event: Event, entry: Mapping[str, object]) -> Event:
     return events.Repeated(event, parameters.count(entry["times"], "times")) if "times" in entry else event
 
 
-def _sampled(event: Event, sampling: object) -> Event:
+def _sample(event: Event, sampling: object) -> Event:
     if isinstance(sampling, dict) and set(sampling) == {"poisson"}:
         return events.PoissonSampled(parameters.probability(sampling["poisson"], "poisson"), event)
     if isinstance(sampling, dict) and set(sampling) == {"sample", "population"}:

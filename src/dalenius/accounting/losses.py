@@ -49,14 +49,14 @@ class Curve:
     def reversed(self) -> Curve:
         """The loss of (Q, P): −L, and the measures change places."""
 
-        def swapped(function: Callable[[Array], Masses]) -> Callable[[Array], Masses]:
+        def swap(function: Callable[[Array], Masses]) -> Callable[[Array], Masses]:
             def masses(x: Array) -> Masses:
                 p, q = function(-x)
                 return q, p
 
             return masses
 
-        return Curve(swapped(self.below), swapped(self.above), -self.high, -self.low)
+        return Curve(swap(self.below), swap(self.above), -self.high, -self.low)
 
 
 @dataclass(frozen=True)
@@ -295,7 +295,7 @@ def _sampled_curve(inner: Curve, rate: float) -> Curve:
             far = x - math.log(rate) + np.log1p(-(1 - rate) * np.exp(-np.maximum(x, 30.0)))
         return np.where(x > 30.0, far, near)
 
-    def mixed(function: Callable[[Array], Masses]) -> Callable[[Array], Masses]:
+    def mix(function: Callable[[Array], Masses]) -> Callable[[Array], Masses]:
         def masses(x: Array) -> Masses:
             p, q = function(np.clip(original(x), inner.low, inner.high))
             return rate * p + (1 - rate) * q, q
@@ -307,7 +307,7 @@ def _sampled_curve(inner: Curve, rate: float) -> Curve:
             return math.inf
         return math.log1p(-rate) if loss == -math.inf else math.log1p(rate * math.expm1(loss))
 
-    return Curve(mixed(inner.above), mixed(inner.below), image(inner.low), image(inner.high))
+    return Curve(mix(inner.above), mix(inner.below), image(inner.low), image(inner.high))
 
 
 def _mirrored_curve(source: Curve, p_above: float, q_above: float) -> Curve:

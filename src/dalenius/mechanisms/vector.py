@@ -28,7 +28,7 @@ def clip_l1(value: object, bound: int) -> IntArray:
     [3, -1, 0]
     """
     exact = vector(value, "value", least=0)
-    return _scaled(exact, parameters.count(bound, "bound"), sum(abs(entry) for entry in _ints(exact)))
+    return _scale_down(exact, parameters.count(bound, "bound"), sum(abs(entry) for entry in _ints(exact)))
 
 
 def clip_l2(value: object, bound: int) -> IntArray:
@@ -42,7 +42,7 @@ def clip_l2(value: object, bound: int) -> IntArray:
     exact = vector(value, "value", least=0)
     total = sum(entry * entry for entry in _ints(exact))
     root = math.isqrt(total)
-    return _scaled(exact, parameters.count(bound, "bound"), root if root * root == total else root + 1)
+    return _scale_down(exact, parameters.count(bound, "bound"), root if root * root == total else root + 1)
 
 
 def sensitivity_l1(bound: int, neighbors: Neighbors = Neighbors.ADD_REMOVE) -> int:
@@ -70,7 +70,7 @@ def squared_sensitivity_l2(
     return 2 * square if non_negative else 4 * square
 
 
-def _scaled(exact: IntArray, bound: int, norm: int) -> IntArray:
+def _scale_down(exact: IntArray, bound: int, norm: int) -> IntArray:
     if norm <= bound:
         return exact
     scaled = np.empty(exact.shape, dtype=object)

@@ -32,7 +32,7 @@ def read_column(name: str, values: object, folder: Path) -> Column:
         if outside:
             raise invalid(
                 section.at("keys"),
-                f"{_shown(outside[0])} lies outside the bounds.",
+                f"{_show(outside[0])} lies outside the bounds.",
                 why="Both hold.",
                 fix="Correct one.",
             )
@@ -140,7 +140,7 @@ def _keys(section: PolicySection, kind: Kind, folder: Path) -> tuple[Value, ...]
     seen: set[Any] = set()
     for key in keys:
         if key in seen:
-            raise invalid(place, f"{_shown(key)} is there twice.", why="A key has one cell.", fix="Remove one.")
+            raise invalid(place, f"{_show(key)} is there twice.", why="A key has one cell.", fix="Remove one.")
         seen.add(key)
     return keys
 
@@ -220,5 +220,5 @@ def _zone(section: PolicySection, kind: Kind) -> str | None:
     return zone
 
 
-def _shown(value: Value) -> str:
+def _show(value: Value) -> str:
     return repr(value) if isinstance(value, str | int) else str(value)

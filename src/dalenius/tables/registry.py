@@ -182,7 +182,7 @@ class Registry:
         self.versions()
         return self._limits.get((version.table, version.version, version.data_version))
 
-    def found(self, table: str, data_version: int) -> list[tuple[Version, dict[str, Any]]]:
+    def limits_of_data(self, table: str, data_version: int) -> list[tuple[Version, dict[str, Any]]]:
         """The limits that were found for the same data under any version of a table's policy, oldest first."""
         known = {each.version: each for each in self.versions().get(table, ()) if each.data_version == data_version}
         return [

@@ -104,7 +104,7 @@ def read_metadata(file: Path, table: str | None = None) -> Metadata:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{file.name} is not text.", why="It must be UTF-8.", fix="Save it as UTF-8.") from None
-    return _chosen(_tables(_loaded(text, file.name)), table)
+    return _choose_table(_tables(_load_yaml(text, file.name)), table)
 
 
 def draft_from_metadata(
@@ -150,7 +150,7 @@ def draft_from_metadata(
 
 def _unit(metadata: Metadata, types: Mapping[str, tuple[str, str]] | None) -> str | tuple[str, ...]:
     if metadata.unit:
-        found = tuple(_spelled(name, types) for name in metadata.unit)
+        found = tuple(_spell(name, types) for name in metadata.unit)
         return found[0] if len(found) == 1 else found
     if _truth(metadata.settings.get("row_privacy", "false")):
         return f"{BLANK}: row_privacy took each row for one person; a column that differs in every row"
@@ -158,7 +158,7 @@ def _unit(metadata: Metadata, types: Mapping[str, tuple[str, str]] | None) -> st
 
 
 def _column(name: str, given: Mapping[str, str], types: Mapping[str, tuple[str, str]] | None) -> str:
-    section, type_ = f"[columns.{toml_key(_spelled(name, types))}]", str(given.get("type", ""))
+    section, type_ = f"[columns.{toml_key(_spell(name, types))}]", str(given.get("type", ""))
     if types is not None and name.lower() not in types:
         return f"# {section}  is not in the source\n"
     kind = KINDS.get(type_)
@@ -177,7 +177,7 @@ def _column(name: str, given: Mapping[str, str], types: Mapping[str, tuple[str, 
         if attribute in ATTRIBUTES and not ATTRIBUTES[attribute]:
             continue
         why = ATTRIBUTES.get(attribute, "it is not known")
-        lines.append(f"# {_shown(attribute, value)} ({why})")
+        lines.append(f"# {_show_setting(attribute, value)} ({why})")
     return "\n".join(lines) + "\n"
 
 
@@ -224,20 +224,20 @@ def _remarks(metadata: Metadata) -> Iterator[str]:
         yield "# SmartNoise also said:"
     for name, value in said.items():
         # a number of rows would be read off the data
-        shown = name if name.startswith("rows") else _shown(name, value)
+        shown = name if name.startswith("rows") else _show_setting(name, value)
         yield f"#   {shown}. {SETTINGS[name]}"
     if metadata.engine:
-        yield f"#   {_shown('engine', metadata.engine)}. The source says where the data is."
+        yield f"#   {_show_setting('engine', metadata.engine)}. The source says where the data is."
 
 
-def _shown(name: str, value: object) -> str:
+def _show_setting(name: str, value: object) -> str:
     """A setting in a remark: quoted where it could end the line."""
     plain = re.compile(r"[\w .+-]{1,40}")
     parts = [each if plain.fullmatch(each) else literal(each[:40]) for each in (str(name), str(value))]
     return ": ".join(parts)
 
 
-def _spelled(name: str, types: Mapping[str, tuple[str, str]] | None) -> str:
+def _spell(name: str, types: Mapping[str, tuple[str, str]] | None) -> str:
     """A column as the source spells it; SmartNoise does not look at case."""
     return types[name.lower()][0] if types and name.lower() in types else name
 
@@ -245,7 +245,7 @@ def _spelled(name: str, types: Mapping[str, tuple[str, str]] | None) -> str:
 # --- reading
 
 
-def _loaded(text: str, file: str) -> Any:
+def _load_yaml(text: str, file: str) -> Any:
     require_extra("smartnoise", "yaml")
     import yaml
 
@@ -312,7 +312,7 @@ def _table(collection: str, schema: str, table: str, given: Any, engine: str | N
     return Metadata(collection, _bare(schema), _bare(table), settings, columns, unit, engine)
 
 
-def _chosen(tables: Sequence[Metadata], asked: str | None) -> Metadata:
+def _choose_table(tables: Sequence[Metadata], asked: str | None) -> Metadata:
     names = [each.name for each in tables]
     if asked is None and len(tables) == 1:
         return tables[0]

@@ -31,7 +31,7 @@ def value_of(kind: Kind, value: object, place: str) -> Value:
         case Kind.BOOLEAN:
             if isinstance(value, bool):
                 return value
-            raise _mistyped(place, value, "true or false", "Write true or false, without quotes.")
+            raise _wrong_type(place, value, "true or false", "Write true or false, without quotes.")
         case Kind.DATE:
             return _date(value, place)
         case Kind.DATETIME:
@@ -43,7 +43,7 @@ def value_of(kind: Kind, value: object, place: str) -> Value:
 def whole_number(value: object, place: str) -> int:
     """A 64-bit integer."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise _mistyped(place, value, "a whole number", "Write it without quotes and without a decimal point.")
+        raise _wrong_type(place, value, "a whole number", "Write it without quotes and without a decimal point.")
     if not -WIDEST <= value < WIDEST:
         raise invalid(place, "this is too large.", why="Integers are 64 bits wide.", fix="Give a smaller one.")
     return value
@@ -52,7 +52,7 @@ def whole_number(value: object, place: str) -> int:
 def exact_decimal(value: object, place: str) -> Fraction:
     """The decimal as it stands in the file."""
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
-        raise _mistyped(place, value, "a number", "Write it without quotes.")
+        raise _wrong_type(place, value, "a number", "Write it without quotes.")
     decimal = Decimal(value)
     if not decimal.is_finite():
         raise invalid(place, "this must be finite.", why="It is nan or infinite.", fix="Give a finite number.")
@@ -133,7 +133,7 @@ def _date(value: object, place: str) -> date:
         return found
     if isinstance(value, date) and not isinstance(value, datetime):
         return value
-    raise _mistyped(place, value, "a date", fix)
+    raise _wrong_type(place, value, "a date", fix)
 
 
 def _datetime(value: object, place: str) -> datetime:
@@ -147,7 +147,7 @@ def _datetime(value: object, place: str) -> datetime:
         if found is None:
             raise invalid(place, "this is not a datetime.", why="Datetimes are ISO 8601, with their time.", fix=fix)
     if not isinstance(found, datetime):
-        raise _mistyped(place, value, "a datetime", fix)
+        raise _wrong_type(place, value, "a datetime", fix)
     if found.tzinfo is not None:
         raise invalid(place, "this has an offset.", why="A column's times are local to its zone.", fix=fix)
     return found
@@ -155,11 +155,11 @@ def _datetime(value: object, place: str) -> datetime:
 
 def _text(value: object, place: str) -> str:
     if not isinstance(value, str):
-        raise _mistyped(place, value, "a text", "Write it in quotes.")
+        raise _wrong_type(place, value, "a text", "Write it in quotes.")
     if len(value) > LONGEST or "\0" in value:
         raise invalid(place, "this text is too long or holds a NUL.", why="No engine takes it.", fix="Shorten it.")
     return value
 
 
-def _mistyped(place: str, value: object, wanted: str, fix: str) -> PolicyInvalidError:
+def _wrong_type(place: str, value: object, wanted: str, fix: str) -> PolicyInvalidError:
     return invalid(place, f"this must be {wanted}, not {type_name(value)}.", why="Nothing is guessed.", fix=fix)

@@ -29,7 +29,7 @@ def to_tree(policy: Policy) -> dict[str, Any]:
     if policy.budget is not None:
         spec = policy.budget
         period = {"column": spec.period.column, "every": spec.period.every} if spec.period else None
-        tree["budget"] = _said(
+        tree["budget"] = _drop_none(
             {
                 "epsilon": spec.epsilon,
                 "delta": spec.delta,
@@ -41,15 +41,15 @@ def to_tree(policy: Policy) -> dict[str, Any]:
     tree["analysts"] = {name: {"epsilon": epsilon} for name, epsilon in policy.analysts.items()}
     tree["columns"] = {name: _column(each) for name, each in policy.columns.items()}
     limits = policy.contribution
-    tree["contribution"] = _said(
+    tree["contribution"] = _drop_none(
         {"rows": limits.rows, "groups": limits.groups, "totals": dict(limits.totals) or None, "units": limits.units}
     )
-    tree["time"] = _said({"answer": policy.time.answer, "cap": policy.time.cap, "late": policy.time.late})
+    tree["time"] = _drop_none({"answer": policy.time.answer, "cap": policy.time.cap, "late": policy.time.late})
     tree["anonymity"] = dict(policy.anonymity)
     if policy.public:
         tree["public"] = {
             "tables": {
-                name: _said({"source": list(each.source), "key": list(each.key) or None})
+                name: _drop_none({"source": list(each.source), "key": list(each.key) or None})
                 for name, each in policy.public.items()
             }
         }
@@ -99,7 +99,7 @@ def literal(value: Any) -> str:
         case int() | float():
             return repr(value)
         case str():
-            return _quoted(value)
+            return _quote(value)
         case date():
             return f'"{value.isoformat()}"'
         case Mapping():
@@ -113,7 +113,7 @@ def _section(name: str, values: Mapping[str, Any]) -> str:
 
 
 def _column(column: Column) -> dict[str, Any]:
-    return _said(
+    return _drop_none(
         {
             "type": column.kind.value,
             "zone": column.zone,
@@ -125,20 +125,20 @@ def _column(column: Column) -> dict[str, Any]:
     )
 
 
-def _said(values: dict[str, Any]) -> dict[str, Any]:
+def _drop_none(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
 def toml_key(name: str) -> str:
     """A name as a key of TOML."""
-    return name if _BARE.fullmatch(name) else _quoted(name)
+    return name if _BARE.fullmatch(name) else _quote(name)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     # Not json.dumps: TOML wants DEL escaped, and knows no surrogate pairs.
-    def escaped(letter: str) -> str:
+    def escape(letter: str) -> str:
         if letter in '"\\':
             return f"\\{letter}"
         return f"\\u{ord(letter):04x}" if letter < " " or letter == "\x7f" else letter
 
-    return '"' + "".join(map(escaped, text)) + '"'
+    return '"' + "".join(map(escape, text)) + '"'

@@ -119,12 +119,12 @@ def fingerprint_of(file: Path) -> Fingerprint:
 
 def expand(source: Sequence[str]) -> tuple[Path, ...]:
     """All files that paths and globs mean now: absolute, links followed, sorted, each once; none of a home."""
-    found = _matched(source)
+    found = _match_files(source)
     check_sources(found)
     return found
 
 
-def _matched(source: Sequence[str]) -> tuple[Path, ...]:
+def _match_files(source: Sequence[str]) -> tuple[Path, ...]:
     found: set[Path] = set()
     for pattern in source:
         # Not Path.glob, which takes no absolute patterns
@@ -170,7 +170,7 @@ def source_changed(table: str) -> SourceChangedError:
 def unchanged(before: Fingerprint, source: Sequence[str]) -> bool:
     """Whether a source is still what it was. One that is gone is not; where it was is not for all who ask to hear."""
     try:
-        found = _matched(source)
+        found = _match_files(source)
     except SourceUnavailableError:
         return False
     return found == before.paths and all(_same(file) for file in before.files)
