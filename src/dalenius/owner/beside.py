@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dalenius.errors import NotAllowedError
-from dalenius.tables.fingerprint import Fingerprint, fingerprint_of
+from dalenius.tables.sources.fingerprint import Fingerprint, fingerprint_of
 
 if TYPE_CHECKING:
     from dalenius.tables.policy import Policy

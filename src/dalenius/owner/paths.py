@@ -16,9 +16,9 @@ from dalenius.tables.compatibility import comparable
 from dalenius.tables.mistakes import invalid
 
 if TYPE_CHECKING:
-    from dalenius.tables.fingerprint import Fingerprint
     from dalenius.tables.policy import Hop, Policy
     from dalenius.tables.registry import Version
+    from dalenius.tables.sources.fingerprint import Fingerprint
 
 SECONDS = 3600.0  # the owner waits
 _PLACE = "table.unit.path"

@@ -24,7 +24,7 @@ from dalenius.owner import limits as _limiting
 from dalenius.owner.paths import repeated_keys
 from dalenius.owner.protecting import Protected, check_not_behind, check_people, concerned, inspect, overtaken
 from dalenius.owner.public_tables import check_public
-from dalenius.tables.fingerprint import Fingerprint, unchanged
+from dalenius.tables.sources.fingerprint import Fingerprint, unchanged
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger

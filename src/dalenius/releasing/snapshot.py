@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dalenius.tables.fingerprint import changed, check_unchanged, identities
-from dalenius.tables.homes import check_outside
+from dalenius.tables.sources.fingerprint import check_unchanged, identities, source_changed
+from dalenius.tables.sources.homes import check_outside
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.engine import Engine
@@ -67,7 +67,7 @@ class Snapshot:
         """Refuses what was read if files are not what they were before, or no longer what was protected."""
         self.check_unchanged()
         if self.state() != before:
-            raise changed(self.versions[0].table)
+            raise source_changed(self.versions[0].table)
 
     def engine(self, engines: Engines) -> Engine:
         """The engine of these files."""

@@ -19,7 +19,7 @@ from dalenius.measuring.engines.duckdb.indexing import build
 from dalenius.measuring.engines.duckdb.view import View
 from dalenius.queries.answering import measured
 from dalenius.queries.rules.price import priced
-from dalenius.tables.fingerprint import Fingerprint, fingerprint
+from dalenius.tables.sources.fingerprint import Fingerprint, fingerprint
 
 if TYPE_CHECKING:
     import pyarrow as pa

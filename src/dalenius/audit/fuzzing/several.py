@@ -15,9 +15,9 @@ from dalenius.measuring.engines.duckdb.statements.relation import Files, scan_of
 from dalenius.measuring.engines.duckdb.view import View
 from dalenius.measuring.public import PublicTable, looked_up, public_table
 from dalenius.owner.paths import check_paths, check_units
-from dalenius.tables.fingerprint import Fingerprint, fingerprint
 from dalenius.tables.policy import PublicSpec
 from dalenius.tables.registry import Version
+from dalenius.tables.sources.fingerprint import Fingerprint, fingerprint
 
 if TYPE_CHECKING:
     import pyarrow as pa

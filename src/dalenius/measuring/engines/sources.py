@@ -1,6 +1,6 @@
 """Which engine reads a source, by its form: the one place where another is added.
 
-A source is known by its fingerprint (what it is, and whether it is still the same: `tables.fingerprint`), and by its
+A source is known by its fingerprint (what it is, and whether it is still the same: `tables.sources`), and by its
 schema: names, and types in the words of `tables.compatibility`, whatever its engine calls them.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dalenius.measuring.plan import Table
     from dalenius.measuring.public import Lookup, PublicTable
     from dalenius.measuring.relations import Relation
-    from dalenius.tables.fingerprint import Fingerprint
+    from dalenius.tables.sources.fingerprint import Fingerprint
 
 Columns = tuple[tuple[str, str], ...]  # names and types
 

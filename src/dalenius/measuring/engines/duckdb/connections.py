@@ -30,7 +30,7 @@ from dalenius.measuring.engines.duckdb.schema import schema
 from dalenius.measuring.engines.duckdb.starting import cannot_start, check_can_start
 from dalenius.measuring.engines.duckdb.statements.source import extent_sql
 from dalenius.measuring.engines.recording import note
-from dalenius.tables.fingerprint import Fingerprint
+from dalenius.tables.sources.fingerprint import Fingerprint
 
 if TYPE_CHECKING:
     import pyarrow as pa

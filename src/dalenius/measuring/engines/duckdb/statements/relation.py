@@ -47,7 +47,7 @@ from dalenius.measuring.repeats import compares, cuts
 from dalenius.measuring.texts import LONGEST_TEXT
 from dalenius.measuring.work import Work, sifted_by, sifting
 from dalenius.tables.policy import Kind
-from dalenius.tables.steps import default_step, too_fine
+from dalenius.tables.values import default_step, too_fine
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.duckdb.public import Lookup
