@@ -24,26 +24,26 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from dalenius.measuring.engines.duckdb.statements import source, sums
-from dalenius.measuring.engines.duckdb.statements.part import Part
+from dalenius.measuring.engines.duckdb.statements.running import Select
 from dalenius.measuring.expressions import TRUE, Expression
 from dalenius.measuring.ladder import rungs
 from dalenius.measuring.plan import Plan
 
 if TYPE_CHECKING:
-    from dalenius.measuring.engines.duckdb.runner import Runner
+    from dalenius.measuring.engines.duckdb.statements.running import Runner
 
 
-def part(plan: Plan, number: int) -> Part:
+def part(plan: Plan, number: int) -> Select:
     """The SELECT that gives one measure."""
-    return Part("distinct", (number,), Pairs(_alone(plan, number)).sql())
+    return Select("distinct", (number,), PairStatement(_alone(plan, number)).sql())
 
 
-def statement(plan: Plan, part: Part, scan: str, types: Mapping[str, str], salt: str) -> str:
+def statement(plan: Plan, part: Select, scan: str, types: Mapping[str, str], salt: str) -> str:
     """The whole SELECT."""
     return f"WITH {source.source_sql(_alone(plan, part.measures[0]), scan, types, salt)},\n{part.sql}"
 
 
-def run(plan: Plan, part: Part, engine: Runner, salt: str, seconds: float) -> list[list[int]]:
+def run(plan: Plan, part: Select, engine: Runner, salt: str, seconds: float) -> list[list[int]]:
     """The measure's exact integers, one per cell; groups without rows are 0."""
     places = {cell: at for at, cell in enumerate(plan.cells)}
     found = [0] * len(plan.cells)
@@ -58,7 +58,7 @@ def ladder(plan: Plan, number: int, engine: Runner, salt: str, seconds: float) -
     """The values in all groups together, counted at each limit of the measure's ladder (`queries.ladder`)."""
     alone = _alone(plan, number)
     read = source.source_sql(alone, engine.scan, engine.columns, salt)
-    (row,) = engine.run(f"WITH {read},\n{Pairs(alone).ladder()}", seconds=seconds)
+    (row,) = engine.run(f"WITH {read},\n{PairStatement(alone).ladder()}", seconds=seconds)
     return [int(count) for count in row]
 
 
@@ -69,7 +69,7 @@ def _alone(plan: Plan, number: int) -> Plan:
     return replace(only, statistics=(statistic,), groups=statistic.measures[0].clip)
 
 
-class Pairs:
+class PairStatement:
     """Writes the SELECT of one measure. Methods are the steps."""
 
     def __init__(self, plan: Plan) -> None:

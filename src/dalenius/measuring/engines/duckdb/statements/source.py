@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from dalenius.measuring.engines.duckdb.rendering import double, each_row, identifier, literal, numeral, quoted
+from dalenius.measuring.engines.duckdb.opening import quoted
+from dalenius.measuring.engines.duckdb.rendering import double, each_row, identifier, literal, numeral
 from dalenius.measuring.expressions import Type, columns_of
 from dalenius.measuring.functions import TYPES
 from dalenius.measuring.periods import unit_part

@@ -18,10 +18,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from dalenius.errors import EngineFailedError
-from dalenius.measuring.engines.duckdb.ballast import heavier
-from dalenius.measuring.engines.duckdb.rendering import WHICH_SET, Renderer, double
+from dalenius.measuring.engines.duckdb.rendering import WHICH_SET, Renderer, double, heavier
 from dalenius.measuring.engines.duckdb.statements import source
+from dalenius.measuring.engines.duckdb.statements.running import no_number
 from dalenius.measuring.expressions import TRUE, Expression, Type
 from dalenius.measuring.periods import unit_part
 from dalenius.measuring.plan import MOST_GROUPS, Measure, Plan
@@ -29,8 +28,7 @@ from dalenius.measuring.work import of
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
-    from dalenius.measuring.engines.duckdb.runner import Runner
-    from dalenius.measuring.engines.duckdb.statements.part import Part
+    from dalenius.measuring.engines.duckdb.statements.running import Runner, Select
 
 
 LINEAR = frozenset({"sums"})  # the statements that give sums of clipped vectors
@@ -41,17 +39,17 @@ _CALENDAR = {
 }
 
 
-def statement(plan: Plan, part: Part, scan: str, types: Mapping[str, str], salt: str) -> str:
+def statement(plan: Plan, part: Select, scan: str, types: Mapping[str, str], salt: str) -> str:
     """The whole SELECT."""
     return f"WITH {source.source_sql(plan.only(LINEAR), scan, types, salt)},\n{part.sql}"
 
 
-def run(plan: Plan, part: Part, engine: Runner, salt: str, seconds: float) -> list[list[int]]:
+def run(plan: Plan, part: Select, engine: Runner, salt: str, seconds: float) -> list[list[int]]:
     """Each measure's exact integers, one per cell; groups without rows are 0."""
     return vectors(plan, part, engine.run(statement(plan, part, engine.scan, engine.columns, salt), seconds=seconds))
 
 
-def vectors(plan: Plan, part: Part, rows: Sequence[tuple[Any, ...]]) -> list[list[int]]:
+def vectors(plan: Plan, part: Select, rows: Sequence[tuple[Any, ...]]) -> list[list[int]]:
     """The rows of the statement as one vector per measure."""
     width = len(plan.keys)
     places = {cell: at for at, cell in enumerate(plan.cells)}
@@ -63,9 +61,7 @@ def vectors(plan: Plan, part: Part, rows: Sequence[tuple[Any, ...]]) -> list[lis
         for measure, value in enumerate(row[width:]):
             if value is None:
                 if width or len(rows) != 1:
-                    raise EngineFailedError(
-                        "The engine failed.", why="It gave no number where one was expected.", fix="Report it as a bug."
-                    )
+                    raise no_number()
                 continue  # a sum over no units at all
             found[measure][at] += int(value)
     return found

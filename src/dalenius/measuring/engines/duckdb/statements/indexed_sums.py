@@ -14,40 +14,40 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from dalenius.errors import EngineFailedError
-from dalenius.measuring.engines.duckdb.ballast import heavier
 from dalenius.measuring.engines.duckdb.index import CEILING, Bound
-from dalenius.measuring.engines.duckdb.rendering import Renderer, double, identifier
+from dalenius.measuring.engines.duckdb.rendering import Renderer, double, heavier, identifier
 from dalenius.measuring.engines.duckdb.statements import source, sums
-from dalenius.measuring.engines.duckdb.statements.pairs import Held
+from dalenius.measuring.engines.duckdb.statements.pairs import HeldPairs
+from dalenius.measuring.engines.duckdb.statements.running import IndexedSelect, run_indexed
 from dalenius.measuring.engines.duckdb.statements.sums import LINEAR, Compiler, integer_type
 from dalenius.measuring.expressions import TRUE, Call, Column, Expression, Key, Type, columns_of
 from dalenius.measuring.work import TWICE, of
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.duckdb.index import Index
-    from dalenius.measuring.engines.duckdb.runner import Runner
-    from dalenius.measuring.engines.duckdb.statements.part import Part
-    from dalenius.measuring.plan import Measure, Plan, Table
+    from dalenius.measuring.engines.duckdb.statements.running import Runner, Select
+    from dalenius.measuring.plan import Measure, Plan
 
 
-def run(plan: Plan, part: Part, engine: Runner, salt: str, seconds: float, held: Held | None = None) -> list[list[int]]:
+def run(
+    plan: Plan, part: Select, engine: Runner, salt: str, seconds: float, held: HeldPairs | None = None
+) -> list[list[int]]:
     """Each measure's exact integers, one per cell: with the index where there is a valid one, else the general way.
 
     Where keys are found, that is by the pairs of unit and key, if they will do; ``held`` may have them already.
     """
-    rows = looked_up(plan.table, engine, lambda index: statement(plan, index, engine, salt), seconds)
+    rows = run_indexed(plan.table, engine, lambda index: statement(plan, index, engine, salt), seconds)
     if rows is not None:
         return sums.vectors(plan, part, rows)
-    counts = (held or Held(plan, engine, salt, seconds)).counts(plan)
+    counts = (held or HeldPairs(plan, engine, salt, seconds)).counts(plan)
     return sums.run(plan, part, engine, salt, seconds) if counts is None else counts
 
 
-def statement(plan: Plan, index: Index, engine: Runner, salt: str) -> Indexed | None:
+def statement(plan: Plan, index: Index, engine: Runner, salt: str) -> IndexedSelect | None:
     """The SELECT that uses an index; None where that is of no help.
 
     What runs does not depend on how many units are heavy: it could be seen.
@@ -55,64 +55,11 @@ def statement(plan: Plan, index: Index, engine: Runner, salt: str) -> Indexed | 
     linear = plan.only(LINEAR)
     alone = from_index(linear, index)
     if alone is not None:
-        return Indexed(alone)
-    light = Light(linear, index)
-    if light.bounds is None:
+        return IndexedSelect(alone)
+    whole = IndexedSums(linear, index)
+    if whole.bounds is None:
         return None
-    return Indexed(light.whole(engine.scan, engine.columns, salt), index.looked_at(light.bounds))
-
-
-@dataclass(frozen=True)
-class Indexed:
-    """A SELECT that uses an index: alone, or with the rows, of which it then trusts what it says of some columns."""
-
-    sql: str
-    columns: Sequence[str] | None = None  # None: no row is read
-
-
-def looked_up(
-    table: Table, engine: Runner, made: Callable[[Index], Indexed | None], seconds: float
-) -> Sequence[tuple[Any, ...]] | None:
-    """The rows of a SELECT that uses the engine's index; None where there is no good one, or it does not help.
-
-    Whether it is used is decided before anything is looked at, and then it must do: a statement that fails is a failure
-    of the question, as any other is. Were the general way tried next, whoever sees how long an answer takes could tell
-    that a value somewhere had made it fail. (That an index was exchanged meanwhile is the owner's doing, not a row's.)
-
-    Raises:
-        SourceChangedError: The rows are not those that the index is about, so that it says nothing of what units hold.
-        EngineFailedError: The engine could not run it.
-    """
-    index = checked(table, engine)
-    found = None if index is None else made(index)
-    if index is None or found is None:
-        return None
-    before = index.state()
-    state = None if found.columns is None else index.check_rows(found.columns, engine.scan, seconds)
-    try:
-        rows = engine.run(found.sql, seconds=seconds)
-    except EngineFailedError:
-        if index.state() != before:
-            return None
-        error = EngineFailedError(
-            "The engine could not compute the answer.",
-            why="Its own message is held back because it could quote the data. The contribution index may be damaged.",
-            fix="Ask the owner, who has the index built again by protecting the table with the same policy.",
-        )
-        error.alarm = "index failed"
-        raise error from None
-    if state is not None:
-        index.check_kept(state)
-    return rows if index.state() == before else None  # one that was exchanged in between may be about other files
-
-
-def checked(table: Table, engine: Runner) -> Index | None:
-    """The engine's index if it is about this table's files and policy as they are now. Every question asks."""
-    index: Index | None = getattr(engine, "index", None)
-    fingerprint = getattr(engine, "fingerprint", None)
-    if index is None or fingerprint is None or not index.valid(table, fingerprint):
-        return None
-    return index
+    return IndexedSelect(whole.whole(engine.scan, engine.columns, salt), index.looked_at(whole.bounds))
 
 
 def from_index(plan: Plan, index: Index) -> str | None:
@@ -145,7 +92,7 @@ def _held(plan: Plan, measure: Measure, index: Index) -> str | None:
     return bound.column if bound is not None and bound.column.startswith("t") else None
 
 
-class Light(Compiler):
+class IndexedSums(Compiler):
     """Writes the SELECT of one plan with the help of an index.
 
     ``bounds`` are the limits in terms of the index; None where some measure has none, and the general way must do.
@@ -160,7 +107,7 @@ class Light(Compiler):
         """The whole SELECT."""
         raw = ", ".join([*self.keys, *(f"-r{each} AS {each}" for each in self.weights)])
         steps = [
-            ("plain", plain(self.plan, self.index.nobody, scan, types)),
+            ("plain", plain_sums(self.plan, self.index.nobody, scan, types)),
             *self.factored(scan, types, salt),
             ("clipped", self.clipped("sums" if self.plan.groups is None else "chosen")),
             ("raw", f"SELECT {raw} FROM sums"),  # noqa: S608
@@ -223,7 +170,7 @@ class Light(Compiler):
 
     def _bounds(self) -> Sequence[Bound] | None:
         sets = max(1, len(self.plan.sets))
-        most = [within(min(each.clip, self.most), sets, self.plan.norm) for each in self.plan.measures]
+        most = [limit_per_set(min(each.clip, self.most), sets, self.plan.norm) for each in self.plan.measures]
         found = [self.index.bound(self.plan, *each) for each in zip(self.plan.measures, most, strict=True)]
         if self.plan.groups is not None:
             found.append(self.index.groups(self.plan))
@@ -231,24 +178,24 @@ class Light(Compiler):
         return known if len(known) == len(found) else None
 
 
-def within(most: int, sets: int, norm: str) -> int:
+def limit_per_set(most: int, sets: int, norm: str) -> int:
     """The limit in each grouping set that keeps a unit's vector over all of them within ``most``.
 
     What an index bounds is a vector over the groups of one set. ‖w‖² = Σ‖wⱼ‖² ≤ s·c² in L2, and ‖w‖ ≤ s·c in L1.
 
-    >>> within(10, 1, "l2"), within(10, 3, "l2"), within(10, 3, "l1")
+    >>> limit_per_set(10, 1, "l2"), limit_per_set(10, 3, "l2"), limit_per_set(10, 3, "l1")
     (10, 5, 3)
     """
     return math.isqrt(most * most // sets) if norm == "l2" else most // sets
 
 
-def plain(plan: Plan, nobody: bool, scan: str, types: Mapping[str, str]) -> str:
+def plain_sums(plan: Plan, nobody: bool, scan: str, types: Mapping[str, str]) -> str:
     """The sums over all rows. With grouping sets, rows are summed by all keys, and those sums once for each set."""
     if not plan.sets:
-        return Plain(plan, nobody=nobody).whole(scan, types)
+        return PlainSums(plan, nobody=nobody).whole(scan, types)
     number, *keys = plan.keys
     parts = [_own(key, at, all(at in each for each in plan.sets)) for at, key in enumerate(keys)]
-    once = Plain(replace(plan, keys=tuple(own for own, _ in parts), sets=()), nobody=nobody)
+    once = PlainSums(replace(plan, keys=tuple(own for own, _ in parts), sets=()), nobody=nobody)
     renderer, all_ = Renderer({}, keys=dict(enumerate(once.keys))), Compiler(plan)
     texts = (renderer.sql(each) for each in (number, *(shown for _, shown in parts)))
     shown = ", ".join([*(f"{text} AS {key}" for text, key in zip(texts, all_.keys, strict=True)), *all_.weights])
@@ -264,7 +211,7 @@ def _own(key: Expression, at: int, everywhere: bool) -> tuple[Expression, Expres
     return own, replace(key, arguments=(there, stand_in, absent))
 
 
-class Plain(Compiler):
+class PlainSums(Compiler):
     """Writes the sums over all rows, nobody clipped: no step per unit at all.
 
     It may give a group more than once, and groups that are not the plan's, such as that of NULL.

@@ -14,11 +14,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from dalenius.measuring.domains import column_values
-from dalenius.measuring.engines.duckdb.ballast import heavier
-from dalenius.measuring.engines.duckdb.rendering import identifier
+from dalenius.measuring.engines.duckdb.rendering import heavier, identifier
 from dalenius.measuring.engines.duckdb.statements import leaves, source
+from dalenius.measuring.engines.duckdb.statements.indexed_sums import IndexedSums
 from dalenius.measuring.engines.duckdb.statements.leaves import KINDS, LeafCompiler
-from dalenius.measuring.engines.duckdb.statements.light import Indexed, Light, looked_up
+from dalenius.measuring.engines.duckdb.statements.running import IndexedSelect, run_indexed
 from dalenius.measuring.expressions import TRUE
 from dalenius.measuring.trees import SCALE
 from dalenius.measuring.work import TWICE, of
@@ -26,32 +26,31 @@ from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.duckdb.index import Index
-    from dalenius.measuring.engines.duckdb.runner import Runner
-    from dalenius.measuring.engines.duckdb.statements.part import Part
+    from dalenius.measuring.engines.duckdb.statements.running import Runner, Select
     from dalenius.measuring.plan import Plan
 
 _NARROW = 4096  # values of a column
 
 
-def run(plan: Plan, part: Part, engine: Runner, salt: str, seconds: float) -> list[list[int]]:
+def run(plan: Plan, part: Select, engine: Runner, salt: str, seconds: float) -> list[list[int]]:
     """Each measure's exact integers: with the index where there is a valid one, else the general way."""
-    rows = looked_up(plan.table, engine, lambda index: statement(plan, index, engine, salt), seconds)
+    rows = run_indexed(plan.table, engine, lambda index: statement(plan, index, engine, salt), seconds)
     return leaves.run(plan, part, engine, salt, seconds) if rows is None else leaves.vectors(plan, part, rows)
 
 
-def statement(plan: Plan, index: Index, engine: Runner, salt: str) -> Indexed | None:
+def statement(plan: Plan, index: Index, engine: Runner, salt: str) -> IndexedSelect | None:
     """The SELECT that uses an index; None where that is of no help."""
     if plan.sets:
         return None
     own = plan.only(KINDS)
-    heavy = Heavy(own, index)
+    heavy = HeavyLeaves(own, index)
     if plan.groups is not None or heavy.bounds is None:  # which groups count for a unit takes all of its rows
         return None
-    sql = LightLeaves(own, nobody=index.nobody).whole(engine.scan, engine.columns, salt, heavy)
-    return Indexed(sql, index.looked_at(heavy.bounds))
+    sql = PlainLeaves(own, nobody=index.nobody).whole(engine.scan, engine.columns, salt, heavy)
+    return IndexedSelect(sql, index.looked_at(heavy.bounds))
 
 
-class Heavy(Light, LeafCompiler):
+class HeavyLeaves(IndexedSums, LeafCompiler):
     """The rows of heavy units: what each weighs less than a row of any other."""
 
     def steps(self, scan: str, types: Mapping[str, str], salt: str) -> list[tuple[str, str]]:
@@ -73,7 +72,7 @@ class Heavy(Light, LeafCompiler):
         return ["period"] if self.period is not None else []
 
 
-class LightLeaves(LeafCompiler):
+class PlainLeaves(LeafCompiler):
     """All rows, each at full weight: no step per unit at all."""
 
     def __init__(self, plan: Plan, *, nobody: bool) -> None:
@@ -83,7 +82,7 @@ class LightLeaves(LeafCompiler):
         if not nobody:  # every row has a unit, and a period
             self.period = None
 
-    def whole(self, scan: str, types: Mapping[str, str], salt: str, heavy: Heavy) -> str:
+    def whole(self, scan: str, types: Mapping[str, str], salt: str, heavy: HeavyLeaves) -> str:
         """The whole SELECT."""
         policy = self.plan.table.policy
         casts = [f"{source.cast(policy.columns[name], types)} AS {column}" for name, column in self.columns.items()]
@@ -100,7 +99,7 @@ class LightLeaves(LeafCompiler):
             read = f"SELECT {', '.join([*casts, f'{rows} AS n'])} FROM ({counted})"  # noqa: S608
         plain = f"WITH source AS ({read}), clean AS ({self.clean()}) {self.kept()}"
         steps = [("plain", "NOT MATERIALIZED ", plain)]
-        # The rows of heavy units are few. Kept once found, as in `light`.
+        # The rows of heavy units are few. Kept once found, as in `indexed_sums`.
         for name, text in heavy.steps(scan, types, salt):
             steps.append((name, "MATERIALIZED " if name == "source" else "", text))
         body = ",\n".join(f"{name} AS {how}({text})" for name, how, text in steps)
