@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dalenius.errors import EngineFailedError, SourceUnavailableError
 from dalenius.measuring.engines.duckdb.connections import DuckDB, WarmConnection, renew_in_children
-from dalenius.measuring.engines.duckdb.files import check_readable, scan_of_files, schema
+from dalenius.measuring.engines.duckdb.files import scan_of_files, schema
 from dalenius.measuring.engines.duckdb.index import IndexFiles
 from dalenius.measuring.engines.duckdb.measuring import Measuring
 from dalenius.measuring.engines.duckdb.public_values import lookup
@@ -20,8 +20,6 @@ from dalenius.measuring.engines.duckdb.rendering import identifier
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from duckdb import DuckDBPyConnection
 
     from dalenius.measuring.engines.sources import Columns
     from dalenius.measuring.plan import Table
@@ -140,18 +138,11 @@ class MultiFile(WarmConnection):
     """
 
     def __init__(self, fingerprints: Sequence[Fingerprint], *, memory: str = "2GB", threads: int | None = None) -> None:
-        self._fingerprints = tuple(fingerprints)
-        super().__init__([path for each in fingerprints for path in each.paths], memory, threads)
+        super().__init__(fingerprints, memory, threads)
 
     def run(self, sql: str, *, seconds: float = 60.0) -> list[tuple[Any, ...]]:
         """The rows of one SELECT. Raises what `DuckDB.run` does."""
         return self._run(sql, {}, seconds)
-
-    def _cursor(self) -> DuckDBPyConnection:
-        if self._connection is None:
-            for each in self._fingerprints:
-                check_readable(each)
-        return super()._cursor()
 
 
 class MultiTable(Measuring):

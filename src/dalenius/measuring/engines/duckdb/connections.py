@@ -55,7 +55,14 @@ _PARSED, _SHORT = 32, 20_000  # statements that a connection remembers, and char
 
 
 class WarmConnection:
-    """A locked connection, opened when first needed, that any number of threads may use."""
+    """A locked connection, opened when first needed, that any number of threads may use.
+
+    Args:
+        fingerprints: The data versions whose files it may read.
+        memory: The most that all its runs together may use. Nothing spills to the disk.
+        threads: How many it may use; by default one per core.
+        more: Files that it may read besides, which need not be there.
+    """
 
     whole = False  # as in `open_locked`
     _lock: threading.Lock
@@ -63,8 +70,11 @@ class WarmConnection:
     _parsed: OrderedDict[str, Statement]
     _workers: Threads
 
-    def __init__(self, files: Sequence[Path], memory: str, threads: int | None) -> None:
-        self._files = tuple(files)
+    def __init__(
+        self, fingerprints: Sequence[Fingerprint], memory: str, threads: int | None, more: Sequence[Path] = ()
+    ) -> None:
+        self._fingerprints = tuple(fingerprints)
+        self._files = (*(path for each in fingerprints for path in each.paths), *more)
         self._memory = memory
         self._threads = threads
         self.forked()
@@ -160,6 +170,8 @@ class WarmConnection:
     def _cursor(self) -> DuckDBPyConnection:
         with self._lock:
             if self._connection is None:
+                for each in self._fingerprints:
+                    check_readable(each)
                 with self._workers.opening():
                     self._connection = open_locked(
                         self._files, memory=self._memory, threads=self._threads, whole=self.whole
@@ -188,7 +200,7 @@ class DuckDB(WarmConnection, Measuring):
         layout: IndexFiles | None = None,
     ) -> None:
         held = layout.files if layout is not None and layout.usable else ()
-        super().__init__([*fingerprint.paths, *(file.path for file in held)], memory, threads)
+        super().__init__([fingerprint], memory, threads, [file.path for file in held])
         self.fingerprint = fingerprint
         self.index = Index(layout, self.run) if layout is not None and held else None
         self._extents: dict[str, tuple[int, int]] = {}
@@ -242,11 +254,6 @@ class DuckDB(WarmConnection, Measuring):
         return self._shaped(
             sql, tables or {}, seconds, lambda cursor, statement: cursor.sql(statement).to_arrow_table()
         )
-
-    def _cursor(self) -> DuckDBPyConnection:
-        if self._connection is None:
-            check_readable(self.fingerprint)
-        return super()._cursor()
 
 
 class Public(WarmConnection):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dalenius.tables.fingerprint import Fingerprint
 
 _NO_HEADER = re.compile(r"column\d+")
-_PATTERN = re.compile(r"[*?\[]")
+PATTERN = re.compile(r"[*?\[]")  # DuckDB takes such a path for a pattern, and knows no escape
 # To open a connection takes longer than all the rest, and to protect a table asks three times.
 _KEPT: Kept[Columns] = Kept(20_000)  # names
 
@@ -127,9 +127,9 @@ def _read(files: Sequence[Path], form: str, guess: bool, opened: Callable[[], Du
 
 
 def _check_paths(files: Sequence[Path]) -> None:
-    # DuckDB takes such a path for a pattern and knows no escape: another file of the source would be read twice.
+    # Taken for a pattern, another file of the source would be read twice.
     for file in files:
-        if _PATTERN.search(str(file)):
+        if PATTERN.search(str(file)):
             raise SourceUnavailableError(
                 f"{file.name} cannot be read.",
                 why="Its path contains one of * ? [, which DuckDB takes for a pattern.",

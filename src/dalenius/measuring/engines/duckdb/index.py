@@ -28,6 +28,7 @@ from dalenius.errors import DaleniusError
 from dalenius.measuring.domains import column_values
 from dalenius.measuring.engines.duckdb.binding import NOTE as SUMS
 from dalenius.measuring.engines.duckdb.binding import Binding
+from dalenius.measuring.engines.duckdb.files import PATTERN
 from dalenius.measuring.engines.duckdb.opening import path_list
 from dalenius.measuring.expressions import TRUE, Column
 from dalenius.tables.policy import Kind
@@ -45,7 +46,6 @@ FEW_KEYS = 16  # pairs are held of units with more keys than that; of the others
 CEILING = 2**62  # what is larger is held as this; every clip is below it
 ENTRY = 2**57  # of a unit's total in one key: the squares of those in 1,000 keys are below 10³⁸, which a file can hold
 SECONDS = 3600.0  # the owner waits
-_PATTERN = re.compile(r"[*?\[]")  # DuckDB would take such a path for a pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class IndexFiles:
         self.stem = f"{table.policy.name}-{hashlib.sha256(place.encode()).hexdigest()[:16]}"
         # How many rows DuckDB sees in a CSV file depends on the columns that are read (a line that is no UTF-8, an
         # empty line), so a count made with some columns bounds nothing about others.
-        self.usable = fingerprint.form == "parquet" and not _PATTERN.search(str(storage))
+        self.usable = fingerprint.form == "parquet" and not PATTERN.search(str(storage))
 
     @cached_property
     def totals(self) -> tuple[str, ...]:

@@ -60,7 +60,7 @@ def passing(condition: str, alias: str) -> str:
 
 
 def equal(one: str, other: str) -> str:
-    """What is NULL in both spare rows, and in no other row, or in none that `present` lets pass."""
+    """What is NULL in both spare rows, and in no other row, or in none that `Conditions.keys` lets pass."""
     return f"({one} IS NOT DISTINCT FROM {other})"
 
 

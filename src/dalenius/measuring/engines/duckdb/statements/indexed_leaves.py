@@ -14,14 +14,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from dalenius.measuring.domains import column_values
-from dalenius.measuring.engines.duckdb.rendering import heavier, identifier
+from dalenius.measuring.engines.duckdb.rendering import identifier
 from dalenius.measuring.engines.duckdb.statements import leaves, source
-from dalenius.measuring.engines.duckdb.statements.indexed_sums import IndexedSums
+from dalenius.measuring.engines.duckdb.statements.indexed_sums import IndexedSums, PlainRows
 from dalenius.measuring.engines.duckdb.statements.leaves import KINDS, LeafCompiler
 from dalenius.measuring.engines.duckdb.statements.running import IndexedSelect, run_indexed
-from dalenius.measuring.expressions import TRUE
+from dalenius.measuring.engines.duckdb.statements.sums import with_steps
 from dalenius.measuring.trees import SCALE
-from dalenius.measuring.work import TWICE, of
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ class HeavyLeaves(IndexedSums, LeafCompiler):
 
     def steps(self, scan: str, types: Mapping[str, str], salt: str) -> list[tuple[str, str]]:
         """All steps up to the weights."""
-        return [*self.factored(scan, types, salt), ("weighed", self.weighed())]
+        return [*self.heavy_steps(scan, types, salt), ("weighed", self.weighed())]
 
     def less(self, number: int) -> str:
         """What the rows of one measure weigh, beyond what they were counted for, by group and leaf."""
@@ -72,25 +71,16 @@ class HeavyLeaves(IndexedSums, LeafCompiler):
         return ["period"] if self.period is not None else []
 
 
-class PlainLeaves(LeafCompiler):
-    """All rows, each at full weight: no step per unit at all."""
-
-    def __init__(self, plan: Plan, *, nobody: bool) -> None:
-        super().__init__(plan)
-        self.nobody = nobody
-        self.ballast = heavier(of(plan) * TWICE)
-        if not nobody:  # every row has a unit, and a period
-            self.period = None
+class PlainLeaves(PlainRows, LeafCompiler):
+    """All rows, each at full weight."""
 
     def whole(self, scan: str, types: Mapping[str, str], salt: str, heavy: HeavyLeaves) -> str:
         """The whole SELECT."""
-        policy = self.plan.table.policy
-        casts = [f"{source.cast(policy.columns[name], types)} AS {column}" for name, column in self.columns.items()]
-        where = f" WHERE {source.there(policy.unit, types)}" if self.nobody else ""
+        casts, where = self.casts(types), self.owned(types)
         read = f"SELECT {', '.join([*casts, '1 AS n'])} FROM {scan}{where}"  # noqa: S608
         if self.columns and not self.ballast and all(self._narrow(name, types) for name in self.columns):
             # Few different values, and little to do with each: counted as they lie in the file, cleaned afterwards.
-            short = [source.shortened(policy.columns[name], types) for name in self.columns]
+            short = [source.shortened(self.plan.table.policy.columns[name], types) for name in self.columns]
             held = f"(SELECT {', '.join(short)} FROM {scan}{where})"  # noqa: S608
             raw, rows = ", ".join(map(identifier, self.columns)), "n"
             while rows in map(str.lower, self.columns):  # a name that no column has
@@ -98,11 +88,9 @@ class PlainLeaves(LeafCompiler):
             counted = f"SELECT {raw}, count(*) AS {rows} FROM {held} GROUP BY {raw}"  # noqa: S608
             read = f"SELECT {', '.join([*casts, f'{rows} AS n'])} FROM ({counted})"  # noqa: S608
         plain = f"WITH source AS ({read}), clean AS ({self.clean()}) {self.kept()}"
-        steps = [("plain", "NOT MATERIALIZED ", plain)]
         # The rows of heavy units are few. Kept once found, as in `indexed_sums`.
-        for name, text in heavy.steps(scan, types, salt):
-            steps.append((name, "MATERIALIZED " if name == "source" else "", text))
-        body = ",\n".join(f"{name} AS {how}({text})" for name, how, text in steps)
+        how = {"plain": "NOT MATERIALIZED ", "source": "MATERIALIZED "}
+        body = with_steps([("plain", plain), *heavy.steps(scan, types, salt)], how)
         numbers = range(len(self.plan.measures))
         selects = [each for number in numbers for each in (self.full(number), heavy.less(number))]
         return f"WITH {body}\n" + "\nUNION ALL ".join(selects)
@@ -128,9 +116,5 @@ class PlainLeaves(LeafCompiler):
 
     def kept(self) -> str:
         """The rows that count, with their groups and leaves."""
-        conditions = [] if self.plan.where == TRUE else [self.renderer.sql(self.plan.where)]
-        if self.period is not None:
-            conditions.append(f"{self.renderer.sql(self.period)} IS NOT NULL")
         parts = [f"{self.key(key)} AS {name}" for key, name in zip(self.plan.keys, self.keys, strict=True)]
-        where = self.counting(conditions)
-        return f"SELECT {', '.join([*parts, *self.more(), 'n'])} FROM clean{where}"  # noqa: S608
+        return f"SELECT {', '.join([*parts, *self.more(), 'n'])} FROM clean{self.kept_only()}"  # noqa: S608

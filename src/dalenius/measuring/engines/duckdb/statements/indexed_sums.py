@@ -23,7 +23,13 @@ from dalenius.measuring.engines.duckdb.rendering import Renderer, double, heavie
 from dalenius.measuring.engines.duckdb.statements import source, sums
 from dalenius.measuring.engines.duckdb.statements.pairs import HeldPairs
 from dalenius.measuring.engines.duckdb.statements.running import IndexedSelect, run_indexed
-from dalenius.measuring.engines.duckdb.statements.sums import LINEAR, Compiler, integer_type
+from dalenius.measuring.engines.duckdb.statements.sums import (
+    LINEAR,
+    Compiler,
+    grouped_by,
+    integer_type,
+    with_steps,
+)
 from dalenius.measuring.expressions import TRUE, Call, Column, Expression, Key, Type, columns_of
 from dalenius.measuring.work import TWICE, of
 
@@ -108,37 +114,25 @@ class IndexedSums(Compiler):
         raw = ", ".join([*self.keys, *(f"-r{each} AS {each}" for each in self.weights)])
         steps = [
             ("plain", plain_sums(self.plan, self.index.nobody, scan, types)),
-            *self.factored(scan, types, salt),
-            ("clipped", self.clipped("sums" if self.plan.groups is None else "chosen")),
+            *self.heavy_steps(scan, types, salt),
+            ("clipped", self.clipped(self.vectors)),
             ("raw", f"SELECT {raw} FROM sums"),  # noqa: S608
         ]
         # The rows of heavy units are few. Kept once found: DuckDB would else try later conditions on all rows first.
-        body = ",\n".join(f"{name} AS {'MATERIALIZED ' if name == 'source' else ''}({text})" for name, text in steps)
+        body = with_steps(steps, {"source": "MATERIALIZED "})
         shown = ", ".join([*self.keys, *self.weights])
         together = " UNION ALL ".join(f"SELECT {shown} FROM {part}" for part in ("plain", "clipped", "raw"))  # noqa: S608
         totals = ", ".join([*self.keys, *(f"sum({each}) AS {each}" for each in self.weights)])
-        by = f" GROUP BY {', '.join(self.keys)}" if self.keys else ""
-        return f"WITH {body}\nSELECT {totals} FROM ({together}){by}"
+        return f"WITH {body}\nSELECT {totals} FROM ({together}){grouped_by(self.keys)}"
 
-    def factored(self, scan: str, types: Mapping[str, str], salt: str) -> list[tuple[str, str]]:
+    def heavy_steps(self, scan: str, types: Mapping[str, str], salt: str) -> list[tuple[str, str]]:
         """The steps up to `factors`: heavy units with their exact factor p/q for each statistic of the plan.
 
         `factors` has the unit (u0, …, period) and p0, q0, p1, q1, … For units that are not in it every factor is 1; it
         may hold some whose factor is 1 too. `source` has the rows of heavy units only. A statement that weighs rows can
         take these steps into its WITH and LEFT JOIN `factors` on the unit.
         """
-        grouped = self.plan.groups is not None
-        return [
-            ("heavy", self.heavy()),
-            ("source", self.source(scan, types, salt)),
-            ("clean", self.clean()),
-            ("kept", self.kept()),
-            ("sums", self.sums()),
-            *([("chosen", self.chosen())] if grouped else []),
-            ("norms", self.norms("chosen" if grouped else "sums")),
-            *self.roots(),
-            ("factors", self.factors("roots" if self.joint else "norms")),
-        ]
+        return [("heavy", self.heavy()), ("source", self.source(scan, types, salt)), *self.steps_to_factors()]
 
     def heavy(self) -> str:
         """The units that some limit may cut; and any one, so that there always is one.
@@ -211,10 +205,12 @@ def _own(key: Expression, at: int, everywhere: bool) -> tuple[Expression, Expres
     return own, replace(key, arguments=(there, stand_in, absent))
 
 
-class PlainSums(Compiler):
-    """Writes the sums over all rows, nobody clipped: no step per unit at all.
+class PlainRows(Compiler):
+    """All rows, as if nobody had to be clipped: no step per unit at all.
 
-    It may give a group more than once, and groups that are not the plan's, such as that of NULL.
+    Args:
+        plan: What is measured.
+        nobody: Whether some rows belong to nobody.
     """
 
     def __init__(self, plan: Plan, *, nobody: bool) -> None:
@@ -223,14 +219,37 @@ class PlainSums(Compiler):
         self.ballast = heavier(of(plan) * TWICE)
         if not nobody:  # every row has a unit, and a period
             self.period = None
+
+    def casts(self, types: Mapping[str, str]) -> list[str]:
+        """The columns that are read, each in its declared type."""
+        columns = self.plan.table.policy.columns
+        return [f"{source.cast(columns[name], types)} AS {column}" for name, column in self.columns.items()]
+
+    def owned(self, types: Mapping[str, str]) -> str:
+        """WHERE: the rows that belong to somebody."""
+        return f" WHERE {source.there(self.plan.table.policy.unit, types)}" if self.nobody else ""
+
+    def kept_only(self) -> str:
+        """WHERE: the rows that count."""
+        conditions = [] if self.plan.where == TRUE else [self.renderer.sql(self.plan.where)]
+        if self.period is not None:
+            conditions.append(f"{self.renderer.sql(self.period)} IS NOT NULL")
+        return self.counting(conditions)
+
+
+class PlainSums(PlainRows):
+    """Writes the sums over all rows.
+
+    It may give a group more than once, and groups that are not the plan's, such as that of NULL.
+    """
+
+    def __init__(self, plan: Plan, *, nobody: bool) -> None:
+        super().__init__(plan, nobody=nobody)
         self.late = self._late()
 
     def whole(self, scan: str, types: Mapping[str, str]) -> str:
         """The SELECT, per group."""
-        policy = self.plan.table.policy
-        casts = [f"{source.cast(policy.columns[name], types)} AS {column}" for name, column in self.columns.items()]
-        where = f" WHERE {source.there(policy.unit, types)}" if self.nobody else ""
-        read = f"SELECT {', '.join(casts) or '1'} FROM {scan}{where}"  # noqa: S608
+        read = f"SELECT {', '.join(self.casts(types)) or '1'} FROM {scan}{self.owned(types)}"  # noqa: S608
         keys = [self.late.get(key, key) for key in self.keys]
         shown = ", ".join([*(f"{text} AS {key}" for text, key in zip(keys, self.keys, strict=True)), *self.weights])
         return (
@@ -250,12 +269,9 @@ class PlainSums(Compiler):
 
     def kept(self) -> str:
         """The rows that count, with their groups and integers."""
-        conditions = [] if self.plan.where == TRUE else [self.renderer.sql(self.plan.where)]
-        if self.period is not None:
-            conditions.append(f"{self.renderer.sql(self.period)} IS NOT NULL")
         parts = [f"{self.key(key)} AS {name}" for key, name in self._keyed()]
         parts += [f"{self.integer(each)} AS {name}" for each, name in self._measured()]
-        return f"SELECT {', '.join(parts)} FROM clean{self.counting(conditions)}"  # noqa: S608
+        return f"SELECT {', '.join(parts)} FROM clean{self.kept_only()}"  # noqa: S608
 
     def integer(self, measure: Measure) -> str:
         """What one row adds, or NULL for nothing, which is less work than adding 0."""
@@ -289,8 +305,7 @@ class PlainSums(Compiler):
         for measure, name in self._measured():
             counted = "count(*)" if measure.where == TRUE else f"count({name})"
             parts.append(f"{counted if measure.kind == 'rows' else f'coalesce(sum({name}), 0)'} AS {name}")
-        by = f" GROUP BY {', '.join(self.keys)}" if self.keys else ""
-        return f"SELECT {', '.join(parts)} FROM kept{by}"  # noqa: S608
+        return f"SELECT {', '.join(parts)} FROM kept{grouped_by(self.keys)}"  # noqa: S608
 
     def _keyed(self) -> Sequence[tuple[Expression, str]]:
         return list(zip(self.plan.keys, self.keys, strict=True))

@@ -93,7 +93,7 @@ class KeyStatement(Compiler):
         """All steps."""
         units, keys = ", ".join(self.units), ", ".join(self.keys)
         same = " AND ".join(f"p.{unit} = h.{unit}" for unit in self.units)
-        there = " AND ".join(f"{each} IS NOT NULL" for each in [*self.keys, *(["period"] if self.period else [])])
+        there = " AND ".join(f"{each} IS NOT NULL" for each in self.required)
         read = source.source_sql(self.plan, scan, types, salt)
         least = ", min(seed) AS seed" if self.seeded else ""
         kept, own = (", ".join(f"p.{each}" for each in names) for names in (self.keys, self.units))
@@ -130,5 +130,4 @@ UNION ALL SELECT k0, {self.cap} AS m, count(*) AS n FROM chosen GROUP BY k0)
         policy = self.plan.table.policy
         own = [f"p.u{at}" for at in range(len(policy.unit))]
         seed = "p.seed" if self.seeded else source.seed(policy, types, salt, own)
-        hashed = " || '|' || ".join([seed, *(f"CAST(p.{key} AS VARCHAR)" for key in self.keys)])
-        return ", ".join([f"md5({hashed})", *(f"p.{key}" for key in self.keys)])
+        return source.hash_order(seed, [f"p.{key}" for key in self.keys])

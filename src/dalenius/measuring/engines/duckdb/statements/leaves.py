@@ -23,7 +23,7 @@ import numpy as np
 from dalenius.measuring.engines.duckdb.rendering import double
 from dalenius.measuring.engines.duckdb.statements import source
 from dalenius.measuring.engines.duckdb.statements.running import no_number
-from dalenius.measuring.engines.duckdb.statements.sums import Compiler
+from dalenius.measuring.engines.duckdb.statements.sums import Compiler, with_steps
 from dalenius.measuring.expressions import TRUE
 from dalenius.measuring.trees import SCALE, Layout, nodes
 
@@ -66,19 +66,9 @@ class LeafCompiler(Compiler):
 
     def sql(self) -> str:
         """All steps."""
-        grouped = self.plan.groups is not None
-        steps = [
-            ("clean", self.clean()),
-            # Read twice. With no keys it is quicker to compute its few columns again than to keep them.
-            ("kept" if self.keys else "kept AS NOT MATERIALIZED", self.kept()),
-            ("sums", self.sums()),
-            *([("chosen", self.chosen())] if grouped else []),
-            ("norms", self.norms("chosen" if grouped else "sums")),
-            *self.roots(),
-            ("factors", self.factors("roots" if self.joint else "norms")),
-            ("weighed", self.weighed()),
-        ]
-        body = ",\n".join(f"{name if ' AS ' in name else f'{name} AS'} ({text})" for name, text in steps)
+        # Read twice. With no keys it is quicker to compute its few columns again than to keep them.
+        again = {} if self.keys else {"kept": "NOT MATERIALIZED "}
+        body = with_steps([*self.steps_to_factors(), ("weighed", self.weighed())], again)
         selects = "\nUNION ALL ".join(self.counted(number) for number in range(len(self.plan.measures)))
         return f"{body}\n{selects}"
 
@@ -128,8 +118,7 @@ class LeafCompiler(Compiler):
         if self.plan.groups is not None:
             here = " AND ".join(f"k.{each} = c.{each}" for each in [*self.units, *self.keys])
             joined += f" JOIN chosen c ON {here}"
-        period = ["period"] if self.period is not None else []
-        there = " AND ".join(f"k.{each} IS NOT NULL" for each in [*self.keys, *period, f"l{number}"])
+        there = " AND ".join(f"k.{each} IS NOT NULL" for each in [*self.required, f"l{number}"])
         keys = [f"k.{key}" for key in self.keys]
         by = ", ".join([*keys, f"k.l{number}"])
         weight = f"sum(coalesce(f.s{number}, {SCALE}))"

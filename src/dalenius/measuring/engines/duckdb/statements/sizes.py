@@ -21,7 +21,7 @@ from dalenius.measuring.engines.duckdb.rendering import Renderer, double, identi
 from dalenius.measuring.engines.duckdb.statements import distinct
 from dalenius.measuring.engines.duckdb.statements.running import IndexedSelect, no_number, run_indexed
 from dalenius.measuring.engines.duckdb.statements.source import cast, clean, source_sql, there
-from dalenius.measuring.engines.duckdb.statements.sums import Compiler
+from dalenius.measuring.engines.duckdb.statements.sums import Compiler, grouped_by, with_steps
 from dalenius.measuring.expressions import columns_of
 from dalenius.measuring.ladder import scaled
 from dalenius.measuring.periods import unit_part
@@ -171,39 +171,27 @@ class LengthStatement(Compiler):
 
     def statement(self, scan: str, types: Mapping[str, str], salt: str) -> str:
         """All steps."""
-        grouped = self.plan.groups is not None
-        steps = [
-            ("clean", self.clean()),
-            ("kept", self.kept()),
-            ("sums", self.sums()),
-            *([("chosen", self.chosen())] if grouped else []),
-            ("norms", self.norms("chosen" if grouped else "sums")),
-            *self.roots(),
-        ]
-        body = ",\n".join(f"{name} AS ({text})" for name, text in steps)
         classes = ", ".join(f"{self.class_of(each)} AS {each}" for each in self.weights)
-        lengths = f"SELECT {classes} FROM {'roots' if self.joint else 'norms'}"  # noqa: S608
+        lengths = f"SELECT {classes} FROM {self.lengths}"  # noqa: S608
         counted = "\nUNION ALL ".join(
             f"SELECT {at}, {each}, count(*) FROM lengths GROUP BY {each}"  # noqa: S608
             for at, each in enumerate(self.weights)
         )
         read = source_sql(self.plan, scan, types, salt)
-        return f"WITH {read},\n{body},\nlengths AS MATERIALIZED ({lengths})\n{counted}"
+        return f"WITH {read},\n{with_steps(self.steps_to_lengths())},\nlengths AS MATERIALIZED ({lengths})\n{counted}"
 
     def from_index(self, scan: str, column: str) -> str:
         """Class, and how many units: the steps after `norms`, of one measure."""
         length = f"least({column}, {ENTRY})" if column.startswith("t") else column
         norms = f"SELECT {', '.join(self.units)}, CAST(nullif({length}, 0) AS HUGEINT) AS w0 FROM {scan}"  # noqa: S608
-        body = ",\n".join(f"{name} AS ({text})" for name, text in [("norms", norms), *self.roots()])
-        last = "roots" if self.joint else "norms"
-        return f"WITH {body}\nSELECT {self.class_of('w0')} AS class, count(*) FROM {last} GROUP BY class"
+        body = with_steps([("norms", norms), *self.roots()])
+        return f"WITH {body}\nSELECT {self.class_of('w0')} AS class, count(*) FROM {self.lengths} GROUP BY class"
 
     def norms(self, source: str) -> str:
         """As for sums, but nothing at all is NULL, which stays so up to its class; there, it must not be a 1."""
         length = "{0} * {0}" if self.joint else "abs({0})"
         parts = [*self.units, *(f"nullif(sum({length.format(each)}), 0) AS {each}" for each in self.weights)]
-        by = f" GROUP BY {', '.join(self.units)}"
-        return f"SELECT {', '.join(parts)} FROM {source}{by}"  # noqa: S608
+        return f"SELECT {', '.join(parts)} FROM {source}{grouped_by(self.units)}"  # noqa: S608
 
     def class_of(self, length: str) -> str:
         """0 for nothing, else 1 + ⌈2·log₂ k⌉. The double is of one unit's own integer: no other unit can move it."""

@@ -45,6 +45,12 @@ def seed(policy: Policy, types: Mapping[str, str], salt: str, units: Sequence[st
     return f"md5({quoted(salt)} || {unit})"
 
 
+def hash_order(seed: str, names: Sequence[str]) -> str:
+    """ORDER BY a keyed hash of a unit's seed and some values: fixed, whatever the order of rows; nobody's choice."""
+    hashed = " || '|' || ".join([seed, *(f"CAST({name} AS VARCHAR)" for name in names)])
+    return ", ".join([f"md5({hashed})", *names])
+
+
 def columns_read(plan: Plan) -> dict[str, str]:
     """The columns that the plan reads, each with a name that nobody chose."""
     measured = [each for measure in plan.measures for each in (measure.value, measure.where) if each is not None]
