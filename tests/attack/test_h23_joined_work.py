@@ -9,9 +9,9 @@ import pytest
 from dalenius.audit.fuzzing import arenas
 from dalenius.errors import QuestionRefusedError
 from dalenius.measuring import pace, repeats, work
-from dalenius.measuring.engines.duckdb.ballast import heavier
+from dalenius.measuring.engines.duckdb.backend import MultiTable
 from dalenius.measuring.engines.duckdb.connections import public as engine
-from dalenius.measuring.engines.duckdb.view import View
+from dalenius.measuring.engines.duckdb.rendering import heavier
 from dalenius.measuring.public import public_table
 from dalenius.queries.rules import planned
 from dalenius.tables.policy import PublicSpec
@@ -106,6 +106,6 @@ def test_what_is_joined_to_a_left_joined_table_does_not_meet_everything_first(ca
     plan = planned(f"SELECT COUNT(*) FROM {joined}", arenas.tables_of(4000), None, names)
     side, _ = arenas.Places(tmp_path / "places", 1).pair(LONG, 4000)
     found = side._engine(plan.table)
-    assert isinstance(found, View)
+    assert isinstance(found, MultiTable)
     scan = found.scan
     assert scan.count('"title" IS NOT NULL') == 1 and '"label" IS NOT NULL' not in scan

@@ -16,7 +16,7 @@ from tests.attack.curators import curator_of, integers_of, neighbours, plan_of
 
 from dalenius import Curator
 from dalenius.measuring import work
-from dalenius.measuring.engines.duckdb.ballast import heavier
+from dalenius.measuring.engines.duckdb.rendering import heavier
 from dalenius.measuring.engines.recording import recorded
 from dalenius.measuring.texts import LONGEST_BYTES
 

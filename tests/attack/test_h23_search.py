@@ -180,7 +180,7 @@ def test_nobody_on_one_side_does_not_end_reading_the_other(joined, places):
 
 
 def test_a_join_with_nobody_on_one_side_is_found(monkeypatch, places):
-    from dalenius.measuring.engines.duckdb.statements.spare import with_spare
+    from dalenius.measuring.engines.duckdb.statements.conditions import with_spare
 
     monkeypatch.setattr(
         relation, "with_spare", lambda rows: with_spare(rows).split(" UNION ALL BY NAME SELECT TRUE")[0]

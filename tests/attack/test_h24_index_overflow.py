@@ -197,7 +197,7 @@ def test_how_pairs_are_counted_does_not_depend_on_how_many_rows_a_question_leave
     for most in (28, 29, 30):  # rows 29, 30 and 31 of a table that has 41
         plan = planned(f"SELECT word, COUNT(*) FROM staff WHERE salary <= {100 + most} GROUP BY word", tables)
         with traced(indexed) as trace:
-            pairs.counted(plan, indexed, "salt", 60.0)
+            pairs.count_pairs(plan, indexed, "salt", 60.0)
         traces.append([how for _, how in trace])
     assert traces[0] == traces[1] == traces[2]
 

@@ -14,7 +14,7 @@ from dalenius.errors import EngineFailedError
 from dalenius.measuring.engines.duckdb.connections import public
 from dalenius.measuring.engines.duckdb.rendering import double
 from dalenius.measuring.engines.duckdb.statements import sums
-from dalenius.measuring.engines.duckdb.statements.light import Plain
+from dalenius.measuring.engines.duckdb.statements.indexed_sums import PlainSums
 from dalenius.measuring.engines.recording import Ran, note, recorded
 
 SEED = 1977
@@ -35,7 +35,7 @@ def test_neighbours_run_the_same_statements_each_with_its_own_index(rounds):
 
 def squares_of_32_bits(monkeypatch):
     """As in the index path once: whatever fits in 32 bits is squared and multiplied there."""
-    scaled = Plain.scaled
+    scaled = PlainSums.scaled
 
     def narrow(self, measure, value):
         if not self._short(measure):
@@ -43,7 +43,7 @@ def squares_of_32_bits(monkeypatch):
         rounded = f"CAST(floor({value} / {double(float(measure.step))} + 0.5e0) AS INTEGER)"
         return f"({rounded} - {measure.centre})"
 
-    monkeypatch.setattr(Plain, "scaled", narrow)
+    monkeypatch.setattr(PlainSums, "scaled", narrow)
 
 
 def one_more_statement_for_some_sums(monkeypatch):

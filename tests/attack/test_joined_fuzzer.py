@@ -17,6 +17,7 @@ from dalenius.audit.joined import fuzz_joined
 from dalenius.measuring.canonical import call
 from dalenius.measuring.engines.duckdb.statements import relation
 from dalenius.measuring.engines.duckdb.statements.sums import Compiler
+from dalenius.measuring.engines.duckdb.statements.units import unit_name, unit_types
 from dalenius.measuring.relations import Join, Open, Relation
 from dalenius.owner import paths as _paths
 
@@ -48,16 +49,16 @@ def test_no_neighbouring_data_sets_differ_by_more_than_the_plan_claims(cases):
 
 def join_multiplicity_ignored(monkeypatch):
     """Each table is limited by itself, and the join is trusted to keep to that."""
-    owned = relation._Scan.owned
+    owned = relation.RelationScan.owned
 
     def limited(self, each):
         if id(each) in self.lenders:  # another table has its unit
             return owned(self, each)
         rows = joins.limit_of(each) or 1
-        units = ", ".join(relation.unit_name(at) for at in range(len(each.table.policy.unit)))
+        units = ", ".join(unit_name(at) for at in range(len(each.table.policy.unit)))
         return f"SELECT * FROM ({owned(self, each)}) QUALIFY row_number() OVER (PARTITION BY {units}) <= {rows}"
 
-    monkeypatch.setattr(relation._Scan, "owned", limited)
+    monkeypatch.setattr(relation.RelationScan, "owned", limited)
     monkeypatch.setattr(joins, "_times", lambda join, within: 1)
     monkeypatch.setattr(Compiler, "factor", lambda self, pairs: ("1::HUGEINT", "1::HUGEINT"))
 
@@ -68,17 +69,17 @@ NOBODY |= {"DATE": "DATE '1801-01-01'", "TIMESTAMP": "TIMESTAMP '1801-01-01'"}
 
 def null_units_kept(monkeypatch):
     """Rows of nobody as if they were somebody's."""
-    owned = relation._Scan.owned
+    owned = relation.RelationScan.owned
 
     def kept(self, each):
         text = owned(self, each)
-        for at, type_ in enumerate(relation.unit_types(each, self.files)):
-            own, nobody = f"u{at} AS {relation.unit_name(at)}", NOBODY[type_.split("(")[0].upper()]
-            text = text.replace(own, f"coalesce(u{at}, {nobody}) AS {relation.unit_name(at)}", 1)
+        for at, type_ in enumerate(unit_types(each, self.files)):
+            own, nobody = f"u{at} AS {unit_name(at)}", NOBODY[type_.split("(")[0].upper()]
+            text = text.replace(own, f"coalesce(u{at}, {nobody}) AS {unit_name(at)}", 1)
         return text
 
     monkeypatch.setattr(relation, "there", lambda unit, types: "TRUE")
-    monkeypatch.setattr(relation._Scan, "owned", kept)
+    monkeypatch.setattr(relation.RelationScan, "owned", kept)
 
 
 def a_path_key_that_is_not_unique(monkeypatch):
@@ -87,7 +88,7 @@ def a_path_key_that_is_not_unique(monkeypatch):
 
 def an_outer_join_that_keeps_public_rows(monkeypatch):
     """Rows that found nobody get a unit each."""
-    sql = relation._Scan.sql
+    sql = relation.RelationScan.sql
 
     def owner(self):
         return next((each for each in self.sources if not isinstance(each, Open)), None)
@@ -103,13 +104,13 @@ def an_outer_join_that_keeps_public_rows(monkeypatch):
 
     monkeypatch.setattr(Relation, "owner", property(owner))
     monkeypatch.setattr(joins, "_check_public", lambda *_: None)
-    monkeypatch.setattr(relation._Scan, "sql", kept)
-    conditions = relation._Scan.left_conditions
+    monkeypatch.setattr(relation.RelationScan, "sql", kept)
+    conditions = relation.RelationScan.left_conditions
 
     def left(self, join):
         return conditions(self, join)[:1] if join.source is self.relation.owner else conditions(self, join)
 
-    monkeypatch.setattr(relation._Scan, "left_conditions", left)
+    monkeypatch.setattr(relation.RelationScan, "left_conditions", left)
     limits = joins.limits
 
     def as_if_inner(within):
@@ -122,7 +123,7 @@ def an_outer_join_that_keeps_public_rows(monkeypatch):
 def a_second_occurrence_without_a_bound(monkeypatch):
     """Neither the question nor the statement says that joined rows are of one unit."""
     monkeypatch.setattr(joins, "_tied", lambda *_: True)
-    monkeypatch.setattr(relation._Scan, "same", lambda self, one, other: "TRUE")
+    monkeypatch.setattr(relation.RelationScan, "same", lambda self, one, other: "TRUE")
 
 
 def an_exists_about_anybody(monkeypatch):
@@ -133,17 +134,17 @@ def an_exists_about_anybody(monkeypatch):
             joins.checked(inner, identities, parts, at, places)
 
     monkeypatch.setattr(joins, "checked_match", unchecked)
-    match = relation._Scan.match
+    match = relation.RelationScan.match
 
     def unbound(self, each):
-        body = relation._Scan.body
-        monkeypatch.setattr(relation._Scan, "body", lambda inner, more=(): body(inner))
+        body = relation.RelationScan.body
+        monkeypatch.setattr(relation.RelationScan, "body", lambda inner, more=(): body(inner))
         try:
             return match(self, each)
         finally:
-            monkeypatch.setattr(relation._Scan, "body", body)
+            monkeypatch.setattr(relation.RelationScan, "body", body)
 
-    monkeypatch.setattr(relation._Scan, "match", unbound)
+    monkeypatch.setattr(relation.RelationScan, "match", unbound)
 
 
 # Each with what the fuzzer draws more often, so that the test is short, and the first data set that shows it.

@@ -18,10 +18,10 @@ from dalenius.measuring import building, clipping
 from dalenius.measuring.engines.duckdb.binding import Binding
 from dalenius.measuring.engines.duckdb.index import Index
 from dalenius.measuring.engines.duckdb.statements import source
-from dalenius.measuring.engines.duckdb.statements.distinct import Pairs
-from dalenius.measuring.engines.duckdb.statements.keys import Keys
+from dalenius.measuring.engines.duckdb.statements.distinct import PairStatement
+from dalenius.measuring.engines.duckdb.statements.keys import KeyStatement
 from dalenius.measuring.engines.duckdb.statements.leaves import LeafCompiler
-from dalenius.measuring.engines.duckdb.statements.lengths import Lengths
+from dalenius.measuring.engines.duckdb.statements.sizes import LengthStatement
 from dalenius.measuring.engines.duckdb.statements.sums import Compiler
 from dalenius.measuring.statistics import distinct
 from dalenius.mechanisms.key_selection import WEIGHT, KeySelection
@@ -44,7 +44,7 @@ def a_forgotten_group_limit(monkeypatch):
 
 
 def pairs_without_a_limit(monkeypatch):
-    monkeypatch.setattr(Pairs, "chosen", lambda self: f"SELECT {', '.join([*self.keys, 'v'])} FROM pairs")
+    monkeypatch.setattr(PairStatement, "chosen", lambda self: f"SELECT {', '.join([*self.keys, 'v'])} FROM pairs")
 
 
 def a_second_factor_without_bounds(monkeypatch):
@@ -121,12 +121,12 @@ def groups_of_one_unit_as_if_of_many(monkeypatch):
 
 def a_forgotten_cap_of_keys(monkeypatch):
     """Units with too many keys add to all of them what would be right for as many as count."""
-    statement = Keys.statement
+    statement = KeyStatement.statement
 
     def uncapped(self, scan, types, salt):
         return statement(self, scan, types, salt).replace(f"<= {self.cap}),\nlight", f"<= 1000 * {self.cap}),\nlight")
 
-    monkeypatch.setattr(Keys, "statement", uncapped)
+    monkeypatch.setattr(KeyStatement, "statement", uncapped)
 
 
 def a_unit_with_a_length_in_each_group(monkeypatch):
@@ -134,7 +134,7 @@ def a_unit_with_a_length_in_each_group(monkeypatch):
         parts = [*self.units, *(f"nullif(sum(abs({each})), 0) AS {each}" for each in self.weights)]
         return f"SELECT {', '.join(parts)} FROM {source} GROUP BY {', '.join([*self.units, *self.keys])}"
 
-    monkeypatch.setattr(Lengths, "norms", norms)
+    monkeypatch.setattr(LengthStatement, "norms", norms)
 
 
 def noise_for_a_lower_clip_than_the_one_that_runs(monkeypatch):

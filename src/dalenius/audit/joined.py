@@ -29,7 +29,7 @@ from dalenius.audit.fuzzing.schemas import schema
 from dalenius.audit.fuzzing.several import Memory, OnDisk, accepted, publics_of
 from dalenius.errors import DaleniusError, EngineFailedError
 from dalenius.measuring._exact import exact
-from dalenius.measuring.engines.duckdb.connections import Pool
+from dalenius.measuring.engines.duckdb.backend import DuckDBPool
 from dalenius.measuring.plan import Limits, Plan
 from dalenius.queries.rules import planned
 
@@ -182,7 +182,7 @@ class Several(Sides):
         self.nobody = made.nobody
         self.substitutes = made.schema.first.neighbors is Neighbors.SUBSTITUTE
         self._held, self.publics = publics_of(made.schema, made.publics, folder)
-        engines = Pool()
+        engines = DuckDBPool()
 
         def at(name: str, rows: Rows) -> Memory | OnDisk:
             if made.schema.form == "memory":

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from dalenius.errors import EngineFailedError, Place, QuestionError, QuestionRefusedError
 from dalenius.measuring.engines.duckdb import confined
-from dalenius.measuring.engines.duckdb.public_functions import ARGUMENTS, FUNCTIONS
-from dalenius.measuring.engines.duckdb.public_scopes import folded
+from dalenius.measuring.engines.duckdb.public_checks import ARGUMENTS, FUNCTIONS, folded
 from dalenius.measuring.engines.duckdb.statements.relation import scan_of_public
 from dalenius.queries.preview import Preview
 from dalenius.queries.public_scopes import is_plain, tables_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from dalenius.measuring.engines.duckdb.public_scopes import folded
+from dalenius.measuring.engines.duckdb.public_checks import folded
 
 if TYPE_CHECKING:
     from sqlglot import exp

@@ -216,6 +216,6 @@ def _sleep_until(end: float) -> None:
 
 def probe() -> float:
     """How much slower than the machine of `SHAPES` this one is just now, on rows that are nobody's; at least 1."""
-    from dalenius.measuring.engines.duckdb.probe import seconds
+    from dalenius.measuring.engines.duckdb.opening import probe_seconds
 
-    return min(20.0, max(1.0, seconds() / PROBE))
+    return min(20.0, max(1.0, probe_seconds() / PROBE))

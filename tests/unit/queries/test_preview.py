@@ -8,7 +8,8 @@ from fractions import Fraction
 
 import pytest
 
-from dalenius.measuring.engines.duckdb.connections import DuckDB, Pool
+from dalenius.measuring.engines.duckdb.backend import DuckDBPool
+from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.measuring.plan import Found
 from dalenius.queries.preview import CHOICES, described, previewed
 from dalenius.queries.rules import planned
@@ -24,7 +25,7 @@ def no_engine(monkeypatch):
 
     for each in ("__init__", "run", "_cursor"):
         monkeypatch.setattr(DuckDB, each, never)
-    monkeypatch.setattr(Pool, "of", never)
+    monkeypatch.setattr(DuckDBPool, "of", never)
 
 
 @pytest.mark.parametrize("accounting", ["zcdp", "pure"])

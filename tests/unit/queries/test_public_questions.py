@@ -20,8 +20,7 @@ import pytest
 
 from dalenius.errors import EngineFailedError, EngineTimeoutError, QuestionRefusedError, RateLimitedError
 from dalenius.measuring.engines.duckdb import child, confined, public_checks
-from dalenius.measuring.engines.duckdb.public_functions import FUNCTIONS
-from dalenius.measuring.engines.duckdb.public_scopes import nodes_of
+from dalenius.measuring.engines.duckdb.public_checks import FUNCTIONS, nodes_of
 from dalenius.measuring.public import public_table
 from dalenius.queries.public_questions import MOST_ROWS, answered, previewed, public_question, written
 from dalenius.tables.policy import PublicSpec

@@ -16,8 +16,8 @@ import duckdb
 import pytest
 
 from dalenius.measuring.engines.duckdb import public_checks
-from dalenius.measuring.engines.duckdb.locked import locked
-from dalenius.measuring.engines.duckdb.public_scopes import folded
+from dalenius.measuring.engines.duckdb.opening import open_locked
+from dalenius.measuring.engines.duckdb.public_checks import folded
 from dalenius.queries.public_questions import PublicQuestion, public_question, written
 
 SECRET = "xyzzyplugh"
@@ -37,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def engine(folder: Path) -> duckdb.DuckDBPyConnection:
     """As the child has it, with nothing looked at: the public table, and no other file."""
     file = folder / "regions.csv"
-    connection = locked([file])
+    connection = open_locked([file])
     connection.execute(f"CREATE VIEW regions AS SELECT * FROM read_csv('{file}', all_varchar = true)")
     return connection
 

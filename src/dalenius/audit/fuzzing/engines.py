@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from dalenius.audit.fuzzing.policies import NAME
 from dalenius.audit.fuzzing.tables import Row, arrow
 from dalenius.measuring.engines.duckdb.connections import DuckDB, Public
-from dalenius.measuring.engines.duckdb.index import Layout
-from dalenius.measuring.engines.duckdb.indexing import build
+from dalenius.measuring.engines.duckdb.index import IndexFiles
+from dalenius.measuring.engines.duckdb.indexing import build_index
 from dalenius.measuring.engines.duckdb.measuring import Measuring
 from dalenius.tables.sources.fingerprint import fingerprint
 
@@ -70,9 +70,9 @@ def indexed(shape: Shape, plain: Engine, folder: Path, stale: Engine | None = No
     """
     if not isinstance(plain, DuckDB):
         raise TypeError("Only files have an index.")
-    layout = Layout(folder, shape.table, plain.fingerprint)
+    layout = IndexFiles(folder, shape.table, plain.fingerprint)
     if stale is None:
-        build(layout, plain)
+        build_index(layout, plain)
     elif isinstance(stale, DuckDB) and stale.index is not None:
         for own, other in zip(layout.files, stale.index.layout.files, strict=True):
             shutil.copyfile(other.path, own.path)

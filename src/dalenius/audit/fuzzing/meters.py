@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 from dalenius.errors import EngineTimeoutError
 from dalenius.measuring._exact import exact, exact_lengths
 from dalenius.measuring.domains import in_order
-from dalenius.measuring.engines.duckdb.connections import Pool
-from dalenius.measuring.engines.duckdb.index import Layout
-from dalenius.measuring.engines.duckdb.indexing import build
-from dalenius.measuring.engines.duckdb.view import View
+from dalenius.measuring.engines.duckdb.backend import DuckDBPool, MultiTable
+from dalenius.measuring.engines.duckdb.index import IndexFiles
+from dalenius.measuring.engines.duckdb.indexing import build_index
 from dalenius.queries.answering import measured
 from dalenius.queries.rules.price import priced
 from dalenius.tables.sources.fingerprint import Fingerprint, fingerprint
@@ -63,10 +62,12 @@ class Side:
         for name, table in made.items():
             pq.write_table(table, folder / f"{name}.parquet")
             self.fingerprints[name] = fingerprint([str(folder / f"{name}.parquet")])
-        self._engines = Pool(storage=folder / "storage" if indexed else None)
+        self._engines = DuckDBPool(storage=folder / "storage" if indexed else None)
         for name, each in indexed.items():
             (folder / "storage").mkdir(exist_ok=True)
-            build(Layout(folder / "storage", each, self.fingerprints[name]), Pool().of(self.fingerprints[name]))
+            build_index(
+                IndexFiles(folder / "storage", each, self.fingerprints[name]), DuckDBPool().of(self.fingerprints[name])
+            )
 
     def run(self, plan: Plan) -> None:
         """Looks at the data, draws noise, and forgets all of it."""
@@ -87,7 +88,7 @@ class Side:
         if table.direct:
             return self._engines.of(self.fingerprints[table.policy.name], table)
         publics = tuple(table.relation.publics())
-        return View(table, {name: self.fingerprints[name] for name in table.reads}, publics, self._engines)
+        return MultiTable(table, {name: self.fingerprints[name] for name in table.reads}, publics, self._engines)
 
     def spent(self, plan: Plan, *, looks: bool = False) -> Spent:
         """The time of one run, which is stopped after some seconds: that long it took, at least.

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dalenius.audit.fuzzing.databases import Rows, arrow_tables
-from dalenius.measuring.engines.duckdb.connections import Pool, Public
+from dalenius.measuring.engines.duckdb.backend import DuckDBPool, MultiTable
+from dalenius.measuring.engines.duckdb.connections import Public
 from dalenius.measuring.engines.duckdb.measuring import Measuring
-from dalenius.measuring.engines.duckdb.public import Lookup
-from dalenius.measuring.engines.duckdb.statements.relation import Files, scan_of
-from dalenius.measuring.engines.duckdb.view import View
+from dalenius.measuring.engines.duckdb.public_values import DuckDBLookup
+from dalenius.measuring.engines.duckdb.statements.relation import scan_of
+from dalenius.measuring.engines.duckdb.statements.units import Files
 from dalenius.measuring.public import PublicTable, looked_up, public_table
 from dalenius.owner.paths import check_paths, check_units
 from dalenius.tables.policy import PublicSpec
@@ -75,7 +76,7 @@ class Memory(Held, Measuring):
 class OnDisk:
     """The same through Parquet files."""
 
-    def __init__(self, schema: Schema, rows: Rows, folder: Path, engines: Pool) -> None:
+    def __init__(self, schema: Schema, rows: Rows, folder: Path, engines: DuckDBPool) -> None:
         self._fingerprints = {
             name: written(each, folder / f"{name}.parquet")
             for name, each in arrow_tables(schema.storages, rows).items()
@@ -87,7 +88,7 @@ class OnDisk:
         if table.direct:
             return self._engines.of(self._fingerprints[table.policy.name], table)
         publics = tuple(table.relation.publics())
-        return View(table, {name: self._fingerprints[name] for name in table.reads}, publics, self._engines)
+        return MultiTable(table, {name: self._fingerprints[name] for name in table.reads}, publics, self._engines)
 
 
 def publics_of(schema: Schema, rows: Rows, folder: Path) -> tuple[Held, dict[str, PublicTable]]:
@@ -96,7 +97,7 @@ def publics_of(schema: Schema, rows: Rows, folder: Path) -> tuple[Held, dict[str
     held = Held(tables, "public")
     if schema.form == "memory":
         return held, {
-            name: looked_up(name, _NOWHERE, Lookup(types, held.scans[name], held))
+            name: looked_up(name, _NOWHERE, DuckDBLookup(types, held.scans[name], held.run))
             for name, types in schema.publics.items()
         }
     found = {}

@@ -107,7 +107,7 @@ class Combinations(NamedTuple):
 
 def reference() -> Reference:
     """DuckDB's values, whichever engine measures."""
-    return cast("Reference", import_module("dalenius.measuring.engines.duckdb.evaluating"))
+    return cast("Reference", import_module("dalenius.measuring.engines.duckdb.public_values"))
 
 
 def backend_of(form: str) -> Backend:

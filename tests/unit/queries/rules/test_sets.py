@@ -21,9 +21,9 @@ from dalenius.measuring import ladder
 from dalenius.measuring._exact import exact, exact_lengths
 from dalenius.measuring.clipping import together
 from dalenius.measuring.engines.duckdb.connections import DuckDB
-from dalenius.measuring.engines.duckdb.index import Layout
-from dalenius.measuring.engines.duckdb.indexing import build
-from dalenius.measuring.engines.duckdb.statements import light
+from dalenius.measuring.engines.duckdb.index import IndexFiles
+from dalenius.measuring.engines.duckdb.indexing import build_index
+from dalenius.measuring.engines.duckdb.statements import indexed_sums, running
 from dalenius.measuring.engines.duckdb.statements.keys import weights
 from dalenius.measuring.estimates import noise_variance
 from dalenius.measuring.expressions import Key
@@ -386,10 +386,10 @@ def test_no_neighbours_differ_by_more_than_the_plan_claims(
 @pytest.mark.parametrize("most", [1, 2, 7, 10, 99, 2**61])
 @pytest.mark.parametrize("sets", [1, 2, 3, 17])
 def test_a_unit_that_an_index_calls_light_is_within_the_limit_over_all_sets(most, sets):
-    assert together([light.within(most, sets, "l2")] * sets, "l2") <= most
-    assert together([light.within(most, sets, "l1")] * sets, "l1") <= most
-    assert together([light.within(most, sets, "l2") + 1] * sets, "l2") > most
-    assert together([light.within(most, sets, "l1") + 1] * sets, "l1") > most
+    assert together([indexed_sums.limit_per_set(most, sets, "l2")] * sets, "l2") <= most
+    assert together([indexed_sums.limit_per_set(most, sets, "l1")] * sets, "l1") <= most
+    assert together([indexed_sums.limit_per_set(most, sets, "l2") + 1] * sets, "l2") > most
+    assert together([indexed_sums.limit_per_set(most, sets, "l1") + 1] * sets, "l1") > most
 
 
 def test_an_index_gives_the_integers_of_the_general_way(asker, tmp_path):
@@ -401,15 +401,15 @@ def test_an_index_gives_the_integers_of_the_general_way(asker, tmp_path):
     for accounting in ("zcdp", "pure"):
         who = asker(contribution="rows = 6", accounting=accounting)
         plain = DuckDB(fingerprint([str(tmp_path / "visits.parquet")]), threads=1)
-        layout = Layout(tmp_path / accounting, who.table, plain.fingerprint)
-        build(layout, plain)
+        layout = IndexFiles(tmp_path / accounting, who.table, plain.fingerprint)
+        build_index(layout, plain)
         fast = DuckDB(plain.fingerprint, threads=1, layout=layout)
         for group in GROUPS[1:5]:
             for what in ("COUNT(*)", "AVG(age), SUM(change) FILTER (WHERE smoker)", "COUNT(*), MEDIAN(age)"):
                 for limits in (Limits(), Limits(groups=2), Limits(search=0.1)):
                     plan = who.plan(asked(group, what), limits)
-                    index = needed(light.checked(plan.table, fast))
-                    helped += bool(light.statement(plan, index, fast, SALT))
+                    index = needed(running.valid_index(plan.table, fast))
+                    helped += bool(indexed_sums.statement(plan, index, fast, SALT))
                     assert exact(plan, fast, SALT) == exact(plan, plain, SALT), (group, what, limits)
                     if plan.searched:
                         assert exact_lengths(plan, fast, SALT) == exact_lengths(plan, plain, SALT)

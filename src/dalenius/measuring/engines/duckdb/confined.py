@@ -233,7 +233,7 @@ def _answered(task: Mapping[str, Any], seconds: float, gone: Callable[[], bool])
         return None
     with child:
         try:
-            with metering.child(child.pid):  # the analyst's own work
+            with metering.meter_child(child.pid):  # the analyst's own work
                 content = _heard(child, json.dumps(task).encode(), seconds, gone)
             return content if content is not None and child.wait(_GRACE) == 0 else None
         except (OSError, subprocess.TimeoutExpired):

@@ -26,10 +26,10 @@ from dalenius.errors import DaleniusError, EngineFailedError
 from dalenius.measuring._exact import exact
 from dalenius.measuring.engines.duckdb import indexing
 from dalenius.measuring.engines.duckdb.connections import DuckDB
-from dalenius.measuring.engines.duckdb.index import Layout
-from dalenius.measuring.engines.duckdb.indexing import build
-from dalenius.measuring.engines.duckdb.statements import keys, light
-from dalenius.measuring.engines.duckdb.statements.light import Light
+from dalenius.measuring.engines.duckdb.index import IndexFiles
+from dalenius.measuring.engines.duckdb.indexing import build_index
+from dalenius.measuring.engines.duckdb.statements import indexed_sums, keys, running
+from dalenius.measuring.engines.duckdb.statements.indexed_sums import IndexedSums
 from dalenius.measuring.engines.duckdb.statements.sizes import units_sql
 from dalenius.measuring.plan import Found, Limits, Plan
 from dalenius.queries.rules import planned
@@ -88,15 +88,15 @@ def table(asker, tmp_path):
 def engines(table, folder: Path) -> tuple[Any, Any]:
     """Without an index, and with one."""
     plain = DuckDB(fingerprint([str(folder / "visits.parquet")]), threads=1)
-    layout = Layout(folder / "storage", table, plain.fingerprint)
-    build(layout, plain)
+    layout = IndexFiles(folder / "storage", table, plain.fingerprint)
+    build_index(layout, plain)
     return plain, DuckDB(plain.fingerprint, threads=1, layout=layout)
 
 
 def way(plan: Plan, engine: DuckDB) -> str | None:
     """The statement that uses the index, if it may be used."""
-    index = light.checked(plan.table, engine)
-    found = None if index is None else light.statement(plan, index, engine, "salt")
+    index = running.valid_index(plan.table, engine)
+    found = None if index is None else indexed_sums.statement(plan, index, engine, "salt")
     return None if found is None else found.sql
 
 
@@ -133,7 +133,7 @@ def test_the_integers_are_the_same_with_and_without_an_index(asker, tmp_path, un
 def test_some_units_are_heavy_and_most_are_not(table, tmp_path):
     _, fast = engines(table, tmp_path)
     plan = planned(QUESTIONS[3], {"visits": table})
-    heavy = fast.run(f"SELECT count(*) FROM ({Light(plan, fast.index).heavy()})")[0][0]
+    heavy = fast.run(f"SELECT count(*) FROM ({IndexedSums(plan, fast.index).heavy()})")[0][0]
     assert 0 < heavy < 15  # of sixty
 
 
@@ -158,7 +158,7 @@ def test_drawn_questions_have_the_same_integers_both_ways(seed, tmp_path):
 
 def broken_by_a_new_source(table, fast, folder):
     pq.write_table(rows(seed=2), folder / "visits.parquet")
-    layout = Layout(folder / "storage", table, fingerprint([str(folder / "visits.parquet")]))
+    layout = IndexFiles(folder / "storage", table, fingerprint([str(folder / "visits.parquet")]))
     assert layout.stem == fast.index.layout.stem  # names tell nothing of the content, so the check must
     return table, DuckDB(layout.fingerprint, threads=1, layout=layout)
 
@@ -182,8 +182,8 @@ def broken_by_removal(table, fast, folder):
 
 def broken_by_another_tables_file(table, fast, folder):
     other = replace(table, policy=replace(table.policy, name="others"))
-    layout = Layout(folder / "storage", other, fast.fingerprint)
-    build(layout, fast)
+    layout = IndexFiles(folder / "storage", other, fast.fingerprint)
+    build_index(layout, fast)
     shutil.copyfile(layout.files[0].path, fast.index.layout.files[0].path)
     return table, fast
 
@@ -287,7 +287,7 @@ def test_keys_that_are_found_weigh_the_same_with_and_without_an_index(asker, tmp
     for groups in (5, 16, 20, 200):
         sql = "SELECT note, COUNT(*) FROM visits GROUP BY note"
         plan = planned(sql, {"visits": table}, Limits(groups=groups))
-        used = keys.indexed(plan, fast.index, fast, "salt")
+        used = keys.indexed_statement(plan, fast.index, fast, "salt")
         assert (used is None) == (groups < 16)
         one, two = (dict(zip(*keys.weights(plan, each, "salt", 60.0), strict=True)) for each in (fast, plain))
         assert one == two and len(one) > 50
@@ -370,7 +370,7 @@ def test_the_order_of_columns_in_a_policy_does_not_swap_totals(asker, tmp_path):
             found.append(fast[0])
     assert found == [[200], [9]] * 2
     tables = [asker(WIDE.format(columns=columns)).table for columns in orders]
-    layouts = [Layout(tmp_path, table, fingerprint([str(tmp_path / "visits.parquet")])) for table in tables]
+    layouts = [IndexFiles(tmp_path, table, fingerprint([str(tmp_path / "visits.parquet")])) for table in tables]
     assert layouts[0].totals == layouts[1].totals == ("x", "y")
 
 
@@ -465,15 +465,15 @@ def test_a_unit_whose_type_a_file_cannot_keep_has_none(table, tmp_path, monkeypa
     plain = DuckDB(fingerprint([str(tmp_path / "visits.parquet")]), threads=1)
     monkeypatch.setitem(plain.__dict__, "columns", {**plain.columns, "user_id": "HUGEINT"})
     with pytest.raises(EngineFailedError, match="type"):
-        build(Layout(tmp_path / "storage", table, plain.fingerprint), plain)
+        build_index(IndexFiles(tmp_path / "storage", table, plain.fingerprint), plain)
     assert list((tmp_path / "storage").iterdir()) == []
 
 
 def test_progress_names_what_comes_next(table, tmp_path):
     plain = DuckDB(fingerprint([str(tmp_path / "visits.parquet")]), threads=1)
     told: list[tuple[int, int, str]] = []
-    layout = Layout(tmp_path / "storage", table, plain.fingerprint)
-    built = build(layout, plain, lambda *each: told.append(each))
+    layout = IndexFiles(tmp_path / "storage", table, plain.fingerprint)
+    built = build_index(layout, plain, lambda *each: told.append(each))
     assert [done for done, _, _ in told] == list(range(len(layout.files) + 1))
     assert told[0][2] == "rows and totals" and told[-1][2] == ""
     assert set(built.seconds) == {name for _, _, name in told[:-1]}

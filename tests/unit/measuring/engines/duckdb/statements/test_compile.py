@@ -16,7 +16,7 @@ from tests.conftest import LONG
 
 from dalenius.measuring._exact import exact
 from dalenius.measuring.engines.duckdb.connections import public
-from dalenius.measuring.engines.duckdb.measuring import Measuring, parts_of
+from dalenius.measuring.engines.duckdb.measuring import Measuring, selects_of
 from dalenius.measuring.engines.duckdb.statements.sums import Compiler, statement
 from dalenius.measuring.expressions import Call, Column, Literal
 from dalenius.tables.policy import Kind
@@ -405,7 +405,7 @@ def test_rows_of_nobody_are_gone(asker, memory):
 
 def test_the_analysts_words_are_not_in_the_statement(visits):
     plan = visits.plan("SELECT COUNT(*) AS injected FROM visits AS strange WHERE note = 'x''; DROP'")
-    sql = statement(plan, parts_of(plan)[0], "rows", {}, SALT)
+    sql = statement(plan, selects_of(plan)[0], "rows", {}, SALT)
     assert "injected" not in sql and "strange" not in sql
     assert "'x''; DROP'" in sql and "md5" not in sql  # a constant stays one constant
     assert sql.count(";") == 1

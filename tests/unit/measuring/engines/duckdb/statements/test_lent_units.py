@@ -11,7 +11,8 @@ import pytest
 from dalenius.measuring._exact import exact
 from dalenius.measuring.engines.duckdb.connections import public
 from dalenius.measuring.engines.duckdb.measuring import Measuring
-from dalenius.measuring.engines.duckdb.statements.relation import Files, scan_of
+from dalenius.measuring.engines.duckdb.statements.relation import scan_of
+from dalenius.measuring.engines.duckdb.statements.units import Files
 from dalenius.measuring.plan import Plan, Table
 from dalenius.owner.protecting import budget_of
 from dalenius.queries.rules import planned

@@ -14,49 +14,47 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from dalenius.measuring.domains import column_values
-from dalenius.measuring.engines.duckdb.ballast import heavier
 from dalenius.measuring.engines.duckdb.rendering import identifier
 from dalenius.measuring.engines.duckdb.statements import leaves, source
+from dalenius.measuring.engines.duckdb.statements.indexed_sums import IndexedSums, PlainRows
 from dalenius.measuring.engines.duckdb.statements.leaves import KINDS, LeafCompiler
-from dalenius.measuring.engines.duckdb.statements.light import Indexed, Light, looked_up
-from dalenius.measuring.expressions import TRUE
+from dalenius.measuring.engines.duckdb.statements.running import IndexedSelect, run_indexed
+from dalenius.measuring.engines.duckdb.statements.sums import with_steps
 from dalenius.measuring.trees import SCALE
-from dalenius.measuring.work import TWICE, of
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.duckdb.index import Index
-    from dalenius.measuring.engines.duckdb.runner import Runner
-    from dalenius.measuring.engines.duckdb.statements.part import Part
+    from dalenius.measuring.engines.duckdb.statements.running import Runner, Select
     from dalenius.measuring.plan import Plan
 
 _NARROW = 4096  # values of a column
 
 
-def run(plan: Plan, part: Part, engine: Runner, salt: str, seconds: float) -> list[list[int]]:
+def run(plan: Plan, part: Select, engine: Runner, salt: str, seconds: float) -> list[list[int]]:
     """Each measure's exact integers: with the index where there is a valid one, else the general way."""
-    rows = looked_up(plan.table, engine, lambda index: statement(plan, index, engine, salt), seconds)
+    rows = run_indexed(plan.table, engine, lambda index: statement(plan, index, engine, salt), seconds)
     return leaves.run(plan, part, engine, salt, seconds) if rows is None else leaves.vectors(plan, part, rows)
 
 
-def statement(plan: Plan, index: Index, engine: Runner, salt: str) -> Indexed | None:
+def statement(plan: Plan, index: Index, engine: Runner, salt: str) -> IndexedSelect | None:
     """The SELECT that uses an index; None where that is of no help."""
     if plan.sets:
         return None
     own = plan.only(KINDS)
-    heavy = Heavy(own, index)
+    heavy = HeavyLeaves(own, index)
     if plan.groups is not None or heavy.bounds is None:  # which groups count for a unit takes all of its rows
         return None
-    sql = LightLeaves(own, nobody=index.nobody).whole(engine.scan, engine.columns, salt, heavy)
-    return Indexed(sql, index.looked_at(heavy.bounds))
+    sql = PlainLeaves(own, nobody=index.nobody).whole(engine.scan, engine.columns, salt, heavy)
+    return IndexedSelect(sql, index.looked_at(heavy.bounds))
 
 
-class Heavy(Light, LeafCompiler):
+class HeavyLeaves(IndexedSums, LeafCompiler):
     """The rows of heavy units: what each weighs less than a row of any other."""
 
     def steps(self, scan: str, types: Mapping[str, str], salt: str) -> list[tuple[str, str]]:
         """All steps up to the weights."""
-        return [*self.factored(scan, types, salt), ("weighed", self.weighed())]
+        return [*self.heavy_steps(scan, types, salt), ("weighed", self.weighed())]
 
     def less(self, number: int) -> str:
         """What the rows of one measure weigh, beyond what they were counted for, by group and leaf."""
@@ -73,25 +71,16 @@ class Heavy(Light, LeafCompiler):
         return ["period"] if self.period is not None else []
 
 
-class LightLeaves(LeafCompiler):
-    """All rows, each at full weight: no step per unit at all."""
+class PlainLeaves(PlainRows, LeafCompiler):
+    """All rows, each at full weight."""
 
-    def __init__(self, plan: Plan, *, nobody: bool) -> None:
-        super().__init__(plan)
-        self.nobody = nobody
-        self.ballast = heavier(of(plan) * TWICE)
-        if not nobody:  # every row has a unit, and a period
-            self.period = None
-
-    def whole(self, scan: str, types: Mapping[str, str], salt: str, heavy: Heavy) -> str:
+    def whole(self, scan: str, types: Mapping[str, str], salt: str, heavy: HeavyLeaves) -> str:
         """The whole SELECT."""
-        policy = self.plan.table.policy
-        casts = [f"{source.cast(policy.columns[name], types)} AS {column}" for name, column in self.columns.items()]
-        where = f" WHERE {source.there(policy.unit, types)}" if self.nobody else ""
+        casts, where = self.casts(types), self.owned(types)
         read = f"SELECT {', '.join([*casts, '1 AS n'])} FROM {scan}{where}"  # noqa: S608
         if self.columns and not self.ballast and all(self._narrow(name, types) for name in self.columns):
             # Few different values, and little to do with each: counted as they lie in the file, cleaned afterwards.
-            short = [source.shortened(policy.columns[name], types) for name in self.columns]
+            short = [source.shortened(self.plan.table.policy.columns[name], types) for name in self.columns]
             held = f"(SELECT {', '.join(short)} FROM {scan}{where})"  # noqa: S608
             raw, rows = ", ".join(map(identifier, self.columns)), "n"
             while rows in map(str.lower, self.columns):  # a name that no column has
@@ -99,11 +88,9 @@ class LightLeaves(LeafCompiler):
             counted = f"SELECT {raw}, count(*) AS {rows} FROM {held} GROUP BY {raw}"  # noqa: S608
             read = f"SELECT {', '.join([*casts, f'{rows} AS n'])} FROM ({counted})"  # noqa: S608
         plain = f"WITH source AS ({read}), clean AS ({self.clean()}) {self.kept()}"
-        steps = [("plain", "NOT MATERIALIZED ", plain)]
-        # The rows of heavy units are few. Kept once found, as in `light`.
-        for name, text in heavy.steps(scan, types, salt):
-            steps.append((name, "MATERIALIZED " if name == "source" else "", text))
-        body = ",\n".join(f"{name} AS {how}({text})" for name, how, text in steps)
+        # The rows of heavy units are few. Kept once found, as in `indexed_sums`.
+        how = {"plain": "NOT MATERIALIZED ", "source": "MATERIALIZED "}
+        body = with_steps([("plain", plain), *heavy.steps(scan, types, salt)], how)
         numbers = range(len(self.plan.measures))
         selects = [each for number in numbers for each in (self.full(number), heavy.less(number))]
         return f"WITH {body}\n" + "\nUNION ALL ".join(selects)
@@ -129,9 +116,5 @@ class LightLeaves(LeafCompiler):
 
     def kept(self) -> str:
         """The rows that count, with their groups and leaves."""
-        conditions = [] if self.plan.where == TRUE else [self.renderer.sql(self.plan.where)]
-        if self.period is not None:
-            conditions.append(f"{self.renderer.sql(self.period)} IS NOT NULL")
         parts = [f"{self.key(key)} AS {name}" for key, name in zip(self.plan.keys, self.keys, strict=True)]
-        where = self.counting(conditions)
-        return f"SELECT {', '.join([*parts, *self.more(), 'n'])} FROM clean{where}"  # noqa: S608
+        return f"SELECT {', '.join([*parts, *self.more(), 'n'])} FROM clean{self.kept_only()}"  # noqa: S608

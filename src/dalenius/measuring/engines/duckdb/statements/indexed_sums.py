@@ -14,40 +14,46 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from dalenius.errors import EngineFailedError
-from dalenius.measuring.engines.duckdb.ballast import heavier
 from dalenius.measuring.engines.duckdb.index import CEILING, Bound
-from dalenius.measuring.engines.duckdb.rendering import Renderer, double, identifier
+from dalenius.measuring.engines.duckdb.rendering import Renderer, double, heavier, identifier
 from dalenius.measuring.engines.duckdb.statements import source, sums
-from dalenius.measuring.engines.duckdb.statements.pairs import Held
-from dalenius.measuring.engines.duckdb.statements.sums import LINEAR, Compiler, integer_type
+from dalenius.measuring.engines.duckdb.statements.pairs import HeldPairs
+from dalenius.measuring.engines.duckdb.statements.running import IndexedSelect, run_indexed
+from dalenius.measuring.engines.duckdb.statements.sums import (
+    LINEAR,
+    Compiler,
+    grouped_by,
+    integer_type,
+    with_steps,
+)
 from dalenius.measuring.expressions import TRUE, Call, Column, Expression, Key, Type, columns_of
 from dalenius.measuring.work import TWICE, of
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.duckdb.index import Index
-    from dalenius.measuring.engines.duckdb.runner import Runner
-    from dalenius.measuring.engines.duckdb.statements.part import Part
-    from dalenius.measuring.plan import Measure, Plan, Table
+    from dalenius.measuring.engines.duckdb.statements.running import Runner, Select
+    from dalenius.measuring.plan import Measure, Plan
 
 
-def run(plan: Plan, part: Part, engine: Runner, salt: str, seconds: float, held: Held | None = None) -> list[list[int]]:
+def run(
+    plan: Plan, part: Select, engine: Runner, salt: str, seconds: float, held: HeldPairs | None = None
+) -> list[list[int]]:
     """Each measure's exact integers, one per cell: with the index where there is a valid one, else the general way.
 
     Where keys are found, that is by the pairs of unit and key, if they will do; ``held`` may have them already.
     """
-    rows = looked_up(plan.table, engine, lambda index: statement(plan, index, engine, salt), seconds)
+    rows = run_indexed(plan.table, engine, lambda index: statement(plan, index, engine, salt), seconds)
     if rows is not None:
         return sums.vectors(plan, part, rows)
-    counts = (held or Held(plan, engine, salt, seconds)).counts(plan)
+    counts = (held or HeldPairs(plan, engine, salt, seconds)).counts(plan)
     return sums.run(plan, part, engine, salt, seconds) if counts is None else counts
 
 
-def statement(plan: Plan, index: Index, engine: Runner, salt: str) -> Indexed | None:
+def statement(plan: Plan, index: Index, engine: Runner, salt: str) -> IndexedSelect | None:
     """The SELECT that uses an index; None where that is of no help.
 
     What runs does not depend on how many units are heavy: it could be seen.
@@ -55,64 +61,11 @@ def statement(plan: Plan, index: Index, engine: Runner, salt: str) -> Indexed | 
     linear = plan.only(LINEAR)
     alone = from_index(linear, index)
     if alone is not None:
-        return Indexed(alone)
-    light = Light(linear, index)
-    if light.bounds is None:
+        return IndexedSelect(alone)
+    whole = IndexedSums(linear, index)
+    if whole.bounds is None:
         return None
-    return Indexed(light.whole(engine.scan, engine.columns, salt), index.looked_at(light.bounds))
-
-
-@dataclass(frozen=True)
-class Indexed:
-    """A SELECT that uses an index: alone, or with the rows, of which it then trusts what it says of some columns."""
-
-    sql: str
-    columns: Sequence[str] | None = None  # None: no row is read
-
-
-def looked_up(
-    table: Table, engine: Runner, made: Callable[[Index], Indexed | None], seconds: float
-) -> Sequence[tuple[Any, ...]] | None:
-    """The rows of a SELECT that uses the engine's index; None where there is no good one, or it does not help.
-
-    Whether it is used is decided before anything is looked at, and then it must do: a statement that fails is a failure
-    of the question, as any other is. Were the general way tried next, whoever sees how long an answer takes could tell
-    that a value somewhere had made it fail. (That an index was exchanged meanwhile is the owner's doing, not a row's.)
-
-    Raises:
-        SourceChangedError: The rows are not those that the index is about, so that it says nothing of what units hold.
-        EngineFailedError: The engine could not run it.
-    """
-    index = checked(table, engine)
-    found = None if index is None else made(index)
-    if index is None or found is None:
-        return None
-    before = index.state()
-    state = None if found.columns is None else index.check_rows(found.columns, engine.scan, seconds)
-    try:
-        rows = engine.run(found.sql, seconds=seconds)
-    except EngineFailedError:
-        if index.state() != before:
-            return None
-        error = EngineFailedError(
-            "The engine could not compute the answer.",
-            why="Its own message is held back because it could quote the data. The contribution index may be damaged.",
-            fix="Ask the owner, who has the index built again by protecting the table with the same policy.",
-        )
-        error.alarm = "index failed"
-        raise error from None
-    if state is not None:
-        index.check_kept(state)
-    return rows if index.state() == before else None  # one that was exchanged in between may be about other files
-
-
-def checked(table: Table, engine: Runner) -> Index | None:
-    """The engine's index if it is about this table's files and policy as they are now. Every question asks."""
-    index: Index | None = getattr(engine, "index", None)
-    fingerprint = getattr(engine, "fingerprint", None)
-    if index is None or fingerprint is None or not index.valid(table, fingerprint):
-        return None
-    return index
+    return IndexedSelect(whole.whole(engine.scan, engine.columns, salt), index.looked_at(whole.bounds))
 
 
 def from_index(plan: Plan, index: Index) -> str | None:
@@ -145,7 +98,7 @@ def _held(plan: Plan, measure: Measure, index: Index) -> str | None:
     return bound.column if bound is not None and bound.column.startswith("t") else None
 
 
-class Light(Compiler):
+class IndexedSums(Compiler):
     """Writes the SELECT of one plan with the help of an index.
 
     ``bounds`` are the limits in terms of the index; None where some measure has none, and the general way must do.
@@ -160,38 +113,26 @@ class Light(Compiler):
         """The whole SELECT."""
         raw = ", ".join([*self.keys, *(f"-r{each} AS {each}" for each in self.weights)])
         steps = [
-            ("plain", plain(self.plan, self.index.nobody, scan, types)),
-            *self.factored(scan, types, salt),
-            ("clipped", self.clipped("sums" if self.plan.groups is None else "chosen")),
+            ("plain", plain_sums(self.plan, self.index.nobody, scan, types)),
+            *self.heavy_steps(scan, types, salt),
+            ("clipped", self.clipped(self.vectors)),
             ("raw", f"SELECT {raw} FROM sums"),  # noqa: S608
         ]
         # The rows of heavy units are few. Kept once found: DuckDB would else try later conditions on all rows first.
-        body = ",\n".join(f"{name} AS {'MATERIALIZED ' if name == 'source' else ''}({text})" for name, text in steps)
+        body = with_steps(steps, {"source": "MATERIALIZED "})
         shown = ", ".join([*self.keys, *self.weights])
         together = " UNION ALL ".join(f"SELECT {shown} FROM {part}" for part in ("plain", "clipped", "raw"))  # noqa: S608
         totals = ", ".join([*self.keys, *(f"sum({each}) AS {each}" for each in self.weights)])
-        by = f" GROUP BY {', '.join(self.keys)}" if self.keys else ""
-        return f"WITH {body}\nSELECT {totals} FROM ({together}){by}"
+        return f"WITH {body}\nSELECT {totals} FROM ({together}){grouped_by(self.keys)}"
 
-    def factored(self, scan: str, types: Mapping[str, str], salt: str) -> list[tuple[str, str]]:
+    def heavy_steps(self, scan: str, types: Mapping[str, str], salt: str) -> list[tuple[str, str]]:
         """The steps up to `factors`: heavy units with their exact factor p/q for each statistic of the plan.
 
         `factors` has the unit (u0, …, period) and p0, q0, p1, q1, … For units that are not in it every factor is 1; it
         may hold some whose factor is 1 too. `source` has the rows of heavy units only. A statement that weighs rows can
         take these steps into its WITH and LEFT JOIN `factors` on the unit.
         """
-        grouped = self.plan.groups is not None
-        return [
-            ("heavy", self.heavy()),
-            ("source", self.source(scan, types, salt)),
-            ("clean", self.clean()),
-            ("kept", self.kept()),
-            ("sums", self.sums()),
-            *([("chosen", self.chosen())] if grouped else []),
-            ("norms", self.norms("chosen" if grouped else "sums")),
-            *self.roots(),
-            ("factors", self.factors("roots" if self.joint else "norms")),
-        ]
+        return [("heavy", self.heavy()), ("source", self.source(scan, types, salt)), *self.steps_to_factors()]
 
     def heavy(self) -> str:
         """The units that some limit may cut; and any one, so that there always is one.
@@ -223,7 +164,7 @@ class Light(Compiler):
 
     def _bounds(self) -> Sequence[Bound] | None:
         sets = max(1, len(self.plan.sets))
-        most = [within(min(each.clip, self.most), sets, self.plan.norm) for each in self.plan.measures]
+        most = [limit_per_set(min(each.clip, self.most), sets, self.plan.norm) for each in self.plan.measures]
         found = [self.index.bound(self.plan, *each) for each in zip(self.plan.measures, most, strict=True)]
         if self.plan.groups is not None:
             found.append(self.index.groups(self.plan))
@@ -231,24 +172,24 @@ class Light(Compiler):
         return known if len(known) == len(found) else None
 
 
-def within(most: int, sets: int, norm: str) -> int:
+def limit_per_set(most: int, sets: int, norm: str) -> int:
     """The limit in each grouping set that keeps a unit's vector over all of them within ``most``.
 
     What an index bounds is a vector over the groups of one set. ‖w‖² = Σ‖wⱼ‖² ≤ s·c² in L2, and ‖w‖ ≤ s·c in L1.
 
-    >>> within(10, 1, "l2"), within(10, 3, "l2"), within(10, 3, "l1")
+    >>> limit_per_set(10, 1, "l2"), limit_per_set(10, 3, "l2"), limit_per_set(10, 3, "l1")
     (10, 5, 3)
     """
     return math.isqrt(most * most // sets) if norm == "l2" else most // sets
 
 
-def plain(plan: Plan, nobody: bool, scan: str, types: Mapping[str, str]) -> str:
+def plain_sums(plan: Plan, nobody: bool, scan: str, types: Mapping[str, str]) -> str:
     """The sums over all rows. With grouping sets, rows are summed by all keys, and those sums once for each set."""
     if not plan.sets:
-        return Plain(plan, nobody=nobody).whole(scan, types)
+        return PlainSums(plan, nobody=nobody).whole(scan, types)
     number, *keys = plan.keys
     parts = [_own(key, at, all(at in each for each in plan.sets)) for at, key in enumerate(keys)]
-    once = Plain(replace(plan, keys=tuple(own for own, _ in parts), sets=()), nobody=nobody)
+    once = PlainSums(replace(plan, keys=tuple(own for own, _ in parts), sets=()), nobody=nobody)
     renderer, all_ = Renderer({}, keys=dict(enumerate(once.keys))), Compiler(plan)
     texts = (renderer.sql(each) for each in (number, *(shown for _, shown in parts)))
     shown = ", ".join([*(f"{text} AS {key}" for text, key in zip(texts, all_.keys, strict=True)), *all_.weights])
@@ -264,10 +205,12 @@ def _own(key: Expression, at: int, everywhere: bool) -> tuple[Expression, Expres
     return own, replace(key, arguments=(there, stand_in, absent))
 
 
-class Plain(Compiler):
-    """Writes the sums over all rows, nobody clipped: no step per unit at all.
+class PlainRows(Compiler):
+    """All rows, as if nobody had to be clipped: no step per unit at all.
 
-    It may give a group more than once, and groups that are not the plan's, such as that of NULL.
+    Args:
+        plan: What is measured.
+        nobody: Whether some rows belong to nobody.
     """
 
     def __init__(self, plan: Plan, *, nobody: bool) -> None:
@@ -276,14 +219,37 @@ class Plain(Compiler):
         self.ballast = heavier(of(plan) * TWICE)
         if not nobody:  # every row has a unit, and a period
             self.period = None
+
+    def casts(self, types: Mapping[str, str]) -> list[str]:
+        """The columns that are read, each in its declared type."""
+        columns = self.plan.table.policy.columns
+        return [f"{source.cast(columns[name], types)} AS {column}" for name, column in self.columns.items()]
+
+    def owned(self, types: Mapping[str, str]) -> str:
+        """WHERE: the rows that belong to somebody."""
+        return f" WHERE {source.there(self.plan.table.policy.unit, types)}" if self.nobody else ""
+
+    def kept_only(self) -> str:
+        """WHERE: the rows that count."""
+        conditions = [] if self.plan.where == TRUE else [self.renderer.sql(self.plan.where)]
+        if self.period is not None:
+            conditions.append(f"{self.renderer.sql(self.period)} IS NOT NULL")
+        return self.counting(conditions)
+
+
+class PlainSums(PlainRows):
+    """Writes the sums over all rows.
+
+    It may give a group more than once, and groups that are not the plan's, such as that of NULL.
+    """
+
+    def __init__(self, plan: Plan, *, nobody: bool) -> None:
+        super().__init__(plan, nobody=nobody)
         self.late = self._late()
 
     def whole(self, scan: str, types: Mapping[str, str]) -> str:
         """The SELECT, per group."""
-        policy = self.plan.table.policy
-        casts = [f"{source.cast(policy.columns[name], types)} AS {column}" for name, column in self.columns.items()]
-        where = f" WHERE {source.there(policy.unit, types)}" if self.nobody else ""
-        read = f"SELECT {', '.join(casts) or '1'} FROM {scan}{where}"  # noqa: S608
+        read = f"SELECT {', '.join(self.casts(types)) or '1'} FROM {scan}{self.owned(types)}"  # noqa: S608
         keys = [self.late.get(key, key) for key in self.keys]
         shown = ", ".join([*(f"{text} AS {key}" for text, key in zip(keys, self.keys, strict=True)), *self.weights])
         return (
@@ -303,12 +269,9 @@ class Plain(Compiler):
 
     def kept(self) -> str:
         """The rows that count, with their groups and integers."""
-        conditions = [] if self.plan.where == TRUE else [self.renderer.sql(self.plan.where)]
-        if self.period is not None:
-            conditions.append(f"{self.renderer.sql(self.period)} IS NOT NULL")
         parts = [f"{self.key(key)} AS {name}" for key, name in self._keyed()]
         parts += [f"{self.integer(each)} AS {name}" for each, name in self._measured()]
-        return f"SELECT {', '.join(parts)} FROM clean{self.counting(conditions)}"  # noqa: S608
+        return f"SELECT {', '.join(parts)} FROM clean{self.kept_only()}"  # noqa: S608
 
     def integer(self, measure: Measure) -> str:
         """What one row adds, or NULL for nothing, which is less work than adding 0."""
@@ -342,8 +305,7 @@ class Plain(Compiler):
         for measure, name in self._measured():
             counted = "count(*)" if measure.where == TRUE else f"count({name})"
             parts.append(f"{counted if measure.kind == 'rows' else f'coalesce(sum({name}), 0)'} AS {name}")
-        by = f" GROUP BY {', '.join(self.keys)}" if self.keys else ""
-        return f"SELECT {', '.join(parts)} FROM kept{by}"  # noqa: S608
+        return f"SELECT {', '.join(parts)} FROM kept{grouped_by(self.keys)}"  # noqa: S608
 
     def _keyed(self) -> Sequence[tuple[Expression, str]]:
         return list(zip(self.plan.keys, self.keys, strict=True))
