@@ -20,7 +20,7 @@ from dalenius.analyst import Analyst
 from dalenius.curator import Curator
 from dalenius.measuring._exact import exact
 from dalenius.measuring.engines.duckdb.connections import DuckDB
-from dalenius.measuring.plan import Plan, needed
+from dalenius.measuring.plan import Plan, require
 from dalenius.mechanisms.key_selection import KeySelection
 from dalenius.queries.planning import tables_of
 from dalenius.queries.rules import planned
@@ -167,7 +167,7 @@ def weighs_too_much(plan: Plan, one: Mapping[Any, int], other: Mapping[Any, int]
         found.append(f"Σ(w − w')² = {change}")
     for here, there in ((one, other), (other, one)):
         lone = [weight for key, weight in here.items() if key not in there]
-        if lone and (len(lone) > needed(plan.selection).cap or max(lone) > KeySelection.weight(len(lone))):
+        if lone and (len(lone) > require(plan.selection).cap or max(lone) > KeySelection.weight(len(lone))):
             found.append(f"{len(lone)} keys of one unit weigh up to {max(lone)}")
     return found
 

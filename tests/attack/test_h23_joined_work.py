@@ -8,7 +8,7 @@ import pytest
 
 from dalenius.audit.fuzzing import arenas
 from dalenius.errors import QuestionRefusedError
-from dalenius.measuring import pace, repeats, work
+from dalenius.measuring import join_fanout, pace, work
 from dalenius.measuring.engines.duckdb.ballast import heavier
 from dalenius.measuring.engines.duckdb.connections import public as engine
 from dalenius.measuring.engines.duckdb.view import View
@@ -44,7 +44,7 @@ def test_rows_that_meet_all_of_their_own_are_paid_for_by_everybody(tmp_path):
 
 
 def test_pairs_that_nobody_pays_for_are_found(monkeypatch, tmp_path):
-    monkeypatch.setattr(repeats, "ABOVE", repeats.MOST)
+    monkeypatch.setattr(join_fanout, "ABOVE", join_fanout.MOST)
     monkeypatch.setattr(work, "times", lambda relation: 1)
     assert ratio_of(ITSELF, tmp_path, LONG) > 2
 
@@ -94,7 +94,7 @@ def test_a_condition_that_comes_after_a_join_keeps_no_rows_from_meeting(joined, 
 
 def test_the_largest_share_that_a_row_can_carry_is_still_a_statement():
     """The search found it: DuckDB reads 1,000 levels, and a share may be no deeper. `rules.work` refuses more."""
-    most = work.Work(10 * work.MOST_MEETING + repeats.MOST * work.MEETING)
+    most = work.Work(10 * work.MOST_MEETING + join_fanout.MOST * work.MEETING)
     assert engine().run(f"SELECT 1 WHERE {heavier(most)}") == [(1,)]
 
 

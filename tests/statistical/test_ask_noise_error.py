@@ -26,7 +26,7 @@ from tests.conftest import LONG
 from dalenius.measuring._exact import exact
 from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.measuring.estimates import noise_variance
-from dalenius.measuring.plan import Plan, Table, needed
+from dalenius.measuring.plan import Plan, Table, require
 from dalenius.mechanisms import noise
 from dalenius.owner.protecting import budget_of
 from dalenius.queries.answering import Answer
@@ -134,7 +134,7 @@ def case(source: Path, accounting: str, neighbors: str, question: str | Sequence
     )
     columns = ", ".join(f"{text} AS c{at}" for at, text in enumerate(asked))
     text = f"SELECT {columns} FROM people" + (" GROUP BY area" if grouped else "")
-    plan = planned(text, {"people": Table(policy, needed(budget_of(policy)))})
+    plan = planned(text, {"people": Table(policy, require(budget_of(policy)))})
     price = priced(plan, 0.1)
     for _ in range(2):  # noise is about proportional to 1/ε
         price = priced(plan, price.epsilon * faintest(price) / FAINTEST)

@@ -26,7 +26,7 @@ from tests.conftest import LONG
 
 from dalenius.measuring._exact import exact
 from dalenius.measuring.engines.duckdb.connections import DuckDB
-from dalenius.measuring.plan import Plan, Table, needed
+from dalenius.measuring.plan import Plan, Table, require
 from dalenius.mechanisms import noise
 from dalenius.owner.protecting import budget_of
 from dalenius.queries.answering import Answer
@@ -124,7 +124,7 @@ class Case:
             rows=rows,
         )
         policy = read_text(text)
-        table = Table(policy, needed(budget_of(policy)))
+        table = Table(policy, require(budget_of(policy)))
         which = "GROUP BY area" if grouped else "WHERE area = 'a0'"
         plan = planned(f"SELECT {asked} FROM people {which}", {"people": table})
         return cls(plan, priced(plan, epsilon), exact(plan, DuckDB(fingerprint(policy.source)), "salt"))
@@ -152,7 +152,7 @@ class Case:
 
 def shown(choice: Choice, at: int) -> float:
     always, usual = choice.noise_error[at], choice.noise_error_per_rows[at]
-    return needed(usual if always is None else always)
+    return require(usual if always is None else always)
 
 
 @pytest.mark.parametrize(("accounting", "neighbors"), WAYS)

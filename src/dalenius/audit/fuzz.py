@@ -51,11 +51,11 @@ from dalenius.errors import (
     SourceUnavailableError,
 )
 from dalenius.measuring._exact import exact, exact_lengths
-from dalenius.measuring.ladder import sensitivity
+from dalenius.measuring.limits.in_question import lower_clips
+from dalenius.measuring.limits.ladder import sensitivity
 from dalenius.measuring.plan import Limits, Measure, Plan
 from dalenius.measuring.trees import largest
 from dalenius.queries.rules import planned
-from dalenius.queries.searching import lowered
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.engine import Engine
@@ -391,7 +391,7 @@ def tightened(plan: Plan) -> Plan:
         return plan
     random = Random(plan.canonical())  # noqa: S311
     clips = {at: max(1, int(plan.measures[at].clip ** random.random())) for at in plan.searched}
-    return lowered(plan, clips)
+    return lower_clips(plan, clips)
 
 
 def length(vector: Sequence[int], norm: str) -> int:

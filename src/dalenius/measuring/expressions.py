@@ -122,6 +122,11 @@ def columns_of(expression: Expression) -> frozenset[str]:
     return frozenset(each.name for each in walk(expression) if isinstance(each, Column))
 
 
+def conjuncts(condition: Expression) -> tuple[Expression, ...]:
+    """The parts of a condition that all must hold."""
+    return condition.arguments if isinstance(condition, Call) and condition.function == "and" else (condition,)
+
+
 def rebuilt(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
     """The expression with ``change`` applied to every part, from the inside out."""
     if isinstance(expression, Call):

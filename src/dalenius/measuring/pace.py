@@ -97,7 +97,7 @@ def worked(plan: Plan) -> float:
     from dalenius.measuring import work
 
     relation = plan.table.relation
-    found = work.of(plan) * work.times(relation) + work.inside(relation) + work.sifted(relation)
+    found = work.work_of(plan) * work.times(relation) + work.inside(relation) + work.sifted(relation)
     found += work.Work(0.0 if relation.single else work.MEETING * work.times(relation))
     once = found.usual + WORST * found.whole
     again = (_passes(plan) - 1) * (work.common(plan).usual + work.ballast(found))

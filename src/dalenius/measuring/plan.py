@@ -126,8 +126,8 @@ class Limits:
     """Tighter limits for one question; a policy's own can only be lowered.
 
     ``units``: a group whose key had to be found is released only where so many units are surely in it.
-    ``search``: the question finds lower limits itself, with this share of its price, at most a half (`searching`);
-    0: it does not; None: it does where that pays.
+    ``search``: the question finds lower limits itself, with this share of its price, at most a half
+    (`limits.in_question`); 0: it does not; None: it does where that pays.
     """
 
     rows: int | None = None
@@ -419,7 +419,7 @@ class Plan:
 T = TypeVar("T")
 
 
-def needed(part: T | None) -> T:
+def require(part: T | None) -> T:
     """What an earlier pass has filled in."""
     if part is None:
         raise RuntimeError("A pass ran before the one that it needs.")

@@ -3,7 +3,7 @@
 Let D_u be the rows of unit u in all tables of a data set. A relation R here is *separable*: R(D) is the union, over all
 units u, of R(D_u), whatever R does within one unit. Adding or removing a unit then adds or removes its own rows of the
 relation and touches no other, so everything that holds for the rows of one table holds for those of a relation: what a
-unit adds is clipped as a whole (`clipping`), however often a join repeated its rows.
+unit adds is clipped as a whole (`measures`), however often a join repeated its rows.
 
 Filters, joins with public tables, joins and [anti-]semi-joins *on equal units*, sums within one unit and UNION ALL keep
 a relation separable. The statement that is run (`statements.relation`) compares the units of every two protected tables

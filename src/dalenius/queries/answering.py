@@ -6,8 +6,10 @@ arithmetic on aggregates are done with them each time, so other wordings of one 
 
 from __future__ import annotations
 
+import base64
 import json
-from collections.abc import Mapping
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from fractions import Fraction
@@ -19,11 +21,10 @@ import numpy as np
 from dalenius.errors import LedgerCorruptError
 from dalenius.measuring._exact import exact
 from dalenius.measuring.domains import in_order
-from dalenius.measuring.estimates import Estimate
+from dalenius.measuring.estimates import Estimate, noise_variance
 from dalenius.measuring.expressions import Aggregate, Scalar, Type, walk
-from dalenius.measuring.packing import packed, unpacked
-from dalenius.measuring.plan import Plan, needed
-from dalenius.measuring.searches import Clip, clip_notes, report_clips
+from dalenius.measuring.limits.in_question import Clip, clip_notes, report_clips
+from dalenius.measuring.plan import Plan, require
 from dalenius.mechanisms import noise
 from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, SummedLaw
 from dalenius.queries import grouped
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from dalenius.measuring.engines.engine import Engine, Held
     from dalenius.measuring.estimates import Noise
     from dalenius.measuring.statistics.family import Reading
+    from dalenius.mechanisms.inputs import IntArray
     from dalenius.mechanisms.key_selection import KeySelection
     from dalenius.mechanisms.laws import Law
 
@@ -43,6 +45,7 @@ SHARED = (
     "This was asked before: the noise of your ε was added to that answer, so the margin is wider than a preview says. "
     "Only your allotment paid for it."
 )
+_BITS = 10  # of the noise's standard deviation are kept in `pack`: rounding adds 10⁻⁷ of its variance
 COARSENED = 2  # made from another answer: its noise is a sum (`coarsening`)
 
 
@@ -62,16 +65,16 @@ def measured(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: flo
         priced = price(plan, priced.epsilon, priced.delta)  # the same noise, on as many groups as were found
         content |= {"cells": [[_key_to_json(value) for value in cell] for cell in plan.cells]}
     if priced.searches:
-        from dalenius.queries.searching import searched
+        from dalenius.measuring.limits.in_question import search_limits
 
-        plan, clips = searched(plan, priced, engine, salt, seconds)
+        plan, clips = search_limits(plan, priced, engine, salt, seconds)
         priced = price(plan, priced.epsilon, priced.delta)  # the same price, on what one unit adds here
         content["limits"] = [each.to_json() for each in clips]
     content["measures"] = []
     integers = exact(plan, engine, salt, seconds=seconds, held=held)
     for measure, mechanism, vector in zip(plan.measures, priced.mechanisms, integers, strict=True):
         values = mechanism.release(vector).value if vector else np.empty(0, dtype=np.int64)
-        stored = packed(values, mechanism.noise) if measure.primitive.tree else list(map(str, values.tolist()))
+        stored = pack(values, mechanism.noise) if measure.primitive.tree else list(map(str, values.tolist()))
         content["measures"].append({"law": law_to_json(mechanism.noise), "values": stored})
     return json.dumps(content, separators=(",", ":")).encode()
 
@@ -79,7 +82,7 @@ def measured(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: flo
 def selected(plan: Plan, selection: KeySelection, held: Held, engine: Engine, salt: str, seconds: float) -> Plan:
     """The plan with the groups that are released, in the order of their keys."""
     cells, weights = engine.weights(plan, salt, seconds=seconds, held=held)
-    passed = selection.release(weights, units=needed(plan.selection).units).value
+    passed = selection.release(weights, units=require(plan.selection).units).value
     # beside the groups of grouping sets that are public
     return replace(plan, cells=in_order([*plan.cells, *(cells[at] for at in passed)]))
 
@@ -171,7 +174,7 @@ def _key_of_json(value: Any, type_: Type) -> Scalar:
 
 
 def _values(stored: Any) -> tuple[int, ...]:
-    return unpacked(stored) if isinstance(stored, dict) else tuple(map(int, stored))
+    return unpack(stored) if isinstance(stored, dict) else tuple(map(int, stored))
 
 
 def law_to_json(law: Law) -> dict[str, Any]:
@@ -190,3 +193,39 @@ def _one_law(data: Mapping[str, str]) -> Law:
     if "gaussian" in data:
         return DiscreteGaussianLaw(Fraction(data["gaussian"]))
     return DiscreteLaplaceLaw(Fraction(data["laplace"]))
+
+
+# --- many noisy integers in few bytes
+
+
+def pack(values: Sequence[int] | IntArray, law: Noise) -> dict[str, Any]:
+    """The integers, rounded to a small part of their noise: ``shift`` bits are dropped. That is post-processing.
+
+    >>> from fractions import Fraction
+    >>> from dalenius.mechanisms.laws import DiscreteGaussianLaw
+    >>> unpack(pack([3, -70000, 2**80], DiscreteGaussianLaw(Fraction(100))))
+    (3, -70000, 1208925819614629174706176)
+    """
+    shift = max(0, int(noise_variance(law) ** 0.5).bit_length() - 1 - _BITS)
+    # Of int64 as a whole; of larger integers one by one.
+    exact = values if isinstance(values, np.ndarray) else np.array(values, dtype=object)
+    short = exact >> (min(shift, 63) if exact.dtype == np.int64 else shift)
+    if len(short) and max(-int(short.min()), int(short.max())) >= 2**62:
+        return {"shift": shift, "texts": " ".join(map(str, short))}
+    # The sign goes into the lowest bit, and bytes of one rank lie together: the upper ones are nearly all 0. Past level
+    # 1 zlib is slow, and gains little.
+    signed = short.astype("<i8")
+    planes = ((signed << 1) ^ (signed >> 63)).view(np.uint8).reshape(-1, 8).T.tobytes()
+    return {"shift": shift, "zlib": base64.b64encode(zlib.compress(planes, 1)).decode()}
+
+
+def unpack(stored: Mapping[str, Any]) -> tuple[int, ...]:
+    """As `pack` wrote them; the middle of what was rounded."""
+    shift = int(stored["shift"])
+    half = 1 << shift >> 1
+    if "texts" in stored:
+        return tuple((int(each) << shift) + half for each in stored["texts"].split())
+    planes = np.frombuffer(zlib.decompress(base64.b64decode(stored["zlib"])), np.uint8)
+    mixed = np.ascontiguousarray(planes.reshape(8, -1).T).view("<i8").reshape(-1)
+    short = (mixed >> 1) ^ -(mixed & 1)
+    return tuple((value << shift) + half for value in short.tolist())

@@ -26,7 +26,7 @@ def shareable(plan: Plan) -> bool:
     """Whether nothing in a question's answer depends on an earlier draw of noise but the noise itself.
 
     Found keys and limits do: the noise has chosen what was measured. So do the counts of quantiles, which are stored
-    rounded (`packing`): rounded after the noise they move in larger steps than one unit moves them, and what is added
+    rounded (`pack`): rounded after the noise they move in larger steps than one unit moves them, and what is added
     for one unit's step would not hide those.
     """
     trees = any(each.primitive.tree for each in plan.measures)

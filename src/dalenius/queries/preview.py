@@ -272,9 +272,9 @@ def _steps(plan: Plan, measure: Measure, mechanism: Any, found: Priced) -> list[
         lines.append(f"  value   rounded to {float(measure.step):g}{centre}: {measure.low}..{measure.high} steps")
     norm, groups = "L2" if plan.norm == "l2" else "L1", "the groups of all sets" if plan.sets else "the groups"
     if known.tree:
-        from dalenius.measuring.trees import Layout
+        from dalenius.measuring.trees import TreeLayout
 
-        layout = Layout.of(measure)
+        layout = TreeLayout.of(measure)
         lines.append(f"  tree    {layout.used:,} leaves of {layout.size:,} steps, {layout.levels} levels")
     each = " in each set" if measure.sets > 1 else ""
     lines.append(f"  clip    {known.clip.format(groups=groups, norm=norm, clip=measure.clip, each=each)}")

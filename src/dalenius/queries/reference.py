@@ -9,10 +9,11 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from dalenius.measuring.domains import MOST_CELLS, MOST_VALUES
+from dalenius.measuring.domains import MOST_VALUES
 from dalenius.measuring.expressions import Type
+from dalenius.measuring.fairness import PLANNING_SECONDS
+from dalenius.measuring.function_values import MOST_CELLS
 from dalenius.measuring.functions import FUNCTIONS, PARTS, UNITS, Function
-from dalenius.measuring.patience import SECONDS
 from dalenius.measuring.periods import MOST as MOST_PERIODS
 from dalenius.measuring.statistics import families, family_for
 from dalenius.queries.rules.parse import DEEPEST, LONGEST
@@ -134,7 +135,7 @@ def _limits() -> Iterable[tuple[str, str]]:
     yield "keys of all groups, in values", f"{MOST_VALUES:,}"
     yield "keys of GROUP BY", f"{MOST_KEYS:,}"
     yield "grouping sets", f"{MOST_SETS:,}"
-    yield "seconds of processor time in which a question is planned", f"{SECONDS:g}"
+    yield "seconds of processor time in which a question is planned", f"{PLANNING_SECONDS:g}"
     yield "periods, where each has its own budget", f"{MOST_PERIODS:,}"
 
 

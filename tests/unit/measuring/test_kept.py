@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from dalenius.errors import QuestionRefusedError
-from dalenius.measuring import domains, patience
+from dalenius.measuring import domains, fairness
 from dalenius.measuring.engines.duckdb.connections import Public
 from dalenius.measuring.expressions import Column, Type, text
 from dalenius.measuring.kept import Kept, weight_of, weight_of_parts
@@ -102,10 +102,10 @@ def test_values_of_all_keys_are_limited(asker, visits):
 
 
 def test_planning_has_an_end(visits, monkeypatch):
-    monkeypatch.setattr(patience, "SECONDS", -1.0)
+    monkeypatch.setattr(fairness, "PLANNING_SECONDS", -1.0)
     with pytest.raises(QuestionRefusedError, match="too long to plan"):
         visits.plan(asked("region"))
-    patience.check()  # outside nothing is limited
+    fairness.check_patience()  # outside nothing is limited
 
 
 # --- by weight

@@ -12,12 +12,11 @@ from tests.attack.hostile import people, protected
 
 from dalenius.curator import Curator
 from dalenius.errors import DaleniusError, InputError, QuestionRefusedError
-from dalenius.measuring.building import Builder
+from dalenius.measuring.building import Builder, weigh_shares
 from dalenius.measuring.canonical import call
 from dalenius.measuring.estimates import Estimate, Part, cut_between, ratio_ends, unknown_between
 from dalenius.measuring.expressions import Aggregate
 from dalenius.measuring.plan import Statistic
-from dalenius.measuring.splitting import weighted
 from dalenius.measuring.statistics import FUNCTIONS, Function, families, family_for, known
 from dalenius.measuring.statistics.family import Asking, Estimator, Ratio, Wanted
 
@@ -39,7 +38,7 @@ class RootMeanSquare(Ratio):
         present = call("and", wanted.where, call("not", call("is_null", value)))
         clip = builder.joined(builder.row_limit(at) * most)
         squares = builder.measure("square", value, wanted.where, step, 0, (low, high), clip, at)
-        shared = weighted([builder.rows(present, at), squares], [(most / 3) ** 2, 1.0], builder.norm)
+        shared = weigh_shares([builder.rows(present, at), squares], [(most / 3) ** 2, 1.0], builder.norm)
         return Statistic(self.name, shared.measures, low * step, high * step)
 
     def estimator(self, aggregate: Aggregate, statistic: Statistic, confidence: float) -> Estimator:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from dalenius.errors import LedgerCorruptError
 from dalenius.measuring._exact import exact
-from dalenius.queries.answering import Answer, measured
+from dalenius.mechanisms.laws import DiscreteGaussianLaw
+from dalenius.queries.answering import Answer, measured, pack, unpack
 from dalenius.queries.rules.price import priced
 
 TABLE = pa.table(
@@ -107,3 +110,15 @@ def test_nothing_but_noisy_integers_and_their_laws_is_stored(visits, memory):
     data = json.loads(stored)
     assert set(data) == {"format", "epsilon", "delta", "rho", "measures"}
     assert all(set(each) == {"law", "values"} for each in data["measures"])
+
+
+def test_packed_integers_come_back_within_a_thousandth_of_their_noise():
+    draw = np.random.default_rng(2)
+    law, quiet = DiscreteGaussianLaw(Fraction(10**12)), DiscreteGaussianLaw(Fraction(1))
+    values = [int(each) for each in draw.normal(0, 1e6, 4000)] + [2**50, -(2**50), 0]
+    stored = pack(values, law)
+    assert max(abs(a - b) for a, b in zip(values, unpack(stored), strict=True)) <= 1e6 / 1000
+    assert len(stored["zlib"]) < 4000 * 3
+    assert unpack(pack(values, quiet)) == tuple(values)
+    large = [2**90, -(2**90) + 1]
+    assert unpack(pack(large, quiet)) == tuple(large) and unpack(pack([], quiet)) == ()

@@ -16,7 +16,7 @@ from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError, QuestionRefusedError
 from dalenius.measuring._exact import exact
 from dalenius.measuring.engines.duckdb.statements.keys import weights
-from dalenius.measuring.plan import Found, Limits, needed
+from dalenius.measuring.plan import Found, Limits, require
 from dalenius.mechanisms.key_selection import WEIGHT, KeySelection
 from dalenius.queries.answering import Answer, measured
 from dalenius.queries.preview import previewed
@@ -69,7 +69,7 @@ def test_a_unit_weighs_on_each_of_its_keys_and_rows_do_not_matter(visits, memory
 
 def test_a_unit_with_more_keys_than_the_cap_weighs_on_so_many_and_counts_in_the_same(visits, memory):
     plan = visits.plan("SELECT note, COUNT(*), COUNT(DISTINCT user_id) FROM visits GROUP BY note")
-    assert needed(plan.selection).cap == plan.groups == 2  # [contribution] groups
+    assert require(plan.selection).cap == plan.groups == 2  # [contribution] groups
     for who in range(20):
         engine = memory(rows(*((who, {"note": f"{at}"}) for at in range(9))))
         found = weighed(plan, engine)
@@ -120,7 +120,7 @@ def test_where_decides_which_keys_there_are_and_filter_does_not(visits, memory):
     ("limits", "cap"), [(None, 2), (Limits(groups=1), 1), (Limits(groups=5), 2)], ids=["policy", "lower", "higher"]
 )
 def test_limits_can_only_lower_the_cap(limits, cap, visits):
-    assert needed(visits.plan("SELECT COUNT(*) FROM visits GROUP BY note", limits).selection).cap == cap
+    assert require(visits.plan("SELECT COUNT(*) FROM visits GROUP BY note", limits).selection).cap == cap
 
 
 def test_the_cap_is_declared_or_found_or_usual(asker):
@@ -128,7 +128,7 @@ def test_the_cap_is_declared_or_found_or_usual(asker):
     question = "SELECT COUNT(*) FROM visits GROUP BY {}"
 
     def cap(keys, table=who.table):
-        return needed(replace(who, table=table).plan(question.format(keys)).selection).cap
+        return require(replace(who, table=table).plan(question.format(keys)).selection).cap
 
     assert cap("note") == USUAL_KEYS
     found = replace(who.table, found=Found(10, distinct={"note": 7}))
@@ -254,12 +254,12 @@ def test_a_policy_and_a_question_can_ask_for_more_units_in_a_group(asker, memory
     who = asker(contribution="rows = 10\nunits = 400")
     engine = memory(rows(*many("note", ["a", "b"]), *((2000 + at, {"note": "d"}) for at in range(900))))
     plan = who.plan(question)
-    assert needed(plan.selection).units == 400
+    assert require(plan.selection).units == 400
     assert [row[0] for row in answered(plan, engine).table().rows] == ["d"]
     # the larger of both holds, and is part of the question
-    assert needed(who.plan(question, Limits(units=100)).selection).units == 400
+    assert require(who.plan(question, Limits(units=100)).selection).units == 400
     more = who.plan(question, Limits(units=1000))
-    assert needed(more.selection).units == 1000 and more.canonical() != plan.canonical()
+    assert require(more.selection).units == 1000 and more.canonical() != plan.canonical()
     assert answered(more, engine).table().rows == ()
     without = asker(contribution="rows = 10").plan(question)
     assert [row[0] for row in answered(without, engine).table().rows] == ["a", "b", "d"]
@@ -277,14 +277,14 @@ def test_a_wrong_number_of_units_is_refused(units):
 def test_half_of_the_price_finds_the_keys(visits):
     plan = visits.plan("SELECT note, COUNT(*), SUM(amount) FROM visits GROUP BY note")
     found = priced(plan, 1.0)
-    selection = needed(found.selection)
-    assert selection.rho == Fraction(needed(found.rho)) / 2
+    selection = require(found.selection)
+    assert selection.rho == Fraction(require(found.rho)) / 2
     assert sum(each.share for each in plan.measures) == Fraction(1, 2)
     assert found.delta == selection.delta == pytest.approx(1e-6 / 40)
     assert priced(plan, 1.0, 3e-7).delta == 3e-7
     from dalenius.accounting import costs
 
-    cost = needed(costs.zcdp(found.event))
+    cost = require(costs.zcdp(found.event))
     assert cost.rho == pytest.approx(found.rho, rel=1e-6) and cost.delta == found.delta
 
 
@@ -297,7 +297,7 @@ def test_exchanged_units_need_twice_the_variance(asker):
         asker(neighbors=each).plan("SELECT note, COUNT(*) FROM visits GROUP BY note")
         for each in ("add-remove", "substitute")
     ]
-    one, other = (needed(priced(plan, 1.0).selection) for plan in plans)
+    one, other = (require(priced(plan, 1.0).selection) for plan in plans)
     assert other.neighbors is Neighbors.SUBSTITUTE
     assert float(other.noise.variance / one.noise.variance) == pytest.approx(2)
 
@@ -350,5 +350,5 @@ def test_a_preview_reckons_with_the_rows_that_were_found(visits):
     for count in (100_000, 1000):
         who = replace(visits, table=replace(visits.table, found=Found(10, row_count=count)))
         plan = who.plan("SELECT note, AVG(amount) FROM visits GROUP BY note")
-        errors.append(needed(previewed(plan, (1.0,), 0.95, {}).choices[0].noise_error_per_rows[1]))
+        errors.append(require(previewed(plan, (1.0,), 0.95, {}).choices[0].noise_error_per_rows[1]))
     assert errors[0] < errors[1]

@@ -3,7 +3,7 @@
 A row in which x and y both have a value adds the integers a = floor(x/step + ½) − centre, b likewise, to four or six
 sums: 1, a, b, ab and, for correlations, a² and b². All have one factor per unit, the smallest of their C/k, so that
 they stay about the same rows; each is then within its own C in the plan's norm, whatever the rows hold, so that a unit
-that is added or removed changes it by at most C, and one that is exchanged by as much as `clipping` says.
+that is added or removed changes it by at most C, and one that is exchanged by as much as `measures` says.
 |ab| ≤ |a|·max|b|, so a limit of Σ|a| gives one of Σ|ab|: that is how the product's C is chosen, and C is enforced.
 
 Released are n, s = Σa, t = Σb, p = Σab, q = Σa² and w = Σb². With μ = s/n and ν = t/n the covariance is C = p/n − μν,
@@ -24,6 +24,7 @@ from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, ClassVar
 
+from dalenius.measuring.building import exact_shares, weigh_shares
 from dalenius.measuring.canonical import call
 from dalenius.measuring.estimates import (
     Estimate,
@@ -35,7 +36,6 @@ from dalenius.measuring.estimates import (
     unknown_between,
 )
 from dalenius.measuring.plan import Measure, Statistic
-from dalenius.measuring.splitting import exact_shares, weighted
 from dalenius.measuring.statistics.family import Asking, Estimator, Ratio, Wanted
 
 if TYPE_CHECKING:
@@ -82,7 +82,9 @@ class Covariance(Ratio):
             if squares:
                 measures += [_square(builder, a, at), _square(builder, b, at)]
             means = [side.mean_square(centre) for side, centre in zip(sides, centres, strict=True)]
-            tried.append(weighted(measures, _weights(means, [side.spread for side in sides], squares), builder.norm))
+            tried.append(
+                weigh_shares(measures, _weights(means, [side.spread for side in sides], squares), builder.norm)
+            )
         return Statistic(self.name, min(tried, key=lambda each: each.noise).measures)
 
     def estimator(self, aggregate: Aggregate, statistic: Statistic, confidence: float) -> Estimator:

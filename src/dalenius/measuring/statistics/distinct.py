@@ -13,9 +13,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from dalenius.errors import NotAllowedError, QuestionRefusedError
-from dalenius.measuring.clipping import limited
 from dalenius.measuring.domains import cells
 from dalenius.measuring.expressions import Column, Expression, Literal, Type, written
+from dalenius.measuring.measures import clip_measure
 from dalenius.measuring.plan import Statistic
 from dalenius.measuring.statistics.family import Asking, PerGroup, Single, Wanted
 from dalenius.tables.policy import Policy
@@ -55,7 +55,7 @@ class Distinct(Single):
         )
         builder.notes.append(found.note)
         one = builder.measure("distinct", value, wanted.where, Fraction(1), 0, (0, 1), found.most, wanted.at)
-        counted = limited(replace(one, sets=sets), found.most, builder.norm, builder.neighbors)
+        counted = clip_measure(replace(one, sets=sets), found.most, builder.norm, builder.neighbors)
         return Statistic(self.name, (counted,))
 
 

@@ -2,7 +2,7 @@
 
 A row with a value adds 1, y and y², y = floor(x/step + ½) − centre. The three have one factor per unit, the smallest
 of their C/k, so that they stay about the same rows; each is then within its own C in the plan's norm, whatever the rows
-hold, and a unit changes it by as much as `clipping` says of C. Σy² ≤ max|y|·Σ|y|, so a limit of totals gives one of
+hold, and a unit changes it by as much as `measures` says of C. Σy² ≤ max|y|·Σ|y|, so a limit of totals gives one of
 squares: that is how their C is chosen, and C is enforced.
 """
 
@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
+from dalenius.measuring.building import split_price
 from dalenius.measuring.canonical import call
 from dalenius.measuring.estimates import Estimate, Part, cut_between, ratio_ends, unknown_between
 from dalenius.measuring.plan import Measure, Statistic
-from dalenius.measuring.splitting import split
 from dalenius.measuring.statistics.family import Asking, Estimator, PerGroup, Ratio, Wanted
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Moments(Ratio):
             measures = [builder.rows(present, at), builder.sum(value, where, step, centre, at)]
             if squares:
                 measures.append(_square(builder, value, where, step, centre, at))
-            tried.append(split(measures, low - centre, high - centre, builder.norm))
+            tried.append(split_price(measures, low - centre, high - centre, builder.norm))
         best = min(tried, key=lambda each: each.noise)
         return Statistic(self.name, best.measures, low * step, high * step)
 
@@ -111,7 +111,7 @@ class Moments(Ratio):
     def reshare(self, before: Statistic, after: Statistic, norm: str) -> Statistic:  # noqa: ARG002 all is in `after`
         """Shares that make the noise least at the new clips."""
         whole, summed = sum((each.share for each in after.measures), Fraction(0)), after.measures[1]
-        shares = split(after.measures, summed.low, summed.high, norm).measures
+        shares = split_price(after.measures, summed.low, summed.high, norm).measures
         return replace(after, measures=tuple(replace(each, share=each.share * whole) for each in shares))
 
 

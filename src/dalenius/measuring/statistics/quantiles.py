@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from dalenius.errors import QuestionRefusedError
 from dalenius.measuring import trees
-from dalenius.measuring.clipping import change_within
 from dalenius.measuring.expressions import Type
+from dalenius.measuring.measures import change_within
 from dalenius.measuring.plan import MOST_GROUPS, Statistic
 from dalenius.measuring.statistics.family import Asking, Column, Family, Reading, Wanted
 
@@ -62,7 +62,7 @@ class Quantiles(Family):
         found = builder.measure("leaves", value, wanted.where, step, 0, (low, high), clip, at)
         found = replace(found, width=2 * leaves - 1)
         level = change_within(trees.SCALE * found.clip, builder.norm, builder.neighbors, non_negative=True)
-        found = replace(found, sensitivity=trees.Layout.of(found).levels * level)
+        found = replace(found, sensitivity=trees.TreeLayout.of(found).levels * level)
         return Statistic(self.name, (found,), least, most)
 
     def read(self, statistic: Statistic, columns: Sequence[Column], cells: int, confidence: float) -> Reading:  # noqa: ARG002
@@ -74,7 +74,7 @@ class Quantiles(Family):
         self, aggregate: Aggregate, statistic: Statistic, laws: Sequence[Law], rows: int, confidence: float
     ) -> tuple[float | None, float | None]:
         """That of rows which spread evenly over the bounds."""
-        from dalenius.measuring.tree_widths import expected_error
+        from dalenius.measuring.trees import expected_error
 
         return None, expected_error(aggregate, statistic.measures[0], laws[0], rows, confidence)
 

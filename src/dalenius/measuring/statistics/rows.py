@@ -1,7 +1,7 @@
 """COUNT(*), COUNT(x), COUNT_IF(p): rows.
 
 A row that counts adds 1; a unit's counts over the groups are brought within C in the plan's norm, so that it changes
-them by at most C (`clipping`). No entry is negative.
+them by at most C (`measures`). No entry is negative.
 """
 
 from __future__ import annotations

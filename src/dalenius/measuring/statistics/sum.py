@@ -1,7 +1,7 @@
 """SUM(x).
 
 A row adds its value in whole steps; a unit's sums over the groups are brought within C in the plan's norm, so that it
-changes them by at most C (`clipping`). C follows from its rows and the bounds of x, or from a limit of its total.
+changes them by at most C (`measures`). C follows from its rows and the bounds of x, or from a limit of its total.
 """
 
 from __future__ import annotations

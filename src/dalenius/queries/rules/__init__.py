@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from dalenius.errors import InputError
-from dalenius.measuring import patience
-from dalenius.measuring.plan import Limits, Plan, Table, needed
+from dalenius.measuring import fairness
+from dalenius.measuring.plan import Limits, Plan, Table, require
 from dalenius.queries.rules.bound import bound
 from dalenius.queries.rules.parse import parse
 from dalenius.queries.rules.price import price
@@ -43,8 +43,8 @@ def planned(
     if not isinstance(limits, Limits | None):
         raise InputError("limits must be Limits.", why="Nothing else is read.", fix="Give Limits(rows=3).")
     stage = Stage(text, tables, limits or Limits(), publics or {})
-    with patience.patiently():
+    with fairness.patiently():
         for rule in RULES:
             stage = rule(stage)
-            patience.check()
-    return needed(stage.plan)
+            fairness.check_patience()
+    return require(stage.plan)

@@ -1,7 +1,7 @@
 """The fifth pass: which groups, which exact integers, and how much one unit can change them.
 
 The family of each aggregate (`measuring.statistics`) says which measures it needs, and builds them under the limits
-that hold for this question; what a limit does, and what one unit can then change, is in `measuring.clipping`. With
+that hold for this question; what a limit does, and what one unit can then change, is in `measuring.measures`. With
 grouping sets a unit's vector goes over the groups of all sets, and is clipped as a whole; `sets` says at what.
 """
 
@@ -18,10 +18,10 @@ from dalenius.errors import InputError
 from dalenius.ledger.budgets import Accounting
 from dalenius.measuring.building import Builder, Tightened
 from dalenius.measuring.canonical import call
-from dalenius.measuring.domains import column_values
 from dalenius.measuring.expressions import Aggregate, Column, Expression, columns_of, written
-from dalenius.measuring.periods import charged, within
-from dalenius.measuring.plan import Limits, Plan, Selection, Table, needed
+from dalenius.measuring.function_values import column_values
+from dalenius.measuring.periods import charged_periods, within_periods
+from dalenius.measuring.plan import Limits, Plan, Selection, Table, require
 from dalenius.measuring.statistics import family_for
 from dalenius.measuring.statistics.family import Wanted
 from dalenius.queries.possible import known
@@ -36,11 +36,11 @@ Limit = TypeVar("Limit", int, Fraction)
 
 def bound(stage: Stage) -> Stage:
     """The plan without its prices and its SQL."""
-    question, safe = needed(stage.question), needed(stage.safe)
+    question, safe = require(stage.question), require(stage.safe)
     table = question.table
     limits = _tightened(table, stage.limits)
     first = question.places.get(question.aggregates[0])
-    periods = charged(table, safe.where)
+    periods = charged_periods(table, safe.where)
     norm = "l1" if table.budget.accounting is Accounting.PURE else "l2"
     columns = table.policy.columns
     possible = partial(known, table, safe.where)
@@ -48,7 +48,7 @@ def bound(stage: Stage) -> Stage:
     selection = _selection(table, [groups.own[each] for each in groups.hidden], limits, stage.limits)
     if selection is not None and groups.sets:
         selection = replace(selection, sets=groups.hidden)
-    said = check(needed(stage.options), found=selection is not None)
+    said = check(require(stage.options), found=selection is not None)
     if selection is not None and any(map(_counts_units, question.aggregates)):
         limits = replace(limits, groups=selection.cap)  # ones in a limited number of groups
     builder = Builder(
@@ -74,7 +74,7 @@ def bound(stage: Stage) -> Stage:
     numbers = {each: order.index(identity) for identity, aggregates in shared.items() for each in aggregates}
     plan = Plan(
         question,
-        call("and", safe.where, within(table, periods)),
+        call("and", safe.where, within_periods(table, periods)),
         groups.keys,
         groups.cells,
         limits.groups if limits.groups is not None and limits.groups < groups.finest else None,

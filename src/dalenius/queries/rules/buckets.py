@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from dalenius.measuring.domains import MOST_CELLS
 from dalenius.measuring.expressions import NULL, Expression, Literal, Type, number, text
+from dalenius.measuring.function_values import MOST_CELLS
 from dalenius.queries.rules.syntax import _unit, _whole
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from dalenius.errors import InputError, Place, QuestionRefusedError
 from dalenius.measuring.canonical import call
 from dalenius.measuring.expressions import Expression, number, written
 from dalenius.measuring.functions import Range, bounded
-from dalenius.measuring.plan import needed
+from dalenius.measuring.plan import require
 from dalenius.measuring.statistics.family import Asking, PerGroup
 from dalenius.queries.rules.tokens import Tokens
 
@@ -102,7 +102,7 @@ class Clamp:
                 f"{shown}: each value is brought between {self}, and rows are averaged. BigQuery averages each {who} "
                 f"first, clamps that average, and gives every {who} the same weight."
             )
-        most = float(needed(self.total(asking)))
+        most = float(require(self.total(asking)))
         lifted = "" if self.low <= 0 <= self.high else " BigQuery would also raise what lies below the bounds."
         return (
             f"{shown}: one {who} counts for at most {most:g} over all groups together (the norm of "

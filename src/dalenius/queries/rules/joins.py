@@ -17,10 +17,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dalenius.errors import NotAllowedError, QuestionRefusedError
-from dalenius.measuring.expressions import Column, Expression, Type
+from dalenius.measuring.expressions import Column, Expression, Type, conjuncts
+from dalenius.measuring.join_fanout import check_fanout, compares, keys_of, limit_of, meets_one, pair_of
 from dalenius.measuring.plan import Found, Table
 from dalenius.measuring.relations import Join, Open, Owned, PerUnit, Relation, Source, full, same_unit
-from dalenius.measuring.repeats import check_repeats, compares, keys_of, limit_of, meets_one, pair_of, parts_of
 from dalenius.tables.policy import Column as Spec
 from dalenius.tables.policy import Contribution, Kind, Period, Policy
 
@@ -45,14 +45,14 @@ def checked(
         _refuse_public(relation, at)
         return
     tied, waiting = [owner], [each for each in relation.joins if each.source is not owner]
-    inner = parts_of(relation.where)
+    inner = conjuncts(relation.where)
     while True:
         ready = [
             join
             for join in waiting
             if isinstance(join.source, Open)
             or any(
-                _tied(join.source, one, parts_of(join.on) if join.left else inner, identities, parts) for one in tied
+                _tied(join.source, one, conjuncts(join.on) if join.left else inner, identities, parts) for one in tied
             )
         ]
         if not ready:
@@ -62,7 +62,7 @@ def checked(
     if waiting:
         _refuse_tie(waiting[0].source, owner, places.get(waiting[0].source.name, at))
     _check_public(relation, at, places)
-    check_repeats(relation, at)
+    check_fanout(relation, at)
     for match in relation.matches:
         checked_match(match.relation, owner, identities, parts, at, places)
 
@@ -79,7 +79,7 @@ def checked_match(
     if inner.owner is None:
         _check_only_public(inner, at)
         _refuse_public(inner, at)
-        check_repeats(inner, at)
+        check_fanout(inner, at)
         hidden = next((each.relation.owner for each in inner.matches if each.relation.owner is not None), None)
         if hidden is not None:  # nothing there says whose rows they would have to be
             _refuse_tie(hidden, outer, at)
@@ -87,10 +87,10 @@ def checked_match(
             checked_match(match.relation, outer, identities, parts, at, places)
         return
     checked(inner, identities, parts, at, places)
-    check_repeats(inner, at, inside=compares(inner))
+    check_fanout(inner, at, inside=compares(inner))
     mine = {full(each, name) for each in inner.sources for name in each.identities}
     shared: set[str] = set()
-    for part in parts_of(inner.where):
+    for part in conjuncts(inner.where):
         pair = pair_of(part)
         if pair is not None and (pair[0] in mine) != (pair[1] in mine):
             shared |= identities.get(pair[0], frozenset()) & identities.get(pair[1], frozenset())

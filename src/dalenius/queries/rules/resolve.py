@@ -11,7 +11,7 @@ from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError, U
 from dalenius.measuring.canonical import call
 from dalenius.measuring.expressions import TRUE, Call, Column, Expression, Key, Type, columns_of, walk
 from dalenius.measuring.functions import TYPES
-from dalenius.measuring.plan import Order, Output, Question, needed
+from dalenius.measuring.plan import Order, Output, Question, require
 from dalenius.measuring.relations import Owned
 from dalenius.queries.rules import sets
 from dalenius.queries.rules.aggregated import is_aggregate
@@ -65,7 +65,7 @@ class _Reader(Nested):
             )
         self.read_rows()
         condition = self.rows_of()
-        self.check_unit(needed(self.shared.stage.options))
+        self.check_unit(require(self.shared.stage.options))
         items = self.tree.expressions
         if len(items) > MOST_OUTPUTS:
             raise self.refused(items[0], f"At most {MOST_OUTPUTS} columns can be asked for.", "Ask in parts.")

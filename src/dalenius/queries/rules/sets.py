@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import QuestionRefusedError
 from dalenius.measuring.canonical import call
-from dalenius.measuring.domains import MOST_CELLS, MOST_VALUES, NOTHING, Cell, Domains, Groups, Known, most_cells
+from dalenius.measuring.domains import MOST_VALUES, NOTHING, Cell, Domains, Groups, Known, most_cells
 from dalenius.measuring.expressions import (
     WHICH,
     Call,
@@ -44,6 +44,7 @@ from dalenius.measuring.expressions import (
     rebuilt,
     written,
 )
+from dalenius.measuring.function_values import MOST_CELLS
 from dalenius.measuring.plan import MOST_GROUPS
 from dalenius.queries.rules.parse import place
 

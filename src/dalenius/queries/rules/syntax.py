@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.measuring.expressions import FALSE, NULL, TRUE, Expression, Literal, Type, number, text
 from dalenius.measuring.functions import PARTS, UNITS
-from dalenius.measuring.texts import LONGEST_TEXT
+from dalenius.measuring.work import LONGEST_TEXT
 from dalenius.queries.rules.aggregated import aggregate_nodes, function_of
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from dalenius.errors import QuestionRefusedError
 from dalenius.measuring.canonical import plain
 from dalenius.measuring.expressions import NULL, Aggregate, Call, Expression, Literal, Type, number
 from dalenius.measuring.functions import Range, bounded, ranges_of
-from dalenius.measuring.plan import Safe, needed
+from dalenius.measuring.plan import Safe, require
 
 if TYPE_CHECKING:
     from dalenius.queries.rules.stage import Stage
@@ -31,7 +31,7 @@ _TWICE = frozenset({"finite", "nullif", "to_date", "to_datetime"})  # written ou
 
 def total(stage: Stage) -> Stage:
     """The question's expressions with guards."""
-    question = needed(stage.question)
+    question = require(stage.question)
     guard = _Guard(ranges_of(question.table.policy.columns))
     values: dict[Aggregate, tuple[Expression | None, Expression]] = {}
     for each in question.aggregates:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from dalenius.errors import QuestionRefusedError
 from dalenius.measuring import work as weights
-from dalenius.measuring.plan import needed
+from dalenius.measuring.plan import require
 
 if TYPE_CHECKING:
     from dalenius.queries.rules.stage import Stage
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 def work(stage: Stage) -> Stage:
     """Refuses a question whose expressions could take too long in one row. The one place that a planted bug skips."""
-    plan = needed(stage.plan)
+    plan = require(stage.plan)
     relation = plan.table.relation
     times = weights.times(relation)
-    inside, own, most = weights.inside(relation), weights.of(plan), weights.MOST_MEETING
+    inside, own, most = weights.inside(relation), weights.work_of(plan), weights.MOST_MEETING
     limited(weights.matched(relation), weights.MOST_MATCHED, "Conditions within EXISTS and IN")
     limited(weights.inside(relation, 1), weights.MOST, "Conditions about several tables, and subqueries per unit,")
     limited(weights.sifted(relation), weights.MOST, "Conditions of joined tables")

@@ -9,10 +9,9 @@ from fractions import Fraction
 import pytest
 
 from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError
-from dalenius.measuring.building import MOST
+from dalenius.measuring.building import MOST, split_price
 from dalenius.measuring.engines.duckdb.statements.sums import Compiler
 from dalenius.measuring.plan import Found, Limits
-from dalenius.measuring.splitting import split
 from dalenius.queries.rules import planned
 from dalenius.tables.policy import Bounds
 
@@ -81,7 +80,7 @@ def test_squares_have_no_sign(asker):
 
 
 def alternatives(plan):
-    """The noise of the plan's average around 0 and around the middle, by the formulas of `splitting`."""
+    """The noise of the plan's average around 0 and around the middle, by the formulas of `building`."""
     (statistic,) = plan.statistics
     summed = statistic.measures[1]
     low, high = summed.low + summed.centre, summed.high + summed.centre
@@ -97,7 +96,7 @@ def alternatives(plan):
         measures = [
             replace(each, sensitivity=clip**power) for each, clip in zip(statistic.measures, clips, strict=True)
         ]
-        found[centre] = split(measures, low - centre, high - centre, plan.norm).noise
+        found[centre] = split_price(measures, low - centre, high - centre, plan.norm).noise
     return summed.centre, found
 
 

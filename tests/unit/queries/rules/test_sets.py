@@ -17,9 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dalenius.errors import DaleniusError, InputError, QuestionRefusedError, SqlSyntaxError
-from dalenius.measuring import ladder
 from dalenius.measuring._exact import exact, exact_lengths
-from dalenius.measuring.clipping import together
 from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.measuring.engines.duckdb.index import Layout
 from dalenius.measuring.engines.duckdb.indexing import build
@@ -27,7 +25,9 @@ from dalenius.measuring.engines.duckdb.statements import light
 from dalenius.measuring.engines.duckdb.statements.keys import weights
 from dalenius.measuring.estimates import noise_variance
 from dalenius.measuring.expressions import Key
-from dalenius.measuring.plan import Found, Limits, needed
+from dalenius.measuring.limits import ladder
+from dalenius.measuring.measures import combine_limits
+from dalenius.measuring.plan import Found, Limits, require
 from dalenius.queries import grouped
 from dalenius.queries.answering import Answer, measured
 from dalenius.queries.preview import described, previewed, usual_rows
@@ -228,9 +228,9 @@ def test_a_row_without_a_key_counts_in_the_sets_that_do_not_have_it(visits, memo
 
 def test_the_limit_over_all_sets_is_the_least_that_leaves_each_of_them_its_own():
     for limits in ([1], [10], [10, 10], [10] * 3, [7, 1, 30], [2**40] * 5):
-        clip = together(limits, "l2")
+        clip = combine_limits(limits, "l2")
         assert (clip - 1) ** 2 < sum(each**2 for each in limits) <= clip**2
-        assert together(limits, "l1") == sum(limits)
+        assert combine_limits(limits, "l1") == sum(limits)
 
 
 @pytest.mark.parametrize("neighbors", ["add-remove", "substitute"])
@@ -386,10 +386,10 @@ def test_no_neighbours_differ_by_more_than_the_plan_claims(
 @pytest.mark.parametrize("most", [1, 2, 7, 10, 99, 2**61])
 @pytest.mark.parametrize("sets", [1, 2, 3, 17])
 def test_a_unit_that_an_index_calls_light_is_within_the_limit_over_all_sets(most, sets):
-    assert together([light.within(most, sets, "l2")] * sets, "l2") <= most
-    assert together([light.within(most, sets, "l1")] * sets, "l1") <= most
-    assert together([light.within(most, sets, "l2") + 1] * sets, "l2") > most
-    assert together([light.within(most, sets, "l1") + 1] * sets, "l1") > most
+    assert combine_limits([light.within(most, sets, "l2")] * sets, "l2") <= most
+    assert combine_limits([light.within(most, sets, "l1")] * sets, "l1") <= most
+    assert combine_limits([light.within(most, sets, "l2") + 1] * sets, "l2") > most
+    assert combine_limits([light.within(most, sets, "l1") + 1] * sets, "l1") > most
 
 
 def test_an_index_gives_the_integers_of_the_general_way(asker, tmp_path):
@@ -408,7 +408,7 @@ def test_an_index_gives_the_integers_of_the_general_way(asker, tmp_path):
             for what in ("COUNT(*)", "AVG(age), SUM(change) FILTER (WHERE smoker)", "COUNT(*), MEDIAN(age)"):
                 for limits in (Limits(), Limits(groups=2), Limits(search=0.1)):
                     plan = who.plan(asked(group, what), limits)
-                    index = needed(light.checked(plan.table, fast))
+                    index = require(light.checked(plan.table, fast))
                     helped += bool(light.statement(plan, index, fast, SALT))
                     assert exact(plan, fast, SALT) == exact(plan, plain, SALT), (group, what, limits)
                     if plan.searched:
@@ -429,7 +429,7 @@ def test_each_period_has_its_own_vector(asker, memory):
 
 def test_keys_are_found_in_the_sets_that_have_hidden_ones_and_all_others_are_answered(asker, memory):
     plan = asker(contribution="rows = 4").plan(asked("CUBE (region, note)", "region, note, GROUPING(note), COUNT(*)"))
-    selection = needed(plan.selection)
+    selection = require(plan.selection)
     assert plan.sets == ((0, 1), (0,), (1,), ())  # note, region
     assert [plan.sets[each] for each in selection.sets] == [(0, 1), (0,)]
     assert {plan.sets[int(cell[0])] for cell in plan.cells} == {(1,), ()}
@@ -453,10 +453,10 @@ def test_keys_are_found_in_the_sets_that_have_hidden_ones_and_all_others_are_ans
 
 def test_a_unit_weighs_on_the_keys_of_all_hidden_sets_together(asker):
     who = asker(contribution="rows = 4\ngroups = 3")
-    assert needed(who.plan(asked("note")).selection).cap == 3
-    assert needed(who.plan(asked("ROLLUP (note)")).selection).cap == 3
-    assert needed(who.plan(asked("ROLLUP (note, region)")).selection).cap == 6
-    assert needed(who.plan(asked("CUBE (note, region, smoker)")).selection).cap == 12
+    assert require(who.plan(asked("note")).selection).cap == 3
+    assert require(who.plan(asked("ROLLUP (note)")).selection).cap == 3
+    assert require(who.plan(asked("ROLLUP (note, region)")).selection).cap == 6
+    assert require(who.plan(asked("CUBE (note, region, smoker)")).selection).cap == 12
 
 
 def test_keys_that_are_not_public_are_refused_under_pure(asker):

@@ -18,7 +18,7 @@ from dalenius.measuring.engines.duckdb.connections import public
 from dalenius.measuring.engines.duckdb.rendering import Renderer, identifier
 from dalenius.measuring.engines.duckdb.statements.source import clean
 from dalenius.measuring.expressions import Column, Type, number
-from dalenius.measuring.plan import needed
+from dalenius.measuring.plan import require
 from dalenius.queries.rules.total import _Guard, made_total
 
 HOSTILE = [None, 0.0, -0.0, 1.0, -1.0, 0.5, -7.25, 1e308, -1e308, 1e-308, 5e-324, 2.0**63, -(2.0**64)]
@@ -157,8 +157,8 @@ def test_no_row_makes_a_question_fail(visits, memory, value, condition):
 @given(NUMBERS)
 def test_a_value_is_finite_or_null_on_every_row(visits, value):
     try:
-        safe = needed(visits.stage(f"SELECT COUNT(*) FROM visits WHERE COALESCE({value}, 0) = 0", 4).safe)
-        inner = needed(visits.stage(f"SELECT SUM({value}) FROM visits", 4).safe)
+        safe = require(visits.stage(f"SELECT COUNT(*) FROM visits WHERE COALESCE({value}, 0) = 0", 4).safe)
+        inner = require(visits.stage(f"SELECT SUM({value}) FROM visits", 4).safe)
     except DaleniusError:
         return
     renderer = Renderer({name: identifier(name) for name in SCHEMA.names})

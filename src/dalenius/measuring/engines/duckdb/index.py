@@ -25,11 +25,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dalenius.errors import DaleniusError
-from dalenius.measuring.domains import column_values
 from dalenius.measuring.engines.duckdb.binding import NOTE as SUMS
 from dalenius.measuring.engines.duckdb.binding import Binding
 from dalenius.measuring.engines.duckdb.locked import listed
 from dalenius.measuring.expressions import TRUE, Column
+from dalenius.measuring.function_values import column_values
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, cast
 from dalenius.measuring.engines.duckdb.statements import source, sums
 from dalenius.measuring.engines.duckdb.statements.part import Part
 from dalenius.measuring.expressions import TRUE, Expression
-from dalenius.measuring.ladder import rungs
+from dalenius.measuring.limits.ladder import rungs
 from dalenius.measuring.plan import Plan
 
 if TYPE_CHECKING:

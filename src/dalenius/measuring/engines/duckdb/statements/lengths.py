@@ -12,12 +12,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import EngineFailedError
-from dalenius.measuring.choosing import CLASSES
 from dalenius.measuring.engines.duckdb.index import ENTRY
 from dalenius.measuring.engines.duckdb.statements import distinct, source
 from dalenius.measuring.engines.duckdb.statements.light import Indexed, looked_up
 from dalenius.measuring.engines.duckdb.statements.sums import Compiler
-from dalenius.measuring.ladder import scaled
+from dalenius.measuring.limits.histogram import CLASSES
+from dalenius.measuring.limits.ladder import scale_counts
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.duckdb.index import Index
@@ -36,7 +36,7 @@ def histograms(plan: Plan, engine: Runner, salt: str, seconds: float) -> list[li
     for at, number in enumerate(plan.searched):
         measure = plan.measures[number]
         if measure.kind == "distinct":  # no vector: values at several limits instead
-            found[at] = scaled(measure.clip, distinct.ladder(plan, number, engine, salt, seconds))
+            found[at] = scale_counts(measure.clip, distinct.ladder(plan, number, engine, salt, seconds))
             continue
         rows = _from_index(plan, number, engine, seconds)
         if rows is None:

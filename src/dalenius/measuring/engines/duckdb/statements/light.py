@@ -26,7 +26,7 @@ from dalenius.measuring.engines.duckdb.statements import source, sums
 from dalenius.measuring.engines.duckdb.statements.pairs import Held
 from dalenius.measuring.engines.duckdb.statements.sums import LINEAR, Compiler, integer_type
 from dalenius.measuring.expressions import TRUE, Call, Column, Expression, Key, Type, columns_of
-from dalenius.measuring.work import TWICE, of
+from dalenius.measuring.work import TWICE, work_of
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.duckdb.index import Index
@@ -273,7 +273,7 @@ class Plain(Compiler):
     def __init__(self, plan: Plan, *, nobody: bool) -> None:
         super().__init__(replace(plan, groups=None))
         self.nobody = nobody
-        self.ballast = heavier(of(plan) * TWICE)
+        self.ballast = heavier(work_of(plan) * TWICE)
         if not nobody:  # every row has a unit, and a period
             self.period = None
         self.late = self._late()

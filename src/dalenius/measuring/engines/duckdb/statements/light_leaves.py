@@ -13,15 +13,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from dalenius.measuring.domains import column_values
 from dalenius.measuring.engines.duckdb.ballast import heavier
 from dalenius.measuring.engines.duckdb.rendering import identifier
 from dalenius.measuring.engines.duckdb.statements import leaves, source
 from dalenius.measuring.engines.duckdb.statements.leaves import KINDS, LeafCompiler
 from dalenius.measuring.engines.duckdb.statements.light import Indexed, Light, looked_up
 from dalenius.measuring.expressions import TRUE
+from dalenius.measuring.function_values import column_values
 from dalenius.measuring.trees import SCALE
-from dalenius.measuring.work import TWICE, of
+from dalenius.measuring.work import TWICE, work_of
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class LightLeaves(LeafCompiler):
     def __init__(self, plan: Plan, *, nobody: bool) -> None:
         super().__init__(plan)
         self.nobody = nobody
-        self.ballast = heavier(of(plan) * TWICE)
+        self.ballast = heavier(work_of(plan) * TWICE)
         if not nobody:  # every row has a unit, and a period
             self.period = None
 

@@ -42,10 +42,9 @@ from dalenius.measuring.engines.duckdb.statements.spare import (
 )
 from dalenius.measuring.expressions import TRUE, Aggregate, Call, Column, Expression, Type, columns_of, written
 from dalenius.measuring.functions import bounded, whole
+from dalenius.measuring.join_fanout import compares, cuts
 from dalenius.measuring.relations import Join, Match, Open, Owned, PerUnit, Relation, Source, Stacked, full
-from dalenius.measuring.repeats import compares, cuts
-from dalenius.measuring.texts import LONGEST_TEXT
-from dalenius.measuring.work import Work, sifted_by, sifting
+from dalenius.measuring.work import LONGEST_TEXT, Work, sifted_by, sifting
 from dalenius.tables.policy import Kind
 from dalenius.tables.steps import default_step, too_fine
 

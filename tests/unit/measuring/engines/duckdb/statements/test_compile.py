@@ -1,4 +1,4 @@
-"""The generated SQL gives exactly the integers that `clipping` promises: a slow, plain Python model says so too."""
+"""The generated SQL gives exactly the integers that `measures` promises: a slow, plain Python model says so too."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ AGGREGATES = [
 CONDITIONS = ["", " WHERE age > 30", " WHERE smoker AND change < 2.5", " WHERE region IN ('north', 'east') OR odd = 1"]
 
 
-# --- the model: what the docstrings of `measuring.clipping` and `rules.compile` say, done one row at a time
+# --- the model: what the docstrings of `measuring.measures` and `rules.compile` say, done one row at a time
 
 
 def model(plan, rows, salt=SALT):

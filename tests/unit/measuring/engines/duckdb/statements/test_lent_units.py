@@ -95,7 +95,7 @@ def asked(sql: str) -> tuple[Plan, Engine]:
         ("SELECT COUNT(*) FROM orders o WHERE NOT EXISTS (SELECT * FROM items i WHERE i.order = o.order)", 1, [1]),
         # one of two occurrences walks the path for both
         ("SELECT COUNT(*) FROM items a JOIN items b ON a.order = b.order", 1, [9]),
-        # rows that are cut by unit (`repeats`), a table that may be left out, another key: the table walks its path
+        # rows that are cut by unit (`join_fanout`), a table that may be left out, another key: the table walks its path
         ("SELECT COUNT(*) FROM orders o LEFT JOIN items i ON i.order = o.order", 2, [6]),
         (
             """SELECT COUNT(*) FROM items a

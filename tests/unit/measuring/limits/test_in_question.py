@@ -18,13 +18,12 @@ from dalenius.accounting import costs
 from dalenius.accounting.events import Zcdp
 from dalenius.errors import InputError, LedgerCorruptError
 from dalenius.measuring._exact import exact, exact_lengths
-from dalenius.measuring.choosing import CLASSES, clipped
+from dalenius.measuring.limits.histogram import CLASSES, share_beyond
+from dalenius.measuring.limits.in_question import Clip, clip_notes, fit_clip, lower_clips, report_clips
 from dalenius.measuring.plan import Found, Limits, Plan
-from dalenius.measuring.searches import Clip, clip_notes, report_clips
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.queries.answering import Answer, measured
 from dalenius.queries.rules.price import priced
-from dalenius.queries.searching import fitted, lowered
 
 FOUND = Found(
     rows=300, totals={"amount": Fraction(9000)}, norms={"region": 90}, units=1000, row_count=5000, distinct={"note": 5}
@@ -177,7 +176,7 @@ def noise_free(sizes: dict[int, int]) -> list[int]:
 
 def fit(plan: Plan, counts: list[int], epsilon: float = 1.0) -> Clip:
     price = priced(plan, epsilon)
-    return fitted(plan, price, plan.searched[0], counts, price.searches[plan.searched[0]])
+    return fit_clip(plan, price, plan.searched[0], counts, price.searches[plan.searched[0]])
 
 
 def test_a_lower_limit_is_chosen_and_never_a_higher_one(found):
@@ -216,7 +215,7 @@ def test_noise_alone_is_rarely_taken_for_units(norm, found):
     plan = found(accounting="zcdp" if norm == "l2" else "pure").plan("SELECT COUNT(*) FROM visits WHERE smoker")
     mechanism = priced(plan, 1.0).searches[0]
     drawn = mechanism.noise.draw(3000 * CLASSES).reshape(3000, CLASSES).tolist()
-    assert sum(clipped(each, mechanism, 1) is not None for each in drawn) <= 20
+    assert sum(share_beyond(each, mechanism, 1) is not None for each in drawn) <= 20
 
 
 # --- the plan at other clips
@@ -230,7 +229,7 @@ def test_a_lower_clip_has_the_sensitivity_of_a_plan_made_for_it(asker, what, acc
     sql = f"SELECT region, {what} FROM visits GROUP BY region"
     plan = maker.plan(sql, Limits(search=0.1))
     tight = maker.plan(sql, Limits(rows=2, totals={"amount": Fraction(50)}, search=0))
-    low = lowered(plan, {at: tight.measures[at].clip for at in plan.searched})
+    low = lower_clips(plan, {at: tight.measures[at].clip for at in plan.searched})
     assert [(each.clip, each.sensitivity) for each in low.measures] == [
         (each.clip, each.sensitivity) for each in tight.measures
     ]
@@ -241,7 +240,7 @@ def test_the_integers_at_lower_clips_are_those_of_a_plan_made_for_them(asker, me
     sql = "SELECT region, COUNT(*), AVG(change) FROM visits GROUP BY region"
     plan = asker().plan(sql, Limits(search=0.1))
     tight = asker().plan(sql, Limits(rows=2, search=0))
-    low = lowered(plan, {at: each.clip for at, each in enumerate(tight.measures)})
+    low = lower_clips(plan, {at: each.clip for at, each in enumerate(tight.measures)})
     table = engine(memory, rows(5))
     assert exact(low, table, "salt") == exact(tight, table, "salt") != exact(plan, table, "salt")
 
@@ -263,7 +262,7 @@ def test_the_search_and_the_measures_cost_what_was_typed(found, accounting, shar
         assert cost is not None and cost.delta == 0
         assert price.rho * (1 - 1e-5) < cost.rho <= price.rho * (1 + 1e-12)
         # whatever clips are found, the mechanisms that run cost no more than their events
-        low = priced(lowered(plan, dict.fromkeys(plan.searched, 1)), 0.7)
+        low = priced(lower_clips(plan, dict.fromkeys(plan.searched, 1)), 0.7)
         paid = sum(Fraction(each.rho) for each in price.after if isinstance(each, Zcdp))
         assert sum(each.rho for each in low.mechanisms if isinstance(each, DiscreteGaussian)) <= paid
 
