@@ -23,7 +23,7 @@ from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.measuring.plan import Plan, require
 from dalenius.mechanisms.key_selection import KeySelection
 from dalenius.queries.planning import tables_of
-from dalenius.queries.rules import planned
+from dalenius.queries.rules import plan_question
 
 VICTIM = 7777
 VICTIM_ROWS = 500
@@ -133,7 +133,7 @@ def protected(
 def plan_of(curator: Curator, question: str, analyst: str = "eve") -> Plan:
     """The plan that `ask` would run."""
     asker = curator.analyst(analyst)._asker
-    return planned(question, tables_of(asker, asker.registry.current()))
+    return plan_question(question, tables_of(asker, asker.registry.current()))
 
 
 def integers_of(curator: Curator, question: str) -> list[list[int]]:

@@ -6,8 +6,6 @@ refused whose tables are not tied by their units, and the statement compares the
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 from tests.conftest import NEAR_PLANTED
 
@@ -19,11 +17,11 @@ from dalenius.measuring.engines.duckdb.statements import relation
 from dalenius.measuring.engines.duckdb.statements.sums import Compiler
 from dalenius.measuring.relations import Join, Open, Relation
 from dalenius.owner import paths as _paths
+from dalenius.queries.rules import joins
 
 SEED = 2007
 NEAR = 16
 FILES = 62  # the first data set that goes through files
-joins = sys.modules["dalenius.queries.rules.joins"]
 BREAKS = {"order", "difference", "unit", "nobody", "lone", "search"}
 
 
@@ -110,13 +108,13 @@ def an_outer_join_that_keeps_public_rows(monkeypatch):
         return conditions(self, join)[:1] if join.source is self.relation.owner else conditions(self, join)
 
     monkeypatch.setattr(relation._Scan, "left_conditions", left)
-    limits = joins.limits
+    limits = joins.limits_of
 
     def as_if_inner(within):
         where = call("and", within.where, *(each.on for each in within.joins))
         return limits(Relation(tuple(Join(each.source) for each in within.joins), where))
 
-    monkeypatch.setattr(joins, "limits", as_if_inner)
+    monkeypatch.setattr(joins, "limits_of", as_if_inner)
 
 
 def a_second_occurrence_without_a_bound(monkeypatch):
@@ -130,9 +128,9 @@ def an_exists_about_anybody(monkeypatch):
         if inner.owner is None:
             joins._check_only_public(inner, at)
         else:
-            joins.checked(inner, identities, parts, at, places)
+            joins.check_relation(inner, identities, parts, at, places)
 
-    monkeypatch.setattr(joins, "checked_match", unchecked)
+    monkeypatch.setattr(joins, "check_match", unchecked)
     match = relation._Scan.match
 
     def unbound(self, each):

@@ -30,9 +30,9 @@ from dalenius.measuring.plan import Plan, Table, require
 from dalenius.mechanisms import noise
 from dalenius.owner.protecting import budget_of
 from dalenius.queries.answering import Answer
-from dalenius.queries.preview import ROWS, Choice, previewed
-from dalenius.queries.rules import planned
-from dalenius.queries.rules.price import Priced, priced
+from dalenius.queries.preview import ROWS, Choice, preview_plan
+from dalenius.queries.rules import plan_question
+from dalenius.queries.rules.price import Priced, price_plan
 from dalenius.tables.fingerprint import fingerprint
 from dalenius.tables.reading import read_text
 
@@ -126,17 +126,17 @@ class Case:
         policy = read_text(text)
         table = Table(policy, require(budget_of(policy)))
         which = "GROUP BY area" if grouped else "WHERE area = 'a0'"
-        plan = planned(f"SELECT {asked} FROM people {which}", {"people": table})
-        return cls(plan, priced(plan, epsilon), exact(plan, DuckDB(fingerprint(policy.source)), "salt"))
+        plan = plan_question(f"SELECT {asked} FROM people {which}", {"people": table})
+        return cls(plan, price_plan(plan, epsilon), exact(plan, DuckDB(fingerprint(policy.source)), "salt"))
 
     @property
     def promised(self) -> list[float]:
         """By column."""
-        (choice,) = previewed(self.plan, (self.price.epsilon,), 0.95, {}).choices
+        (choice,) = preview_plan(self.plan, (self.price.epsilon,), 0.95, {}).choices
         return [shown(choice, at) for at in range(len(self.plan.question.outputs))]
 
     def answer(self, *, noisy: bool = True) -> Answer:
-        """As `answering.measured` draws it."""
+        """As `answering.measure_plan` draws it."""
         noise.fresh_key()
         measures = []
         for mechanism, vector in zip(self.price.mechanisms, self.integers, strict=True):

@@ -26,8 +26,8 @@ from dalenius.measuring.trees import SCALE, TreeLayout
 from dalenius.mechanisms import noise
 from dalenius.owner.protecting import budget_of
 from dalenius.queries.answering import Answer
-from dalenius.queries.rules import planned
-from dalenius.queries.rules.price import priced
+from dalenius.queries.rules import plan_question
+from dalenius.queries.rules.price import price_plan
 from dalenius.tables.fingerprint import fingerprint
 from dalenius.tables.reading import read_text
 
@@ -99,8 +99,10 @@ def test_the_quantile_of_the_weighted_rows_is_within_the_noise_error(
         )
     )
     asked = ", ".join(f"QUANTILE_CONT({column}, {share})" for share in SHARES)
-    plan = planned(f"SELECT {asked} FROM people GROUP BY area", {"people": Table(policy, require(budget_of(policy)))})
-    price = priced(plan, epsilon)
+    plan = plan_question(
+        f"SELECT {asked} FROM people GROUP BY area", {"people": Table(policy, require(budget_of(policy)))}
+    )
+    price = price_plan(plan, epsilon)
     (integers,) = exact(plan, DuckDB(fingerprint(policy.source)), "salt")
     (mechanism,), (measure,) = price.mechanisms, plan.measures
     layout = TreeLayout.of(measure)

@@ -16,12 +16,13 @@ from dalenius.measuring.function_values import MOST_CELLS
 from dalenius.measuring.functions import FUNCTIONS, PARTS, UNITS, Function
 from dalenius.measuring.periods import MOST as MOST_PERIODS
 from dalenius.measuring.statistics import families, family_for
+from dalenius.queries.rules.derived import INSIDE
 from dalenius.queries.rules.parse import DEEPEST, LONGEST
-from dalenius.queries.rules.per_unit import INSIDE
 from dalenius.queries.rules.resolve import MOST_OUTPUTS
 from dalenius.queries.rules.restrict import _PARTS, _REFUSED
+from dalenius.queries.rules.scope import MOST_SOURCES
 from dalenius.queries.rules.sets import MOST_KEYS, MOST_SETS
-from dalenius.queries.rules.sources import MOST_SOURCES, NOBODYS, REFUSED_JOINS, REFUSED_SUBQUERIES
+from dalenius.queries.rules.sources import NOBODYS, REFUSED_JOINS, REFUSED_SUBQUERIES
 
 BEGIN = "<!-- generated: python -m dalenius.queries.reference docs/reference/sql.md -->"
 END = "<!-- end of what is generated -->"

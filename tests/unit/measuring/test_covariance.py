@@ -24,8 +24,8 @@ from dalenius.measuring.plan import Limits
 from dalenius.measuring.statistics.covariance import correlation, covariance
 from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
 from dalenius.queries.answering import Answer
-from dalenius.queries.preview import described, previewed
-from dalenius.queries.rules.price import priced
+from dalenius.queries.preview import describe_plan, preview_plan
+from dalenius.queries.rules.price import price_plan
 
 DRAWS, CONFIDENCE, SLACK = 4_000, 0.95, 0.0175
 ARROW = pa.schema([("user_id", pa.int64()), ("region", pa.string()), ("age", pa.int64()), ("change", pa.float64())])
@@ -145,7 +145,7 @@ def test_without_noise_the_answers_are_those_of_the_rows(accounting, asker, memo
         asked("COVAR_POP(age, change), COVAR_SAMP(change, age), CORR(age, change)", "region")
     )
     assert [each.kind for each in plan.statistics] == ["covariance"] and len(plan.measures) == 6
-    rows = answered(plan, exact(plan, memory(held), "salt"), priced(plan, 1.0))
+    rows = answered(plan, exact(plan, memory(held), "salt"), price_plan(plan, 1.0))
     for name, found in zip(("north", "south"), rows, strict=False):
         both = [
             (each["age"], each["change"])
@@ -228,11 +228,11 @@ def test_shares_are_better_than_equal_ones(what, accounting, asker):
     (statistic,) = plan.statistics
     equal = tuple(replace(each, share=Fraction(1, len(statistic.measures))) for each in statistic.measures)
     plain = replace(plan, statistics=(replace(statistic, measures=equal),))
-    ours, theirs = (previewed(each, (100.0,), 0.95, {}).choices[0].noise_error_per_rows[0] for each in (plan, plain))
+    ours, theirs = (preview_plan(each, (100.0,), 0.95, {}).choices[0].noise_error_per_rows[0] for each in (plan, plain))
     assert ours is not None and theirs is not None and 0 < ours <= theirs
 
 
 def test_a_plan_tells_what_is_multiplied(visits):
     plan = visits.plan(asked("CORR(age, amount)"))
-    text = described(plan, priced(plan, 0.5))
+    text = describe_plan(plan, price_plan(plan, 0.5))
     assert "sum of products of age and amount" in text and text.count("sum of squares") == 2

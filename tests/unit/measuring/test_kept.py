@@ -11,7 +11,7 @@ from dalenius.measuring import domains, fairness
 from dalenius.measuring.engines.duckdb.connections import Public
 from dalenius.measuring.expressions import Column, Type, text
 from dalenius.measuring.kept import Kept, weight_of, weight_of_parts
-from dalenius.queries import possible
+from dalenius.queries import public_facts
 from dalenius.queries.rules.sets import MOST_KEYS
 
 CUBE = 'CUBE (region, smoker, age, MONTH("when"), DAY("when"), YEAR("when"))'
@@ -134,4 +134,4 @@ def test_what_values_weigh():
 
 
 def test_every_cache_of_values_is_one_by_weight():
-    assert domains._KEPT.most <= 1_000_000 and possible._KEPT.most <= 1_000_000
+    assert domains._KEPT.most <= 1_000_000 and public_facts._KEPT.most <= 1_000_000

@@ -12,8 +12,8 @@ import pytest
 from dalenius.errors import LedgerCorruptError
 from dalenius.measuring._exact import exact
 from dalenius.mechanisms.laws import DiscreteGaussianLaw
-from dalenius.queries.answering import Answer, measured, pack, unpack
-from dalenius.queries.rules.price import priced
+from dalenius.queries.answering import Answer, measure_plan, pack, unpack
+from dalenius.queries.rules.price import price_plan
 
 TABLE = pa.table(
     {
@@ -29,14 +29,14 @@ SQL = "SELECT region, COUNT(*) AS n, AVG(age) AS a, SUM(age) / COUNT(*) AS b FRO
 
 def content(who, memory, sql, epsilon):
     plan = who.plan(sql)
-    return plan, measured(plan, priced(plan, epsilon), memory(TABLE), "salt", 60.0)
+    return plan, measure_plan(plan, price_plan(plan, epsilon), memory(TABLE), "salt", 60.0)
 
 
 @pytest.mark.parametrize("accounting", ["zcdp", "pure"])
 def test_what_is_stored_is_read_back(accounting, asker, memory):
     plan, stored = content(asker(accounting=accounting), memory, SQL, 0.7)
     answer = Answer.read(plan, stored, 0.95)
-    price = priced(plan, 0.7)
+    price = price_plan(plan, 0.7)
     assert (answer.epsilon, answer.rho) == (0.7, price.rho)
     assert [law for law, _ in answer.measures] == [each.noise for each in price.mechanisms]
     written = json.loads(stored)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from dalenius.errors import InputError
 from dalenius.ledger.budgets import Accounting
@@ -24,17 +24,19 @@ from dalenius.measuring.periods import charged_periods, within_periods
 from dalenius.measuring.plan import Limits, Plan, Selection, Table, require
 from dalenius.measuring.statistics import family_for
 from dalenius.measuring.statistics.family import Wanted
-from dalenius.queries.possible import known
-from dalenius.queries.rules.clause import check
-from dalenius.queries.rules.sets import layout
-from dalenius.queries.rules.stage import Stage
+from dalenius.queries.public_facts import facts_about
+from dalenius.queries.rules.clause import check_options
+from dalenius.queries.rules.sets import lay_out_groups
 from dalenius.tables.mistakes import nearest
+
+if TYPE_CHECKING:
+    from dalenius.queries.rules import Stage
 
 FEWEST_KEYS, MOST_KEYS, USUAL_KEYS = 16, 200, 32  # on which one unit weighs while they are found
 Limit = TypeVar("Limit", int, Fraction)
 
 
-def bound(stage: Stage) -> Stage:
+def bound_measures(stage: Stage) -> Stage:
     """The plan without its prices and its SQL."""
     question, safe = require(stage.question), require(stage.safe)
     table = question.table
@@ -43,12 +45,12 @@ def bound(stage: Stage) -> Stage:
     periods = charged_periods(table, safe.where)
     norm = "l1" if table.budget.accounting is Accounting.PURE else "l2"
     columns = table.policy.columns
-    possible = partial(known, table, safe.where)
-    groups = layout(question.sets, safe.keys, columns, first, pure=norm == "l1", possible=possible)
+    possible = partial(facts_about, table, safe.where)
+    groups = lay_out_groups(question.sets, safe.keys, columns, first, pure=norm == "l1", possible=possible)
     selection = _selection(table, [groups.own[each] for each in groups.hidden], limits, stage.limits)
     if selection is not None and groups.sets:
         selection = replace(selection, sets=groups.hidden)
-    said = check(require(stage.options), found=selection is not None)
+    said = check_options(require(stage.options), found=selection is not None)
     if selection is not None and any(map(_counts_units, question.aggregates)):
         limits = replace(limits, groups=selection.cap)  # ones in a limited number of groups
     builder = Builder(

@@ -7,7 +7,7 @@
 sqlglot does not know it. It is found by tokens, so that a text, a name or a remark with the same words is left alone;
 blanks of the same length take its place, so that every mistake in the rest is still pointed at where it stands. What an
 option means here is said where it is used: limits can only tighten the policy's (`bound`), contribution bounds belong
-to one aggregate (`clamp`), and ε and δ are what the caller would have typed (`agreed`).
+to one aggregate (`clamp`), and ε and δ are what the caller would have typed (`settle_price`).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Options:
         )
 
 
-def cut(text: str) -> tuple[str, Options]:
+def cut_clause(text: str) -> tuple[str, Options]:
     """The text with blanks in place of the clause and of contribution bounds, and what they said."""
     from sqlglot import tokenize
     from sqlglot.errors import SqlglotError
@@ -88,12 +88,12 @@ def cut(text: str) -> tuple[str, Options]:
     return arguments.blanked(), replace(options, clamps=clamps)
 
 
-def agreed(question: str, epsilon: float | None, delta: float | None) -> tuple[float | None, float | None]:
+def settle_price(question: str, epsilon: float | None, delta: float | None) -> tuple[float | None, float | None]:
     """ε and δ as the caller gave them, or as the question says; it is a mistake when they differ."""
     from dalenius.queries.rules.parse import check_text
 
     check_text(question)
-    _, options = cut(question)
+    _, options = cut_clause(question)
     return (
         _one("epsilon", epsilon, options.epsilon, parameters.epsilon, options),
         _one("delta", delta, options.delta, parameters.delta, options),
@@ -112,7 +112,7 @@ def not_the_unit(options: Options, unit: Sequence[str]) -> NotAllowedError:
     )
 
 
-def check(options: Options, *, found: bool) -> tuple[str, ...]:
+def check_options(options: Options, *, found: bool) -> tuple[str, ...]:
     """Refuses options that do not fit, and tells of those that change nothing.
 
     Args:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 2**40  # of one unit in a join, as far as limits are concerned
 
 
-def checked(
+def check_relation(
     relation: Relation,
     identities: Mapping[str, frozenset[str]],
     parts: int,
@@ -64,10 +64,10 @@ def checked(
     _check_public(relation, at, places)
     check_fanout(relation, at)
     for match in relation.matches:
-        checked_match(match.relation, owner, identities, parts, at, places)
+        check_match(match.relation, owner, identities, parts, at, places)
 
 
-def checked_match(
+def check_match(
     inner: Relation,
     outer: Source,
     identities: Mapping[str, frozenset[str]],
@@ -84,9 +84,9 @@ def checked_match(
         if hidden is not None:  # nothing there says whose rows they would have to be
             _refuse_tie(hidden, outer, at)
         for match in inner.matches:
-            checked_match(match.relation, outer, identities, parts, at, places)
+            check_match(match.relation, outer, identities, parts, at, places)
         return
-    checked(inner, identities, parts, at, places)
+    check_relation(inner, identities, parts, at, places)
     check_fanout(inner, at, inside=compares(inner))
     mine = {full(each, name) for each in inner.sources for name in each.identities}
     shared: set[str] = set()
@@ -183,7 +183,7 @@ def _check_public(relation: Relation, at: Place | None, places: Mapping[str, Pla
 
 
 @dataclass(frozen=True)
-class Limits:
+class JoinLimits:
     """What one unit adds to a relation at most, as far as is known."""
 
     rows: int | None
@@ -193,9 +193,9 @@ class Limits:
     declared: bool = True
 
 
-def limits(relation: Relation) -> Limits:
+def limits_of(relation: Relation) -> JoinLimits:
     """The least limit of rows that any table's own limit gives."""
-    found: list[Limits] = []
+    found: list[JoinLimits] = []
     for join in relation.joins:
         source, rows = join.source, limit_of(join.source)
         if isinstance(source, Open) or join.left or rows is None:
@@ -203,9 +203,9 @@ def limits(relation: Relation) -> Limits:
         times = _times(join, relation)
         owned = source if isinstance(source, Owned) else None
         totals = _totals(owned, times) if owned is not None else {}
-        found.append(Limits(min(rows * times, MOST_ROWS), owned, times, totals))
+        found.append(JoinLimits(min(rows * times, MOST_ROWS), owned, times, totals))
     if not found:
-        return Limits(None, None, 1)
+        return JoinLimits(None, None, 1)
     best = min(found, key=lambda each: (each.rows or 0, each.times, each.first.name if each.first else ""))
     totals = {name: value for each in found for name, value in each.totals.items()}
     declared = all(
@@ -244,10 +244,10 @@ def _times(base: Join, relation: Relation) -> int:
 # --- the made-up table
 
 
-def joined(relation: Relation, at: Place | None = None) -> Table:
+def join_table(relation: Relation, at: Place | None = None) -> Table:
     """The relation as one table: its columns, its unit and its limits."""
     tables = list(relation.tables())
-    first, known = tables[0], limits(relation)
+    first, known = tables[0], limits_of(relation)
     policy, budget = first.policy, first.budget
     contributions = [each.policy.contribution for each in tables]
     groups = [each.groups for each in contributions if each.groups is not None]
@@ -271,7 +271,7 @@ def joined(relation: Relation, at: Place | None = None) -> Table:
     return Table(made_up, budget, _period(relation, tables, at), found, made_of=relation)
 
 
-def narrowed(table: Table, used: Iterable[Column]) -> Table:
+def narrow_table(table: Table, used: Iterable[Column]) -> Table:
     """The made-up table with those columns alone that a question reads."""
     columns = {}
     for each in used:
@@ -288,7 +288,7 @@ def _unit_names(parts: int, relation: Relation) -> tuple[str, ...]:
     return tuple(f"{mark} {at}" for at in range(parts))
 
 
-def _found(known: Limits) -> Found:
+def _found(known: JoinLimits) -> Found:
     """Limits that were found for the tables, as those of the relation."""
     own = known.first.table.found if known.first is not None else None
     rows = known.rows or 1

@@ -22,13 +22,13 @@ from dalenius.mechanisms.laplace import Laplace
 if TYPE_CHECKING:
     from dalenius.accounting.events import Event
     from dalenius.measuring.plan import Plan
-    from dalenius.queries.rules.stage import Stage
+    from dalenius.queries.rules import Stage
 
 _SELECTS = 1 / 40  # of the budget's δ, for finding the keys of one question
 _BITS = 24  # variances are rounded up to so many bits past the leading one
 
 
-def price(stage: Stage) -> Stage:
+def share_price(stage: Stage) -> Stage:
     """The plan with every measure's share of the price."""
     plan = require(stage.plan)
     rest = 1 - (plan.selection.share if plan.selection is not None else 0)
@@ -86,7 +86,7 @@ class Priced:
         return Composed((self.selection.event, *after))
 
 
-def priced(plan: Plan, epsilon: float, delta: float | None = None) -> Priced:
+def price_plan(plan: Plan, epsilon: float, delta: float | None = None) -> Priced:
     """The noise that ``epsilon`` buys; ``delta`` is for finding keys, by default a fortieth of the budget's.
 
     Guarantee:

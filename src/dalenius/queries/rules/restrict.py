@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
-    from dalenius.queries.rules.stage import Stage
+    from dalenius.queries.rules import Stage
 
 # Node of the syntax tree → which of its parts are understood. A part that is not in the list is refused too, however
 # harmless it looks: what is not read must not be there.
@@ -208,7 +208,7 @@ _PARTS = {
 }
 
 
-def restrict(stage: Stage) -> Stage:
+def restrict_tree(stage: Stage) -> Stage:
     """Walks the whole tree; one node that is not in the list refuses the question."""
     allowed = _allowed()
     for node in require(stage.tree).walk():

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 from dalenius.measuring.expressions import TRUE, Column, Type, conjuncts, walk
 from dalenius.measuring.limits.in_question import search_of, searchable
 from dalenius.measuring.plan import Measure, Statistic, require
-from dalenius.queries.rules.stage import Stage
 
 if TYPE_CHECKING:
     from dalenius.measuring.relations import Relation
+    from dalenius.queries.rules import Stage
 
 
-def search(stage: Stage) -> Stage:
+def share_searches(stage: Stage) -> Stage:
     """The plan with a part of the price set aside for each limit that is searched.
 
     A statistic pays for its own search: its measures get the rest of its share, and statistics without a search lose

@@ -90,7 +90,7 @@ class Grouped:
         return cls(keys, tuple(tuple(places[key] for key in each) for each in sets) if len(sets) > 1 else ())
 
 
-def read(reader: Aggregating, nodes: Sequence[exp.Expr], key: Callable[[exp.Expr], Expression]) -> Grouped:
+def read_sets(reader: Aggregating, nodes: Sequence[exp.Expr], key: Callable[[exp.Expr], Expression]) -> Grouped:
     """What stands after GROUP BY. Several items: every set of one together with every set of the others."""
     found: list[tuple[Expression, ...]] = [()]
     for node in nodes:
@@ -148,7 +148,7 @@ def grouping(reader: Aggregating, node: Any) -> Expression:
     return Call(GROUPING, arguments, Type.NUMBER)
 
 
-def marked(
+def mark_groupings(
     expression: Expression,
     keys: tuple[Expression, ...],
     groupings: dict[Set, int],
@@ -171,7 +171,7 @@ def marked(
 
 
 @dataclass(frozen=True)
-class Layout:
+class GroupingLayout:
     """The groups of all sets.
 
     Attributes:
@@ -196,7 +196,7 @@ class Layout:
         return max(self.sizes)
 
 
-def layout(
+def lay_out_groups(
     asked: Sequence[Set],
     keys: tuple[Expression, ...],
     columns: Mapping[str, tables.Column],
@@ -204,7 +204,7 @@ def layout(
     *,
     pure: bool,
     possible: Callable[[Sequence[Expression]], Known] | None = None,
-) -> Layout:
+) -> GroupingLayout:
     """The groups of a question.
 
     Args:
@@ -213,7 +213,7 @@ def layout(
         columns: Of the policy.
         at: Where the question stands, for errors.
         pure: Keys cannot be found: a key of one unit alone must have no chance at all.
-        possible: What the question says of rows with such keys (`possible`).
+        possible: What the question says of rows with such keys (`public_facts`).
 
     Raises:
         QuestionRefusedError: Groups are not public where they must be, too many, or none.
@@ -244,9 +244,9 @@ def layout(
     found = [None if each is None else each.cells for each in counted]
     hidden = tuple(number_ for number_, each in enumerate(found) if each is None)
     if len(sets) == 1:
-        return Layout((), keys, found[0] or (), hidden, sizes, own)
+        return GroupingLayout((), keys, found[0] or (), hidden, sizes, own)
     numbered = (_cell(number_, each, cell, keys) for number_, each in enumerate(sets) for cell in found[number_] or ())
-    return Layout(sets, _numbered(keys, sets), tuple(numbered), hidden, sizes, own)
+    return GroupingLayout(sets, _numbered(keys, sets), tuple(numbered), hidden, sizes, own)
 
 
 def different(asked: Iterable[Set]) -> tuple[Set, ...]:

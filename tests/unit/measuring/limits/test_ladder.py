@@ -15,7 +15,7 @@ from dalenius.measuring.limits.in_question import lower_clips
 from dalenius.measuring.limits.ladder import best_limit, multiple, rungs, scale_counts, sensitivity
 from dalenius.measuring.plan import Limits
 from dalenius.mechanisms.laws import DiscreteGaussianLaw
-from dalenius.queries.rules.price import priced
+from dalenius.queries.rules.price import price_plan
 
 SALT = "salt"
 SQL = "SELECT COUNT(DISTINCT note) FROM visits"
@@ -67,7 +67,7 @@ def test_the_claimed_sensitivity_is_reached_and_never_passed(asker, memory, acco
 def test_the_ladder_is_paid_from_the_price_of_the_question(asker, accounting):
     plan = asker(contribution="rows = 20", accounting=accounting).plan(SQL)
     assert plan.measures[0].search == Fraction(1, 4) and plan.measures[0].share == Fraction(3, 4)
-    event, price = priced(plan, 1.0).event, plan.table.budget.filter().price(1.0)
+    event, price = price_plan(plan, 1.0).event, plan.table.budget.filter().price(1.0)
     if accounting == "pure":
         assert (costs.pure_epsilon(event) or 2) <= 1 + 1e-12
     else:

@@ -28,10 +28,10 @@ from dalenius.measuring.expressions import Key
 from dalenius.measuring.limits import ladder
 from dalenius.measuring.measures import combine_limits
 from dalenius.measuring.plan import Found, Limits, require
-from dalenius.queries import grouped
-from dalenius.queries.answering import Answer, measured
-from dalenius.queries.preview import described, previewed, usual_rows
-from dalenius.queries.rules.price import priced
+from dalenius.queries import postprocess
+from dalenius.queries.answering import Answer, measure_plan
+from dalenius.queries.preview import describe_plan, preview_plan, usual_rows
+from dalenius.queries.rules.price import price_plan
 from dalenius.queries.rules.sets import MOST_SETS
 from dalenius.tables.fingerprint import fingerprint
 
@@ -157,10 +157,10 @@ def of_plan(who, memory, group, rows):
     plan = who.plan(asked(group, ", ".join([*keys, *marks, *what])), Limits(groups=1000, search=0))
     integers = exact(plan, memory(table(rows)), SALT)
     by_kind = {each.kind: integers[plan.start(at)] for at, each in enumerate(plan.statistics)}
-    held = grouped.columns(plan)
+    held = postprocess.key_columns(plan)
     columns = [held[each.expression.number] for each in plan.question.outputs if isinstance(each.expression, Key)]
     columns += [by_kind[kind] for kind in ("rows", "sum", "units", "distinct")]
-    shown = [tuple(column[at] for column in columns) for at in grouped.shown(plan)]
+    shown = [tuple(column[at] for column in columns) for at in postprocess.shown_groups(plan)]
     return Counter(row for row in shown if row[2 * len(keys)])
 
 
@@ -218,7 +218,7 @@ def test_a_row_without_a_key_counts_in_the_sets_that_do_not_have_it(visits, memo
     rows = [{"user_id": 1, "region": None, "smoker": True}, {"user_id": 2, "region": "north", "smoker": None}]
     plan = visits.plan(asked("CUBE (region, smoker)"))
     (found,) = exact(plan, memory(table(rows)), SALT)
-    columns = grouped.columns(plan)
+    columns = postprocess.key_columns(plan)
     held = {tuple(column[at] for column in columns): value for at, value in enumerate(found) if value}
     assert held == {("north", None): 1, (None, True): 1, (None, None): 2}
 
@@ -439,7 +439,7 @@ def test_keys_are_found_in_the_sets_that_have_hidden_ones_and_all_others_are_ans
     cells, weighed = weights(plan, engine, SALT, 60.0)
     assert {cell[0] for cell in cells} == {0.0, 1.0} and len(cells) == 4
     assert set(weighed) == {600 * math.floor(2**20 / math.sqrt(2)), math.floor(2**20 / math.sqrt(2))}
-    answer = Answer.read(plan, measured(plan, priced(plan, 40.0, 1e-4), engine, SALT, 60.0), 0.95)
+    answer = Answer.read(plan, measure_plan(plan, price_plan(plan, 40.0, 1e-4), engine, SALT, 60.0), 0.95)
     shown = {tuple(row[:3]): row[3] for row in answer.table().rows}
     assert set(shown) == {
         ("north", "often", 0),
@@ -472,7 +472,7 @@ SIX = "SELECT region, smoker, COUNT(*) AS n FROM visits GROUP BY ROLLUP (region,
 def released(who, memory, sql, rows=None):
     plan = who.plan(sql)
     engine = memory(table(rows if rows is not None else some_rows(random.Random(3), 100)))
-    return Answer.read(plan, measured(plan, priced(plan, 1.0), engine, SALT, 60.0), 0.95).table()
+    return Answer.read(plan, measure_plan(plan, price_plan(plan, 1.0), engine, SALT, 60.0), 0.95).table()
 
 
 def keys_of(found, width=2):
@@ -500,7 +500,7 @@ def test_a_set_that_is_asked_twice_is_shown_twice_from_one_release(group, visits
     once = group.count("()")
     assert len(found) == 8 + once and len(plan.cells) == 4 + once
     assert found[:4] == found[4 + once :]
-    assert previewed(plan, (1.0,), 0.95, {}).groups == 8 + once
+    assert preview_plan(plan, (1.0,), 0.95, {}).groups == 8 + once
 
 
 def test_grouping_tells_a_set_from_a_value(visits, memory):
@@ -554,8 +554,8 @@ def test_whole_keys_stay_whole_and_dates_stay_dates(visits, memory):
 
 def test_a_preview_tells_the_error_of_every_group(visits):
     plan = visits.plan("SELECT region, COUNT(*), SUM(age), GROUPING(region) FROM visits GROUP BY ROLLUP (region)")
-    price = priced(plan, 0.5)
-    found = previewed(plan, (0.5,), 0.95, {})
+    price = price_plan(plan, 0.5)
+    found = preview_plan(plan, (0.5,), 0.95, {})
     by_kind = {
         each.kind: price.mechanisms[plan.start(at)].noise.noise_error(0.95) * each.measures[0].step
         for at, each in enumerate(plan.statistics)
@@ -570,7 +570,7 @@ def test_more_sets_have_more_noise_by_the_root_of_their_number(asker):
 
     def deviation(group):
         plan = who.plan(asked(group))
-        return math.sqrt(noise_variance(priced(plan, 0.5).mechanisms[0].noise))
+        return math.sqrt(noise_variance(price_plan(plan, 0.5).mechanisms[0].noise))
 
     assert deviation("CUBE (region, smoker)") == pytest.approx(2 * deviation("region"), rel=1e-3)
     assert deviation("ROLLUP (region)") == pytest.approx(math.sqrt(2) * deviation("region"), rel=2e-3)
@@ -584,7 +584,7 @@ def test_averages_are_previewed_for_the_set_with_most_groups(visits):
 
 def test_a_plan_says_its_sets(visits):
     plan = visits.plan(asked("ROLLUP (region, smoker)", "COUNT(*), COUNT(DISTINCT note)"))
-    text = described(plan, priced(plan, 0.5))
+    text = describe_plan(plan, price_plan(plan, 0.5))
     assert "3 sets: (region, smoker), (region), () (13, all public)" in text
     assert "at most 2 of the groups of each set" in text and "pairs of group and value of a unit in each set" in text
 

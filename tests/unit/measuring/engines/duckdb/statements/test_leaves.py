@@ -28,7 +28,7 @@ from dalenius.measuring.engines.duckdb.measuring import Measuring
 from dalenius.measuring.engines.duckdb.statements.leaves import LeafCompiler
 from dalenius.measuring.plan import Found, Limits, Table
 from dalenius.measuring.trees import SCALE, TreeLayout, largest
-from dalenius.queries.rules import planned
+from dalenius.queries.rules import plan_question
 
 ASKED = [
     "MEDIAN(age)",
@@ -216,10 +216,10 @@ def test_found_limits_are_lowered_for_trees_and_given_ones_are_not(asker):
     found = Found(rows=400, units=1000, row_count=5000)
     table = Table(who.table.policy, who.table.budget, None, found)
     ask = "SELECT MEDIAN(age) FROM visits"
-    assert planned(ask, {"visits": table}).measures[0].clip == math.ceil(400 / math.sqrt(8))
-    assert planned(ask, {"visits": table}, Limits(rows=300)).measures[0].clip == 300
+    assert plan_question(ask, {"visits": table}).measures[0].clip == math.ceil(400 / math.sqrt(8))
+    assert plan_question(ask, {"visits": table}, Limits(rows=300)).measures[0].clip == 300
     busy = Table(who.table.policy, who.table.budget, None, Found(rows=400, units=10, row_count=1500))
-    assert planned(ask, {"visits": busy}).measures[0].clip == 300  # twice the average
+    assert plan_question(ask, {"visits": busy}).measures[0].clip == 300  # twice the average
     assert asker(contribution="rows = 400").plan(ask).measures[0].clip == 400
 
 

@@ -14,7 +14,7 @@ from dalenius.measuring.engines.duckdb.measuring import Measuring
 from dalenius.measuring.engines.duckdb.statements.relation import Files, scan_of
 from dalenius.measuring.plan import Plan, Table
 from dalenius.owner.protecting import budget_of
-from dalenius.queries.rules import planned
+from dalenius.queries.rules import plan_question
 from dalenius.tables.reading import read_text
 
 ORDERS = """
@@ -81,7 +81,7 @@ def tables() -> dict[str, Table]:
 
 
 def asked(sql: str) -> tuple[Plan, Engine]:
-    plan = planned(sql, tables())
+    plan = plan_question(sql, tables())
     return plan, Engine(*scan_of(plan.table, Files({name: (f"rows_{name}", each) for name, each in TYPES.items()})))
 
 

@@ -25,7 +25,7 @@ _KEPT: Kept[tuple[tuple[Cell, ...] | None]] = Kept(MOST_VALUES)
 MOST_ROWS = 2**18  # of public tables joined with one another, and of each of them
 
 
-def known(table: Table, where: Expression, keys: Iterable[Expression]) -> Known:
+def facts_about(table: Table, where: Expression, keys: Iterable[Expression]) -> Known:
     """What holds for all rows of a question on ``table``, as far as it concerns its keys."""
     read = frozenset().union(*map(columns_of, keys))
     if not read:
