@@ -2,7 +2,7 @@
 
 Declared keys, bounded integers and dates, and functions of them have a public set of values. All of them are answered,
 also the empty ones: which groups appear says nothing about anyone. A row whose key is NULL is in no group. Groups that
-the question itself rules out, whatever the rows hold, are left out: WHERE region = 'north' leaves one (`Known`).
+the question itself rules out, whatever the rows hold, are left out: WHERE region = 'north' leaves one (`Facts`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import QuestionRefusedError
 from dalenius.measuring import fairness
+from dalenius.measuring.cache import WeightedCache, weight_of, weight_of_parts
 from dalenius.measuring.expressions import (
     Column,
     Expression,
@@ -26,7 +27,6 @@ from dalenius.measuring.expressions import (
 )
 from dalenius.measuring.function_values import MOST_CELLS, Columns, arrow_type, column_values, sort_key, values_of
 from dalenius.measuring.functions import TYPES
-from dalenius.measuring.kept import Kept, weight_of, weight_of_parts
 from dalenius.tables import policy as tables
 from dalenius.tables.policy import Kind
 
@@ -41,11 +41,11 @@ _FEW = 1000  # values that are made at once, without being counted first
 _MOST_TRIED = 2**18  # combinations of column values that are put into key expressions
 
 Cell = tuple[Scalar, ...]
-_KEPT: Kept[list[Cell]] = Kept(MOST_VALUES)
+_KEPT: WeightedCache[list[Cell]] = WeightedCache(MOST_VALUES)
 
 
 @dataclass(frozen=True)
-class Known:
+class Facts:
     """What is known of every row that counts, without looking at one.
 
     Attributes:
@@ -56,17 +56,17 @@ class Known:
     conditions: tuple[Expression, ...] = ()
     joint: tuple[tuple[tuple[str, ...], tuple[Cell, ...]], ...] = ()
 
-    def of(self, names: frozenset[str]) -> Known:
+    def of(self, names: frozenset[str]) -> Facts:
         """The part that is about these columns alone."""
         conditions = tuple(each for each in self.conditions if columns_of(each) and columns_of(each) <= names)
-        return Known(conditions, tuple(each for each in self.joint if names.intersection(each[0])))
+        return Facts(conditions, tuple(each for each in self.joint if names.intersection(each[0])))
 
 
-NOTHING = Known()
+NOTHING = Facts()
 
 
 def cells(
-    keys: Sequence[Expression], columns: Columns, at: Place | None = None, known: Known = NOTHING
+    keys: Sequence[Expression], columns: Columns, at: Place | None = None, known: Facts = NOTHING
 ) -> tuple[Cell, ...]:
     """All groups, in the order of declared keys and of values. One empty cell when there are no keys.
 
@@ -87,7 +87,7 @@ class Groups:
         parts: Places of keys, and the values that these have together.
     """
 
-    def __init__(self, parts: Sequence[tuple[tuple[int, ...], Part]]) -> None:
+    def __init__(self, parts: Sequence[tuple[tuple[int, ...], KeyValues]]) -> None:
         self._parts = parts
 
     @property
@@ -125,11 +125,11 @@ class Domains:
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
-        self._found: dict[tuple[tuple[Expression, ...], Known], Part | Exception] = {}
+        self._found: dict[tuple[tuple[Expression, ...], Facts], KeyValues | Exception] = {}
         self._tables: dict[Any, Any] = {}
 
     def groups(
-        self, keys: Sequence[Expression], at: Place | None = None, known: Known = NOTHING, *, needed: bool = True
+        self, keys: Sequence[Expression], at: Place | None = None, known: Facts = NOTHING, *, needed: bool = True
     ) -> Groups | None:
         """The groups of these keys.
 
@@ -175,8 +175,8 @@ class Domains:
             )
         return found
 
-    def _groups(self, keys: tuple[Expression, ...], known: Known) -> Groups:
-        found: list[tuple[tuple[int, ...], Part]] = []
+    def _groups(self, keys: tuple[Expression, ...], known: Facts) -> Groups:
+        found: list[tuple[tuple[int, ...], KeyValues]] = []
         most = most_cells(len(keys))
         for component in _components(keys, known):
             found.append((component, self._part(tuple(keys[at] for at in component), known)))
@@ -184,7 +184,7 @@ class Domains:
                 raise _TooManyError
         return Groups(found)
 
-    def _part(self, keys: tuple[Expression, ...], known: Known) -> Part:
+    def _part(self, keys: tuple[Expression, ...], known: Facts) -> KeyValues:
         """The values of keys that belong together; also that there are none is worked out once."""
         read = frozenset().union(*map(columns_of, keys))
         known = known.of(read)
@@ -201,11 +201,11 @@ class Domains:
             raise found
         return found
 
-    def _made(self, keys: tuple[Expression, ...], specs: tuple[tables.Column, ...], known: Known) -> Part:
+    def _made(self, keys: tuple[Expression, ...], specs: tuple[tables.Column, ...], known: Facts) -> KeyValues:
         key = keys, specs, known
         kept = _KEPT.get(key)
         if kept is not None:
-            return Part(len(kept), lambda: kept)
+            return KeyValues(len(kept), lambda: kept)
         found = _component(keys, self._columns, known, self._tables)
 
         def made() -> list[Cell]:
@@ -217,7 +217,7 @@ class Domains:
             _KEPT.put(key, cells_, weight_of(cells_) + rest)
             return cells_
 
-        return Part(found.count, made)
+        return KeyValues(found.count, made)
 
 
 def most_cells(keys: int) -> int:
@@ -235,14 +235,14 @@ class _UnknownError(Exception):
         self.expression = expression
 
 
-class Part:
+class KeyValues:
     """Keys that belong together, and how many combinations of values they have; these are made when they are needed."""
 
     def __init__(self, count: int, made: Callable[[], list[Cell]]) -> None:
         self.count, self._made = count, made
 
     @classmethod
-    def of(cls, made: Callable[[], list[Cell]]) -> Part:
+    def of(cls, made: Callable[[], list[Cell]]) -> KeyValues:
         """From what makes them: it is done again where there are too many to keep them for nothing."""
         found = made()
         return cls(len(found), (lambda: found) if len(found) <= _FEW else made)
@@ -253,7 +253,7 @@ class Part:
         return self._made()
 
 
-def _components(keys: Sequence[Expression], known: Known) -> list[tuple[int, ...]]:
+def _components(keys: Sequence[Expression], known: Facts) -> list[tuple[int, ...]]:
     """Keys that read the same columns belong together: not every combination of year and month of one date exists.
 
     So do those whose columns one condition, or one public table, ties together.
@@ -270,7 +270,7 @@ def _components(keys: Sequence[Expression], known: Known) -> list[tuple[int, ...
     return sorted(tuple(places) for _, places in groups if places)
 
 
-def _component(keys: tuple[Expression, ...], columns: Columns, known: Known, held: dict[Any, Any]) -> Part:
+def _component(keys: tuple[Expression, ...], columns: Columns, known: Facts, held: dict[Any, Any]) -> KeyValues:
     # Of all years, only those within the bounds are groups; so values are tried before shapes are looked at.
     if len(keys) == 1 and isinstance(keys[0], Column):
         key = keys[0]
@@ -278,13 +278,13 @@ def _component(keys: tuple[Expression, ...], columns: Columns, known: Known, hel
         if simple is not None:
             tried = None if known == NOTHING else _tried(keys, columns, known, held)
             left = None if tried is None else {value for (value,) in tried.cells}
-            return Part.of(
+            return KeyValues.of(
                 lambda: [(value,) for value in values_of(key, columns) or () if left is None or value in left]
             )
     tried = _tried(keys, columns, known, held)
     if tried is not None:
         return tried
-    return Part.of(lambda: _shaped(keys, columns))
+    return KeyValues.of(lambda: _shaped(keys, columns))
 
 
 def _shaped(keys: Sequence[Expression], columns: Columns) -> list[Cell]:
@@ -302,7 +302,7 @@ def _shaped(keys: Sequence[Expression], columns: Columns) -> list[Cell]:
     return list(product(*found))
 
 
-def _tried(keys: Sequence[Expression], columns: Columns, known: Known, held: dict[Any, Any]) -> Part | None:
+def _tried(keys: Sequence[Expression], columns: Columns, known: Facts, held: dict[Any, Any]) -> KeyValues | None:
     """The keys' values on all combinations of their columns' values, by the engine itself; None: not to be had so."""
     from dalenius.measuring.engines.sources import reference
 
@@ -327,11 +327,11 @@ def _tried(keys: Sequence[Expression], columns: Columns, known: Known, held: dic
         return list(in_order(row for row in found.rows() if None not in row))
 
     if tries <= _FEW and not any(key.type is Type.TEXT for key in keys):
-        return Part.of(made)
+        return KeyValues.of(made)
     count, characters = found.size()
     if characters > MOST_TEXT:
         raise _TooManyError
-    return Part(count, made)
+    return KeyValues(count, made)
 
 
 def _table(

@@ -127,10 +127,10 @@ def conjuncts(condition: Expression) -> tuple[Expression, ...]:
     return condition.arguments if isinstance(condition, Call) and condition.function == "and" else (condition,)
 
 
-def rebuilt(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
+def rebuild(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
     """The expression with ``change`` applied to every part, from the inside out."""
     if isinstance(expression, Call):
-        arguments = tuple(rebuilt(each, change) for each in expression.arguments)
+        arguments = tuple(rebuild(each, change) for each in expression.arguments)
         if arguments != expression.arguments:
             expression = Call(expression.function, arguments, expression.type)
     return change(expression)

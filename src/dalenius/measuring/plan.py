@@ -306,7 +306,7 @@ class Statistic:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class SelectionPlan:
     """Keys that are not public are found first, by weighted set union (`mechanisms.key_selection`).
 
     ``cap``: a unit weighs on at most so many keys. ``units``: so many must surely be in a group that is released.
@@ -348,7 +348,7 @@ class Plan:
     answers: Mapping[Aggregate, int]
     norm: str
     periods: tuple[str, ...] = ("",)
-    selection: Selection | None = None
+    selection: SelectionPlan | None = None
     notes: tuple[str, ...] = ()
     sets: tuple[tuple[int, ...], ...] = ()
 

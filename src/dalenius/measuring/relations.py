@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
-from dalenius.measuring.expressions import TRUE, Aggregate, Column, Expression, written
+from dalenius.measuring.expressions import TRUE, Aggregate, Expression, written
 from dalenius.measuring.functions import ranges_of
 from dalenius.tables import policy as tables
 
@@ -299,16 +299,3 @@ def identities_of(table: Table, others: Mapping[str, Table]) -> Identities:
 def same_unit(shared: set[str], parts: int) -> bool:
     """Whether two rows whose columns agree in what these name are of one unit: a key leads to it, or all parts do."""
     return any(not each.startswith("unit ") for each in shared) or all(f"unit {at}" in shared for at in range(parts))
-
-
-def unit_columns(source: Source, parts: int) -> list[Column] | None:
-    """A source's columns that name the unit, part by part; None: it has none that do."""
-    from dalenius.measuring.expressions import Type
-
-    found = []
-    for at in range(parts):
-        name = next((each for each, names in source.identities.items() if f"unit {at}" in names), None)
-        if name is None:
-            return None
-        found.append(Column(full(source, name), Type.UNIT))
-    return found

@@ -277,7 +277,7 @@ class Tree:
         off = before[:, : used + 1] - share * total[:, None] - shift[:, None]
         width = z_of(self.law, self.confidence) * self.deviation
         margin = width * deviations(self.layout.leaves, share)[: used + 1]
-        place, within, low, high = located(off, margin)
+        place, within, low, high = locate(off, margin)
         known = total > width * math.sqrt(variances(self.layout.levels - 1)[-1])
         return [
             self._estimate(*each)
@@ -299,7 +299,7 @@ class Tree:
         return Estimate(shown, float(max(value - low, high - value)), float(low), float(high))
 
 
-def located(off: Floats, margin: Floats) -> tuple[NDArray[np.intp], Floats, NDArray[np.intp], NDArray[np.intp]]:
+def locate(off: Floats, margin: Floats) -> tuple[NDArray[np.intp], Floats, NDArray[np.intp], NDArray[np.intp]]:
     """The leaf where ranks pass 0, how far within it, and the first and last leaf of the interval.
 
     ``off`` holds a row for each group and a column for each end of a leaf; ``margin`` what noise explains there.
@@ -387,7 +387,7 @@ class _Group:
         whole = self.weight + self.deviation * total
         before = self.weight * ends / layout.used + self.deviation * noise[:, : len(ends)]
         off = before - share * whole[:, None] - shift
-        place, within, low, high = located(off, self.width * deviations(layout.leaves, share)[ends])
+        place, within, low, high = locate(off, self.width * deviations(layout.leaves, share)[ends])
         size, most = layout.size * apart, layout.high - layout.low
         at = first * layout.size
         value = np.minimum(at + place * size + np.minimum(size - 1, np.floor(within * size)), most)

@@ -3,8 +3,8 @@
 The time that a question takes must not follow from one unit's rows. Every function has a worst cost per row, from its
 kind and from the lengths that its texts can have: columns are cut at `LONGEST_TEXT` where a function reads them, what
 is put together is cut there too, and texts in quotes, needles and patterns are short. The sum over the whole question,
-aliases, subqueries and all, is its *work* (`of`; `sifted` and `inside` for what joined tables do before they are
-joined). Three things rest on it:
+aliases, subqueries and all, is its *work* (`work_of`; `sifting_work` and `inner_work` for what joined tables do before
+they are joined). Three things rest on it:
 
 * it is limited (`rules.work`);
 * the statement makes every row do `ballast` of work/`RATIO`, whatever it holds (`heavier`). DuckDB does some of the
@@ -318,7 +318,7 @@ def sifted_by(relation: Relation, parts: Sequence[Expression]) -> Work:
     return meter.all(parts) + meter.casts(_read(parts))
 
 
-def sifted(relation: Relation) -> Work:
+def sifting_work(relation: Relation) -> Work:
     """What joined tables do, each with its own rows, under ballast."""
     found = Work()
     for each in relation.within():
@@ -331,7 +331,7 @@ def times(relation: Relation) -> int:
     return fanout(relation, really=True)
 
 
-def inside(relation: Relation, most: int | None = None) -> Work:
+def inner_work(relation: Relation, most: int | None = None) -> Work:
     """What joined tables do otherwise: conditions about several, and what is summed per unit or stacked.
 
     A condition is tried for each row that a join makes of one (`times`); columns are read, and keys of a join worked
@@ -342,7 +342,7 @@ def inside(relation: Relation, most: int | None = None) -> Work:
     return _inside(relations, keys=False) * often + _inside(relations, keys=True)
 
 
-def matched(relation: Relation) -> Work:
+def matching_work(relation: Relation) -> Work:
     """Of that, what is done within EXISTS and IN."""
     inner = [inner for each in relation.within() for match in each.matches for inner in match.relation.within()]
     return _inside(inner, keys=False) + _inside(inner, keys=True)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dalenius.releasing.leaving import Look
 
 
-class Questions(Kind):
+class QuestionKind(Kind):
     """Answers to questions in SQL."""
 
     name: ClassVar[str] = QUESTION
@@ -78,7 +78,7 @@ class Questions(Kind):
         return {"question": Ask.of(request).question}
 
 
-KIND = Questions()
+KIND = QuestionKind()
 
 
 def preview(asker: Asker, ask: Ask) -> Preview:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
+from dalenius.measuring.cache import WeightedCache, weight_of
 from dalenius.measuring.canonical import call
-from dalenius.measuring.domains import MOST_VALUES, Known, most_cells
+from dalenius.measuring.domains import MOST_VALUES, Facts, most_cells
 from dalenius.measuring.expressions import TRUE, Call, Column, Expression, columns_of
-from dalenius.measuring.kept import Kept, weight_of
 from dalenius.measuring.relations import Join, Open, Relation, full
 
 if TYPE_CHECKING:
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from dalenius.measuring.plan import Table
     from dalenius.measuring.public import PublicTable
 
-_KEPT: Kept[tuple[tuple[Cell, ...] | None]] = Kept(MOST_VALUES)
+_KEPT: WeightedCache[tuple[tuple[Cell, ...] | None]] = WeightedCache(MOST_VALUES)
 MOST_ROWS = 2**18  # of public tables joined with one another, and of each of them
 
 
-def facts_about(table: Table, where: Expression, keys: Iterable[Expression]) -> Known:
+def facts_about(table: Table, where: Expression, keys: Iterable[Expression]) -> Facts:
     """What holds for all rows of a question on ``table``, as far as it concerns its keys."""
     read = frozenset().union(*map(columns_of, keys))
     if not read:
-        return Known(_parts(where))
+        return Facts(_parts(where))
     relation = table.relation
     parts = (*_parts(relation.where), *_parts(where))
-    return Known(parts, tuple(_joint(relation, parts, read)))
+    return Facts(parts, tuple(_joint(relation, parts, read)))
 
 
 def _parts(condition: Expression) -> tuple[Expression, ...]:

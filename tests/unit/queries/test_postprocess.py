@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from dalenius.measuring.estimates import Estimate, Part, total
+from dalenius.measuring.estimates import Estimate, NoisySum, total
 from dalenius.mechanisms.laws import DiscreteGaussianLaw
 from dalenius.queries.postprocess import tabulate
 
@@ -150,7 +150,7 @@ def test_the_noise_error_of_arithmetic_covers_as_often_as_it_says(expression, vi
     for each in names:
         sigma = float(laws[each].variance) ** 0.5
         noisy = [truth[each] + round(chance.gauss(0, sigma)) for _ in range(draws)]
-        columns[each] = [total(Part(value, laws[each]), Fraction(1), 0.95) for value in noisy]
+        columns[each] = [total(NoisySum(value, laws[each]), Fraction(1), 0.95) for value in noisy]
     # one group per draw: the view of a table with as many cells
     found = tabulate(replace(plan, cells=((),) * draws), [], columns)
     ends = [row[0] for row in found.interval]

@@ -84,6 +84,29 @@ class Clip:
         return cls(data["measure"], int(data["clip"]), data["beyond"], data["hidden"])
 
 
+@dataclass(frozen=True, slots=True)
+class NoisyCounts:
+    """What a clip is chosen from.
+
+    Attributes:
+        number: Of the measure, in its plan.
+        measure: Whose clip it is; never more than its own.
+        noisy: What was counted.
+        mechanism: What noise it has.
+        per_step: Median |noise| of the measure for each step of its clip.
+        cells: How many groups there are.
+        little: The clip where nothing stands out of the noise, and nothing may be seen either.
+    """
+
+    number: int
+    measure: Measure
+    noisy: Sequence[int]
+    mechanism: DiscreteGaussian | Laplace
+    per_step: float
+    cells: int
+    little: int
+
+
 class ClipSearch(ABC):
     """One way to find a lower limit.
 
@@ -104,27 +127,8 @@ class ClipSearch(ABC):
         """What one unit can change in what is counted (Δ2² in L2, Δ1 in L1), and how many counts these are."""
 
     @abstractmethod
-    def fit(
-        self,
-        number: int,
-        measure: Measure,
-        noisy: Sequence[int],
-        mechanism: DiscreteGaussian | Laplace,
-        per_step: float,
-        cells: int,
-        little: int,
-    ) -> Clip:
-        """The clip, from noisy counts. Public post-processing.
-
-        Args:
-            number: Of the measure, in its plan.
-            measure: Whose clip it is; never more than its own.
-            noisy: What was counted.
-            mechanism: What noise it has.
-            per_step: Median |noise| of the measure for each step of its clip.
-            cells: How many groups there are.
-            little: The clip where nothing stands out of the noise, and nothing may be seen either.
-        """
+    def fit(self, counts: NoisyCounts) -> Clip:
+        """The clip, from noisy counts. Public post-processing."""
 
     @abstractmethod
     def named(self, measure: Measure) -> str:
@@ -171,22 +175,15 @@ class LengthSearch(ClipSearch):
         """Units by class."""
         return 2 if neighbors is Neighbors.SUBSTITUTE else 1, CLASSES
 
-    def fit(
-        self,
-        number: int,
-        measure: Measure,
-        noisy: Sequence[int],
-        mechanism: DiscreteGaussian | Laplace,
-        per_step: float,
-        cells: int,
-        little: int,
-    ) -> Clip:
+    def fit(self, counts: NoisyCounts) -> Clip:
         """Where clipping would cost about as much as the measure's own noise."""
+        most, noisy, mechanism = counts.measure.clip, counts.noisy, counts.mechanism
         hidden = mechanism.noise_error(0.95)
-        if share_beyond(noisy, mechanism, measure.clip) is None:
-            return Clip(number, min(measure.clip, guess_size(noisy, mechanism) or little), None, hidden)
-        clip = min(measure.clip, choose_limit(noisy, mechanism, lambda limit: per_step * limit, cells).limit)
-        return Clip(number, clip, share_beyond(noisy, mechanism, clip), hidden)
+        if share_beyond(noisy, mechanism, most) is None:
+            return Clip(counts.number, min(most, guess_size(noisy, mechanism) or counts.little), None, hidden)
+        found = choose_limit(noisy, mechanism, lambda limit: counts.per_step * limit, counts.cells)
+        clip = min(most, found.limit)
+        return Clip(counts.number, clip, share_beyond(noisy, mechanism, clip), hidden)
 
     def named(self, measure: Measure) -> str:
         """The sum, or rows."""
@@ -226,19 +223,11 @@ class LadderSearch(ClipSearch):
         """Values at each rung."""
         return ladder.sensitivity(measure.clip, norm, neighbors, measure.sets), len(ladder.rungs(measure.clip))
 
-    def fit(
-        self,
-        number: int,
-        measure: Measure,
-        noisy: Sequence[int],
-        mechanism: DiscreteGaussian | Laplace,
-        per_step: float,
-        cells: int,
-        little: int,  # noqa: ARG002 the lowest rung is always one of them
-    ) -> Clip:
-        """Where most values are counted, less what their noise costs."""
-        clip, beyond = ladder.best_limit(measure.clip, noisy, mechanism.noise, per_step, cells)
-        return Clip(number, clip, beyond, -(-mechanism.noise_error(0.95) * clip // ladder.multiple(measure.clip)))
+    def fit(self, counts: NoisyCounts) -> Clip:
+        """Where most values are counted, less what their noise costs. The lowest rung is always one of them."""
+        most, mechanism = counts.measure.clip, counts.mechanism
+        clip, beyond = ladder.best_limit(most, counts.noisy, mechanism.noise, counts.per_step, counts.cells)
+        return Clip(counts.number, clip, beyond, -(-mechanism.noise_error(0.95) * clip // ladder.multiple(most)))
 
     def named(self, measure: Measure) -> str:
         """The aggregate."""
@@ -347,7 +336,7 @@ def fit_clip(
     measure = plan.measures[number]
     little = measure.one_row if _thinned(plan) else measure.clip
     per_step, cells = _noise_per_step(plan, price, measure), max(1, len(plan.cells))
-    return search_of(measure).fit(number, measure, noisy, mechanism, per_step, cells, little)
+    return search_of(measure).fit(NoisyCounts(number, measure, noisy, mechanism, per_step, cells, little))
 
 
 def _thinned(plan: Plan) -> bool:

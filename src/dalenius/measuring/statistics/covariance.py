@@ -28,7 +28,7 @@ from dalenius.measuring.building import exact_shares, weigh_shares
 from dalenius.measuring.canonical import call
 from dalenius.measuring.estimates import (
     Estimate,
-    Part,
+    NoisySum,
     cut_between,
     deviation_of,
     half_width,
@@ -36,7 +36,7 @@ from dalenius.measuring.estimates import (
     unknown_between,
 )
 from dalenius.measuring.plan import Measure, Statistic
-from dalenius.measuring.statistics.family import Asking, Estimator, Ratio, Wanted
+from dalenius.measuring.statistics.family import AggregateForm, Estimator, Ratio, StatisticRequest
 
 if TYPE_CHECKING:
     from dalenius.errors import Place
@@ -56,8 +56,8 @@ class Covariance(Ratio):
     """How two values go together."""
 
     name = "covariance"
-    asked: ClassVar[Mapping[str, Asking]] = {
-        each: Asking(each.upper() + "({})", symmetric=True) for each in (*_SAMPLES, "corr")
+    asked: ClassVar[Mapping[str, AggregateForm]] = {
+        each: AggregateForm(each.upper() + "({})", symmetric=True) for each in (*_SAMPLES, "corr")
     }
     reference = (
         ("COVAR_SAMP(x, y)", "the covariance, over n − 1; rows in which both are not NULL", _NEEDS),
@@ -65,7 +65,7 @@ class Covariance(Ratio):
         ("CORR(x, y)", "the correlation, between −1 and 1", _NEEDS),
     )
 
-    def build(self, builder: Builder, wanted: Wanted) -> Statistic:
+    def build(self, builder: Builder, wanted: StatisticRequest) -> Statistic:
         """Count, two sums, sum of products and (for correlations) two sums of squares, around the quietest centres."""
         values, at = (wanted.summed, wanted.second), wanted.at
         squares = any(each.kind not in _SAMPLES for each in wanted.aggregates)
@@ -198,10 +198,10 @@ def _even(measure: Measure, count: Measure) -> tuple[Fraction, Fraction]:
 
 
 def covariance(
-    count: Part,
-    first: Part,
-    second: Part,
-    products: Part,
+    count: NoisySum,
+    first: NoisySum,
+    second: NoisySum,
+    products: NoisySum,
     *,
     unit: Fraction,
     most: Fraction,
@@ -223,7 +223,7 @@ def covariance(
         sample: Divide by n − 1 rather than by n; n is the noisy one.
 
     >>> from dalenius.mechanisms.laws import DiscreteGaussianLaw
-    >>> parts = [Part(value, DiscreteGaussianLaw(Fraction(100))) for value in (1000, 2000, -1000, 10000)]
+    >>> parts = [NoisySum(value, DiscreteGaussianLaw(Fraction(100))) for value in (1000, 2000, -1000, 10000)]
     >>> found = covariance(*parts, unit=Fraction(1), most=Fraction(100), confidence=0.95, sample=False)
     >>> found.value, round(found.low, 2), round(found.high, 2)
     (12.0, 11.73, 12.28)
@@ -244,7 +244,9 @@ def covariance(
     return cut_between(value, scaled, -edge, edge)
 
 
-def correlation(count: Part, first: Part, second: Part, products: Part, *squares: Part, confidence: float) -> Estimate:
+def correlation(
+    count: NoisySum, first: NoisySum, second: NoisySum, products: NoisySum, *squares: NoisySum, confidence: float
+) -> Estimate:
     """The correlation R = C/D, D = √(V·W), from all six sums; within [−1, 1].
 
     The interval is Fieller's: all r with |C − r·D| no wider than its noise. With β = √(W/V)/2 and γ = √(V/W)/2 that
@@ -255,7 +257,7 @@ def correlation(count: Part, first: Part, second: Part, products: Part, *squares
     Where n, V or W is not clearly positive, D is anything, and so is R.
 
     >>> from dalenius.mechanisms.laws import DiscreteGaussianLaw
-    >>> parts = [Part(value, DiscreteGaussianLaw(Fraction(10000))) for value in (10000, 0, 0, 60000, 90000, 160000)]
+    >>> parts = [NoisySum(value, DiscreteGaussianLaw(Fraction(10000))) for value in (10000, 0, 0, 60000, 90000, 160000)]
     >>> found = correlation(*parts, confidence=0.95)
     >>> found.value, round(found.low, 4), round(found.high, 4)
     (0.5, 0.4983, 0.5017)

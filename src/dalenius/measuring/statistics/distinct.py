@@ -17,7 +17,7 @@ from dalenius.measuring.domains import cells
 from dalenius.measuring.expressions import Column, Expression, Literal, Type, written
 from dalenius.measuring.measures import clip_measure
 from dalenius.measuring.plan import Statistic
-from dalenius.measuring.statistics.family import Asking, PerGroup, Single, Wanted
+from dalenius.measuring.statistics.family import AggregateForm, PerGroup, Single, StatisticRequest
 from dalenius.tables.policy import Policy
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ class Distinct(Single):
     """The number of different values."""
 
     name = "distinct"
-    asked: ClassVar[Mapping[str, Asking]] = {
-        "distinct": Asking("COUNT(DISTINCT {})", takes=tuple(Type), per_group=PerGroup.COUNT)
+    asked: ClassVar[Mapping[str, AggregateForm]] = {
+        "distinct": AggregateForm("COUNT(DISTINCT {})", takes=tuple(Type), per_group=PerGroup.COUNT)
     }
     reference = (
         ("COUNT(DISTINCT x)", "different values of x; NULL is none", "`groups`, or `rows`, or public values of x"),
     )
 
-    def build(self, builder: Builder, wanted: Wanted) -> Statistic:
+    def build(self, builder: Builder, wanted: StatisticRequest) -> Statistic:
         """One measure, and a note on how many values of one unit count."""
         value, limit, limits, sets = wanted.summed, wanted.first.limit, builder.limits, len(builder.sizes)
         known = limits.groups or limits.distinct.get(value.name if isinstance(value, Column) else "")

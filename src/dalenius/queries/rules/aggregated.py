@@ -23,19 +23,19 @@ from dalenius.measuring.expressions import (
     written,
 )
 from dalenius.measuring.functions import ranges_of
-from dalenius.measuring.statistics import FUNCTIONS, Function, family_for
+from dalenius.measuring.statistics import FUNCTIONS, AggregateFunction, family_for
 from dalenius.queries.rules.clamp import Clamp
 from dalenius.queries.rules.parse import place
-from dalenius.queries.rules.scope import Scope, has_aggregates
+from dalenius.queries.rules.scope import SelectScope, has_aggregates
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
     from dalenius.measuring.plan import Table
-    from dalenius.measuring.statistics.family import Asking
+    from dalenius.measuring.statistics.family import AggregateForm
 
 
-class Aggregating(Scope):
+class Aggregating(SelectScope):
     """Reads aggregates, and remembers where each stands."""
 
     clamps: Mapping[int, tuple[Clamp, ...]] = MappingProxyType({})  # those of a question, not of a subquery
@@ -83,7 +83,7 @@ class Aggregating(Scope):
         return found
 
     def clamped(
-        self, node: exp.Expr, asking: Asking, value: Expression | None, where: Expression
+        self, node: exp.Expr, asking: AggregateForm, value: Expression | None, where: Expression
     ) -> tuple[Expression | None, Expression, Fraction | None]:
         """Value, rows and limit under the contribution bounds that stand in an aggregate."""
         limit, start = None, node.meta.get("start", -1)
@@ -110,7 +110,7 @@ class Aggregating(Scope):
                 at=left[0].at,
             )
 
-    def taken(self, asking: Asking) -> Container[Type]:
+    def taken(self, asking: AggregateForm) -> Container[Type]:
         """The types that an aggregate takes. Within one unit the least of dates and texts is worked out, too."""
         return asking.takes_within if asking.takes_within and self.is_subquery else asking.takes
 
@@ -214,7 +214,7 @@ class Aggregating(Scope):
         return self.aggregate(node, "quantile", self.expression(value), where, parameter=1 - at if descending else at)
 
 
-def function_of(node: Any) -> Function | None:
+def function_of(node: Any) -> AggregateFunction | None:
     """The aggregate that a function is, where it is one; also of functions that the parser has no node for."""
     from sqlglot import exp
 

@@ -21,9 +21,9 @@ from dalenius.measuring.canonical import call
 from dalenius.measuring.expressions import Aggregate, Column, Expression, columns_of, written
 from dalenius.measuring.function_values import column_values
 from dalenius.measuring.periods import charged_periods, within_periods
-from dalenius.measuring.plan import Limits, Plan, Selection, Table, require
+from dalenius.measuring.plan import Limits, Plan, SelectionPlan, Table, require
 from dalenius.measuring.statistics import family_for
-from dalenius.measuring.statistics.family import Wanted
+from dalenius.measuring.statistics.family import StatisticRequest
 from dalenius.queries.public_facts import facts_about
 from dalenius.queries.rules.clause import check_options
 from dalenius.queries.rules.sets import lay_out_groups
@@ -69,7 +69,7 @@ def bound_measures(stage: Stage) -> Stage:
     for identity, aggregates in shared.items():
         one = aggregates[0]
         value, where = safe.values[one]
-        wanted = Wanted(tuple(aggregates), value, safe.others.get(one), where, question.places.get(one))
+        wanted = StatisticRequest(tuple(aggregates), value, safe.others.get(one), where, question.places.get(one))
         statistics[identity] = family_for(one.kind).build(builder, wanted)
     # The order in which columns were asked for does not matter to what is measured.
     order = sorted(statistics)
@@ -162,7 +162,7 @@ def _lower(what: str, asked: Limit | None, declared: Limit | None) -> Limit | No
 
 def _selection(
     table: Table, hidden: Sequence[Sequence[Expression]], limits: Tightened, asked: Limits
-) -> Selection | None:
+) -> SelectionPlan | None:
     """How the keys are found: on how many of them a unit weighs, and how many units a group must have.
 
     ``hidden`` are the keys of each grouping set whose groups are not public; a unit weighs on those of all together.
@@ -171,13 +171,13 @@ def _selection(
         return None
     units = max(table.policy.contribution.units or 0, asked.units or 0)
     if limits.groups is not None:
-        return Selection(min(limits.groups * len(hidden), MOST_KEYS), units)
+        return SelectionPlan(min(limits.groups * len(hidden), MOST_KEYS), units)
     known, most = table.found.distinct if table.found is not None else {}, 0
     for keys in hidden:
         read = frozenset().union(*map(columns_of, keys))
         caps = [known.get(name) or len(column_values(table.policy.columns[name]) or ()) for name in read]
         most += math.prod(caps) if all(caps) else USUAL_KEYS
-    return Selection(max(FEWEST_KEYS, min(most, MOST_KEYS)), units)
+    return SelectionPlan(max(FEWEST_KEYS, min(most, MOST_KEYS)), units)
 
 
 def _norm(table: Table, keys: Sequence[Expression]) -> int | None:

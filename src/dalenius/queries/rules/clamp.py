@@ -25,8 +25,8 @@ from dalenius.measuring.canonical import call
 from dalenius.measuring.expressions import Expression, number, written
 from dalenius.measuring.functions import Range, bounded
 from dalenius.measuring.plan import require
-from dalenius.measuring.statistics.family import Asking, PerGroup
-from dalenius.queries.rules.tokens import Tokens
+from dalenius.measuring.statistics.family import AggregateForm, PerGroup
+from dalenius.queries.rules.tokens import QuestionTokens
 
 GROUP, ROW, REPORT = "contribution_bounds_per_group", "contribution_bounds_per_row", "report_format"
 LARGEST = Fraction(10) ** 100
@@ -47,7 +47,7 @@ class Clamp:
     def __str__(self) -> str:
         return f"[{float(self.low):g}, {float(self.high):g}]"
 
-    def clamps_values(self, asking: Asking) -> bool:
+    def clamps_values(self, asking: AggregateForm) -> bool:
         """Whether each value is clamped, rather than a unit's total; refuses what an aggregate has no use for."""
         if self.per == ROW and asking.per_row:
             return True
@@ -72,7 +72,7 @@ class Clamp:
                 return value
         return call("least", call("greatest", value, number(low)), number(high))
 
-    def total(self, asking: Asking) -> Fraction | None:
+    def total(self, asking: AggregateForm) -> Fraction | None:
         """The norm within which a unit's vector over the groups holds the bounds in each of them.
 
         None where a unit adds ones, which no bounds change.
@@ -92,7 +92,7 @@ class Clamp:
             )
         return most
 
-    def note(self, asking: Asking, value: Expression | None, unit: Sequence[str]) -> str:
+    def note(self, asking: AggregateForm, value: Expression | None, unit: Sequence[str]) -> str:
         """How the meaning differs from BigQuery's; empty where it does not."""
         shown, who = asking.written.format("*" if value is None else written(value)), " + ".join(unit)
         if self.per == ROW or asking.per_group is PerGroup.ONES:
@@ -110,7 +110,7 @@ class Clamp:
         )
 
 
-class Arguments(Tokens):
+class Arguments(QuestionTokens):
     """Takes contribution bounds out of the aggregates that they belong to."""
 
     def __init__(self, text: str, tokens: Sequence[Any], *, old: bool) -> None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from dalenius.accounting import parameters
 from dalenius.errors import InputError, NotAllowedError, Place, QuestionRefusedError
 from dalenius.queries.rules.clamp import GROUP, REPORT, ROW, Arguments, Clamp
-from dalenius.queries.rules.tokens import Tokens
+from dalenius.queries.rules.tokens import QuestionTokens
 from dalenius.tables.mistakes import nearest
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _one(
     return given
 
 
-class _Clause(Tokens):
+class _Clause(QuestionTokens):
     """Reads WITH DIFFERENTIAL_PRIVACY OPTIONS(…)."""
 
     old = False

@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import NotAllowedError, QuestionRefusedError
-from dalenius.measuring.expressions import Aggregate, Column, Expression, Type, columns_of, rebuilt, walk, written
+from dalenius.measuring.expressions import Aggregate, Column, Expression, Type, columns_of, rebuild, walk, written
 from dalenius.measuring.functions import Range, bounded, dominated, whole
 from dalenius.measuring.relations import PerUnit, Relation, Stacked, full, same_unit
 from dalenius.queries.rules.joins import limits_of
@@ -99,7 +99,7 @@ def over_subquery(expression: Expression, replaced: Mapping[Expression, Column])
     """An expression over the subquery's keys and aggregates as one over its columns."""
     if expression in replaced:
         return replaced[expression]
-    return rebuilt(expression, lambda each: replaced.get(each, each))
+    return rebuild(expression, lambda each: replaced.get(each, each))
 
 
 def aggregates_of(expressions: Sequence[Expression]) -> list[Aggregate]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import QuestionRefusedError
-from dalenius.measuring.canonical import call, factored
+from dalenius.measuring.canonical import call, factor
 from dalenius.measuring.expressions import TRUE, Column, Expression, walk, written
 from dalenius.measuring.functions import TYPES
 from dalenius.measuring.relations import Join, PerUnit, Relation, full
@@ -83,7 +83,7 @@ class Nested(Sources):
         if left:
             around.joins[-1] = Join(source, True, around.total(having))
         else:
-            around.conditions += factored(having)
+            around.conditions += factor(having)
         return names
 
     @property

@@ -63,11 +63,11 @@ class Shared:
         return table if self.used[table] == 1 else f"{table} {self.used[table]}"
 
 
-class Scope:
+class SelectScope:
     """Reads expressions of one SELECT: the names in view, and the types that functions take."""
 
     def __init__(
-        self, shared: Shared, tree: Any, subqueries: Subqueries | None = None, outer: Scope | None = None
+        self, shared: Shared, tree: Any, subqueries: Subqueries | None = None, outer: SelectScope | None = None
     ) -> None:
         self.shared, self.tree, self.outer = shared, tree, outer
         self.text = shared.stage.text

@@ -31,19 +31,8 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import QuestionRefusedError
 from dalenius.measuring.canonical import call
-from dalenius.measuring.domains import MOST_VALUES, NOTHING, Cell, Domains, Groups, Known, most_cells
-from dalenius.measuring.expressions import (
-    WHICH,
-    Call,
-    Expression,
-    Key,
-    Literal,
-    Scalar,
-    Type,
-    number,
-    rebuilt,
-    written,
-)
+from dalenius.measuring.domains import MOST_VALUES, NOTHING, Cell, Domains, Facts, Groups, most_cells
+from dalenius.measuring.expressions import WHICH, Call, Expression, Key, Literal, Scalar, Type, number, rebuild, written
 from dalenius.measuring.function_values import MOST_CELLS
 from dalenius.measuring.plan import MOST_GROUPS
 from dalenius.queries.rules.parse import place
@@ -164,7 +153,7 @@ def mark_groupings(
         places = tuple(keys.index(each) for each in part.arguments)
         return Key(len(keys) + groupings.setdefault(places, len(groupings)), Type.NUMBER)
 
-    return rebuilt(expression, column)
+    return rebuild(expression, column)
 
 
 # --- what is measured
@@ -203,7 +192,7 @@ def lay_out_groups(
     at: Place | None,
     *,
     pure: bool,
-    possible: Callable[[Sequence[Expression]], Known] | None = None,
+    possible: Callable[[Sequence[Expression]], Facts] | None = None,
 ) -> GroupingLayout:
     """The groups of a question.
 

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dalenius.errors import QuestionRefusedError, UnknownTableError
-from dalenius.measuring.canonical import call, factored
+from dalenius.measuring.canonical import call, factor
 from dalenius.measuring.expressions import Column, Expression, Type, walk
 from dalenius.measuring.functions import TYPES
 from dalenius.measuring.relations import (
@@ -259,8 +259,8 @@ class Sources(Aggregating):
             found = self.expression(node)
             if found.type not in {Type.BOOLEAN, Type.NOTHING}:
                 raise self.mismatch(node, "boolean", found.type.value)
-            return list(factored(found))
-        return list(factored(self.boolean(node, where)))
+            return list(factor(found))
+        return list(factor(self.boolean(node, where)))
 
     def check_rows(self, node: Any, where: str) -> None:
         """Refuses aggregates in a condition on rows; those of subqueries are their own."""

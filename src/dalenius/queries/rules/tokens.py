@@ -14,7 +14,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 T = TypeVar("T")
 
 
-class Tokens:
+class QuestionTokens:
     """The tokens of one text, by number, and the parts of it that were read and are no longer needed."""
 
     def __init__(self, text: str, tokens: Sequence[Any]) -> None:

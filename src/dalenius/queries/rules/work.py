@@ -22,10 +22,12 @@ def limit_work(stage: Stage) -> Stage:
     plan = require(stage.plan)
     relation = plan.table.relation
     times = weights.times(relation)
-    inside, own, most = weights.inside(relation), weights.work_of(plan), weights.MOST_MEETING
-    check_work(weights.matched(relation), weights.MOST_MATCHED, "Conditions within EXISTS and IN")
-    check_work(weights.inside(relation, 1), weights.MOST, "Conditions about several tables, and subqueries per unit,")
-    check_work(weights.sifted(relation), weights.MOST, "Conditions of joined tables")
+    inside, own, most = weights.inner_work(relation), weights.work_of(plan), weights.MOST_MEETING
+    check_work(weights.matching_work(relation), weights.MOST_MATCHED, "Conditions within EXISTS and IN")
+    check_work(
+        weights.inner_work(relation, 1), weights.MOST, "Conditions about several tables, and subqueries per unit,"
+    )
+    check_work(weights.sifting_work(relation), weights.MOST, "Conditions of joined tables")
     check_work(own, weights.MOST, "The question's conditions, keys and values")
     if times > 1:
         what = f"Conditions, keys and values of the {times:,} rows that a join makes of one"

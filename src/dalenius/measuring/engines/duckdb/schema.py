@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dalenius.errors import SourceUnavailableError
+from dalenius.measuring.cache import WeightedCache
 from dalenius.measuring.engines.duckdb.csv import Header, different, header, no_header
 from dalenius.measuring.engines.duckdb.locked import locked
-from dalenius.measuring.kept import Kept
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -25,7 +25,7 @@ _PATTERN = re.compile(r"[*?\[]")
 Columns = tuple[tuple[str, str], ...]
 
 # To open a connection takes longer than all the rest, and to protect a table asks three times.
-_KEPT: Kept[Columns] = Kept(20_000)  # names
+_KEPT: WeightedCache[Columns] = WeightedCache(20_000)  # names
 
 
 def schema(

@@ -8,9 +8,9 @@ import pytest
 
 from dalenius.errors import QuestionRefusedError
 from dalenius.measuring import domains, fairness
+from dalenius.measuring.cache import WeightedCache, weight_of, weight_of_parts
 from dalenius.measuring.engines.duckdb.connections import Public
 from dalenius.measuring.expressions import Column, Type, text
-from dalenius.measuring.kept import Kept, weight_of, weight_of_parts
 from dalenius.queries import public_facts
 from dalenius.queries.rules.sets import MOST_KEYS
 
@@ -112,7 +112,7 @@ def test_planning_has_an_end(visits, monkeypatch):
 
 
 def test_the_oldest_go_first():
-    kept: Kept[str] = Kept(100)
+    kept: WeightedCache[str] = WeightedCache(100)
     for each in "abcd":
         kept.put(each, each.upper(), 23)
     assert kept.get("a") == "A" and kept.weight == 96
@@ -123,7 +123,7 @@ def test_the_oldest_go_first():
 
 
 def test_what_is_too_heavy_is_not_kept():
-    kept: Kept[str] = Kept(100)
+    kept: WeightedCache[str] = WeightedCache(100)
     kept.put("a", "A", 25)
     assert kept.get("a") is None and not len(kept)
 
