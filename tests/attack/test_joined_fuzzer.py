@@ -15,6 +15,7 @@ from dalenius.audit.joined import fuzz_joined
 from dalenius.measuring.canonical import call
 from dalenius.measuring.engines.duckdb.statements import relation
 from dalenius.measuring.engines.duckdb.statements.sums import Compiler
+from dalenius.measuring.join_fanout import limit_of
 from dalenius.measuring.relations import Join, Open, Relation
 from dalenius.owner import paths as _paths
 from dalenius.queries.rules import joins
@@ -51,7 +52,7 @@ def join_multiplicity_ignored(monkeypatch):
     def limited(self, each):
         if id(each) in self.lenders:  # another table has its unit
             return owned(self, each)
-        rows = joins.limit_of(each) or 1
+        rows = limit_of(each) or 1
         units = ", ".join(relation.unit_name(at) for at in range(len(each.table.policy.unit)))
         return f"SELECT * FROM ({owned(self, each)}) QUALIFY row_number() OVER (PARTITION BY {units}) <= {rows}"
 
