@@ -16,7 +16,7 @@ from dalenius.queries.rules.aggregated import is_aggregate
 from dalenius.queries.rules.derived import aggregates_of, group_by_unit, over_subquery, stack_parts
 from dalenius.queries.rules.joins import check_relation, join_table
 from dalenius.queries.rules.parse import place
-from dalenius.queries.rules.scope import Names, Shared, Subqueries, has_aggregates, owned_tables
+from dalenius.queries.rules.scope import Names, Subqueries, has_aggregates, owned_tables
 from dalenius.queries.rules.sources import Sources
 
 if TYPE_CHECKING:
@@ -25,12 +25,6 @@ if TYPE_CHECKING:
 
 class Nested(Sources):
     """Reads a SELECT that stands in another, and what any SELECT has: items and keys."""
-
-    def __init__(
-        self, shared: Shared, tree: Any, subqueries: Subqueries | None = None, outer: Sources | None = None
-    ) -> None:
-        super().__init__(shared, tree, subqueries, outer)
-        self.groupings: dict[sets.Set, int] = {}
 
     def relation(self) -> Relation:
         """FROM and WHERE as a relation that is about one unit at a time."""

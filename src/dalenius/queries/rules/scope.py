@@ -74,6 +74,7 @@ class SelectScope:
         self.places: dict[Aggregate, Place | None] = {}  # where each stands
         self.subqueries: Subqueries = subqueries or {}
         self.aliases: dict[str, Expression] = {}  # items of SELECT by name
+        self.groupings: dict[tuple[int, ...], int] = {}  # arguments of each GROUPING(…), and its number
         self.names: dict[str, Names] = {}  # by the name of each item of FROM
         self.merged: dict[str, Expression] = {}  # columns of USING, which belong to both sides
         self.joins: list[Join] = []
