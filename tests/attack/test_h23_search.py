@@ -62,7 +62,7 @@ def test_no_person_makes_a_question_far_slower(rounds):
 
 
 def limits_off(monkeypatch):
-    """No limit on the work of a row, and nothing that all rows do alike (there were none before `queries.work`)."""
+    """No limit on the work of a row, and nothing that all rows do alike (there were none before `measuring.work`)."""
     try:
         module = importlib.import_module("dalenius.measuring.work")
     except ModuleNotFoundError:

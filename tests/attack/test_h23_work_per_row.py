@@ -2,7 +2,7 @@
 
 A row can be made heavy by functions whose cost grows with a text, a pattern or a number, and by work that only some
 rows get to: branches of CASE, conditions behind others. So the work of one row is bounded as a whole before anything
-runs (`queries.work`), and all rows carry a share of it.
+runs (`measuring.work`), and all rows carry a share of it.
 """
 
 from __future__ import annotations

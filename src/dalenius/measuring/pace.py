@@ -93,7 +93,7 @@ def work_seconds(plan: Plan) -> float:
     """Seconds that a plan's expressions take for a million rows.
 
     They take their usual time and a share of their worst: the ballast that each row carries is a twentieth of it,
-    and one unit's rows add at most half of that (`queries.work`). A table in which most rows are as bad as can be needs
+    and one unit's rows add at most half of that (`work`). A table in which most rows are as bad as can be needs
     the policy's word.
     """
     from dalenius.measuring import work

@@ -259,7 +259,7 @@ def _shown(share: float) -> float:
 
 
 def read_limits(content: bytes) -> Found:
-    """As `Search.run` wrote it."""
+    """As `ProtectSearch.run` wrote it."""
     return Found.from_dict(json.loads(content))
 
 

@@ -130,7 +130,7 @@ def _check(reader: Aggregating, node: exp.Expr, count: int) -> None:
 
 
 def grouping(reader: Aggregating, node: Any) -> Expression:
-    """GROUPING(a, b), as a function of what may be keys; `marked` says which."""
+    """GROUPING(a, b), as a function of what may be keys; `mark_groupings` says which."""
     arguments = tuple(map(reader.expression, node.expressions))
     if not 1 <= len(arguments) <= MOST_MARKED:
         raise reader.invalid(node, "GROUPING takes keys.", f"Here are {len(arguments)}.", "Write GROUPING(a).")

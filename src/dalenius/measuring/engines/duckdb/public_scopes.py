@@ -5,7 +5,7 @@ Anywhere else the same name is a table; and for a name that is none DuckDB looks
 taken for one of a WITH only where that WITH is in sight, and otherwise it must be a public table. Where DuckDB is more
 generous than what is said here, a question is refused; it must never be the other way round.
 
-Both readers of a question are looked at with the same rules: sqlglot's tree (`queries.public_scopes`), and here what
+Both readers of a question are looked at with the same rules: sqlglot's tree (`queries.public_questions`), and here what
 DuckDB's own parser made of it.
 """
 

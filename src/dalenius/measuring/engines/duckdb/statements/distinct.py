@@ -55,7 +55,7 @@ def run(plan: Plan, part: Part, engine: Runner, salt: str, seconds: float) -> li
 
 
 def ladder(plan: Plan, number: int, engine: Runner, salt: str, seconds: float) -> list[int]:
-    """The values in all groups together, counted at each limit of the measure's ladder (`queries.ladder`)."""
+    """The values in all groups together, counted at each limit of the measure's ladder (`limits.ladder`)."""
     alone = _alone(plan, number)
     read = source.source_sql(alone, engine.scan, engine.columns, salt)
     (row,) = engine.run(f"WITH {read},\n{Pairs(alone).ladder()}", seconds=seconds)

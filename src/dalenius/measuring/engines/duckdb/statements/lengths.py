@@ -1,4 +1,4 @@
-"""How long units' vectors are in one question: what its own search for limits looks at (`searching`).
+"""How long units' vectors are in one question: what its own search for limits looks at (`limits.in_question`).
 
 source … roots   as for sums, up to the length ⌈‖w‖⌉ of each unit's vector over the groups that count
 lengths          the class of each length, by factors of √2, as at `protect`

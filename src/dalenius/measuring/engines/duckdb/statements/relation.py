@@ -428,7 +428,7 @@ class _Scan:
         return f"({with_spare(text) if self.spared else text}) AS {alias}"
 
     def cut(self, source: Source, text: str) -> str:
-        """Of each unit as many rows as its limit says, where rows meet one another (`repeats`).
+        """Of each unit as many rows as its limit says, where rows meet one another (`join_fanout`).
 
         In the order of what is in them, so that no other unit's rows decide which: those that tie are alike. Only the
         rows of units that have more are put in order; hardly any has.
