@@ -171,7 +171,7 @@ def _image(key: Call, inside: Expression, given: Sequence[Scalar], integers: fro
     # −0.0 equals 0.0 but may be another text
     given = [*given, None, *([-0.0] if 0.0 in given and inside.type is Type.NUMBER else [])]
     found = reference().image(key, inside, pa.array(given, arrow_type(inside.type)), whole=whole(inside, integers))
-    return sorted(dict.fromkeys(each for each in found if _shown(each, key.type)))
+    return sorted(dict.fromkeys(each for each in found if is_sayable(each, key.type)))
 
 
 def _reachable(case: Call, ranges: Mapping[str, Range]) -> list[Expression]:
@@ -217,7 +217,8 @@ def _rounded(key: Call, found: Range | None, digits: Sequence[Expression]) -> li
     return [at / scale if places > 0 else float(at * scale) for at in marks]
 
 
-def _shown(value: Any, type_: Type) -> bool:
+def is_sayable(value: Any, type_: Type) -> bool:
+    """Whether there is a value to show: finite, and of dates one within the years 1 to 9999 (others come as texts)."""
     if isinstance(value, float):
         return math.isfinite(value)
     return value is not None and not (isinstance(value, str) and type_ in {Type.DATE, Type.DATETIME})

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.measuring.estimates import Estimate
 from dalenius.measuring.expressions import TRUE, Aggregate, Expression, Key, Literal, Scalar, Type, walk, written
-from dalenius.measuring.function_values import arrow_type
+from dalenius.measuring.function_values import arrow_type, is_sayable
 from dalenius.measuring.functions import whole
 from dalenius.queries.rules.total import make_total
 from dalenius.tables.policy import Kind
@@ -41,7 +41,7 @@ def tabulate(
 ) -> ReleasedTable:
     """The question's own view of keys and estimates."""
     question = plan.question
-    view = _View(len(plan.cells), keys, estimates, key_types(plan), plan.answers)
+    view = _View(plan, keys, estimates)
     columns = [view.column(output.expression) for output in question.outputs]
     places = shown_groups(plan)
     if question.having != TRUE:
@@ -71,18 +71,11 @@ class _View:
     """Keys and estimates as columns of one table, one row per group."""
 
     def __init__(
-        self,
-        size: int,
-        keys: Sequence[Sequence[Any]],
-        estimates: Mapping[Aggregate, Sequence[Estimate]],
-        types: Mapping[int, Type],
-        shared: Mapping[Aggregate, int],
+        self, plan: Plan, keys: Sequence[Sequence[Any]], estimates: Mapping[Aggregate, Sequence[Estimate]]
     ) -> None:
-        self.size = size
-        self.keys = keys
-        self.estimates = estimates
-        self.types = types
-        self.shared = shared  # which statistic an aggregate comes from
+        self.keys, self.estimates = keys, estimates
+        self.size, self.types = len(plan.cells), key_types(plan)
+        self.shared = plan.answers  # which statistic an aggregate comes from
 
     def column(self, expression: Expression) -> list[_Cell]:
         match expression:
@@ -145,15 +138,8 @@ class _View:
             values = [value for variant in variants for value in variant[part]]
             table[f"a{at}"] = pa.array([None if v is None else float(v) for v in values], pa.float64())
         found = reference().evaluated(make_total(expression), pa.table(table), parts)
-        rows = [_sayable(each, expression.type) for each in found]
+        rows = [each if is_sayable(each, expression.type) else None for each in found]
         return [rows[at * self.size : (at + 1) * self.size] for at in range(len(variants))]
-
-
-def _sayable(value: Any, type_: Type) -> Any:
-    """The value, or None where there is none to show: not finite, or a date past the years 1 to 9999."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return None if isinstance(value, str) and type_ in {Type.DATE, Type.DATETIME} else value
 
 
 def _sorted(places: list[int], order: Sequence[Order], view: _View) -> list[int]:
