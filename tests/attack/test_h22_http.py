@@ -341,7 +341,7 @@ def test_an_abandoned_question_is_not_answered_at_an_epsilon_that_somebody_wrote
         raise RuntimeError("killed")
 
     with monkeypatch.context() as patch:
-        patch.setattr("dalenius.queries.answering.measured", dies)
+        patch.setattr("dalenius.queries.answering.measure_plan", dies)
         patch.setattr("dalenius.ledger.charging.fail", lambda *_: None)
         with pytest.raises(RuntimeError, match="killed"):
             Curator(home).analyst("bob").ask(count(33), epsilon=0.01)

@@ -8,12 +8,12 @@ import pytest
 
 from dalenius.audit.fuzzing import arenas
 from dalenius.errors import QuestionRefusedError
-from dalenius.measuring import pace, repeats, work
+from dalenius.measuring import join_fanout, pace, work
 from dalenius.measuring.engines.duckdb.backend import MultiTable
 from dalenius.measuring.engines.duckdb.connections import public as engine
 from dalenius.measuring.engines.duckdb.rendering import heavier
 from dalenius.measuring.public import public_table
-from dalenius.queries.rules import planned
+from dalenius.queries.rules import plan_question
 from dalenius.tables.policy import PublicSpec
 from dalenius.tables.sources.fingerprint import fingerprint
 
@@ -33,7 +33,7 @@ def public(folder, called="zones", **columns):
 def ratio_of(sql, folder, arena, rows=ROWS, publics=None):
     """How much longer a question takes with the victim, in processor time."""
     sides = arenas.Places(folder / "places", 1).pair(arena, rows)
-    plan = planned(sql, arenas.tables_of(rows), None, publics or {})
+    plan = plan_question(sql, arenas.tables_of(rows), None, publics or {})
     times = [[side.spent(plan).cpu for side in sides] for _ in range(3)]
     return min(each[0] for each in times) / min(each[1] for each in times)
 
@@ -44,7 +44,7 @@ def test_rows_that_meet_all_of_their_own_are_paid_for_by_everybody(tmp_path):
 
 
 def test_pairs_that_nobody_pays_for_are_found(monkeypatch, tmp_path):
-    monkeypatch.setattr(repeats, "ABOVE", repeats.MOST)
+    monkeypatch.setattr(join_fanout, "ABOVE", join_fanout.MOST)
     monkeypatch.setattr(work, "times", lambda relation: 1)
     assert ratio_of(ITSELF, tmp_path, LONG) > 2
 
@@ -58,15 +58,17 @@ def test_a_row_that_a_public_table_repeats_is_as_much_work_as_all_of_its_copies(
     """A reviewer found it: three rows of one person made an answer late, by 10,000 rows of a public table each."""
     zones = public(tmp_path, zone=["common"] * 5000, label=[f"label {at}" for at in range(5000)])
     tables = arenas.tables_of(4000)
-    plan = planned(COMMON, tables, None, zones)
+    plan = plan_question(COMMON, tables, None, zones)
     assert work.times(plan.table.relation) == 5000
     assert plan.table.work >= 5000 * work.MEETING
-    assert pace.times(plan).answer > pace.times(planned("SELECT COUNT(*) FROM visits s", tables, None, zones)).answer
+    assert (
+        pace.times(plan).answer > pace.times(plan_question("SELECT COUNT(*) FROM visits s", tables, None, zones)).answer
+    )
     with pytest.raises(QuestionRefusedError) as caught:
-        planned(f"{COMMON} WHERE {COSTLY}", tables, None, zones)
+        plan_question(f"{COMMON} WHERE {COSTLY}", tables, None, zones)
     assert "too much work" in caught.value.message
     once = public(tmp_path, zone=[f"zone {at}" for at in range(5000)], label=[f"label {at}" for at in range(5000)])
-    assert work.times(planned(f"{COMMON} WHERE {COSTLY}", tables, None, once).table.relation) == 1
+    assert work.times(plan_question(f"{COMMON} WHERE {COSTLY}", tables, None, once).table.relation) == 1
 
 
 def test_rows_without_a_key_do_not_meet_all_others_without_one(tmp_path):
@@ -88,13 +90,13 @@ def test_rows_without_a_key_do_not_meet_all_others_without_one(tmp_path):
 def test_a_condition_that_comes_after_a_join_keeps_no_rows_from_meeting(joined, copies, tmp_path):
     """A reviewer found it: an equality in WHERE was taken for a key of a LEFT join, and one row made an answer late."""
     zones = public(tmp_path, zone=["common"] * 5000, label=[f"label {at}" for at in range(5000)])
-    plan = planned(f"SELECT COUNT(*) FROM visits s {joined}", arenas.tables_of(4000), None, zones)
+    plan = plan_question(f"SELECT COUNT(*) FROM visits s {joined}", arenas.tables_of(4000), None, zones)
     assert work.times(plan.table.relation) == copies
 
 
 def test_the_largest_share_that_a_row_can_carry_is_still_a_statement():
     """The search found it: DuckDB reads 1,000 levels, and a share may be no deeper. `rules.work` refuses more."""
-    most = work.Work(10 * work.MOST_MEETING + repeats.MOST * work.MEETING)
+    most = work.Work(10 * work.MOST_MEETING + join_fanout.MOST * work.MEETING)
     assert engine().run(f"SELECT 1 WHERE {heavier(most)}") == [(1,)]
 
 
@@ -103,7 +105,7 @@ def test_what_is_joined_to_a_left_joined_table_does_not_meet_everything_first(ca
     """A reviewer found it: whether DuckDB saw that a LEFT join had to find somebody depended on the order of names."""
     names = public(tmp_path, called, label=[f"label {at}" for at in range(100)])
     joined = f"visits s LEFT JOIN people p ON p.person = s.person JOIN {called} z ON z.label = p.title"
-    plan = planned(f"SELECT COUNT(*) FROM {joined}", arenas.tables_of(4000), None, names)
+    plan = plan_question(f"SELECT COUNT(*) FROM {joined}", arenas.tables_of(4000), None, names)
     side, _ = arenas.Places(tmp_path / "places", 1).pair(LONG, 4000)
     found = side._engine(plan.table)
     assert isinstance(found, MultiTable)

@@ -21,7 +21,7 @@ from dalenius.measuring.engines.duckdb import rendering
 from dalenius.measuring.engines.duckdb.statements import relation, source
 from dalenius.measuring.expressions import Type
 from dalenius.measuring.functions import FUNCTIONS
-from dalenius.queries.rules import planned
+from dalenius.queries.rules import plan_question
 
 SIZES = (4_000, 40_000)
 GENEROUS = 3.0
@@ -35,7 +35,7 @@ def test_questions_of_the_search_are_mostly_taken_and_use_all_functions():
     tables, chance, used, taken = victims.tables(1000), Random(3), set(), 0
     for _ in range(120):
         try:
-            plan = planned(heavy.asked(chance).text(), tables, None, {})
+            plan = plan_question(heavy.asked(chance).text(), tables, None, {})
         except DaleniusError:
             continue
         taken += 1
@@ -62,7 +62,7 @@ def test_no_person_makes_a_question_far_slower(rounds):
 
 
 def limits_off(monkeypatch):
-    """No limit on the work of a row, and nothing that all rows do alike (there were none before `queries.work`)."""
+    """No limit on the work of a row, and nothing that all rows do alike (there were none before `measuring.work`)."""
     try:
         module = importlib.import_module("dalenius.measuring.work")
     except ModuleNotFoundError:
@@ -103,7 +103,7 @@ def places(tmp_path_factory):
 
 def ratio_of(sql, places, arena=ALONE, rows=400_000, runs=3):
     """How much longer a question takes with the victim, in processor time."""
-    sides, plan = places.pair(arena, rows), planned(sql, arenas.tables_of(rows), None, {})
+    sides, plan = places.pair(arena, rows), plan_question(sql, arenas.tables_of(rows), None, {})
     times = [[side.spent(plan).cpu for side in sides] for _ in range(runs)]
     return min(each[0] for each in times) / min(each[1] for each in times)
 
@@ -229,7 +229,7 @@ def test_children_are_questions_too(seed):
     for _ in range(60):
         question = heavy.child(chance, question, chance.choice(heavy.SEEDS))
         try:
-            planned(question.text(), tables, None, {})
+            plan_question(question.text(), tables, None, {})
             taken += 1
         except DaleniusError:
             question = chance.choice(heavy.SEEDS)
@@ -246,7 +246,7 @@ def test_a_column_named_twice_does_not_make_the_engine_fail(function, tmp_path):
     failed = []
     for shown in (sql, sql.replace("MEDIAN", "COUNT(UPPER(code)), MEDIAN", 1)):
         try:
-            side.run(planned(shown, arenas.tables_of(rows), None, {}))
+            side.run(plan_question(shown, arenas.tables_of(rows), None, {}))
         except EngineFailedError as error:
             failed.append((shown, error))
     assert failed == []

@@ -2,7 +2,7 @@
 
 A row can be made heavy by functions whose cost grows with a text, a pattern or a number, and by work that only some
 rows get to: branches of CASE, conditions behind others. So the work of one row is bounded as a whole before anything
-runs (`queries.work`), and all rows carry a share of it.
+runs (`measuring.work`), and all rows carry a share of it.
 """
 
 from __future__ import annotations
@@ -180,14 +180,14 @@ def test_with_the_limit_off_the_same_questions_are_planned(curator: Curator, mon
         plan_of(curator, sql)
     most = work.MOST
     monkeypatch.setattr(work, "MOST", float("inf"))
-    assert work.of(plan_of(curator, sql)).worst > most
+    assert work.work_of(plan_of(curator, sql)).worst > most
 
 
 @pytest.mark.parametrize("sql", ORDINARY)
 def test_every_row_carries_a_share_of_what_one_row_could_take(curator: Curator, sql: str) -> None:
     """A hundredth of the rows that does all the work, while the others do none, adds at most half."""
     plan = plan_of(curator, sql)
-    found = work.of(plan)
+    found = work.work_of(plan)
     carried = work.ballast(found) + work.BASE
     assert found.worst / 100 <= carried / 2 * (1 + 1e-9)
     if work.ballast(found) > 0 and "DISTINCT" not in sql:

@@ -43,7 +43,7 @@ class Slow:
         self.burn = self.sleep = 0.0
         self.only: set[str] = set()
         self.together: threading.Barrier | None = None
-        self._real = answering.measured
+        self._real = answering.measure_plan
 
     def __call__(self, *parts: Any) -> bytes:
         content = self._real(*parts)
@@ -60,7 +60,7 @@ class Slow:
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
     found = Slow()
-    monkeypatch.setattr(answering, "measured", found)
+    monkeypatch.setattr(answering, "measure_plan", found)
     return found
 
 

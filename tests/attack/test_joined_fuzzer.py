@@ -6,8 +6,6 @@ refused whose tables are not tied by their units, and the statement compares the
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 from tests.conftest import NEAR_PLANTED
 
@@ -15,16 +13,16 @@ from dalenius.audit import joined as fuzzer
 from dalenius.audit.fuzzing import joined_questions
 from dalenius.audit.joined import fuzz_joined
 from dalenius.measuring.canonical import call
-from dalenius.measuring.engines.duckdb.statements import relation
+from dalenius.measuring.engines.duckdb.statements import relation, units
 from dalenius.measuring.engines.duckdb.statements.sums import Compiler
-from dalenius.measuring.engines.duckdb.statements.units import unit_name, unit_types
+from dalenius.measuring.join_fanout import limit_of
 from dalenius.measuring.relations import Join, Open, Relation
 from dalenius.owner import paths as _paths
+from dalenius.queries.rules import joins
 
 SEED = 2007
 NEAR = 16
 FILES = 62  # the first data set that goes through files
-joins = sys.modules["dalenius.queries.rules.joins"]
 BREAKS = {"order", "difference", "unit", "nobody", "lone", "search"}
 
 
@@ -54,8 +52,8 @@ def join_multiplicity_ignored(monkeypatch):
     def limited(self, each):
         if id(each) in self.lenders:  # another table has its unit
             return owned(self, each)
-        rows = joins.limit_of(each) or 1
-        units = ", ".join(unit_name(at) for at in range(len(each.table.policy.unit)))
+        rows = limit_of(each) or 1
+        units = ", ".join(units.unit_name(at) for at in range(len(each.table.policy.unit)))
         return f"SELECT * FROM ({owned(self, each)}) QUALIFY row_number() OVER (PARTITION BY {units}) <= {rows}"
 
     monkeypatch.setattr(relation.RelationScan, "owned", limited)
@@ -73,9 +71,9 @@ def null_units_kept(monkeypatch):
 
     def kept(self, each):
         text = owned(self, each)
-        for at, type_ in enumerate(unit_types(each, self.files)):
-            own, nobody = f"u{at} AS {unit_name(at)}", NOBODY[type_.split("(")[0].upper()]
-            text = text.replace(own, f"coalesce(u{at}, {nobody}) AS {unit_name(at)}", 1)
+        for at, type_ in enumerate(units.unit_types(each, self.files)):
+            own, nobody = f"u{at} AS {units.unit_name(at)}", NOBODY[type_.split("(")[0].upper()]
+            text = text.replace(own, f"coalesce(u{at}, {nobody}) AS {units.unit_name(at)}", 1)
         return text
 
     monkeypatch.setattr(relation, "there", lambda unit, types: "TRUE")
@@ -111,13 +109,13 @@ def an_outer_join_that_keeps_public_rows(monkeypatch):
         return conditions(self, join)[:1] if join.source is self.relation.owner else conditions(self, join)
 
     monkeypatch.setattr(relation.RelationScan, "left_conditions", left)
-    limits = joins.limits
+    limits = joins.limits_of
 
     def as_if_inner(within):
         where = call("and", within.where, *(each.on for each in within.joins))
         return limits(Relation(tuple(Join(each.source) for each in within.joins), where))
 
-    monkeypatch.setattr(joins, "limits", as_if_inner)
+    monkeypatch.setattr(joins, "limits_of", as_if_inner)
 
 
 def a_second_occurrence_without_a_bound(monkeypatch):
@@ -131,9 +129,9 @@ def an_exists_about_anybody(monkeypatch):
         if inner.owner is None:
             joins._check_only_public(inner, at)
         else:
-            joins.checked(inner, identities, parts, at, places)
+            joins.check_relation(inner, identities, parts, at, places)
 
-    monkeypatch.setattr(joins, "checked_match", unchecked)
+    monkeypatch.setattr(joins, "check_match", unchecked)
     match = relation.RelationScan.match
 
     def unbound(self, each):

@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import NEAR_PLANTED
 
 from dalenius.audit import fuzz as fuzzer
-from dalenius.measuring import building, clipping
+from dalenius.measuring import building, measures
 from dalenius.measuring.engines.duckdb.binding import Binding
 from dalenius.measuring.engines.duckdb.index import Index
 from dalenius.measuring.engines.duckdb.statements import source
@@ -23,9 +23,9 @@ from dalenius.measuring.engines.duckdb.statements.keys import KeyStatement
 from dalenius.measuring.engines.duckdb.statements.leaves import LeafCompiler
 from dalenius.measuring.engines.duckdb.statements.sizes import LengthStatement
 from dalenius.measuring.engines.duckdb.statements.sums import Compiler
+from dalenius.measuring.limits import in_question
 from dalenius.measuring.statistics import distinct
 from dalenius.mechanisms.key_selection import WEIGHT, KeySelection
-from dalenius.queries import searching
 
 SEED = 1977
 NEAR = 16  # cases, from where the bug was last seen
@@ -105,8 +105,8 @@ def a_cast_that_fails(monkeypatch):
 
 
 def half_the_sensitivity_of_a_substitution(monkeypatch):
-    monkeypatch.setattr(clipping, "sensitivity_l1", lambda clip, neighbors: clip)
-    monkeypatch.setattr(clipping, "squared_sensitivity_l2", lambda clip, neighbors, non_negative: clip**2)
+    monkeypatch.setattr(measures, "sensitivity_l1", lambda clip, neighbors: clip)
+    monkeypatch.setattr(measures, "squared_sensitivity_l2", lambda clip, neighbors, non_negative: clip**2)
 
 
 def an_unbounded_weight_of_rows_in_quantiles(monkeypatch):
@@ -138,15 +138,15 @@ def a_unit_with_a_length_in_each_group(monkeypatch):
 
 
 def noise_for_a_lower_clip_than_the_one_that_runs(monkeypatch):
-    limited = clipping.limited
+    limited = measures.clip_measure
     monkeypatch.setattr(
-        searching, "limited", lambda measure, *args: replace(limited(measure, *args), clip=measure.clip)
+        in_question, "clip_measure", lambda measure, *args: replace(limited(measure, *args), clip=measure.clip)
     )
 
 
 def grouping_sets_each_within_the_limit_of_one(monkeypatch):
     """Every set's vector is clipped by itself, and the noise is for one of them: a unit is in all at once."""
-    monkeypatch.setattr(building, "together", lambda limits, norm: max(limits))
+    monkeypatch.setattr(building, "combine_limits", lambda limits, norm: max(limits))
     norms = Compiler.norms
 
     def of_the_longest(self, source):
@@ -162,8 +162,8 @@ def grouping_sets_each_within_the_limit_of_one(monkeypatch):
 
 
 def pairs_of_grouping_sets_as_if_of_one(monkeypatch):
-    limited = clipping.limited
-    monkeypatch.setattr(distinct, "limited", lambda measure, *rest: limited(replace(measure, sets=1), *rest))
+    limited = measures.clip_measure
+    monkeypatch.setattr(distinct, "clip_measure", lambda measure, *rest: limited(replace(measure, sets=1), *rest))
 
 
 def a_stale_index_that_is_used(monkeypatch):

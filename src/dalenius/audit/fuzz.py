@@ -51,11 +51,11 @@ from dalenius.errors import (
     SourceUnavailableError,
 )
 from dalenius.measuring._exact import exact, exact_lengths
-from dalenius.measuring.ladder import sensitivity
+from dalenius.measuring.limits.in_question import lower_clips
+from dalenius.measuring.limits.ladder import sensitivity
 from dalenius.measuring.plan import Limits, Measure, Plan
 from dalenius.measuring.trees import largest
-from dalenius.queries.rules import planned
-from dalenius.queries.searching import lowered
+from dalenius.queries.rules import plan_question
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.engine import Engine
@@ -208,7 +208,7 @@ def _pair_of_tables(random: Random, report: Report, cases: int | None, folder: P
         report.cases += 1
         found: Broken | None
         try:
-            plan = planned(sql, {policy.name: made.shape.table}, limits)
+            plan = plan_question(sql, {policy.name: made.shape.table}, limits)
         except BROKEN as error:
             found = Broken("planner", "no failure", type(error).__name__, error.message)
         except DaleniusError as error:
@@ -391,7 +391,7 @@ def tightened(plan: Plan) -> Plan:
         return plan
     random = Random(plan.canonical())  # noqa: S311
     clips = {at: max(1, int(plan.measures[at].clip ** random.random())) for at in plan.searched}
-    return lowered(plan, clips)
+    return lower_clips(plan, clips)
 
 
 def length(vector: Sequence[int], norm: str) -> int:
@@ -439,7 +439,7 @@ def _violation(report: Report, made: Pair, asked: tuple[str, Limits], found: Bro
 def _once(candidate: Pair, asked: tuple[str, Limits], kind: str, folder: Path) -> Broken | None:
     """The same kind of violation on a smaller pair, if it is still there."""
     try:
-        plan = planned(asked[0], {candidate.shape.policy.name: candidate.shape.table}, asked[1])
+        plan = plan_question(asked[0], {candidate.shape.policy.name: candidate.shape.table}, asked[1])
     except DaleniusError:
         return None
     except Exception as error:  # noqa: BLE001

@@ -31,7 +31,7 @@ from dalenius.errors import DaleniusError, EngineFailedError
 from dalenius.measuring._exact import exact
 from dalenius.measuring.engines.duckdb.backend import DuckDBPool
 from dalenius.measuring.plan import Limits, Plan
-from dalenius.queries.rules import planned
+from dalenius.queries.rules import plan_question
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.engine import Engine
@@ -141,7 +141,7 @@ def _data_set(random: Random, report: Report, cases: int | None, folder: Path) -
 def _planned(sides: Several, question: Asked, limits: Limits) -> tuple[Broken | None, Plan | str | None]:
     """The plan, or why it was refused, or what broke."""
     try:
-        return None, planned(question.text, sides.made_up.schema.tables, limits, sides.publics)
+        return None, plan_question(question.text, sides.made_up.schema.tables, limits, sides.publics)
     except BROKEN as error:
         return Broken("planner", "no failure", type(error).__name__, error.message), None
     except DaleniusError as error:
@@ -218,7 +218,7 @@ class Several(Sides):
         if not question.plain or not made.schema.unique or any(map(made.schema.opaque, made.schema.tables)):
             return None
         try:
-            plan = planned(question.text, made.schema.wide.tables, Limits(groups=_WIDE, search=0), self.publics)
+            plan = plan_question(question.text, made.schema.wide.tables, Limits(groups=_WIDE, search=0), self.publics)
         except DaleniusError:
             return None
         engine: Engine = self._sides[0].of(plan.table)

@@ -48,7 +48,7 @@ from dalenius.errors import DaleniusError, EngineFailedError, InternalError
 from dalenius.measuring import pace
 from dalenius.measuring.expressions import Call, walk
 from dalenius.measuring.plan import Plan
-from dalenius.queries.rules import planned
+from dalenius.queries.rules import plan_question
 from dalenius.releasing import pacing
 
 SIZES = (4_000, 40_000, 400_000)  # rows: small, and those of which the first that is large enough is taken
@@ -206,7 +206,7 @@ class Judge:
     def planned(self, sql: str, rows: int) -> Plan | None:
         """The plan; None where it is refused, which is counted."""
         try:
-            return planned(sql, tables_of(rows), None, {})
+            return plan_question(sql, tables_of(rows), None, {})
         except BROKEN:
             raise
         except DaleniusError as error:

@@ -74,7 +74,9 @@ def times(plan: Plan, speed: float = 1.0) -> Times:
     least = max(declared, default=ANSWER)
     if known or not declared:
         rows = sum(size_class(each.found.row_count if each.found else UNKNOWN) for each in tables)
-        measured = SAFETY * (FIXED + shaped(plan) * rows / 1_000_000) + WORKING * worked(plan) * rows / 1_000_000
+        measured = (
+            SAFETY * (FIXED + shape_seconds(plan) * rows / 1_000_000) + WORKING * work_seconds(plan) * rows / 1_000_000
+        )
         least = max(least, speed * measured)
     else:
         least *= times_plain(plan)
@@ -82,22 +84,22 @@ def times(plan: Plan, speed: float = 1.0) -> Times:
     return Times(answer, max(answer, min(caps, default=CAP)))
 
 
-def shaped(plan: Plan) -> float:
+def shape_seconds(plan: Plan) -> float:
     """Seconds that a plan's shape takes for a million rows, whatever its expressions are."""
     return SHAPES[shape(plan)] * max(1, len(plan.measures))
 
 
-def worked(plan: Plan) -> float:
+def work_seconds(plan: Plan) -> float:
     """Seconds that a plan's expressions take for a million rows.
 
     They take their usual time and a share of their worst: the ballast that each row carries is a twentieth of it,
-    and one unit's rows add at most half of that (`queries.work`). A table in which most rows are as bad as can be needs
+    and one unit's rows add at most half of that (`work`). A table in which most rows are as bad as can be needs
     the policy's word.
     """
     from dalenius.measuring import work
 
     relation = plan.table.relation
-    found = work.of(plan) * work.times(relation) + work.inside(relation) + work.sifted(relation)
+    found = work.work_of(plan) * work.times(relation) + work.inner_work(relation) + work.sifting_work(relation)
     found += work.Work(0.0 if relation.single else work.MEETING * work.times(relation))
     once = found.usual + WORST * found.whole
     again = (_passes(plan) - 1) * (work.common(plan).usual + work.ballast(found))
@@ -106,7 +108,7 @@ def worked(plan: Plan) -> float:
 
 def times_plain(plan: Plan) -> float:
     """How much more a plan takes than a plain question of its shape, such as a count and an average; at least 1."""
-    return max(1.0, (shaped(plan) + worked(plan)) / (PLAIN * SHAPES[shape(plan)] + PLAIN_WORK / 1000))
+    return max(1.0, (shape_seconds(plan) + work_seconds(plan)) / (PLAIN * SHAPES[shape(plan)] + PLAIN_WORK / 1000))
 
 
 def _passes(plan: Plan) -> int:

@@ -126,8 +126,8 @@ class Limits:
     """Tighter limits for one question; a policy's own can only be lowered.
 
     ``units``: a group whose key had to be found is released only where so many units are surely in it.
-    ``search``: the question finds lower limits itself, with this share of its price, at most a half (`searching`);
-    0: it does not; None: it does where that pays.
+    ``search``: the question finds lower limits itself, with this share of its price, at most a half
+    (`limits.in_question`); 0: it does not; None: it does where that pays.
     """
 
     rows: int | None = None
@@ -306,7 +306,7 @@ class Statistic:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class SelectionPlan:
     """Keys that are not public are found first, by weighted set union (`mechanisms.key_selection`).
 
     ``cap``: a unit weighs on at most so many keys. ``units``: so many must surely be in a group that is released.
@@ -348,7 +348,7 @@ class Plan:
     answers: Mapping[Aggregate, int]
     norm: str
     periods: tuple[str, ...] = ("",)
-    selection: Selection | None = None
+    selection: SelectionPlan | None = None
     notes: tuple[str, ...] = ()
     sets: tuple[tuple[int, ...], ...] = ()
 
@@ -419,7 +419,7 @@ class Plan:
 T = TypeVar("T")
 
 
-def needed(part: T | None) -> T:
+def require(part: T | None) -> T:
     """What an earlier pass has filled in."""
     if part is None:
         raise RuntimeError("A pass ran before the one that it needs.")

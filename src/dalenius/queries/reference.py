@@ -9,18 +9,20 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from dalenius.measuring.domains import MOST_CELLS, MOST_VALUES
+from dalenius.measuring.domains import MOST_VALUES
 from dalenius.measuring.expressions import Type
+from dalenius.measuring.fairness import PLANNING_SECONDS
+from dalenius.measuring.function_values import MOST_CELLS
 from dalenius.measuring.functions import FUNCTIONS, PARTS, UNITS, Function
-from dalenius.measuring.patience import SECONDS
 from dalenius.measuring.periods import MOST as MOST_PERIODS
 from dalenius.measuring.statistics import families, family_for
+from dalenius.queries.rules.derived import INSIDE
 from dalenius.queries.rules.parse import DEEPEST, LONGEST
-from dalenius.queries.rules.per_unit import INSIDE
 from dalenius.queries.rules.resolve import MOST_OUTPUTS
 from dalenius.queries.rules.restrict import _PARTS, _REFUSED
+from dalenius.queries.rules.scope import MOST_SOURCES
 from dalenius.queries.rules.sets import MOST_KEYS, MOST_SETS
-from dalenius.queries.rules.sources import MOST_SOURCES, NOBODYS, REFUSED_JOINS, REFUSED_SUBQUERIES
+from dalenius.queries.rules.sources import NOBODYS, REFUSED_JOINS, REFUSED_SUBQUERIES
 
 BEGIN = "<!-- generated: python -m dalenius.queries.reference docs/reference/sql.md -->"
 END = "<!-- end of what is generated -->"
@@ -134,7 +136,7 @@ def _limits() -> Iterable[tuple[str, str]]:
     yield "keys of all groups, in values", f"{MOST_VALUES:,}"
     yield "keys of GROUP BY", f"{MOST_KEYS:,}"
     yield "grouping sets", f"{MOST_SETS:,}"
-    yield "seconds of processor time in which a question is planned", f"{SECONDS:g}"
+    yield "seconds of processor time in which a question is planned", f"{PLANNING_SECONDS:g}"
     yield "periods, where each has its own budget", f"{MOST_PERIODS:,}"
 
 

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING
 
 from dalenius.errors import DaleniusError, EngineTimeoutError
 from dalenius.ledger.suspensions import LATE
+from dalenius.measuring.fairness import Turns
 from dalenius.measuring.pace import CAP, Times
-from dalenius.measuring.turns import Turns
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -55,7 +55,7 @@ class Pacer:
     """Lets questions look at the data, so many at once, and their answers leave when it is time.
 
     A place is held until the answer leaves, not until it is ready: when the next question may start then depends on
-    public times too. No analyst holds more than half of the places (`measuring.turns`), so that nobody else waits.
+    public times too. No analyst holds more than half of the places (`measuring.fairness`), so that nobody else waits.
 
     Args:
         slots: How many questions look at once; at most `SAFETY`, or they would be late because of one another.

@@ -23,7 +23,7 @@ from dalenius.errors import DaleniusError, InputError
 from dalenius.measuring._exact import exact
 from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.measuring.engines.duckdb.statements.sums import Compiler
-from dalenius.queries.rules import planned
+from dalenius.queries.rules import plan_question
 
 
 def test_the_same_seed_draws_the_same_cases():
@@ -67,7 +67,7 @@ def test_most_questions_can_be_asked_and_all_kinds_are_drawn():
         drawn |= set(made.policy.unit) | {column.kind for column in made.policy.columns.values()}
         for _ in range(10):
             try:
-                plan = planned(question(random, made), {made.policy.name: made.table})
+                plan = plan_question(question(random, made), {made.policy.name: made.table})
             except DaleniusError:
                 refused += 1
                 continue
@@ -109,7 +109,7 @@ def test_simple_plans_are_worked_out_as_they_are_defined():
         random = Random(number)
         made = pair(random, shape(random, "memory"))
         try:
-            plan = planned("SELECT COUNT(*), COUNT(DISTINCT person) FROM made", {"made": made.shape.table})
+            plan = plan_question("SELECT COUNT(*), COUNT(DISTINCT person) FROM made", {"made": made.shape.table})
         except DaleniusError:
             continue
         if len(made.shape.policy.unit) == 1 and plan.periods == ("",) and (rows := made.shape.policy.contribution.rows):

@@ -52,7 +52,7 @@ def ask(
 
     Example: dalenius ask "SELECT region, COUNT(*) AS n FROM visits GROUP BY region" --analyst ana --epsilon 0.2
     """
-    from dalenius.queries.rules.clause import agreed
+    from dalenius.queries.rules.clause import settle_price
 
     # Whatever can be wrong with the files is found before anything is charged.
     if output is not None:
@@ -64,7 +64,7 @@ def ask(
 
         check_plot(plot)
     question, limits = asking.text_of(sql), asking.limits_of(rows, groups, total, units, find_limits)
-    epsilon, delta = agreed(question, epsilon, delta)
+    epsilon, delta = settle_price(question, epsilon, delta)
     wanted = asking.error_of(error)
     asker = asking.analyst_of(frame, analyst, server, token_file)
     if epsilon is None and wanted is None:

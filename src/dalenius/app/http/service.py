@@ -34,7 +34,7 @@ T = TypeVar("T")
 _HEAVY = (
     "dalenius.queries.rules",
     "dalenius.queries.answering",
-    "dalenius.queries.accuracy",
+    "dalenius.queries.preview",
     "dalenius.measuring.public",
 )
 _DOOR = 4  # threads that look at tokens, whatever the others are busy with

@@ -17,7 +17,7 @@ from dalenius.measuring.canonical import call
 from dalenius.measuring.engines.duckdb.statements.sums import LINEAR, Compiler
 from dalenius.measuring.expressions import TRUE, Column
 from dalenius.measuring.plan import Measure, Plan, Statistic
-from dalenius.measuring.texts import LONGEST_BYTES
+from dalenius.measuring.work import LONGEST_BYTES
 from dalenius.tables.policy import Column as Declared
 from dalenius.tables.policy import Kind
 

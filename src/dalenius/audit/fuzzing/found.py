@@ -12,7 +12,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from dalenius.measuring.expressions import Type
-from dalenius.measuring.plan import Plan, needed
+from dalenius.measuring.plan import Plan, require
 from dalenius.mechanisms.key_selection import WEIGHT, KeySelection
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def broken(plan: Plan, first: Weights, second: Weights, *, nobody: bool) -> tupl
     for here, there in ((first, second), (second, first)):
         lone = [weight for key, weight in here.items() if key not in there]
         most = WEIGHT if not lone else math.isqrt(WEIGHT**2 // len(lone))
-        if len(lone) > needed(plan.selection).cap or max(lone, default=0) > most:
+        if len(lone) > require(plan.selection).cap or max(lone, default=0) > most:
             return "lone", f"{most} each", str(max(lone))
     return None
 

@@ -13,7 +13,7 @@ from random import Random
 
 from dalenius.audit.fuzzing.terms import Names, Term, changed, grown, pattern, quoted
 from dalenius.audit.fuzzing.victims import NAME, VICTIM
-from dalenius.measuring.texts import LONGEST_TEXT
+from dalenius.measuring.work import LONGEST_TEXT
 
 _CONDITIONS = (f"(name = '{VICTIM}')", "(LENGTH(note) > 100)", "flag", "(note IS NULL)", "(salary > 199000)")
 NAMES: Names = {

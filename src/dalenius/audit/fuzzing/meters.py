@@ -16,8 +16,8 @@ from dalenius.measuring.domains import in_order
 from dalenius.measuring.engines.duckdb.backend import DuckDBPool, MultiTable
 from dalenius.measuring.engines.duckdb.index import IndexFiles
 from dalenius.measuring.engines.duckdb.indexing import build_index
-from dalenius.queries.answering import measured
-from dalenius.queries.rules.price import priced
+from dalenius.queries.answering import measure_plan
+from dalenius.queries.rules.price import price_plan
 from dalenius.tables.sources.fingerprint import Fingerprint, fingerprint
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Side:
 
     def run(self, plan: Plan) -> None:
         """Looks at the data, draws noise, and forgets all of it."""
-        measured(plan, priced(plan, EPSILON, DELTA), self._engine(plan.table), SALT, SECONDS)
+        measure_plan(plan, price_plan(plan, EPSILON, DELTA), self._engine(plan.table), SALT, SECONDS)
 
     def look(self, plan: Plan) -> None:
         """The same without noise: the weights of keys, the lengths of units, and the integers of all keys."""

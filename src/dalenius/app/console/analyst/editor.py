@@ -8,8 +8,8 @@ from typing import Any
 
 from nicegui import events, ui
 
-from dalenius.queries.names import as_written
 from dalenius.queries.release import shown
+from dalenius.queries.rules.parse import as_written
 
 _WORDS = (
     "SELECT, FROM, WHERE, GROUP BY, ORDER BY, HAVING, LIMIT, AND, OR, NOT, IN, BETWEEN, LIKE, IS, NULL, AS, DISTINCT, "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from dalenius.queries.names import as_written
+from dalenius.queries.rules.parse import as_written
 
 _NUMBERS = {"integer", "number"}
 

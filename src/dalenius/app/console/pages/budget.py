@@ -16,8 +16,8 @@ from dalenius.app.console.sessions import Session, Sessions
 from dalenius.errors import DaleniusError
 from dalenius.ledger.budgets import rounded_down
 from dalenius.ledger.tokens import Role
-from dalenius.queries.names import as_written
 from dalenius.queries.release import with_error
+from dalenius.queries.rules.parse import as_written
 
 Line = list[tuple[str, float]]
 _BUYS = 3  # data sets and periods for which errors are worked out

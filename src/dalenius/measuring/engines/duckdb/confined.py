@@ -32,7 +32,7 @@ from typing import Any
 from dalenius.errors import EngineFailedError, EngineTimeoutError, RateLimitedError
 from dalenius.measuring.engines.duckdb import metering
 from dalenius.measuring.engines.duckdb.child import BEGUN, LONGEST
-from dalenius.measuring.turns import NoTurn, Turns
+from dalenius.measuring.fairness import NoTurn, Turns
 
 PLACES = 2  # children that run at once
 PLANS = 3  # questions and previews that are planned at once: few enough that nobody has two places (`_turns`)

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dalenius.errors import SourceUnavailableError
+from dalenius.measuring.cache import WeightedCache
 from dalenius.measuring.engines.duckdb.opening import open_locked, path_list, quoted
 from dalenius.measuring.engines.duckdb.rendering import identifier
-from dalenius.measuring.kept import Kept
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _NO_HEADER = re.compile(r"column\d+")
 PATTERN = re.compile(r"[*?\[]")  # DuckDB takes such a path for a pattern, and knows no escape
 # To open a connection takes longer than all the rest, and to protect a table asks three times.
-_KEPT: Kept[Columns] = Kept(20_000)  # names
+_KEPT: WeightedCache[Columns] = WeightedCache(20_000)  # names
 
 _DELIMITERS = ",;\t|"
 _LONGEST = 2**20  # bytes of a header; DuckDB takes lines up to twice that

@@ -25,12 +25,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import DaleniusError
-from dalenius.measuring.domains import column_values
 from dalenius.measuring.engines.duckdb.binding import NOTE as SUMS
 from dalenius.measuring.engines.duckdb.binding import Binding
 from dalenius.measuring.engines.duckdb.files import PATTERN
 from dalenius.measuring.engines.duckdb.opening import path_list
 from dalenius.measuring.expressions import TRUE, Column
+from dalenius.measuring.function_values import column_values
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:

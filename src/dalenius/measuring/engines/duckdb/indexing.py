@@ -19,7 +19,7 @@ from dalenius.measuring.engines.duckdb.statements.pairs import pair_rows
 from dalenius.measuring.engines.duckdb.statements.source import cast, clean, extent_sql, there
 from dalenius.measuring.expressions import columns_of
 from dalenius.measuring.periods import unit_part
-from dalenius.measuring.plan import needed
+from dalenius.measuring.plan import require
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ class _Writer:
     def total(self, name: str, value: str, most: int) -> str:
         """Σ of what a question adds, floor(x/step + ½) in doubles, without its sign; or the most that is held."""
         column = self.table.policy.columns[name]
-        bounds, step = needed(column.bounds), float(column.step or 1)
+        bounds, step = require(column.bounds), float(column.step or 1)
         rounded = f"floor({value} / {double(step)} + 0.5e0)"
         rounded = rounded if bounds.low >= 0 else f"abs({rounded})"
         if max(abs(bounds.low), abs(bounds.high)) / step > _SMALL:
@@ -251,9 +251,9 @@ class _Writer:
         tables = {"p": pairs.many(FEW_KEYS), "q": pairs.norms(), "w": pairs.shared(), "codes": pairs.codes}
         for name, table in tables.items():
             self.connection.register(name, table)
-        self.copy(needed(keys), "SELECT u0, norm2, m FROM q")
+        self.copy(require(keys), "SELECT u0, norm2, m FROM q")
         units = "SELECT code, m, CAST(sum(units) AS BIGINT) AS units FROM w GROUP BY code, m"
-        self.copy(needed(weights), f"SELECT key, m, units FROM ({units}) JOIN codes USING (code)")  # noqa: S608
+        self.copy(require(weights), f"SELECT key, m, units FROM ({units}) JOIN codes USING (code)")  # noqa: S608
         self.copy(file, "SELECT u0, key, n, m FROM p JOIN codes USING (code)")
         for name in tables:
             self.connection.unregister(name)
@@ -289,9 +289,9 @@ class _Writer:
             "q": f"SELECT {grouped}, {_norm('n', 'norm2')}, count(*) AS m FROM p GROUP BY {grouped}",  # noqa: S608
         }.items():
             self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {sql}")
-        self.copy(needed(keys), "SELECT * FROM q")
+        self.copy(require(keys), "SELECT * FROM q")
         counted = f"SELECT p.code, q.m, count(*) AS units FROM p JOIN q ON {same} GROUP BY p.code, q.m"  # noqa: S608
-        self.copy(needed(weights), f"SELECT key, m, units FROM ({counted}) JOIN codes USING (code)")  # noqa: S608
+        self.copy(require(weights), f"SELECT key, m, units FROM ({counted}) JOIN codes USING (code)")  # noqa: S608
         many = f"p JOIN (SELECT * FROM q WHERE m > {FEW_KEYS}) AS q ON {same} JOIN codes ON p.code = codes.code"  # noqa: S608
         self.copy(file, f"SELECT {own}, key, p.n, q.m FROM {many}")  # noqa: S608
         for name in ("codes", "p", "q"):

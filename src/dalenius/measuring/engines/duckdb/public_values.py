@@ -83,8 +83,9 @@ def public_combinations(
     """All combinations of the values of some columns in public tables that are joined; None: too many."""
     import pyarrow as pa
 
-    from dalenius.measuring.domains import arrow_type
     from dalenius.measuring.engines.duckdb.statements.relation import PublicScan
+    from dalenius.measuring.function_values import arrow_type
+    from dalenius.measuring.functions import TYPES
 
     scan, held = PublicScan(relation, wanted), {}
     for name, (opened, columns, text) in scan.texts().items():
@@ -92,7 +93,7 @@ def public_combinations(
         if len(rows) > most_rows:
             return None
         kinds = [opened.table.kinds[each] for each in columns]
-        arrays = [pa.array([row[at] for row in rows], arrow_type(kind)) for at, kind in enumerate(kinds)]
+        arrays = [pa.array([row[at] for row in rows], arrow_type(TYPES[kind])) for at, kind in enumerate(kinds)]
         held[name] = pa.table(arrays, names=columns)
     found = public().run(f"{scan.combinations()} LIMIT {most + 1}", held)
     return tuple(map(tuple, found)) if len(found) <= most else None

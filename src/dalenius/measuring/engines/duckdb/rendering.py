@@ -20,8 +20,7 @@ from dalenius.measuring.expressions import (
     columns_of,
 )
 from dalenius.measuring.functions import FUNCTIONS, SKIPPING, TIME, awaits, whole
-from dalenius.measuring.texts import LONGEST_NUMBER, LONGEST_TEXT, SURE_DIGITS, sure
-from dalenius.measuring.work import Work, ballast
+from dalenius.measuring.work import LONGEST_NUMBER, LONGEST_TEXT, SURE_DIGITS, Work, ballast, has_few_digits
 
 Arguments: TypeAlias = tuple[Expression, ...]
 WHICH_SET = "which_set"  # what the number of a row's grouping set is called
@@ -263,7 +262,7 @@ class Renderer:
     def number(self, inner: Expression) -> str:
         """A value as number; a text only if that is quick (`numeral`)."""
         shown = self.argument("to_number", 0, inner)
-        if inner.type is Type.TEXT and not sure(inner):
+        if inner.type is Type.TEXT and not has_few_digits(inner):
             if isinstance(inner, Column | Literal):
                 spelled = numeral(self.sql(inner))
                 cut = self.each_row(spelled, Type.TEXT, LONGEST_NUMBER) if self.rows else spelled

@@ -32,7 +32,7 @@ from dalenius.measuring.engines.duckdb.statements import indexed_sums, keys, run
 from dalenius.measuring.engines.duckdb.statements.indexed_sums import IndexedSums
 from dalenius.measuring.engines.duckdb.statements.sizes import units_sql
 from dalenius.measuring.plan import Found, Limits, Plan
-from dalenius.queries.rules import planned
+from dalenius.queries.rules import plan_question
 from dalenius.tables.sources.fingerprint import fingerprint
 
 QUESTIONS = (
@@ -123,7 +123,7 @@ def test_the_integers_are_the_same_with_and_without_an_index(asker, tmp_path, un
     whose = "DISTINCT (user_id, note)" if "note" in unit else "DISTINCT user_id"
     for sql in QUESTIONS:
         for limits in (Limits(), Limits(rows=1), Limits(groups=1)):
-            plan = planned(sql.replace("DISTINCT user_id", whose), {"visits": table}, limits)
+            plan = plan_question(sql.replace("DISTINCT user_id", whose), {"visits": table}, limits)
             statement = way(plan, fast)
             ways["general" if statement is None else "light" if "heavy" in statement else "alone"] += 1
             assert exact(plan, fast, "salt") == exact(plan, plain, "salt"), sql
@@ -132,7 +132,7 @@ def test_the_integers_are_the_same_with_and_without_an_index(asker, tmp_path, un
 
 def test_some_units_are_heavy_and_most_are_not(table, tmp_path):
     _, fast = engines(table, tmp_path)
-    plan = planned(QUESTIONS[3], {"visits": table})
+    plan = plan_question(QUESTIONS[3], {"visits": table})
     heavy = fast.run(f"SELECT count(*) FROM ({IndexedSums(plan, fast.index).heavy()})")[0][0]
     assert 0 < heavy < 15  # of sixty
 
@@ -146,7 +146,7 @@ def test_drawn_questions_have_the_same_integers_both_ways(seed, tmp_path):
     asked = 0
     while asked < 8:
         try:
-            plan = planned(question(chance, made.shape), {"made": made.shape.table})
+            plan = plan_question(question(chance, made.shape), {"made": made.shape.table})
         except DaleniusError:
             continue
         asked += 1
@@ -208,17 +208,17 @@ BREAKS = (
 @pytest.mark.parametrize("breaks", BREAKS, ids=lambda each: each.__name__)
 def test_an_index_that_is_not_about_this_is_never_used(breaks, seen, table, tmp_path):
     _, fast = engines(table, tmp_path)
-    plan = planned(QUESTIONS[3], {"visits": table})
+    plan = plan_question(QUESTIONS[3], {"visits": table})
     assert not seen or way(plan, fast) is not None
     table, fast = breaks(table, fast, tmp_path)
-    plan = planned(QUESTIONS[3], {"visits": table})
+    plan = plan_question(QUESTIONS[3], {"visits": table})
     assert way(plan, fast) is None
     assert exact(plan, fast, "salt") == exact(plan, DuckDB(fast.fingerprint, threads=1), "salt")
 
 
 def test_an_index_that_goes_bad_in_the_middle_ends_the_question(table, tmp_path):
     _, fast = engines(table, tmp_path)
-    plan = planned(QUESTIONS[3], {"visits": table})
+    plan = plan_question(QUESTIONS[3], {"visits": table})
     file = fast.index.layout.files[0].path
     content = bytearray(file.read_bytes())
     content[4:200] = b"\xff" * 196  # its end, which says what it is, is as it was
@@ -231,7 +231,7 @@ def test_an_index_that_goes_bad_in_the_middle_ends_the_question(table, tmp_path)
 
 def test_an_index_that_is_exchanged_during_a_question_does_not_count(table, tmp_path, monkeypatch):
     plain, fast = engines(table, tmp_path)
-    plan = planned(QUESTIONS[0], {"visits": table})
+    plan = plan_question(QUESTIONS[0], {"visits": table})
     run = fast.run
 
     def exchanged(sql, *, seconds=60.0):
@@ -286,7 +286,7 @@ def test_keys_that_are_found_weigh_the_same_with_and_without_an_index(asker, tmp
     plain, fast = engines(table, tmp_path)
     for groups in (5, 16, 20, 200):
         sql = "SELECT note, COUNT(*) FROM visits GROUP BY note"
-        plan = planned(sql, {"visits": table}, Limits(groups=groups))
+        plan = plan_question(sql, {"visits": table}, Limits(groups=groups))
         used = keys.indexed_statement(plan, fast.index, fast, "salt")
         assert (used is None) == (groups < 16)
         one, two = (dict(zip(*keys.weights(plan, each, "salt", 60.0), strict=True)) for each in (fast, plain))
@@ -300,7 +300,7 @@ def test_totals_too_large_for_a_file_are_beyond_every_limit(asker, tmp_path):
     pq.write_table(rows(users=4, nobody=False).slice(0, 4).set_column(1, "age", column), tmp_path / "visits.parquet")
     plain, fast = engines(table, tmp_path)
     assert max(fast.run("SELECT max(t0) FROM " + fast.index.layout.files[0].scan)) == (2**62,)
-    plan = planned("SELECT SUM(age) FROM visits", {"visits": table}, Limits(totals={"age": Fraction(1000)}))
+    plan = plan_question("SELECT SUM(age) FROM visits", {"visits": table}, Limits(totals={"age": Fraction(1000)}))
     assert exact(plan, fast, "salt") == exact(plan, plain, "salt")
 
 
@@ -331,7 +331,7 @@ def both_ways(asker, tmp_path, sql: str, columns: str, **values: list[int | None
     arrays |= {name: pa.array(each, pa.int64()) for name, each in values.items()}
     pq.write_table(pa.table(arrays), tmp_path / "visits.parquet")
     table = asker(WIDE.format(columns=columns)).table
-    plan = planned(sql, {"visits": table})
+    plan = plan_question(sql, {"visits": table})
     return [exact(plan, each, "salt") for each in engines(table, tmp_path)]
 
 

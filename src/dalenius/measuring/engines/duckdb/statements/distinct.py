@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, cast
 from dalenius.measuring.engines.duckdb.statements import source, sums
 from dalenius.measuring.engines.duckdb.statements.running import Select
 from dalenius.measuring.expressions import TRUE, Expression
-from dalenius.measuring.ladder import rungs
+from dalenius.measuring.limits.ladder import rungs
 from dalenius.measuring.plan import Plan
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def run(plan: Plan, part: Select, engine: Runner, salt: str, seconds: float) -> 
 
 
 def ladder(plan: Plan, number: int, engine: Runner, salt: str, seconds: float) -> list[int]:
-    """The values in all groups together, counted at each limit of the measure's ladder (`queries.ladder`)."""
+    """The values in all groups together, counted at each limit of the measure's ladder (`limits.ladder`)."""
     alone = _alone(plan, number)
     read = source.source_sql(alone, engine.scan, engine.columns, salt)
     (row,) = engine.run(f"WITH {read},\n{PairStatement(alone).ladder()}", seconds=seconds)

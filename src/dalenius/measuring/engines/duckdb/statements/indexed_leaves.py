@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from dalenius.measuring.domains import column_values
 from dalenius.measuring.engines.duckdb.rendering import identifier
 from dalenius.measuring.engines.duckdb.statements import leaves, source
 from dalenius.measuring.engines.duckdb.statements.indexed_sums import IndexedSums, PlainRows
 from dalenius.measuring.engines.duckdb.statements.leaves import KINDS, LeafCompiler
 from dalenius.measuring.engines.duckdb.statements.running import IndexedSelect, run_indexed
 from dalenius.measuring.engines.duckdb.statements.sums import with_steps
+from dalenius.measuring.function_values import column_values
 from dalenius.measuring.trees import SCALE
 from dalenius.tables.policy import Kind
 

@@ -31,7 +31,7 @@ from dalenius.measuring.engines.duckdb.statements.sums import (
     with_steps,
 )
 from dalenius.measuring.expressions import TRUE, Call, Column, Expression, Key, Type, columns_of
-from dalenius.measuring.work import TWICE, of
+from dalenius.measuring.work import TWICE, work_of
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.duckdb.index import Index
@@ -216,7 +216,7 @@ class PlainRows(Compiler):
     def __init__(self, plan: Plan, *, nobody: bool) -> None:
         super().__init__(replace(plan, groups=None))
         self.nobody = nobody
-        self.ballast = heavier(of(plan) * TWICE)
+        self.ballast = heavier(work_of(plan) * TWICE)
         if not nobody:  # every row has a unit, and a period
             self.period = None
 

@@ -17,7 +17,7 @@ from dalenius.measuring.engines.duckdb.statements.pairs import HeldPairs
 from dalenius.measuring.engines.duckdb.statements.running import IndexedSelect, no_number, run_indexed
 from dalenius.measuring.engines.duckdb.statements.sums import Compiler
 from dalenius.measuring.expressions import TRUE, Column
-from dalenius.measuring.plan import Plan, needed
+from dalenius.measuring.plan import Plan, require
 from dalenius.mechanisms.key_selection import KeySelection
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def weights(
     pairs = (held or HeldPairs(plan, engine, salt, seconds)).pairs if rows is None else None
     if pairs is not None:
         order = KeyStatement(plan, seeded=False).order(engine.columns, salt)
-        found = zip(pairs.cells, pairs.weights(needed(plan.selection).cap, order), strict=True)
+        found = zip(pairs.cells, pairs.weights(require(plan.selection).cap, order), strict=True)
         weighed = {cell: weight for cell, weight in found if weight}  # a key that no unit chose is not there
         return list(weighed), list(weighed.values())
     if rows is None:
@@ -57,7 +57,7 @@ def statement(plan: Plan, scan: str, types: Mapping[str, str], salt: str) -> str
 
 def indexed_statement(plan: Plan, index: Index, engine: Runner, salt: str) -> IndexedSelect | None:
     """The same from the pairs of a contribution index; None where there are none for this very question."""
-    if needed(plan.selection).cap < FEW_KEYS:
+    if require(plan.selection).cap < FEW_KEYS:
         return None
     if plan.where != TRUE or len(plan.keys) != 1 or not _one_text(plan, engine.columns):
         return None
@@ -81,13 +81,13 @@ class KeyStatement(Compiler):
     """
 
     def __init__(self, plan: Plan, *, seeded: bool = True) -> None:
-        self.cap, self.seeded = needed(plan.selection).cap, seeded
+        self.cap, self.seeded = require(plan.selection).cap, seeded
         # Conditions of single aggregates do not matter: a key is there where a row counts at all.
         super().__init__(replace(plan.only(()), groups=self.cap if seeded else None))
 
     def counted_sets(self) -> Sequence[int]:
         """Only those whose keys are not public: a unit's weight is not spent on what is known."""
-        return needed(self.plan.selection).sets
+        return require(self.plan.selection).sets
 
     def statement(self, scan: str, types: Mapping[str, str], salt: str) -> str:
         """All steps."""

@@ -25,7 +25,7 @@ from dalenius.measuring.engines.duckdb.statements import source
 from dalenius.measuring.engines.duckdb.statements.running import no_number
 from dalenius.measuring.engines.duckdb.statements.sums import Compiler, with_steps
 from dalenius.measuring.expressions import TRUE
-from dalenius.measuring.trees import SCALE, Layout, nodes
+from dalenius.measuring.trees import SCALE, TreeLayout, nodes
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.duckdb.statements.running import Runner, Select
@@ -49,7 +49,8 @@ def vectors(plan: Plan, part: Select, rows: Sequence[tuple[Any, ...]]) -> list[l
     places = {cell: at for at, cell in enumerate(plan.cells)}
     # Weights are below 2²⁰: int64 holds the sum over 2⁴² rows, more than any file has.
     counts = [
-        np.zeros((len(plan.cells), Layout.of(plan.measures[number]).leaves), dtype=np.int64) for number in part.measures
+        np.zeros((len(plan.cells), TreeLayout.of(plan.measures[number]).leaves), dtype=np.int64)
+        for number in part.measures
     ]
     for measure, *cell, leaf, weight in rows:
         at = places.get(tuple(cell))
@@ -93,7 +94,7 @@ class LeafCompiler(Compiler):
 
     def leaf(self, measure: Measure) -> str:
         """⌊(v − low)/size⌋ of v = ⌊x/step + ½⌋, in doubles: exact below 2⁵³; past it, still some leaf."""
-        layout = Layout.of(measure)
+        layout = TreeLayout.of(measure)
         step, low, high = double(float(measure.step)), double(layout.low), double(layout.high)
         rounded = f"greatest({low}, least({high}, floor({self.value(measure)} / {step} + 0.5e0)))"
         place = f"({rounded} - {low})" if layout.low else rounded

@@ -313,7 +313,7 @@ SELECT code, count(*) AS n FROM chosen GROUP BY code""",  # noqa: S608
         """The rows in each cell, for each clip of a unit's vector.
 
         A unit's vector of rows over all keys is brought within the clip in L2, ⌊n·C/k⌋ ≤ n·C/k with k = ⌈‖n‖⌉: adding
-        or removing it changes the counts by at most that, whichever of them are then shown (`measuring.clipping`).
+        or removing it changes the counts by at most that, whichever of them are then shown (`measuring.measures`).
         """
         size, places = self.codes.num_rows, {cell: at for at, cell in enumerate(self.cells)}
         found = []

@@ -43,8 +43,7 @@ from dalenius.measuring.engines.duckdb.statements.units import (
 from dalenius.measuring.expressions import TRUE, Aggregate, Column, Expression, Type, columns_of, written
 from dalenius.measuring.functions import bounded, whole
 from dalenius.measuring.relations import Match, Open, Owned, PerUnit, Relation, Source, Stacked, full
-from dalenius.measuring.texts import LONGEST_TEXT
-from dalenius.measuring.work import Work, sifting
+from dalenius.measuring.work import LONGEST_TEXT, Work, sifting
 from dalenius.tables.policy import Kind
 from dalenius.tables.values import default_step, too_fine
 

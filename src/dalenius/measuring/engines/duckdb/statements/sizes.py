@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dalenius.measuring.choosing import CLASSES
 from dalenius.measuring.engines.duckdb.index import ENTRY
 from dalenius.measuring.engines.duckdb.rendering import Renderer, double, identifier
 from dalenius.measuring.engines.duckdb.statements import distinct
@@ -23,7 +22,8 @@ from dalenius.measuring.engines.duckdb.statements.running import IndexedSelect, 
 from dalenius.measuring.engines.duckdb.statements.source import cast, clean, source_sql, there
 from dalenius.measuring.engines.duckdb.statements.sums import Compiler, grouped_by, with_steps
 from dalenius.measuring.expressions import columns_of
-from dalenius.measuring.ladder import scaled
+from dalenius.measuring.limits.histogram import CLASSES
+from dalenius.measuring.limits.ladder import scale_counts
 from dalenius.measuring.periods import unit_part
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def count_lengths(plan: Plan, engine: Runner, salt: str, seconds: float) -> list
     for at, number in enumerate(plan.searched):
         measure = plan.measures[number]
         if measure.kind == "distinct":  # no vector: values at several limits instead
-            found[at] = scaled(measure.clip, distinct.ladder(plan, number, engine, salt, seconds))
+            found[at] = scale_counts(measure.clip, distinct.ladder(plan, number, engine, salt, seconds))
             continue
         rows = _from_index(plan, number, engine, seconds)
         if rows is None:

@@ -10,7 +10,7 @@ from dalenius.measuring.engines.duckdb.rendering import double, each_row, identi
 from dalenius.measuring.expressions import Type, columns_of
 from dalenius.measuring.functions import TYPES
 from dalenius.measuring.periods import unit_part
-from dalenius.measuring.texts import LONGEST_BYTES, LONGEST_NUMBER, LONGEST_TEXT, LONGEST_TIME
+from dalenius.measuring.work import LONGEST_BYTES, LONGEST_NUMBER, LONGEST_TEXT, LONGEST_TIME
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from dalenius.measuring.engines.duckdb.statements.running import no_number
 from dalenius.measuring.expressions import TRUE, Expression, Type
 from dalenius.measuring.periods import unit_part
 from dalenius.measuring.plan import MOST_GROUPS, Measure, Plan
-from dalenius.measuring.work import of
+from dalenius.measuring.work import work_of
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Compiler:
         policy = plan.table.policy
         integers = frozenset(name for name, each in policy.columns.items() if each.kind is Kind.INTEGER)
         self.renderer = Renderer(self.columns, integers, lengths=source.text_lengths(policy.columns))
-        self.ballast = heavier(of(plan))
+        self.ballast = heavier(work_of(plan))
         self.units = [f"u{at}" for at in range(len(policy.unit))]
         self.period = unit_part(plan.table)
         if self.period is not None:

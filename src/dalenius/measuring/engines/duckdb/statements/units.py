@@ -17,8 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dalenius.errors import NotAllowedError
 from dalenius.measuring.engines.duckdb.rendering import identifier
 from dalenius.measuring.expressions import TRUE, Call, Column, Expression, Type, columns_of, walk
+from dalenius.measuring.join_fanout import compares, cuts
 from dalenius.measuring.relations import Join, Open, Owned, PerUnit, Relation, Source, Stacked, full
-from dalenius.measuring.repeats import compares, cuts
 from dalenius.tables.compatibility import comparable
 
 OURS = "\x1f"  # columns of policies are printable: none has a name with this in it

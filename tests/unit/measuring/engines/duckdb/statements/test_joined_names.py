@@ -18,7 +18,7 @@ from dalenius.measuring.engines.duckdb.statements.relation import scan_of
 from dalenius.measuring.engines.duckdb.statements.units import Files
 from dalenius.measuring.plan import Table
 from dalenius.measuring.public import looked_up
-from dalenius.queries.rules import planned
+from dalenius.queries.rules import plan_question
 from dalenius.tables.reading import read_tree
 from dalenius.tables.sources.fingerprint import Fingerprint
 
@@ -53,7 +53,7 @@ def table(name, unit, columns, through=(), **contribution):
 
 
 def integers(sql, tables, memory, publics=None):
-    plan = planned(sql, {each.policy.name: each for each in tables}, publics=publics or {})
+    plan = plan_question(sql, {each.policy.name: each for each in tables}, publics=publics or {})
     return exact(plan, memory.of(plan.table), "salt")
 
 
@@ -110,7 +110,7 @@ def test_a_huge_public_number_makes_no_key_that_cannot_be_written():
     types = {"code": "VARCHAR", "far": "DOUBLE"}
     regions = looked_up("regions", Fingerprint("parquet", ()), DuckDBLookup(types, "regions", memory.run))
     sql = "SELECT r.far - r.far % 2e-13, COUNT(*) FROM visits v JOIN regions r ON v.region = r.code GROUP BY 1"
-    plan = planned(sql, {"visits": visits}, publics={"regions": regions})
+    plan = plan_question(sql, {"visits": visits}, publics={"regions": regions})
     assert plan.cells == ((1e300,),)  # all that the public table has
-    left = planned(sql.replace("JOIN", "LEFT JOIN"), {"visits": visits}, publics={"regions": regions})
+    left = plan_question(sql.replace("JOIN", "LEFT JOIN"), {"visits": visits}, publics={"regions": regions})
     assert left.selection is not None  # as other keys that nobody can list

@@ -19,8 +19,8 @@ from dalenius.measuring.engines.duckdb.indexing import build_index
 from dalenius.measuring.engines.duckdb.measuring import selects_of
 from dalenius.measuring.engines.duckdb.statements import keys, pairs, sums
 from dalenius.measuring.plan import Limits
-from dalenius.queries.answering import Answer, measured
-from dalenius.queries.rules.price import priced
+from dalenius.queries.answering import Answer, measure_plan
+from dalenius.queries.rules.price import price_plan
 from dalenius.tables.sources.fingerprint import fingerprint
 
 SALT = "salt"
@@ -178,7 +178,7 @@ def test_a_question_counts_pairs_once(asker, engine, monkeypatch):
     def ask(sql):
         plan = plan_of(asker, sql)
         ran.clear()
-        return Answer.read(plan, measured(plan, priced(plan, 40.0, 1e-4), found, SALT, 60.0), 0.95).table().rows
+        return Answer.read(plan, measure_plan(plan, price_plan(plan, 40.0, 1e-4), found, SALT, 60.0), 0.95).table().rows
 
     found.extent("user_id")  # looked up once, whatever is asked
     assert ask(QUESTION) and ran == ["arrow"] * 3  # keys, rows, and the choice of units with too many keys

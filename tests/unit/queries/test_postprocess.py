@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import pytest
 
-from dalenius.measuring.estimates import Estimate, Part, total
+from dalenius.measuring.estimates import Estimate, NoisySum, total
 from dalenius.mechanisms.laws import DiscreteGaussianLaw
-from dalenius.queries.released import released
+from dalenius.queries.postprocess import tabulate
 
 REGIONS = ["north", "south", "east", "west"]
 
@@ -25,7 +25,7 @@ def shown(who, sql, values):
         for aggregate, column in zip(plan.question.aggregates, values, strict=True)
     }
     keys = [[cell[at] for cell in plan.cells] for at in range(len(plan.keys))]
-    return released(plan, keys, estimates)
+    return tabulate(plan, keys, estimates)
 
 
 NOTHING = Estimate(None, 5.0, 0.0, 10.0)
@@ -150,9 +150,9 @@ def test_the_noise_error_of_arithmetic_covers_as_often_as_it_says(expression, vi
     for each in names:
         sigma = float(laws[each].variance) ** 0.5
         noisy = [truth[each] + round(chance.gauss(0, sigma)) for _ in range(draws)]
-        columns[each] = [total(Part(value, laws[each]), Fraction(1), 0.95) for value in noisy]
+        columns[each] = [total(NoisySum(value, laws[each]), Fraction(1), 0.95) for value in noisy]
     # one group per draw: the view of a table with as many cells
-    found = released(replace(plan, cells=((),) * draws), [], columns)
+    found = tabulate(replace(plan, cells=((),) * draws), [], columns)
     ends = [row[0] for row in found.interval]
     covered = sum(each is not None and each[0] <= exact(truth) <= each[1] for each in ends)
     assert 0.93 <= covered / draws <= 0.975

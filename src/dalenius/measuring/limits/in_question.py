@@ -1,28 +1,62 @@
-"""How a question finds a lower limit of a measure: when that pays, what is counted for it, and what it then says.
+"""One question finds its own limits: how long units' vectors are *here*, then the measures at the clips that fit.
 
 Two ways, by the kind of measure (`measures.Primitive.search`). For sums of clipped vectors, units are counted by the
-length of theirs. For distinct values, the values are counted at several limits at once (`ladder`). Which way, whether
-it pays and what it costs are decided from public things alone; what is chosen from noisy counts is post-processing.
+length k = ⌈‖w‖⌉ of their vector over the groups, in the classes of `histogram`. For distinct values, the values are
+counted at several limits at once (`ladder`). The counts get noise; from the noisy counts the clip is chosen where
+clipping would cost about as much as the measure's own noise, never above the plan's. The same counts tell about how
+much lies beyond it. Which way, whether it pays and what it costs are decided from public things alone.
+
+Guarantee:
+    The counts are ρ₁-zCDP (ε₁-DP under pure): a unit is in one class (`LengthSearch`, `LadderSearch`). What is chosen
+    from them is post-processing. For every clip C that may be chosen, the measure's sensitivity is that of C
+    (`measures`), and its noise is made for it: ρ₂-zCDP. The second mechanism is chosen by looking at what the first
+    released, so the whole is (ρ₁ + ρ₂)-zCDP by adaptive composition, for the plan's own relation of neighbours.
+
+References:
+    Bun & Steinke, Concentrated differential privacy (2016), Lemma 2.3 (adaptive composition of zCDP); Dwork & Roth
+    (2014), Thm. 3.16 and appendix B for ε-DP.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from dalenius.accounting.neighbors import Neighbors
-from dalenius.measuring import ladder
-from dalenius.measuring.choosing import CLASSES, chosen, clipped, faint
-from dalenius.measuring.expressions import TRUE, Call, Column, Expression, columns_of, written
-from dalenius.measuring.plan import needed
+from dalenius.measuring._exact import exact_lengths
+from dalenius.measuring.expressions import TRUE, Call, Column, Expression, columns_of, conjuncts, written
+from dalenius.measuring.join_fanout import limit_of
+from dalenius.measuring.limits import ladder
+from dalenius.measuring.limits.histogram import CLASSES, choose_limit, guess_size, share_beyond
+from dalenius.measuring.measures import clip_measure
+from dalenius.measuring.plan import require
+from dalenius.measuring.relations import Owned, full
 
 if TYPE_CHECKING:
+    from dalenius.measuring.engines.engine import Engine
     from dalenius.measuring.plan import Found, Limits, Measure, Plan, Statistic
     from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
     from dalenius.mechanisms.laplace import Laplace
+
+
+class Price(Protocol):
+    """What a question costs, as far as its searches must know (`rules.price`)."""
+
+    @property
+    def epsilon(self) -> float:
+        """Of the whole question."""
+
+    @property
+    def rho(self) -> float | None:
+        """The same under zCDP; None under pure."""
+
+    @property
+    def searches(self) -> Mapping[int, DiscreteGaussian | Laplace]:
+        """The noise of what is counted, for each measure that is searched, by its number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +84,30 @@ class Clip:
         return cls(data["measure"], int(data["clip"]), data["beyond"], data["hidden"])
 
 
-class Search(ABC):
+@dataclass(frozen=True, slots=True)
+class NoisyCounts:
+    """What a clip is chosen from.
+
+    Attributes:
+        number: Of the measure, in its plan.
+        measure: Whose clip it is; never more than its own.
+        noisy: What was counted.
+        mechanism: What noise it has.
+        per_step: Median |noise| of the measure for each step of its clip.
+        cells: How many groups there are.
+        little: The clip where nothing stands out of the noise, and nothing may be seen either.
+    """
+
+    number: int
+    measure: Measure
+    noisy: Sequence[int]
+    mechanism: DiscreteGaussian | Laplace
+    per_step: float
+    cells: int
+    little: int
+
+
+class ClipSearch(ABC):
     """One way to find a lower limit.
 
     Attributes:
@@ -70,27 +127,8 @@ class Search(ABC):
         """What one unit can change in what is counted (Δ2² in L2, Δ1 in L1), and how many counts these are."""
 
     @abstractmethod
-    def fit(
-        self,
-        number: int,
-        measure: Measure,
-        noisy: Sequence[int],
-        mechanism: DiscreteGaussian | Laplace,
-        per_step: float,
-        cells: int,
-        little: int,
-    ) -> Clip:
-        """The clip, from noisy counts. Public post-processing.
-
-        Args:
-            number: Of the measure, in its plan.
-            measure: Whose clip it is; never more than its own.
-            noisy: What was counted.
-            mechanism: What noise it has.
-            per_step: Median |noise| of the measure for each step of its clip.
-            cells: How many groups there are.
-            little: The clip where nothing stands out of the noise, and nothing may be seen either.
-        """
+    def fit(self, counts: NoisyCounts) -> Clip:
+        """The clip, from noisy counts. Public post-processing."""
 
     @abstractmethod
     def named(self, measure: Measure) -> str:
@@ -101,7 +139,7 @@ class Search(ABC):
         """What was found, for the reader of a release."""
 
 
-class LengthSearch(Search):
+class LengthSearch(ClipSearch):
     """Units are counted by the length k = ⌈‖w‖⌉ of their vector over the groups.
 
     Guarantee:
@@ -137,22 +175,15 @@ class LengthSearch(Search):
         """Units by class."""
         return 2 if neighbors is Neighbors.SUBSTITUTE else 1, CLASSES
 
-    def fit(
-        self,
-        number: int,
-        measure: Measure,
-        noisy: Sequence[int],
-        mechanism: DiscreteGaussian | Laplace,
-        per_step: float,
-        cells: int,
-        little: int,
-    ) -> Clip:
+    def fit(self, counts: NoisyCounts) -> Clip:
         """Where clipping would cost about as much as the measure's own noise."""
+        most, noisy, mechanism = counts.measure.clip, counts.noisy, counts.mechanism
         hidden = mechanism.noise_error(0.95)
-        if clipped(noisy, mechanism, measure.clip) is None:
-            return Clip(number, min(measure.clip, faint(noisy, mechanism) or little), None, hidden)
-        clip = min(measure.clip, chosen(noisy, mechanism, lambda limit: per_step * limit, cells).limit)
-        return Clip(number, clip, clipped(noisy, mechanism, clip), hidden)
+        if share_beyond(noisy, mechanism, most) is None:
+            return Clip(counts.number, min(most, guess_size(noisy, mechanism) or counts.little), None, hidden)
+        found = choose_limit(noisy, mechanism, lambda limit: counts.per_step * limit, counts.cells)
+        clip = min(most, found.limit)
+        return Clip(counts.number, clip, share_beyond(noisy, mechanism, clip), hidden)
 
     def named(self, measure: Measure) -> str:
         """The sum, or rows."""
@@ -178,7 +209,7 @@ class LengthSearch(Search):
         return f"This question {said}; {beyond}."
 
 
-class LadderSearch(Search):
+class LadderSearch(ClipSearch):
     """Distinct values are counted at limits 1, 4, 16, … at once (`ladder`, with the guarantee)."""
 
     share = Fraction(1, 4)  # a few rungs with much noise, instead of many with little
@@ -192,19 +223,11 @@ class LadderSearch(Search):
         """Values at each rung."""
         return ladder.sensitivity(measure.clip, norm, neighbors, measure.sets), len(ladder.rungs(measure.clip))
 
-    def fit(
-        self,
-        number: int,
-        measure: Measure,
-        noisy: Sequence[int],
-        mechanism: DiscreteGaussian | Laplace,
-        per_step: float,
-        cells: int,
-        little: int,  # noqa: ARG002 the lowest rung is always one of them
-    ) -> Clip:
-        """Where most values are counted, less what their noise costs."""
-        clip, beyond = ladder.best(measure.clip, noisy, mechanism.noise, per_step, cells)
-        return Clip(number, clip, beyond, -(-mechanism.noise_error(0.95) * clip // ladder.multiple(measure.clip)))
+    def fit(self, counts: NoisyCounts) -> Clip:
+        """Where most values are counted, less what their noise costs. The lowest rung is always one of them."""
+        most, mechanism = counts.measure.clip, counts.mechanism
+        clip, beyond = ladder.best_limit(most, counts.noisy, mechanism.noise, counts.per_step, counts.cells)
+        return Clip(counts.number, clip, beyond, -(-mechanism.noise_error(0.95) * clip // ladder.multiple(most)))
 
     def named(self, measure: Measure) -> str:
         """The aggregate."""
@@ -221,7 +244,7 @@ class LadderSearch(Search):
         )
 
 
-_SEARCHES: dict[str, Search] = {"lengths": LengthSearch(), "ladder": LadderSearch()}
+_SEARCHES: dict[str, ClipSearch] = {"lengths": LengthSearch(), "ladder": LadderSearch()}
 
 
 def searchable(measure: Measure) -> bool:
@@ -229,9 +252,9 @@ def searchable(measure: Measure) -> bool:
     return measure.primitive.search is not None and measure.clip > 1
 
 
-def search_of(measure: Measure) -> Search:
+def search_of(measure: Measure) -> ClipSearch:
     """How a lower limit of a measure is found."""
-    return _SEARCHES[needed(measure.primitive.search)]
+    return _SEARCHES[require(measure.primitive.search)]
 
 
 def report_clips(plan: Plan, found: Sequence[Clip]) -> tuple[dict[str, Any], ...]:
@@ -290,3 +313,64 @@ def _all(where: Expression) -> bool:
         (inner,) = where.arguments
         return isinstance(inner, Call) and inner.function == "is_null"
     return where == TRUE
+
+
+# --- looking
+
+
+def search_limits(plan: Plan, price: Price, engine: Engine, salt: str, seconds: float) -> tuple[Plan, list[Clip]]:
+    """Looks at the data, once the charge is on disk: the plan at the clips that were found, ready to run."""
+    found = []
+    for (number, mechanism), counts in zip(
+        price.searches.items(), exact_lengths(plan, engine, salt, seconds=seconds), strict=True
+    ):
+        noisy = [int(value) for value in mechanism.release(counts).value.tolist()]
+        found.append(fit_clip(plan, price, number, noisy, mechanism))
+    return lower_clips(plan, {each.measure: each.clip for each in found}), found
+
+
+def fit_clip(
+    plan: Plan, price: Price, number: int, noisy: Sequence[int], mechanism: DiscreteGaussian | Laplace
+) -> Clip:
+    """The clip of a measure, from noisy counts of units by length. Public post-processing."""
+    measure = plan.measures[number]
+    little = measure.one_row if _thinned(plan) else measure.clip
+    per_step, cells = _noise_per_step(plan, price, measure), max(1, len(plan.cells))
+    return search_of(measure).fit(NoisyCounts(number, measure, noisy, mechanism, per_step, cells, little))
+
+
+def _thinned(plan: Plan) -> bool:
+    """Whether a join keeps some rows of a unit and not others, so that units of which little is seen have few of them.
+
+    A condition on people leaves fewer of them, with all their rows; one on their orders leaves fewer orders of each.
+    """
+    relation = plan.table.relation
+    many = [each for each in relation.sources if isinstance(each, Owned) and limit_of(each) != 1]
+    columns = {full(source, name) for source in many for name in source.columns}
+    return any(columns & columns_of(each) for each in conjuncts(relation.where))
+
+
+def lower_clips(plan: Plan, clips: Mapping[int, int]) -> Plan:
+    """The plan with lower clips; the measures of a ratio share their price anew.
+
+    Adding or removing a unit (exchanging one) then changes a measure by what `measures` says of its new clip.
+    """
+    statistics, number = [], 0
+    for statistic in plan.statistics:
+        measures = []
+        for measure in statistic.measures:
+            clip = clips.get(number, measure.clip)
+            same = clip == measure.clip
+            measures.append(measure if same else clip_measure(measure, clip, plan.norm, plan.neighbors))
+            number += 1
+        new = replace(statistic, measures=tuple(measures))
+        statistics.append(new if new == statistic else statistic.family.reshare(statistic, new, plan.norm))
+    return replace(plan, statistics=tuple(statistics))
+
+
+def _noise_per_step(plan: Plan, price: Price, measure: Measure) -> float:
+    """Median |noise| of this measure for each step of its clip."""
+    change = clip_measure(measure, 1, plan.norm, plan.neighbors).sensitivity
+    if price.rho is None:
+        return math.log(2) * change / (price.epsilon * float(measure.share))
+    return 0.6745 * math.sqrt(change / (2 * price.rho * float(measure.share)))

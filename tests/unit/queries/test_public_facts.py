@@ -11,8 +11,8 @@ import pytest
 from dalenius.measuring.plan import Table
 from dalenius.measuring.public import PublicTable, public_table
 from dalenius.owner.protecting import budget_of
-from dalenius.queries import possible
-from dalenius.queries.rules import planned
+from dalenius.queries import public_facts
+from dalenius.queries.rules import plan_question
 from dalenius.tables.policy import PublicSpec
 from dalenius.tables.reading import read_text
 
@@ -61,7 +61,9 @@ def groups(publics: dict[str, PublicTable], rest: str, keys: str) -> list[tuple[
     policy = read_text(POLICY)
     budget = budget_of(policy)
     assert budget is not None
-    found = planned(f"SELECT {keys}, COUNT(*) {rest} GROUP BY {keys}", {"people": Table(policy, budget)}, None, publics)
+    found = plan_question(
+        f"SELECT {keys}, COUNT(*) {rest} GROUP BY {keys}", {"people": Table(policy, budget)}, None, publics
+    )
     return list(found.cells)
 
 
@@ -99,5 +101,5 @@ def test_two_occurrences_of_a_public_table_are_told_apart(publics):
 def test_tables_that_would_make_too_many_rows_are_left_out(publics, monkeypatch):
     """Then a condition on them rules out nothing."""
     rest = f"{BOTH} WHERE called = 'America'"
-    monkeypatch.setattr(possible, "MOST_ROWS", 4)
+    monkeypatch.setattr(public_facts, "MOST_ROWS", 4)
     assert len(groups(publics, rest, "tongue")) == 3

@@ -1,11 +1,16 @@
-"""Places that are shared fairly: nobody takes so many that the next who comes finds none.
+"""What one asker may take of the machine: a fair share of its places, and so many seconds of planning.
 
-A semaphore gives its places to whoever comes first, so one who asks often enough holds them all, and everybody else
-waits until they come free. Here one holder takes another place only while at least as many stay free as it then holds:
-one alone gets half of them, two get a third each, and so on. Whoever holds none takes any that is free. Among those who
-wait, the one who holds the fewest is next, then the one who was served the longest ago.
+*Places* are shared so that nobody takes so many that the next who comes finds none. A semaphore gives its places to
+whoever comes first, so one who asks often enough holds them all, and everybody else waits until they come free. Here
+one holder takes another place only while at least as many stay free as it then holds: one alone gets half of them, two
+get a third each, and so on. Whoever holds none takes any that is free. Among those who wait, the one who holds the
+fewest is next, then the one who was served the longest ago.
 
 What anybody sees of it is when places come free, and nothing else: the rule looks at who holds how many.
+
+*Planning* is limited in seconds of processor time, so that how busy others are does not matter. It is free and looks at
+no row, so nothing here tells about data. Each of its limits (characters, sets, groups, values) is meant to keep it
+short; this one holds whatever they miss.
 """
 
 from __future__ import annotations
@@ -15,7 +20,12 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
+from dalenius.errors import QuestionRefusedError
+
+PLANNING_SECONDS = 10.0
+_END: ContextVar[float | None] = ContextVar("planned by", default=None)
 _LOOK = 0.1  # seconds between two looks at whether anybody still waits
 
 
@@ -124,3 +134,27 @@ def _came(turn: threading.Event, patience: float | None, gone: Callable[[], bool
         if end is not None and time.monotonic() >= end:
             return False
     return turn.is_set()
+
+
+# --- planning
+
+
+@contextmanager
+def patiently(seconds: float | None = None) -> Iterator[None]:
+    """What is planned inside, in this thread, is refused after so many seconds of its processor time."""
+    before = _END.set(time.thread_time() + (PLANNING_SECONDS if seconds is None else seconds))
+    try:
+        yield
+    finally:
+        _END.reset(before)
+
+
+def check_patience() -> None:
+    """Called wherever planning may have gone on for long."""
+    end = _END.get()
+    if end is not None and time.thread_time() > end:
+        raise QuestionRefusedError(
+            "The question takes too long to plan.",
+            why=f"What it says was worked on for {PLANNING_SECONDS:g} seconds, before any row is looked at.",
+            fix="Ask for fewer keys, grouping sets or columns at once.",
+        )

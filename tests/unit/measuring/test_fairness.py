@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from dalenius.measuring.turns import NoTurn, Turns
+from dalenius.measuring.fairness import NoTurn, Turns
 
 
 def taken(turns, who, most=20):

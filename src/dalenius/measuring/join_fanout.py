@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from dalenius.errors import QuestionRefusedError
-from dalenius.measuring.expressions import Call, Column, Expression, Type, columns_of
+from dalenius.measuring.expressions import Call, Column, Expression, Type, columns_of, conjuncts
 from dalenius.measuring.relations import Join, Open, Owned, PerUnit, Relation, Source, Stacked, full
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def cuts(relation: Relation, *, inside: bool = False) -> dict[int, int]:
     EXISTS says of them. So what is left of `ABOVE` is shared out.
     """
     limits = {each: limit for each, limit in row_limits(relation, inside=inside).items() if limit is not None}
-    spare = ABOVE // max(1, becoming(relation, inside=inside))
+    spare = ABOVE // max(1, fanout(relation, inside=inside))
     factor = max(1, math.floor(spare ** (1 / len(limits)) + 1e-9)) if limits else 1
     return {each: limit * factor for each, limit in limits.items()}
 
@@ -54,7 +54,7 @@ def cuts(relation: Relation, *, inside: bool = False) -> dict[int, int]:
 def compares(relation: Relation) -> bool:
     """Whether the relation of an EXISTS compares its rows with those around in more than who they belong to."""
     own = {full(each, name) for each in relation.sources for name in (*each.columns, *each.identities)}
-    parts = (part for each in (relation.where, *(join.on for join in relation.joins)) for part in parts_of(each))
+    parts = (part for each in (relation.where, *(join.on for join in relation.joins)) for part in conjuncts(each))
     return any(columns_of(part) - own for part in parts if pair_of(part) is None)
 
 
@@ -66,7 +66,7 @@ def limit_of(source: Source) -> int | None:
     return None if isinstance(source, Open) else source.rows
 
 
-def check_repeats(relation: Relation, at: Place | None, *, inside: bool = False) -> None:
+def check_fanout(relation: Relation, at: Place | None, *, inside: bool = False) -> None:
     """Refuses a join, or an EXISTS, that could make too many rows of one."""
     names = ", ".join(dict.fromkeys(each.name for each in relation.sources))
     if None in row_limits(relation, inside=inside).values():
@@ -76,7 +76,7 @@ def check_repeats(relation: Relation, at: Place | None, *, inside: bool = False)
             fix="Ask the owner for [contribution] rows, or group each by the unit first.",
             at=at,
         )
-    made = becoming(relation, inside=inside)
+    made = fanout(relation, inside=inside)
     if made > MOST:
         raise QuestionRefusedError(
             f"The join of {names} repeats rows too often.",
@@ -86,19 +86,19 @@ def check_repeats(relation: Relation, at: Place | None, *, inside: bool = False)
         )
 
 
-def becoming(relation: Relation, *, inside: bool = False, really: bool = False) -> int:
+def fanout(relation: Relation, *, inside: bool = False, really: bool = False) -> int:
     """How many rows become of one row of one source, at most; ``really``: by where sources are cut, not by limits."""
     limits = (cuts if really else row_limits)(relation, inside=inside)
     found = math.prod(each or 1 for each in limits.values()) * _copies(relation)
     for join in relation.joins:
         match join.source:
             case PerUnit(relation=inner) if not _one_row(join.source):
-                found *= becoming(inner, really=really)
+                found *= fanout(inner, really=really)
             case Stacked(parts=parts):
-                found *= sum(becoming(inner, really=really) for inner, _ in parts)
+                found *= sum(fanout(inner, really=really) for inner, _ in parts)
     # Each EXISTS is gone through for every row; one that only asks for equal units is looked up at once.
     compared = [each.relation for each in relation.matches if compares(each.relation)]
-    return found * max(1, sum(becoming(each, inside=True, really=really) for each in compared))
+    return found * max(1, sum(fanout(each, inside=True, really=really) for each in compared))
 
 
 def _copies(relation: Relation) -> int:
@@ -122,9 +122,9 @@ def keys_of(join: Join, relation: Relation, later: Collection[str] = (), *, firs
     """
     source, found = join.source, set[str]()
     mine = {full(source, name): name for name in source.columns}
-    parts = (*parts_of(relation.where), *parts_of(join.on))
+    parts = (*conjuncts(relation.where), *conjuncts(join.on))
     if first:
-        parts = parts_of(join.on if join.left else relation.where)
+        parts = conjuncts(join.on if join.left else relation.where)
     if first and not join.left:
         lefts = [each.source for each in relation.joins if each.left]
         later = {*later, *(full(each, name) for each in lefts for name in each.columns)}
@@ -144,11 +144,6 @@ def pair_of(part: Expression) -> tuple[str, str] | None:
         case Call(function="eq", arguments=(Column(name=one, type=Type.UNIT), Column(name=other, type=Type.UNIT))):
             return one, other
     return None
-
-
-def parts_of(condition: Expression) -> tuple[Expression, ...]:
-    """The parts of a condition that all must hold."""
-    return condition.arguments if isinstance(condition, Call) and condition.function == "and" else (condition,)
 
 
 def _repeating(relation: Relation) -> list[Source]:
@@ -175,7 +170,7 @@ def meets_one(join: Join, relation: Relation, others: Sequence[Source]) -> bool:
     inner = {each.source.name for each in relation.joins if not each.left}
     theirs = {full(each, name) for each in others if join.left or each.name in inner for name in each.identities}
     equal = set[str]()
-    for part in parts_of(join.on if join.left else relation.where):
+    for part in conjuncts(join.on if join.left else relation.where):
         for mine, other in _both_ways(pair_of(part)):
             if other in theirs:
                 equal.add(mine)

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from dalenius.measuring.choosing import CLASSES, Choice, chosen
+from dalenius.measuring.limits.histogram import CLASSES, ChosenLimit, choose_limit
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import Laplace
 
@@ -20,9 +20,9 @@ def noisy(sizes: list[int], deviation: float) -> list[int]:
     return [round(count + chance.gauss(0, deviation)) for count in counts]
 
 
-def choice(sizes: list[int], deviation: int = 20, cells: int = 1) -> Choice:
+def choice(sizes: list[int], deviation: int = 20, cells: int = 1) -> ChosenLimit:
     law = DiscreteGaussian(variance=deviation * deviation, dimension=CLASSES)
-    return chosen(noisy(sizes, deviation), law, lambda limit: 3.0 * limit, cells)
+    return choose_limit(noisy(sizes, deviation), law, lambda limit: 3.0 * limit, cells)
 
 
 def pareto(number: int, shape: float, most: int) -> list[int]:
@@ -31,7 +31,7 @@ def pareto(number: int, shape: float, most: int) -> list[int]:
 
 
 def test_everybody_alike_needs_no_more_than_that():
-    assert choice([1] * 5000) == Choice(1, 0.0)
+    assert choice([1] * 5000) == ChosenLimit(1, 0.0)
     assert 10 <= choice([10] * 5000).limit <= 16
     # wherever in a class all sizes lie: nearly nothing is cut off, and not without saying so
     for size in (5800, 6500, 7500, 8190):
@@ -39,7 +39,7 @@ def test_everybody_alike_needs_no_more_than_that():
 
 
 def test_nothing_to_see_gives_the_smallest_limit():
-    assert choice([]) == Choice(1, None)
+    assert choice([]) == ChosenLimit(1, None)
     assert choice([5] * 10).limit <= 8
 
 
@@ -86,7 +86,7 @@ def test_a_stray_count_far_out_is_noise_unless_it_stands_out_of_all_noise(law: D
     counts = [0, 9000, 0, 5000, 0, 4000, *[0] * (CLASSES - 6)]
 
     def at(place: int, count: int) -> int:
-        return chosen([*counts[:place], count, *counts[place + 1 :]], law, lambda limit: 3.0 * limit).limit
+        return choose_limit([*counts[:place], count, *counts[place + 1 :]], law, lambda limit: 3.0 * limit).limit
 
     plain = at(6, 0)
     assert plain <= 40
@@ -101,8 +101,8 @@ def test_a_stray_count_far_out_is_noise_unless_it_stands_out_of_all_noise(law: D
 def test_units_spread_thin_are_seen_together(law: DiscreteGaussian | Laplace):
     each = law.utility(1e-6) // 2
     counts = [0, *[each] * 8, *[0] * (CLASSES - 9)]
-    assert chosen(counts, law, lambda limit: 3.0 * limit).limit > 3
-    assert chosen([0, each, *[0] * (CLASSES - 2)], law, lambda limit: 3.0 * limit) == Choice(1, None)
+    assert choose_limit(counts, law, lambda limit: 3.0 * limit).limit > 3
+    assert choose_limit([0, each, *[0] * (CLASSES - 2)], law, lambda limit: 3.0 * limit) == ChosenLimit(1, None)
 
 
 def test_the_share_beyond_is_told():

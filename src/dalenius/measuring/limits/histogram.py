@@ -34,16 +34,16 @@ _CANDIDATES = tuple(sorted({math.ceil(2 ** (at / 4)) for at in range(2 * CLASSES
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ChosenLimit:
     """A limit, and about which share of all mass lies beyond it; None where the noise hides all units."""
 
     limit: int
     clipped: float | None
 
 
-def chosen(
+def choose_limit(
     noisy: Sequence[int], law: DiscreteGaussian | Laplace, noise: Callable[[int], float], cells: int = 1
-) -> Choice:
+) -> ChosenLimit:
     """The limit at which bias and noise are least.
 
     Class 0 holds size 0, class 1 size 1, class j the sizes above 2^((j−2)/2) up to 2^((j−1)/2).
@@ -55,31 +55,31 @@ def chosen(
         cells: Over how many groups the bias is spread.
 
     >>> law = DiscreteGaussian(variance=100, dimension=CLASSES)
-    >>> chosen([0, 5000, *[0] * 127], law, lambda limit: 3.0 * limit)
-    Choice(limit=1, clipped=0.0)
+    >>> choose_limit([0, 5000, *[0] * 127], law, lambda limit: 3.0 * limit)
+    ChosenLimit(limit=1, clipped=0.0)
     """
     seen, tail = _seen(noisy, law)
     if not seen:
-        return Choice(1, None)
+        return ChosenLimit(1, None)
     # An extrapolation decides only as far as it can be trusted; what may lie beyond is told twice as far.
     believed = [*seen, *tail[: len(tail) // 2]]
     limit = min(_CANDIDATES, key=lambda each: _beyond(believed, each) / cells + noise(each))
-    return Choice(limit, clipped(noisy, law, limit))
+    return ChosenLimit(limit, share_beyond(noisy, law, limit))
 
 
-def clipped(noisy: Sequence[int], law: DiscreteGaussian | Laplace, limit: int) -> float | None:
+def share_beyond(noisy: Sequence[int], law: DiscreteGaussian | Laplace, limit: int) -> float | None:
     """About which share of all mass lies beyond a limit; None where the noise hides all units."""
     seen, tail = _seen(noisy, law)
     return _beyond([*seen, *tail], limit) / max(_beyond([*seen, *tail], 0), 1.0) if seen else None
 
 
-def faint(noisy: Sequence[int], law: DiscreteGaussian | Laplace) -> int | None:
+def guess_size(noisy: Sequence[int], law: DiscreteGaussian | Laplace) -> int | None:
     """About how large units are where none stands out of the noise for certain; None: it may all be noise.
 
     The classes that together exceed their noise by most. A wrong guess costs accuracy, nothing else.
 
     >>> law = DiscreteGaussian(variance=100, dimension=CLASSES)
-    >>> faint([0] * 10 + [30, 30] + [0] * 117, law), faint([0] * 10 + [20] + [0] * 118, law)
+    >>> guess_size([0] * 10 + [30, 30] + [0] * 117, law), guess_size([0] * 10 + [20] + [0] * 118, law)
     (32, None)
     """
     sums = {

@@ -4,7 +4,7 @@ For each quantity of a unit (its rows, Σ|x| of a number column, the L2 norm of 
 many keys it has) the units are counted by size, in classes that grow by √2. A unit is in one class of each, so the
 whole histogram has sensitivity 1: noise of one unit's worth on every class tells how the sizes are spread, except for
 the last hundred units or so. The limit is where clipping would cost about as much as noise: below it lies the bias of
-what is cut off, above it the noise that grows with the limit (`choosing`).
+what is cut off, above it the noise that grows with the limit (`histogram`).
 
 A histogram rather than a sparse vector: for the same ρ it gives all classes at once with less noise than one
 comparison, so the tail's slope is known where a threshold search only knows one point, and the few largest units can
@@ -27,11 +27,11 @@ from dalenius.accounting.events import Event, Pure, Zcdp
 from dalenius.accounting.guarantees import ZCDP
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.ledger.budgets import Accounting
-from dalenius.measuring.choosing import CLASSES, Choice, chosen
-from dalenius.measuring.domains import column_values
 from dalenius.measuring.expressions import TRUE
+from dalenius.measuring.function_values import column_values
 from dalenius.measuring.functions import ranges_of
-from dalenius.measuring.periods import charged
+from dalenius.measuring.limits.histogram import CLASSES, ChosenLimit, choose_limit
+from dalenius.measuring.periods import charged_periods
 from dalenius.measuring.plan import Found
 from dalenius.mechanisms import noise
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -89,7 +89,7 @@ def quantities(policy: Policy, accounting: Accounting) -> tuple[Quantity, ...]:
 
 
 @dataclass(frozen=True)
-class Search:
+class ProtectSearch:
     """A search for limits, priced before anything is looked at.
 
     Guarantee:
@@ -105,7 +105,7 @@ class Search:
     periods: tuple[str, ...] = field(default=("",))
 
     @classmethod
-    def of(cls, table: Table) -> Search | None:
+    def of(cls, table: Table) -> ProtectSearch | None:
         """The search that a table needs, or None."""
         wanted = quantities(table.policy, table.budget.accounting)
         if not wanted:
@@ -141,21 +141,21 @@ class Search:
             return max(1.0, until - time.monotonic())
 
         shares = self._shares()
-        found: dict[Quantity, Choice] = {}
+        found: dict[Quantity, ChosenLimit] = {}
         for quantity, share in zip(self.quantities, shares, strict=False):
             counts = [0] * CLASSES
             for place, count in engine.sizes(self.table, quantity.kind, quantity.column, seconds=left()):
                 counts[place] = count
             law = self._mechanism(1, share, CLASSES)
             noisy = [int(value) for value in law.release(counts).value.tolist()]
-            found[quantity] = chosen(noisy, law, self._noise(quantity), self._cells(quantity))
+            found[quantity] = choose_limit(noisy, law, self._noise(quantity), self._cells(quantity))
         rows = found[Quantity("rows")].limit
         units, total = engine.rows_within(self.table, rows, seconds=left())
         units = self._mechanism(1, shares[-2]).release(units).value
         total = self._mechanism(rows, shares[-1]).release(total).value
         return json.dumps(self._written(found, units, total)).encode()
 
-    def _written(self, found: Mapping[Quantity, Choice], units: int, rows: int) -> dict[str, Any]:
+    def _written(self, found: Mapping[Quantity, ChosenLimit], units: int, rows: int) -> dict[str, Any]:
         columns = self.table.policy.columns
         limits = {
             each: self._unseen(each, found) if choice.clipped is None else choice.limit
@@ -172,7 +172,7 @@ class Search:
             "clipped": {each.name: _shown(one.clipped) for each, one in found.items() if one.clipped is not None},
         }
 
-    def _unseen(self, quantity: Quantity, found: Mapping[Quantity, Choice]) -> int:
+    def _unseen(self, quantity: Quantity, found: Mapping[Quantity, ChosenLimit]) -> int:
         """The limit of what the noise hides: as much as the limit of rows allows, for a lower one would be made up."""
         rows = found[Quantity("rows")].limit
         if quantity.kind == "distinct":
@@ -218,7 +218,7 @@ def identity(table: Table, quantity: Quantity) -> str:
     return f"{policy.unit} {' '.join(_periods(table))} {told!r} {quantity.kind} {policy.columns.get(quantity.column)!r}"
 
 
-def known(search: Search, before: Sequence[tuple[Table, Found]]) -> Found | None:
+def known_limits(search: ProtectSearch, before: Sequence[tuple[Table, Found]]) -> Found | None:
     """The limits that a search would find, where earlier ones of the same data found each of them; newest last.
 
     They were paid for and are public, whatever their ε was: nothing is looked at, and nothing is charged.
@@ -248,7 +248,9 @@ def _has(found: Found, quantity: Quantity) -> bool:
 
 
 def _periods(table: Table) -> tuple[str, ...]:
-    return charged(table, TRUE, "The search for limits", "Declare [contribution] rows, then nothing is searched.")
+    return charged_periods(
+        table, TRUE, "The search for limits", "Declare [contribution] rows, then nothing is searched."
+    )
 
 
 def _shown(share: float) -> float:
@@ -256,8 +258,8 @@ def _shown(share: float) -> float:
     return float(f"{share:.2g}") if share >= _LEAST_SHARE else 0.0
 
 
-def read(content: bytes) -> Found:
-    """As `Search.run` wrote it."""
+def read_limits(content: bytes) -> Found:
+    """As `ProtectSearch.run` wrote it."""
     return Found.from_dict(json.loads(content))
 
 

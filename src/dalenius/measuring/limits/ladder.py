@@ -9,7 +9,7 @@ Guarantee:
     (`statements.distinct`). Each rung is multiplied by M/K′, M a common multiple, so it changes by at most M: over L
     rungs Δ1 = L·M and Δ2² = L·M². No rung falls when a unit is added, so exchanging two doubles either. The noise is
     made for that; what is chosen from the noisy rungs is post-processing, and the count that follows has noise for
-    whatever limit was chosen, so the two add up by adaptive composition (`searching`).
+    whatever limit was chosen, so the two add up by adaptive composition (`in_question`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _below(most: int) -> int:
     return ((most - 1).bit_length() + 1) // 2
 
 
-def scaled(most: int, counts: Sequence[int]) -> list[int]:
+def scale_counts(most: int, counts: Sequence[int]) -> list[int]:
     """The values that were counted at each rung, times M/K′."""
     whole = multiple(most)
     return [count * (whole // rung) for count, rung in zip(counts, rungs(most), strict=True)]
@@ -66,7 +66,7 @@ def sensitivity(most: int, norm: str, neighbors: Neighbors, sets: int = 1) -> in
     return len(rungs(most)) * each * (1 if neighbors is Neighbors.ADD_REMOVE else 2)
 
 
-def best(most: int, noisy: Sequence[int], law: Law, noise_per_step: float, cells: int) -> tuple[int, float]:
+def best_limit(most: int, noisy: Sequence[int], law: Law, noise_per_step: float, cells: int) -> tuple[int, float]:
     """The limit with most values counted in a group, less what its noise costs; and which part it leaves out.
 
     A rung counts for what it surely is, two deviations below what it seems.

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
+from dalenius.measuring.cache import WeightedCache, weight_of
 from dalenius.measuring.canonical import call
-from dalenius.measuring.domains import MOST_VALUES, Known, most_cells
-from dalenius.measuring.expressions import TRUE, Call, Column, Expression, columns_of
-from dalenius.measuring.kept import Kept, weight_of
+from dalenius.measuring.domains import MOST_VALUES, Facts, most_cells
+from dalenius.measuring.expressions import TRUE, Call, Column, Expression, columns_of, conjuncts
 from dalenius.measuring.relations import Join, Open, Relation, full
 
 if TYPE_CHECKING:
@@ -21,24 +21,22 @@ if TYPE_CHECKING:
     from dalenius.measuring.plan import Table
     from dalenius.measuring.public import PublicTable
 
-_KEPT: Kept[tuple[tuple[Cell, ...] | None]] = Kept(MOST_VALUES)
+_KEPT: WeightedCache[tuple[tuple[Cell, ...] | None]] = WeightedCache(MOST_VALUES)
 MOST_ROWS = 2**18  # of public tables joined with one another, and of each of them
 
 
-def known(table: Table, where: Expression, keys: Iterable[Expression]) -> Known:
+def facts_about(table: Table, where: Expression, keys: Iterable[Expression]) -> Facts:
     """What holds for all rows of a question on ``table``, as far as it concerns its keys."""
     read = frozenset().union(*map(columns_of, keys))
     if not read:
-        return Known(_parts(where))
+        return Facts(_parts(where))
     relation = table.relation
     parts = (*_parts(relation.where), *_parts(where))
-    return Known(parts, tuple(_joint(relation, parts, read)))
+    return Facts(parts, tuple(_joint(relation, parts, read)))
 
 
 def _parts(condition: Expression) -> tuple[Expression, ...]:
-    if isinstance(condition, Call) and condition.function == "and":
-        return condition.arguments
-    return () if condition == TRUE else (condition,)
+    return () if condition == TRUE else conjuncts(condition)
 
 
 def _joint(
@@ -54,7 +52,7 @@ def _joint(
         columns = frozenset().union(*map(_columns, chosen))
         wanted = tuple(sorted(read & columns))
         where = call("and", *(each for each in parts if columns_of(each) and columns_of(each) <= columns))
-        found = _combinations(_Sub(Relation(tuple(chosen), where)), wanted)
+        found = _combinations(Relation(tuple(chosen), where), wanted)
         if found is not None:
             yield wanted, found
 
@@ -94,26 +92,16 @@ def _table(join: Join) -> PublicTable:
     return cast("Open", join.source).table
 
 
-class _Sub:
-    """Public tables joined; the same text on the same files is the same."""
-
-    def __init__(self, relation: Relation) -> None:
-        self.relation = relation
-        self.key = (relation.written(), *sorted((each.name, each.fingerprint.content) for each in relation.publics()))
-
-
-def _combinations(sub: _Sub, wanted: tuple[str, ...]) -> tuple[Cell, ...] | None:
+def _combinations(relation: Relation, wanted: tuple[str, ...]) -> tuple[Cell, ...] | None:
     """All combinations of some columns' values; None where there are too many. Kept: files are read for it."""
-    key = (*sub.key, wanted)
-    kept = _KEPT.get(key)
-    if kept is None:
-        found = _combined(sub.relation, wanted)
-        kept = (found,)
-        _KEPT.put(key, kept, weight_of(found or ()) + weight_of([sub.key[:1]]))
-    return kept[0]
-
-
-def _combined(relation: Relation, wanted: tuple[str, ...]) -> tuple[Cell, ...] | None:
     from dalenius.measuring.engines.sources import reference
 
-    return reference().public_combinations(relation, wanted, most_cells(len(wanted)), MOST_ROWS)
+    # Public tables joined; the same text on the same files is the same.
+    text, files = relation.written(), sorted((each.name, each.fingerprint.content) for each in relation.publics())
+    key = (text, *files, wanted)
+    kept = _KEPT.get(key)
+    if kept is None:
+        found = reference().public_combinations(relation, wanted, most_cells(len(wanted)), MOST_ROWS)
+        kept = (found,)
+        _KEPT.put(key, kept, weight_of(found or ()) + weight_of([(text,)]))
+    return kept[0]

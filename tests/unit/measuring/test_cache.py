@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import pytest
 
 from dalenius.errors import QuestionRefusedError
-from dalenius.measuring import domains, patience
+from dalenius.measuring import domains, fairness
+from dalenius.measuring.cache import WeightedCache, weight_of, weight_of_parts
 from dalenius.measuring.engines.duckdb.connections import Public
 from dalenius.measuring.expressions import Column, Type, text
-from dalenius.measuring.kept import Kept, weight_of, weight_of_parts
-from dalenius.queries import possible
+from dalenius.queries import public_facts
 from dalenius.queries.rules.sets import MOST_KEYS
 
 CUBE = 'CUBE (region, smoker, age, MONTH("when"), DAY("when"), YEAR("when"))'
@@ -102,17 +102,17 @@ def test_values_of_all_keys_are_limited(asker, visits):
 
 
 def test_planning_has_an_end(visits, monkeypatch):
-    monkeypatch.setattr(patience, "SECONDS", -1.0)
+    monkeypatch.setattr(fairness, "PLANNING_SECONDS", -1.0)
     with pytest.raises(QuestionRefusedError, match="too long to plan"):
         visits.plan(asked("region"))
-    patience.check()  # outside nothing is limited
+    fairness.check_patience()  # outside nothing is limited
 
 
 # --- by weight
 
 
 def test_the_oldest_go_first():
-    kept: Kept[str] = Kept(100)
+    kept: WeightedCache[str] = WeightedCache(100)
     for each in "abcd":
         kept.put(each, each.upper(), 23)
     assert kept.get("a") == "A" and kept.weight == 96
@@ -123,7 +123,7 @@ def test_the_oldest_go_first():
 
 
 def test_what_is_too_heavy_is_not_kept():
-    kept: Kept[str] = Kept(100)
+    kept: WeightedCache[str] = WeightedCache(100)
     kept.put("a", "A", 25)
     assert kept.get("a") is None and not len(kept)
 
@@ -134,4 +134,4 @@ def test_what_values_weigh():
 
 
 def test_every_cache_of_values_is_one_by_weight():
-    assert domains._KEPT.most <= 1_000_000 and possible._KEPT.most <= 1_000_000
+    assert domains._KEPT.most <= 1_000_000 and public_facts._KEPT.most <= 1_000_000

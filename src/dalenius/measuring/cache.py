@@ -21,7 +21,7 @@ _NODE = 8  # values that a part of an expression weighs
 _TEXT = 32  # characters that weigh as much as one value
 
 
-class Kept(Generic[T]):
+class WeightedCache(Generic[T]):
     """Results by what they depend on, for all threads of this process.
 
     Args:
@@ -82,7 +82,7 @@ class Kept(Generic[T]):
             self._weight = 0
 
 
-_LIVE: weakref.WeakSet[Kept[Any]] = weakref.WeakSet()
+_LIVE: weakref.WeakSet[WeightedCache[Any]] = weakref.WeakSet()
 
 
 def _forked() -> None:

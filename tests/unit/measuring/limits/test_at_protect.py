@@ -9,8 +9,8 @@ import pytest
 from dalenius.accounting import costs
 from dalenius.errors import NotAllowedError
 from dalenius.ledger.budgets import Accounting
-from dalenius.measuring.choosing import CLASSES, Choice
-from dalenius.measuring.finding import RHO, Quantity, Search, identity, known, quantities
+from dalenius.measuring.limits.at_protect import RHO, ProtectSearch, Quantity, identity, known_limits, quantities
+from dalenius.measuring.limits.histogram import CLASSES, ChosenLimit
 from dalenius.measuring.plan import Found, Table
 from dalenius.owner.protecting import budget_of
 from dalenius.tables.reading import read_text
@@ -51,7 +51,7 @@ def test_what_is_not_declared_is_searched():
 
 def test_an_owner_who_declares_rows_is_charged_for_nothing():
     assert quantities(table("rows = 10").policy, Accounting.ZCDP) == ()
-    assert Search.of(table("rows = 10")) is None
+    assert ProtectSearch.of(table("rows = 10")) is None
 
 
 def test_a_declared_total_is_not_searched():
@@ -62,7 +62,7 @@ def test_a_declared_total_is_not_searched():
 @pytest.mark.parametrize("neighbors", ["add-remove", "substitute"])
 @pytest.mark.parametrize(("budget", "epsilon"), [("delta = 1e-6", 3.0), ("delta = 1e-6", 0.2)])
 def test_the_search_costs_what_it_says_and_a_small_part(budget: str, epsilon: float, neighbors: str):
-    search = Search.of(table(budget=budget, epsilon=epsilon, neighbors=neighbors))
+    search = ProtectSearch.of(table(budget=budget, epsilon=epsilon, neighbors=neighbors))
     assert search is not None and search.rho is not None
     cost = costs.zcdp(search.event)
     assert cost is not None
@@ -74,20 +74,20 @@ def test_the_search_costs_what_it_says_and_a_small_part(budget: str, epsilon: fl
 
 
 def test_under_pure_accounting_the_parts_add_up_to_epsilon():
-    search = Search.of(table(budget='accounting = "pure"', epsilon=4.0))
+    search = ProtectSearch.of(table(budget='accounting = "pure"', epsilon=4.0))
     assert search is not None
     assert search.epsilon == pytest.approx(0.1)
     assert sum(float(each.sensitivity / each.scale) for each in mechanisms(search)) == pytest.approx(0.1)
 
 
-def mechanisms(search: Search):
+def mechanisms(search: ProtectSearch):
     shares = search._shares()
     histograms = [search._mechanism(1, share, CLASSES) for share in shares[:-2]]
     return [*histograms, search._mechanism(1, shares[-2]), search._mechanism(50, shares[-1])]
 
 
 def test_found_limits_survive_the_ledger():
-    search = Search.of(table())
+    search = ProtectSearch.of(table())
     assert search is not None
     found = Found.from_dict({"rows": 5, "totals": {"age": "21/2"}, "norms": {"region": 4}, "units": 9, "row_count": 20})
     assert Found.from_dict(found.to_dict()) == found
@@ -97,19 +97,19 @@ def test_found_limits_survive_the_ledger():
 
 
 def test_under_pure_accounting_norms_and_hidden_keys_are_not_paid_for():
-    search = Search.of(table(budget='accounting = "pure"'))
+    search = ProtectSearch.of(table(budget='accounting = "pure"'))
     assert search is not None
     assert [each.kind for each in search.quantities] == ["rows", "total"]
 
 
 def test_stored_limits_are_put_together_quantity_by_quantity():
-    search = Search.of(table())
+    search = ProtectSearch.of(table())
     assert search is not None
     wide = table("totals = { age = 500 }")
     part = Found(5, {}, {"region": 4, "age": 5}, 900, 4000, clipped={"rows": 0.01})
-    assert known(search, [(wide, part)]) is None  # nobody has looked at the total of age
+    assert known_limits(search, [(wide, part)]) is None  # nobody has looked at the total of age
     whole = Found(6, {"age": Fraction(300)}, {"region": 3, "age": 6}, 901, 4100, clipped={"total age": 0.02})
-    found = known(search, [(table(), whole), (wide, part)])  # the newest of each
+    found = known_limits(search, [(table(), whole), (wide, part)])  # the newest of each
     assert found == Found(
         5, {"age": Fraction(300)}, {"region": 4, "age": 5}, 900, 4000, {}, {"rows": 0.01, "total age": 0.02}
     )
@@ -136,13 +136,13 @@ def test_too_many_periods_are_refused_with_what_the_owner_can_do():
     budget = budget_of(policy)
     assert budget is not None and policy.budget is not None
     with pytest.raises(NotAllowedError, match=r"search for limits.*\[contribution\] rows"):
-        Search.of(Table(policy, budget, policy.budget.period))
+        ProtectSearch.of(Table(policy, budget, policy.budget.period))
     declared = read_text(text.replace("[contribution]\n", "[contribution]\nrows = 3\n"))
-    assert Search.of(Table(declared, budget, policy.budget.period)) is None
+    assert ProtectSearch.of(Table(declared, budget, policy.budget.period)) is None
 
 
 def test_the_noise_of_distinct_keys_grows_with_the_root():
-    search = Search.of(table())
+    search = ProtectSearch.of(table())
     assert search is not None
     rows, distinct = search._noise(Quantity("rows")), search._noise(Quantity("distinct", "region"))
     assert rows(100) == pytest.approx(100 * rows(1))
@@ -150,10 +150,10 @@ def test_the_noise_of_distinct_keys_grows_with_the_root():
 
 
 def test_a_limit_that_the_noise_hides_is_what_the_rows_allow():
-    search = Search.of(table())
+    search = ProtectSearch.of(table())
     assert search is not None
-    seen = {each: Choice(12, 0.01) for each in search.quantities}
-    hidden = {each: Choice(1, None) for each in search.quantities} | {Quantity("rows"): Choice(12, 0.01)}
+    seen = {each: ChosenLimit(12, 0.01) for each in search.quantities}
+    hidden = {each: ChosenLimit(1, None) for each in search.quantities} | {Quantity("rows"): ChosenLimit(12, 0.01)}
     assert search._written(seen, 5, 9)["totals"] == {"age": "12"}
     found = search._written(hidden, 5, 9)
     assert found["totals"] == {"age": str(12 * 91)}  # a unit of 12 rows, none above 90

@@ -11,11 +11,11 @@ import pytest
 from dalenius.accounting import costs
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.measuring._exact import exact, exact_lengths
-from dalenius.measuring.ladder import best, multiple, rungs, scaled, sensitivity
+from dalenius.measuring.limits.in_question import lower_clips
+from dalenius.measuring.limits.ladder import best_limit, multiple, rungs, scale_counts, sensitivity
 from dalenius.measuring.plan import Limits
 from dalenius.mechanisms.laws import DiscreteGaussianLaw
-from dalenius.queries.rules.price import priced
-from dalenius.queries.searching import lowered
+from dalenius.queries.rules.price import price_plan
 
 SALT = "salt"
 SQL = "SELECT COUNT(DISTINCT note) FROM visits"
@@ -42,8 +42,8 @@ def test_each_rung_is_the_count_at_that_limit(plan, memory):
     chance = random.Random(5)
     rows = table([(chance.randrange(9), f"n{chance.randrange(40)}") for _ in range(300)])
     most = plan.measures[0].clip
-    counts = [exact(lowered(plan, {0: rung}), memory(rows), SALT)[0][0] for rung in rungs(most)]
-    assert exact_lengths(plan, memory(rows), SALT) == [scaled(most, counts)]
+    counts = [exact(lower_clips(plan, {0: rung}), memory(rows), SALT)[0][0] for rung in rungs(most)]
+    assert exact_lengths(plan, memory(rows), SALT) == [scale_counts(most, counts)]
     assert counts == sorted(counts) and counts[0] < counts[-1]
 
 
@@ -67,7 +67,7 @@ def test_the_claimed_sensitivity_is_reached_and_never_passed(asker, memory, acco
 def test_the_ladder_is_paid_from_the_price_of_the_question(asker, accounting):
     plan = asker(contribution="rows = 20", accounting=accounting).plan(SQL)
     assert plan.measures[0].search == Fraction(1, 4) and plan.measures[0].share == Fraction(3, 4)
-    event, price = priced(plan, 1.0).event, plan.table.budget.filter().price(1.0)
+    event, price = price_plan(plan, 1.0).event, plan.table.budget.filter().price(1.0)
     if accounting == "pure":
         assert (costs.pure_epsilon(event) or 2) <= 1 + 1e-12
     else:
@@ -83,8 +83,8 @@ def test_a_limit_that_somebody_gave_stays(asker):
 
 def test_the_least_limit_that_sees_nearly_all_is_chosen():
     law = DiscreteGaussianLaw(Fraction(1))  # as good as no noise
-    assert best(64, scaled(64, [2000, 2000, 2000, 2000]), law, 5.0, 1) == (1, 0.0)
-    limit, missed = best(64, scaled(64, [500, 1900, 2000, 2000]), law, 20.0, 1)
+    assert best_limit(64, scale_counts(64, [2000, 2000, 2000, 2000]), law, 5.0, 1) == (1, 0.0)
+    limit, missed = best_limit(64, scale_counts(64, [500, 1900, 2000, 2000]), law, 20.0, 1)
     assert limit == 4 and missed == pytest.approx(0.05, abs=0.01)
-    assert best(64, scaled(64, [100, 400, 1600, 6400]), law, 5.0, 1)[0] == 64
-    assert best(64, [0, 0, 0, 0], law, 5.0, 1) == (1, 0.0)
+    assert best_limit(64, scale_counts(64, [100, 400, 1600, 6400]), law, 5.0, 1)[0] == 64
+    assert best_limit(64, [0, 0, 0, 0], law, 5.0, 1) == (1, 0.0)

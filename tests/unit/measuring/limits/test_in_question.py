@@ -18,13 +18,12 @@ from dalenius.accounting import costs
 from dalenius.accounting.events import Zcdp
 from dalenius.errors import InputError, LedgerCorruptError
 from dalenius.measuring._exact import exact, exact_lengths
-from dalenius.measuring.choosing import CLASSES, clipped
+from dalenius.measuring.limits.histogram import CLASSES, share_beyond
+from dalenius.measuring.limits.in_question import Clip, clip_notes, fit_clip, lower_clips, report_clips
 from dalenius.measuring.plan import Found, Limits, Plan
-from dalenius.measuring.searches import Clip, clip_notes, report_clips
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
-from dalenius.queries.answering import Answer, measured
-from dalenius.queries.rules.price import priced
-from dalenius.queries.searching import fitted, lowered
+from dalenius.queries.answering import Answer, measure_plan
+from dalenius.queries.rules.price import price_plan
 
 FOUND = Found(
     rows=300, totals={"amount": Fraction(9000)}, norms={"region": 90}, units=1000, row_count=5000, distinct={"note": 5}
@@ -160,7 +159,7 @@ def test_one_unit_is_in_one_class_of_each_histogram(found, memory, neighbors, ac
     for most, neighbour in ((1, less), (2, exchanged)):
         moved = [sum(abs(a - b) for a, b in zip(*pair, strict=True)) for pair in zip(whole, neighbour, strict=True)]
         assert 0 < max(moved) <= most
-    mechanism = priced(plan, 1.0).searches[0]
+    mechanism = price_plan(plan, 1.0).searches[0]
     change = mechanism.squared_sensitivity if isinstance(mechanism, DiscreteGaussian) else mechanism.sensitivity
     assert change == (2 if neighbors == "substitute" else 1)
 
@@ -176,8 +175,8 @@ def noise_free(sizes: dict[int, int]) -> list[int]:
 
 
 def fit(plan: Plan, counts: list[int], epsilon: float = 1.0) -> Clip:
-    price = priced(plan, epsilon)
-    return fitted(plan, price, plan.searched[0], counts, price.searches[plan.searched[0]])
+    price = price_plan(plan, epsilon)
+    return fit_clip(plan, price, plan.searched[0], counts, price.searches[plan.searched[0]])
 
 
 def test_a_lower_limit_is_chosen_and_never_a_higher_one(found):
@@ -191,7 +190,7 @@ def test_a_lower_limit_is_chosen_and_never_a_higher_one(found):
 
 def test_where_nothing_stands_out_the_limit_stays(found):
     plan = found().plan("SELECT COUNT(*) FROM visits WHERE smoker")
-    hidden = priced(plan, 1.0).searches[0].noise_error(0.95)
+    hidden = price_plan(plan, 1.0).searches[0].noise_error(0.95)
     assert fit(plan, [3, *[-5, 4] * 64]) == Clip(0, 300, None, hidden)
     assert "do not tell how much lies beyond" in clip_notes(plan, [Clip(0, 300, None, 29)])[0]
 
@@ -199,7 +198,7 @@ def test_where_nothing_stands_out_the_limit_stays(found):
 def test_where_little_is_seen_the_limit_is_near_it(found):
     """60 units of one size: four deviations of their noise, which are too few to be sure of."""
     plan = found().plan("SELECT COUNT(*) FROM visits WHERE smoker")
-    assert fit(plan, noise_free({16: 62})) == Clip(0, 16, None, priced(plan, 1.0).searches[0].noise_error(0.95))
+    assert fit(plan, noise_free({16: 62})) == Clip(0, 16, None, price_plan(plan, 1.0).searches[0].noise_error(0.95))
 
 
 def test_a_lone_class_far_away_is_taken_for_noise(found):
@@ -214,9 +213,9 @@ def test_a_lone_class_far_away_is_taken_for_noise(found):
 def test_noise_alone_is_rarely_taken_for_units(norm, found):
     """Expected at most 3 of 3,000; more than 20 has a chance below 1e-10 (Poisson)."""
     plan = found(accounting="zcdp" if norm == "l2" else "pure").plan("SELECT COUNT(*) FROM visits WHERE smoker")
-    mechanism = priced(plan, 1.0).searches[0]
+    mechanism = price_plan(plan, 1.0).searches[0]
     drawn = mechanism.noise.draw(3000 * CLASSES).reshape(3000, CLASSES).tolist()
-    assert sum(clipped(each, mechanism, 1) is not None for each in drawn) <= 20
+    assert sum(share_beyond(each, mechanism, 1) is not None for each in drawn) <= 20
 
 
 # --- the plan at other clips
@@ -230,7 +229,7 @@ def test_a_lower_clip_has_the_sensitivity_of_a_plan_made_for_it(asker, what, acc
     sql = f"SELECT region, {what} FROM visits GROUP BY region"
     plan = maker.plan(sql, Limits(search=0.1))
     tight = maker.plan(sql, Limits(rows=2, totals={"amount": Fraction(50)}, search=0))
-    low = lowered(plan, {at: tight.measures[at].clip for at in plan.searched})
+    low = lower_clips(plan, {at: tight.measures[at].clip for at in plan.searched})
     assert [(each.clip, each.sensitivity) for each in low.measures] == [
         (each.clip, each.sensitivity) for each in tight.measures
     ]
@@ -241,7 +240,7 @@ def test_the_integers_at_lower_clips_are_those_of_a_plan_made_for_them(asker, me
     sql = "SELECT region, COUNT(*), AVG(change) FROM visits GROUP BY region"
     plan = asker().plan(sql, Limits(search=0.1))
     tight = asker().plan(sql, Limits(rows=2, search=0))
-    low = lowered(plan, {at: each.clip for at, each in enumerate(tight.measures)})
+    low = lower_clips(plan, {at: each.clip for at, each in enumerate(tight.measures)})
     table = engine(memory, rows(5))
     assert exact(low, table, "salt") == exact(tight, table, "salt") != exact(plan, table, "salt")
 
@@ -255,7 +254,7 @@ def test_the_integers_at_lower_clips_are_those_of_a_plan_made_for_them(asker, me
 def test_the_search_and_the_measures_cost_what_was_typed(found, accounting, share, what):
     plan = found(accounting=accounting).plan(f"SELECT {what} FROM visits", Limits(search=share))
     assert sum(each.share + each.search for each in plan.measures) == 1
-    price = priced(plan, 0.7)
+    price = price_plan(plan, 0.7)
     if price.rho is None:
         assert costs.pure_epsilon(price.event) == pytest.approx(0.7, rel=1e-9)
     else:
@@ -263,7 +262,7 @@ def test_the_search_and_the_measures_cost_what_was_typed(found, accounting, shar
         assert cost is not None and cost.delta == 0
         assert price.rho * (1 - 1e-5) < cost.rho <= price.rho * (1 + 1e-12)
         # whatever clips are found, the mechanisms that run cost no more than their events
-        low = priced(lowered(plan, dict.fromkeys(plan.searched, 1)), 0.7)
+        low = price_plan(lower_clips(plan, dict.fromkeys(plan.searched, 1)), 0.7)
         paid = sum(Fraction(each.rho) for each in price.after if isinstance(each, Zcdp))
         assert sum(each.rho for each in low.mechanisms if isinstance(each, DiscreteGaussian)) <= paid
 
@@ -278,8 +277,8 @@ def test_found_keys_keep_their_part_of_the_price(found):
     plan = found().plan("SELECT note, COUNT(*) FROM visits WHERE smoker GROUP BY note")
     assert plan.selection is not None and plan.searched == (0,)
     assert plan.selection.share + sum(each.share + each.search for each in plan.measures) == 1
-    cost = costs.zcdp(priced(plan, 1.0).event)
-    assert cost is not None and cost.rho <= (priced(plan, 1.0).rho or 0) * (1 + 1e-12)
+    cost = costs.zcdp(price_plan(plan, 1.0).event)
+    assert cost is not None and cost.rho <= (price_plan(plan, 1.0).rho or 0) * (1 + 1e-12)
 
 
 # --- when
@@ -356,7 +355,7 @@ def test_a_share_is_part_of_what_was_asked(found):
 def test_a_stored_answer_tells_the_limits_that_were_found(found, memory, options, sql):
     plan = found(**options).plan(sql)
     made = light(9, 3000)
-    content = measured(plan, priced(plan, 5.0), engine(memory, made), "salt", 60.0)
+    content = measure_plan(plan, price_plan(plan, 5.0), engine(memory, made), "salt", 60.0)
     answer = Answer.read(plan, content, 0.95)
     assert [each.measure for each in answer.clips] == list(plan.searched)
     assert all(1 <= each.clip < plan.measures[each.measure].clip for each in answer.clips)
@@ -372,14 +371,14 @@ def test_a_stored_answer_tells_the_limits_that_were_found(found, memory, options
     assert all(abs(value / expected - 1) < 0.3 for value in values)
     # the noise is made for the limit that was found
     stored = [Fraction(next(iter(each["law"].values()))) for each in json.loads(content)["measures"]]
-    asked = [each.noise for each in priced(plan, 5.0).mechanisms]
+    asked = [each.noise for each in price_plan(plan, 5.0).mechanisms]
     at = plan.searched[-1]
     assert stored[at] < (asked[at].variance if hasattr(asked[at], "variance") else asked[at].scale)
 
 
 def test_keys_are_found_first_and_then_limits(found, memory):
     plan = found().plan("SELECT note, COUNT(*) FROM visits WHERE smoker GROUP BY note")
-    content = measured(plan, priced(plan, 20.0), engine(memory, rows(9, 3000)), "salt", 60.0)
+    content = measure_plan(plan, price_plan(plan, 20.0), engine(memory, rows(9, 3000)), "salt", 60.0)
     answer = Answer.read(plan, content, 0.95)
     assert [row[0] for row in answer.table().rows] == ["a", "b", "c"]
     assert answer.clips[0].clip < 300
@@ -387,7 +386,7 @@ def test_keys_are_found_first_and_then_limits(found, memory):
 
 def test_an_answer_without_its_limits_is_not_read(found, memory):
     plan = found().plan("SELECT COUNT(*) FROM visits WHERE smoker")
-    content = json.loads(measured(plan, priced(plan, 5.0), engine(memory, rows(9)), "salt", 60.0))
+    content = json.loads(measure_plan(plan, price_plan(plan, 5.0), engine(memory, rows(9)), "salt", 60.0))
     del content["limits"]
     with pytest.raises(LedgerCorruptError):
         Answer.read(plan, json.dumps(content).encode(), 0.95)
