@@ -450,7 +450,7 @@ OTHER = {
 
 def listed(pairs):
     """By question, all that stands beside it."""
-    found = {}
+    found: dict[str, list[str]] = {}
     for one, other in pairs:
         found.setdefault(one, [one]).append(other)
     return found
@@ -485,7 +485,7 @@ class Visits:
 @pytest.fixture(scope="module")
 def single(visits, memory):
     chance = Random(7)
-    values = {
+    values: dict[str, tuple[Any, str, list[Any]]] = {
         "user_id": (pa.int64(), "BIGINT", [1, 2, 3, 4, 5, 6, None]),
         "age": (pa.int32(), "INTEGER", [None, 18, 20, 25, 30, 31, 40]),
         "child": (pa.int32(), "INTEGER", [None, 0, 1, 2]),
