@@ -33,7 +33,7 @@ def public(folder, called="zones", **columns):
 def ratio_of(sql, folder, arena, rows=ROWS, publics=None):
     """How much longer a question takes with the victim, in processor time."""
     sides = arenas.Places(folder / "places", 1).pair(arena, rows)
-    plan = plan_question(sql, arenas.tables_of(rows), None, publics or {})
+    plan = plan_question(sql, arenas.arena_tables(rows), None, publics or {})
     times = [[side.spent(plan).cpu for side in sides] for _ in range(3)]
     return min(each[0] for each in times) / min(each[1] for each in times)
 
@@ -57,7 +57,7 @@ COSTLY = " AND ".join(f"UPPER(LOWER(LEFT(s.note, {at}) || z.label)) NOT LIKE '%x
 def test_a_row_that_a_public_table_repeats_is_as_much_work_as_all_of_its_copies(tmp_path):
     """A reviewer found it: three rows of one person made an answer late, by 10,000 rows of a public table each."""
     zones = public(tmp_path, zone=["common"] * 5000, label=[f"label {at}" for at in range(5000)])
-    tables = arenas.tables_of(4000)
+    tables = arenas.arena_tables(4000)
     plan = plan_question(COMMON, tables, None, zones)
     assert work.times(plan.table.relation) == 5000
     assert plan.table.work >= 5000 * work.MEETING
@@ -90,7 +90,7 @@ def test_rows_without_a_key_do_not_meet_all_others_without_one(tmp_path):
 def test_a_condition_that_comes_after_a_join_keeps_no_rows_from_meeting(joined, copies, tmp_path):
     """A reviewer found it: an equality in WHERE was taken for a key of a LEFT join, and one row made an answer late."""
     zones = public(tmp_path, zone=["common"] * 5000, label=[f"label {at}" for at in range(5000)])
-    plan = plan_question(f"SELECT COUNT(*) FROM visits s {joined}", arenas.tables_of(4000), None, zones)
+    plan = plan_question(f"SELECT COUNT(*) FROM visits s {joined}", arenas.arena_tables(4000), None, zones)
     assert work.times(plan.table.relation) == copies
 
 
@@ -105,9 +105,9 @@ def test_what_is_joined_to_a_left_joined_table_does_not_meet_everything_first(ca
     """A reviewer found it: whether DuckDB saw that a LEFT join had to find somebody depended on the order of names."""
     names = public(tmp_path, called, label=[f"label {at}" for at in range(100)])
     joined = f"visits s LEFT JOIN people p ON p.person = s.person JOIN {called} z ON z.label = p.title"
-    plan = plan_question(f"SELECT COUNT(*) FROM {joined}", arenas.tables_of(4000), None, names)
+    plan = plan_question(f"SELECT COUNT(*) FROM {joined}", arenas.arena_tables(4000), None, names)
     side, _ = arenas.Places(tmp_path / "places", 1).pair(LONG, 4000)
-    found = side._engine(plan.table)
+    found = side.tables.of(plan.table)
     assert isinstance(found, MultiTable)
     scan = found.scan
     assert scan.count('"title" IS NOT NULL') == 1 and '"label" IS NOT NULL' not in scan

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pytest
 
 from dalenius.audit import work
-from dalenius.audit.fuzzing import arenas, heavy, pools, terms, victims
+from dalenius.audit.fuzzing import arenas, heavy, terms
 from dalenius.errors import DaleniusError, EngineFailedError
 from dalenius.measuring.engines import recording
 from dalenius.measuring.engines.duckdb import rendering
@@ -32,10 +32,10 @@ def test_every_function_that_can_be_asked_for_is_searched():
 
 
 def test_questions_of_the_search_are_mostly_taken_and_use_all_functions():
-    tables, chance, used, taken = victims.tables(1000), Random(3), set(), 0
+    tables, chance, used, taken = arenas.arena_tables(1000), Random(3), set(), 0
     for _ in range(120):
         try:
-            plan = plan_question(heavy.asked(chance).text(), tables, None, {})
+            plan = plan_question(heavy.draw_question(chance).text(), tables, None, {})
         except DaleniusError:
             continue
         taken += 1
@@ -45,8 +45,8 @@ def test_questions_of_the_search_are_mostly_taken_and_use_all_functions():
 
 
 def test_the_victim_is_the_only_difference_and_owns_a_hundredth():
-    for victim in victims.VICTIMS:
-        first, second = (each["visits"] for each in victims.pair(victim, 1000, 1))
+    for victim in arenas.VICTIMS:
+        first, second = (each["visits"] for each in arenas.make_neighbours(victim, 1000, 1))
         own = sum(person == 0 for person in first["person"].to_pylist())
         assert own == (1 if victim.single else 10)
         assert first.num_rows - second.num_rows == (0 if victim.replaced else own)
@@ -55,14 +55,14 @@ def test_the_victim_is_the_only_difference_and_owns_a_hundredth():
 
 
 def test_no_person_makes_a_question_far_slower(rounds):
-    report = work.search(cases=rounds(500), seed=23, sizes=SIZES, ratio=GENEROUS, quiet=False)
+    report = work.search_for_work(cases=rounds(500), seed=23, sizes=SIZES, ratio=GENEROUS, quiet=False)
     assert not report.violations, report.violations[0]
     assert report.cases == rounds(500)
     assert report.large > 0
 
 
 def limits_off(monkeypatch):
-    """No limit on the work of a row, and nothing that all rows do alike (there were none before `measuring.work`)."""
+    """No limit on the work of a row, and nothing that all rows do alike (there were none before `queries.work`)."""
     try:
         module = importlib.import_module("dalenius.measuring.work")
     except ModuleNotFoundError:
@@ -73,11 +73,11 @@ def limits_off(monkeypatch):
 
 def test_work_without_a_limit_is_found(monkeypatch):
     limits_off(monkeypatch)
-    monkeypatch.setattr(work.Judge, "shrunk", lambda self, question, arena, found: found)
+    monkeypatch.setattr(work.Judge, "shrink", lambda self, question, arena, found: found)
     seeds = [each for each in heavy.SEEDS if each.where]
-    monkeypatch.setattr(pools, "SEEDS", seeds)
-    monkeypatch.setattr(pools, "ARENAS", arenas.ARENAS[:2])
-    report = work.search(cases=3 * len(seeds), seed=23, sizes=SIZES, ratio=GENEROUS, quiet=False)
+    monkeypatch.setattr(heavy, "SEEDS", seeds)
+    monkeypatch.setattr(heavy, "ARENAS", arenas.ARENAS[:2])
+    report = work.search_for_work(cases=3 * len(seeds), seed=23, sizes=SIZES, ratio=GENEROUS, quiet=False)
     assert report.violations, report.worst
     assert report.violations[0].kind == "ratio"
     assert report.violations[0].first > GENEROUS * report.violations[0].second
@@ -103,7 +103,7 @@ def places(tmp_path_factory):
 
 def ratio_of(sql, places, arena=ALONE, rows=400_000, runs=3):
     """How much longer a question takes with the victim, in processor time."""
-    sides, plan = places.pair(arena, rows), plan_question(sql, arenas.tables_of(rows), None, {})
+    sides, plan = places.pair(arena, rows), plan_question(sql, arenas.arena_tables(rows), None, {})
     times = [[side.spent(plan).cpu for side in sides] for _ in range(runs)]
     return min(each[0] for each in times) / min(each[1] for each in times)
 
@@ -196,38 +196,38 @@ def test_logic_that_a_null_makes_slow_is_found(monkeypatch, places):
 
 
 def test_a_failure_of_the_engine_is_found(monkeypatch):
-    from dalenius.audit.fuzzing.meters import Side
+    from dalenius.audit.fuzzing.meters import MeteredSide
 
     def failing(self, plan):
         raise EngineFailedError("It failed.", why="Planted.", fix="None.")
 
-    monkeypatch.setattr(Side, "look", failing)
-    monkeypatch.setattr(work.Judge, "shrunk", lambda self, question, arena, found: found)
-    report = work.search(cases=1, seed=23, sizes=SIZES, quiet=False)
+    monkeypatch.setattr(MeteredSide, "look", failing)
+    monkeypatch.setattr(work.Judge, "shrink", lambda self, question, arena, found: found)
+    report = work.search_for_work(cases=1, seed=23, sizes=SIZES, quiet=False)
     assert [each.kind for each in report.violations] == ["engine"]
 
 
 def test_a_statement_that_fails_unnoticed_is_found(monkeypatch):
-    from dalenius.audit.fuzzing.meters import Side
+    from dalenius.audit.fuzzing.meters import MeteredSide
 
-    look = Side.look
+    look = MeteredSide.look
 
     def detour(self, plan):
         recording.note("SELECT 1", "failed")
         look(self, plan)
 
-    monkeypatch.setattr(Side, "look", detour)
-    monkeypatch.setattr(work.Judge, "shrunk", lambda self, question, arena, found: found)
-    report = work.search(cases=1, seed=23, sizes=SIZES, quiet=False)
+    monkeypatch.setattr(MeteredSide, "look", detour)
+    monkeypatch.setattr(work.Judge, "shrink", lambda self, question, arena, found: found)
+    report = work.search_for_work(cases=1, seed=23, sizes=SIZES, quiet=False)
     assert [each.kind for each in report.violations] == ["traces"]
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_children_are_questions_too(seed):
-    chance, tables = Random(seed), victims.tables(1000)
+    chance, tables = Random(seed), arenas.arena_tables(1000)
     question, taken = heavy.SEEDS[2], 0
     for _ in range(60):
-        question = heavy.child(chance, question, chance.choice(heavy.SEEDS))
+        question = heavy.breed(chance, question, chance.choice(heavy.SEEDS))
         try:
             plan_question(question.text(), tables, None, {})
             taken += 1
@@ -246,7 +246,7 @@ def test_a_column_named_twice_does_not_make_the_engine_fail(function, tmp_path):
     failed = []
     for shown in (sql, sql.replace("MEDIAN", "COUNT(UPPER(code)), MEDIAN", 1)):
         try:
-            side.run(plan_question(shown, arenas.tables_of(rows), None, {}))
+            side.run(plan_question(shown, arenas.arena_tables(rows), None, {}))
         except EngineFailedError as error:
             failed.append((shown, error))
     assert failed == []

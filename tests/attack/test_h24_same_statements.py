@@ -1,6 +1,6 @@
 """H24: the same statements run on neighbours, in the same order and with the same success, index and general way.
 
-The neighbour fuzzers compare them on every pair that they draw (`test_neighbour_fuzzer`, `test_joined_fuzzer`): more
+The neighbour fuzzer compares them on every pair that it draws (`test_neighbour_fuzzer`, `test_joined_fuzzer`): more
 than 20,000 pairs in the long form. Here every pair has an index, and the bugs that must be seen are planted.
 """
 
@@ -23,7 +23,7 @@ NEAR = 40  # cases, from where the bug was last seen
 
 @pytest.fixture(autouse=True)
 def unshrunk(monkeypatch):
-    monkeypatch.setattr(fuzzer, "shrunk", lambda made, _: made)
+    monkeypatch.setattr(fuzzer, "shrink", lambda made, _: made)
 
 
 def test_neighbours_run_the_same_statements_each_with_its_own_index(rounds):
@@ -87,12 +87,12 @@ def test_a_record_has_what_ran_and_what_failed_in_order_and_nothing_else():
 
 def test_a_swallowed_failure_is_a_difference_even_where_both_sides_fail():
     failed = (Ran("a", "failed"), Ran("b", "done"))
-    assert "failed" in (traces.difference(failed, failed) or "")
-    assert "1 statements" in (traces.difference((Ran("b", "done"),), (Ran("b", "done"),) * 2) or "")
-    assert "differs" in (traces.difference((Ran("b", "done"),), (Ran("c", "done"),)) or "")
-    assert traces.difference(failed[1:], failed[1:]) is None
+    assert "failed" in (traces.trace_difference(failed, failed) or "")
+    assert "1 statements" in (traces.trace_difference((Ran("b", "done"),), (Ran("b", "done"),) * 2) or "")
+    assert "differs" in (traces.trace_difference((Ran("b", "done"),), (Ran("c", "done"),)) or "")
+    assert traces.trace_difference(failed[1:], failed[1:]) is None
 
 
 def test_files_are_not_part_of_a_trace():
-    _, trace = traces.traced(lambda: note("SELECT 'x' FROM read_parquet(['/a/it''s.parquet', '/b.parquet'])", "done"))
+    _, trace = traces.trace(lambda: note("SELECT 'x' FROM read_parquet(['/a/it''s.parquet', '/b.parquet'])", "done"))
     assert trace == (Ran("SELECT 'x' FROM read_parquet(['file', 'file'])", "done"),)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import pytest
 from tests.conftest import NEAR_PLANTED
 
-from dalenius.audit import joined as fuzzer
-from dalenius.audit.fuzzing import joined_questions
-from dalenius.audit.joined import fuzz_joined
+from dalenius.audit import fuzz as fuzzer
+from dalenius.audit.fuzzing import join_writer
+from dalenius.audit.fuzzing.checks import Sides
 from dalenius.measuring.canonical import call
 from dalenius.measuring.engines.duckdb.statements import relation, units
 from dalenius.measuring.engines.duckdb.statements.sums import Compiler
@@ -27,10 +27,10 @@ BREAKS = {"order", "difference", "unit", "nobody", "lone", "search"}
 
 
 def test_no_neighbouring_data_sets_differ_by_more_than_the_plan_claims(cases):
-    report = fuzz_joined(cases=cases, seed=SEED)
+    report = fuzzer.fuzz(joins=True, cases=cases, seed=SEED)
     assert not report.violations, report.violations[0]
     assert report.cases == cases
-    files = fuzz_joined(cases=fuzzer.QUESTIONS, seed=SEED, start=FILES)
+    files = fuzzer.fuzz(joins=True, cases=fuzzer.JOINED_QUESTIONS, seed=SEED, start=FILES)
     assert not files.violations, files.violations[0]
     assert files.drawn["parquet"] > 0
     assert report.compared >= 0.7 * report.cases, report.refused
@@ -157,26 +157,31 @@ PLANTED = {
 
 
 def test_the_short_form_goes_over_every_case_that_shows_a_planted_bug():
-    assert fuzzer.QUESTIONS * max(number for _, number in PLANTED.values()) + NEAR <= NEAR_PLANTED
+    assert fuzzer.JOINED_QUESTIONS * max(number for _, number in PLANTED.values()) + NEAR <= NEAR_PLANTED
 
 
 def drawn_more_often(monkeypatch, repeated=None, public_first=None, wrong=None):
     monkeypatch.setattr(fuzzer, "REPEATED", repeated or fuzzer.REPEATED)
-    monkeypatch.setattr(joined_questions, "PUBLIC_FIRST", public_first or joined_questions.PUBLIC_FIRST)
-    monkeypatch.setattr(joined_questions, "WRONG", wrong or joined_questions.WRONG)
+    monkeypatch.setattr(join_writer, "PUBLIC_FIRST", public_first or join_writer.PUBLIC_FIRST)
+    monkeypatch.setattr(join_writer, "WRONG", wrong or join_writer.WRONG)
+
+
+def by_neighbours_alone(monkeypatch):
+    """Without what Python works out, and what DuckDB says to the question."""
+    monkeypatch.setattr(Sides, "work_out", lambda self, plan: None)
+    monkeypatch.setattr(Sides, "follow", lambda self, question: None)
 
 
 @pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
 def test_a_planted_bug_shows_on_neighbours(plant, monkeypatch):
-    # By neighbours alone: without what DuckDB says to the question.
-    monkeypatch.setattr(fuzzer.Several, "compared", lambda self, question: None)
-    monkeypatch.setattr(fuzzer, "shrunk", lambda made, _: made)  # which takes most of the time
+    by_neighbours_alone(monkeypatch)
+    monkeypatch.setattr(fuzzer, "shrink", lambda made, _: made)  # which takes most of the time
     more, number = PLANTED[plant]
     drawn_more_often(monkeypatch, **more)
     plant(monkeypatch)
     # From the start, should another generator draw other data sets by now.
-    report = fuzz_joined(cases=NEAR, seed=SEED, start=number)
-    report = report if report.violations else fuzz_joined(cases=2 * NEAR_PLANTED, seed=SEED)
+    report = fuzzer.fuzz(joins=True, cases=NEAR, seed=SEED, start=number)
+    report = report if report.violations else fuzzer.fuzz(joins=True, cases=2 * NEAR_PLANTED, seed=SEED)
     assert report.violations, f"not seen in {report.cases} cases"
     (found,) = report.violations
     assert found.kind in BREAKS, found
@@ -185,15 +190,15 @@ def test_a_planted_bug_shows_on_neighbours(plant, monkeypatch):
 
 def test_what_is_drawn_more_often_is_clean_without_the_bugs(monkeypatch, rounds):
     drawn_more_often(monkeypatch, repeated=0.5, public_first=0.5, wrong=0.3)
-    report = fuzz_joined(cases=rounds(2_000), seed=SEED)
+    report = fuzzer.fuzz(joins=True, cases=rounds(2_000), seed=SEED)
     assert not report.violations, report.violations[0]
     assert 0 < report.drawn["repeated keys"] <= report.refused["policy.not-allowed"]  # and other reasons
 
 
 def test_refusals_are_no_part_of_the_proof(monkeypatch, rounds):
     """Questions that do not say whose rows meet, were they asked, still meet rows of one unit only."""
-    monkeypatch.setattr(fuzzer.Several, "compared", lambda self, question: None)
+    by_neighbours_alone(monkeypatch)
     monkeypatch.setattr(joins, "_tied", lambda *_: True)
     drawn_more_often(monkeypatch, wrong=0.5)
-    report = fuzz_joined(cases=rounds(2_000), seed=SEED)
+    report = fuzzer.fuzz(joins=True, cases=rounds(2_000), seed=SEED)
     assert not report.violations, report.violations[0]

@@ -14,6 +14,8 @@ import pytest
 from tests.conftest import NEAR_PLANTED
 
 from dalenius.audit import fuzz as fuzzer
+from dalenius.audit.fuzzing.checks import Sides
+from dalenius.audit.fuzzing.schemas import NAME
 from dalenius.measuring import building, measures
 from dalenius.measuring.engines.duckdb.binding import Binding
 from dalenius.measuring.engines.duckdb.index import Index
@@ -140,13 +142,13 @@ def a_unit_with_a_length_in_each_group(monkeypatch):
 def noise_for_a_lower_clip_than_the_one_that_runs(monkeypatch):
     limited = measures.clip_measure
     monkeypatch.setattr(
-        in_question, "clip_measure", lambda measure, *args: replace(limited(measure, *args), clip=measure.clip)
+        in_question, "limited", lambda measure, *args: replace(limited(measure, *args), clip=measure.clip)
     )
 
 
 def grouping_sets_each_within_the_limit_of_one(monkeypatch):
     """Every set's vector is clipped by itself, and the noise is for one of them: a unit is in all at once."""
-    monkeypatch.setattr(building, "combine_limits", lambda limits, norm: max(limits))
+    monkeypatch.setattr(building, "together", lambda limits, norm: max(limits))
     norms = Compiler.norms
 
     def of_the_longest(self, source):
@@ -163,7 +165,7 @@ def grouping_sets_each_within_the_limit_of_one(monkeypatch):
 
 def pairs_of_grouping_sets_as_if_of_one(monkeypatch):
     limited = measures.clip_measure
-    monkeypatch.setattr(distinct, "clip_measure", lambda measure, *rest: limited(replace(measure, sets=1), *rest))
+    monkeypatch.setattr(distinct, "limited", lambda measure, *rest: limited(replace(measure, sets=1), *rest))
 
 
 def a_stale_index_that_is_used(monkeypatch):
@@ -219,7 +221,7 @@ def test_the_short_form_goes_over_every_case_that_shows_a_planted_bug():
 def test_a_planted_leak_shows_on_neighbours(plant, monkeypatch):
     plant(monkeypatch)
     # By neighbours alone: without what Python works out by itself.
-    monkeypatch.setattr(fuzzer, "expected", lambda *_: None)
+    monkeypatch.setattr(Sides, "work_out", lambda *_: None)
     found = violation(LEAKS[plant])
     assert found.kind in {"difference", "unit", "nobody", "engine", "lone", "search"}
     assert (found.kind == "engine") == (plant is a_cast_that_fails)
@@ -299,21 +301,21 @@ def test_a_threshold_for_one_key_alone_is_seen_where_noise_is_wide(monkeypatch):
 @pytest.mark.parametrize("compared", [True, False], ids=["with the general way", "by neighbours alone"])
 def test_a_planted_misuse_of_the_index_shows(plant, compared, monkeypatch):
     plant(monkeypatch)
-    monkeypatch.setattr(fuzzer, "_INDEXED", 1.0)
+    monkeypatch.setattr(fuzzer, "INDEXED", 1.0)
     if compared:
         assert violation(INDEXED[plant]).kind == "index"
         return
     if os.environ.get("DALENIUS_LONG") != "1":
         pytest.skip("minutes: neighbours alone show it after many cases")
-    monkeypatch.setattr(fuzzer, "expected", lambda *_: None)
-    monkeypatch.setattr(fuzzer.Sides, "compares", False)
+    monkeypatch.setattr(Sides, "work_out", lambda *_: None)
+    monkeypatch.setattr(Sides, "compares_index", False)
     assert violation(INDEXED[plant]).kind in {"difference", "unit", "nobody"}
 
 
 @pytest.fixture(autouse=True)
 def unshrunk(monkeypatch):
     """Cases stay as they were drawn: `tests/unit/audit` makes them small, which takes most of the time."""
-    monkeypatch.setattr(fuzzer, "shrunk", lambda made, _: made)
+    monkeypatch.setattr(fuzzer, "shrink", lambda made, _: made)
 
 
 def violation(number):
@@ -322,5 +324,5 @@ def violation(number):
         report = fuzzer.fuzz(cases=2 * NEAR_PLANTED, seed=SEED)
     assert report.violations, f"not seen in {report.cases} cases"
     (found,) = report.violations
-    assert found.sql and found.policy and (found.first or found.second)
+    assert found.sql and found.policies and (found.first[NAME] or found.second[NAME])
     return found

@@ -17,14 +17,15 @@ import pyarrow.parquet as pq
 import pytest
 from tests.conftest import LONG
 
-from dalenius.audit.fuzzing.engines import engine, indexed
-from dalenius.audit.fuzzing.policies import shape
-from dalenius.audit.fuzzing.questions import question
-from dalenius.audit.fuzzing.tables import pair
+from dalenius.audit.fuzzing.data_sets import draw_table_rows
+from dalenius.audit.fuzzing.engines import OnDisk, with_index, write_data
+from dalenius.audit.fuzzing.questions import write_question
+from dalenius.audit.fuzzing.schemas import draw_table
 from dalenius.curator import Curator
 from dalenius.errors import DaleniusError, EngineFailedError
 from dalenius.measuring._exact import exact
 from dalenius.measuring.engines.duckdb import indexing
+from dalenius.measuring.engines.duckdb.backend import DuckDBPool
 from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.measuring.engines.duckdb.index import IndexFiles
 from dalenius.measuring.engines.duckdb.indexing import build_index
@@ -140,13 +141,14 @@ def test_some_units_are_heavy_and_most_are_not(table, tmp_path):
 @pytest.mark.parametrize("seed", range(5))
 def test_drawn_questions_have_the_same_integers_both_ways(seed, tmp_path):
     chance = Random(f"index {seed}")
-    made = pair(chance, shape(chance, "parquet"))
-    plain = engine(made.shape, made.first, tmp_path / "made")
-    fast = indexed(made.shape, plain, tmp_path / "storage")
+    made = draw_table_rows(chance, draw_table(chance, "parquet"))
+    table = made.schema.first
+    plain = OnDisk(write_data(made.schema, made.first, tmp_path), DuckDBPool()).of(table)
+    fast = with_index(table, plain, tmp_path / "storage")
     asked = 0
     while asked < 8:
         try:
-            plan = plan_question(question(chance, made.shape), {"made": made.shape.table})
+            plan = plan_question(write_question(chance, made.schema).text, made.schema.tables)
         except DaleniusError:
             continue
         asked += 1

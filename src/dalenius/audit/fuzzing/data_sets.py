@@ -11,24 +11,23 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dalenius.accounting.neighbors import Neighbors
-from dalenius.audit.fuzzing.policies import KEYS
+from dalenius.audit.fuzzing.columns import KEYS, UNITS, Row, draw_values
 from dalenius.audit.fuzzing.schemas import MOST_ROWS, Schema
-from dalenius.audit.fuzzing.tables import POOLS, Row, array, palette, spelled
+from dalenius.measuring.work import LONGEST_BYTES
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-Rows = Mapping[str, tuple[Row, ...]]
-_ROWS = 30  # of the others in one table
+TableRows = Mapping[str, tuple[Row, ...]]  # by table
+_ROWS = 30  # of the others in one of several tables
 _FEW = (1, 1, 2, 3, 5)
 _VICTIM = (0, 1, 1, 2, 3, 6, 12)
+_ALONE = (1, 1, 2, 3, 5, 8, 20, 20, 60, 250)  # of the victim's rows, with one table
+_CSV_UNITS = ["u1", "u 2", ",", "o'x", "NaN", "ü", 'q"q', "1", "1.0", "null"]
 
 
 @dataclass(frozen=True)
-class Neighbours:
+class NeighbouringData:
     """A data set and its neighbour: some rows in both, the victim's in the first, ``instead`` in the second.
 
     Attributes:
@@ -39,169 +38,203 @@ class Neighbours:
     """
 
     schema: Schema
-    others: Rows
-    victim: Rows
-    instead: Rows
-    loose: Rows
-    publics: Rows
+    others: TableRows
+    victim: TableRows
+    instead: TableRows
+    loose: TableRows = field(default_factory=dict)
+    publics: TableRows = field(default_factory=dict)
     nobody: bool = False
 
     @property
-    def first(self) -> Rows:
+    def first(self) -> TableRows:
         """All rows with the victim."""
-        return _added(self.others, self.victim)
+        return _add(self.others, self.victim)
 
     @property
-    def second(self) -> Rows:
+    def second(self) -> TableRows:
         """Those of its neighbour."""
-        return _added(self.others, self.instead, self.loose)
+        return _add(self.others, self.instead, self.loose)
 
-    def with_rows(self, part: str, table: str, rows: tuple[Row, ...]) -> Neighbours:
+    @property
+    def substitutes(self) -> bool:
+        """Whether neighbours have another unit in the victim's place."""
+        return self.schema.first.policy.neighbors is Neighbors.SUBSTITUTE
+
+    def with_rows(self, part: str, table: str, rows: tuple[Row, ...]) -> NeighbouringData:
         """The same with other rows of one table in one part."""
         changes: dict[str, Any] = {part: {**getattr(self, part), table: rows}}
         return replace(self, **changes)
 
 
-def neighbours(random: Random, schema: Schema) -> Neighbours:
-    """A data set and its neighbour."""
-    drawn = _Drawn(random, schema)
+def draw_table_rows(random: Random, schema: Schema) -> NeighbouringData:
+    """A table and its neighbour."""
+    drawer, (name, table) = _Drawer(random, schema), next(iter(schema.tables.items()))
+    people, spec = drawer.people(8), table.policy.budget
+    # In a budget per period the unit is the person-period: all rows of one share the value that tells it.
+    period = spec.period.column if spec is not None and spec.period is not None else None
+    single = {period: random.choice(drawer.values[name][period])} if period is not None else {}
+
+    def no_one() -> Row:
+        at = random.randrange(len(table.policy.unit))
+        return drawer.without_unit(drawer.people(1)[0], at, {float: math.nan, str: "x" * 3000})
+
+    nobody = random.random() < 0.15
+    victim = drawer.own_rows(name, no_one() if nobody else people[0], random.choice(_ALONE), single)
+    others = [
+        row
+        for person in people[2 : random.randint(2, 7)]
+        for row in drawer.own_rows(name, person, random.randint(1, 6))
+    ]
+    if random.random() < 0.2:
+        others += drawer.own_rows(name, no_one(), 3)
+    made = NeighbouringData(schema, {}, {name: victim}, {name: ()}, nobody=nobody)
+    if made.substitutes and not nobody:
+        made = made.with_rows("instead", name, drawer.own_rows(name, people[1], random.choice(_ALONE), single))
+    random.shuffle(others)
+    return made.with_rows("others", name, tuple(others))
+
+
+def draw_joined_rows(random: Random, schema: Schema) -> NeighbouringData:
+    """Several tables and their neighbours."""
+    drawer = _Drawer(random, schema)
     nobody = schema.unique and random.random() < 0.15
-    people = drawn.people(9)
-    others = drawn.rows(people[2], _FEW)
+    people = drawer.people(9)
+    others = drawer.rows(people[2], _FEW)
     for person in people[3 : random.randint(3, 8)]:
-        others = _added(others, drawn.rows(person, _FEW))
+        others = _add(others, drawer.rows(person, _FEW))
     others = {name: rows[:_ROWS] for name, rows in others.items()}
     if random.random() < 0.3:
-        others = _added(others, drawn.rows(drawn.no_one(), _FEW))
+        others = _add(others, drawer.rows(drawer.no_one(), _FEW))
     if random.random() < 0.4:
-        others = _added(others, drawn.dangling())
-    if not schema.unique:
-        drawn.repeat(others)
-    victim = drawn.rows(drawn.no_one() if nobody else people[0], _VICTIM)
+        others = _add(others, drawer.dangling())
+    if not schema.unique:  # the next who comes gets keys that somebody else has as well, which no data set may hold
+        drawer.reuse_keys(others)
+    victim = drawer.rows(drawer.no_one() if nobody else people[0], _VICTIM)
     if nobody and random.random() < 0.5:
-        victim = _added(victim, drawn.dangling())
-    instead: Rows = {}
-    if schema.first.neighbors is Neighbors.SUBSTITUTE and not nobody:
+        victim = _add(victim, drawer.dangling())
+    made = NeighbouringData(schema, others, victim, {}, nobody=nobody)
+    if made.substitutes and not nobody:
         if random.random() < 0.4:
-            drawn.reuse(victim)
-        instead = drawn.rows(people[1], _VICTIM)
+            drawer.reuse_keys(victim)
+        made = replace(made, instead=drawer.rows(people[1], _VICTIM))
     loose = {
         name: tuple(row for row in rows if random.random() < 0.5)
         for name, rows in victim.items()
         if schema.unique and schema.tables[name].policy.path and random.random() < 0.3
     }
-    publics = {name: _public(random, types) for name, types in schema.publics.items()}
-    return Neighbours(schema, others, victim, instead, loose, publics, nobody)
+    publics = {name: _draw_public(random, types) for name, types in schema.publics.items()}
+    return replace(made, loose=loose, publics=publics)
 
 
-def owners(schema: Schema, rows: Rows) -> dict[str, list[tuple[Any, ...] | None]]:
+def owners(schema: Schema, rows: TableRows) -> dict[str, list[Row | None]]:
     """Whose each row is, table by table; None: nobody's."""
-    found: dict[str, list[tuple[Any, ...] | None]] = {}
-    by_key: dict[str, dict[Any, tuple[Any, ...] | None]] = {}
+    found: dict[str, list[Row | None]] = {}
+    by_key: dict[str, dict[Any, Row | None]] = {}
     for name, table in schema.tables.items():
         policy, names, held = table.policy, list(schema.storages[name]), rows.get(name, ())
         if policy.path:
             hop, at = policy.path[0], names.index(policy.path[0].column)
-            found[name] = [None if row[at] is None else by_key[hop.table].get(plain(row[at])) for row in held]
+            found[name] = [None if row[at] is None else by_key[hop.table].get(_plain(row[at])) for row in held]
         else:
             found[name] = [_unit(row[: len(policy.unit)]) for row in held]
         if name in schema.keys:
             at = names.index(schema.keys[name])
             keyed = zip(held, found[name], strict=True)
-            by_key[name] = {plain(row[at]): owner for row, owner in keyed if row[at] is not None}
+            by_key[name] = {_plain(row[at]): owner for row, owner in keyed if row[at] is not None}
     return found
 
 
-def arrow_tables(storages: Mapping[str, Mapping[str, str]], rows: Rows) -> dict[str, pa.Table]:
-    """All tables in memory, by name."""
-    import pyarrow as pa
-
-    found = {}
-    for name, types in storages.items():
-        held = rows.get(name, ())
-        columns: Sequence[Sequence[Any]] = list(zip(*held, strict=True)) if held else [()] * len(types)
-        found[name] = pa.table(
-            {each: array(values, type_) for (each, type_), values in zip(types.items(), columns, strict=True)}
-        )
-    return found
-
-
-def shuffled_rows(random: Random, rows: Rows) -> Rows:
+def shuffle_rows(random: Random, rows: TableRows) -> TableRows:
     """The rows in another order."""
     return {name: tuple(random.sample(each, len(each))) for name, each in rows.items()}
 
 
-def plain(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """A value as DuckDB compares it: NaN is NaN, and zero is zero."""
     if isinstance(value, float):
         return "nan" if math.isnan(value) else value + 0.0
     return value
 
 
-def _unit(values: Row) -> tuple[Any, ...] | None:
-    if any(each is None or (isinstance(each, float) and math.isnan(each)) for each in values):
-        return None
-    return tuple(map(plain, values))
+def _unit(values: Row) -> Row | None:
+    """Who somebody is; nobody where a part is NULL, no number, or a text without measure."""
+    for each in values:
+        if each is None or (isinstance(each, float) and math.isnan(each)):
+            return None
+        if isinstance(each, str) and len(each.encode()) > LONGEST_BYTES:
+            return None
+    return tuple(map(_plain, values))
 
 
-def _added(*parts: Rows) -> Rows:
+def _add(*parts: TableRows) -> TableRows:
     names = dict.fromkeys(name for part in parts for name in part)
     return {name: tuple(row for part in parts for row in part.get(name, ())) for name in names}
 
 
 @dataclass
-class _Drawn:
+class _Drawer:
     """Draws rows of one person after the other, with keys that nobody had before."""
 
     random: Random
     schema: Schema
     values: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
     fresh: dict[str, list[Any]] = field(default_factory=dict)
-    given: dict[str, list[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, table in self.schema.tables.items():
             held = self.schema.storages[name]
             self.values[name] = {
-                each: palette(self.random, column, held[each]) for each, column in table.policy.columns.items()
+                each: draw_values(self.random, column, held[each]) for each, column in table.policy.columns.items()
             }
             if name in self.schema.keys:
-                self.fresh[name] = _keys(self.random, held[self.schema.keys[name]])
+                self.fresh[name] = _draw_keys(self.random, held[self.schema.keys[name]])
 
     def people(self, count: int) -> list[Row]:
-        """Different units; of two columns one may be shared."""
-        names = self.schema.first.unit
-        types = [self.schema.storages[self.schema.first.name][name] for name in names]
-        drawn = [self.random.sample(POOLS[each], count) for each in types]
+        """Different units; two columns may share a value, never both."""
+        policy = self.schema.first.policy
+        types = [self.schema.storages[policy.name][name] for name in policy.unit]
+        known = {**UNITS, "VARCHAR": _CSV_UNITS} if self.schema.form == "csv" else UNITS
+        drawn = [self.random.sample(known[each], count) for each in types]
         if len(drawn) > 1 and self.random.random() < 0.5:
             drawn[1] = [drawn[1][0]] * count
         return list(zip(*drawn, strict=True))
 
     def no_one(self) -> Row:
-        """NULL, or NaN, in a part of the unit."""
-        found: list[Any] = list(self.people(1)[0])
-        at = self.random.randrange(len(found))
-        found[at] = math.nan if isinstance(found[at], float) and self.random.random() < 0.6 else None
-        return tuple(found)
+        """A unit that is none, in one of its parts."""
+        person = self.people(1)[0]
+        return self.without_unit(person, self.random.randrange(len(person)), {float: math.nan})
 
-    def rows(self, person: Row, amounts: Sequence[int]) -> Rows:
+    def without_unit(self, person: Row, at: int, odd: Mapping[type, Any]) -> Row:
+        """NULL in a part of the unit; or something odd, by its type."""
+        value = odd.get(type(person[at]))
+        value = value if value is not None and self.random.random() < 0.6 else None
+        return (*person[:at], value, *person[at + 1 :])
+
+    def rows(self, person: Row, amounts: Sequence[int]) -> TableRows:
         """The rows of one person in all tables; those by a path lead to his own."""
         found: dict[str, tuple[Row, ...]] = {}
         for name, table in self.schema.tables.items():
             policy, amount = table.policy, self.random.choice(amounts)
             if not policy.path:
-                made = [self.row(name, spelled(self.random, person)) for _ in range(amount)]
-            else:
-                hop = policy.path[0]
-                at = list(self.schema.storages[hop.table]).index(hop.key)
-                there = [row[at] for row in found[hop.table] if row[at] is not None]
-                made = [
-                    self.row(name, spelled(self.random, (self.random.choice(there),))) for _ in range(amount) if there
-                ]
+                found[name] = self.own_rows(name, person, amount)
+                continue
+            hop = policy.path[0]
+            at = list(self.schema.storages[hop.table]).index(hop.key)
+            there = [row[at] for row in found[hop.table] if row[at] is not None]
+            made = [self.row(name, self.spell((self.random.choice(there),))) for _ in range(amount) if there]
             found[name] = tuple(made)[:MOST_ROWS]
         return found
 
-    def dangling(self) -> Rows:
+    def own_rows(self, name: str, person: Row, amount: int, fixed: Mapping[str, Any] | None = None) -> tuple[Row, ...]:
+        """Rows of one person in one table that says whose they are; some columns may have a fixed value."""
+        return tuple(self.row(name, self.spell(person), fixed) for _ in range(amount))
+
+    def spell(self, person: Row) -> Row:
+        """The unit as a row may hold it: zero has two forms."""
+        zeros = (0.0, -0.0)
+        return tuple(self.random.choice(zeros) if isinstance(each, float) and each == 0 else each for each in person)
+
+    def dangling(self) -> TableRows:
         """Rows whose path leads nowhere."""
         found = {}
         for name, table in self.schema.tables.items():
@@ -211,10 +244,10 @@ class _Drawn:
                 found[name] = tuple(self.row(name, (self.random.choice(free),)) for _ in range(3))
         return found
 
-    def row(self, name: str, owner: Row) -> Row:
+    def row(self, name: str, owner: Row, fixed: Mapping[str, Any] | None = None) -> Row:
         """One row, with a new key where the table has one."""
         held, key = self.schema.storages[name], self.schema.keys.get(name)
-        values = dict(zip(held, owner, strict=False))
+        values = {**dict(zip(held, owner, strict=False)), **(fixed or {})}
         for each in held:
             if each in values:
                 continue
@@ -225,18 +258,14 @@ class _Drawn:
                 values[each] = self.random.choice(known) if known else None
         return tuple(values[each] for each in held)
 
-    def reuse(self, rows: Rows) -> None:
+    def reuse_keys(self, rows: TableRows) -> None:
         """The next who comes gets the keys that somebody had."""
         for name, key in self.schema.keys.items():
             at = list(self.schema.storages[name]).index(key)
             self.fresh[name] += [row[at] for row in rows.get(name, ()) if row[at] is not None]
 
-    def repeat(self, rows: Rows) -> None:
-        """The next who comes gets keys that somebody else has as well, which no data set may hold."""
-        self.reuse(rows)
 
-
-def _keys(random: Random, storage: str) -> list[Any]:
+def _draw_keys(random: Random, storage: str) -> list[Any]:
     """Different keys, odd ones among them, to be taken from the end."""
     odd: dict[str, list[Any]] = {
         "BIGINT": [0, -1, 2**63 - 1, -(2**63), 2**53, 2**53 + 1],
@@ -252,7 +281,7 @@ def _keys(random: Random, storage: str) -> list[Any]:
     return [*more[12:], *last]
 
 
-def _public(random: Random, types: Mapping[str, str]) -> tuple[Row, ...]:
+def _draw_public(random: Random, types: Mapping[str, str]) -> tuple[Row, ...]:
     """A few rows; keys come once, or more often."""
     count, unique = random.randint(1, 8), random.random() < 0.5
     keyed: dict[str, Sequence[Any]] = {
