@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any
 from dalenius.audit.fuzzing.checks import Broken, Sides
 from dalenius.audit.fuzzing.columns import Row
 from dalenius.audit.fuzzing.data_sets import NeighbouringData, TableRows, draw_joined_rows, draw_table_rows
-from dalenius.audit.fuzzing.engines import check_protectable, relation_of
+from dalenius.audit.fuzzing.engines import check_protectable
 from dalenius.audit.fuzzing.joined_questions import write_joined_question
 from dalenius.audit.fuzzing.questions import FuzzedQuestion, write_question
 from dalenius.audit.fuzzing.schemas import draw_table, draw_tables
@@ -46,7 +46,7 @@ from dalenius.errors import DaleniusError, InputError
 from dalenius.measuring.plan import Limits, Plan
 
 if TYPE_CHECKING:
-    from dalenius.measuring.plan import Table
+    pass
 
 QUESTIONS, JOINED_QUESTIONS = 8, 10  # about each data set of one table, and of several
 _PARQUET, _CSV, _JOINED_PARQUET = 0.05, 0.02, 0.04  # of the data sets go through real files
@@ -250,16 +250,15 @@ def _fuzz_data(random: Random, report: FuzzReport, made: NeighbouringData, count
 
 def _features(sides: Sides, question: FuzzedQuestion, plan: Plan) -> Sequence[str]:
     """What the report counts."""
-    schema, relation = sides.schema, relation_of(plan.table)
-    tables: Sequence[Table] = [plan.table] if relation is None else list(relation.tables())
-    inner = [] if relation is None else list(relation.within())
+    schema, relation = sides.schema, plan.table.relation
+    inner = [] if relation.single else list(relation.within())
     joins = [join for each in inner for join in each.joins]
     features = {
         "found": plan.selection is not None,
         "search": bool(plan.searched),
         "sets": bool(plan.sets),
         "indexed": schema.indexed,
-        "path": any(each.policy.path for each in tables),
+        "path": any(each.policy.path for each in relation.tables()),
         "plain": question.plain,
         "followed": sides.followed,
         "joined": any(len(each.joins) > 1 for each in inner),

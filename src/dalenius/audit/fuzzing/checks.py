@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.audit.fuzzing import traces
 from dalenius.audit.fuzzing.data_sets import NeighbouringData, TableRows, shuffle_rows
-from dalenius.audit.fuzzing.engines import SALT, DataEngines, is_one_file, open_data, open_publics, with_index
+from dalenius.audit.fuzzing.engines import SALT, DataEngines, open_data, open_publics, with_index
 from dalenius.audit.fuzzing.expected import PlainDuckDB, disagreement, expected_integers
 from dalenius.errors import (
     DaleniusError,
@@ -239,7 +239,7 @@ class Sides:
 
     def work_out(self, plan: Plan) -> list[int] | None:
         """The integers of the first side by definition, where a plan is simple."""
-        return expected_integers(plan, self.schema, self.made.first) if is_one_file(plan.table) else None
+        return expected_integers(plan, self.schema, self.made.first) if plan.table.direct else None
 
     def follow(self, question: FuzzedQuestion) -> Broken | None:
         """Whether a plan without limits gives what DuckDB does, where both mean the same."""

@@ -31,20 +31,9 @@ if TYPE_CHECKING:
     from dalenius.audit.fuzzing.schemas import Schema
     from dalenius.measuring.engines.engine import Engine
     from dalenius.measuring.plan import Table
-    from dalenius.measuring.relations import Relation
 
 SALT = "not a secret: the tables are made up"
 _NOWHERE = Fingerprint("parquet", ())
-
-
-def relation_of(table: Table) -> Relation | None:
-    """What a question joined, nested or matched; None where it asks about a table as it was declared."""
-    return table.relation
-
-
-def is_one_file(table: Table) -> bool:
-    """Whether a table is read as it lies in its file: nothing is joined to it, and its path leads through no other."""
-    return relation_of(table) is None and not table.through
 
 
 class DataEngines(Protocol):
@@ -96,7 +85,7 @@ class InMemory:
 
     def of(self, table: Table) -> Engine:
         """As `DataEngines.of`."""
-        known = self._held[table.policy.name] if is_one_file(table) else scan_of(table, Files(self._held))
+        known = self._held[table.policy.name] if table.direct else scan_of(table, Files(self._held))
         return MemoryEngine(self._tables, *known)
 
 
@@ -111,11 +100,8 @@ class OnDisk:
 
     def of(self, table: Table) -> Engine:
         """As `DataEngines.of`."""
-        if is_one_file(table):
-            return self._engines.of(self.files[table.policy.name], table)
-        relation = relation_of(table)
-        publics = () if relation is None else tuple(relation.publics())
-        return self._engines.over(table, {name: self.files[name] for name in table.reads}, publics)
+        files = {name: self.files[name] for name in table.reads}
+        return self._engines.over(table, files, tuple(table.relation.publics()))
 
 
 def open_data(schema: Schema, rows: TableRows, folder: Path, publics: MemoryTables, engines: DuckDBPool) -> DataEngines:
