@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dalenius.app.cli.frame import Frame, framed, group
-from dalenius.app.entries import details
+from dalenius.app.views import readable, to_second
+from dalenius.app.views.history import details
 from dalenius.errors import InputError, LedgerCorruptError, SourceUnavailableError
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     from dalenius.app.report import Report
     from dalenius.ledger.chain import Entry
-    from dalenius.ledger.ledger import Ledger
     from dalenius.ledger.receipts import Receipt
 
 
@@ -41,20 +41,20 @@ def show(
 
     Example: dalenius ledger show --last 20 --plot burn-down.png
     """
-    from dalenius.app.cli.budget import print_totals, readable, totals, written
+    from dalenius.app.views.balances import print_totals, totals, written
 
     if plot is not None:
-        from dalenius.app.plots import check_target
+        from dalenius.queries.files import PLOT, check_target
 
-        check_target(plot)
-    ledger = _opened(frame)
+        check_target(plot, PLOT)
+    ledger = frame.open_ledger()
     head = ledger.head
     entries = list(ledger.entries(after=max(0, head.count - last)))
     balances = totals(ledger)
     if plot is not None:
-        from dalenius.app.burn_down import draw
+        from dalenius.app.views.plots import draw_burn_down
 
-        draw(ledger, plot)
+        draw_burn_down(ledger, plot)
         frame.note(f"Drew {plot}.")
     data = {
         "entries": [_written(entry) for entry in entries],
@@ -71,7 +71,7 @@ def show(
         for column in ("entry", "time (UTC)", "what", "details"):
             table.add_column(column, justify="right" if column == "entry" else "left", no_wrap=column != "details")
         for entry in entries:
-            cells = (entry.number, entry.time[:19].replace("T", " "), entry.kind, details(entry))
+            cells = (entry.number, to_second(entry.time), entry.kind, details(entry))
             table.add_row(*(Text(readable(each)) for each in cells))  # text, never markup: others wrote it
         console.print(table, highlight=False)
         print_totals(console, balances)
@@ -94,7 +94,7 @@ def verify(
     """
     from dalenius.ledger import receipts, verification
 
-    ledger = _opened(frame)
+    ledger = frame.open_ledger()
     given = [receipts.read(file) for file in files or []]
     with _progress(frame, ledger.anchor.read().count) as advance:
         found = verification.verify(ledger, expect=expect, given=given, progress=advance)
@@ -134,7 +134,7 @@ def report(
 
     if output is not None:
         _check_output(output, yes=yes)
-    ledger = _opened(frame)
+    ledger = frame.open_ledger()
     frame.note("Reading the whole history …")
     found = gathered(ledger)
     if output is not None:
@@ -183,8 +183,6 @@ def _check_output(output: Path, *, yes: bool) -> None:
 def _print_promises(console: Console, found: Report) -> None:
     from rich.text import Text
 
-    from dalenius.app.cli.budget import readable
-
     for each in found.promises:
         spent = max((one.epsilon for one in found.spent(each.dataset)), default=0.0)
         every = f" in each {each.period}" if each.period else ""
@@ -216,8 +214,6 @@ def _print_receipt(console: Console, found: Receipt) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from dalenius.app.cli.budget import readable
-
     console.print("[bold green]The receipt is genuine.[/]")
     rows = Table.grid(padding=(0, 2))
     for name, value in (
@@ -231,12 +227,6 @@ def _print_receipt(console: Console, found: Receipt) -> None:
     ):
         rows.add_row(Text(name, "dim"), Text(readable(value)))  # text, never markup: others wrote it
     console.print(rows, highlight=False)
-
-
-def _opened(frame: Frame) -> Ledger:
-    from dalenius.ledger.ledger import Ledger
-
-    return Ledger.open(frame.require_home())
 
 
 def _written(entry: Entry) -> dict[str, Any]:

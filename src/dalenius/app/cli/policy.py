@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dalenius.app.cli.frame import Frame, framed, group
+from dalenius.app.views import to_second
 from dalenius.errors import InputError
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ def history(frame: Frame, table: TableName) -> None:
 
     def human(console: Console) -> None:
         for version, changed in zip(versions, changes, strict=True):
-            when = version.time[:19].replace("T", " ")
+            when = to_second(version.time)
             words = ", ".join(each for each in (f"by {version.by}" if version.by else "", version.reason) if each)
             why = f"  ({words})" if words else ""
             console.print(f"{when}  version {version.version[:12]}, data {version.data_version}{why}", markup=False)
@@ -211,8 +212,7 @@ def print_difference(console: Console, name: str, changes: Sequence[Change]) -> 
 
 def print_policy(console: Console, policy: Policy) -> None:
     """What may be asked: columns, types, bounds, keys, limits."""
-    from dalenius.app.listings import print_shape
-    from dalenius.app.summaries import shape
+    from dalenius.app.views.tables import print_shape, shape
 
     print_shape(console, shape(policy))
 

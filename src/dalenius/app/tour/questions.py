@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dalenius.app.tour.home import lay_anew
-from dalenius.app.tour.tables import lay_tables
+from dalenius.app.tour.home import lay_anew, lay_tables
 from dalenius.curator import Curator
 from dalenius.errors import DaleniusError
 from dalenius.ledger.verification import Verified, verify
@@ -28,7 +27,7 @@ Truth = dict[Any, tuple[float, ...]]
 
 
 @dataclass(frozen=True)
-class Question:
+class TourQuestion:
     """A question of the tour: what for, its SQL, its price, and the true answer by key."""
 
     why: str
@@ -55,41 +54,41 @@ def _regions(_: Sequence[Student], visits: Sequence[Visit]) -> Truth:
 
 
 QUESTIONS = (
-    Question(
+    TourQuestion(
         "Groups, with a chart",
         "SELECT editor, COUNT(*) AS students FROM students GROUP BY editor ORDER BY students DESC",
         0.3,
         _editors,
         chart=True,
     ),
-    Question(
+    TourQuestion(
         "Averages",
         "SELECT department, AVG(scholarship) AS scholarship FROM students GROUP BY department ORDER BY scholarship",
         0.6,
         _scholarships,
     ),
-    Question(
+    TourQuestion(
         "People with many rows: at most 25 visits of one person count",
         "SELECT region, COUNT(DISTINCT user_id) AS people, COUNT(*) AS visits FROM visits GROUP BY region",
         1.0,
         _regions,
     ),
-    Question("A question about one person", "SELECT FIRST(amount) FROM visits", 0.2),
-    Question(
+    TourQuestion("A question about one person", "SELECT FIRST(amount) FROM visits", 0.2),
+    TourQuestion(
         "The first one again, in other words",
         "SELECT s.Editor, COUNT(*) AS n FROM Students AS s GROUP BY 1 HAVING n > 1000 ORDER BY n DESC LIMIT 2",
         0.3,
         _editors,
     ),
-    Question("More than is left", "SELECT AVG(age) FROM visits WHERE region = 'north'", 1.4),
+    TourQuestion("More than is left", "SELECT AVG(age) FROM visits WHERE region = 'north'", 1.4),
 )
 
 
 @dataclass(frozen=True)
-class Shown:
+class TourAnswer:
     """What came of a question: a release with the true cells beside it, or a refusal."""
 
-    question: Question
+    question: TourQuestion
     release: Release | None = None
     true: tuple[tuple[Any, ...], ...] | None = None
     refusal: DaleniusError | None = None
@@ -108,7 +107,7 @@ class Tour:
 
     home: Path
     people: tuple[int, int]
-    shown: list[Shown]
+    shown: list[TourAnswer]
     history: Verified
     balances: dict[str, tuple[Balance, Balance]]  # ana's and all analysts', by data set
 
@@ -125,13 +124,13 @@ class Tour:
         }
 
 
-def toured(folder: Path) -> Tour:
+def take_tour(folder: Path) -> Tour:
     """Lays the demo home in ``folder``, protects both tables and asks."""
     home = lay_anew(folder)
     students, visits, policies = lay_tables(home / "data")
     curator = Curator(home)
     curator.protect(*policies)
-    shown = [_asked(curator, each, students, visits) for each in QUESTIONS]
+    shown = [_ask(curator, each, students, visits) for each in QUESTIONS]
     ledger = curator.ledger
     balances = {name: (ledger.balance(name, ANALYST), ledger.balance(name)) for name in ledger.datasets()}
     people = len(students), len({row.user_id for row in visits})
@@ -139,10 +138,10 @@ def toured(folder: Path) -> Tour:
     return Tour(home, people, shown, verify(ledger), balances)
 
 
-def _asked(curator: Curator, question: Question, students: Sequence[Student], visits: Sequence[Visit]) -> Shown:
+def _ask(curator: Curator, question: TourQuestion, students: Sequence[Student], visits: Sequence[Visit]) -> TourAnswer:
     try:
         release = curator.analyst(ANALYST).ask(question.sql, epsilon=question.epsilon)
     except DaleniusError as refusal:
-        return Shown(question, refusal=refusal)
+        return TourAnswer(question, refusal=refusal)
     true = question.true(students, visits) if question.true else {}
-    return Shown(question, release, tuple((row[0], *true[row[0]]) for row in release.rows))
+    return TourAnswer(question, release, tuple((row[0], *true[row[0]]) for row in release.rows))

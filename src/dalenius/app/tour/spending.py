@@ -16,7 +16,7 @@ _LAPLACE = math.log(20)  # … of a Laplace within so many scales
 
 
 @dataclass(frozen=True)
-class Spending:
+class CountErrors:
     """The noise error of each of n counts that together cost (ε, δ), by method of adding up."""
 
     epsilon: float
@@ -38,7 +38,7 @@ class Spending:
         }  # fmt: skip
 
 
-def spending(epsilon: float, delta: float) -> Spending:
+def errors_of_counts(epsilon: float, delta: float) -> CountErrors:
     """Works out the least noise per count under each method."""
     errors = {
         "basic": tuple(_LAPLACE * n / epsilon for n in COUNTS),
@@ -52,7 +52,7 @@ def spending(epsilon: float, delta: float) -> Spending:
         "zcdp": "zCDP (Σρ, Gaussian)",
         "pld": "PLD (the better noise)",
     }
-    return Spending(epsilon, delta, COUNTS, errors, words)
+    return CountErrors(epsilon, delta, COUNTS, errors, words)
 
 
 def _advanced_scale(n: int, epsilon: float, delta: float) -> float:

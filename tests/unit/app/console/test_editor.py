@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dalenius.app.console.analyst.editor import _is_change, completions
-from dalenius.app.console.analyst.examples import examples
+from dalenius.app.console.analyst.editor import _is_change, completions, examples
 from dalenius.app.console.pages.ask import price_at, step_below
 
 LENGTH, LONGEST = 10, 30

@@ -1,1 +1,1 @@
-"""What the page Ask is made of: questions to begin with, the editor, and the answer."""
+"""What the page Ask is made of: the editor, questions to begin with, and the answer."""

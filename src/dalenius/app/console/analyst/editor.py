@@ -1,10 +1,13 @@
-"""The editor for SQL: completion from the policy, the browser's theme, a name for screen readers, no trap for Tab."""
+"""The editor, and questions to begin with, made from policies.
+
+It completes names from the policy, follows the browser's theme, has a name for screen readers, and is no trap for Tab.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from nicegui import events, ui
 
@@ -15,6 +18,7 @@ _WORDS = (
     "SELECT, FROM, WHERE, GROUP BY, ORDER BY, HAVING, LIMIT, AND, OR, NOT, IN, BETWEEN, LIKE, IS, NULL, AS, DISTINCT, "
     "JOIN, LEFT, ON, USING, CASE, WHEN, THEN, ELSE, END, ASC, DESC, WITH, TRUE, FALSE, DATE, INTERVAL"
 )
+_NUMBERS = {"integer", "number"}
 _FUNCTIONS = "COUNT, SUM, AVG, MEDIAN, STDDEV, VARIANCE, MIN, MAX, ROUND, EXTRACT, DATE_TRUNC, COALESCE"
 _LONGEST = 40_000  # characters; a question has up to half as many
 # Runs in the browser, once the editor is there. All that is put into it is JSON.
@@ -110,3 +114,35 @@ def completions(tables: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _option(name: str, kind: str, detail: str, boost: int) -> dict[str, Any]:
     return {"label": as_written(name), "type": kind, "detail": shown(detail, 60), "boost": boost}
+
+
+class Example(NamedTuple):
+    """A question, in words and in SQL."""
+
+    words: str
+    sql: str
+
+
+def examples(table: dict[str, Any]) -> list[Example]:
+    r"""A few, the first of which gives a chart where the policy names keys.
+
+    >>> table = {"name": "visits", "columns": {"region": {"type": "category", "keys": ["n", "s"]}}}
+    >>> examples(table)[0]
+    Example(words='Rows by region', sql='SELECT region, COUNT(*) AS n\nFROM visits\nGROUP BY region')
+    """
+    columns = table["columns"]
+    keyed = [each for each, spec in columns.items() if spec.get("keys")]
+    numbers = [each for each, spec in columns.items() if spec.get("type") in _NUMBERS and spec.get("bounds")]
+    found = [Example(f"Rows by {key}", _written(table["name"], "COUNT(*) AS n", key)) for key in keyed[:1]]
+    found.append(Example("How many rows?", _written(table["name"], "COUNT(*) AS n")))
+    for number in numbers[:1]:
+        average = f"AVG({as_written(number)}) AS average"
+        found.append(Example(f"Average {number}", _written(table["name"], average)))
+        found += [Example(f"Average {number} by {key}", _written(table["name"], average, key)) for key in keyed[:1]]
+    return found
+
+
+def _written(table: str, measure: str, key: str = "") -> str:
+    if not key:
+        return f"SELECT {measure}\nFROM {as_written(table)}"
+    return f"SELECT {as_written(key)}, {measure}\nFROM {as_written(table)}\nGROUP BY {as_written(key)}"

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from nicegui import events, ui
 
 from dalenius.app.console.analyst.editor import Editor, dress
-from dalenius.app.console.frame import attempt, busy, card, empty, heading
-from dalenius.app.console.owner import written
+from dalenius.app.console.frame import attempt, busy, card, dialog_named, empty, heading
+from dalenius.app.console.owner import policy_form
+from dalenius.app.console.owner.policy_form import ColumnForm, PolicyForm
 from dalenius.app.console.owner.tables import changes
 from dalenius.app.http import files
 from dalenius.app.http.guard import UPLOAD
-from dalenius.app.http.places import policy_from
 from dalenius.queries.release import shown
 from dalenius.tables.draft import EPSILONS
 from dalenius.tables.policy import BOUNDED, KEYED, TIMES, Kind
@@ -56,7 +56,7 @@ class Protecting:
     def __init__(self, session: Session, done: Callable[[], Awaitable[None]]) -> None:
         self.session, self._done = session, done
         self.root: Path | None = session.service.settings.data_dir
-        self.wish: written.Wish | None = None
+        self.form: PolicyForm | None = None
         self.generated = ""
         self.datasets: list[str] = []
         self.said: ui.column
@@ -94,7 +94,7 @@ class Protecting:
         if self.root is None:
             ui.notify("This server was given no data folder: change the policy where its file is.", type="warning")
             return
-        self.wish, self.generated = None, ""
+        self.form, self.generated = None, ""
         self.left.clear()
         with self.left:
             ui.label(f"The policy of {version.table}, as it is in force. Change it in the text.").classes("d-muted")
@@ -153,91 +153,91 @@ class Protecting:
         if found is None or name != self.file.value:  # another one was chosen meanwhile
             return
         self.said.clear()
-        self.wish = written.first_wish(name, found)
+        self.form = policy_form.first_form(name, found)
         self.left.clear()
         with self.left:
-            self._form(self.wish)
+            self._fields(self.form)
         self.generated = ""
         self._write(anew=True)
 
     # --- the form
 
-    def _form(self, wish: written.Wish) -> None:
+    def _fields(self, form: PolicyForm) -> None:
         with _part("Table"):
             with ui.row().classes("w-full gap-3"):
-                self._text("Table name", wish.name, lambda value: setattr(wish, "name", value))
-                names = {each.name: shown(each.name, 60) for each in wish.columns}
-                self._select("Unit", names, wish.unit or None, lambda value: setattr(wish, "unit", value or ""))
+                self._text("Table name", form.name, lambda value: setattr(form, "name", value))
+                names = {each.name: shown(each.name, 60) for each in form.columns}
+                self._select("Unit", names, form.unit or None, lambda value: setattr(form, "unit", value or ""))
                 if self.datasets:
                     choices = {"": _OWN, **{each: each for each in self.datasets}}
-                    self._select("Data set", choices, "", lambda value: self._joined(wish, value or ""))
+                    self._select("Data set", choices, "", lambda value: self._joined(form, value or ""))
             _muted(_UNIT)
         with _part("Budget") as self.budget:
             with ui.row().classes("w-full gap-3"):
-                self._text("ε, for ever", wish.epsilon, lambda value: setattr(wish, "epsilon", value))
-                self._text("δ", wish.delta, lambda value: setattr(wish, "delta", value))
+                self._text("ε, for ever", form.epsilon, lambda value: setattr(form, "epsilon", value))
+                self._text("δ", form.delta, lambda value: setattr(form, "delta", value))
             with ui.expansion("Which ε?", icon="help_outline").classes("w-full"):
                 _muted(_EPSILON)
                 for who, epsilon, whose in EPSILONS:
                     _muted(f"{who}: {epsilon}, {whose}")
         with _part("Columns"):
             _muted(_BOUNDS)
-            for each in wish.columns[:MOST]:
+            for each in form.columns[:MOST]:
                 self._column(each)
-            if len(wish.columns) > MOST:
-                for each in wish.columns[MOST:]:
+            if len(form.columns) > MOST:
+                for each in form.columns[MOST:]:
                     each.include = False
-                _muted(f"{len(wish.columns) - MOST:,} more columns are left out; write them into the policy.")
+                _muted(f"{len(form.columns) - MOST:,} more columns are left out; write them into the policy.")
         with _part("Contribution"):
             with ui.row().classes("w-full gap-3"):
-                self._text("Rows of one unit", wish.rows, lambda value: setattr(wish, "rows", value))
-                self._text("Groups of one unit", wish.groups, lambda value: setattr(wish, "groups", value))
+                self._text("Rows of one unit", form.rows, lambda value: setattr(form, "rows", value))
+                self._text("Groups of one unit", form.groups, lambda value: setattr(form, "groups", value))
             _muted(_LIMITS)
         with _part("Analysts"):
             _muted("What each may spend of the budget. Tokens are given under 'Analysts', after this.")
             rows = ui.column().classes("w-full gap-2")
-            ui.button("Add an analyst", icon="add", on_click=lambda: self._analyst(wish, rows)).props(
+            ui.button("Add an analyst", icon="add", on_click=lambda: self._analyst(form, rows)).props(
                 "flat no-caps dense"
             )
 
-    def _joined(self, wish: written.Wish, dataset: str) -> None:
-        wish.dataset = dataset
+    def _joined(self, form: PolicyForm, dataset: str) -> None:
+        form.dataset = dataset
         self.budget.set_visibility(not dataset)
 
-    def _analyst(self, wish: written.Wish, rows: ui.column) -> None:
-        at = len(wish.analysts)
-        wish.analysts.append(("", "0.5"))
+    def _analyst(self, form: PolicyForm, rows: ui.column) -> None:
+        at = len(form.analysts)
+        form.analysts.append(("", "0.5"))
 
         def put(place: int, value: str) -> None:
-            pair = list(wish.analysts[at])
+            pair = list(form.analysts[at])
             pair[place] = value
-            wish.analysts[at] = (pair[0], pair[1])
+            form.analysts[at] = (pair[0], pair[1])
 
         with rows, ui.row().classes("gap-3"):
             self._text(f"Analyst {at + 1}", "", lambda value: put(0, value))
             self._text(f"ε of analyst {at + 1}", "0.5", lambda value: put(1, value))
 
-    def _column(self, wish: written.ColumnWish) -> None:
-        name = shown(wish.name, 60)
+    def _column(self, column: ColumnForm) -> None:
+        name = shown(column.name, 60)
         with ui.row().classes("w-full items-center gap-2 q-py-xs").style("border-top: 1px solid var(--d-line)"):
-            box = ui.checkbox(value=wish.include).props("dense")
+            box = ui.checkbox(value=column.include).props("dense")
             box.props["aria-label"] = f"Include {name}"
             with ui.column().classes("gap-0").style("flex: 1 1 9rem; min-width: 0"):
                 ui.label(name).classes("text-weight-medium").style("overflow-wrap: anywhere")
-                _muted(f"{shown(wish.declared, 30)} in the source")
-            if wish.kind is None:
+                _muted(f"{shown(column.declared, 30)} in the source")
+            if column.kind is None:
                 box.disable()
                 _muted("cannot be asked about")
                 return
             kinds = {each.value: each.value for each in Kind}
 
             def typed(value: Any) -> None:
-                wish.kind = Kind(value)
+                column.kind = Kind(value)
                 shape()
 
-            kind = self._select("Type", kinds, wish.kind.value, typed, name, width="7.5rem")
+            kind = self._select("Type", kinds, column.kind.value, typed, name, width="7.5rem")
             low, high, keys, default = (
-                self._text(label, "", partial(setattr, wish, field), name, width)
+                self._text(label, "", partial(setattr, column, field), name, width)
                 for label, field, width in (
                     ("Low", "low", "7rem"),
                     ("High", "high", "7rem"),
@@ -247,7 +247,7 @@ class Protecting:
             )
 
             def shape() -> None:
-                on, of = wish.include, wish.kind
+                on, of = column.include, column.kind
                 kind.set_visibility(on)
                 for each in (low, high):
                     each.set_visibility(on and of in BOUNDED)
@@ -256,7 +256,7 @@ class Protecting:
                 default.set_visibility(on)
 
             def included() -> None:
-                wish.include = bool(box.value)
+                column.include = bool(box.value)
                 shape()
                 self._write()
 
@@ -311,19 +311,19 @@ class Protecting:
         dress(self.editor, "Policy in TOML")
 
     def _typed(self) -> None:
-        self.by_hand.set_visibility(self.wish is not None and self.editor.value != self.generated)
+        self.by_hand.set_visibility(self.form is not None and self.editor.value != self.generated)
 
     def _write(self, *, anew: bool = False) -> None:
-        if self.wish is None or (not anew and self.editor.value != self.generated):
+        if self.form is None or (not anew and self.editor.value != self.generated):
             return
-        self.generated = written.text(self.wish)
+        self.generated = policy_form.text(self.form)
         self.editor.set_value(self.generated)
         self.by_hand.set_visibility(False)
         self.result.clear()
 
     def _work(self, text: str, **how: Any) -> Callable[[], list[Protected]]:
         service = self.session.service
-        return lambda: service.curator.protect(policy_from(text, service.settings.data_dir), **how)
+        return lambda: service.curator.protect(files.policy_from(text, service.settings.data_dir), **how)
 
     async def _check(self) -> None:
         busy(self.result, "Checking; the file is read as a whole…")
@@ -349,10 +349,12 @@ class Protecting:
 
     def _ask(self, planned: list[Protected], text: str) -> None:
         needed = any("reason" in each.needs for each in planned)
-        with ui.dialog().props("persistent") as dialog, ui.card().classes("w-full gap-3").style("max-width: 720px"):
-            new = all(each.state == "new" for each in planned)
-            title = "Files that everyone may read" if new else "This changes a policy in force"
-            dialog.props["aria-label"] = title
+        new = all(each.state == "new" for each in planned)
+        title = "Files that everyone may read" if new else "This changes a policy in force"
+        with (
+            dialog_named(title, persistent=True) as dialog,
+            ui.card().classes("w-full gap-3").style("max-width: 720px"),
+        ):
             ui.label(title).classes("text-h6").props("role=heading aria-level=2")
             for each in planned:
                 ui.label(each.version.table).classes("text-weight-medium")
@@ -376,8 +378,6 @@ class Protecting:
             with ui.row().classes("gap-2"):
                 ui.button("Record it", on_click=act).props("unelevated no-caps")
                 ui.button("Cancel", on_click=dialog.close).props("flat no-caps")
-        dialog.on("hide", dialog.delete)
-        dialog.open()
 
     async def _recorded(self, done: list[Protected]) -> None:
         self._told(done, "Protected")

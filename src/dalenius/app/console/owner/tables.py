@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from nicegui import ui
 
-from dalenius.app.console.frame import attempt, busy, card, empty, heading
+from dalenius.app.console.frame import attempt, busy, card, dialog_named, empty, heading
+from dalenius.app.views import to_second
 from dalenius.ledger.reasons import ENOUGH
 from dalenius.queries.release import shown
 from dalenius.tables.difference import Change, difference
@@ -101,12 +102,11 @@ class Tables:
         found = await attempt(self.session, "GET /v1/policies/{table}", lambda: _versions(self.session, name))
         if found is None:
             return
-        with ui.dialog() as dialog, ui.card().classes("w-full").style("max-width: 800px"):
-            dialog.props["aria-label"] = f"History of {name}"
+        with dialog_named(f"History of {name}") as dialog, ui.card().classes("w-full").style("max-width: 800px"):
             ui.label(f"History of {name}").classes("text-h6").props("role=heading aria-level=2")
             for version, changed in reversed(found):
                 with ui.column().classes("w-full d-line q-pa-sm gap-1"):
-                    when = version.time[:19].replace("T", " ")
+                    when = to_second(version.time)
                     ui.label(f"{when} UTC · version {version.version[:12]} · data {version.data_version}").classes(
                         "d-number"
                     )
@@ -116,12 +116,9 @@ class Tables:
                         ui.label(f"Reason: {version.reason}")
                     changes(changed)
             ui.button("Close", on_click=dialog.close).props("flat no-caps autofocus")
-        dialog.on("hide", dialog.delete)
-        dialog.open()
 
     def _refreshing(self, name: str) -> None:
-        with ui.dialog() as dialog, ui.card().classes("w-full gap-3").style("max-width: 640px"):
-            dialog.props["aria-label"] = f"Refresh {name}"
+        with dialog_named(f"Refresh {name}") as dialog, ui.card().classes("w-full gap-3").style("max-width: 640px"):
             ui.label(f"Refresh {name}").classes("text-h6").props("role=heading aria-level=2")
             ui.label("The files behind this table changed: as they are now, they become its data.").classes("d-muted")
             people = ui.checkbox("These are new people")
@@ -162,8 +159,6 @@ class Tables:
             confirm.disable()
             for each in (people, reason):  # what was looked at is no longer what would be done
                 each.on_value_change(confirm.disable)
-        dialog.on("hide", dialog.delete)
-        dialog.open()
 
 
 def _would(done: Refreshed) -> None:
