@@ -11,8 +11,8 @@ from playwright.sync_api import Page, expect
 from tests.browser.walking import asked, chart, ready, sign_in, write
 from tests.serving import Client, Reply, Server, serving
 
-from dalenius.app.console.owner import policy_form
-from dalenius.app.console.owner.policy_form import ColumnForm, PolicyForm
+from dalenius.app.console.parts import policy_form
+from dalenius.app.console.parts.policy_form import ColumnForm, PolicyForm
 from dalenius.app.http import files
 from dalenius.errors import InputError, PolicyInvalidError
 from dalenius.ledger.ledger import Ledger

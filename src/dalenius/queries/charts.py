@@ -1,4 +1,4 @@
-"""A release as a chart with error bars. Needs the extra `plot`.
+"""Charts in files, and a release as one, with error bars. Needs the extra `plot`.
 
 Figures are made without pyplot, so that nothing is shared between two of them. Keys and questions are text from
 outside and are never read as markup.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime
 from importlib import import_module
 from pathlib import Path
@@ -45,6 +46,19 @@ def save(drawing: Any, target: Path) -> None:
             drawing.savefig(target, dpi=150)
     except OSError as error:
         raise unwritable(target, error) from None
+
+
+@contextmanager
+def axes_in(target: Path) -> Iterator[Any]:
+    """Axes to draw on; saved when the block ends."""
+    from matplotlib.figure import Figure
+
+    drawing: Any = Figure(figsize=(7.2, 4.4), layout="constrained")
+    axes = drawing.subplots()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(visible=True, alpha=0.25)
+    yield axes
+    save(drawing, target)
 
 
 def figure(release: Release) -> Any:

@@ -141,7 +141,7 @@ def _draw(event: Event, spent: Account, target: Path) -> None:
     """ε of the whole list, repeated 1 to 1,000 times, by each method that applies."""
     from dalenius.accounting.accountant import epsilon_by
     from dalenius.accounting.events import Repeated
-    from dalenius.app.views.plots import axes_in
+    from dalenius.queries.charts import axes_in
 
     times = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
     with axes_in(target) as axes:

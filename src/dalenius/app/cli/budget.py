@@ -56,7 +56,7 @@ def budget(
             fix="Ask the owner for an allotment, or check the name.",
         )
     if plot is not None:
-        from dalenius.app.views.plots import draw_burn_down
+        from dalenius.app.views.burn_down import draw_burn_down
 
         draw_burn_down(ledger, plot, analyst or "")
         frame.note(f"Drew {plot}.")

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from dalenius.app.tour.questions import Tour, TourAnswer
-    from dalenius.app.tour.spending import CountErrors
+    from dalenius.app.tour.questions import CountErrors, Tour, TourAnswer
 
 EPSILON, DELTA = 1.0, 1e-6
 LAST = 6  # entries
@@ -55,8 +54,7 @@ def demo(
 
     Example: dalenius demo
     """
-    from dalenius.app.tour.questions import take_tour
-    from dalenius.app.tour.spending import errors_of_counts
+    from dalenius.app.tour.questions import errors_of_counts, take_tour
 
     if serve:
         require_extra("serve", *_NEEDED)

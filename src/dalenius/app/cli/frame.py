@@ -271,3 +271,9 @@ def read_input(file: str | None, what: str, fix: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{what} is not text.", why="It must be UTF-8.", fix="Save it as UTF-8.") from None
+
+
+def check_free(output: Path, *, yes: bool) -> None:
+    """Refuses to overwrite a file without a word."""
+    if output.exists() and not yes:
+        raise InputError(f"{output.name} is there already.", why="It may be yours.", fix="Name another, or give --yes.")

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dalenius.app.cli.frame import Frame, framed, group
+from dalenius.app.cli.frame import Frame, check_free, framed, group
 from dalenius.app.views import readable, to_second
 from dalenius.app.views.history import details
-from dalenius.errors import InputError, LedgerCorruptError, SourceUnavailableError
+from dalenius.errors import LedgerCorruptError, SourceUnavailableError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,7 +52,7 @@ def show(
     entries = list(ledger.entries(after=max(0, head.count - last)))
     balances = totals(ledger)
     if plot is not None:
-        from dalenius.app.views.plots import draw_burn_down
+        from dalenius.app.views.burn_down import draw_burn_down
 
         draw_burn_down(ledger, plot)
         frame.note(f"Drew {plot}.")
@@ -131,6 +131,7 @@ def report(
     """
     from dalenius.app.report import document
     from dalenius.app.report import report as gathered
+    from dalenius.queries.files import unwritable
 
     if output is not None:
         _check_output(output, yes=yes)
@@ -141,11 +142,7 @@ def report(
         try:
             output.write_text(document(found), encoding="utf-8")
         except OSError as error:
-            raise SourceUnavailableError(
-                f"{output.name} cannot be written.",
-                why=f"{error.strerror or type(error).__name__}.",
-                fix="Name a file in a folder of yours, on a disk with room.",
-            ) from None
+            raise unwritable(output, error) from None
 
     def human(console: Console) -> None:
         from rich.text import Text
@@ -170,8 +167,7 @@ def _check_output(output: Path, *, yes: bool) -> None:
     from dalenius.tables.homes import check_output
 
     check_output(output)
-    if output.exists() and not yes:
-        raise InputError(f"{output.name} is there already.", why="It may be yours.", fix="Name another, or give --yes.")
+    check_free(output, yes=yes)
     if output.is_dir() or not output.absolute().parent.is_dir():
         raise SourceUnavailableError(
             f"{output.name} cannot be written.",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dalenius.app.cli.frame import Frame, framed, group
+from dalenius.app.cli.frame import Frame, check_free, framed, group
 from dalenius.app.views import to_second
 from dalenius.errors import InputError
 
@@ -68,8 +68,8 @@ def draft(
     if output is not None:
         check_output(output)
     check_sources(Path(_parts(each)[1]) for each in keys or [])
-    if output is not None and output.exists() and not yes:
-        raise InputError(f"{output.name} is there already.", why="It may be yours.", fix="Name another, or give --yes.")
+    if output is not None:
+        check_free(output, yes=yes)
     file = output.name if output else "policy.toml"
     if metadata is not None:
         if unit or keys:

@@ -61,9 +61,7 @@ def protect(
         reason = _confirm_change(frame, done, reason)
         with _index_progress(frame) as progress:
             done = curator.protect(*files, yes=True, reason=reason, progress=progress)
-    for each in done:
-        if each.index is not None and each.index["state"] == "failed":
-            frame.note(f"No contribution index of {each.version.table}: questions are slower. {each.index['why']}")
+    _note_missing_index(frame, *done)
     if before is None and not dry_run:
         frame.note(f"Made a home in {curator.home}. Back it up: it holds the ledger and its keys.")
     data = {
@@ -112,8 +110,7 @@ def refresh(
     done = done_with(yes, reason)
     if done.needs and not dry_run:
         done = done_with(True, _confirm_new_people(frame, done, reason))
-    if done.index is not None and done.index["state"] == "failed":
-        frame.note(f"No contribution index of {done.version.table}: questions are slower. {done.index['why']}")
+    _note_missing_index(frame, done)
     frame.emit({"dry_run": dry_run, **done.to_dict()}, lambda console: _print_refreshed(console, done, dry_run))
 
 
@@ -138,6 +135,12 @@ def _index_progress(frame: Frame) -> Iterator[Progress | None]:
             bar.update(tasks[table], completed=done, part=part)
 
         yield told
+
+
+def _note_missing_index(frame: Frame, *done: Protected | Refreshed) -> None:
+    for each in done:
+        if each.index is not None and each.index["state"] == "failed":
+            frame.note(f"No contribution index of {each.version.table}: questions are slower. {each.index['why']}")
 
 
 def _confirm_change(frame: Frame, planned: Sequence[Protected], reason: str) -> str:

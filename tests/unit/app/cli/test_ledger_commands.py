@@ -9,8 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dalenius.accounting.events import Laplace, Zcdp
-from dalenius.app.cli import build
-from dalenius.app.cli.run import run
+from dalenius.app.cli import build, run
 from dalenius.app.views import burn_down
 from dalenius.app.views.balances import SpentFilter, what_it_buys
 from dalenius.app.views.burn_down import LineName, points, seen

@@ -10,9 +10,9 @@ from fastapi import FastAPI
 from nicegui import ui
 
 from dalenius.app.console import calls
-from dalenius.app.console.analyst.answer import answered
-from dalenius.app.console.analyst.editor import examples, sql_editor
 from dalenius.app.console.frame import attempt, busy, card, empty, heading, on_a_page, over, page, trouble
+from dalenius.app.console.parts.answer import answered
+from dalenius.app.console.parts.editor import examples, sql_editor
 from dalenius.app.console.sessions import PastQuestion, Session, Sessions
 from dalenius.app.http.limits import TooManyError
 from dalenius.app.http.responses import unexpected

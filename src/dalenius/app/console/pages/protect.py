@@ -10,9 +10,9 @@ from starlette.responses import Response
 
 from dalenius.app.console.calls import put
 from dalenius.app.console.frame import attempt, card, empty, page
-from dalenius.app.console.owner.analysts import Analysts, Suspensions
-from dalenius.app.console.owner.form import Protecting
-from dalenius.app.console.owner.tables import Tables
+from dalenius.app.console.parts.analysts import Analysts, Suspensions
+from dalenius.app.console.parts.form import Protecting
+from dalenius.app.console.parts.tables import Tables
 from dalenius.app.console.sessions import COOKIE, Session, Sessions
 from dalenius.app.http.guard import UPLOAD
 from dalenius.app.http.responses import answer

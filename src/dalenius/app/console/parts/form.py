@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from nicegui import events, ui
 
-from dalenius.app.console.analyst.editor import Editor, dress
 from dalenius.app.console.frame import attempt, busy, card, dialog_named, empty, heading
-from dalenius.app.console.owner import policy_form
-from dalenius.app.console.owner.policy_form import ColumnForm, PolicyForm
-from dalenius.app.console.owner.tables import changes
+from dalenius.app.console.parts import policy_form
+from dalenius.app.console.parts.editor import Editor, dress
+from dalenius.app.console.parts.policy_form import ColumnForm, PolicyForm
+from dalenius.app.console.parts.tables import changes
 from dalenius.app.http import files
 from dalenius.app.http.guard import UPLOAD
 from dalenius.queries.release import shown
