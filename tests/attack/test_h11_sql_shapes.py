@@ -366,8 +366,7 @@ def test_every_declared_group_is_answered_even_where_nobody_is(curator, neighbou
 
 @pytest.mark.parametrize("shape", ["a raw column", "ARG_MAX", "a window", "a CTE with groups", "UNION", "SHOW"])
 def test_the_command_refuses_them_too(curator, capsys, shape):
-    from dalenius.app.cli import build
-    from dalenius.app.cli.run import run
+    from dalenius.app.cli import build, run
 
     home = ["--home", str(curator.home), "--analyst", "eve", "--json"]
     with nothing_charged(curator):

@@ -171,8 +171,7 @@ def test_limits_of_the_wrong_kind_are_refused_too(curator, untouched, given):
 
 @pytest.mark.parametrize("typed", ["-1", "0", "-0.0", "nan", "inf", "1e-320", "1e999", "True", "x", "", "1_0 0"])
 def test_the_command_refuses_them_too(curator, untouched, capsys, typed):
-    from dalenius.app.cli import build
-    from dalenius.app.cli.run import run
+    from dalenius.app.cli import build, run
 
     home = ["--home", str(curator.home), "--analyst", "eve", "--json"]
     with nothing_charged(curator):

@@ -16,8 +16,7 @@ import pytest
 from tests.attack.hostile import RARE, people, plan_of, protected, ran
 from tests.opened import duckdb_of
 
-from dalenius.app.cli import build
-from dalenius.app.cli.run import run
+from dalenius.app.cli import build, run
 from dalenius.errors import DaleniusError
 from dalenius.measuring.engines.duckdb.measuring import selects_of
 from dalenius.queries.preview import Preview

@@ -16,8 +16,7 @@ import pytest
 from tests.attack.hostile import people, protected
 from tests.serving import Server, serving
 
-from dalenius.app.cli import build
-from dalenius.app.cli.run import run
+from dalenius.app.cli import build, run
 from dalenius.curator import Curator
 from dalenius.errors import DaleniusError, NotAllowedError
 from dalenius.ledger import anchor, database

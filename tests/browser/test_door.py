@@ -15,7 +15,7 @@ from tests.serving import serving
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from dalenius.app.console.map import PAGES
+from dalenius.app.console import PAGES
 from dalenius.app.http.guard import CONSOLE, UPLOAD
 from dalenius.ledger import Ledger
 from dalenius.ledger.tokens import Role, Tokens

@@ -6,8 +6,7 @@ from random import Random
 
 import pytest
 
-from dalenius.app.cli import build
-from dalenius.app.cli.run import run
+from dalenius.app.cli import build, run
 from dalenius.audit import fuzz as fuzzer
 from dalenius.audit.fuzz import fuzz, shrink
 from dalenius.audit.fuzzing.checks import vector_length

@@ -11,8 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from dalenius.app.balances import totals, written
-from dalenius.app.summaries import summary
+from dalenius.app.views.balances import totals, written
+from dalenius.app.views.tables import summary
 from dalenius.errors import AuthMissingError, DaleniusError, InputError, UnknownTableError
 from dalenius.measuring.plan import Limits
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dalenius.app.cli.frame import Frame, framed, group
+from dalenius.app.cli.frame import Frame, check_free, framed, group
+from dalenius.app.views import to_second
 from dalenius.errors import InputError
 
 if TYPE_CHECKING:
@@ -67,8 +68,8 @@ def draft(
     if output is not None:
         check_output(output)
     check_sources(Path(_parts(each)[1]) for each in keys or [])
-    if output is not None and output.exists() and not yes:
-        raise InputError(f"{output.name} is there already.", why="It may be yours.", fix="Name another, or give --yes.")
+    if output is not None:
+        check_free(output, yes=yes)
     file = output.name if output else "policy.toml"
     if metadata is not None:
         if unit or keys:
@@ -188,7 +189,7 @@ def history(frame: Frame, table: TableName) -> None:
 
     def human(console: Console) -> None:
         for version, changed in zip(versions, changes, strict=True):
-            when = version.time[:19].replace("T", " ")
+            when = to_second(version.time)
             words = ", ".join(each for each in (f"by {version.by}" if version.by else "", version.reason) if each)
             why = f"  ({words})" if words else ""
             console.print(f"{when}  version {version.version[:12]}, data {version.data_version}{why}", markup=False)
@@ -211,8 +212,7 @@ def print_difference(console: Console, name: str, changes: Sequence[Change]) -> 
 
 def print_policy(console: Console, policy: Policy) -> None:
     """What may be asked: columns, types, bounds, keys, limits."""
-    from dalenius.app.listings import print_shape
-    from dalenius.app.summaries import shape
+    from dalenius.app.views.tables import print_shape, shape
 
     print_shape(console, shape(policy))
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from fastapi.routing import APIRoute
 
 from dalenius.app.http.files import take_in
-from dalenius.app.http.jobs import Wanted
-from dalenius.app.http.log import tell
-from dalenius.app.http.roles import allowed
+from dalenius.app.http.jobs import JobRequest
+from dalenius.app.http.monitoring import tell
 from dalenius.app.http.routes import ROUTERS
+from dalenius.app.http.service import allowed
 from dalenius.errors import AuthDeniedError, DaleniusError, NotAllowedError
 from dalenius.ledger import authors
 from dalenius.ledger.authors import acting
@@ -54,7 +54,7 @@ async def call(session: Session, route: str, work: Callable[[], T]) -> T:
 
 async def ask(session: Session, sql: str, epsilon: float, waiting: Waiting) -> Release:
     """Asks. Charged before the data is looked at; the answer comes when its time has come."""
-    wanted = Wanted(QUESTION, Ask(sql, epsilon).to_json(), secrets.token_urlsafe(16))
+    wanted = JobRequest(QUESTION, Ask(sql, epsilon).to_json(), secrets.token_urlsafe(16))
 
     async def done(token: Token) -> Release:
         service = session.service

@@ -13,10 +13,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
+from dalenius.app.console import OVER
 from dalenius.app.console.door import SESSION
-from dalenius.app.console.map import OVER
 from dalenius.app.console.sessions import cookie_of
-from dalenius.app.http.limits import Limits
+from dalenius.app.http.limits import RateLimit
 
 if TYPE_CHECKING:
     from dalenius.app.console.sessions import Session, Sessions
@@ -45,7 +45,7 @@ def seal(sessions: Sessions) -> None:
 
     sio = core.sio
     handlers = _handlers()
-    said_by = Limits(_RATE, _BURST, concurrency=1)
+    said_by = RateLimit(_RATE, _BURST, concurrency=1)
 
     def whose(page: object) -> Session | None:
         client = Client.instances.get(page) if isinstance(page, str) else None

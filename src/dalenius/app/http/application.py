@@ -16,9 +16,9 @@ from starlette.responses import Response
 
 from dalenius._version import __version__
 from dalenius.app.http.guard import OPEN, Guard
-from dalenius.app.http.problems import MethodError, NotFoundError, no_such_path, problem_response, unexpected
-from dalenius.app.http.roles import allowed
+from dalenius.app.http.responses import MethodError, no_such_path, problem_response, unexpected
 from dalenius.app.http.routes import ROUTERS
+from dalenius.app.http.service import allowed
 from dalenius.errors import DaleniusError, InputError
 
 if TYPE_CHECKING:
@@ -131,6 +131,3 @@ def _coded(error: DaleniusError) -> Response:
     response = problem_response(error)
     response.headers["x-dalenius-code"] = error.code
     return response
-
-
-__all__ = ["NotFoundError", "application"]

@@ -19,8 +19,7 @@ def home(tmp_path):
 
 @pytest.fixture
 def call(home, capsys):
-    from dalenius.app.cli import build
-    from dalenius.app.cli.run import run
+    from dalenius.app.cli import build, run
 
     def called(*arguments):
         code = run(build(), ["analyst", *arguments, "--home", str(home)])
@@ -86,8 +85,7 @@ def test_the_list_counts_late_answers_and_lifting_counts_anew(call, home):
 
 
 def test_what_was_written_shows_in_the_history_with_its_author(call, home, capsys):
-    from dalenius.app.cli import build
-    from dalenius.app.cli.run import run
+    from dalenius.app.cli import build, run
 
     call("suspend", "ana", "--reason", "many late answers")
     assert run(build(), ["ledger", "show", "--home", str(home)]) == 0

@@ -11,9 +11,8 @@ from typing import Annotated
 import pytest
 import typer
 
-from dalenius.app.cli import output
+from dalenius.app.cli import output, run
 from dalenius.app.cli.frame import Frame, framed, group
-from dalenius.app.cli.run import run
 from dalenius.errors import BudgetError, Charge, Fits
 
 

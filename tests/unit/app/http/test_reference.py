@@ -11,8 +11,9 @@ from tests.serving import serving
 
 import dalenius
 from dalenius import Curator
-from dalenius.app.http.reference import OBJECTS, described, generated, renewed, routes
+from dalenius.app.http.reference import BEGIN, OBJECTS, described, generated, routes
 from dalenius.app.http.settings import Settings
+from dalenius.queries.reference import renew
 from dalenius.tables.reading import read_text
 
 PAGE = Path(__file__).parents[4] / "docs" / "reference" / "http.md"
@@ -52,7 +53,7 @@ NOT_JSON = {"GET /metrics", "DELETE /v1/datasets/{dataset}/analysts/{analyst}"}
 
 def test_the_committed_page_is_what_the_code_generates():
     text = PAGE.read_text()
-    assert renewed(text) == text, "run: python -m dalenius.app.http.reference docs/reference/http.md"
+    assert renew(text, BEGIN, generated()) == text, "run: python -m dalenius.app.http.reference docs/reference/http.md"
 
 
 def test_every_route_is_on_the_page_with_who_may_use_it():

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from fastapi import FastAPI
 from nicegui import ui
 
-from dalenius.app.balances import Total, what_it_buys
-from dalenius.app.burn_down import seen
 from dalenius.app.console.charts import burn_down
 from dalenius.app.console.frame import attempt, card, empty, heading, later, page
 from dalenius.app.console.sessions import Session, Sessions
+from dalenius.app.views.balances import Total, what_it_buys
+from dalenius.app.views.burn_down import seen
 from dalenius.errors import DaleniusError
 from dalenius.ledger.budgets import rounded_down
 from dalenius.ledger.tokens import Role
@@ -115,7 +115,7 @@ def _meter(whose: str, total: Total) -> None:
 
 def _buys(found: _Found, total: Total) -> str:
     """As in "about 40 more counts at ± 30"."""
-    buys = {each: count for each, count in what_it_buys(total.balance.budget, total.guards).items() if count}
+    buys = {each: count for each, count in what_it_buys(total.balance.budget, total.filters).items() if count}
     if not buys:
         return "Nothing is left. What was paid for before stays free."
     priced = {each: count for each, count in buys.items() if each in found.errors}

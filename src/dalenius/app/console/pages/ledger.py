@@ -11,8 +11,9 @@ from nicegui import ui
 
 from dalenius.app.console.frame import attempt, busy, card, page
 from dalenius.app.console.sessions import Session, Sessions
-from dalenius.app.entries import details
 from dalenius.app.http.routes.ledger import entry_shown
+from dalenius.app.views import to_second
+from dalenius.app.views.history import details
 from dalenius.ledger.chain import Entry
 from dalenius.ledger.verification import verify
 from dalenius.queries.release import shown
@@ -120,7 +121,7 @@ def _row(entry: Entry) -> dict[str, Any]:
     data = entry.data
     return {
         "number": entry.number,
-        "time": entry.time[:19].replace("T", " "),
+        "time": to_second(entry.time),
         "kind": entry.kind,
         "who": shown(data.get("analyst", ""), 40) if data.get("analyst") else "",
         "what": shown(details(entry), 200),

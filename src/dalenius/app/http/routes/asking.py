@@ -12,38 +12,39 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response, StreamingResponse
 
-from dalenius.app.http.answers import PROBLEMS, answer
-from dalenius.app.http.jobs import Job, Wanted
-from dalenius.app.http.problems import no_such_path, token_ended
-from dalenius.app.http.roles import ByAnalyst
+from dalenius.app.http.jobs import Job, JobRequest
+from dalenius.app.http.responses import PROBLEMS, answer, no_such_path, token_ended
 from dalenius.app.http.schemas import AskIn, JobOut, PreviewIn, PreviewOut, ReleaseOut
-from dalenius.app.http.service import Caller
+from dalenius.app.http.service import ByAnalyst, Caller
 from dalenius.ledger.requests import QUESTION
 from dalenius.queries.ask import Ask, limits_of_json
 
 router = APIRouter(prefix="/v1", tags=["questions"])
+LATER: dict[int | str, dict[str, Any]] = {
+    **PROBLEMS,
+    202: {"model": JobOut, "description": "It takes long; poll the job, or follow its events."},
+}
 _EVERY = 1.0  # seconds between two events of a stream
 
 
 @router.post(
     "/ask",
     response_model=ReleaseOut,
-    responses={
-        **PROBLEMS,
-        202: {"model": JobOut, "description": "It takes long; poll the job, or follow its events."},
-    },
+    responses=LATER,
 )
 async def ask(caller: ByAnalyst, body: AskIn, request: Request) -> Response:
     """Asks: charged before the data is looked at; the same question again is free."""
-    return await obtained(caller, QUESTION, _asked(body).to_json(), body.idempotency_key, request)
+    return await obtain_release(caller, QUESTION, _asked(body).to_json(), body.idempotency_key, request)
 
 
-async def obtained(caller: Caller, kind: str, wish: Mapping[str, Any], key: str | None, request: Request) -> Response:
+async def obtain_release(
+    caller: Caller, kind: str, given: Mapping[str, Any], key: str | None, request: Request
+) -> Response:
     """A release of any kind: the release itself if it comes soon, else a job."""
     service = caller.service
     later = "respond-async" in request.headers.get("prefer", "").lower()
     # A job must be found again by whoever takes it up, also if it failed.
-    wanted = Wanted(kind, wish, key or secrets.token_urlsafe(16))
+    wanted = JobRequest(kind, given, key or secrets.token_urlsafe(16))
     job = service.obtain(caller.token, wanted)
     try:
         if await _waited(job, request, 0 if later else service.settings.wait):

@@ -8,12 +8,10 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from dalenius.app.http.answers import PROBLEMS, answer
 from dalenius.app.http.files import check_listed, check_safe, columns_of, listed, take_in
-from dalenius.app.http.problems import UnreadableError
-from dalenius.app.http.roles import ByOwner
+from dalenius.app.http.responses import PROBLEMS, UnreadableError, answer
 from dalenius.app.http.schemas import FileColumnsOut, FileListOut, FileOut
-from dalenius.app.http.service import Caller
+from dalenius.app.http.service import ByOwner, Caller
 from dalenius.errors import NotAllowedError, SourceUnavailableError
 
 router = APIRouter(prefix="/v1/files", tags=["files"])
