@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dalenius.errors import HomeMissingError, NotAllowedError
-from dalenius.ledger import anchor, database
+from dalenius.ledger.chain import ANCHOR
+from dalenius.ledger.database import NAME
 from dalenius.ledger.home import find_home, future_home
 from dalenius.ledger.ledger import Ledger
 from dalenius.releasing.stored import Stored, releases_of
@@ -195,7 +196,7 @@ class Curator:
             home = self.home
         except HomeMissingError:
             return False
-        return (home / database.NAME).exists() or (home / anchor.NAME).exists()
+        return (home / NAME).exists() or (home / ANCHOR).exists()
 
     def _made_home(self) -> Path:
         try:

@@ -20,7 +20,8 @@ from dalenius.app.cli import build
 from dalenius.app.cli.run import run
 from dalenius.curator import Curator
 from dalenius.errors import DaleniusError, NotAllowedError
-from dalenius.ledger import anchor, database
+from dalenius.ledger.chain import ANCHOR
+from dalenius.ledger.database import NAME
 from dalenius.tables import homes
 from dalenius.tables.code_lists import code_list
 from dalenius.tables.fingerprint import expand, fingerprint
@@ -124,13 +125,13 @@ def test_the_files_of_another_home_are_no_sources_whatever_it_is_called(curator:
     for path in (file, tmp_path / "way" / file.relative_to(other)):
         with pytest.raises(NotAllowedError):
             expand([str(path)])
-    (other / database.NAME).unlink()  # what is left of one is still one
+    (other / NAME).unlink()  # what is left of one is still one
     with pytest.raises(NotAllowedError):
         expand([str(file)])
 
 
 def test_a_home_is_known_by_what_the_ledger_writes() -> None:
-    assert {database.NAME, anchor.NAME} < set(homes.MARKS)
+    assert {NAME, ANCHOR} < set(homes.MARKS)
 
 
 def test_data_in_a_homes_data_folder_are_data_and_nothing_else_is(curator: Curator) -> None:
@@ -208,7 +209,7 @@ def test_no_command_reads_a_homes_file(curator: Curator, call: Callable[..., tup
 def test_no_command_writes_into_a_home_or_over_a_file_of_it(
     curator: Curator, call: Callable[..., tuple[int, str]]
 ) -> None:
-    ledger = curator.home / database.NAME
+    ledger = curator.home / NAME
     for end in ("csv", "parquet", "json", "png", "html"):
         os.link(ledger, f"hard.{end}")
     Path("way").symlink_to(curator.home, target_is_directory=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dalenius.ledger.suspensions import ANALYST, DATASET, Standing, known, standings
+from dalenius.ledger.suspensions import ANALYST, DATASET, Standing, known_subjects, standings
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def listed(ledger: Ledger) -> dict[str, list[dict[str, Any]]]:
     """Every analyst and every data set, by name, with how it stands."""
     found = standings(ledger)
-    everybody = [shown(each, found.get(each, Standing())) for each in known(ledger)]
+    everybody = [shown(each, found.get(each, Standing())) for each in known_subjects(ledger)]
     return {
         "analysts": [each for each in everybody if ANALYST in each],
         "datasets": [each for each in everybody if DATASET in each],

@@ -27,7 +27,7 @@ class BrokenRuleError(Exception):
 
 
 @dataclass(slots=True)
-class Question:
+class ChargedQuestion:
     """A charged question: what was paid for it, and what became of it."""
 
     number: int
@@ -71,7 +71,7 @@ class Projection:
     allotments: dict[tuple[str, str], float] = field(default_factory=dict)
     totals: dict[tuple[str, str, str], tuple[int, int, int]] = field(default_factory=dict)
     epochs: dict[str, int] = field(default_factory=dict)
-    questions: dict[int, Question] = field(default_factory=dict)
+    questions: dict[int, ChargedQuestion] = field(default_factory=dict)
     asked: dict[tuple[str, str], list[int]] = field(default_factory=dict)  # questions by data set and key
     grants: dict[tuple[int, str], int] = field(default_factory=dict)
     retries: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
@@ -85,12 +85,12 @@ class Projection:
         """The hash of an entry, as it was when it was proved."""
         return bytes(self.hashes[(number - 1) * HASH : number * HASH])
 
-    def asked_before(self, dataset: str, key: str) -> Iterator[Question]:
+    def asked_before(self, dataset: str, key: str) -> Iterator[ChargedQuestion]:
         """All charged questions of one meaning, oldest first."""
         for number in self.asked.get((dataset, key), ()):
             yield self.questions[number]
 
-    def keep(self, question: Question) -> None:
+    def keep(self, question: ChargedQuestion) -> None:
         """A charged question, where it is looked for."""
         self.questions[question.number] = question
         self.asked.setdefault((question.dataset, question.key), []).append(question.number)
@@ -144,7 +144,7 @@ class Projection:
 
     def _charge(self, number: int, data: dict[str, Any]) -> None:
         loss, delta = (int(each) for each in data["units"])
-        question = Question(
+        question = ChargedQuestion(
             number,
             intern(data["dataset"]),
             data["key"],
@@ -173,15 +173,15 @@ class Projection:
         self._remember(data, data["charge"])
         self.grants[place] = number
 
-    def _check_charge(self, question: Question, data: dict[str, Any]) -> None:
+    def _check_charge(self, question: ChargedQuestion, data: dict[str, Any]) -> None:
         """Whether the price is right: looked at by `verify`, since an entry that is proved was priced by us."""
 
-    def _check_answer(self, question: Question, data: dict[str, Any]) -> None:
+    def _check_answer(self, question: ChargedQuestion, data: dict[str, Any]) -> None:
         """Whether the release was made at the price that was paid."""
         made = data.get("epsilon", question.epsilon), data.get("delta", question.delta)
         require(made == (question.epsilon, question.delta), "Its release was made at another price than was charged.")
 
-    def _spend(self, question: Question, totals: tuple[str, ...]) -> None:
+    def _spend(self, question: ChargedQuestion, totals: tuple[str, ...]) -> None:
         """What the question costs, added to the totals of these analysts ('' is the whole data set)."""
         dataset, (loss, delta) = question.dataset, question.units
         require(question.epoch == self.epochs.get(dataset, 0), "It was charged to other people.")
@@ -191,7 +191,7 @@ class Projection:
                 self._check_room(question, analyst, before)
                 self.totals[dataset, period, analyst] = before[0] + loss, before[1] + delta, before[2] + 1
 
-    def _check_room(self, question: Question, analyst: str, spent: tuple[int, int, int]) -> None:
+    def _check_room(self, question: ChargedQuestion, analyst: str, spent: tuple[int, int, int]) -> None:
         """Whether it fitted into what was left: looked at by `verify`."""
 
     def _remember(self, data: dict[str, Any], question: int) -> None:
@@ -201,7 +201,7 @@ class Projection:
             require((data["analyst"], key) not in self.retries, "It pays for the same request twice.")
             self.retries[data["analyst"], key] = body, question
 
-    def _in_state(self, state: str, number: int) -> Question:
+    def _in_state(self, state: str, number: int) -> ChargedQuestion:
         question = self.questions[number]
         require(question.state == state, f"The question was not {state} then.")
         return question

@@ -19,13 +19,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import InputError, NotAllowedError
-from dalenius.ledger.authors import CURATOR
-from dalenius.ledger.reasons import given
+from dalenius.ledger.actions import CURATOR, require_reason
 
 if TYPE_CHECKING:
     from dalenius.ledger.chain import Entry
     from dalenius.ledger.ledger import Ledger
-    from dalenius.ledger.proof import View
+    from dalenius.ledger.proof import ProvedView
 
 KIND = "suspension"
 LATE = 3  # late answers of one analyst, where the policy does not say
@@ -68,7 +67,7 @@ def standings(ledger: Ledger) -> dict[Subject, Standing]:
     return _read(ledger.records((KIND, "note")))
 
 
-def check(ledger: Ledger, view: View, analyst: str, dataset: str) -> None:
+def check(ledger: Ledger, view: ProvedView, analyst: str, dataset: str) -> None:
     """Refuses a question of who is suspended. Inside the transaction that charges, before anything is."""
     found = _read(ledger.proved(view, (KIND,)))
     if found.get((ANALYST, analyst), Standing()).suspended:
@@ -118,17 +117,17 @@ def record_late(ledger: Ledger, *, charge: int, analyst: str, dataset: str, own:
 
 def suspend(ledger: Ledger, subject: Subject, reason: str) -> Standing:
     """The owner suspends somebody, or a data set; one that is already stays as it is."""
-    return _set(ledger, subject, given(reason), suspended=True)
+    return _set(ledger, subject, require_reason(reason), suspended=True)
 
 
 def resume(ledger: Ledger, subject: Subject, reason: str) -> Standing:
     """The owner lifts it; late answers are counted anew from here."""
-    return _set(ledger, subject, given(reason), suspended=False)
+    return _set(ledger, subject, require_reason(reason), suspended=False)
 
 
 def _set(ledger: Ledger, subject: Subject, reason: str, *, suspended: bool) -> Standing:
     kind, name = subject
-    if subject not in set(known(ledger)):
+    if subject not in set(known_subjects(ledger)):
         raise InputError(
             f"There is no {'analyst' if kind == ANALYST else 'data set'} {name!r}.",
             why="Nobody of that name was ever allotted anything, or given a token."
@@ -146,7 +145,7 @@ def _set(ledger: Ledger, subject: Subject, reason: str, *, suspended: bool) -> S
     return _read(entries)[subject]
 
 
-def known(ledger: Ledger) -> Iterator[Subject]:
+def known_subjects(ledger: Ledger) -> Iterator[Subject]:
     """Every analyst and every data set that was ever named, each once, by name."""
     analysts = {each.data.get("analyst") for each in ledger.records(("allotment", "token"))}
     yield from ((ANALYST, each) for each in sorted(each for each in analysts if each))

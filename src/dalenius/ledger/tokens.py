@@ -20,8 +20,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import AuthMissingError, InputError, UnknownTokenError
+from dalenius.ledger.actions import check_named
 from dalenius.ledger.chain import Entry, digest
-from dalenius.ledger.ledger import check_name
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger
@@ -231,7 +231,7 @@ def _role(role: Role | str) -> Role:
 
 def _check_analyst(role: Role, analyst: str) -> None:
     if role is Role.ANALYST:
-        check_name(analyst, "analyst")
+        check_named(analyst, "analyst")
     elif analyst != "":
         raise InputError(
             f"A token for the {role} names no analyst.",

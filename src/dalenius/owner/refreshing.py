@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import BudgetError, EngineError, NotAllowedError, PolicyInvalidError, SourceError
-from dalenius.ledger.reasons import ENOUGH, explains
+from dalenius.ledger.actions import ENOUGH, explains
 from dalenius.owner import index as _indexing
 from dalenius.owner import limits as _limiting
 from dalenius.owner.paths import repeated_keys

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dalenius.accounting import parameters
 from dalenius.errors import InputError
+from dalenius.ledger.questions import never_charged
 from dalenius.ledger.requests import QUESTION
-from dalenius.ledger.retries import never_charged
 from dalenius.measuring import pace
 from dalenius.queries.ask import Ask
 from dalenius.queries.planning import open_versions, plan_ask

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import EngineError
 from dalenius.ledger import suspensions
-from dalenius.ledger.authors import CURATOR
+from dalenius.ledger.actions import CURATOR
 from dalenius.ledger.requests import WHOLE, Answered, Claim, Request
 from dalenius.releasing.pacing import Pace, held, paced
 

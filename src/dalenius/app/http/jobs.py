@@ -30,7 +30,7 @@ from dalenius.app.http.kept import Kept
 from dalenius.app.http.limits import limited
 from dalenius.app.http.problems import problem, unexpected
 from dalenius.errors import NOTHING, Charge, DaleniusError, RateLimitedError
-from dalenius.ledger import holders
+from dalenius.ledger.questions import is_dead, new_holder
 from dalenius.ledger.requests import QUESTION
 from dalenius.releasing.kinds import kind_of
 
@@ -182,7 +182,7 @@ class Jobs:
 
     def __init__(self, home: Path, most: int = BYTES, each: int = BYTES_EACH) -> None:
         self._folder = home / FOLDER
-        self._holder = holders.me()
+        self._holder = new_holder()
         self._jobs: dict[str, Job] = {}
         self._written: dict[str, deque[Job]] = {}  # by token, oldest first
         self.kept = Kept(most, each)
@@ -263,7 +263,7 @@ class Jobs:
         if held["analyst"] != token.analyst:
             return None
         holder = held.get("holder", "")
-        return Wanted.of_json(held), holder != self._holder and not holders.is_dead(holder)
+        return Wanted.of_json(held), holder != self._holder and not is_dead(holder)
 
     def _file(self, id_: str) -> Path:
         return self._folder / f"{id_}.json"

@@ -19,7 +19,7 @@ from dalenius.app.http.jobs import Job, Jobs, Wanted
 from dalenius.app.http.limits import Limits, limited
 from dalenius.app.http.metrics import Metrics
 from dalenius.curator import Curator
-from dalenius.ledger.retries import NeverChargedError
+from dalenius.ledger.questions import NeverChargedError
 from dalenius.ledger.tokens import Role, Token, Tokens
 from dalenius.measuring.engines.duckdb.confined import ElsewhereError, Room, on_behalf
 from dalenius.measuring.pace import SAFETY, Times

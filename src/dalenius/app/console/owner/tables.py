@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nicegui import ui
 
 from dalenius.app.console.frame import attempt, busy, card, empty, heading
-from dalenius.ledger.reasons import ENOUGH
+from dalenius.ledger.actions import ENOUGH
 from dalenius.queries.release import shown
 from dalenius.tables.difference import Change, difference
 
