@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from dalenius.errors import DaleniusError
     from dalenius.ledger.budgets import Balance, Budget
     from dalenius.measuring.plan import Limits
-    from dalenius.owner.protecting import Protected
-    from dalenius.owner.refreshing import Refreshed
+    from dalenius.owner.protect import Protected
+    from dalenius.owner.refresh import Refreshed
     from dalenius.queries.preview import Preview
     from dalenius.queries.release import Release
     from dalenius.releasing.stored import Stored
@@ -45,10 +45,10 @@ _EXPORTS = {
     "PLD": "accounting.pld",
     "Policy": "tables.policy",
     "Preview": "queries.preview",
-    "Protected": "owner.protecting",
+    "Protected": "owner.protect",
     "PureDP": "accounting.guarantees",
     "RDP": "accounting.guarantees",
-    "Refreshed": "owner.refreshing",
+    "Refreshed": "owner.refresh",
     "Release": "queries.release",
     "RemoteAnalyst": "remote.analyst",
     "Stored": "releasing.stored",

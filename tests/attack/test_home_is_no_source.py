@@ -154,7 +154,7 @@ def test_a_public_table_that_was_declared_in_a_home_once_is_no_longer_read(
 ) -> None:
     with monkeypatch.context() as before:
         before.setattr("dalenius.tables.fingerprint.check_sources", lambda _: None)
-        before.setattr("dalenius.owner.public_tables.check_public", lambda *_: None)
+        before.setattr("dalenius.owner.public_files.check_public", lambda *_: None)
         curator.protect(_written(curator, AS_PUBLIC.format(index_of(curator.home))), yes=True)
     with pytest.raises(NotAllowedError):
         curator.analyst("eve").ask("SELECT COUNT(*) FROM leak", epsilon=0.1)

@@ -13,7 +13,7 @@ from dalenius.errors import DaleniusError
 from dalenius.measuring.engines.duckdb.connections import public
 from dalenius.measuring.engines.duckdb.measuring import Measuring
 from dalenius.measuring.plan import Limits, Plan, Question, Table, needed
-from dalenius.owner.protecting import budget_of
+from dalenius.owner.protect import budget_of
 from dalenius.queries.rules import RULES, planned
 from dalenius.queries.rules.stage import Stage
 from dalenius.tables.reading import read_text

@@ -12,7 +12,7 @@ from dalenius.ledger.budgets import Accounting
 from dalenius.measuring.choosing import CLASSES, Choice
 from dalenius.measuring.finding import RHO, Quantity, Search, identity, known, quantities
 from dalenius.measuring.plan import Found, Table
-from dalenius.owner.protecting import budget_of
+from dalenius.owner.protect import budget_of
 from dalenius.tables.reading import read_text
 
 POLICY = """

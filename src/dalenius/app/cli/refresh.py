@@ -13,7 +13,7 @@ from dalenius.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dalenius.owner.refreshing import Refreshed
+    from dalenius.owner.refresh import Refreshed
 
 
 def register(app: typer.Typer) -> None:

@@ -88,7 +88,7 @@ class Service:
 
     async def run(self, work: Callable[[], T]) -> T:
         """Something that does not wait, in a thread: the event loop itself never touches a file."""
-        # With its context, which knows in whose name it is done (`ledger.authors`).
+        # With its context, which knows in whose name it is done (`ledger.actions`).
         return await asyncio.get_running_loop().run_in_executor(self._quick, copy_context().run, work)
 
     async def preview(self, token: Token, work: Callable[[], T], gone: Callable[[], bool] = lambda: False) -> T:

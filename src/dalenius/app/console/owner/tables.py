@@ -15,7 +15,7 @@ from dalenius.tables.difference import Change, difference
 
 if TYPE_CHECKING:
     from dalenius.app.console.sessions import Session
-    from dalenius.owner.refreshing import Refreshed
+    from dalenius.owner.refresh import Refreshed
     from dalenius.tables.registry import Version
 
 _REFRESH = "POST /v1/tables/{table}/refresh"

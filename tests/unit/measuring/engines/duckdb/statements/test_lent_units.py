@@ -13,7 +13,7 @@ from dalenius.measuring.engines.duckdb.connections import public
 from dalenius.measuring.engines.duckdb.measuring import Measuring
 from dalenius.measuring.engines.duckdb.statements.relation import Files, scan_of
 from dalenius.measuring.plan import Plan, Table
-from dalenius.owner.protecting import budget_of
+from dalenius.owner.protect import budget_of
 from dalenius.queries.rules import planned
 from dalenius.tables.reading import read_text
 
