@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dalenius.errors import NOTHING, Charge, DaleniusError, InputError
 from dalenius.ledger.requests import QUESTION
-from dalenius.releasing.asker import Asker
 from dalenius.releasing.kinds import Shown, kind_of
-from dalenius.releasing.leaving import Leaving, release
+from dalenius.releasing.leaving import Asker, Leaving, release
 from dalenius.releasing.stored import Stored, releases_of
 
 if TYPE_CHECKING:

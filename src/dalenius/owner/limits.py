@@ -12,9 +12,8 @@ from dalenius.measuring.finding import Search, known, read
 from dalenius.measuring.pace import Times
 from dalenius.measuring.plan import Found, Table
 from dalenius.owner.protect import Protected, next_budget
-from dalenius.releasing.asker import Asker
 from dalenius.releasing.kinds import Kind
-from dalenius.releasing.leaving import Leaving, release
+from dalenius.releasing.leaving import Asker, Leaving, release
 from dalenius.releasing.pacing import Pace
 from dalenius.releasing.snapshot import Snapshot, through
 

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from dalenius.queries.answering import Answer
     from dalenius.queries.planning import Planned
     from dalenius.queries.release import Release
-    from dalenius.releasing.asker import Asker
-    from dalenius.releasing.leaving import Look
+    from dalenius.releasing.leaving import Asker, Look
 
 
 class Questions(Kind):

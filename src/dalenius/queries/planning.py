@@ -14,7 +14,7 @@ from dalenius.releasing.snapshot import Snapshot, found_of, texts_of, through
 if TYPE_CHECKING:
     from dalenius.measuring.public import PublicTable
     from dalenius.queries.ask import Ask
-    from dalenius.releasing.asker import Asker
+    from dalenius.releasing.leaving import Asker
     from dalenius.tables.registry import Version
 
 

@@ -16,7 +16,7 @@ from dalenius.measuring.expressions import TRUE, Column, Type, text
 from dalenius.measuring.measures import PRIMITIVES
 from dalenius.measuring.pace import ANSWER, CAP, SHAPES, UNKNOWN, Times, shape, size_class, times
 from dalenius.releasing import pacing
-from dalenius.releasing.pacing import Pace, Pacer, paced, probe
+from dalenius.releasing.pacing import Pace, Pacer, probe, run_paced
 
 
 def table(rows=None, answer=None, cap=None, relation=None, through=None):
@@ -182,7 +182,7 @@ def run(clock, pacer, work, cap=60.0):
         alarms.append((what, round(clock.monotonic() - start, 6)))
 
     try:
-        result: Any = paced(pacer, Pace(lambda _: Times(1.0, cap), cap), work, alarm)
+        result: Any = run_paced(pacer, Pace(lambda _: Times(1.0, cap), cap), work, alarm)
     except Exception as error:  # noqa: BLE001 (it is looked at)
         result = error
     return result, round(clock.monotonic() - start, 6), alarms
@@ -250,7 +250,7 @@ def test_what_is_stopped_leaves_at_the_cap_not_at_twice_the_cap(clock):
 def test_what_no_exception_handler_catches_leaves_at_its_time_too(clock, error):
     start = clock.monotonic()
     with pytest.raises(type(error)):
-        paced(Fixed(5, 60), Pace(lambda _: Times(5, 60)), taking(clock, 1, error), lambda *_: None)
+        run_paced(Fixed(5, 60), Pace(lambda _: Times(5, 60)), taking(clock, 1, error), lambda *_: None)
     assert clock.monotonic() - start == pytest.approx(5)
 
 
