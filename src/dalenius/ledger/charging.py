@@ -73,7 +73,7 @@ def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered |
         known = questions.come_again(ledger, view, append, request, holder)
         if known is not None:
             if isinstance(known, Claim):  # left by a dead process, and would be looked at now
-                suspensions.check(ledger, view, request.analyst, request.dataset)
+                suspensions.check(state, request.analyst, request.dataset)
             return known
         _check_epoch(state, request)
         price = _price(request, budget)
@@ -82,7 +82,7 @@ def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered |
             raise questions.never_charged()
         if stored is not None:
             return questions.paid_before(ledger, view, stored, request.analyst)
-        suspensions.check(ledger, view, request.analyst, request.dataset)
+        suspensions.check(state, request.analyst, request.dataset)
         running = _running(state, request)
         if running is not None:
             other, fence = derived.holder_of(connection, running)

@@ -150,7 +150,7 @@ class Ledger:
             yield self.proof.follow(connection, anchored, known)
 
     @contextmanager
-    def _state(self) -> Iterator[Projection]:
+    def state(self) -> Iterator[Projection]:
         """What the entries say now; held still for as long as it is looked at."""
         with self.view() as view, self.proof.lock:
             yield view.state
@@ -200,7 +200,7 @@ class Ledger:
     @property
     def head(self) -> Head:
         """The head of the history, all of which was proved."""
-        with self._state() as state:
+        with self.state() as state:
             return Head(state.count, state.head)
 
     def link(self, previous: bytes, entry: Entry) -> bytes:
@@ -314,32 +314,32 @@ class Ledger:
 
     def epoch(self, dataset: str) -> int:
         """How often the people of a data set were declared to be new ones."""
-        with self._state() as state:
+        with self.state() as state:
             return state.epochs.get(dataset, 0)
 
     def budget(self, dataset: str) -> Budget:
         """The budget of a data set."""
-        with self._state() as state:
+        with self.state() as state:
             return charging.budget_of(state, dataset)
 
     def datasets(self) -> list[str]:
         """All data sets that have a budget."""
-        with self._state() as state:
+        with self.state() as state:
             return sorted(state.budgets)
 
     def allotments(self, dataset: str) -> dict[str, float]:
         """What each analyst was allotted."""
-        with self._state() as state:
+        with self.state() as state:
             return {who: epsilon for (where, who), epsilon in sorted(state.allotments.items()) if where == dataset}
 
     def periods(self, dataset: str) -> list[str]:
         """The periods that have been charged."""
-        with self._state() as state:
+        with self.state() as state:
             return sorted({period for where, period, _ in state.totals if where == dataset}) or [WHOLE]
 
     def balance(self, dataset: str, analyst: str = "", period: str = WHOLE) -> Balance:
         """What a data set, or one analyst in it, has spent and has left."""
-        with self._state() as state:
+        with self.state() as state:
             budget = charging.budget_of(state, dataset)
             cap = charging.allotment_of(state, dataset, analyst) if analyst else budget.epsilon
             guard: Filter = charging.filter_of(state, budget, dataset, period, analyst, cap)
@@ -351,7 +351,7 @@ class Ledger:
 
     def spent(self, dataset: str, period: str, analyst: str) -> tuple[int, int]:
         """Loss and δ of one running total, in whole units."""
-        with self._state() as state:
+        with self.state() as state:
             return state.totals.get((dataset, period, analyst), (0, 0, 0))[:2]
 
     # --- the way of a question

@@ -1,7 +1,7 @@
 """What the history says, kept in memory: the one thing that decisions are made from.
 
-Budgets, allotments, totals, questions, grants: everything that decides whether a question may be asked, what it costs
-and what it gets stands here, built from entries that were proved one by one (see `proof`). The tables beside the
+Budgets, allotments, totals, questions, grants, suspensions, tokens: everything that decides who may ask, what it costs
+and what they get stands here, built from entries that were proved one by one (see `proof`). The tables beside the
 history say the same and are written along, but are never believed: who can write the file can write them.
 """
 
@@ -13,13 +13,17 @@ from sys import intern
 from typing import Any
 
 from dalenius.errors import DaleniusError
-from dalenius.ledger import sharing
+from dalenius.ledger import sharing, suspensions, tokens
 from dalenius.ledger.budgets import Budget
 from dalenius.ledger.chain import Entry
+from dalenius.ledger.suspensions import Standing, Subject
+from dalenius.ledger.tokens import Token
 
 HASH = 32  # bytes
 # Entries that change what is decided; the others are only counted, and read when they are asked for.
-KINDS = frozenset({"budget", "allotment", "epoch", "charge", "answer", "failure", "grant"})
+KINDS = frozenset(
+    {"budget", "allotment", "epoch", "charge", "answer", "failure", "grant", "suspension", "note", "token"}
+)
 
 
 class BrokenRuleError(Exception):
@@ -75,6 +79,8 @@ class Projection:
     asked: dict[tuple[str, str], list[int]] = field(default_factory=dict)  # questions by data set and key
     grants: dict[tuple[int, str], int] = field(default_factory=dict)
     retries: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
+    standings: dict[Subject, Standing] = field(default_factory=dict)
+    tokens: dict[str, tuple[Token, str]] = field(default_factory=dict)  # by id, with the hash of its text
 
     @property
     def count(self) -> int:
@@ -133,6 +139,10 @@ class Projection:
                 self._in_state("claimed", data["charge"]).state = "failed"
             case "grant":
                 self._grant(entry.number, data)
+            case "suspension" | "note":
+                suspensions.follow(self.standings, entry)
+            case "token":
+                tokens.follow(self.tokens, entry)
 
     def _begin(self, dataset: str, epoch: int, reason: str) -> None:
         """New people: what was spent on those before is not theirs."""

@@ -17,7 +17,7 @@ import threading
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,8 @@ from dalenius.errors import LedgerCorruptError
 from dalenius.ledger.budgets import Budget
 from dalenius.ledger.chain import Entry, Head, canonical, link, origin
 from dalenius.ledger.projection import HASH, BrokenRuleError, ChargedQuestion, Projection
+from dalenius.ledger.suspensions import Standing
+from dalenius.ledger.tokens import Role, Token
 
 _ON = "SELECT number, kind, time, body, hash FROM entries WHERE number >= ? ORDER BY number"
 _LISTED = """SELECT e.number, e.kind, e.time, e.body, e.hash FROM json_each(?) j CROSS JOIN entries e
@@ -33,7 +35,7 @@ _LISTED = """SELECT e.number, e.kind, e.time, e.body, e.hash FROM json_each(?) j
 _BLOCK = 5_000  # entries that are read again at once
 
 CHECKPOINT = "ledger.checkpoint"
-FORMAT = 1  # of a projection: another one is not read
+FORMAT = 2  # of a projection: another one is not read
 _WORTH = 500  # entries: fewer are read faster than a checkpoint is written
 _MAC = 64
 _NAMES = ChargedQuestion.__slots__
@@ -232,6 +234,8 @@ def _kept(state: Projection) -> dict[str, Any]:
         "questions": [_kept_question(each) for each in state.questions.values()],
         "grants": [[*place, number] for place, number in state.grants.items()],
         "retries": [[*place, *known] for place, known in state.retries.items()],
+        "standings": [[*subject, *astuple(standing)] for subject, standing in state.standings.items()],
+        "tokens": [[*astuple(token), kept] for token, kept in state.tokens.values()],
     }
 
 
@@ -256,6 +260,8 @@ def _restored(data: dict[str, Any]) -> Projection:
         data["epochs"],
         grants={(question, analyst): number for question, analyst, number in data["grants"]},
         retries={(analyst, key): (body, question) for analyst, key, body, question in data["retries"]},
+        standings={(kind, name): Standing(*standing) for kind, name, *standing in data["standings"]},
+        tokens={name: (Token(name, Role(role), *rest), kept) for name, role, *rest, kept in data["tokens"]},
     )
     units, periods = _NAMES.index("units"), _NAMES.index("periods")
     for each in data["questions"]:

@@ -4,17 +4,18 @@ That an answer was late tells one bit about the time its question took (`pacing`
 and again: after so many late answers (`[time] late`) whose own work took longer than their time, an analyst is
 suspended until the owner lifts it; after ten times as many over all analysts, the data set is.
 
-Both are entries of the history, written in the transaction that records the late answer, and read back proved, inside
-the transaction that charges. What is bounded: questions of a suspended analyst that are charged already but wait for a
-place do not look any more, so at most ``late`` - 1 answers are late, and beside them those that were being looked at
-when the last of these left: a server's places at most.
+Both are entries of the history, written in the transaction that records the late answer. How everybody stands is part
+of what the proved entries say (`projection`), looked at inside the transaction that charges. What is bounded: questions
+of a suspended analyst that are charged already but wait for a place do not look any more, so at most ``late`` - 1
+answers are late, and beside them those that were being looked at when the last of these left: at most a server's
+places.
 
 What was paid for stays: own stored answers, previews and balances are free, and tell nothing that is new.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from dalenius.ledger.actions import CURATOR, require_reason
 if TYPE_CHECKING:
     from dalenius.ledger.chain import Entry
     from dalenius.ledger.ledger import Ledger
-    from dalenius.ledger.proof import ProvedView
+    from dalenius.ledger.projection import Projection
 
 KIND = "suspension"
 LATE = 3  # late answers of one analyst, where the policy does not say
@@ -64,12 +65,13 @@ class Standing:
 
 def standings(ledger: Ledger) -> dict[Subject, Standing]:
     """Everybody about whom there is something to tell."""
-    return _read(ledger.records((KIND, "note")))
+    with ledger.state() as state:
+        return dict(state.standings)
 
 
-def check(ledger: Ledger, view: ProvedView, analyst: str, dataset: str) -> None:
+def check(state: Projection, analyst: str, dataset: str) -> None:
     """Refuses a question of who is suspended. Inside the transaction that charges, before anything is."""
-    found = _read(ledger.proved(view, (KIND,)))
+    found = state.standings
     if found.get((ANALYST, analyst), Standing()).suspended:
         raise NotAllowedError(
             f"Analyst {analyst!r} is suspended.",
@@ -86,8 +88,8 @@ def check(ledger: Ledger, view: ProvedView, analyst: str, dataset: str) -> None:
 
 def check_now(ledger: Ledger, analyst: str, dataset: str) -> None:
     """The same, outside of any transaction: for a question that was charged and is about to look."""
-    with ledger.view() as view:
-        check(ledger, view, analyst, dataset)
+    with ledger.state() as state:
+        check(state, analyst, dataset)
 
 
 def record_late(ledger: Ledger, *, charge: int, analyst: str, dataset: str, own: bool, most: int) -> None:
@@ -106,7 +108,8 @@ def record_late(ledger: Ledger, *, charge: int, analyst: str, dataset: str, own:
         note = append("note", {"alarm": "late", "analyst": analyst, "own": own, **about})
         if not own:
             return
-        found = _read([*ledger.proved(view, (KIND, "note")), note])
+        found = dict(view.state.standings)
+        follow(found, note)
         for subject, limit in (((ANALYST, analyst), most), ((DATASET, dataset), ALL * most)):
             standing, (kind, name) = found[subject], subject
             if standing.late >= limit and not standing.suspended:
@@ -136,13 +139,13 @@ def _set(ledger: Ledger, subject: Subject, reason: str, *, suspended: bool) -> S
             fix="Run 'dalenius analyst list' for those there are.",
         )
     with ledger.turn() as (view, append):
-        entries = ledger.proved(view, (KIND, "note"))
-        before = _read(entries).get(subject, Standing())
+        found = dict(view.state.standings)
+        before = found.get(subject, Standing())
         if before.suspended == suspended and (suspended or not before.late):
             return before  # there is nothing to do
         action = "suspend" if suspended else "resume"
-        entries.append(append(KIND, {"action": action, kind: name, "reason": reason}))
-    return _read(entries)[subject]
+        follow(found, append(KIND, {"action": action, kind: name, "reason": reason}))
+    return found[subject]
 
 
 def known_subjects(ledger: Ledger) -> Iterator[Subject]:
@@ -152,20 +155,17 @@ def known_subjects(ledger: Ledger) -> Iterator[Subject]:
     yield from ((DATASET, each) for each in ledger.datasets())
 
 
-def _read(entries: Iterable[Entry]) -> dict[Subject, Standing]:
-    """Follows entries of kinds "suspension" and "note"; those that make no sense change nothing."""
-    found: dict[Subject, Standing] = {}
-    for entry in entries:
-        data = entry.data
-        if entry.kind == KIND:
-            kind = ANALYST if ANALYST in data else DATASET
-            subject = kind, str(data.get(kind))
+def follow(found: dict[Subject, Standing], entry: Entry) -> None:
+    """The next entry of kind "suspension" or "note"; one that makes no sense changes nothing."""
+    data = entry.data
+    if entry.kind == KIND:
+        kind = ANALYST if ANALYST in data else DATASET
+        subject = kind, str(data.get(kind))
+        before = found.get(subject, Standing())
+        suspended = data.get("action") != "resume"
+        late = before.late if suspended else 0
+        found[subject] = Standing(suspended, late, entry.time, str(data.get("reason", "")), str(data.get("by", "")))
+    elif data.get("alarm") == "late" and data.get("own") is True:
+        for subject in ((ANALYST, str(data.get(ANALYST))), (DATASET, str(data.get(DATASET)))):
             before = found.get(subject, Standing())
-            suspended = data.get("action") != "resume"
-            late = before.late if suspended else 0
-            found[subject] = Standing(suspended, late, entry.time, str(data.get("reason", "")), str(data.get("by", "")))
-        elif data.get("alarm") == "late" and data.get("own") is True:
-            for subject in ((ANALYST, str(data.get(ANALYST))), (DATASET, str(data.get(DATASET)))):
-                before = found.get(subject, Standing())
-                found[subject] = replace(before, late=before.late + 1)
-    return found
+            found[subject] = replace(before, late=before.late + 1)

@@ -10,6 +10,8 @@ from dalenius.errors import DaleniusError, LedgerCorruptError
 from dalenius.ledger import Ledger, proof, verify
 from dalenius.ledger.chain import digest
 from dalenius.ledger.proof import CHECKPOINT
+from dalenius.ledger.suspensions import ANALYST, DATASET, Standing, record_late, standings, suspend
+from dalenius.ledger.tokens import Role, Tokens
 
 RETRY = (digest(b"ana first"), digest(b"count"))
 
@@ -23,6 +25,10 @@ def kept(ledger, request_for, grant, monkeypatch):
     ledger.fail(ledger.charge(request_for("failed", 0.1)))
     ledger.charge(request_for("running", 0.1))
     ledger.record("note", {"text": "ünïcode"})
+    record_late(ledger, charge=8, analyst="ana", dataset="students", own=True, most=3)
+    suspend(ledger, (ANALYST, "bob"), "he left the project")
+    Tokens(ledger).create(Role.ANALYST, "ana", note="the notebook")
+    Tokens(ledger).revoke(Tokens(ledger).create(Role.AUDITOR)[1].id)
     ledger.database.close()
     (ledger.home / CHECKPOINT).unlink(missing_ok=True)
     assert Ledger.open(ledger.home).head.count > 8
@@ -51,6 +57,16 @@ def test_a_checkpoint_holds_all_that_the_history_says(kept, request_for):
     newer, read = state(kept.home)
     assert newer.count == whole.count + 1 and read == 1
     verify(kept)
+
+
+def test_who_may_ask_is_the_same_from_a_checkpoint(kept):
+    opened = Ledger.open(kept.home)
+    found = standings(opened)
+    assert found == standings(kept) and found[ANALYST, "bob"].suspended
+    assert found[ANALYST, "ana"] == found[DATASET, "students"] == Standing(late=1)
+    tokens = Tokens(opened).all()
+    assert tokens == Tokens(kept).all() and [each.state for each in tokens] == ["active", "revoked"]
+    assert type(tokens[0].role) is Role
 
 
 @pytest.mark.parametrize("how", ["missing", "empty", "flipped", "garbage", "foreign", "unreadable"])
