@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from dalenius.accounting.guarantees import RDP, ZCDP, ApproxDP, PureDP
     from dalenius.accounting.neighbors import Neighbors
     from dalenius.accounting.pld import PLD
-    from dalenius.analyst import Analyst
-    from dalenius.asking import Asking
+    from dalenius.analyst import Analyst, Asking
     from dalenius.curator import Curator
     from dalenius.errors import DaleniusError
     from dalenius.ledger.budgets import Balance, Budget
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 _EXPORTS = {
     "Analyst": "analyst",
     "ApproxDP": "accounting.guarantees",
-    "Asking": "asking",
+    "Asking": "analyst",
     "Balance": "ledger.budgets",
     "Budget": "ledger.budgets",
     "Curator": "curator",

@@ -28,9 +28,7 @@ from dalenius.errors import (
     InputError,
     LedgerCorruptError,
     LedgerUnavailableError,
-    NotAllowedError,
     SourceChangedError,
-    UnknownTableError,
 )
 from dalenius.ledger import derived, questions, receipts, sharing, suspensions
 from dalenius.ledger.actions import ENOUGH, explains
@@ -38,7 +36,7 @@ from dalenius.ledger.budgets import Budget, Filter, covers, made_within, rounded
 from dalenius.ledger.chain import digest
 from dalenius.ledger.projection import ChargedQuestion, Projection
 from dalenius.ledger.questions import Failed
-from dalenius.ledger.requests import OWNER, QUESTION, WHOLE, Answered, Claim, Request, Waiting
+from dalenius.ledger.requests import QUESTION, WHOLE, Answered, Claim, Request, Waiting
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger
@@ -66,8 +64,8 @@ def charge(ledger: Ledger, request: Request) -> Claim | Answered | Waiting:
 def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered | Waiting | Failed:
     with ledger.turn() as (view, append):
         connection, state = view.connection, view.state
-        budget = budget_of(state, request.dataset)
-        allotment = allotment_of(state, request.dataset, request.analyst)
+        budget = state.budget_of(request.dataset)
+        allotment = state.allotment_of(request.dataset, request.analyst)
         derived.check_budget(connection, state, request.dataset)
         derived.check_allotment(connection, state, request.dataset, request.analyst)
         known = questions.come_again(ledger, view, append, request, holder)
@@ -199,19 +197,7 @@ def _still_running() -> LedgerUnavailableError:
     )
 
 
-# --- what the history says
-
-
-def budget_of(state: Projection, dataset: str) -> Budget:
-    """The budget of a data set."""
-    budget = state.budgets.get(dataset)
-    if budget is None:
-        raise UnknownTableError(
-            f"There is no data set {dataset!r}.",
-            why="No budget was ever recorded for it.",
-            fix="Run 'dalenius tables' for those there are.",
-        )
-    return budget
+# --- what was asked before
 
 
 def _check_epoch(state: Projection, request: Request) -> None:
@@ -222,26 +208,6 @@ def _check_epoch(state: Projection, request: Request) -> None:
             why="The owner declared so after this question was planned.",
             fix="Ask again.",
         )
-
-
-def allotment_of(state: Projection, dataset: str, analyst: str) -> float:
-    """The ε that an analyst may spend; the owner, all of it."""
-    if analyst == OWNER:
-        return budget_of(state, dataset).epsilon
-    allotted = state.allotments.get((dataset, analyst))
-    if allotted is None:
-        raise NotAllowedError(
-            f"Analyst {analyst!r} has no allotment in {dataset!r}.",
-            why="Who may ask, and how much, is the owner's decision.",
-            fix="Ask the owner for an allotment.",
-        )
-    return float(allotted)
-
-
-def filter_of(state: Projection, budget: Budget, dataset: str, period: str, analyst: str, cap: float) -> Filter:
-    """The filter of a total, as it stands: ``analyst`` '' is the whole data set."""
-    loss, delta, _ = state.totals.get((dataset, period, analyst), (0, 0, 0))
-    return budget.filter(cap, (loss, delta))
 
 
 def _stored(state: Projection, request: Request) -> ChargedQuestion | None:
@@ -298,7 +264,7 @@ def _guards(state: Projection, request: Request, budget: Budget, allotment: floa
     for period in request.periods:
         # of the owner's own questions there is no second total
         for analyst, cap in {"": budget.epsilon, request.analyst: allotment}.items():
-            guards.append((period, analyst, filter_of(state, budget, request.dataset, period, analyst, cap)))
+            guards.append((period, analyst, state.filter_of(request.dataset, period, analyst, cap)))
     return guards
 
 
@@ -340,7 +306,7 @@ def begin_epoch(view: ProvedView, dataset: str, epoch: int, reason: str) -> None
     Sound if no unit of the new data is one of the old: then a unit's rows are read in one epoch only, and what was
     spent in another is no loss of it (parallel composition). Nothing here can check that; the owner declares it.
     """
-    budget_of(view.state, dataset)
+    view.state.budget_of(dataset)
     if epoch != view.state.epochs.get(dataset, 0) + 1:
         raise InputError("An epoch follows the one before.", why="They are counted.", fix="Refresh the table again.")
     if not explains(reason):

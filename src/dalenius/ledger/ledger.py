@@ -21,7 +21,7 @@ from dalenius.accounting import parameters
 from dalenius.errors import InputError, LedgerCorruptError, LedgerUnavailableError, UnknownReceiptError
 from dalenius.ledger import charging, database, derived, questions, receipts, sharing
 from dalenius.ledger.actions import AUTHORED, OWNER_KINDS, TABLE_KINDS, author, check_named, check_plain
-from dalenius.ledger.budgets import Balance, Budget, Filter
+from dalenius.ledger.budgets import Balance, Budget
 from dalenius.ledger.chain import ANCHOR, Anchor, Entry, Head, canonical, link, origin
 from dalenius.ledger.database import NAME, Database
 from dalenius.ledger.home import LedgerKeys
@@ -241,7 +241,7 @@ class Ledger:
                 )
             check_plain(data)
         with self.turn() as (view, append):
-            if overtaken(self.proved(view, TABLE_KINDS, since)):
+            if overtaken(self.proof.of_kinds(view, TABLE_KINDS, since)):
                 return None
             done = []
             for kind, data in records:
@@ -268,7 +268,7 @@ class Ledger:
         epsilon = parameters.epsilon(epsilon)
         check_named(analyst, "analyst")
         with self.turn() as (view, append):
-            charging.budget_of(view.state, dataset)
+            view.state.budget_of(dataset)
             derived.check_allotment(view.connection, view.state, dataset, analyst)
             append("allotment", {"dataset": dataset, "analyst": analyst, "epsilon": epsilon})
             view.connection.execute("INSERT OR REPLACE INTO allotments VALUES (?, ?, ?)", (dataset, analyst, epsilon))
@@ -284,12 +284,8 @@ class Ledger:
     def records(self, kinds: Sequence[str], after: int = 0) -> Iterator[Entry]:
         """Owner actions of some kinds, in order: all there are, each proved authentic before it is handed out."""
         with self.view() as view:
-            found = self.proved(view, kinds, after)
+            found = self.proof.of_kinds(view, kinds, after)
         yield from found
-
-    def proved(self, view: ProvedView, kinds: Sequence[str], after: int = 0) -> list[Entry]:
-        """The same, inside a transaction; what it has appended itself is not among them yet."""
-        return self.proof.of_kinds(view, kinds, after)
 
     def receipt(self, id: str, analyst: str | None = None) -> Receipt:  # noqa: A002
         """The receipt of an answer or a grant again, by its id; with ``analyst``, only if it is that analyst's.
@@ -320,7 +316,7 @@ class Ledger:
     def budget(self, dataset: str) -> Budget:
         """The budget of a data set."""
         with self.state() as state:
-            return charging.budget_of(state, dataset)
+            return state.budget_of(dataset)
 
     def datasets(self) -> list[str]:
         """All data sets that have a budget."""
@@ -340,14 +336,7 @@ class Ledger:
     def balance(self, dataset: str, analyst: str = "", period: str = WHOLE) -> Balance:
         """What a data set, or one analyst in it, has spent and has left."""
         with self.state() as state:
-            budget = charging.budget_of(state, dataset)
-            cap = charging.allotment_of(state, dataset, analyst) if analyst else budget.epsilon
-            guard: Filter = charging.filter_of(state, budget, dataset, period, analyst, cap)
-            whole: Filter = charging.filter_of(state, budget, dataset, period, "", budget.epsilon)
-            charges = state.totals.get((dataset, period, analyst), (0, 0, 0))[2]
-        left = min(guard.remaining_epsilon, whole.remaining_epsilon)  # an allotment never buys more than there is
-        left_delta = min(guard.remaining_delta, whole.remaining_delta)
-        return Balance(budget, cap, guard.spent, left, left_delta, charges, period)
+            return state.balance(dataset, analyst, period)
 
     def spent(self, dataset: str, period: str, analyst: str) -> tuple[int, int]:
         """Loss and δ of one running total, in whole units."""

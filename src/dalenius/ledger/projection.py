@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from sys import intern
 from typing import Any
 
-from dalenius.errors import DaleniusError
+from dalenius.errors import DaleniusError, NotAllowedError, UnknownTableError
 from dalenius.ledger import sharing, suspensions, tokens
-from dalenius.ledger.budgets import Budget
+from dalenius.ledger.budgets import Balance, Budget, Filter
 from dalenius.ledger.chain import Entry
+from dalenius.ledger.requests import OWNER
 from dalenius.ledger.suspensions import Standing, Subject
 from dalenius.ledger.tokens import Token
 
@@ -95,6 +96,46 @@ class Projection:
         """All charged questions of one meaning, oldest first."""
         for number in self.asked.get((dataset, key), ()):
             yield self.questions[number]
+
+    def budget_of(self, dataset: str) -> Budget:
+        """The budget of a data set."""
+        budget = self.budgets.get(dataset)
+        if budget is None:
+            raise UnknownTableError(
+                f"There is no data set {dataset!r}.",
+                why="No budget was ever recorded for it.",
+                fix="Run 'dalenius tables' for those there are.",
+            )
+        return budget
+
+    def allotment_of(self, dataset: str, analyst: str) -> float:
+        """The ε that an analyst may spend; the owner, all of it."""
+        if analyst == OWNER:
+            return self.budget_of(dataset).epsilon
+        allotted = self.allotments.get((dataset, analyst))
+        if allotted is None:
+            raise NotAllowedError(
+                f"Analyst {analyst!r} has no allotment in {dataset!r}.",
+                why="Who may ask, and how much, is the owner's decision.",
+                fix="Ask the owner for an allotment.",
+            )
+        return float(allotted)
+
+    def filter_of(self, dataset: str, period: str, analyst: str, cap: float) -> Filter:
+        """The filter of a total, as it stands: ``analyst`` '' is the whole data set."""
+        loss, delta, _ = self.totals.get((dataset, period, analyst), (0, 0, 0))
+        return self.budget_of(dataset).filter(cap, (loss, delta))
+
+    def balance(self, dataset: str, analyst: str, period: str) -> Balance:
+        """What a data set ('') or an analyst has spent and has left; an allotment never buys more than there is."""
+        budget = self.budget_of(dataset)
+        cap = self.allotment_of(dataset, analyst) if analyst else budget.epsilon
+        own = self.filter_of(dataset, period, analyst, cap)
+        whole = self.filter_of(dataset, period, "", budget.epsilon)
+        left = min(own.remaining_epsilon, whole.remaining_epsilon)
+        left_delta = min(own.remaining_delta, whole.remaining_delta)
+        charges = self.totals.get((dataset, period, analyst), (0, 0, 0))[2]
+        return Balance(budget, cap, own.spent, left, left_delta, charges, period)
 
     def keep(self, question: ChargedQuestion) -> None:
         """A charged question, where it is looked for."""
