@@ -13,10 +13,10 @@ from dalenius.ledger.database import NAME
 from dalenius.ledger.home import find_home, future_home
 from dalenius.ledger.ledger import Ledger
 from dalenius.releasing.stored import Stored, releases_of
-from dalenius.tables.homes import know
 from dalenius.tables.policy import Policy
 from dalenius.tables.reading import read_file, read_text
 from dalenius.tables.registry import Registry, Version
+from dalenius.tables.sources.homes import know
 
 if TYPE_CHECKING:
     from dalenius.analyst import Analyst

@@ -153,6 +153,18 @@ def test_anothers_receipt_is_one_that_was_never_given(server):
     assert bob.get(f"/v1/receipts/R{number}-{wrong}").status == 404  # nor can one's own be guessed from its number
 
 
+def test_a_number_without_measure_holds_up_nobody(server):
+    """A short text that is a fraction of millions of digits: refused before it is worked out, by every route."""
+    eve = server.analyst("eve", trusted=True)
+    asked = {"question": count(3), "epsilon": 0.1, "limits": {"totals": {"amount": "1e60000000"}}}
+    replies = [
+        eve.request("POST", "/v1/releases/question", {"request": asked}),
+        eve.request("POST", "/v1/ask", {"sql": count(3), "epsilon": 0.1, "limits": asked["limits"]}),
+    ]
+    assert {each.status for each in replies} <= {400, 422}
+    assert {each.json["charge"]["epsilon"] for each in replies} == {0}
+
+
 def test_anothers_release_is_one_that_was_never_made(server):
     bob, eve = server.analyst("bob", trusted=True), server.analyst("eve", trusted=True)
     sql = count(2)

@@ -14,8 +14,8 @@ from dalenius.measuring.engines.duckdb.connections import public as engine
 from dalenius.measuring.engines.duckdb.view import View
 from dalenius.measuring.public import public_table
 from dalenius.queries.rules import planned
-from dalenius.tables.fingerprint import fingerprint
 from dalenius.tables.policy import PublicSpec
+from dalenius.tables.sources.fingerprint import fingerprint
 
 LONG = next(each for each in arenas.ARENAS if each.name == "long texts")
 ABSENT = next(each for each in arenas.ARENAS if each.name == "nothing at all")

@@ -22,9 +22,9 @@ from dalenius.curator import Curator
 from dalenius.errors import DaleniusError, NotAllowedError
 from dalenius.ledger.chain import ANCHOR
 from dalenius.ledger.database import NAME
-from dalenius.tables import homes
-from dalenius.tables.code_lists import code_list
-from dalenius.tables.fingerprint import expand, fingerprint
+from dalenius.tables.columns import code_list
+from dalenius.tables.sources import homes
+from dalenius.tables.sources.fingerprint import expand, fingerprint
 
 PEM = "-----BEGIN PRIVATE KEY-----"
 POLICY = """
@@ -153,7 +153,7 @@ def test_a_public_table_that_was_declared_in_a_home_once_is_no_longer_read(
     curator: Curator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as before:
-        before.setattr("dalenius.tables.fingerprint.check_sources", lambda _: None)
+        before.setattr("dalenius.tables.sources.fingerprint.check_sources", lambda _: None)
         before.setattr("dalenius.owner.public_files.check_public", lambda *_: None)
         curator.protect(_written(curator, AS_PUBLIC.format(index_of(curator.home))), yes=True)
     with pytest.raises(NotAllowedError):

@@ -28,8 +28,8 @@ from dalenius.owner.protect import budget_of
 from dalenius.queries.answering import Answer
 from dalenius.queries.rules import planned
 from dalenius.queries.rules.price import priced
-from dalenius.tables.fingerprint import fingerprint
 from dalenius.tables.reading import read_text
+from dalenius.tables.sources.fingerprint import fingerprint
 
 pytestmark = pytest.mark.statistical
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from dalenius._extras import require_extra
 from dalenius.errors import InputError, SourceUnavailableError
-from dalenius.tables.homes import check_output
+from dalenius.tables.sources.homes import check_output
 
 
 def check_target(target: Path) -> None:

@@ -62,7 +62,7 @@ def shape(policy: Policy) -> dict[str, Any]:
 def public_of(version: Version) -> dict[str, dict[str, Any]]:
     """The public tables beside a table: what is unique in them, and columns with types; none where files changed."""
     from dalenius.measuring.public import public_table
-    from dalenius.tables.public import check_public_unchanged
+    from dalenius.tables.registry import check_public_unchanged
 
     found = {}
     for name, spec in version.policy.public.items():

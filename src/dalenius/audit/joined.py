@@ -157,7 +157,7 @@ def _counted(report: Report, made: Neighbours, question: Asked, plan: Plan) -> N
     report.drawn.update(["search"] if plan.searched else [])
     report.drawn.update(["path"] if any(each.policy.path for each in _tables(plan)) else [])
     report.drawn.update(["plain"] if question.plain else [])
-    if relation is None:
+    if relation.single:
         return
     inner = list(relation.within())
     joins = [join for each in inner for join in each.joins]
@@ -168,7 +168,7 @@ def _counted(report: Report, made: Neighbours, question: Asked, plan: Plan) -> N
 
 
 def _tables(plan: Plan) -> Sequence[Any]:
-    return [plan.table] if plan.table.relation is None else list(plan.table.relation.tables())
+    return list(plan.table.relation.tables())
 
 
 class Several(Sides):

@@ -13,11 +13,11 @@ from sys import intern
 from typing import Any
 
 from dalenius.errors import DaleniusError, NotAllowedError, UnknownTableError
-from dalenius.ledger import sharing, suspensions, tokens
+from dalenius.ledger import sharing, tokens
 from dalenius.ledger.budgets import Balance, Budget, Filter
 from dalenius.ledger.chain import Entry
 from dalenius.ledger.requests import OWNER
-from dalenius.ledger.suspensions import Standing, Subject
+from dalenius.ledger.suspensions import Standings
 from dalenius.ledger.tokens import Token
 
 HASH = 32  # bytes
@@ -80,7 +80,7 @@ class Projection:
     asked: dict[tuple[str, str], list[int]] = field(default_factory=dict)  # questions by data set and key
     grants: dict[tuple[int, str], int] = field(default_factory=dict)
     retries: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
-    standings: dict[Subject, Standing] = field(default_factory=dict)
+    standings: Standings = field(default_factory=Standings)
     tokens: dict[str, tuple[Token, str]] = field(default_factory=dict)  # by id, with the hash of its text
 
     @property
@@ -181,7 +181,7 @@ class Projection:
             case "grant":
                 self._grant(entry.number, data)
             case "suspension" | "note":
-                suspensions.follow(self.standings, entry)
+                self.standings.follow(entry)
             case "token":
                 tokens.follow(self.tokens, entry)
 

@@ -26,7 +26,7 @@ from dalenius.errors import LedgerCorruptError
 from dalenius.ledger.budgets import Budget
 from dalenius.ledger.chain import Entry, Head, canonical, link, origin
 from dalenius.ledger.projection import HASH, BrokenRuleError, ChargedQuestion, Projection
-from dalenius.ledger.suspensions import Standing
+from dalenius.ledger.suspensions import Standing, Standings
 from dalenius.ledger.tokens import Role, Token
 
 _ON = "SELECT number, kind, time, body, hash FROM entries WHERE number >= ? ORDER BY number"
@@ -234,7 +234,8 @@ def _kept(state: Projection) -> dict[str, Any]:
         "questions": [_kept_question(each) for each in state.questions.values()],
         "grants": [[*place, number] for place, number in state.grants.items()],
         "retries": [[*place, *known] for place, known in state.retries.items()],
-        "standings": [[*subject, *astuple(standing)] for subject, standing in state.standings.items()],
+        "standings": [[*subject, *astuple(standing)] for subject, standing in state.standings.known.items()],
+        "overdue": [[*subject, charge, most] for (subject, charge), most in state.standings.overdue.items()],
         "tokens": [[*astuple(token), kept] for token, kept in state.tokens.values()],
     }
 
@@ -260,7 +261,10 @@ def _restored(data: dict[str, Any]) -> Projection:
         data["epochs"],
         grants={(question, analyst): number for question, analyst, number in data["grants"]},
         retries={(analyst, key): (body, question) for analyst, key, body, question in data["retries"]},
-        standings={(kind, name): Standing(*standing) for kind, name, *standing in data["standings"]},
+        standings=Standings(
+            {(kind, name): Standing(*standing) for kind, name, *standing in data["standings"]},
+            {((kind, name), charge): most for kind, name, charge, most in data["overdue"]},
+        ),
         tokens={name: (Token(name, Role(role), *rest), kept) for name, role, *rest, kept in data["tokens"]},
     )
     units, periods = _NAMES.index("units"), _NAMES.index("periods")

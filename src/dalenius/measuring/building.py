@@ -20,7 +20,7 @@ from dalenius.measuring.expressions import Aggregate, Column, Expression, column
 from dalenius.measuring.functions import bounded, dominated, ranges_of, whole
 from dalenius.measuring.plan import MOST_GROUPS, Measure, needed
 from dalenius.tables.policy import Kind, Policy
-from dalenius.tables.steps import default_step
+from dalenius.tables.values import default_step
 
 if TYPE_CHECKING:
     from dalenius.errors import Place

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dalenius.ledger.suspensions import LATE
 
 if TYPE_CHECKING:
-    from dalenius.measuring.plan import Plan, Table
+    from dalenius.measuring.plan import Plan
 
 CAP = 60.0  # seconds that a question may take, where the policy does not say
 ANSWER = 1.0  # seconds after which answers leave, where the policy does not say
@@ -35,7 +35,7 @@ class Times:
 
 def shape(plan: Plan) -> str:
     """What a plan has to do with every row, as one word of `SHAPES`."""
-    if plan.table.relation is not None or plan.table.through:
+    if not plan.table.direct:
         return "joined"
     if plan.sets:
         return "sets"
@@ -67,7 +67,7 @@ def times(plan: Plan, speed: float = 1.0) -> Times:
         plan: The plan.
         speed: How much slower this machine is than the one that `SHAPES` was measured on.
     """
-    tables = _tables(plan)
+    tables = list(plan.table.relation.tables())
     declared = [each.policy.time.answer for each in tables if each.policy.time.answer is not None]
     caps = [each.policy.time.cap for each in tables if each.policy.time.cap is not None]
     known = all(each.found is not None and each.found.row_count > 0 for each in tables)
@@ -98,7 +98,7 @@ def worked(plan: Plan) -> float:
 
     relation = plan.table.relation
     found = work.of(plan) * work.times(relation) + work.inside(relation) + work.sifted(relation)
-    found += work.Work(work.MEETING * work.times(relation) if relation is not None else 0.0)
+    found += work.Work(0.0 if relation.single else work.MEETING * work.times(relation))
     once = found.usual + WORST * found.whole
     again = (_passes(plan) - 1) * (work.common(plan).usual + work.ballast(found))
     return (once + again) / 1000
@@ -117,13 +117,8 @@ def _passes(plan: Plan) -> int:
 
 def latest(plan: Plan) -> int:
     """After how many late answers an analyst is suspended: by the strictest of the tables that are read."""
-    return min((each.policy.time.late for each in _tables(plan) if each.policy.time.late is not None), default=LATE)
-
-
-def _tables(plan: Plan) -> list[Table]:
-    if plan.table.relation is not None:
-        return list(plan.table.relation.tables())
-    return [plan.table, *plan.table.through.values()]
+    lates = (each.policy.time.late for each in plan.table.relation.tables())
+    return min((each for each in lates if each is not None), default=LATE)
 
 
 def cap(plan: Plan) -> float:

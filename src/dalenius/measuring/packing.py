@@ -13,7 +13,7 @@ from dalenius.measuring.estimates import noise_variance
 
 if TYPE_CHECKING:
     from dalenius.measuring.estimates import Noise
-    from dalenius.mechanisms.inputs import IntArray
+    from dalenius.mechanisms.interface import IntArray
 
 _BITS = 10  # of the noise's standard deviation are kept: rounding adds 10⁻⁷ of its variance
 

@@ -145,6 +145,11 @@ class Relation:
         """What is joined."""
         return tuple(each.source for each in self.joins)
 
+    @property
+    def single(self) -> bool:
+        """Whether it is one protected table and nothing else (`alone`), whose columns need no table's name."""
+        return isinstance(self.joins[0].source, Owned) and not self.joins[0].source.name
+
     @cached_property
     def owner(self) -> Source | None:
         """The source that every row's unit is taken from: one that no LEFT join may leave out. None: all is public."""
@@ -191,12 +196,21 @@ class Relation:
                 if isinstance(source, Owned):
                     yield source.table
 
+    def titled(self) -> str:
+        """How a canonical plan begins: what its rows are."""
+        return f"table {self.sources[0].written()}" if self.single else f"relation {self.written()}"
+
     def written(self) -> str:
         """In the fixed notation: equal texts mean equal relations. The order of inner joins does not matter."""
         inner = sorted(each.written() for each in self.joins if not each.left)
         left = [each.written() for each in self.joins if each.left]
         matches = sorted(each.written() for each in self.matches)
         return ", ".join([*inner, *left, f"where {written(self.where)}", *matches])
+
+
+def alone(table: Table) -> Relation:
+    """A protected table by itself, as a relation. What a question asks of its rows stays outside of it."""
+    return Relation((Join(Owned("", table)),))
 
 
 class Columns(Mapping[str, tables.Column]):

@@ -250,8 +250,9 @@ def _one_or_more(divisor: Expression) -> bool:
 def of(plan: Plan) -> Work:
     """What the expressions of a plan can cost in one row of its table, or of its joined tables, in one statement."""
     columns = plan.table.policy.columns
-    meter = Meter(columns, ranges_of(columns), _cast(plan.table.relation) if plan.table.relation else plan.table.texts)
-    again = 1.0 if plan.table.relation is None else JOINED
+    relation = plan.table.relation
+    meter = Meter(columns, ranges_of(columns), _cast(relation))
+    again = 1.0 if relation.single else JOINED
     found = meter(plan.where) + sum((meter.key(each) for each in plan.keys), Work()) * again
     found += sum((_measured(meter, each) for each in plan.measures), Work())
     every = [plan.where, *plan.keys, *(each for m in plan.measures for each in (m.value, m.where) if each is not None)]
@@ -302,34 +303,33 @@ def sifted_by(relation: Relation, parts: Sequence[Expression]) -> Work:
     return meter.all(parts) + meter.casts(_read(parts))
 
 
-def sifted(relation: Relation | None) -> Work:
+def sifted(relation: Relation) -> Work:
     """What joined tables do, each with its own rows, under ballast."""
     found = Work()
-    for each in relation.within() if relation is not None else ():
+    for each in relation.within():
         found += sum((sifted_by(each, parts) for parts in sifting(each)[0].values()), Work())
     return found
 
 
-def times(relation: Relation | None) -> int:
+def times(relation: Relation) -> int:
     """How often all that is done with joined rows is done for one row, at most."""
-    return 1 if relation is None else becoming(relation, really=True)
+    return becoming(relation, really=True)
 
 
-def inside(relation: Relation | None, most: int | None = None) -> Work:
+def inside(relation: Relation, most: int | None = None) -> Work:
     """What joined tables do otherwise: conditions about several, and what is summed per unit or stacked.
 
     A condition is tried for each row that a join makes of one (`times`); columns are read, and keys of a join worked
     out, for each row of their own. ``most``: as if a join made at most so many.
     """
-    relations = list(relation.within()) if relation is not None else []
+    relations = list(relation.within())
     often = times(relation) if most is None else min(most, times(relation))
     return _inside(relations, keys=False) * often + _inside(relations, keys=True)
 
 
-def matched(relation: Relation | None) -> Work:
+def matched(relation: Relation) -> Work:
     """Of that, what is done within EXISTS and IN."""
-    relations = relation.within() if relation is not None else ()
-    inner = [inner for each in relations for match in each.matches for inner in match.relation.within()]
+    inner = [inner for each in relation.within() for match in each.matches for inner in match.relation.within()]
     return _inside(inner, keys=False) + _inside(inner, keys=True)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dalenius.errors import DaleniusError
 from dalenius.owner.limits import table_of
 from dalenius.owner.protect import Protected
-from dalenius.tables.fingerprint import check_unchanged
+from dalenius.tables.sources.fingerprint import check_unchanged
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger

@@ -142,7 +142,7 @@ def _wanted(
         return search, own
     there = [
         (replace(table, policy=each.policy), limits)
-        for each, limits in registry.found(version.table, version.data_version)
+        for each, limits in registry.limits_of_data(version.table, version.data_version)
         if not (anew and _LEFT in limits)
     ]
     found = known(search, [(each, Found.from_dict(limits)) for each, limits in there])

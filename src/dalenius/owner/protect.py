@@ -21,12 +21,12 @@ from dalenius.measuring.engines.sources import Columns, check_decodes, schema
 from dalenius.owner.paths import check_paths, check_units
 from dalenius.owner.public_files import check_public, find_beside, inspect_lists, inspect_public, public_changes
 from dalenius.tables.compatibility import check_columns
-from dalenius.tables.compressed import check_compressed
 from dalenius.tables.difference import Change, difference
-from dalenius.tables.fingerprint import Fingerprint, check_unchanged, expand, fingerprint
 from dalenius.tables.mistakes import invalid
 from dalenius.tables.policy import Policy
 from dalenius.tables.registry import Registry, Version
+from dalenius.tables.sources.compressed import check_compressed
+from dalenius.tables.sources.fingerprint import Fingerprint, check_unchanged, expand, fingerprint
 
 FOLDER = "tables"
 _NOTE = "# The policy in force, written by dalenius; the ledger holds every version.\n"

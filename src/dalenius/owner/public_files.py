@@ -17,12 +17,12 @@ from pathlib import Path
 from dalenius.errors import NotAllowedError, PolicyInvalidError
 from dalenius.measuring.engines.sources import check_decodes
 from dalenius.measuring.public import public_table
-from dalenius.tables.compressed import check_compressed
 from dalenius.tables.difference import Change
-from dalenius.tables.fingerprint import Fingerprint, expand, fingerprint, fingerprint_of, unchanged
 from dalenius.tables.mistakes import invalid, nearest
 from dalenius.tables.policy import Policy, PublicSpec
 from dalenius.tables.registry import Registry, Version
+from dalenius.tables.sources.compressed import check_compressed
+from dalenius.tables.sources.fingerprint import Fingerprint, expand, fingerprint, fingerprint_of, unchanged
 
 _SHOWN = 12  # digits of a hash
 

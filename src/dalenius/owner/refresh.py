@@ -23,7 +23,7 @@ from dalenius.owner import index, limits
 from dalenius.owner.paths import repeated_keys
 from dalenius.owner.protect import Protected, check_not_behind, check_people, concerns, inspect, overtaken
 from dalenius.owner.public_files import check_public
-from dalenius.tables.fingerprint import Fingerprint, unchanged
+from dalenius.tables.sources.fingerprint import Fingerprint, unchanged
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger

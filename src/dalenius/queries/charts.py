@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dalenius._extras import require_extra
 from dalenius.errors import InputError, SourceUnavailableError
 from dalenius.queries.release import shown
-from dalenius.tables.homes import check_output
+from dalenius.tables.sources.homes import check_output
 
 if TYPE_CHECKING:
     from dalenius.queries.release import Release

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import InputError, SourceUnavailableError
-from dalenius.tables.homes import check_output
+from dalenius.tables.sources.homes import check_output
 
 if TYPE_CHECKING:
     from dalenius.queries.release import Release

@@ -28,10 +28,11 @@ MOST_ROWS = 2**18  # of public tables joined with one another, and of each of th
 def known(table: Table, where: Expression, keys: Iterable[Expression]) -> Known:
     """What holds for all rows of a question on ``table``, as far as it concerns its keys."""
     read = frozenset().union(*map(columns_of, keys))
-    if table.relation is None or not read:
+    if not read:
         return Known(_parts(where))
-    parts = (*_parts(table.relation.where), *_parts(where))
-    return Known(parts, tuple(_joint(table.relation, parts, read)))
+    relation = table.relation
+    parts = (*_parts(relation.where), *_parts(where))
+    return Known(parts, tuple(_joint(relation, parts, read)))
 
 
 def _parts(condition: Expression) -> tuple[Expression, ...]:

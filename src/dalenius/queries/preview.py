@@ -237,7 +237,7 @@ def described(plan: Plan, found: Priced) -> str:
 def _rows(plan: Plan) -> list[str]:
     """Which rows count; of several tables, how they are joined."""
     relation = plan.table.relation
-    if relation is None:
+    if relation.single:
         return [f"rows      {written(plan.where)}"]
     lines = [f"  {'left  ' if each.left else 'join  '}  {each.written()}" for each in relation.joins]
     lines += [f"  {each.written()}" for each in relation.matches]

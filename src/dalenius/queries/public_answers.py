@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dalenius.measuring.public import public_table
 from dalenius.queries.public_questions import PublicQuestion, answered, previewed, public_question
-from dalenius.tables.public import check_public_unchanged
+from dalenius.tables.registry import check_public_unchanged
 
 if TYPE_CHECKING:
     from dalenius.measuring.public import PublicTable

@@ -21,7 +21,7 @@ from dalenius.queries.preview import Preview
 from dalenius.queries.public_scopes import is_plain, tables_of
 from dalenius.queries.release import PUBLIC, Release
 from dalenius.queries.rules.parse import DIALECT, parsed, place
-from dalenius.tables.fingerprint import Fingerprint
+from dalenius.tables.sources.fingerprint import Fingerprint
 
 if TYPE_CHECKING:
     from sqlglot import exp

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from dalenius.measuring._exact import exact_lengths
 from dalenius.measuring.clipping import limited
-from dalenius.measuring.expressions import TRUE, Call, columns_of
+from dalenius.measuring.expressions import Call, columns_of
 from dalenius.measuring.relations import Owned, full
 from dalenius.measuring.repeats import limit_of
 from dalenius.measuring.searches import Clip, search_of
@@ -64,9 +64,9 @@ def _thinned(plan: Plan) -> bool:
     A condition on people leaves fewer of them, with all their rows; one on their orders leaves fewer orders of each.
     """
     relation = plan.table.relation
-    many = [each for each in relation.sources if isinstance(each, Owned) and limit_of(each) != 1] if relation else []
+    many = [each for each in relation.sources if isinstance(each, Owned) and limit_of(each) != 1]
     columns = {full(source, name) for source in many for name in source.columns}
-    where = relation.where if relation else TRUE
+    where = relation.where
     parts = where.arguments if isinstance(where, Call) and where.function == "and" else (where,)
     return any(columns & columns_of(each) for each in parts)
 

@@ -231,9 +231,12 @@ class _Alarm:
 
     def __call__(self, what: str, own: bool) -> None:
         ledger, number, dataset = self.asker.ledger, self.claim.number, self.leaving.snapshot.dataset
-        if what == "late" and not self.asker.is_owner:
-            most = self.leaving.pace.late
-            suspensions.record_late(ledger, charge=number, analyst=self.asker.name, dataset=dataset, own=own, most=most)
+        analyst, most = self.asker.name, self.leaving.pace.late
+        if what == "overdue":
+            if not self.asker.is_owner:
+                suspensions.record_overdue(ledger, charge=number, analyst=analyst, dataset=dataset, most=most)
+        elif what == "late" and not self.asker.is_owner:
+            suspensions.record_late(ledger, charge=number, analyst=analyst, dataset=dataset, own=own, most=most)
         else:
             ledger.record("note", {"alarm": what, "charge": number, "dataset": dataset, "by": CURATOR})
 

@@ -6,16 +6,18 @@ machine is. Before that time nothing about the question changes anywhere: not in
 and times), not for who waits for the same answer, not in a job's state.
 
 A question that is not ready then leaves at the cap, as a refusal: charged, and an alarm to the owner. That it was late
-is one bit that is told; `docs/explanation/threat-model.md` says so. Who is late too often by its own work is suspended
+is one bit that is told, from the fixed time on: it is on record from then on, too, so that a process which ends before
+the cap leaves its trace; `docs/explanation/threat-model.md` says so. Who is late too often by its own work is suspended
 (`ledger.suspensions`).
 """
 
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -27,6 +29,7 @@ from dalenius.measuring.turns import Turns
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+    from types import TracebackType
 
 
 _STOPPING = 1.0  # seconds between the end of the work's time and the cap: an engine does not stop at once
@@ -106,10 +109,10 @@ def run_paced(
         pacer: None: as soon as it is done.
         pace: What it is paced by.
         work: Looks at the data.
-        alarm: Told "late", or what a failure's own alarm is ("failed", "index failed", "source changed"), at the time
-            at which that shows; and whether it was late by the processor time of its own work, counted from when it had
-            its place: the load of others makes nobody guilty. Where no time is fixed, who asks is trusted to tell of a
-            plain failure.
+        alarm: Told "overdue" at the fixed time if the work is not done, and "late" at the cap; or what a failure's own
+            alarm is ("failed", "index failed", "source changed"), at the time at which that shows. With it comes
+            whether it was late by the processor time of its own work, counted from when it had its place: the load of
+            others makes nobody guilty. Where no time is fixed, who asks is trusted to tell of a plain failure.
         whose: Whose work it is: all that is done for the same one meanwhile counts as its own.
         allowed: Raises if it may no longer look, asked once it has its place.
     """
@@ -129,13 +132,14 @@ def run_paced(
                     alarm(failure.alarm, False)
                 raise
         content, error = b"", None
-        with metered(whose) as seconds:
+        overdue = _Overdue(start + fixed.answer, lambda: alarm("overdue", False))
+        with overdue, metered(whose) as seconds:
             try:
                 content = work(_working(fixed))
             except BaseException as failure:  # noqa: BLE001 (whatever it is, it leaves no earlier)
                 error = failure
             own = seconds() > fixed.answer
-        if _wait(start, fixed):
+        if _wait(start, fixed, overdue.told):
             # One refusal for all that is late: whether it was stopped, failed or came to an answer is not told.
             alarm("late", own)
             raise EngineTimeoutError(
@@ -170,13 +174,37 @@ def _working(fixed: Times) -> float:
     return fixed.cap - min(_STOPPING, (fixed.cap - fixed.answer) / 2)
 
 
-def _wait(start: float, fixed: Times) -> bool:
+class _Overdue:
+    """Tells, at a time, that the work within it has not ended."""
+
+    def __init__(self, end: float, tell: Callable[[], None]) -> None:
+        self.told = False
+        self._tell = tell
+        self._timer = threading.Timer(max(0.0, end - time.monotonic()), self._strike)
+        self._timer.daemon = True
+
+    def __enter__(self) -> None:
+        self._timer.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
+        self._timer.join()  # what it has begun to tell comes before all that is told later
+
+    def _strike(self) -> None:
+        self.told = True
+        with suppress(DaleniusError):  # a ledger that cannot be written refuses the answer as well
+            self._tell()
+
+
+def _wait(start: float, fixed: Times, overdue: bool) -> bool:
     """Until the answer's time, or, if that has passed, until the cap; whether it had passed.
 
     Work that the engine's limit did not end before the cap (not all of it is done there) leaves at a multiple of it.
     """
     took = time.monotonic() - start
-    late = took > fixed.answer
+    late = overdue or took > fixed.answer
     _sleep_until(start + (fixed.cap * max(1, math.ceil(took / fixed.cap)) if late else fixed.answer))
     return late
 

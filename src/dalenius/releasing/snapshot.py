@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 from dalenius.errors import SourceUnavailableError
 from dalenius.measuring.engines.sources import schema
 from dalenius.measuring.plan import Found
-from dalenius.tables.fingerprint import changed, check_unchanged, identities
-from dalenius.tables.homes import check_outside
+from dalenius.tables.sources.fingerprint import check_unchanged, identities, source_changed
+from dalenius.tables.sources.homes import check_outside
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.engine import Engine
     from dalenius.measuring.engines.sources import Engines
     from dalenius.measuring.plan import Table
     from dalenius.measuring.public import PublicTable
-    from dalenius.tables.fingerprint import Fingerprint
     from dalenius.tables.policy import Policy
     from dalenius.tables.registry import Registry, Version
+    from dalenius.tables.sources.fingerprint import Fingerprint
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,7 @@ class Snapshot:
     @classmethod
     def of(cls, table: Table, versions: Mapping[str, Version]) -> Snapshot:
         """What a table reads, given the versions in force."""
-        publics = () if table.relation is None else tuple(table.relation.publics())
-        return cls(table, tuple(versions[name] for name in table.reads), publics)
+        return cls(table, tuple(versions[name] for name in table.reads), tuple(table.relation.publics()))
 
     @property
     def dataset(self) -> str:
@@ -73,12 +72,10 @@ class Snapshot:
         """Refuses what was read if files are not what they were before, or no longer what was protected."""
         self.check_unchanged()
         if self.state() != before:
-            raise changed(self.versions[0].table)
+            raise source_changed(self.versions[0].table)
 
     def engine(self, engines: Engines) -> Engine:
         """The engine of these files."""
-        if self.table.relation is None and not self.table.through:
-            return engines.of(self.versions[0].fingerprint, self.table)
         files = {each.table: each.fingerprint for each in self.versions}
         return engines.over(self.table, files, self.publics)
 

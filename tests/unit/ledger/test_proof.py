@@ -10,7 +10,15 @@ from dalenius.errors import DaleniusError, LedgerCorruptError
 from dalenius.ledger import Ledger, proof, verify
 from dalenius.ledger.chain import digest
 from dalenius.ledger.proof import CHECKPOINT
-from dalenius.ledger.suspensions import ANALYST, DATASET, Standing, record_late, standings, suspend
+from dalenius.ledger.suspensions import (
+    ANALYST,
+    DATASET,
+    Standing,
+    record_late,
+    record_overdue,
+    standings,
+    suspend,
+)
 from dalenius.ledger.tokens import Role, Tokens
 
 RETRY = (digest(b"ana first"), digest(b"count"))
@@ -26,6 +34,7 @@ def kept(ledger, request_for, grant, monkeypatch):
     ledger.charge(request_for("running", 0.1))
     ledger.record("note", {"text": "ünïcode"})
     record_late(ledger, charge=8, analyst="ana", dataset="students", own=True, most=3)
+    record_overdue(ledger, charge=9, analyst="cy", dataset="students", most=1)
     suspend(ledger, (ANALYST, "bob"), "he left the project")
     Tokens(ledger).create(Role.ANALYST, "ana", note="the notebook")
     Tokens(ledger).revoke(Tokens(ledger).create(Role.AUDITOR)[1].id)
@@ -63,7 +72,8 @@ def test_who_may_ask_is_the_same_from_a_checkpoint(kept):
     opened = Ledger.open(kept.home)
     found = standings(opened)
     assert found == standings(kept) and found[ANALYST, "bob"].suspended
-    assert found[ANALYST, "ana"] == found[DATASET, "students"] == Standing(late=1)
+    assert found[ANALYST, "ana"] == Standing(late=1) and found[DATASET, "students"] == Standing(late=2)
+    assert found[ANALYST, "cy"] == Standing(True, 1, reason="1 answers were late")
     tokens = Tokens(opened).all()
     assert tokens == Tokens(kept).all() and [each.state for each in tokens] == ["active", "revoked"]
     assert type(tokens[0].role) is Role

@@ -167,7 +167,7 @@ def report(
 
 def _check_output(output: Path, *, yes: bool) -> None:
     """Refuses a file that may be somebody's, before any work is done."""
-    from dalenius.tables.homes import check_output
+    from dalenius.tables.sources.homes import check_output
 
     check_output(output)
     if output.exists() and not yes:

@@ -61,7 +61,7 @@ def draft(
     """
     from dalenius.curator import Curator
     from dalenius.tables import draft as drafting
-    from dalenius.tables.homes import check_output, check_sources
+    from dalenius.tables.sources.homes import check_output, check_sources
 
     curator = Curator(frame.home)  # whose home is then known, if there is one
     if output is not None:
@@ -76,9 +76,9 @@ def draft(
             raise InputError("--from takes neither --unit nor --keys.", why=why, fix="Leave them out.")
         from dalenius.tables import smartnoise
 
-        found = smartnoise.read(metadata, table)
+        found = smartnoise.read_metadata(metadata, table)
         where = None if source is None else _relative(source, output)
-        text = smartnoise.draft(found, where, None if source is None else _schema(source), file=file)
+        text = smartnoise.draft_from_metadata(found, where, None if source is None else _schema(source), file=file)
     elif source is None or table is not None:
         raise InputError(
             "Which table?" if source is None else "--table is for --from.",
@@ -87,7 +87,7 @@ def draft(
         )
     else:
         lists = dict(_code_list(each, output) for each in keys or [])
-        text = drafting.draft(_relative(source, output), _schema(source), file=file, unit=unit, keys=lists)
+        text = drafting.draft_policy(_relative(source, output), _schema(source), file=file, unit=unit, keys=lists)
     if output is not None:
         try:
             output.write_text(text, encoding="utf-8")
@@ -220,7 +220,7 @@ def print_policy(console: Console, policy: Policy) -> None:
 def _schema(source: str) -> Sequence[tuple[str, str]]:
     """Names and types of a source."""
     from dalenius.measuring.engines.sources import schema
-    from dalenius.tables.fingerprint import expand, form_of
+    from dalenius.tables.sources.fingerprint import expand, form_of
 
     paths = expand([str(Path(source).absolute())])
     return schema(paths, form_of(paths), guess=True)

@@ -167,7 +167,7 @@ def _file(output: Path | None) -> Iterator[Callable[[str], None]]:
     if output is None:
         yield lambda _: None
         return
-    from dalenius.tables.homes import check_output
+    from dalenius.tables.sources.homes import check_output
 
     check_output(output)
     try:

@@ -14,8 +14,8 @@ from dalenius.app.http.places import check_inside
 from dalenius.app.http.problems import NotFoundError
 from dalenius.errors import InputError, NotAllowedError, SourceUnavailableError
 from dalenius.measuring.engines.sources import schema
-from dalenius.tables import homes
-from dalenius.tables.fingerprint import FORMS, expand, form_of
+from dalenius.tables.sources import homes
+from dalenius.tables.sources.fingerprint import FORMS, expand, form_of
 
 MOST = 1000  # files in the list
 _LONGEST = 100

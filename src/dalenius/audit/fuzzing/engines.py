@@ -15,7 +15,7 @@ from dalenius.measuring.engines.duckdb.connections import DuckDB, Public
 from dalenius.measuring.engines.duckdb.index import Layout
 from dalenius.measuring.engines.duckdb.indexing import build
 from dalenius.measuring.engines.duckdb.measuring import Measuring
-from dalenius.tables.fingerprint import fingerprint
+from dalenius.tables.sources.fingerprint import fingerprint
 
 if TYPE_CHECKING:
     from dalenius.audit.fuzzing.policies import Shape

@@ -19,7 +19,7 @@ from dalenius.measuring.engines.duckdb.indexing import build
 from dalenius.measuring.engines.duckdb.view import View
 from dalenius.queries.answering import measured
 from dalenius.queries.rules.price import priced
-from dalenius.tables.fingerprint import Fingerprint, fingerprint
+from dalenius.tables.sources.fingerprint import Fingerprint, fingerprint
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -84,9 +84,9 @@ class Side:
         exact(plan, engine, SALT, seconds=SECONDS, held=held)
 
     def _engine(self, table: Table) -> Engine:
-        if table.relation is None and not table.through:
+        if table.direct:
             return self._engines.of(self.fingerprints[table.policy.name], table)
-        publics = () if table.relation is None else tuple(table.relation.publics())
+        publics = tuple(table.relation.publics())
         return View(table, {name: self.fingerprints[name] for name in table.reads}, publics, self._engines)
 
     def spent(self, plan: Plan, *, looks: bool = False) -> Spent:

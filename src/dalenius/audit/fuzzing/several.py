@@ -15,9 +15,9 @@ from dalenius.measuring.engines.duckdb.statements.relation import Files, scan_of
 from dalenius.measuring.engines.duckdb.view import View
 from dalenius.measuring.public import PublicTable, looked_up, public_table
 from dalenius.owner.paths import check_paths, check_units
-from dalenius.tables.fingerprint import Fingerprint, fingerprint
 from dalenius.tables.policy import PublicSpec
 from dalenius.tables.registry import Version
+from dalenius.tables.sources.fingerprint import Fingerprint, fingerprint
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,7 +63,7 @@ class Memory(Held, Measuring):
 
     def of(self, table: Table) -> Engine:
         """The engine of one table, or of several as one."""
-        if table.relation is None and not table.through:
+        if table.direct:
             name = table.policy.name
             self.scan, self.columns = self.scans[name], self.schema.storages[name]
         else:
@@ -84,9 +84,9 @@ class OnDisk:
 
     def of(self, table: Table) -> Engine:
         """The engine of one table, or of several as one."""
-        if table.relation is None and not table.through:
+        if table.direct:
             return self._engines.of(self._fingerprints[table.policy.name], table)
-        publics = () if table.relation is None else tuple(table.relation.publics())
+        publics = tuple(table.relation.publics())
         return View(table, {name: self._fingerprints[name] for name in table.reads}, publics, self._engines)
 
 

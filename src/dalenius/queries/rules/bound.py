@@ -117,7 +117,7 @@ def _unseen(table: Table, aggregates: Sequence[Aggregate]) -> tuple[str, ...]:
     found = table.found
     if found is None or table.policy.contribution.rows is not None or found.rows > 1 or "rows" in found.clipped:
         return ()
-    if table.relation is not None:  # whose limits were worked out, not seen
+    if not table.relation.single:  # whose limits were worked out, not seen
         return ()
     if all(map(_counts_units, aggregates)):
         return ()

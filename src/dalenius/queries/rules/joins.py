@@ -268,7 +268,7 @@ def joined(relation: Relation, at: Place | None = None) -> Table:
         time=policy.time,
     )
     found = None if known.declared or known.rows is None else _found(known)
-    return Table(made_up, budget, _period(relation, tables, at), found, relation=relation)
+    return Table(made_up, budget, _period(relation, tables, at), found, made_of=relation)
 
 
 def narrowed(table: Table, used: Iterable[Column]) -> Table:

@@ -24,7 +24,7 @@ from dalenius.queries.rules.joins import limits
 from dalenius.queries.rules.total import made_total
 from dalenius.tables.policy import Bounds, Kind
 from dalenius.tables.policy import Column as Spec
-from dalenius.tables.steps import default_step
+from dalenius.tables.values import default_step
 
 if TYPE_CHECKING:
     from dalenius.errors import Place

@@ -108,8 +108,7 @@ class _Reader(Nested):
 
     def named_alike(self, question: Question) -> Question:
         """The question with names of its sources that do not depend on the wording."""
-        relation = self.table.relation
-        found = None if relation is None else named_alike(question, relation)
+        found = named_alike(question, self.table.relation)
         if found is None:
             return question
         question, relation = found
@@ -118,7 +117,7 @@ class _Reader(Nested):
 
     def narrowed(self, question: Question) -> Question:
         """Of a table that is made up of others, only the columns that the question reads."""
-        if self.table.relation is None:
+        if self.table.relation.single:
             return question
         read = [question.where, *question.keys]
         read += [

@@ -63,10 +63,8 @@ def _sharing(statistic: Statistic, wanted: list[Measure], share: Fraction) -> St
     return replace(statistic, measures=tuple(measures))
 
 
-def _filters(relation: Relation | None) -> bool:
+def _filters(relation: Relation) -> bool:
     """Whether fewer rows of a unit are in a relation than in its tables: conditions other than those that tie them."""
-    if relation is None:
-        return False
     where = relation.where
     parts = where.arguments if isinstance(where, Call) and where.function == "and" else (where,)
     return bool(relation.matches) or any(

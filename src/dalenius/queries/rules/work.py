@@ -32,7 +32,7 @@ def work(stage: Stage) -> Stage:
         limited(inside + own * times, most, what)
         # Every row pays for what one does to its batch, too: more than this DuckDB would not even parse.
         limited(weights.Work((inside + own * times).whole), 10 * most, what)
-    if relation is None:
+    if relation.single:
         return stage
     table = replace(plan.table, work=(inside + own * times).whole + times * weights.MEETING)
     return stage.with_(plan=replace(plan, question=replace(plan.question, table=table)))

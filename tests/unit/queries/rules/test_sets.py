@@ -33,7 +33,7 @@ from dalenius.queries.answering import Answer, measured
 from dalenius.queries.preview import described, previewed, usual_rows
 from dalenius.queries.rules.price import priced
 from dalenius.queries.rules.sets import MOST_SETS
-from dalenius.tables.fingerprint import fingerprint
+from dalenius.tables.sources.fingerprint import fingerprint
 
 SALT = "salt"
 WIDE = "rows = 100000"

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dalenius.tables.draft import WHOSE, guess_kind, guess_unit, key, table_name
+from dalenius.tables.draft import WHOSE, guess_kind, guess_unit, table_name
 from dalenius.tables.policy import BOUNDED, KEYED, TIMES, Kind
 from dalenius.tables.sections import BLANK
-from dalenius.tables.writing import literal
+from dalenius.tables.writing import literal, toml_key
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _HEAD = """\
@@ -107,7 +107,7 @@ def text(wish: Wish) -> str:
     for name, epsilon in wish.analysts:
         if name.strip():
             said = _number(epsilon) if epsilon.strip() else literal(f"{BLANK}: what the analyst may spend")
-            parts.append(f"\n[analysts.{key(name.strip())}]\nepsilon = {said}\n")
+            parts.append(f"\n[analysts.{toml_key(name.strip())}]\nepsilon = {said}\n")
     parts.append(_COLUMNS)
     parts += [
         _column(each, each.kind) for each in wish.columns if each.include and each.kind and each.name != wish.unit
@@ -119,7 +119,7 @@ def text(wish: Wish) -> str:
 
 
 def _column(wish: ColumnWish, kind: Kind) -> str:
-    lines = [f"[columns.{key(wish.name)}]", f'type = "{kind.value}"']
+    lines = [f"[columns.{toml_key(wish.name)}]", f'type = "{kind.value}"']
     if kind is Kind.DATETIME:
         lines.append('zone = "UTC"                       # where its times are local')
     low, high = wish.low.strip(), wish.high.strip()

@@ -13,7 +13,7 @@ from dalenius.measuring.engines.duckdb.schema import schema
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dalenius.tables.fingerprint import Fingerprint
+    from dalenius.tables.sources.fingerprint import Fingerprint
 
 __all__ = ["check_decodes", "lookup", "pool", "repeats", "schema"]
 

@@ -25,12 +25,12 @@ from dalenius.errors import SourceChangedError
 from dalenius.measuring.engines.duckdb.rendering import identifier, quoted
 from dalenius.measuring.expressions import columns_of
 from dalenius.measuring.periods import unit_part
-from dalenius.tables.fingerprint import identities
+from dalenius.tables.sources.fingerprint import identities
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.duckdb.index import Run
     from dalenius.measuring.plan import Table
-    from dalenius.tables.fingerprint import Fingerprint
+    from dalenius.tables.sources.fingerprint import Fingerprint
 
 NOTE = "sums"  # their name among the notes of the index's first file
 UNITS = ""  # the name of the sum over units alone

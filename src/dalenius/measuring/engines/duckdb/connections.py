@@ -30,7 +30,7 @@ from dalenius.measuring.engines.duckdb.schema import schema
 from dalenius.measuring.engines.duckdb.starting import cannot_start, check_can_start
 from dalenius.measuring.engines.duckdb.statements.source import extent_sql
 from dalenius.measuring.engines.recording import note
-from dalenius.tables.fingerprint import Fingerprint
+from dalenius.tables.sources.fingerprint import Fingerprint
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -328,10 +328,12 @@ class Pool:
         key = (fingerprint, layout.stem if layout is not None else "")
         return self._warm(key, lambda: DuckDB(fingerprint, threads=_threads(fingerprint), layout=layout))
 
-    def over(self, table: Table, files: Mapping[str, Fingerprint], publics: Sequence[PublicTable]) -> View:
-        """The engine of several tables, seen as one."""
+    def over(self, table: Table, files: Mapping[str, Fingerprint], publics: Sequence[PublicTable]) -> DuckDB | View:
+        """The engine of what a table is made of: its own files, or several seen as one."""
         from dalenius.measuring.engines.duckdb.view import View
 
+        if table.direct:
+            return self.of(files[table.policy.name], table)
         return View(table, files, publics, self)
 
     def several(self, fingerprints: Sequence[Fingerprint]) -> Several:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from dalenius.errors import EngineFailedError, SourceUnavailableError
 
 if TYPE_CHECKING:
-    from dalenius.tables.fingerprint import Fingerprint
+    from dalenius.tables.sources.fingerprint import Fingerprint
 
 SECONDS = 3600.0  # the owner waits
 

@@ -34,8 +34,8 @@ from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
     from dalenius.measuring.plan import Measure, Plan, Table
-    from dalenius.tables.fingerprint import Fingerprint
     from dalenius.tables.policy import Policy
+    from dalenius.tables.sources.fingerprint import Fingerprint
 
 FORMAT = 4
 NOTE = "dalenius"  # the name of the identity among a Parquet file's own notes

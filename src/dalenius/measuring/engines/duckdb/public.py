@@ -15,7 +15,7 @@ from dalenius.measuring.public import kind_seen, zone_of
 from dalenius.tables.policy import Column
 
 if TYPE_CHECKING:
-    from dalenius.tables.fingerprint import Fingerprint
+    from dalenius.tables.sources.fingerprint import Fingerprint
 
 _SECONDS = 600.0  # the owner, or whoever asks first after a start, waits
 _GUESSED = ("BOOLEAN", "BIGINT", "DOUBLE", "DATE", "TIMESTAMP")

@@ -15,7 +15,7 @@ from dalenius.measuring.engines.duckdb.statements import relation
 if TYPE_CHECKING:
     from dalenius.measuring.plan import Table
     from dalenius.measuring.public import PublicTable
-    from dalenius.tables.fingerprint import Fingerprint
+    from dalenius.tables.sources.fingerprint import Fingerprint
 
 
 class View(Measuring):

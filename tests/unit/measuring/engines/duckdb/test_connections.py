@@ -15,7 +15,7 @@ import pytest
 from dalenius.errors import EngineFailedError, EngineTimeoutError, InternalError, SourceUnavailableError
 from dalenius.measuring.engines.deadline import within
 from dalenius.measuring.engines.duckdb.connections import DuckDB, Pool, Public, public
-from dalenius.tables.fingerprint import fingerprint
+from dalenius.tables.sources.fingerprint import fingerprint
 
 CANARY = "Tore Dalenius"
 HEAVY = "SELECT sum(a.range * b.range) FROM range(1000000000) a, range(1000000000) b WHERE (a.range + b.range) % 7 = 3"
@@ -283,7 +283,7 @@ def test_the_users_interrupt_passes(parquet):
     code = (
         "import os, signal, sys, threading\n"
         "from dalenius.measuring.engines.duckdb.connections import DuckDB\n"
-        "from dalenius.tables.fingerprint import fingerprint\n"
+        "from dalenius.tables.sources.fingerprint import fingerprint\n"
         "engine = DuckDB(fingerprint([sys.argv[1]]))\n"
         "engine.run('SELECT 1')  # so that nothing is loaded when the signal comes\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored\n"
@@ -301,7 +301,7 @@ def test_the_users_interrupt_passes(parquet):
 FORK = """
 import os, signal, sys, threading
 from dalenius.measuring.engines.duckdb.connections import DuckDB, Pool, public
-from dalenius.tables.fingerprint import fingerprint
+from dalenius.tables.sources.fingerprint import fingerprint
 
 engines = Pool()
 engine = engines.of(fingerprint([sys.argv[1]]))

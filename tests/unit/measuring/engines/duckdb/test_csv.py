@@ -17,7 +17,7 @@ from dalenius.errors import SourceUnavailableError
 from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.measuring.engines.duckdb.csv import Header, header
 from dalenius.measuring.engines.duckdb.schema import schema
-from dalenius.tables.fingerprint import fingerprint
+from dalenius.tables.sources.fingerprint import fingerprint
 
 SMALL = "max_line_size = 128, buffer_size = 512"  # a file of a few lines then has several buffers
 

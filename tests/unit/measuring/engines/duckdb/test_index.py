@@ -33,7 +33,7 @@ from dalenius.measuring.engines.duckdb.statements.light import Light
 from dalenius.measuring.engines.duckdb.statements.sizes import units_sql
 from dalenius.measuring.plan import Found, Limits, Plan
 from dalenius.queries.rules import planned
-from dalenius.tables.fingerprint import fingerprint
+from dalenius.tables.sources.fingerprint import fingerprint
 
 QUESTIONS = (
     "SELECT COUNT(*) FROM visits",

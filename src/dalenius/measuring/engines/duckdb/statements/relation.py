@@ -47,7 +47,7 @@ from dalenius.measuring.repeats import compares, cuts
 from dalenius.measuring.texts import LONGEST_TEXT
 from dalenius.measuring.work import Work, sifted_by, sifting
 from dalenius.tables.policy import Kind
-from dalenius.tables.steps import default_step, too_fine
+from dalenius.tables.values import default_step, too_fine
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.duckdb.public import Lookup
@@ -82,10 +82,11 @@ class Files:
 
 def scan_of(table: Table, files: Files) -> tuple[str, dict[str, str]]:
     """The rows of a table that is made of others, as an item of FROM, and the types of its columns."""
-    if table.relation is None:
+    relation = table.relation
+    if relation.single:
         return _PathScan(table, files).sql()
-    check_comparable(table.relation, files)
-    return _Scan(table.relation, files, table.policy.columns, ballast=heavier(Work(table.work))).sql(table)
+    check_comparable(relation, files)
+    return _Scan(relation, files, table.policy.columns, ballast=heavier(Work(table.work))).sql(table)
 
 
 def scan_of_public(table: PublicTable) -> str:

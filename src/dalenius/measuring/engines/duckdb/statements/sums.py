@@ -127,7 +127,7 @@ class Compiler:
 
     def clean(self) -> str:
         """Every column within its policy; those of several tables are so already (`statements.relation`)."""
-        policy, joined = self.plan.table.policy, self.plan.table.relation is not None
+        policy, joined = self.plan.table.policy, not self.plan.table.relation.single
         parts = [f"u{at}" for at in range(len(policy.unit))]
         parts += [
             column if joined else f"{source.clean(policy.columns[name], column)} AS {column}"

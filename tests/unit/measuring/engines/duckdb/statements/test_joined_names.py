@@ -18,8 +18,8 @@ from dalenius.measuring.engines.duckdb.statements.relation import Files, scan_of
 from dalenius.measuring.plan import Table
 from dalenius.measuring.public import looked_up
 from dalenius.queries.rules import planned
-from dalenius.tables.fingerprint import Fingerprint
 from dalenius.tables.reading import read_tree
+from dalenius.tables.sources.fingerprint import Fingerprint
 
 
 class Memory(Measuring):

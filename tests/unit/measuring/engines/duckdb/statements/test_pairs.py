@@ -21,7 +21,7 @@ from dalenius.measuring.engines.duckdb.statements import keys, pairs, sums
 from dalenius.measuring.plan import Limits
 from dalenius.queries.answering import Answer, measured
 from dalenius.queries.rules.price import priced
-from dalenius.tables.fingerprint import fingerprint
+from dalenius.tables.sources.fingerprint import fingerprint
 
 SALT = "salt"
 QUESTION = "SELECT note, COUNT(*) FROM visits GROUP BY note"

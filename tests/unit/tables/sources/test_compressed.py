@@ -9,7 +9,7 @@ import pytest
 
 from dalenius.curator import Curator
 from dalenius.errors import InputError, SourceUnavailableError
-from dalenius.tables.compressed import FREE, VARIABLE, check_compressed
+from dalenius.tables.sources.compressed import FREE, VARIABLE, check_compressed
 
 ROWS = b"user_id,x\n" + b"".join(b"%d,%d\n" % (at, 7 * at % 1000) for at in range(3000))
 MORE = b"".join(b"%d,%d\n" % (at, 7 * at % 1000) for at in range(3000, 6000))

@@ -1,12 +1,17 @@
-"""What mechanisms accept: exact integers and rationals. The rest is refused before anything is drawn."""
+"""What mechanisms take and what they give back.
+
+They take exact integers and rationals; the rest is refused before anything is drawn. They give back a value with the
+event that pays for it.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NoReturn, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +20,36 @@ from dalenius.accounting import parameters
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError
 
+if TYPE_CHECKING:
+    from dalenius.accounting.events import Event
+    from dalenius.mechanisms.laws import Law
+
+T = TypeVar("T")
 IntArray: TypeAlias = npt.NDArray[Any]  # int64, or object holding Python ints where int64 is too small
 Integers: TypeAlias = "int | IntArray"
 Vector: TypeAlias = "Sequence[Any] | IntArray"  # what stands for an array in arguments
 
 # More candidates than this are refused: their scores would fill the memory of a small machine.
 MOST_CANDIDATES = 2**22
+
+
+@dataclass(frozen=True, slots=True)
+class Released(Generic[T]):
+    """A value that may leave, with the event that pays for it."""
+
+    value: T
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Noisy(Released[T]):
+    """An exact integer, or an array of them, plus noise of a public law, the same for each coordinate."""
+
+    noise: Law
+
+    def noise_error(self, confidence: float = 0.95) -> int:
+        """Half-width from the noise alone: a coordinate is off by more with probability ≤ 1 − confidence."""
+        return self.noise.noise_error(confidence)
 
 
 def rational(value: object, name: str) -> Fraction:
@@ -78,6 +107,17 @@ def size(count: int, name: str, *, least: int = 1, most: int = MOST_CANDIDATES) 
     return count
 
 
+def of_dimension(value: Integers, dimension: int) -> Integers:
+    """The value, if it has as many entries as the mechanism was declared for."""
+    if (1 if isinstance(value, int) else value.size) != dimension:
+        raise InputError(
+            "The value does not have the declared dimension.",
+            why="The event that was charged is about vectors of that length.",
+            fix="Declare the dimension of the vector when the mechanism is built.",
+        )
+    return value
+
+
 def bounds(low: object, high: object) -> tuple[int, int]:
     """The declared bounds of a value, in order and less than 2⁶² apart: differences then fit into int64."""
     least, most = whole(low, "low"), whole(high, "high")
@@ -88,7 +128,7 @@ def bounds(low: object, high: object) -> tuple[int, int]:
     return least, most
 
 
-def clipped(values: object, low: int, high: int) -> npt.NDArray[np.int64]:
+def clip_to_bounds(values: object, low: int, high: int) -> npt.NDArray[np.int64]:
     """Values brought into [low, high] and counted from low; the data may have any number of rows."""
     exact = vector(values, "values", least=0, most=2**62)
     low, high = bounds(low, high)

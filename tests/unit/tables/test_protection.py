@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dalenius.errors import PolicyInvalidError
-from dalenius.tables.policy import Hop
+from dalenius.tables.policy import Hop, path_text
 from dalenius.tables.reading import read_text
-from dalenius.tables.units import path_text
 
 POLICY = """
 [table]

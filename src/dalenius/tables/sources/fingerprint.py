@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from dalenius.errors import InputError, SourceChangedError, SourceUnavailableError
-from dalenius.tables.homes import check_sources
+from dalenius.tables.sources.homes import check_sources
 
 FORMS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".csv.gz": "csv"}
 LARGE = 2**30
@@ -35,7 +35,7 @@ _TAIL = 8  # a Parquet file ends with the footer's length in four bytes, and PAR
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class SourceFile:
     """One file: where, how large, when written, and the hash of its content ("sha256") or footer ("footer").
 
     Attributes:
@@ -69,7 +69,7 @@ class Fingerprint:
     """All files of a source, frozen: what the glob meant when the owner protected the table."""
 
     form: str
-    files: tuple[File, ...]
+    files: tuple[SourceFile, ...]
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -102,7 +102,7 @@ class Fingerprint:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Fingerprint:
         """As `to_dict` wrote it."""
-        return cls(data["form"], tuple(File(**file) for file in data["files"]))
+        return cls(data["form"], tuple(SourceFile(**file) for file in data["files"]))
 
 
 def fingerprint(source: Sequence[str]) -> Fingerprint:
@@ -119,12 +119,12 @@ def fingerprint_of(file: Path) -> Fingerprint:
 
 def expand(source: Sequence[str]) -> tuple[Path, ...]:
     """All files that paths and globs mean now: absolute, links followed, sorted, each once; none of a home."""
-    found = _matched(source)
+    found = _match_files(source)
     check_sources(found)
     return found
 
 
-def _matched(source: Sequence[str]) -> tuple[Path, ...]:
+def _match_files(source: Sequence[str]) -> tuple[Path, ...]:
     found: set[Path] = set()
     for pattern in source:
         # Not Path.glob, which takes no absolute patterns
@@ -155,10 +155,10 @@ def form_of(paths: Sequence[Path]) -> str:
 def check_unchanged(table: str, before: Fingerprint, source: Sequence[str]) -> None:
     """Refuses a source that is no longer what was protected. Costs one `stat` per file as long as nothing changed."""
     if not unchanged(before, source):
-        raise changed(table)
+        raise source_changed(table)
 
 
-def changed(table: str) -> SourceChangedError:
+def source_changed(table: str) -> SourceChangedError:
     """The error about a source that is not what was protected."""
     return SourceChangedError(
         f"The data of {table!r} changed since it was protected.",
@@ -170,16 +170,16 @@ def changed(table: str) -> SourceChangedError:
 def unchanged(before: Fingerprint, source: Sequence[str]) -> bool:
     """Whether a source is still what it was. One that is gone is not; where it was is not for all who ask to hear."""
     try:
-        found = _matched(source)
+        found = _match_files(source)
     except SourceUnavailableError:
         return False
     return found == before.paths and all(_same(file) for file in before.files)
 
 
-def _same(file: File) -> bool:
+def _same(file: SourceFile) -> bool:
     path = Path(file.path)
     try:
-        found = identity(path)
+        found = file_identity(path)
         if found == file.identity:
             return True
         _, _, size, mtime_ns, _ = found
@@ -193,7 +193,7 @@ def _same(file: File) -> bool:
         return False
 
 
-def identity(path: Path) -> Identity:
+def file_identity(path: Path) -> Identity:
     """Changes with every write, wherever a modification time is set back."""
     found = path.stat()
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
@@ -204,19 +204,19 @@ def identities(paths: Sequence[Path]) -> tuple[Identity | None, ...]:
     found: list[Identity | None] = []
     for path in paths:
         try:
-            found.append(identity(path))
+            found.append(file_identity(path))
         except OSError:
             found.append(None)
     return tuple(found)
 
 
-def _file(path: Path, form: str) -> File:
+def _file(path: Path, form: str) -> SourceFile:
     try:
-        before = identity(path)
+        before = file_identity(path)
         device, inode, size, mtime_ns, ctime_ns = before
         large = form == "parquet" and size > LARGE
         found, whole = _footer(path, size) if large else "", _sha256(path)
-        after = identity(path)
+        after = file_identity(path)
     except OSError:
         raise SourceUnavailableError(
             f"{path.name} cannot be read.",
@@ -230,17 +230,17 @@ def _file(path: Path, form: str) -> File:
             fix="Try again when it is complete.",
         )
     method, known, rest = ("footer", found, whole) if large else ("sha256", whole, "")
-    return File(str(path), size, mtime_ns, method, known, rest, device, inode, ctime_ns)
+    return SourceFile(str(path), size, mtime_ns, method, known, rest, device, inode, ctime_ns)
 
 
-_FIRST: dict[File, Identity] = {}  # of files that were recorded without an identity and a whole hash
+_FIRST: dict[SourceFile, Identity] = {}  # of files that were recorded without an identity and a whole hash
 
 
 @lru_cache(maxsize=100_000)  # else a file that was touched would be read again at every question
 def _remembered(path: str, found: Identity) -> str:
     """The hash of a file that has this identity before it is read, and after."""
     hashed = _sha256(Path(path))
-    if identity(Path(path)) != found:
+    if file_identity(Path(path)) != found:
         raise OSError  # which is not remembered
     return hashed
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dalenius.errors import InputError, SourceChangedError, SourceUnavailableError
-from dalenius.tables import fingerprint as module
-from dalenius.tables.fingerprint import Fingerprint, check_unchanged, expand, fingerprint
+from dalenius.tables.sources import fingerprint as module
+from dalenius.tables.sources.fingerprint import Fingerprint, check_unchanged, expand, fingerprint
 
 
 @pytest.fixture
