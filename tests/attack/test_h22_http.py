@@ -18,7 +18,7 @@ from dalenius.app.http.guard import OPEN
 from dalenius.curator import Curator
 from dalenius.errors import DaleniusError
 from dalenius.ledger import Ledger, database
-from dalenius.ledger.keys import public_key
+from dalenius.ledger.home import public_key
 from dalenius.ledger.receipts import check, read
 from dalenius.queries.ask import Ask
 

@@ -19,7 +19,8 @@ from tests.serving import Server, serving
 from dalenius.app.cli import build, run
 from dalenius.curator import Curator
 from dalenius.errors import DaleniusError, NotAllowedError
-from dalenius.ledger import anchor, database
+from dalenius.ledger.chain import ANCHOR
+from dalenius.ledger.database import NAME
 from dalenius.tables.columns import code_list
 from dalenius.tables.sources import homes
 from dalenius.tables.sources.fingerprint import expand, fingerprint
@@ -123,13 +124,13 @@ def test_the_files_of_another_home_are_no_sources_whatever_it_is_called(curator:
     for path in (file, tmp_path / "way" / file.relative_to(other)):
         with pytest.raises(NotAllowedError):
             expand([str(path)])
-    (other / database.NAME).unlink()  # what is left of one is still one
+    (other / NAME).unlink()  # what is left of one is still one
     with pytest.raises(NotAllowedError):
         expand([str(file)])
 
 
 def test_a_home_is_known_by_what_the_ledger_writes() -> None:
-    assert {database.NAME, anchor.NAME} < set(homes.MARKS)
+    assert {NAME, ANCHOR} < set(homes.MARKS)
 
 
 def test_data_in_a_homes_data_folder_are_data_and_nothing_else_is(curator: Curator) -> None:
@@ -152,7 +153,7 @@ def test_a_public_table_that_was_declared_in_a_home_once_is_no_longer_read(
 ) -> None:
     with monkeypatch.context() as before:
         before.setattr("dalenius.tables.sources.fingerprint.check_sources", lambda _: None)
-        before.setattr("dalenius.owner.public_tables.check_public", lambda *_: None)
+        before.setattr("dalenius.owner.public_files.check_public", lambda *_: None)
         curator.protect(_written(curator, AS_PUBLIC.format(index_of(curator.home))), yes=True)
     with pytest.raises(NotAllowedError):
         curator.analyst("eve").ask("SELECT COUNT(*) FROM leak", epsilon=0.1)
@@ -207,7 +208,7 @@ def test_no_command_reads_a_homes_file(curator: Curator, call: Callable[..., tup
 def test_no_command_writes_into_a_home_or_over_a_file_of_it(
     curator: Curator, call: Callable[..., tuple[int, str]]
 ) -> None:
-    ledger = curator.home / database.NAME
+    ledger = curator.home / NAME
     for end in ("csv", "parquet", "json", "png", "html"):
         os.link(ledger, f"hard.{end}")
     Path("way").symlink_to(curator.home, target_is_directory=True)

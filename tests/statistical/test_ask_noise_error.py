@@ -28,7 +28,7 @@ from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.measuring.estimates import noise_variance
 from dalenius.measuring.plan import Plan, Table, require
 from dalenius.mechanisms import noise
-from dalenius.owner.protecting import budget_of
+from dalenius.owner.protect import budget_of
 from dalenius.queries.answering import Answer
 from dalenius.queries.rules import plan_question
 from dalenius.queries.rules.price import Priced, price_plan

@@ -24,7 +24,7 @@ from dalenius.measuring.estimates import Estimate
 from dalenius.measuring.plan import Table, require
 from dalenius.measuring.trees import SCALE, TreeLayout
 from dalenius.mechanisms import noise
-from dalenius.owner.protecting import budget_of
+from dalenius.owner.protect import budget_of
 from dalenius.queries.answering import Answer
 from dalenius.queries.rules import plan_question
 from dalenius.queries.rules.price import price_plan

@@ -13,7 +13,7 @@ from dalenius.errors import DaleniusError
 from dalenius.measuring.engines.duckdb.connections import public
 from dalenius.measuring.engines.duckdb.measuring import Measuring
 from dalenius.measuring.plan import Limits, Plan, Question, Table, require
-from dalenius.owner.protecting import budget_of
+from dalenius.owner.protect import budget_of
 from dalenius.queries.rules import RULES, Stage, plan_question
 from dalenius.tables.reading import read_text
 

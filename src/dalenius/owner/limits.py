@@ -11,13 +11,11 @@ from dalenius.ledger.requests import LIMITS, OWNER
 from dalenius.measuring.limits.at_protect import ProtectSearch, known_limits, read_limits
 from dalenius.measuring.pace import Times
 from dalenius.measuring.plan import Found, Table
-from dalenius.owner.paths import through
-from dalenius.owner.protecting import Protected, next_budget
-from dalenius.releasing.asker import Asker
+from dalenius.owner.protect import Protected, next_budget
 from dalenius.releasing.kinds import Kind
-from dalenius.releasing.leaving import Leaving, release
+from dalenius.releasing.leaving import Asker, Leaving, release
 from dalenius.releasing.pacing import Pace
-from dalenius.releasing.snapshot import Snapshot
+from dalenius.releasing.snapshot import Snapshot, through
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger
@@ -62,7 +60,7 @@ class Searches(Kind):
 KIND = Searches()
 
 
-def priced(
+def price(
     planned: Sequence[Protected], registry: Registry, ledger: Ledger | None, *, anew: bool = False
 ) -> list[Protected]:
     """What the search of each will cost; nothing where limits are declared, or were found for the same before.
@@ -81,12 +79,6 @@ def find(
 ) -> list[Protected]:
     """Finds what is missing: charged to the data set, then looked at, then recorded."""
     return [_found(each, planned, registry, ledger, engines, anew) for each in planned]
-
-
-def found_of(registry: Registry, version: Version) -> Found | None:
-    """The limits that were found for a version."""
-    known = registry.limits(version)
-    return None if known is None else Found.from_dict(known)
 
 
 def _found(

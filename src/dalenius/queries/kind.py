@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dalenius.accounting import parameters
 from dalenius.errors import InputError
+from dalenius.ledger.questions import never_charged
 from dalenius.ledger.requests import QUESTION
-from dalenius.ledger.retries import never_charged
 from dalenius.measuring import pace
 from dalenius.queries.ask import Ask
 from dalenius.queries.planning import open_versions, plan_ask
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from dalenius.queries.answering import Answer
     from dalenius.queries.planning import Planned
     from dalenius.queries.release import Release
-    from dalenius.releasing.asker import Asker
-    from dalenius.releasing.leaving import Look
+    from dalenius.releasing.leaving import Asker, Look
 
 
 class QuestionKind(Kind):

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 from dalenius.accounting import parameters
 from dalenius.errors import InputError, NotAllowedError
 from dalenius.measuring.plan import Limits, Plan, Table
-from dalenius.owner.limits import found_of
-from dalenius.owner.paths import texts_of, through
-from dalenius.releasing.snapshot import Snapshot
+from dalenius.releasing.snapshot import Snapshot, found_of, texts_of, through
 
 if TYPE_CHECKING:
     from dalenius.measuring.public import PublicTable
     from dalenius.queries.ask import Ask
-    from dalenius.releasing.asker import Asker
+    from dalenius.releasing.leaving import Asker
     from dalenius.tables.registry import Version
 
 

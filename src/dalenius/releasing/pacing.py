@@ -94,7 +94,7 @@ class Pacer:
         return self._places.place(self._who)
 
 
-def paced(
+def run_paced(
     pacer: Pacer | None,
     pace: Pace,
     work: Callable[[float], bytes],
@@ -154,7 +154,7 @@ def paced(
         raise error
 
 
-def held(pacer: Pacer | None, pace: Pace) -> Callable[[], None]:
+def hold_for(pacer: Pacer | None, pace: Pace) -> Callable[[], None]:
     """For who waits for the same question of another: called when that is answered, it waits for the own time.
 
     The other may be trusted, or ask on the machine itself, and is then answered as soon as the answer is ready. Where

@@ -1,4 +1,4 @@
-"""What a question reads: the versions of all tables in it, on whose files an engine is opened."""
+"""What a question reads: the versions of all tables in it, on whose files an engine is opened, and what they say."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dalenius.errors import SourceUnavailableError
+from dalenius.measuring.engines.sources import schema
+from dalenius.measuring.plan import Found
 from dalenius.tables.sources.fingerprint import check_unchanged, identities, source_changed
 from dalenius.tables.sources.homes import check_outside
 
@@ -14,7 +17,9 @@ if TYPE_CHECKING:
     from dalenius.measuring.engines.sources import Engines
     from dalenius.measuring.plan import Table
     from dalenius.measuring.public import PublicTable
-    from dalenius.tables.registry import Version
+    from dalenius.tables.policy import Policy
+    from dalenius.tables.registry import Registry, Version
+    from dalenius.tables.sources.fingerprint import Fingerprint
 
 
 @dataclass(frozen=True)
@@ -73,3 +78,23 @@ class Snapshot:
         """The engine of these files."""
         files = {each.table: each.fingerprint for each in self.versions}
         return engines.over(self.table, files, self.publics)
+
+
+def through(policy: Policy, versions: Mapping[str, Version]) -> dict[str, Version]:
+    """The tables that a policy's path goes through, by the names that the path calls them."""
+    spelled = {name.lower(): each for name, each in versions.items()}
+    return {hop.table: spelled[hop.table.lower()] for hop in policy.path if hop.table.lower() in spelled}
+
+
+def texts_of(fingerprint: Fingerprint) -> frozenset[str] | None:
+    """The columns that lie in files as text, by their schema alone; None where that cannot be read now."""
+    try:
+        return frozenset(name for name, type_ in schema(fingerprint.paths, fingerprint.form) if type_ == "VARCHAR")
+    except SourceUnavailableError:
+        return None
+
+
+def found_of(registry: Registry, version: Version) -> Found | None:
+    """The limits that were found for a version."""
+    known = registry.limits(version)
+    return None if known is None else Found.from_dict(known)

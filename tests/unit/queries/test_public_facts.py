@@ -10,7 +10,7 @@ import pytest
 
 from dalenius.measuring.plan import Table
 from dalenius.measuring.public import PublicTable, public_table
-from dalenius.owner.protecting import budget_of
+from dalenius.owner.protect import budget_of
 from dalenius.queries import public_facts
 from dalenius.queries.rules import plan_question
 from dalenius.tables.policy import PublicSpec

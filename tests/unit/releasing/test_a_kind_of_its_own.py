@@ -36,9 +36,8 @@ from dalenius.ledger.verification import verify
 from dalenius.measuring.pace import Times
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.queries.planning import tables_of
-from dalenius.releasing.asker import Asker
 from dalenius.releasing.kinds import Kind, kind_of, known, names
-from dalenius.releasing.leaving import Leaving, Look
+from dalenius.releasing.leaving import Asker, Leaving, Look
 from dalenius.releasing.pacing import Pace, Pacer
 from dalenius.releasing.snapshot import Snapshot
 from dalenius.releasing.stored import read_release

@@ -18,7 +18,7 @@ from dalenius.measuring.pace import ANSWER, CAP, SHAPES, UNKNOWN, Times, shape, 
 from dalenius.measuring.plan import Table
 from dalenius.measuring.relations import Join, Owned, Relation
 from dalenius.releasing import pacing
-from dalenius.releasing.pacing import Pace, Pacer, paced, probe
+from dalenius.releasing.pacing import Pace, Pacer, probe, run_paced
 
 
 def table(rows=None, answer=None, cap=None, made_of=None, through=None, name="visits") -> Table:
@@ -186,7 +186,7 @@ def run(clock, pacer, work, cap=60.0):
         alarms.append((what, round(clock.monotonic() - start, 6)))
 
     try:
-        result: Any = paced(pacer, Pace(lambda _: Times(1.0, cap), cap), work, alarm)
+        result: Any = run_paced(pacer, Pace(lambda _: Times(1.0, cap), cap), work, alarm)
     except Exception as error:  # noqa: BLE001 (it is looked at)
         result = error
     return result, round(clock.monotonic() - start, 6), alarms
@@ -254,7 +254,7 @@ def test_what_is_stopped_leaves_at_the_cap_not_at_twice_the_cap(clock):
 def test_what_no_exception_handler_catches_leaves_at_its_time_too(clock, error):
     start = clock.monotonic()
     with pytest.raises(type(error)):
-        paced(Fixed(5, 60), Pace(lambda _: Times(5, 60)), taking(clock, 1, error), lambda *_: None)
+        run_paced(Fixed(5, 60), Pace(lambda _: Times(5, 60)), taking(clock, 1, error), lambda *_: None)
     assert clock.monotonic() - start == pytest.approx(5)
 
 

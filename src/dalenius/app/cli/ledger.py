@@ -199,10 +199,10 @@ def receipt(
     Example: dalenius ledger receipt receipt.json --public-key signing.pub
     """
     from dalenius.ledger import receipts
-    from dalenius.ledger.keys import FOLDER, public_key
+    from dalenius.ledger.home import KEYS, public_key
 
     found = receipts.read(file)
-    receipts.check(found, public_key(key or frame.require_home() / FOLDER / "signing.pub"))
+    receipts.check(found, public_key(key or frame.require_home() / KEYS / "signing.pub"))
     frame.emit({"genuine": True, "receipt": found.to_dict()}, lambda console: _print_receipt(console, found))
 
 

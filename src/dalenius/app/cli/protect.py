@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import TaskID
 
-    from dalenius.owner.index import Progress
-    from dalenius.owner.protecting import Protected
-    from dalenius.owner.refreshing import Refreshed
+    from dalenius.owner.index import IndexProgress
+    from dalenius.owner.protect import Protected
+    from dalenius.owner.refresh import Refreshed
 
 
 _FEW = 2000  # units; below that, limits found privately are mostly noise
@@ -115,7 +115,7 @@ def refresh(
 
 
 @contextmanager
-def _index_progress(frame: Frame) -> Iterator[Progress | None]:
+def _index_progress(frame: Frame) -> Iterator[IndexProgress | None]:
     """A bar on stderr while the contribution index is built; none for scripts."""
     if frame.json or frame.quiet:
         yield None

@@ -20,8 +20,7 @@ from dalenius.app.http.monitoring import tell
 from dalenius.app.http.routes import ROUTERS
 from dalenius.app.http.service import allowed
 from dalenius.errors import AuthDeniedError, DaleniusError, NotAllowedError
-from dalenius.ledger import authors
-from dalenius.ledger.authors import acting
+from dalenius.ledger.actions import acting, token_author
 from dalenius.ledger.requests import QUESTION
 from dalenius.queries.ask import Ask
 
@@ -93,7 +92,7 @@ async def _passed(session: Session, route: str, done: Callable[[Token], Awaitabl
         _check_role(token, route)
         service.limits.admit(key)
         try:
-            with acting(authors.token(token.id)):
+            with acting(token_author(token.id)):
                 found = await done(token)
         finally:
             service.limits.done(key)

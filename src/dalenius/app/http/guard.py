@@ -18,8 +18,7 @@ from dalenius.app.http.limits import RateLimit, TooManyError
 from dalenius.app.http.monitoring import tell
 from dalenius.app.http.responses import MediaError, SlowError, TooLargeError, problem_response, token_ended, unexpected
 from dalenius.errors import NOTHING, UNKNOWN, AuthMissingError, DaleniusError
-from dalenius.ledger import authors
-from dalenius.ledger.authors import acting
+from dalenius.ledger.actions import acting, token_author
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -164,7 +163,7 @@ class _Passage:
                     await self.check_once(body)
                 receive = _given(body, self.receive)
             inside = self.guard.console if self.page else self.guard.app
-            with acting(authors.token(self.who)) if self.who else nullcontext():
+            with acting(token_author(self.who)) if self.who else nullcontext():
                 await inside(self.scope, receive, self.send)
         finally:
             limits.done(key)

@@ -22,7 +22,7 @@ from dalenius.app.http.limits import RateLimit, limited
 from dalenius.app.http.monitoring import Metrics
 from dalenius.curator import Curator
 from dalenius.errors import AuthDeniedError
-from dalenius.ledger.retries import NeverChargedError
+from dalenius.ledger.questions import NeverChargedError
 from dalenius.ledger.tokens import Role, Token, Tokens
 from dalenius.measuring.engines.duckdb.confined import ElsewhereError, Room, on_behalf
 from dalenius.measuring.pace import SAFETY, Times

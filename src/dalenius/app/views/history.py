@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.app.views import to_minute
 from dalenius.ledger.chain import canonical
-from dalenius.ledger.suspensions import ANALYST, DATASET, Standing, known, standings
+from dalenius.ledger.suspensions import ANALYST, DATASET, Standing, known_subjects, standings
 from dalenius.releasing.kinds import verb_of
 from dalenius.releasing.stored import kind_named
 
@@ -103,7 +103,7 @@ def _whose(data: Mapping[str, Any], charged: Mapping[int, str]) -> str:
 def list_standings(ledger: Ledger) -> dict[str, list[dict[str, Any]]]:
     """Every analyst and every data set, by name, with how it stands."""
     found = standings(ledger)
-    everybody = [standing_shown(each, found.get(each, Standing())) for each in known(ledger)]
+    everybody = [standing_shown(each, found.get(each, Standing())) for each in known_subjects(ledger)]
     return {
         "analysts": [each for each in everybody if ANALYST in each],
         "datasets": [each for each in everybody if DATASET in each],

@@ -98,11 +98,10 @@ def test_entries_without_an_author_still_hold(home):
     from dalenius.ledger.chain import canonical
 
     ledger = Ledger.open(home)
-    with ledger.transaction() as (connection, append):
-        append("note", {"text": "with one"})
+    ledger.append("note", {"text": "with one"})
     bare = ledger.anchor.read()
     with ledger.database.writing() as connection:
-        entry = ledger.written(
+        entry = ledger.write(
             connection, bare, "allotment", canonical({"dataset": "visits", "analyst": "kim", "epsilon": 1.0})
         )
         connection.execute("INSERT INTO allotments VALUES ('visits', 'kim', 1.0)")

@@ -12,7 +12,7 @@ from dalenius.ledger.budgets import Accounting
 from dalenius.measuring.limits.at_protect import RHO, ProtectSearch, Quantity, identity, known_limits, quantities
 from dalenius.measuring.limits.histogram import CLASSES, ChosenLimit
 from dalenius.measuring.plan import Found, Table
-from dalenius.owner.protecting import budget_of
+from dalenius.owner.protect import budget_of
 from dalenius.tables.reading import read_text
 
 POLICY = """

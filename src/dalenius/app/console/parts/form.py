@@ -23,7 +23,7 @@ from dalenius.tables.policy import BOUNDED, KEYED, TIMES, Kind
 
 if TYPE_CHECKING:
     from dalenius.app.console.sessions import Session
-    from dalenius.owner.protecting import Protected
+    from dalenius.owner.protect import Protected
     from dalenius.tables.registry import Version
 
 MOST = 150  # columns in the form; more can be written into the policy

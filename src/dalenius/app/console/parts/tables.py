@@ -10,13 +10,13 @@ from nicegui import ui
 
 from dalenius.app.console.frame import attempt, busy, card, dialog_named, empty, heading
 from dalenius.app.views import to_second
-from dalenius.ledger.reasons import ENOUGH
+from dalenius.ledger.actions import ENOUGH
 from dalenius.queries.release import shown
 from dalenius.tables.difference import Change, difference
 
 if TYPE_CHECKING:
     from dalenius.app.console.sessions import Session
-    from dalenius.owner.refreshing import Refreshed
+    from dalenius.owner.refresh import Refreshed
     from dalenius.tables.registry import Version
 
 _REFRESH = "POST /v1/tables/{table}/refresh"

@@ -457,7 +457,7 @@ def test_which_groups_of_a_unit_count_does_not_depend_on_the_order_of_its_rows(t
 
     from dalenius.measuring.engines.duckdb.connections import DuckDB
     from dalenius.measuring.plan import Table
-    from dalenius.owner.protecting import budget_of
+    from dalenius.owner.protect import budget_of
     from dalenius.queries.rules import plan_question
     from dalenius.tables.reading import read_text
     from dalenius.tables.sources.fingerprint import fingerprint
@@ -497,7 +497,7 @@ def test_a_moment_beyond_the_calendar_fails_no_condition(moment, tmp_path):
 
     from dalenius.measuring.engines.duckdb.connections import DuckDB
     from dalenius.measuring.plan import Table
-    from dalenius.owner.protecting import budget_of
+    from dalenius.owner.protect import budget_of
     from dalenius.queries.rules import plan_question
     from dalenius.tables.reading import read_text
     from dalenius.tables.sources.fingerprint import fingerprint

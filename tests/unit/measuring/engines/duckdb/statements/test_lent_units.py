@@ -14,7 +14,7 @@ from dalenius.measuring.engines.duckdb.measuring import Measuring
 from dalenius.measuring.engines.duckdb.statements.relation import scan_of
 from dalenius.measuring.engines.duckdb.statements.units import Files
 from dalenius.measuring.plan import Plan, Table
-from dalenius.owner.protecting import budget_of
+from dalenius.owner.protect import budget_of
 from dalenius.queries.rules import plan_question
 from dalenius.tables.reading import read_text
 

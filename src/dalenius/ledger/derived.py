@@ -14,7 +14,7 @@ from dalenius.errors import LedgerCorruptError
 from dalenius.ledger.budgets import Budget
 
 if TYPE_CHECKING:
-    from dalenius.ledger.projection import Projection, Question
+    from dalenius.ledger.projection import ChargedQuestion, Projection
 
 
 def check_budget(connection: sqlite3.Connection, state: Projection, dataset: str) -> None:
@@ -57,7 +57,7 @@ def check_grant(connection: sqlite3.Connection, state: Projection, question: int
     _agree("grants", row and row[0], state.grants.get((question, analyst)))
 
 
-def holder_of(connection: sqlite3.Connection, question: Question) -> tuple[str, int]:
+def holder_of(connection: sqlite3.Connection, question: ChargedQuestion) -> tuple[str, int]:
     """Who holds a question, and how often it changed hands.
 
     Only this stands in the table alone. Who changes it can make others wait, or have a question taken over from a
@@ -68,12 +68,12 @@ def holder_of(connection: sqlite3.Connection, question: Question) -> tuple[str, 
            FROM questions WHERE number = ?""",
         (question.number,),
     ).fetchone()
-    expected = written(question)
+    expected = question_row(question)
     _agree("states of questions", row and tuple(row[: len(expected)]), expected)
     return str(row[-2]), int(row[-1])
 
 
-def written(question: Question) -> tuple[Any, ...]:
+def question_row(question: ChargedQuestion) -> tuple[Any, ...]:
     """What the table says about a question, without who holds it."""
     return (
         *(question.dataset, question.key, question.analyst, question.epsilon, question.delta),

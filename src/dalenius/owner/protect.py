@@ -18,9 +18,8 @@ from dalenius.ledger.budgets import Accounting, Budget
 from dalenius.ledger.chain import Entry
 from dalenius.ledger.ledger import Ledger
 from dalenius.measuring.engines.sources import Columns, check_decodes, schema
-from dalenius.owner.beside import beside, inspect_lists
 from dalenius.owner.paths import check_paths, check_units
-from dalenius.owner.public_tables import check_public, inspect_public, public_changes
+from dalenius.owner.public_files import check_public, find_beside, inspect_lists, inspect_public, public_changes
 from dalenius.tables.compatibility import check_columns
 from dalenius.tables.difference import Change, difference
 from dalenius.tables.mistakes import invalid
@@ -117,7 +116,7 @@ def plan(policies: Sequence[Policy], registry: Registry, ledger: Ledger | None, 
 
 def _asked_about(each: Protected, before: Version | None, versions: Mapping[str, Version]) -> Protected:
     """With what the owner must be asked about, besides what changes."""
-    found = beside(each.version, before, versions) if each.state != "unchanged" else ()
+    found = find_beside(each.version, before, versions) if each.state != "unchanged" else ()
     if not found:
         return each
     return replace(each, beside=found, needs=tuple(dict.fromkeys(("yes", *each.needs))))
@@ -157,15 +156,15 @@ def record(planned: Sequence[Protected], registry: Registry, ledger: Ledger, sin
             _record_spending(each.version, current.get(each.version.table), ledger)
     changed = [each.version for each in planned if each.state != "unchanged"]
     records = [("policy", version.to_record()) for version in changed]
-    if records and ledger.record_all(records, since=since, overtaken=lambda on: concerned(changed, on)) is None:
+    if records and ledger.record_all(records, since=since, overtaken=lambda on: concerns(changed, on)) is None:
         raise overtaken()
     now = registry.current()
     for each in planned:
-        write_copy(ledger.home, now[each.version.table])
+        _write_copy(ledger.home, now[each.version.table])
     return [replace(each, version=now[each.version.table], recorded=True) for each in planned]
 
 
-def concerned(planned: Sequence[Version], others: Sequence[Entry]) -> bool:
+def concerns(planned: Sequence[Version], others: Sequence[Entry]) -> bool:
     """Whether what others wrote meanwhile is about the same data sets, or the same files, protected or public."""
     datasets = {version.dataset for version in planned}
     mine = [
@@ -192,7 +191,7 @@ def overtaken() -> LedgerUnavailableError:
     )
 
 
-def write_copy(home: Path, version: Version) -> None:
+def _write_copy(home: Path, version: Version) -> None:
     """The policy in force as a file that people can read; the ledger remains the truth."""
     folder = home / FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)

@@ -18,12 +18,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import BudgetError, EngineError, NotAllowedError, PolicyInvalidError, SourceError
-from dalenius.ledger.reasons import ENOUGH, explains
-from dalenius.owner import index as _indexing
-from dalenius.owner import limits as _limiting
+from dalenius.ledger.actions import ENOUGH, explains
+from dalenius.owner import index, limits
 from dalenius.owner.paths import repeated_keys
-from dalenius.owner.protecting import Protected, check_not_behind, check_people, concerned, inspect, overtaken
-from dalenius.owner.public_tables import check_public
+from dalenius.owner.protect import Protected, check_not_behind, check_people, concerns, inspect, overtaken
+from dalenius.owner.public_files import check_public
 from dalenius.tables.sources.fingerprint import Fingerprint, unchanged
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ _TRIES = 3
 
 
 @dataclass(frozen=True)
-class Wish:
+class RefreshRequest:
     """What the owner wants; see `Curator.refresh`."""
 
     table: str
@@ -108,20 +107,20 @@ class _Planned:
 
 
 def refresh(
-    wish: Wish,
+    request: RefreshRequest,
     registry: Registry,
     ledger: Ledger,
     engines: Engines,
     *,
     checks: Sequence[Check] | None = None,
-    progress: _indexing.Progress | None = None,
+    progress: index.IndexProgress | None = None,
 ) -> Refreshed:
     """Does it. Where another process comes first it is thought through again: that one may have done the same."""
     for _ in range(_TRIES):
         since = registry.place
-        planned = _plan(wish, registry, CHECKS if checks is None else checks)
-        done = _priced(planned.done, wish, registry, ledger)
-        if wish.dry_run or (done.needs and not wish.yes):
+        planned = _plan(request, registry, CHECKS if checks is None else checks)
+        done = _priced(planned.done, request, registry, ledger)
+        if request.dry_run or (done.needs and not request.yes):
             return done
         if "reason" in done.needs:
             raise NotAllowedError(
@@ -130,35 +129,35 @@ def refresh(
                 fix="Give one with --reason TEXT.",
             )
         if not planned.records:
-            return _completed(done, wish, registry, ledger, engines, progress)
+            return _completed(done, request, registry, ledger, engines, progress)
         version = done.version
-        written = ledger.record_all(planned.records, since=since, overtaken=partial(concerned, [version]))
+        written = ledger.record_all(planned.records, since=since, overtaken=partial(concerns, [version]))
         if written is not None:
             done = replace(done, version=registry.current()[version.table], needs=(), recorded=True)
-            return _completed(done, wish, registry, ledger, engines, progress)
+            return _completed(done, request, registry, ledger, engines, progress)
     raise overtaken()
 
 
-def _plan(wish: Wish, registry: Registry, checks: Sequence[Check]) -> _Planned:
+def _plan(request: RefreshRequest, registry: Registry, checks: Sequence[Check]) -> _Planned:
     """What would be written; raises for whatever may not be done."""
-    before = registry.history(wish.table)[-1]
+    before = registry.history(request.table)[-1]
     found, state = _looked_at(before)
-    if wish.new_people and state == "unchanged":
+    if request.new_people and state == "unchanged":
         raise NotAllowedError(
             f"The files of {before.table!r} are those of before.",
             why="So are the people in them.",
             fix="Put the new files in their place first, or leave --new-people out.",
         )
     epoch = registry.epoch(before.dataset)
-    if state == "changed" and not wish.new_people:
+    if state == "changed" and not request.new_people:
         check_not_behind(before, registry)
-    begins = wish.new_people and before.epoch == epoch
+    begins = request.new_people and before.epoch == epoch
     version = replace(
         before,
         data_version=before.data_version + (state == "changed"),
         fingerprint=found,
-        reason=wish.reason,
-        epoch=epoch + begins if wish.new_people else before.epoch,
+        reason=request.reason,
+        epoch=epoch + begins if request.new_people else before.epoch,
     )
     if state != "unchanged":
         _check_files(version, registry)
@@ -171,11 +170,11 @@ def _plan(wish: Wish, registry: Registry, checks: Sequence[Check]) -> _Planned:
         records.append(
             (
                 "epoch",
-                {"dataset": version.dataset, "epoch": version.epoch, "table": version.table, "reason": wish.reason},
+                {"dataset": version.dataset, "epoch": version.epoch, "table": version.table, "reason": request.reason},
             )
         )
     if state != "unchanged" or reopened:
-        records.append(("refresh", _record(before, version, registry, wish)))
+        records.append(("refresh", _record(before, version, registry, request)))
     records += [
         ("closed", {"table": name, "dataset": version.dataset, "why": why})
         for name, why in closed.items()
@@ -186,9 +185,9 @@ def _plan(wish: Wish, registry: Registry, checks: Sequence[Check]) -> _Planned:
         for name, each in current.items()
         if each.dataset == version.dataset and each.epoch < epoch + begins
     }
-    needs = () if not wish.new_people else ("yes",) if explains(wish.reason) else ("yes", "reason")
+    needs = () if not request.new_people else ("yes",) if explains(request.reason) else ("yes", "reason")
     files = _counted(before.fingerprint, found)
-    done = Refreshed(version, state, files, wish.new_people, needs, reopened=reopened, closed=behind | closed)
+    done = Refreshed(version, state, files, request.new_people, needs, reopened=reopened, closed=behind | closed)
     return _Planned(done, tuple(records))
 
 
@@ -243,7 +242,7 @@ def _checked(
     return closed
 
 
-def _record(before: Version, version: Version, registry: Registry, wish: Wish) -> dict[str, Any]:
+def _record(before: Version, version: Version, registry: Registry, request: RefreshRequest) -> dict[str, Any]:
     """The entry: what the files are now, and the limits that stay. The policy is the one before."""
     return {
         "table": version.table,
@@ -251,8 +250,8 @@ def _record(before: Version, version: Version, registry: Registry, wish: Wish) -
         "data_version": version.data_version,
         "fingerprint": version.fingerprint.to_dict(),
         "epoch": version.epoch,
-        "limits": _limiting.left_by(before, version, registry),
-        "reason": wish.reason,
+        "limits": limits.left_by(before, version, registry),
+        "reason": request.reason,
     }
 
 
@@ -269,35 +268,35 @@ def _counted(before: Fingerprint, after: Fingerprint) -> dict[str, int]:
     }
 
 
-def _priced(done: Refreshed, wish: Wish, registry: Registry, ledger: Ledger) -> Refreshed:
+def _priced(done: Refreshed, request: RefreshRequest, registry: Registry, ledger: Ledger) -> Refreshed:
     """With what finding limits will cost: where the owner wants them anew, or where none were found yet."""
     if done.version.table in done.closed:
         return done
-    if not wish.find_limits and _limits(done.version, registry) is not None:
+    if not request.find_limits and _limits(done.version, registry) is not None:
         return replace(done, limits=_limits(done.version, registry))
-    (priced,) = _limiting.priced([_as_protected(done)], registry, ledger, anew=wish.find_limits)
+    (priced,) = limits.price([_as_protected(done)], registry, ledger, anew=request.find_limits)
     return replace(done, search=priced.search)
 
 
 def _limits(version: Version, registry: Registry) -> Mapping[str, Any] | None:
     """Those that will be in force."""
-    return _limiting.left_by(registry.current()[version.table], version, registry)
+    return limits.left_by(registry.current()[version.table], version, registry)
 
 
 def _completed(
     done: Refreshed,
-    wish: Wish,
+    request: RefreshRequest,
     registry: Registry,
     ledger: Ledger,
     engines: Engines,
-    progress: _indexing.Progress | None,
+    progress: index.IndexProgress | None,
 ) -> Refreshed:
     """Index and limits: what is there already is kept."""
     if done.version.table in done.closed:
         return done
-    planned = _indexing.prepare([_as_protected(done)], registry, ledger, engines, progress)
+    planned = index.prepare([_as_protected(done)], registry, ledger, engines, progress)
     try:
-        (found,) = _limiting.find(planned, registry, ledger, engines, anew=wish.find_limits)
+        (found,) = limits.find(planned, registry, ledger, engines, anew=request.find_limits)
     except BudgetError as error:
         error.fix += " The refresh itself is recorded." if done.recorded else ""
         raise

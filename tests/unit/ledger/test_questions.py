@@ -35,7 +35,7 @@ def state(ledger):
 
 
 def dead(monkeypatch):
-    monkeypatch.setattr("dalenius.ledger.holders.is_dead", lambda holder: True)
+    monkeypatch.setattr("dalenius.ledger.questions.is_dead", lambda holder: True)
 
 
 def test_a_request_that_comes_again_gets_its_release_and_is_not_charged_again(ledger, request_for):
