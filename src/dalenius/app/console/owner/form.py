@@ -14,6 +14,7 @@ from dalenius.app.console.analyst.editor import Editor, dress
 from dalenius.app.console.frame import attempt, busy, card, empty, heading
 from dalenius.app.console.owner import written
 from dalenius.app.console.owner.tables import changes
+from dalenius.app.console.said import LONGEST
 from dalenius.app.http import files
 from dalenius.app.http.guard import UPLOAD
 from dalenius.app.http.places import policy_from
@@ -269,6 +270,7 @@ class Protecting:
             self._write()
 
         field = ui.input(label, value=value, on_change=changed).props("outlined dense debounce=200 autocomplete=off")
+        field.props["maxlength"] = LONGEST
         field.style(f"width: {width}")
         if of:
             field.props["aria-label"] = f"{label} of {of}"
