@@ -289,6 +289,23 @@ def test_a_long_question_can_be_typed(server, eve):
     assert not [each for each in server.log if each["event"] == "bug"]
 
 
+@pytest.mark.parametrize("kind", ["event", "ack", "bare", "encoded"])
+def test_a_line_on_which_something_binary_is_said_is_cut(server, eve, kind):
+    """The framework would keep each piece, until all that were announced have come."""
+    page = page_of(server, eve)
+    with driving(server, eve, page) as (socket, said):
+        assert said.startswith("40")
+        if kind == "event":
+            socket.send('459999999-["event",{"_placeholder":true,"num":0}]')
+        elif kind == "ack":
+            socket.send('469999999-1[{"_placeholder":true,"num":0}]')
+        else:
+            socket.send(b"abcdef" if kind == "bare" else "bYWJjZGVm")
+        assert is_cut(socket)
+    with driving(server, eve, page) as (_, said):
+        assert said.startswith("40")  # a browser would be let in again
+
+
 def test_more_at_once_than_a_line_takes_is_not_taken_in(server, eve):
     with driving(server, eve, page_of(server, eve)) as (socket, _):
         socket.send("42" + json.dumps(["log", {"message": "a" * 300_000}]))

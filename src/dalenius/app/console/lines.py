@@ -114,7 +114,24 @@ def seal(sessions: Sessions) -> None:
 
 
 def _narrow(sio: AsyncServer, most: int) -> None:
-    """One way in, and none of another origin's: the door sees sockets only. What is said on it has a size."""
+    """One way in, and none of another origin's: the door sees sockets only. On it there are texts, up to a size.
+
+    Something binary ends the line: the framework would keep it until all that was announced with it has come.
+    """
+    from socketio import packet
+
+    binary = {str(packet.BINARY_EVENT), str(packet.BINARY_ACK)}
+
+    async def come_in(line: str, data: object) -> None:
+        socket = sio.eio.sockets.get(line)
+        if socket is None or socket.closed:
+            return
+        if isinstance(data, str) and data[:1] not in binary:
+            await sio._handle_eio_message(line, data)  # noqa: SLF001
+        else:
+            await _cut(sio, line)
+
+    sio.eio.on("message", come_in)
     sio.eio.transports = ["websocket"]
     sio.eio.cors_allowed_origins = []
     sio.eio.max_http_buffer_size = most
