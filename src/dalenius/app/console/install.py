@@ -31,6 +31,7 @@ def install(app: FastAPI, service: Service) -> Door:
     from starlette.middleware.gzip import GZipMiddleware
 
     from dalenius.app.console.door import Door
+    from dalenius.app.console.history import MESSAGES
     from dalenius.app.console.lines import seal
     from dalenius.app.console.pages import INSTALL
     from dalenius.app.console.sessions import Sessions, install_sign_in
@@ -55,6 +56,7 @@ def install(app: FastAPI, service: Service) -> Door:
         show_welcome_message=False,
         binding_refresh_interval=None,
         reconnect_timeout=_AWAY,
+        message_history_length=MESSAGES,
         tailwind=False,  # see console/style.py
         gzip_middleware_factory=partial(GZipMiddleware, compresslevel=_PACKED),
     )

@@ -103,6 +103,7 @@ def _config(settings: Settings, service: Service) -> uvicorn.Config:
         application(service),
         http=impatient(settings.receive, connection_room()),
         ws="auto" if settings.console else "none",
+        ws_max_size=settings.body,  # before it is in memory as a whole
         log_config=None,  # ours is `monitoring`; uvicorn's own would hold paths as they were sent
         access_log=False,
         proxy_headers=False,  # an address that the client chose is none

@@ -5,7 +5,8 @@ public table, any of them could be read by every analyst. So whatever a person o
 a public table's, a code list, a draft's, metadata), and whatever is to be written, is looked at here first: its path is
 followed to its end, and no folder on the way may be a home, this one or another. What the folders do not tell, since
 hard links and mounts have paths of their own, the numbers of device and file do, for the homes that this process has
-to do with.
+to do with. What such a home keeps elsewhere by a link (an index on a larger disk, keys on a smaller one) is as much of
+it as the rest: all below a folder that a link in it leads to, and each file.
 
 The folder `data` in a home is left out: nothing of ours is ever written there, and the demo keeps its tables in it.
 """
@@ -14,7 +15,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
@@ -22,8 +25,10 @@ from dalenius.errors import NotAllowedError
 
 DATA = "data"
 NAME = ".dalenius"
-# By any of these a folder is a home, whatever it is called: a ledger, the anchor of one, or its keys.
-MARKS = ("ledger.sqlite", "ledger.anchor", "keys/chain.key", "keys/signing.key")
+# By any of these a folder is a home, whatever it is called: a ledger, the anchor of one, or its keys, which may lie
+# elsewhere, where only a link leads to them.
+MARKS = ("ledger.sqlite", "ledger.anchor", "keys/chain.key", "keys/signing.key", "chain.key")
+_BESIDE = ("-wal", "-shm", "-journal")  # what SQLite writes beside a ledger: where the file is, not where its link is
 _Number = tuple[int, int]  # of device and file
 _KNOWN: WeakKeyDictionary[object, Path] = WeakKeyDictionary()
 
@@ -44,7 +49,7 @@ def check_sources(paths: Iterable[Path]) -> None:
 
 
 def check_outside(paths: Iterable[Path]) -> None:
-    """The same by their paths alone, for each question: one `stat` or so per folder.
+    """The same by their paths and what stands at the top of a home, for each question: some tens of `stat`.
 
     Raises:
         NotAllowedError: One of them lies in a home.
@@ -81,21 +86,92 @@ def recogniser(*homes: Path, links: bool = True) -> Callable[[Path], bool]:
 
     Args:
         homes: Homes beside those that are known, or that look so.
-        links: Whether files of known homes are also known under other paths, which takes a look at all of them.
+        links: Whether files of known homes are also known under other paths, and links below the top of them followed,
+            which takes a look at all of them.
     """
     own = {*_KNOWN.values(), *(home.resolve() for home in homes)}
-    known = {number for home in own if (number := _number(home)) is not None}
-    files = {number for home in own for number in _files(home)} if links else set()
-    seen: dict[Path, bool] = {}
+
+    @cache
+    def parts(*, whole: bool) -> _Parts:
+        return _parts_of(own, whole=whole)
+
+    @cache
+    def inside(folder: Path, *, whole: bool) -> bool:
+        return _inside(folder, parts(whole=whole))
 
     def belongs(path: Path) -> bool:
         resolved = Path(path).resolve()
         folder = resolved if resolved.is_dir() else resolved.parent
-        if folder not in seen:
-            seen[folder] = _inside(folder, known)
-        return seen[folder] or _number(resolved) in files
+        # All of a home is looked at only where its top does not tell.
+        looks = (False, True) if links else (False,)
+        return any(inside(folder, whole=each) or parts(whole=each).has(resolved) for each in looks)
 
     return belongs
+
+
+@dataclass
+class _Parts:
+    """What belongs to the known homes.
+
+    Attributes:
+        homes: The folders that they are.
+        linked: Folders elsewhere that a link in one of them leads to, and all that is in those.
+        places: Where links in them lead, also to what is not there yet.
+        files: Their files, wherever those are.
+    """
+
+    homes: set[_Number] = field(default_factory=set)
+    linked: set[_Number] = field(default_factory=set)
+    places: set[Path] = field(default_factory=set)
+    files: set[_Number] = field(default_factory=set)
+
+    def has(self, path: Path) -> bool:
+        """Whether a path, followed to its end, is one of their files."""
+        return path in self.places or _number(path) in self.files
+
+
+def _parts_of(own: Iterable[Path], *, whole: bool) -> _Parts:
+    """Looks at the top of each home, or at the whole of it, through every link."""
+    parts, seen = _Parts(), set[_Number]()
+    left = [(home, True) for home in own]
+    while left:
+        folder, top = left.pop()
+        number = _number(folder)
+        if number is None or (number in seen and not top):
+            continue
+        seen.add(number)
+        if top:
+            parts.homes.add(number)
+        for path, link in _entries(folder):
+            if top and path.name == DATA:
+                continue
+            if link:
+                _add_link(parts, path)
+            status = _status(path)
+            if status is not None and stat.S_ISREG(status.st_mode):
+                parts.files.add((status.st_dev, status.st_ino))
+            elif whole and status is not None and stat.S_ISDIR(status.st_mode):
+                left.append((path, False))
+    return parts
+
+
+def _add_link(parts: _Parts, link: Path) -> None:
+    try:
+        end = link.resolve()
+    except (OSError, RuntimeError, ValueError):
+        return  # it leads round in a circle
+    parts.places |= {end, *(end.with_name(end.name + each) for each in _BESIDE)}
+    if end.is_dir() and (number := _number(end)) is not None:
+        parts.linked.add(number)
+
+
+def _entries(folder: Path) -> list[tuple[Path, bool]]:
+    """All that is in a folder, and whether it is a link."""
+    try:
+        with os.scandir(folder) as found:
+            return [(Path(each.path), each.is_symlink()) for each in found]
+    except OSError:
+        return []
 
 
 def _no_source() -> NotAllowedError:
@@ -106,11 +182,14 @@ def _no_source() -> NotAllowedError:
     )
 
 
-def _inside(folder: Path, known: set[_Number]) -> bool:
+def _inside(folder: Path, parts: _Parts) -> bool:
     below: Path | None = None
     for each in (folder, *folder.parents):
+        number = _number(each)
+        if each in parts.places or number in parts.linked:
+            return True
         own = below is None or below.name != DATA  # in its folder for data nothing is the home's
-        if own and (_looks_so(each) or _number(each) in known):
+        if own and (_looks_so(each) or number in parts.homes):
             return True
         below = each
     return False
@@ -128,22 +207,13 @@ def _is_there(path: Path) -> bool:
 
 
 def _number(path: Path) -> _Number | None:
+    status = _status(path)
+    return None if status is None else (status.st_dev, status.st_ino)
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """Of what stands at the end of all links."""
     try:
-        status = path.stat()
-    except (OSError, ValueError):
+        return path.stat()
+    except (OSError, RuntimeError, ValueError):
         return None
-    return status.st_dev, status.st_ino
-
-
-def _files(home: Path) -> Iterator[_Number]:
-    """The numbers of all of its files."""
-    for folder, folders, files in os.walk(home):
-        if Path(folder) == home and DATA in folders:
-            folders.remove(DATA)
-        for name in files:
-            try:
-                status = os.stat(Path(folder) / name, follow_symlinks=False)  # noqa: PTH116
-            except OSError:
-                continue
-            if stat.S_ISREG(status.st_mode):
-                yield status.st_dev, status.st_ino

@@ -54,7 +54,9 @@ class _Entries:
             with ui.row().classes("w-full items-center gap-3"):
                 self.kind = ui.select(list(_KINDS), value="all", label="Kind", on_change=self._load)
                 self.kind.props("outlined dense").style("min-width: 9rem")
-                self.words = ui.input("Find", on_change=self._show).props("outlined dense clearable debounce=200")
+                self.words = ui.input("Find", on_change=self._show).props(
+                    "outlined dense clearable debounce=200 maxlength=200"
+                )
             self.table = ui.table(columns=_COLUMNS, rows=[], row_key="number", pagination=25)
             self.table.classes("w-full d-number").props('flat dense wrap-cells :grid="Quasar.Screen.lt.sm"')
             self.more = ui.label().classes("d-muted text-caption")

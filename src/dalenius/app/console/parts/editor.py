@@ -56,8 +56,9 @@ class Editor(ui.codemirror):
         super().__init__(text, line_wrapping=True, theme="vscodeLight", **how)
 
     def _event_args_to_value(self, e: events.GenericEventArguments) -> str:
-        if _is_change(e.args, len(self._codepoints), self.longest):
-            return super()._event_args_to_value(e)
+        said, e.args = e.args, {}  # which the framework keeps, and has no use for
+        if _is_change(said, len(self._codepoints), self.longest):
+            return self._apply_change_set(said["sections"], said["inserted"])
         self.update()
         ui.notify(f"This text can have up to {self.longest:,} characters.", type="warning")
         return self.value or ""

@@ -15,6 +15,7 @@ from dalenius.app.console.parts import policy_form
 from dalenius.app.console.parts.editor import Editor, dress
 from dalenius.app.console.parts.policy_form import ColumnForm, PolicyForm
 from dalenius.app.console.parts.tables import changes
+from dalenius.app.console.said import LONGEST
 from dalenius.app.http import files
 from dalenius.app.http.guard import UPLOAD
 from dalenius.queries.release import shown
@@ -269,6 +270,7 @@ class Protecting:
             self._write()
 
         field = ui.input(label, value=value, on_change=changed).props("outlined dense debounce=200 autocomplete=off")
+        field.props["maxlength"] = LONGEST
         field.style(f"width: {width}")
         if of:
             field.props["aria-label"] = f"{label} of {of}"
