@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.attack.curators import integers_by, neighbours, outcome, plan_of, too_far
+from tests.conftest import LONG
 
 from dalenius.errors import DaleniusError
 from dalenius.measuring.engines.duckdb import rendering
@@ -223,10 +224,11 @@ def test_every_function_of_the_allow_list_has_hostile_cases():
 @pytest.mark.parametrize("function", HOSTILE)
 def test_a_function_that_would_fail_on_the_victims_rows_changes_nothing_but_the_noisy_numbers(pair, function):
     assert told_apart(pair, function) == []
-    for question in questions(HOSTILE[function]):
+    for at, question in enumerate(questions(HOSTILE[function])):
         plan = plan_of(pair[0], question)
         assert function in set(called(plan))
-        assert too_far(plan, *(integers_by(each, plan) for each in pair)) == []
+        if LONG or at % 2 == len(function) % 2:  # in the short form in sums or in WHERE, by turns
+            assert too_far(plan, *(integers_by(each, plan) for each in pair)) == []
 
 
 @pytest.mark.parametrize("function", ["div", "ln", "to_number", "to_date", "date_add", "replace"])

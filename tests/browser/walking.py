@@ -105,16 +105,22 @@ def fits(page: Page, name: str) -> None:
 
 
 def looked_at(page: Page, name: str) -> list[Any]:
-    """A page as it stands, in all combinations: a picture of each, and what is wrong with them."""
-    SHOTS.mkdir(parents=True, exist_ok=True)
+    """A page as it stands, in all combinations: what is wrong with them, and in the long form a picture of each."""
     wrong: list[Any] = []
     for which in combinations(page):
-        page.screenshot(path=SHOTS / f"{name}-{which}.png", full_page=True, animations="disabled")
+        pictured(page, f"{name}-{which}", full_page=True, animations="disabled")
         wide = page.evaluate(_WIDE)
         if wide > 1:
             wrong.append((name, which, f"{wide} px too wide"))
         wrong += [(name, which, *each) for each in violations(page)]
     return wrong
+
+
+def pictured(page: Page, name: str, **more: Any) -> None:
+    """In the long form, takes a picture for people to look at."""
+    if LONG:
+        SHOTS.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=SHOTS / f"{name}.png", **more)
 
 
 def violations(page: Page) -> list[Any]:
