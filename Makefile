@@ -1,18 +1,18 @@
 # Everything starts here: `make demo` and `make test` need Python 3.11+ and make, nothing else.
 #   PYTHON=python3.12  which Python the environment is made from
 #   VENV=.venv         where it lies
-#   JOBS=4             tests in so many processes (default: 3); those marked "alone" run first, by themselves
+#   JOBS=4             tests in so many processes (default: 4); those marked "alone" run first, by themselves
 #   ARGS="-k frame"    more arguments for pytest
 
 PYTHON ?= python3
 VENV ?= .venv
-JOBS ?= 3
+JOBS ?= 4
 ARGS ?=
 
 RUN := $(VENV)/bin/python
 # Tests that measure time run alone, and only their files are read for that; the rest share the cores. A worker that is
 # done takes over half of what another still has: files with a server of their own are cut in two at most now and then.
-# One process more than two cores: many tests wait for servers, browsers and the times at which answers leave.
+# Two processes for each of two cores: many tests wait for servers, browsers and the times at which answers leave.
 # pytest's 5 is "no such test", as with ARGS="-k ...".
 ALONE = $(if $(wildcard $(ARGS)),,$(shell grep -rl "pytest.mark.alone" tests --include="test_*.py"))
 # The files of tests lie in memory where there is room: a ledger waits for the disk several times for each charge, and

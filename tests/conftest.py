@@ -26,6 +26,11 @@ settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile("explore" if os.environ.get("DALENIUS_EXPLORE") == "1" else "fixed")
 
 
+def examples(full: int) -> int:
+    """How many examples a test takes that needs more than others: all in `make test-long`, else a fifth, or 40."""
+    return full if LONG else min(full, max(40, full // 5))
+
+
 # A process builds its command line once; the many calls of one test process share theirs.
 _SHARED = pytest.MonkeyPatch()
 _SHARED.setattr("dalenius.app.cli.build", cache(cli.build))

@@ -111,7 +111,7 @@ def servers(tmp_path_factory) -> Iterator[dict[str, Pair]]:
         found = {}
         for name, victim in {"without": (0, 0), **VICTIMS}.items():
             home = curator_of(folder / name, *victim, answer=answer, cap=cap).home
-            found[name] = Pair(*stack.enter_context(planting(home)), answer, cap, min(8, round(2 * slower)))
+            found[name] = Pair(*stack.enter_context(planting(home)), answer, cap, min(8, round(3 * slower)))
         for pair in found.values():  # the first question loads what the others have
             for trusted in (False, True):
                 for number in (0, 1):

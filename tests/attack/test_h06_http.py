@@ -69,13 +69,14 @@ def test_a_function_that_would_fail_on_the_victims_rows_changes_nothing_but_the_
 
 
 def test_nor_does_it_as_a_sum_a_group_or_a_key_that_is_found(pair):
-    wanted = [{"sql": "SELECT CAST(s AS DATE) AS k, COUNT(*) FROM t GROUP BY k", "epsilon": EPSILON}]
+    sums, groups = [], ["SELECT CAST(s AS DATE) AS k, COUNT(*) FROM t GROUP BY k"]
     for function in ("div", "ln", "to_number", "to_date", "date_add", "replace"):
         condition = HOSTILE[function][0]
-        sums = f"SELECT SUM(CASE WHEN {condition} THEN w ELSE z END), AVG(z) FILTER (WHERE {condition}) FROM t"
-        groups = f"SELECT {condition} AS k, COUNT(*), COUNT(DISTINCT id) FROM t GROUP BY k"
-        wanted += [{"sql": sums, "epsilon": EPSILON}, {"sql": groups, "epsilon": EPSILON}]
-    assert told_apart(pair, wanted) == []
+        sums.append(f"SELECT SUM(CASE WHEN {condition} THEN w ELSE z END), AVG(z) FILTER (WHERE {condition}) FROM t")
+        groups.append(f"SELECT {condition} AS k, COUNT(*), COUNT(DISTINCT id) FROM t GROUP BY k")
+    # At their fixed times; in the short form the sums when they are ready, since theirs is a minute.
+    assert told_apart(pair, [{"sql": each, "epsilon": EPSILON} for each in groups]) == []
+    assert told_apart(pair, [{"sql": each, "epsilon": EPSILON} for each in sums], trusted=not LONG) == []
 
 
 def test_what_is_spent_is_the_same_after_all_this(pair):
@@ -92,5 +93,5 @@ def test_a_cast_that_fails_is_noticed(tmp_path):
     program = [str(PLANTED), str(control)]
     with ExitStack() as stack:
         one, other = (stack.enter_context(serving(each.home, config=CONFIG, program=program)) for each in curators)
-        found = told_apart((one, other), bodies("to_number"))
+        found = told_apart((one, other), bodies("to_number"), trusted=not LONG)
     assert any(each.startswith("200 without the victim, 503 with") for each in found) and "the logs differ" in found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.attack.slowed import ratio_of
 
 from dalenius.audit.fuzzing import arenas
 from dalenius.errors import QuestionRefusedError
@@ -30,23 +31,21 @@ def public(folder, called="zones", **columns):
     return {called: public_table(PublicSpec(called, (path,)), fingerprint([path]))}
 
 
-def ratio_of(sql, folder, arena, rows=ROWS, publics=None):
-    """How much longer a question takes with the victim, in processor time."""
-    sides = arenas.Places(folder / "places", 1).pair(arena, rows)
-    plan = plan_question(sql, arenas.arena_tables(rows), None, publics or {})
-    times = [[side.spent(plan).cpu for side in sides] for _ in range(3)]
-    return min(each[0] for each in times) / min(each[1] for each in times)
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    """The tables, made once."""
+    return arenas.Places(tmp_path_factory.mktemp("h23"), 1)
 
 
-def test_rows_that_meet_all_of_their_own_are_paid_for_by_everybody(tmp_path):
+def test_rows_that_meet_all_of_their_own_are_paid_for_by_everybody(places):
     """A reviewer found it: n rows of one person made n × 10,000 pairs, before anything was clipped."""
-    assert ratio_of(ITSELF, tmp_path, LONG) < 2
+    assert ratio_of(ITSELF, places, LONG, ROWS) < 2
 
 
-def test_pairs_that_nobody_pays_for_are_found(monkeypatch, tmp_path):
+def test_pairs_that_nobody_pays_for_are_found(monkeypatch, places):
     monkeypatch.setattr(join_fanout, "ABOVE", join_fanout.MOST)
     monkeypatch.setattr(work, "times", lambda relation: 1)
-    assert ratio_of(ITSELF, tmp_path, LONG) > 2
+    assert ratio_of(ITSELF, places, LONG, ROWS) > 2
 
 
 WHICH = "CASE WHEN s.name = 'victim' THEN 'common' ELSE 'none' END"
@@ -71,12 +70,12 @@ def test_a_row_that_a_public_table_repeats_is_as_much_work_as_all_of_its_copies(
     assert work.times(plan_question(f"{COMMON} WHERE {COSTLY}", tables, None, once).table.relation) == 1
 
 
-def test_rows_without_a_key_do_not_meet_all_others_without_one(tmp_path):
+def test_rows_without_a_key_do_not_meet_all_others_without_one(tmp_path, places):
     """A reviewer found it: of a LEFT join DuckDB tries conditions on the first side only once rows have met."""
     count = 20_000
     zones = public(tmp_path, zone=[None] * count + ["a"], label=[f"label {at}" for at in range(count + 1)])
     sql = "SELECT COUNT(*), COUNT(z.label) FROM visits s LEFT JOIN zones z ON z.zone = s.note"
-    assert ratio_of(sql, tmp_path, ABSENT, 20_000, zones) < 2
+    assert ratio_of(sql, places, ABSENT, 20_000, publics=zones) < 2
 
 
 @pytest.mark.parametrize(
@@ -101,12 +100,12 @@ def test_the_largest_share_that_a_row_can_carry_is_still_a_statement():
 
 
 @pytest.mark.parametrize("called", ["areas", "zones"])
-def test_what_is_joined_to_a_left_joined_table_does_not_meet_everything_first(called, tmp_path):
+def test_what_is_joined_to_a_left_joined_table_does_not_meet_everything_first(called, tmp_path, places):
     """A reviewer found it: whether DuckDB saw that a LEFT join had to find somebody depended on the order of names."""
     names = public(tmp_path, called, label=[f"label {at}" for at in range(100)])
     joined = f"visits s LEFT JOIN people p ON p.person = s.person JOIN {called} z ON z.label = p.title"
     plan = plan_question(f"SELECT COUNT(*) FROM {joined}", arenas.arena_tables(4000), None, names)
-    side, _ = arenas.Places(tmp_path / "places", 1).pair(LONG, 4000)
+    side, _ = places.pair(LONG, 4000)
     found = side.tables.of(plan.table)
     assert isinstance(found, MultiTable)
     scan = found.scan

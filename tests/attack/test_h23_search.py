@@ -12,6 +12,7 @@ from random import Random
 
 import pyarrow.compute as pc
 import pytest
+from tests.attack import slowed
 
 from dalenius.audit import work
 from dalenius.audit.fuzzing import arenas, heavy, terms
@@ -101,11 +102,9 @@ def places(tmp_path_factory):
     return arenas.Places(tmp_path_factory.mktemp("h23"), 1)
 
 
-def ratio_of(sql, places, arena=ALONE, rows=400_000, runs=3):
-    """How much longer a question takes with the victim, in processor time."""
-    sides, plan = places.pair(arena, rows), plan_question(sql, arenas.arena_tables(rows), None, {})
-    times = [[side.spent(plan).cpu for side in sides] for _ in range(runs)]
-    return min(each[0] for each in times) / min(each[1] for each in times)
+def ratio_of(sql, places, arena=ALONE, rows=400_000):
+    """Most questions need that many rows to take a while."""
+    return slowed.ratio_of(sql, places, arena, rows)
 
 
 @pytest.mark.parametrize("sql", SAME)
@@ -121,7 +120,7 @@ def test_what_all_rows_share_is_found_to_be_slow_to_lose(monkeypatch, places):
     monkeypatch.setattr(rendering, "each_row", plain)
     monkeypatch.setattr(source, "each_row", plain)
     monkeypatch.setattr(importlib.import_module("dalenius.measuring.work"), "RATIO", math.inf)
-    assert max(ratio_of(sql, places) for sql in SAME) > 2
+    assert any(ratio_of(sql, places) > 2 for sql in SAME)
 
 
 def test_one_null_among_two_thousand_does_not_make_logic_slow(places):
@@ -155,7 +154,7 @@ def test_what_comes_after_a_null_is_not_left_out(sql, places):
 def test_what_is_left_out_after_a_null_is_found(monkeypatch, places):
     monkeypatch.setattr(rendering, "awaits", lambda arguments, at: False)
     monkeypatch.setattr(importlib.import_module("dalenius.measuring.work"), "RATIO", math.inf)
-    assert max(ratio_of(sql, places, ABSENT) for sql in AFTER_NULL) > 2
+    assert any(ratio_of(sql, places, ABSENT) > 2 for sql in AFTER_NULL)
 
 
 JOINED = {
@@ -185,7 +184,7 @@ def test_a_join_with_nobody_on_one_side_is_found(monkeypatch, places):
     monkeypatch.setattr(
         relation, "with_spare", lambda rows: with_spare(rows).split(" UNION ALL BY NAME SELECT TRUE")[0]
     )
-    assert max(empty_sided(joined, places) for joined in JOINED) > 2
+    assert any(empty_sided(joined, places) > 2 for joined in JOINED)
 
 
 def test_logic_that_a_null_makes_slow_is_found(monkeypatch, places):

@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from playwright.sync_api import expect
 from tests.browser.walking import (
-    SHOTS,
     ask_button,
     asked,
     chart,
     expected,
+    pictured,
     price,
     ready,
     sign_in,
@@ -184,8 +184,7 @@ def test_what_is_typed_is_completed_from_the_policy(analyst):
     popup = page.locator(".cm-tooltip-autocomplete")
     expect(popup).to_be_visible()
     expect(popup.get_by_role("option").first).to_contain_text("amount")
-    SHOTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=SHOTS / "analyst-ask-completion-1440-light.png")
+    pictured(page, "analyst-ask-completion-1440-light")
     page.wait_for_timeout(100)  # it takes no key for a moment, lest one be taken that was meant for the text
     page.keyboard.press("Enter")
     page.keyboard.type(") AS a FROM vis")

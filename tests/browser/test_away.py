@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from playwright.sync_api import expect
-from tests.browser.walking import SHOTS, ready, sign_in
+from tests.browser.walking import pictured, ready, sign_in
 from tests.serving import serving, start
 
 
@@ -19,8 +19,7 @@ def test_a_page_says_that_the_connection_is_lost_and_comes_back(opened, home):
         popup = page.locator("#popup")
         first.kill()
         expect(page.get_by_text("Connection lost")).to_be_visible()
-        SHOTS.mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=SHOTS / "analyst-ask-connection-lost-1440-light.png")
+        pictured(page, "analyst-ask-connection-lost-1440-light")
         with serving(home, "--port", str(urlsplit(first.url).port)) as again:
             # A new process knows nobody: who was signed in is led to the sign in, and from there back.
             page.wait_for_url(lambda url: "/sign-in" in url, timeout=30_000)

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 from playwright.sync_api import expect
-from tests.browser.walking import SHOTS, ask_button, chart, ready, whiskers
+from tests.browser.walking import ask_button, chart, pictured, ready, whiskers
 
 
 @pytest.fixture
@@ -52,6 +52,5 @@ def test_from_the_demo_to_a_charted_private_answer_in_five_clicks_or_fewer(opene
     expect(answer).to_contain_text("±")
     bars, lines = whiskers(chart(answer))
     assert len(bars) >= 2 and len(lines) == 3 * len(bars)
-    SHOTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=SHOTS / "demo-answer-1440-light.png", full_page=True)
+    pictured(page, "demo-answer-1440-light", full_page=True)
     assert clicks <= 5

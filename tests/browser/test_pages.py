@@ -1,6 +1,7 @@
-"""Every page and state, at two widths and in two themes: nothing overflows, axe finds nothing serious, a picture each.
+"""Every page and state, at two widths and in two themes: nothing overflows, axe finds nothing serious.
 
-The pictures lie in build/shots; their names say whose page it is, in which state, how wide and in which theme.
+`make test-long` takes a picture of each, into build/shots; their names say whose page it is, in which state, how wide
+and in which theme.
 """
 
 from __future__ import annotations

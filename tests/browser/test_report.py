@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from tests.browser.conftest import sign_in
+from tests.browser.walking import COMBINATIONS, IN_SHORT
+from tests.conftest import LONG
 from tests.serving import Server
 
 from dalenius.accounting.events import Zcdp
@@ -67,8 +69,7 @@ def test_a_file_that_was_kept_runs_nothing(home: Path, opened: Callable[..., Pag
     assert page.get_by_role("heading", level=1).count() == 1
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize(("theme", "width"), COMBINATIONS if LONG else IN_SHORT)
 def test_page_and_file_can_be_read_by_everyone(
     server: Server, opened: Callable[..., Page], tmp_path: Path, width: int, theme: str
 ) -> None:

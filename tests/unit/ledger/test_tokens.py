@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from dalenius.errors import AuthMissingError, InputError, LedgerCorruptError, UnknownTokenError
 from dalenius.ledger import Ledger, verify
@@ -81,7 +82,7 @@ ODD = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(odd=ODD, at=st.integers(0, 65), data=st.data())
 def test_texts_of_any_kind_are_refused_and_break_nothing(tokens, odd, at, data):
     if not tokens.all():

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from dalenius.errors import QuestionRefusedError
 from dalenius.measuring._exact import exact
@@ -256,7 +257,7 @@ def table(visits):
     return pa.Table.from_pylist(rows(), pa.schema([("user_id", pa.int64()), *types.items()]))
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(st.lists(st.sampled_from(KEYS), min_size=1, max_size=3, unique=True))
 def test_every_key_that_rows_can_have_is_among_the_groups(asker, keys):
     visits = asker(accounting="pure")

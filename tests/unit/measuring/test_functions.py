@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from dalenius.errors import InputError, PolicyError, QuestionError
 from dalenius.measuring.canonical import plain
@@ -82,7 +83,7 @@ LEAVES = st.one_of(
 EXPRESSIONS = st.recursive(LEAVES, grown, max_leaves=7).filter(lambda each: each.type is N)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(EXPRESSIONS)
 def test_a_value_lies_within_its_bounds(expression):
     found = bounded(expression, BOUNDS)
@@ -94,7 +95,7 @@ def test_a_value_lies_within_its_bounds(expression):
         assert value is None or low - slack <= value <= high + slack, row
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(EXPRESSIONS)
 def test_what_is_said_to_be_whole_is_whole(expression):
     if whole(expression, INTEGERS):
@@ -104,7 +105,7 @@ def test_what_is_said_to_be_whole_is_whole(expression):
 OWN: st.SearchStrategy[Expression] = st.sampled_from([X, number(0), NULL])
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     st.recursive(
         OWN,

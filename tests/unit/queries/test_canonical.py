@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from dalenius.measuring.canonical import call, plain
 from dalenius.measuring.engines.duckdb.connections import public
@@ -104,19 +105,19 @@ def alike(one, other):
     return all(a == b and type(a) is type(b) for a, b in public().run(sql, {"t": TABLE}))
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(BOOLEANS)
 def test_a_rewritten_condition_is_true_false_or_null_on_the_same_rows(tree):
     assert alike(raw(tree), formed(tree))
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(NUMBERS)
 def test_a_rewritten_number_has_the_same_value(tree):
     assert alike(raw(tree), formed(tree))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(BOOLEANS)
 def test_a_form_is_final(tree):
     once = formed(tree)
@@ -129,7 +130,7 @@ def test_a_form_is_final(tree):
     assert alike(again(once), once)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     st.lists(BOOLEAN_LEAVES, min_size=2, max_size=4), st.sampled_from(["and", "or"]), st.randoms(use_true_random=False)
 )

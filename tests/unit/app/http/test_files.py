@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from dalenius.app.http.files import check_listed, check_safe, columns_of, listed, safe_name, take_in
 from dalenius.errors import DaleniusError, InputError, NotAllowedError
@@ -112,13 +113,13 @@ def test_what_could_be_listed_and_is_not_there_is_not_found(root, name):
     assert refused.value.status == 404
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map("/".join))
 def test_whatever_passes_is_listed(root, name):
     assert not passes(name, root) or name in listed(root, root / "home")
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.text(alphabet="acsv./\\*?[]~ \0\n\ud800\U0001f600é", max_size=20))
 def test_any_text_is_checked_without_a_crash(root, name):
     files = listed(root, root / "home")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from dalenius.app.http.files import _named, check_inside, policy_from
 from dalenius.errors import NotAllowedError
@@ -93,7 +94,7 @@ def test_no_folder_outside_is_listed(root, monkeypatch):
     assert not listed
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=6), st.booleans())
 def test_whatever_passes_ends_inside(root, parts, absolute):
     path = "/".join(parts)
@@ -103,7 +104,7 @@ def test_whatever_passes_ends_inside(root, parts, absolute):
             assert Path(os.path.realpath(each)).is_relative_to(root)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.text(alphabet="abiou./\\*?[]!~ \0\n\ud800\U0001f600é", max_size=20))
 def test_any_text_is_checked_without_a_crash(root, path):
     assert not passes(path, root) or Path(os.path.realpath(root / path)).is_relative_to(root)

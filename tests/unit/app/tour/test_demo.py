@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.conftest import LONG
 from tests.serving import Client
 
 from dalenius.app.cli import build, run
@@ -147,7 +148,8 @@ def lines_until(process, mark):
     raise AssertionError("".join(lines))
 
 
-@pytest.mark.parametrize("how", ["--serve", "--serve --json", "terminal"])
+# In the short form the option with JSON, and the words for people at a terminal.
+@pytest.mark.parametrize("how", [*(["--serve"] if LONG else []), "--serve --json", "terminal"])
 def test_the_demo_serves_its_tables_until_it_is_stopped(tmp_path, how):
     words = [sys.executable, "-m", "dalenius", "demo", *(how.split() if how != "terminal" else [])]
     ours, theirs = pty.openpty()

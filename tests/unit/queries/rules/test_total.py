@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from dalenius.errors import DaleniusError, QuestionRefusedError
 from dalenius.measuring._exact import exact
@@ -141,7 +142,7 @@ def days(depth):
 NUMBERS, BOOLEANS = numbers(3), booleans(2)
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(NUMBERS, BOOLEANS)
 def test_no_row_makes_a_question_fail(visits, memory, value, condition):
     sql = f"SELECT SUM(LEAST(GREATEST({value}, -5), 5)), COUNT({value}) FROM visits WHERE {condition} OR age > 0"
@@ -153,7 +154,7 @@ def test_no_row_makes_a_question_fail(visits, memory, value, condition):
         assert all(isinstance(each, int) for each in vector)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(NUMBERS)
 def test_a_value_is_finite_or_null_on_every_row(visits, value):
     try:

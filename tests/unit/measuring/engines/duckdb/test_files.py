@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.conftest import LONG
+from tests.conftest import LONG, examples
 
 from dalenius.errors import SourceUnavailableError
 from dalenius.measuring.engines.duckdb.connections import DuckDB
@@ -219,7 +219,7 @@ def lines_of(table, width, delimiter, end, quoting):
     return written
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(
     tables,
     text_of_a_row,
