@@ -97,7 +97,7 @@ def _print_work(console: Console, report: WorkReport) -> None:
     rows.add_column(overflow="fold")
     refused = sum(report.refused.values())
     rows.add_row("asked", f"{report.asked:,} in {report.seconds:.1f} s")
-    rows.add_row("refused", f"{refused:,}, {_counted(report.refused)}")
+    rows.add_row("refused", f"{refused:,}, {_list_counts(report.refused)}")
     rows.add_row("measured", f"{report.cases:,} on small tables, {report.large:,} of them on large ones too")
     rows.add_row("run again", f"{report.again:,}; memory of {report.weighed:,}")
     rows.add_row("statements compared", f"of {report.traced:,}")
@@ -145,8 +145,8 @@ def _print(console: Console, report: Report) -> None:
     refused = sum(report.refused.values())
     rows.add_row("cases", f"{report.cases:,} in {report.seconds:.1f} s")
     rows.add_row("compared", f"{report.compared:,}")
-    rows.add_row("refused", f"{refused:,} ({refused / max(1, report.cases):.0%}), {_counted(report.refused)}")
-    rows.add_row("drawn", _counted(report.drawn))
+    rows.add_row("refused", f"{refused:,} ({refused / max(1, report.cases):.0%}), {_list_counts(report.refused)}")
+    rows.add_row("drawn", _list_counts(report.drawn))
     rows.add_row("seed", str(report.seed))
     console.print(rows, highlight=False)
     if not report.violations:
@@ -155,7 +155,7 @@ def _print(console: Console, report: Report) -> None:
         _print_violation(console, each)
 
 
-def _counted(counts: Mapping[str, int]) -> str:
+def _list_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items())) or "none"
 
 
