@@ -265,7 +265,7 @@ def test_the_list_of_files_shows_neither_links_nor_hidden_files_nor_the_home(tmp
     (data / "link.csv").symlink_to(tmp_path / "out.csv")
     (data / "folder").symlink_to(tmp_path)
     (data / "notes.txt").write_text("x")
-    assert files.listed(data, home) == ["deep/a.csv"]
+    assert files.list_files(data, home) == ["deep/a.csv"]
 
 
 @pytest.mark.parametrize("name", ["", ".csv", "a", "a.csv.exe", "../.csv", "___.parquet"])

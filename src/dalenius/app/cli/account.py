@@ -64,7 +64,7 @@ def account(
     text = read_input(
         None if file == "-" else file, "The input", "Name a file with a JSON list, or - to read it from stdin."
     )
-    event = read_events(_parsed(text))
+    event = read_events(_parse(text))
     spent = best_bound(event, delta, adaptive=not fixed)
     if plot is not None:
         _draw(event, spent, plot)
@@ -74,7 +74,7 @@ def account(
     frame.emit(spent.to_dict() | {"groups": written}, lambda console: _print(console, spent, groups))
 
 
-def _parsed(text: str) -> object:
+def _parse(text: str) -> object:
     def refuse(constant: str) -> object:
         raise InputError(f"{constant} is not a number.", why="JSON has none such.", fix="Give a finite number.")
 

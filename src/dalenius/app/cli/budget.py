@@ -9,7 +9,7 @@ import typer
 
 from dalenius.app.cli import server_option
 from dalenius.app.cli.frame import Frame, framed
-from dalenius.app.views.balances import Total, print_totals, totals, totals_of, written
+from dalenius.app.views.balances import Total, balances_json, print_totals, totals, totals_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -69,4 +69,4 @@ def _emit(frame: Frame, found: list[Total]) -> None:
         if not found:
             console.print("No data set has a budget yet.")
 
-    frame.emit({"datasets": written(found)}, human)
+    frame.emit({"datasets": balances_json(found)}, human)

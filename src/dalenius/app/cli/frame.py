@@ -166,11 +166,11 @@ def group(
     )
 
     def options(context: typer.Context, **values: Any) -> None:
-        frame = _merged(context, values)
+        frame = _merge_options(context, values)
         if context.invoked_subcommand is not None:
             _refuse_strays(context, values)
         elif default is not None:
-            raise typer.Exit(_answered(frame, lambda own: default(own, **values)))  # type: ignore[call-arg]
+            raise typer.Exit(_run(frame, lambda own: default(own, **values)))  # type: ignore[call-arg]
         elif frame.json:
             raise InputError(
                 "No command was given.",
@@ -190,8 +190,8 @@ def framed(function: Callable[Concatenate[Frame, P], None]) -> Callable[..., Non
 
     @functools.wraps(function)
     def command(context: typer.Context, **values: Any) -> None:
-        frame = _merged(context, values)
-        raise typer.Exit(_answered(frame, lambda own: function(own, **values)))  # type: ignore[call-arg]
+        frame = _merge_options(context, values)
+        raise typer.Exit(_run(frame, lambda own: function(own, **values)))  # type: ignore[call-arg]
 
     return _with_options(command, function)
 
@@ -227,7 +227,7 @@ def _refuse_strays(context: typer.Context, values: Mapping[str, object]) -> None
             )
 
 
-def _answered(frame: Frame, function: Callable[[Frame], None]) -> int:
+def _run(frame: Frame, function: Callable[[Frame], None]) -> int:
     # A library that prints would break the promise of one object on stdout.
     frame._stdout = sys.stdout  # noqa: SLF001 (of this module)
     with redirect_stdout(sys.stderr) if frame.json else nullcontext():
@@ -239,7 +239,7 @@ def _frame_of(context: typer.Context) -> Frame:
     return context.obj if isinstance(context.obj, Frame) else Frame()
 
 
-def _merged(context: typer.Context, values: dict[str, Any]) -> Frame:
+def _merge_options(context: typer.Context, values: dict[str, Any]) -> Frame:
     """Takes the global options out of ``values``; they count wherever they stand."""
     given = {name: values.pop(name) for name in _GLOBAL}
     # Of two homes the one nearer to the command's own arguments counts.

@@ -41,7 +41,7 @@ def show(
 
     Example: dalenius ledger show --last 20 --plot burn-down.png
     """
-    from dalenius.app.views.balances import print_totals, totals, written
+    from dalenius.app.views.balances import balances_json, print_totals, totals
 
     if plot is not None:
         from dalenius.queries.files import PLOT, check_target
@@ -57,10 +57,10 @@ def show(
         draw_burn_down(ledger, plot)
         frame.note(f"Drew {plot}.")
     data = {
-        "entries": [_written(entry) for entry in entries],
+        "entries": [_entry_json(entry) for entry in entries],
         "count": head.count,
         "head": head.hash.hex(),
-        "datasets": written(balances),
+        "datasets": balances_json(balances),
     }
 
     def human(console: Console) -> None:
@@ -225,7 +225,7 @@ def _print_receipt(console: Console, found: Receipt) -> None:
     console.print(rows, highlight=False)
 
 
-def _written(entry: Entry) -> dict[str, Any]:
+def _entry_json(entry: Entry) -> dict[str, Any]:
     return {
         "number": entry.number,
         "kind": entry.kind,

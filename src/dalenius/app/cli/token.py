@@ -119,7 +119,7 @@ def revoke(
     from dalenius.ledger.tokens import Tokens
 
     tokens = Tokens(frame.open_ledger())
-    before = _named(tokens, id)
+    before = _find(tokens, id)
     token = tokens.revoke(before.id)
     words = f"Token {token.id}, {_whose(token)}, "
     words += f"was revoked before, {to_minute(token.revoked)} UTC." if before.revoked else "is revoked."
@@ -137,7 +137,7 @@ def _life(text: str) -> timedelta:
     return timedelta(hours=int(match[1]) * _HOURS[match[2]])
 
 
-def _named(tokens: Tokens, beginning: str) -> Token:
+def _find(tokens: Tokens, beginning: str) -> Token:
     """The one token whose id begins so."""
     found = [each for each in tokens.all() if beginning and each.id.startswith(beginning)]
     if not found:

@@ -48,7 +48,7 @@ async def call(session: Session, route: str, work: Callable[[], T]) -> T:
             return await session.service.preview(token, work)
         return await session.service.run(work)
 
-    return await _passed(session, route, done)
+    return await _pass(session, route, done)
 
 
 async def ask(session: Session, sql: str, epsilon: float, waiting: Waiting) -> Release:
@@ -66,7 +66,7 @@ async def ask(session: Session, sql: str, epsilon: float, waiting: Waiting) -> R
         await service.run(session.check)  # who signed out meanwhile is not shown it
         return cast("Release", await service.run(job.result))
 
-    return await _passed(session, "POST /v1/ask", done)
+    return await _pass(session, "POST /v1/ask", done)
 
 
 async def put(session: Session, given: str, pieces: AsyncIterable[bytes]) -> str:
@@ -80,10 +80,10 @@ async def put(session: Session, given: str, pieces: AsyncIterable[bytes]) -> str
             )
         return await take_in(pieces, given, service.settings.data_dir, service.run)
 
-    return await _passed(session, "PUT /v1/files/{name:path}", done)
+    return await _pass(session, "PUT /v1/files/{name:path}", done)
 
 
-async def _passed(session: Session, route: str, done: Callable[[Token], Awaitable[T]]) -> T:
+async def _pass(session: Session, route: str, done: Callable[[Token], Awaitable[T]]) -> T:
     """The way of every call: who, which role, how often; and one line in the log, whatever happens."""
     service, key = session.service, session.token.id
     start, status, code = time.monotonic(), 200, ""

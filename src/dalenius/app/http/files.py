@@ -31,7 +31,7 @@ _PATTERN = re.compile(r"[*?\[]")  # such names cannot be protected
 _NO_TEXT = re.compile(r"[\0-\x1f\x7f\ud800-\udfff]")  # nor be written: control characters, and what is not UTF-8
 
 
-def listed(root: Path, home: Path) -> list[str]:
+def list_files(root: Path, home: Path) -> list[str]:
     """Names, relative to the root, of files that a table can be made of: no links, nothing hidden or of a home."""
     root = root.resolve()
     found: list[str] = []
@@ -61,7 +61,7 @@ def columns_of(name: str, root: Path) -> tuple[tuple[str, str], ...]:
 
 
 def check_listed(name: str, root: Path, home: Path) -> None:
-    """That a name is one that `listed` would give; what is refused is not opened.
+    """That a name is one that `list_files` would give; what is refused is not opened.
 
     Raises:
         NotAllowedError: It leads elsewhere, or to a link, something hidden, a pattern or the home.
@@ -187,7 +187,7 @@ def policy_from(text: str, folder: Path | None) -> Policy:
             fix="The owner starts it with --data-dir, or sets server.data_dir in config.toml.",
         )
     root = folder.resolve()
-    for path in _named(text):  # before anything is read: a code list is opened with the policy
+    for path in _paths_in(text):  # before anything is read: a code list is opened with the policy
         check_inside(path, root)
     policy = read_text(text, root)
     for path in (*policy.source, *(each for spec in policy.public.values() for each in spec.source)):
@@ -216,7 +216,7 @@ def _inside(paths: Iterable[str], root: Path) -> bool:
         return False
 
 
-def _named(text: str) -> Iterator[str]:
+def _paths_in(text: str) -> Iterator[str]:
     """Every path that a policy names, as far as it can be read; what cannot, `read_text` refuses."""
     try:
         tree = tomllib.loads(text)

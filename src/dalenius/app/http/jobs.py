@@ -25,8 +25,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dalenius.app.http.limits import KeptResults, limited
-from dalenius.app.http.responses import encoded, problem, unexpected
+from dalenius.app.http.limits import KeptResults, too_many
+from dalenius.app.http.responses import encode, problem, unexpected
 from dalenius.errors import NOTHING, Charge, DaleniusError, RateLimitedError
 from dalenius.ledger import holders
 from dalenius.ledger.requests import QUESTION
@@ -121,7 +121,7 @@ class Job:
         """Keeps what will be sent, and nothing else of it; how many bytes that are."""
         end = self._end = self._ended()
         self.future = None
-        return len(end[0] or b"") + len(encoded(self.echo))
+        return len(end[0] or b"") + len(encode(self.echo))
 
     def let_go(self) -> None:
         """Its result is kept no longer; what it cost is still known."""
@@ -145,8 +145,8 @@ class Job:
             "problem": trouble,
         }
         if result is None:
-            return encoded(shown)
-        parts = (b"%s: %s" % (encoded(key), result if key == "result" else encoded(shown[key])) for key in shown)
+            return encode(shown)
+        parts = (b"%s: %s" % (encode(key), result if key == "result" else encode(shown[key])) for key in shown)
         return b"{%s}" % b", ".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -162,7 +162,7 @@ class Job:
             release = future.result(timeout=0).to_dict()
             paid = release.get("charge") or {}
             cost = Charge(paid.get("epsilon", 0.0), paid.get("delta", 0.0))
-            return encoded({**self.echo, **release}), None, cost
+            return encode({**self.echo, **release}), None, cost
         except DaleniusError as error:
             return None, problem(error), error.charge
         except Exception as error:  # noqa: BLE001 (its text may quote a row)
@@ -223,7 +223,7 @@ class Jobs:
     def check_open(self, token: Token, most: int) -> None:
         """Refuses one more than so many of a token."""
         if self.running(token) >= most:
-            raise limited(f"{most} questions of this token are open.", 1.0)
+            raise too_many(f"{most} questions of this token are open.", 1.0)
 
     @property
     def busy(self) -> bool:

@@ -47,9 +47,9 @@ class RateLimit:
         """Counts one request, or refuses it. Each that was admitted must be `done` once."""
         state = self._state(key)
         if state.open >= self.concurrency:
-            raise limited(f"{self.concurrency} requests are open.", 1.0)
+            raise too_many(f"{self.concurrency} requests are open.", 1.0)
         if state.left < 1:
-            raise limited(f"At most {self.rate:g} requests a second.", (1 - state.left) / self.rate)
+            raise too_many(f"At most {self.rate:g} requests a second.", (1 - state.left) / self.rate)
         state.left -= 1
         state.open += 1
 
@@ -91,7 +91,7 @@ class TooManyError(RateLimitedError):
     retry: float
 
 
-def limited(why: str, retry: float) -> TooManyError:
+def too_many(why: str, retry: float) -> TooManyError:
     """A refusal, and after how many seconds it is worth trying again."""
     error = TooManyError("Too many requests.", why=why, fix=f"Wait {max(1, round(retry))} s and try again.")
     error.retry = retry
@@ -215,15 +215,15 @@ class KeptResults:
         """It is no longer wanted."""
         with self._lock:
             if holder in self._sizes.get(holder.token, ()):
-                self._taken(holder)
+                self._take(holder)
         holder.let_go()
 
     def _oldest(self, token: str) -> ResultHolder:
         holder = next(iter(self._sizes[token]))
-        self._taken(holder)
+        self._take(holder)
         return holder
 
-    def _taken(self, holder: ResultHolder) -> None:
+    def _take(self, holder: ResultHolder) -> None:
         of_token = self._sizes[holder.token]
         size = of_token.pop(holder)
         self._sums[holder.token] -= size

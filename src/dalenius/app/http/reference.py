@@ -55,7 +55,7 @@ OBJECTS = {
 }
 
 
-def described() -> dict[str, Any]:
+def describe_api() -> dict[str, Any]:
     """The OpenAPI description, without a home."""
     app = FastAPI(title="dalenius")
     for router in ROUTERS:
@@ -81,7 +81,7 @@ def roles(route: APIRoute) -> str:
 
 def generated() -> str:
     """What stands between the marks."""
-    told = described()
+    told = describe_api()
     schemas: Mapping[str, Any] = told["components"]["schemas"]
     lines: list[str] = []
     for tag in dict.fromkeys(str(route.tags[0]) for _, route in routes()):

@@ -139,25 +139,25 @@ def no_such_path() -> NotFoundError:
 
 def answer(data: Any, status: int = 200) -> Response:
     """An object as JSON, or JSON as it is."""
-    return Response(data if isinstance(data, bytes) else encoded(data), status, media_type="application/json")
+    return Response(data if isinstance(data, bytes) else encode(data), status, media_type="application/json")
 
 
-def encoded(data: Any) -> bytes:
+def encode(data: Any) -> bytes:
     """An object as JSON: no NaN, no infinity."""
-    return "".join(_encoded(data)).encode()
+    return "".join(_pieces(data)).encode()
 
 
-def _encoded(data: Any) -> Iterator[str]:
+def _pieces(data: Any) -> Iterator[str]:
     """In pieces; what they join to is what encoding it as a whole gives.
 
-    >>> "".join(_encoded({"a": [1, 2], "b": {"c": None}})), "".join(_encoded({})), "".join(_encoded([1.5, "é"]))
+    >>> "".join(_pieces({"a": [1, 2], "b": {"c": None}})), "".join(_pieces({})), "".join(_pieces([1.5, "é"]))
     ('{"a": [1, 2], "b": {"c": null}}', '{}', '[1.5, "é"]')
     """
     if isinstance(data, dict) and all(isinstance(name, str) for name in data):
         yield "{"
         for place, (name, value) in enumerate(data.items()):
             yield f"{', ' if place else ''}{_text(name)}: "
-            yield from _encoded(value)
+            yield from _pieces(value)
         yield "}"
     elif isinstance(data, list | tuple) and len(data) > _AT_ONCE:
         for at in range(0, len(data), _AT_ONCE):

@@ -18,7 +18,7 @@ from fastapi import Depends, Request
 
 from dalenius.analyst import resuming
 from dalenius.app.http.jobs import Job, JobRequest, Jobs
-from dalenius.app.http.limits import RateLimit, limited
+from dalenius.app.http.limits import RateLimit, too_many
 from dalenius.app.http.monitoring import Metrics
 from dalenius.curator import Curator
 from dalenius.errors import AuthDeniedError
@@ -105,7 +105,7 @@ class Service:
             except ElsewhereError:
                 pass
             if self._publics >= _PUBLIC:
-                raise limited("All threads for questions over public tables are busy.", self.settings.public_seconds)
+                raise too_many("All threads for questions over public tables are busy.", self.settings.public_seconds)
             self._publics += 1  # on the event loop alone
             try:
                 return await loop.run_in_executor(self._public, within, False)
@@ -128,7 +128,7 @@ class Service:
         """
         self.jobs.check_open(token, self.settings.concurrency)
         job = self.jobs.new(token, wanted)
-        self._begin(job, token, lambda asker: _obtained(asker, wanted))
+        self._begin(job, token, lambda asker: _obtain(asker, wanted))
         return job
 
     def resume(self, token: Token, id_: str) -> Job | None:
@@ -157,7 +157,7 @@ class Service:
             held = self.jobs.read(token, id_)
             lives = held is not None and held[1]
             try:
-                return _obtained(resuming(asker, public=lives), wanted)
+                return _obtain(resuming(asker, public=lives), wanted)
             except NeverChargedError:
                 if not lives or time.monotonic() > end:
                     raise
@@ -190,7 +190,7 @@ class Service:
         return self.jobs.busy
 
 
-def _obtained(asker: Analyst, wanted: JobRequest) -> Shown:
+def _obtain(asker: Analyst, wanted: JobRequest) -> Shown:
     return asker.obtain(wanted.kind, wanted.request, idempotency_key=wanted.key)
 
 

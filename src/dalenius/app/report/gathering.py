@@ -172,9 +172,9 @@ class _History:
                     Alarm(entry.number, entry.time, data.get("dataset", ""), str(data["alarm"]), data.get("charge"))
                 )
             case "publication":
-                self.publications.append(_action(entry, _listed(data), data))
+                self.publications.append(_action(entry, _list_members(data), data))
             case _:
-                what = self._told(entry, data)
+                what = self._tell(entry, data)
                 self.accounts.add(entry, data)
                 self.actions.append(_action(entry, what, data))
 
@@ -222,7 +222,7 @@ class _History:
                 )
             )
 
-    def _told(self, entry: Entry, data: dict[str, Any]) -> str:
+    def _tell(self, entry: Entry, data: dict[str, Any]) -> str:
         """What the owner did, in words; what was in force before, the accounts still say."""
         match entry.kind:
             case "budget":
@@ -253,7 +253,7 @@ class _History:
                 return f"{who} is suspended" if data["action"] == "suspend" else f"{who} may go on"
             case "closed":
                 return f"table {data['table']} is closed to everyone: {data['why']}"
-        return _listed(data)
+        return _list_members(data)
 
 
 def _mechanisms(event: dict[str, Any], times: int = 1) -> Iterator[tuple[str, int]]:
@@ -266,7 +266,7 @@ def _mechanisms(event: dict[str, Any], times: int = 1) -> Iterator[tuple[str, in
         yield from _mechanisms(each, times)
 
 
-def _listed(data: dict[str, Any]) -> str:
+def _list_members(data: dict[str, Any]) -> str:
     return ", ".join(f"{name}: {value}" for name, value in data.items() if name not in {"reason", "by"})
 
 

@@ -111,9 +111,9 @@ def actions(report: Report) -> str:
     """What the owner did."""
     if not report.actions:
         return p("Nothing is on record.")
-    return p("Budgets, allotments, tokens (with which a server is used), suspensions, limits and notes.") + _acted(
-        "Owner actions", report.actions
-    )
+    return p(
+        "Budgets, allotments, tokens (with which a server is used), suspensions, limits and notes."
+    ) + _action_table("Owner actions", report.actions)
 
 
 def alarms(report: Report) -> str:
@@ -181,7 +181,7 @@ def glossary(report: Report) -> str:  # noqa: ARG001
     return "<dl>" + "".join(f"<dt>{text(word)}</dt><dd>{text(means)}</dd>" for word, means in GLOSSARY) + "</dl>"
 
 
-def _acted(caption: str, actions: Sequence[Action]) -> str:
+def _action_table(caption: str, actions: Sequence[Action]) -> str:
     rows = [(str(e.entry), to_minute(e.time), e.kind, e.what, e.by, e.reason) for e in actions]
     return table(caption, ("entry", "time (UTC)", "kind", "what", "by", "reason"), rows[-LONG:], "nwwxlx") + cut(
         len(rows)

@@ -58,7 +58,7 @@ def totals(ledger: Ledger, analyst: str | None = None) -> list[Total]:
     return found
 
 
-def visible(ledger: Ledger, analyst: str | None) -> list[Total]:
+def visible_totals(ledger: Ledger, analyst: str | None) -> list[Total]:
     """What somebody may see: all; or, as an ``analyst``, the own totals and those of data sets with an allotment."""
     found = totals(ledger, analyst)
     if analyst is None:
@@ -67,7 +67,7 @@ def visible(ledger: Ledger, analyst: str | None) -> list[Total]:
     return [each for each in found if each.dataset in open_]
 
 
-def written(found: Iterable[Total]) -> dict[str, Any]:
+def balances_json(found: Iterable[Total]) -> dict[str, Any]:
     """For `--json`: by data set, then by period where the budget has them."""
     datasets: dict[str, Any] = {}
     for each in found:
@@ -82,7 +82,7 @@ def written(found: Iterable[Total]) -> dict[str, Any]:
 
 
 def totals_of(datasets: Mapping[str, Any]) -> list[Total]:
-    """The totals that `written` wrote.
+    """The totals that `balances_json` wrote.
 
     Where what was spent has more digits than a double, it counts as the next larger one: what is left may then buy one
     question less than at the ledger, never one more.

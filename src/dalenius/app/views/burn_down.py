@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dalenius.app.views.accounts import Account, Accounts, Cap, Spent
-from dalenius.app.views.balances import Total, visible
+from dalenius.app.views.balances import Total, visible_totals
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger
@@ -49,12 +49,12 @@ def points(ledger: Ledger, analyst: str = "", now: datetime | None = None) -> di
     return found
 
 
-def seen(ledger: Ledger, analyst: str | None) -> list[tuple[Total, Line]]:
-    """The totals that somebody may see (as `visible` says), each with its line.
+def visible_lines(ledger: Ledger, analyst: str | None) -> list[tuple[Total, Line]]:
+    """The totals that somebody may see (as `visible_totals` says), each with its line.
 
     A line is empty where `points` has none: for other analysts, and for periods before the newest.
     """
-    found = visible(ledger, analyst)
+    found = visible_totals(ledger, analyst)
     lines = points(ledger, analyst or "")
     return [(each, lines.get(_name(each), [])) for each in found]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def details(entry: Entry) -> str:
     """What an entry says, in words."""
     try:
-        return _told(entry.kind, entry.data) + by(entry)
+        return _tell(entry.kind, entry.data) + by(entry)
     except (KeyError, TypeError, ValueError):  # an owner action may hold anything
         pass
     try:
@@ -35,7 +35,7 @@ def by(entry: Entry) -> str:
     return f", by {who}" if who and isinstance(who, str) else ""
 
 
-def _told(kind: str, data: dict[str, Any]) -> str:
+def _tell(kind: str, data: dict[str, Any]) -> str:
     match kind:
         case "charge":
             periods = f" for {', '.join(data['periods'])}" if data["periods"] != [""] else ""

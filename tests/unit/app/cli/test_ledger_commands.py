@@ -12,7 +12,7 @@ from dalenius.accounting.events import Laplace, Zcdp
 from dalenius.app.cli import build, run
 from dalenius.app.views import burn_down
 from dalenius.app.views.balances import SpentFilter, what_it_buys
-from dalenius.app.views.burn_down import LineName, points, seen
+from dalenius.app.views.burn_down import LineName, points, visible_lines
 from dalenius.ledger import Budget, Ledger, Request
 from dalenius.ledger.budgets import Accounting
 
@@ -230,7 +230,7 @@ def _units(ledger, epsilon):
 
 
 def _seen(ledger, analyst):
-    return {(each.dataset, each.balance.period, each.analyst): line for each, line in seen(ledger, analyst)}
+    return {(each.dataset, each.balance.period, each.analyst): line for each, line in visible_lines(ledger, analyst)}
 
 
 def test_an_analyst_sees_lines_of_the_own_data_sets_and_of_nobody_else(home):

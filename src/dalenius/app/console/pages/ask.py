@@ -11,7 +11,7 @@ from nicegui import ui
 
 from dalenius.app.console import calls
 from dalenius.app.console.frame import attempt, busy, card, empty, heading, on_a_page, over, page, trouble
-from dalenius.app.console.parts.answer import answered
+from dalenius.app.console.parts.answer import show_answer
 from dalenius.app.console.parts.editor import examples, sql_editor
 from dalenius.app.console.sessions import PastQuestion, Session, Sessions
 from dalenius.app.http.limits import TooManyError
@@ -271,7 +271,7 @@ class _Asking:
     def _answered(self, release: Release, sql: str, epsilon: float) -> None:
         self.answer.clear()
         with self.answer:
-            answered(self.session, release)
+            show_answer(self.session, release)
         paid = 0.0 if release.free or release.public else float(release.charge["epsilon"])
         self.session.asked.append(PastQuestion(sql, epsilon, paid))
 

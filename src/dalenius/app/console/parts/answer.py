@@ -25,7 +25,7 @@ _MEANING = (
 )
 
 
-def answered(session: Session, release: Release) -> None:
+def show_answer(session: Session, release: Release) -> None:
     """The whole of it."""
     with card().props('role=region aria-label="Answer"'):
         with ui.row().classes("w-full items-center gap-2"):

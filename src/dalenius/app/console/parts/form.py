@@ -82,7 +82,7 @@ class Protecting:
         root, curator = self.root, self.session.service.curator
 
         def work() -> tuple[list[str], list[str]]:
-            return files.listed(root, curator.home), list(curator.ledger.datasets())
+            return files.list_files(root, curator.home), list(curator.ledger.datasets())
 
         found = await attempt(self.session, "GET /v1/files", work, self.said)
         if found is not None:

@@ -67,28 +67,28 @@ async def end(caller: ByOwner, dataset: str, analyst: str) -> Response:
 @router.post("/analysts/{analyst}/suspend", response_model=StandingOut, responses=PROBLEMS)
 async def suspend_analyst(caller: ByOwner, analyst: str, body: ReasonIn) -> Response:
     """Refuses an analyst's new questions until it is lifted; what was paid for can still be asked again."""
-    return await _changed(caller, suspend, (ANALYST, analyst), body)
+    return await _change(caller, suspend, (ANALYST, analyst), body)
 
 
 @router.post("/analysts/{analyst}/resume", response_model=StandingOut, responses=PROBLEMS)
 async def resume_analyst(caller: ByOwner, analyst: str, body: ReasonIn) -> Response:
     """Lets an analyst go on; late answers are counted anew."""
-    return await _changed(caller, resume, (ANALYST, analyst), body)
+    return await _change(caller, resume, (ANALYST, analyst), body)
 
 
 @router.post("/datasets/{dataset}/suspend", response_model=StandingOut, responses=PROBLEMS)
 async def suspend_dataset(caller: ByOwner, dataset: str, body: ReasonIn) -> Response:
     """Refuses new questions about a data set, of all analysts, until it is lifted."""
-    return await _changed(caller, suspend, (DATASET, dataset), body)
+    return await _change(caller, suspend, (DATASET, dataset), body)
 
 
 @router.post("/datasets/{dataset}/resume", response_model=StandingOut, responses=PROBLEMS)
 async def resume_dataset(caller: ByOwner, dataset: str, body: ReasonIn) -> Response:
     """Lets questions about a data set go on; late answers are counted anew."""
-    return await _changed(caller, resume, (DATASET, dataset), body)
+    return await _change(caller, resume, (DATASET, dataset), body)
 
 
-async def _changed(caller: Caller, change: _Change, subject: Subject, body: ReasonIn) -> Response:
+async def _change(caller: Caller, change: _Change, subject: Subject, body: ReasonIn) -> Response:
     def work() -> Response:
         return answer(standing_shown(subject, change(caller.service.curator.ledger, subject, body.reason)))
 

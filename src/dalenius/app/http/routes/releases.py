@@ -11,8 +11,8 @@ from dalenius.app.http.responses import PROBLEMS, answer
 from dalenius.app.http.routes.asking import LATER, obtain_release
 from dalenius.app.http.schemas import ObtainIn, OverTimeOut, ReleasesOut, TokenOut
 from dalenius.app.http.service import ByAnalyst, ByAnyone, Caller
-from dalenius.app.views.balances import visible, written
-from dalenius.app.views.burn_down import seen
+from dalenius.app.views.balances import balances_json, visible_totals
+from dalenius.app.views.burn_down import visible_lines
 from dalenius.ledger.tokens import Role
 from dalenius.releasing.kinds import kind_of
 from dalenius.releasing.stored import read_release, releases_of
@@ -34,7 +34,7 @@ async def budget(caller: ByAnyone) -> Response:
     """What is left: for an analyst, of the data sets that are open to it."""
 
     def work() -> Response:
-        return answer({"datasets": written(visible(caller.service.curator.ledger, whose(caller)))})
+        return answer({"datasets": balances_json(visible_totals(caller.service.curator.ledger, whose(caller)))})
 
     return await caller.service.run(work)
 
@@ -52,7 +52,7 @@ async def over_time(caller: ByAnyone) -> Response:
                 "cap": total.balance.epsilon,
                 "points": [[when.isoformat(), left] for when, left in line],
             }
-            for total, line in seen(caller.service.curator.ledger, whose(caller))
+            for total, line in visible_lines(caller.service.curator.ledger, whose(caller))
             if line
         ]
         return answer({"lines": lines})
@@ -70,8 +70,7 @@ async def history(
 
     def work() -> Response:
         rows = [each for each in caller.analyst.history() if each["entry"] > after]
-        more = len(rows) > limit
-        return answer({"history": rows[:limit], "next": rows[limit - 1]["entry"] if more else None})
+        return _answer_page("history", rows, limit)
 
     return await caller.service.run(work)
 
@@ -98,8 +97,7 @@ async def releases(
             for each in releases_of(caller.service.curator.ledger)
             if each.entry > after and mine in {None, each.analyst}
         ]
-        more = len(found) > limit
-        return answer({"releases": found[:limit], "next": found[limit - 1]["entry"] if more else None})
+        return _answer_page("releases", found, limit)
 
     return await caller.service.run(work)
 
@@ -125,3 +123,9 @@ async def obtain(caller: ByAnalyst, kind: str, body: ObtainIn, request: Request)
 def whose(caller: Caller) -> str | None:
     """The analyst to whom alone it is shown; None: to somebody who sees all."""
     return caller.token.analyst if caller.token.role is Role.ANALYST else None
+
+
+def _answer_page(name: str, rows: list[dict[str, Any]], limit: int) -> Response:
+    """The first of them, and after which entry the next ones come."""
+    more = len(rows) > limit
+    return answer({name: rows[:limit], "next": rows[limit - 1]["entry"] if more else None})
