@@ -136,7 +136,7 @@ def factor(expression: Expression) -> tuple[Expression, ...]:
 
     >>> from dalenius.measuring.expressions import Column
     >>> a, b, c = (Column(name, Type.BOOLEAN) for name in "abc")
-    >>> [written(each) for each in factored(call("or", call("and", a, b), call("and", a, c)))]
+    >>> [written(each) for each in factor(call("or", call("and", a, b), call("and", a, c)))]
     ['a', 'or(b, c)']
     """
     if not isinstance(expression, Call) or expression.function not in {"and", "or"}:
