@@ -38,7 +38,7 @@ from bench.population import CACHE, Population, stored
 
 from dalenius.curator import Curator
 from dalenius.errors import DaleniusError
-from dalenius.owner.protecting import Protected
+from dalenius.owner.protect import Protected
 
 THREADS = 2
 ROUNDS, PLAIN_ROUNDS = 3, 5

@@ -21,10 +21,10 @@ import pyarrow.parquet as pq
 from dalenius.analyst import Analyst
 from dalenius.curator import Curator
 from dalenius.measuring._exact import exact
-from dalenius.queries.answering import Answer, measured
+from dalenius.queries.answering import Answer, measure_plan
 from dalenius.queries.planning import tables_of
-from dalenius.queries.rules import planned
-from dalenius.queries.rules.price import priced
+from dalenius.queries.rules import plan_question
+from dalenius.queries.rules.price import price_plan
 
 ROWS, UNITS, ROUNDS, WARM_UP = 1_000, 200, 40, 5
 EPSILON = 0.01
@@ -123,13 +123,13 @@ def parts(analyst: Analyst, question: str, clock: Callable[[str, Callable[[], ob
     asker = analyst._asker  # noqa: SLF001
     versions = asker.registry.current()
     tables = tables_of(asker, versions)
-    clock("plan", lambda: planned(question, tables))
-    plan = planned(question, tables)
+    clock("plan", lambda: plan_question(question, tables))
+    plan = plan_question(question, tables)
     engine = asker.engines.of(versions["visits"].fingerprint)
     clock("engine", lambda: exact(plan, engine, "salt"))
 
     def noisy() -> None:
-        content = measured(plan, priced(plan, EPSILON), engine, "salt", 60.0)
+        content = measure_plan(plan, price_plan(plan, EPSILON), engine, "salt", 60.0)
         Answer.read(plan, content, 0.95).table()
 
     clock("noise", noisy)

@@ -15,8 +15,7 @@ from pathlib import Path
 
 from dalenius.accounting.events import Zcdp
 from dalenius.ledger import Budget, Ledger, Request
-from dalenius.ledger.anchor import Head
-from dalenius.ledger.chain import canonical, link
+from dalenius.ledger.chain import Head, canonical, link
 
 ROUNDS, BLOCK, WARM_UP = 12, 25, 200
 SMALL, LARGE = 1_000, 1_000_000

@@ -18,12 +18,10 @@ from typing import Any
 
 import duckdb
 
-from dalenius.measuring.engines.duckdb.ballast import heavier
-from dalenius.measuring.engines.duckdb.rendering import Renderer
+from dalenius.measuring.engines.duckdb.rendering import Renderer, heavier
 from dalenius.measuring.expressions import Call, Column, Expression, Type, number, text
 from dalenius.measuring.functions import FUNCTIONS
-from dalenius.measuring.texts import LONGEST_TEXT
-from dalenius.measuring.work import Meter, Work, ballast
+from dalenius.measuring.work import LONGEST_TEXT, Meter, Work, ballast
 from dalenius.queries.ask import Ask
 from dalenius.queries.planning import plan_ask
 

@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-from dalenius.audit.work import Finding, WorkReport, search
+from dalenius.audit.work import Finding, WorkReport, search_for_work
 
 CASES = int(os.environ.get("CASES", "20000"))
 SEED = int(os.environ.get("SEED", "23"))
@@ -31,7 +31,7 @@ def main() -> int:
             worst = ", ".join(f"{kind} {each.value:.2f}" for kind, each in sorted(report.worst.items()))
             print(f"  {report.cases:,} of {CASES:,}, {report.seconds:.0f} s; largest: {worst}", flush=True)
 
-    report = search(cases=CASES, seed=SEED, most=20, progress=progress)
+    report = search_for_work(cases=CASES, seed=SEED, most=20, progress=progress)
     print(f"asked {report.asked:,}, refused {sum(report.refused.values()):,}, in {report.seconds:.0f} s, seed {SEED}")
     print(
         f"measured on small tables {report.cases:,}, on large ones {report.large:,} (of 50 ms or more {report.long:,})"

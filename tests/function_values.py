@@ -18,7 +18,7 @@ import pyarrow as pa
 from dalenius.measuring.engines.sources import Reference, reference
 from dalenius.measuring.expressions import Call, Expression, Key, Literal, Type
 from dalenius.measuring.functions import FUNCTIONS, PARTS, UNITS
-from dalenius.queries.rules.total import made_total
+from dalenius.queries.rules.total import make_total
 
 N, B, T, D, M = Type.NUMBER, Type.BOOLEAN, Type.TEXT, Type.DATE, Type.DATETIME
 ARROW = {N: pa.float64(), B: pa.bool_(), T: pa.string(), D: pa.date32(), M: pa.timestamp("us")}
@@ -125,7 +125,7 @@ def values_of(engine: Reference) -> dict[str, list[Any]]:
         types = {each.number: each.type for each in call.arguments if isinstance(each, Key)}
         for number, type_ in types.items():
             columns[f"k{number}"] = pa.array([row[number] for row in rows], ARROW[type_])
-        found[name] = [_written(each) for each in engine.evaluated(made_total(call), pa.table(columns), [])]
+        found[name] = [_written(each) for each in engine.evaluated(make_total(call), pa.table(columns), [])]
     return found
 
 

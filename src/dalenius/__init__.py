@@ -15,14 +15,13 @@ if TYPE_CHECKING:
     from dalenius.accounting.guarantees import RDP, ZCDP, ApproxDP, PureDP
     from dalenius.accounting.neighbors import Neighbors
     from dalenius.accounting.pld import PLD
-    from dalenius.analyst import Analyst
-    from dalenius.asking import Asking
+    from dalenius.analyst import Analyst, Asking
     from dalenius.curator import Curator
     from dalenius.errors import DaleniusError
     from dalenius.ledger.budgets import Balance, Budget
     from dalenius.measuring.plan import Limits
-    from dalenius.owner.protecting import Protected
-    from dalenius.owner.refreshing import Refreshed
+    from dalenius.owner.protect import Protected
+    from dalenius.owner.refresh import Refreshed
     from dalenius.queries.preview import Preview
     from dalenius.queries.release import Release
     from dalenius.releasing.stored import Stored
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 _EXPORTS = {
     "Analyst": "analyst",
     "ApproxDP": "accounting.guarantees",
-    "Asking": "asking",
+    "Asking": "analyst",
     "Balance": "ledger.budgets",
     "Budget": "ledger.budgets",
     "Curator": "curator",
@@ -45,10 +44,10 @@ _EXPORTS = {
     "PLD": "accounting.pld",
     "Policy": "tables.policy",
     "Preview": "queries.preview",
-    "Protected": "owner.protecting",
+    "Protected": "owner.protect",
     "PureDP": "accounting.guarantees",
     "RDP": "accounting.guarantees",
-    "Refreshed": "owner.refreshing",
+    "Refreshed": "owner.refresh",
     "Release": "queries.release",
     "RemoteAnalyst": "remote.analyst",
     "Stored": "releasing.stored",

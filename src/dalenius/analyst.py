@@ -1,18 +1,17 @@
-"""One analyst's way through the curator: preview, ask, what is left, what was asked."""
+"""What an analyst may do, near or far: preview, ask, what is left, what was asked."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from dalenius.errors import NOTHING, Charge, DaleniusError, InputError
 from dalenius.ledger.requests import QUESTION
-from dalenius.releasing.asker import Asker
 from dalenius.releasing.kinds import Shown, kind_of
-from dalenius.releasing.leaving import Leaving, release
-from dalenius.releasing.stored import Stored, releases_of
+from dalenius.releasing.leaving import Asker, Leaving, release
+from dalenius.releasing.stored import Stored, kind_named, releases_of
 
 if TYPE_CHECKING:
     from dalenius.ledger.budgets import Balance
@@ -23,11 +22,64 @@ if TYPE_CHECKING:
     from dalenius.queries.release import Release
     from dalenius.releasing.pacing import Pacer
     from dalenius.tables.registry import Registry
+
 _LONGEST_KEY = 200
 
 
+class Asking(Protocol):
+    """Whoever asks questions: write programs against this, and they run on a home of their own or against a server."""
+
+    @property
+    def name(self) -> str:
+        """Whose allotment pays."""
+        ...
+
+    def preview(
+        self,
+        question: str,
+        *,
+        epsilon: float | None = None,
+        error: float | Mapping[str, float] | None = None,
+        confidence: float = 0.95,
+        delta: float | None = None,
+        limits: Limits | None = None,
+    ) -> Preview:
+        """Price and expected error, for nothing."""
+        ...
+
+    def ask(
+        self,
+        question: str,
+        *,
+        epsilon: float | None = None,
+        error: float | Mapping[str, float] | None = None,
+        confidence: float = 0.95,
+        delta: float | None = None,
+        limits: Limits | None = None,
+        idempotency_key: str | None = None,
+    ) -> Release:
+        """Asks; charged before the data is looked at."""
+        ...
+
+    def obtain(self, kind: str, request: Any, *, idempotency_key: str | None = None) -> Shown:
+        """A release of any kind."""
+        ...
+
+    def releases(self) -> list[Stored]:
+        """What this analyst has paid for and was given, oldest first."""
+        ...
+
+    def budget(self) -> dict[str, Balance]:
+        """What is left of this analyst's allotments, by data set."""
+        ...
+
+    def history(self) -> list[dict[str, Any]]:
+        """Every charge of this analyst, oldest first."""
+        ...
+
+
 class Analyst:
-    """What one analyst may do. Made by `Curator.analyst`.
+    """What one analyst may do on a home of this machine; `RemoteAnalyst` is the other one. Made by `Curator.analyst`.
 
     The way of a question: it is planned and priced without the data; the ledger charges it; only then does the engine
     look; the release is on disk before it is returned (`releasing.leaving`).
@@ -139,7 +191,7 @@ class Analyst:
                         "entry": entry.number,
                         "time": entry.time,
                         "dataset": paid["dataset"],
-                        "kind": paid.get("kind", QUESTION),
+                        "kind": kind_named(paid),
                         "charge": {key: paid[key] for key in ("epsilon", "delta", "rho")},
                         "question": data["question"],
                     }

@@ -8,21 +8,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dalenius.errors import HomeMissingError, NotAllowedError
-from dalenius.ledger import anchor, database
+from dalenius.ledger.chain import ANCHOR
+from dalenius.ledger.database import NAME
 from dalenius.ledger.home import find_home, future_home
 from dalenius.ledger.ledger import Ledger
 from dalenius.releasing.stored import Stored, releases_of
-from dalenius.tables.homes import know
 from dalenius.tables.policy import Policy
 from dalenius.tables.reading import read_file, read_text
 from dalenius.tables.registry import Registry, Version
+from dalenius.tables.sources.homes import know
 
 if TYPE_CHECKING:
     from dalenius.analyst import Analyst
     from dalenius.measuring.engines.sources import Engines
-    from dalenius.owner.index import Progress
-    from dalenius.owner.protecting import Protected
-    from dalenius.owner.refreshing import Refreshed
+    from dalenius.owner.index import IndexProgress
+    from dalenius.owner.protect import Protected
+    from dalenius.owner.refresh import Refreshed
     from dalenius.releasing.pacing import Pacer
 
 
@@ -72,7 +73,7 @@ class Curator:
         dry_run: bool = False,
         yes: bool = False,
         reason: str = "",
-        progress: Progress | None = None,
+        progress: IndexProgress | None = None,
     ) -> list[Protected]:
         """Puts policies in force: all of them, or none.
 
@@ -87,15 +88,13 @@ class Curator:
             reason: Why, for the history.
             progress: Told how the contribution index grows: table, files written, files in all, what comes next.
         """
-        from dalenius.owner import index as _indexing
-        from dalenius.owner import limits as _limiting
-        from dalenius.owner import protecting as _protecting
+        from dalenius.owner import index, limits, protect
 
         policies = [_read(each) for each in (policy, *more)]
         there = self._has_ledger()
         registry, ledger = (self.registry, self.ledger) if there else (Registry(None), None)
         since = registry.place
-        planned = _limiting.priced(_protecting.plan(policies, registry, ledger, reason), registry, ledger)
+        planned = limits.price(protect.plan(policies, registry, ledger, reason), registry, ledger)
         if dry_run or (not yes and any(each.needs for each in planned)):
             return planned
         unexplained = [each for each in planned if "reason" in each.needs]
@@ -108,10 +107,10 @@ class Curator:
         if ledger is None:
             self._ledger = ledger = Ledger.create(self._made_home())
             registry = self.registry
-        recorded = _protecting.record([replace(each, needs=()) for each in planned], registry, ledger, since)
+        recorded = protect.record([replace(each, needs=()) for each in planned], registry, ledger, since)
         # Before the search for limits, which looks at the same sizes.
-        recorded = _indexing.prepare(recorded, registry, ledger, self.engines, progress)
-        return _limiting.find(recorded, registry, ledger, self.engines)
+        recorded = index.prepare(recorded, registry, ledger, self.engines, progress)
+        return limits.find(recorded, registry, ledger, self.engines)
 
     def refresh(
         self,
@@ -122,7 +121,7 @@ class Curator:
         yes: bool = False,
         dry_run: bool = False,
         reason: str = "",
-        progress: Progress | None = None,
+        progress: IndexProgress | None = None,
     ) -> Refreshed:
         """Records that the data behind a table's name changed: the files as they are now become its next data version.
 
@@ -140,18 +139,18 @@ class Curator:
             reason: Why, for the history.
             progress: Told how the contribution index grows: table, files written, files in all, what comes next.
         """
-        from dalenius.owner import refreshing as _refreshing
+        from dalenius.owner.refresh import RefreshRequest, refresh
 
-        wish = _refreshing.Wish(name, new_people, find_limits, yes, dry_run, reason)
-        return _refreshing.refresh(wish, self.registry, self.ledger, self.engines, progress=progress)
+        request = RefreshRequest(name, new_people, find_limits, yes, dry_run, reason)
+        return refresh(request, self.registry, self.ledger, self.engines, progress=progress)
 
     def check(self, policy: Policy | Path | str) -> Policy:
         """Checks a policy against its source, without a home; returns it with everything spelled out."""
-        from dalenius.owner import protecting as _protecting
-        from dalenius.owner.public_tables import inspect_public
+        from dalenius.owner.protect import inspect
+        from dalenius.owner.public_files import inspect_public
 
         found = _read(policy)
-        _protecting.inspect(found)
+        inspect(found)
         inspect_public(found)
         return found
 
@@ -195,7 +194,7 @@ class Curator:
             home = self.home
         except HomeMissingError:
             return False
-        return (home / database.NAME).exists() or (home / anchor.NAME).exists()
+        return (home / NAME).exists() or (home / ANCHOR).exists()
 
     def _made_home(self) -> Path:
         try:

@@ -20,10 +20,10 @@ from dalenius.analyst import Analyst
 from dalenius.curator import Curator
 from dalenius.measuring._exact import exact
 from dalenius.measuring.engines.duckdb.connections import DuckDB
-from dalenius.measuring.plan import Plan, needed
+from dalenius.measuring.plan import Plan, require
 from dalenius.mechanisms.key_selection import KeySelection
 from dalenius.queries.planning import tables_of
-from dalenius.queries.rules import planned
+from dalenius.queries.rules import plan_question
 
 VICTIM = 7777
 VICTIM_ROWS = 500
@@ -133,7 +133,7 @@ def protected(
 def plan_of(curator: Curator, question: str, analyst: str = "eve") -> Plan:
     """The plan that `ask` would run."""
     asker = curator.analyst(analyst)._asker
-    return planned(question, tables_of(asker, asker.registry.current()))
+    return plan_question(question, tables_of(asker, asker.registry.current()))
 
 
 def integers_of(curator: Curator, question: str) -> list[list[int]]:
@@ -167,7 +167,7 @@ def weighs_too_much(plan: Plan, one: Mapping[Any, int], other: Mapping[Any, int]
         found.append(f"Σ(w − w')² = {change}")
     for here, there in ((one, other), (other, one)):
         lone = [weight for key, weight in here.items() if key not in there]
-        if lone and (len(lone) > needed(plan.selection).cap or max(lone) > KeySelection.weight(len(lone))):
+        if lone and (len(lone) > require(plan.selection).cap or max(lone) > KeySelection.weight(len(lone))):
             found.append(f"{len(lone)} keys of one unit weigh up to {max(lone)}")
     return found
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from tests.attack.hostile import RARE, VICTIM, VICTIM_ROWS
 from tests.shop import Shop
 
-from dalenius.measuring.engines.duckdb.connections import Several
+from dalenius.measuring.engines.duckdb.backend import MultiFile
 
 UNITS, EACH = 30, 3
 LAST = date(2025, 12, 31)
@@ -93,11 +93,11 @@ def weights_of(shop: Shop, question: str) -> dict[tuple[Any, ...], int]:
 def ran(monkeypatch: Any) -> list[str]:
     """From now on, every statement over several tables that runs."""
     seen: list[str] = []
-    run = Several.run
+    run = MultiFile.run
 
-    def spied(self: Several, sql: str, *, seconds: float = 60.0) -> list[tuple[Any, ...]]:
+    def spied(self: MultiFile, sql: str, *, seconds: float = 60.0) -> list[tuple[Any, ...]]:
         seen.append(sql)
         return run(self, sql, seconds=seconds)
 
-    monkeypatch.setattr(Several, "run", spied)
+    monkeypatch.setattr(MultiFile, "run", spied)
     return seen

@@ -22,7 +22,7 @@ from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.queries import answering
 
 CONTROL = Path(sys.argv[1] if len(sys.argv) > 1 else "")
-_measured, _release = answering.measured, DiscreteGaussian.release
+_measured, _release = answering.measure_plan, DiscreteGaussian.release
 
 
 def measured(*parts: Any) -> bytes:
@@ -59,6 +59,6 @@ if __name__ == "__main__":
             rendering.Renderer.number = lambda self, inner: plain.format(self.sql(inner))  # type: ignore[method-assign]
         else:
             rendering._TEMPLATES[name] = text
-    setattr(answering, "measured", measured)  # noqa: B010 (from outside)
+    setattr(answering, "measure_plan", measured)  # noqa: B010 (from outside)
     setattr(DiscreteGaussian, "release", release)  # noqa: B010
     main(sys.argv[2:])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from dalenius.audit.fuzzing.arenas import Arena, Places, tables_of
+from dalenius.audit.fuzzing.arenas import Arena, Places, arena_tables
 from dalenius.measuring.public import PublicTable
-from dalenius.queries.rules import planned
+from dalenius.queries.rules import plan_question
 
 
 def ratio_of(
@@ -17,7 +17,7 @@ def ratio_of(
 
     Two runs, of which the first opens what has to be opened, and a third where it could be above 2 as well as below.
     """
-    sides, plan = places.pair(arena, rows), planned(sql, tables_of(rows), None, publics or {})
+    sides, plan = places.pair(arena, rows), plan_question(sql, arena_tables(rows), None, publics or {})
     least = [math.inf, math.inf]
     for at in range(3):
         least = [min(before, side.spent(plan).cpu) for before, side in zip(least, sides, strict=True)]

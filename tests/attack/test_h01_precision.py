@@ -24,8 +24,8 @@ from tests.conftest import LONG
 
 from dalenius.measuring.engines.duckdb.measuring import Measuring
 from dalenius.measuring.plan import Plan
-from dalenius.queries.answering import Answer, measured
-from dalenius.queries.rules.price import priced
+from dalenius.queries.answering import Answer, measure_plan
+from dalenius.queries.rules.price import price_plan
 
 DRAWS = 30_000 if LONG else 18_000
 FINE = Fraction(1, 2**53)
@@ -73,7 +73,7 @@ def pair(request, tmp_path_factory):
 
 def released(plan: Plan, epsilon: float, value: int) -> list[float]:
     """Many releases of one exact integer, as analysts get them."""
-    content = measured(plan, priced(plan, epsilon), Frozen(value), "salt", 60.0)
+    content = measure_plan(plan, price_plan(plan, epsilon), Frozen(value), "salt", 60.0)
     return [row[1] for row in Answer.read(plan, content, 0.95).table().rows]
 
 

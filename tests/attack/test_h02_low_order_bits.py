@@ -20,8 +20,8 @@ from tests.attack.curators import plan_of as planned
 
 from dalenius import Curator
 from dalenius.measuring.plan import Plan
-from dalenius.queries.answering import Answer, measured
-from dalenius.queries.rules.price import priced
+from dalenius.queries.answering import Answer, measure_plan
+from dalenius.queries.rules.price import price_plan
 
 STEP = Fraction(1, 100)
 COLUMNS = """
@@ -63,7 +63,7 @@ def plan_of(curator: Curator, question: str) -> Plan:
 def contents(curator: Curator, question: str, times: int) -> list[bytes]:
     (version,) = curator.tables()
     plan, engine = plan_of(curator, question), curator.engines.of(version.fingerprint)
-    return [measured(plan, priced(plan, 0.5), engine, "salt", 60.0) for _ in range(times)]
+    return [measure_plan(plan, price_plan(plan, 0.5), engine, "salt", 60.0) for _ in range(times)]
 
 
 def shown(curator: Curator, question: str, content: bytes) -> str:

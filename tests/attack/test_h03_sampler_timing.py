@@ -21,7 +21,7 @@ from scipy import stats
 from tests.conftest import LONG
 
 from dalenius.mechanisms import noise
-from dalenius.mechanisms.noise import _batches, bits
+from dalenius.mechanisms.noise import _draws, bits
 
 CALLS = 20_000 if LONG else 10_500
 REFILLS = 10_000 if LONG else 7_500
@@ -67,7 +67,7 @@ def test_the_time_of_a_refill_does_not_depend_on_the_values(name):
         first = draw()
         times.append(clock() - start)
         (stock,) = bits.current().stock.values()
-        assert len(stock) == _batches.STOCK - 1
+        assert len(stock) == _draws.STOCK - 1
         sizes.append(abs(first) + sum(map(abs, stock)))
     assert correlation(sizes, times) < 0.08
 

@@ -12,7 +12,7 @@ from tests.attack.joined import shop_of, weights_of
 from tests.shop import questions
 
 from dalenius.errors import NOTHING, NotAllowedError, QuestionRefusedError
-from dalenius.measuring.engines.duckdb.connections import Several
+from dalenius.measuring.engines.duckdb.backend import MultiFile
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ SELECT COUNT(*) FROM people p WHERE p.user_id IN (SELECT tax FROM regions)
 
 @pytest.mark.parametrize("question", REFUSED)
 def test_a_join_that_mixes_people_is_refused_before_any_charge(shop, monkeypatch, question):
-    monkeypatch.setattr(Several, "run", lambda *_, **__: pytest.fail("the data was touched"))
+    monkeypatch.setattr(MultiFile, "run", lambda *_, **__: pytest.fail("the data was touched"))
     for call in (shop.ana.ask, shop.ana.preview):
         with nothing_charged(shop.curator), pytest.raises((QuestionRefusedError, NotAllowedError)) as refusal:
             call(question, epsilon=0.1)
@@ -225,12 +225,12 @@ def test_a_unit_compared_by_the_question_alone_would_be_seen(shop, neighbour, mo
     monkeypatch.setattr(joins, "_refuse_tie", lambda *_: None)
     plan = shop.plan(question)
     assert all(moved(plan, shop.exact(question), neighbour.exact(question)))  # the statement still compares
-    monkeypatch.setattr(relation._Scan, "match", _unbounded)
+    monkeypatch.setattr(relation.RelationScan, "match", _unbounded)
     assert not all(moved(plan, shop.exact(question), neighbour.exact(question)))
 
 
 def _unbounded(self, match):
-    from dalenius.measuring.engines.duckdb.statements.relation import _Scan
+    from dalenius.measuring.engines.duckdb.statements.relation import RelationScan
 
-    inner = _Scan(match.relation, self.files, (), self, self.depth + 1, "", True, self.shared)
+    inner = RelationScan(match.relation, self.files, (), self, self.depth + 1, "", True, self.shared)
     return f"EXISTS (SELECT 1 FROM {inner.body()})"

@@ -332,12 +332,12 @@ def test_the_neighbour_test_sees_an_unclipped_victim(curator, neighbour):
 @pytest.mark.parametrize("question", [each for each in PASSED if "HAVING" in each or "LIMIT" in each])
 def test_having_order_and_limit_see_noisy_numbers_only(curator, neighbour, question):
     """The same stored numbers give the same rows, whatever the table holds."""
-    from dalenius.queries.answering import measured
-    from dalenius.queries.rules.price import priced
+    from dalenius.queries.answering import measure_plan
+    from dalenius.queries.rules.price import price_plan
 
     plan, twin = plan_of(curator, question), plan_of(neighbour, question)
     engine = curator.engines.of(curator.tables()[0].fingerprint)
-    content = measured(plan, priced(plan, 0.5), engine, "salt", 60.0)
+    content = measure_plan(plan, price_plan(plan, 0.5), engine, "salt", 60.0)
     one, other = Answer.read(plan, content, 0.95).table(), Answer.read(twin, content, 0.95).table()
     assert one == other
 
@@ -366,8 +366,7 @@ def test_every_declared_group_is_answered_even_where_nobody_is(curator, neighbou
 
 @pytest.mark.parametrize("shape", ["a raw column", "ARG_MAX", "a window", "a CTE with groups", "UNION", "SHOW"])
 def test_the_command_refuses_them_too(curator, capsys, shape):
-    from dalenius.app.cli import build
-    from dalenius.app.cli.run import run
+    from dalenius.app.cli import build, run
 
     home = ["--home", str(curator.home), "--analyst", "eve", "--json"]
     with nothing_charged(curator):

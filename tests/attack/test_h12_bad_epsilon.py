@@ -41,7 +41,7 @@ def pure(tmp_path_factory):
 def untouched(monkeypatch, curator, pure):
     """The test fails if an engine runs, or an answer is measured; `protect` has done both before."""
     monkeypatch.setattr(DuckDB, "run", lambda *_, **__: pytest.fail("the data was touched"))
-    monkeypatch.setattr(answering, "measured", lambda *_, **__: pytest.fail("an answer was measured"))
+    monkeypatch.setattr(answering, "measure_plan", lambda *_, **__: pytest.fail("an answer was measured"))
 
 
 def shown(value):
@@ -124,9 +124,9 @@ def test_the_check_of_noise_against_charge_would_see_a_fifth_less_noise(tmp_path
     """Teeth: with 20% less variance the sum above would be out of its bounds."""
     curator = protected(tmp_path, people(victim=True))
     plan = plan_of(curator, QUESTION)
-    from dalenius.queries.rules.price import priced
+    from dalenius.queries.rules.price import price_plan
 
-    found = priced(plan, 0.5)
+    found = price_plan(plan, 0.5)
     assert found.rho is not None
     laws: list[Any] = [each.noise for each in found.mechanisms]
     rho = sum(
@@ -171,8 +171,7 @@ def test_limits_of_the_wrong_kind_are_refused_too(curator, untouched, given):
 
 @pytest.mark.parametrize("typed", ["-1", "0", "-0.0", "nan", "inf", "1e-320", "1e999", "True", "x", "", "1_0 0"])
 def test_the_command_refuses_them_too(curator, untouched, capsys, typed):
-    from dalenius.app.cli import build
-    from dalenius.app.cli.run import run
+    from dalenius.app.cli import build, run
 
     home = ["--home", str(curator.home), "--analyst", "eve", "--json"]
     with nothing_charged(curator):

@@ -73,8 +73,7 @@ def test_a_budget_with_a_bad_delta_is_never_made(tmp_path, delta):
 
 @pytest.mark.parametrize("typed", ["-1", "nan", "1", "2", "True", "x"])
 def test_the_command_refuses_them_too(curator, capsys, typed):
-    from dalenius.app.cli import build
-    from dalenius.app.cli.run import run
+    from dalenius.app.cli import build, run
 
     home = ["--home", str(curator.home), "--analyst", "eve", "--json"]
     with nothing_charged(curator):

@@ -195,7 +195,7 @@ def test_a_fixed_source_of_bits_would_be_seen(homes, monkeypatch):
     """Teeth: with noise that is a function of the home, the twins agree."""
     from dalenius.queries import answering
 
-    measured = answering.measured
+    measured = answering.measure_plan
 
     def fixed(plan, priced, engine, salt, seconds):
         content = json.loads(measured(plan, priced, engine, salt, seconds))
@@ -203,7 +203,7 @@ def test_a_fixed_source_of_bits_would_be_seen(homes, monkeypatch):
             each["values"] = ["7"] * len(each["values"])
         return json.dumps(content).encode()
 
-    monkeypatch.setattr(answering, "measured", fixed)
+    monkeypatch.setattr(answering, "measure_plan", fixed)
     rows = [Curator(home).analyst("eve").ask(ASKED, epsilon=1.0).rows for home in homes]
     assert rows[0] == rows[1]
 

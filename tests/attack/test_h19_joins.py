@@ -95,7 +95,7 @@ def test_a_retry_after_restart_sees_the_same_draw_and_another_analyst_one_made_f
     spent = shop.curator.ledger.balance("shop").spent
     again = Curator(shop.curator.home)
     assert by_name(again.analyst("ana").ask(SAME[3], epsilon=0.5)) == first
-    monkeypatch.setattr("dalenius.queries.answering.measured", lambda *_: pytest.fail("looked"))
+    monkeypatch.setattr("dalenius.queries.answering.measure_plan", lambda *_: pytest.fail("looked"))
     other = again.analyst("eve").ask(SAME[1], epsilon=0.5)
     assert not other.free and by_name(again.analyst("eve").ask(SAME[2], epsilon=0.5)) == by_name(other)
     assert again.ledger.balance("shop").spent == spent

@@ -215,7 +215,7 @@ def test_other_limits_are_another_question(curator):
 def test_another_analyst_sees_one_draw_that_is_made_from_the_first(curator, monkeypatch):
     curator.analyst("eve").ask(BASE, epsilon=0.5)
     before = curator.ledger.balance("visits").spent
-    monkeypatch.setattr("dalenius.queries.answering.measured", lambda *_: pytest.fail("looked"))
+    monkeypatch.setattr("dalenius.queries.answering.measure_plan", lambda *_: pytest.fail("looked"))
     mallory = curator.analyst("mallory")
     first = mallory.ask(BASE, epsilon=0.5)
     assert not first.free

@@ -16,10 +16,9 @@ import pytest
 from tests.attack.hostile import RARE, people, plan_of, protected, ran
 from tests.opened import duckdb_of
 
-from dalenius.app.cli import build
-from dalenius.app.cli.run import run
+from dalenius.app.cli import build, run
 from dalenius.errors import DaleniusError
-from dalenius.measuring.engines.duckdb.measuring import parts_of
+from dalenius.measuring.engines.duckdb.measuring import selects_of
 from dalenius.queries.preview import Preview
 
 ASKED = [
@@ -95,7 +94,7 @@ def observed(folder, monkeypatch, caplog, capfd, *, victim: bool) -> dict[str, s
         eve = curator.analyst("eve")
         for question in ASKED:
             plan = plan_of(curator, question)
-            found[f"plan: {question}"] = f"{plan.canonical()}\n{parts_of(plan)}\n{plan.cells}\n{plan.notes}"
+            found[f"plan: {question}"] = f"{plan.canonical()}\n{selects_of(plan)}\n{plan.cells}\n{plan.notes}"
             preview = eve.preview(question, epsilon=0.1)
             found[f"preview: {question}"] = f"{preview}\n{preview.plan}\n{json.dumps(preview.to_dict())}"
         for question in REFUSED:

@@ -16,7 +16,7 @@ from tests.shop import Shop, written
 
 from dalenius import Curator
 from dalenius.errors import NOTHING, BudgetError, DaleniusError, EngineError, InternalError
-from dalenius.measuring.engines.duckdb.connections import Several
+from dalenius.measuring.engines.duckdb.backend import MultiFile
 
 REFUSED = [
     "SELECT COUNT(*) FROM people JOIN orders USING (user_id); DROP TABLE people",
@@ -55,7 +55,7 @@ def shop(tmp_path_factory):
 
 @pytest.mark.parametrize("question", REFUSED)
 def test_it_is_refused_before_the_data_is_touched(shop, monkeypatch, question):
-    monkeypatch.setattr(Several, "run", lambda *_, **__: pytest.fail("the data was touched"))
+    monkeypatch.setattr(MultiFile, "run", lambda *_, **__: pytest.fail("the data was touched"))
     before = files_under(shop.folder)
     with nothing_charged(shop.curator), pytest.raises(DaleniusError) as refusal:
         shop.ana.ask(question, epsilon=0.1)

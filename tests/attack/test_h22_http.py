@@ -18,7 +18,7 @@ from dalenius.app.http.guard import OPEN
 from dalenius.curator import Curator
 from dalenius.errors import DaleniusError
 from dalenius.ledger import Ledger, database
-from dalenius.ledger.keys import public_key
+from dalenius.ledger.home import public_key
 from dalenius.ledger.receipts import check, read
 from dalenius.queries.ask import Ask
 
@@ -151,6 +151,18 @@ def test_anothers_receipt_is_one_that_was_never_given(server):
     assert len({each.content for each in replies}) == 1
     assert {name for each in replies for name in each.headers} == set(replies[0].headers)
     assert bob.get(f"/v1/receipts/R{number}-{wrong}").status == 404  # nor can one's own be guessed from its number
+
+
+def test_a_number_without_measure_holds_up_nobody(server):
+    """A short text that is a fraction of millions of digits: refused before it is worked out, by every route."""
+    eve = server.analyst("eve", trusted=True)
+    asked = {"question": count(3), "epsilon": 0.1, "limits": {"totals": {"amount": "1e60000000"}}}
+    replies = [
+        eve.request("POST", "/v1/releases/question", {"request": asked}),
+        eve.request("POST", "/v1/ask", {"sql": count(3), "epsilon": 0.1, "limits": asked["limits"]}),
+    ]
+    assert {each.status for each in replies} <= {400, 422}
+    assert {each.json["charge"]["epsilon"] for each in replies} == {0}
 
 
 def test_anothers_release_is_one_that_was_never_made(server):
@@ -329,7 +341,7 @@ def test_an_abandoned_question_is_not_answered_at_an_epsilon_that_somebody_wrote
         raise RuntimeError("killed")
 
     with monkeypatch.context() as patch:
-        patch.setattr("dalenius.queries.answering.measured", dies)
+        patch.setattr("dalenius.queries.answering.measure_plan", dies)
         patch.setattr("dalenius.ledger.charging.fail", lambda *_: None)
         with pytest.raises(RuntimeError, match="killed"):
             Curator(home).analyst("bob").ask(count(33), epsilon=0.01)

@@ -9,14 +9,14 @@ from tests.attack.slowed import ratio_of
 
 from dalenius.audit.fuzzing import arenas
 from dalenius.errors import QuestionRefusedError
-from dalenius.measuring import pace, repeats, work
-from dalenius.measuring.engines.duckdb.ballast import heavier
+from dalenius.measuring import join_fanout, pace, work
+from dalenius.measuring.engines.duckdb.backend import MultiTable
 from dalenius.measuring.engines.duckdb.connections import public as engine
-from dalenius.measuring.engines.duckdb.view import View
+from dalenius.measuring.engines.duckdb.rendering import heavier
 from dalenius.measuring.public import public_table
-from dalenius.queries.rules import planned
-from dalenius.tables.fingerprint import fingerprint
+from dalenius.queries.rules import plan_question
 from dalenius.tables.policy import PublicSpec
+from dalenius.tables.sources.fingerprint import fingerprint
 
 LONG = next(each for each in arenas.ARENAS if each.name == "long texts")
 ABSENT = next(each for each in arenas.ARENAS if each.name == "nothing at all")
@@ -43,7 +43,7 @@ def test_rows_that_meet_all_of_their_own_are_paid_for_by_everybody(places):
 
 
 def test_pairs_that_nobody_pays_for_are_found(monkeypatch, places):
-    monkeypatch.setattr(repeats, "ABOVE", repeats.MOST)
+    monkeypatch.setattr(join_fanout, "ABOVE", join_fanout.MOST)
     monkeypatch.setattr(work, "times", lambda relation: 1)
     assert ratio_of(ITSELF, places, LONG, ROWS) > 2
 
@@ -56,16 +56,18 @@ COSTLY = " AND ".join(f"UPPER(LOWER(LEFT(s.note, {at}) || z.label)) NOT LIKE '%x
 def test_a_row_that_a_public_table_repeats_is_as_much_work_as_all_of_its_copies(tmp_path):
     """A reviewer found it: three rows of one person made an answer late, by 10,000 rows of a public table each."""
     zones = public(tmp_path, zone=["common"] * 5000, label=[f"label {at}" for at in range(5000)])
-    tables = arenas.tables_of(4000)
-    plan = planned(COMMON, tables, None, zones)
+    tables = arenas.arena_tables(4000)
+    plan = plan_question(COMMON, tables, None, zones)
     assert work.times(plan.table.relation) == 5000
     assert plan.table.work >= 5000 * work.MEETING
-    assert pace.times(plan).answer > pace.times(planned("SELECT COUNT(*) FROM visits s", tables, None, zones)).answer
+    assert (
+        pace.times(plan).answer > pace.times(plan_question("SELECT COUNT(*) FROM visits s", tables, None, zones)).answer
+    )
     with pytest.raises(QuestionRefusedError) as caught:
-        planned(f"{COMMON} WHERE {COSTLY}", tables, None, zones)
+        plan_question(f"{COMMON} WHERE {COSTLY}", tables, None, zones)
     assert "too much work" in caught.value.message
     once = public(tmp_path, zone=[f"zone {at}" for at in range(5000)], label=[f"label {at}" for at in range(5000)])
-    assert work.times(planned(f"{COMMON} WHERE {COSTLY}", tables, None, once).table.relation) == 1
+    assert work.times(plan_question(f"{COMMON} WHERE {COSTLY}", tables, None, once).table.relation) == 1
 
 
 def test_rows_without_a_key_do_not_meet_all_others_without_one(tmp_path, places):
@@ -87,13 +89,13 @@ def test_rows_without_a_key_do_not_meet_all_others_without_one(tmp_path, places)
 def test_a_condition_that_comes_after_a_join_keeps_no_rows_from_meeting(joined, copies, tmp_path):
     """A reviewer found it: an equality in WHERE was taken for a key of a LEFT join, and one row made an answer late."""
     zones = public(tmp_path, zone=["common"] * 5000, label=[f"label {at}" for at in range(5000)])
-    plan = planned(f"SELECT COUNT(*) FROM visits s {joined}", arenas.tables_of(4000), None, zones)
+    plan = plan_question(f"SELECT COUNT(*) FROM visits s {joined}", arenas.arena_tables(4000), None, zones)
     assert work.times(plan.table.relation) == copies
 
 
 def test_the_largest_share_that_a_row_can_carry_is_still_a_statement():
     """The search found it: DuckDB reads 1,000 levels, and a share may be no deeper. `rules.work` refuses more."""
-    most = work.Work(10 * work.MOST_MEETING + repeats.MOST * work.MEETING)
+    most = work.Work(10 * work.MOST_MEETING + join_fanout.MOST * work.MEETING)
     assert engine().run(f"SELECT 1 WHERE {heavier(most)}") == [(1,)]
 
 
@@ -102,9 +104,9 @@ def test_what_is_joined_to_a_left_joined_table_does_not_meet_everything_first(ca
     """A reviewer found it: whether DuckDB saw that a LEFT join had to find somebody depended on the order of names."""
     names = public(tmp_path, called, label=[f"label {at}" for at in range(100)])
     joined = f"visits s LEFT JOIN people p ON p.person = s.person JOIN {called} z ON z.label = p.title"
-    plan = planned(f"SELECT COUNT(*) FROM {joined}", arenas.tables_of(4000), None, names)
+    plan = plan_question(f"SELECT COUNT(*) FROM {joined}", arenas.arena_tables(4000), None, names)
     side, _ = places.pair(LONG, 4000)
-    found = side._engine(plan.table)
-    assert isinstance(found, View)
+    found = side.tables.of(plan.table)
+    assert isinstance(found, MultiTable)
     scan = found.scan
     assert scan.count('"title" IS NOT NULL') == 1 and '"label" IS NOT NULL' not in scan

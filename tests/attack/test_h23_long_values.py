@@ -16,9 +16,9 @@ from tests.attack.curators import curator_of, integers_of, neighbours, plan_of
 
 from dalenius import Curator
 from dalenius.measuring import work
-from dalenius.measuring.engines.duckdb.ballast import heavier
+from dalenius.measuring.engines.duckdb.rendering import heavier
 from dalenius.measuring.engines.recording import recorded
-from dalenius.measuring.texts import LONGEST_BYTES
+from dalenius.measuring.work import LONGEST_BYTES
 
 COLUMNS = """
 [columns.name]
@@ -127,8 +127,8 @@ def test_rows_of_heavy_units_are_gone_through_twice_and_others_balance_that(cura
     plan = plan_of(curator, question)
     with recorded() as ran:
         curator.analyst("eve").ask(question, epsilon=0.5)
-    twice = heavier(work.of(plan) * work.TWICE)
-    assert twice and twice != heavier(work.of(plan))
+    twice = heavier(work.work_of(plan) * work.TWICE)
+    assert twice and twice != heavier(work.work_of(plan))
     assert any("heavy AS (" in each.text and twice in each.text for each in ran)
 
 
@@ -176,8 +176,8 @@ def test_no_text_is_parsed_as_a_number_that_could_take_long(curator, question):
 
 def test_columns_that_a_file_keeps_as_text_count_as_work(curator):
     plan = plan_of(curator, "SELECT SUM(age) FROM t")
-    assert work.of(plan).worst >= 1_000
-    assert heavier(work.of(plan))
+    assert work.work_of(plan).worst >= 1_000
+    assert heavier(work.work_of(plan))
 
 
 def test_numbers_beside_the_middle_of_two_doubles_take_no_longer(tmp_path: Path):

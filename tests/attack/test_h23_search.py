@@ -15,14 +15,14 @@ import pytest
 from tests.attack import slowed
 
 from dalenius.audit import work
-from dalenius.audit.fuzzing import arenas, heavy, pools, terms, victims
+from dalenius.audit.fuzzing import arenas, heavy, terms
 from dalenius.errors import DaleniusError, EngineFailedError
 from dalenius.measuring.engines import recording
 from dalenius.measuring.engines.duckdb import rendering
 from dalenius.measuring.engines.duckdb.statements import relation, source
 from dalenius.measuring.expressions import Type
 from dalenius.measuring.functions import FUNCTIONS
-from dalenius.queries.rules import planned
+from dalenius.queries.rules import plan_question
 
 SIZES = (4_000, 40_000)
 GENEROUS = 3.0
@@ -33,10 +33,10 @@ def test_every_function_that_can_be_asked_for_is_searched():
 
 
 def test_questions_of_the_search_are_mostly_taken_and_use_all_functions():
-    tables, chance, used, taken = victims.tables(1000), Random(3), set(), 0
+    tables, chance, used, taken = arenas.arena_tables(1000), Random(3), set(), 0
     for _ in range(120):
         try:
-            plan = planned(heavy.asked(chance).text(), tables, None, {})
+            plan = plan_question(heavy.draw_question(chance).text(), tables, None, {})
         except DaleniusError:
             continue
         taken += 1
@@ -46,8 +46,8 @@ def test_questions_of_the_search_are_mostly_taken_and_use_all_functions():
 
 
 def test_the_victim_is_the_only_difference_and_owns_a_hundredth():
-    for victim in victims.VICTIMS:
-        first, second = (each["visits"] for each in victims.pair(victim, 1000, 1))
+    for victim in arenas.VICTIMS:
+        first, second = (each["visits"] for each in arenas.make_neighbours(victim, 1000, 1))
         own = sum(person == 0 for person in first["person"].to_pylist())
         assert own == (1 if victim.single else 10)
         assert first.num_rows - second.num_rows == (0 if victim.replaced else own)
@@ -56,7 +56,7 @@ def test_the_victim_is_the_only_difference_and_owns_a_hundredth():
 
 
 def test_no_person_makes_a_question_far_slower(rounds):
-    report = work.search(cases=rounds(500), seed=23, sizes=SIZES, ratio=GENEROUS, quiet=False)
+    report = work.search_for_work(cases=rounds(500), seed=23, sizes=SIZES, ratio=GENEROUS, quiet=False)
     assert not report.violations, report.violations[0]
     assert report.cases == rounds(500)
     assert report.large > 0
@@ -74,11 +74,11 @@ def limits_off(monkeypatch):
 
 def test_work_without_a_limit_is_found(monkeypatch):
     limits_off(monkeypatch)
-    monkeypatch.setattr(work.Judge, "shrunk", lambda self, question, arena, found: found)
+    monkeypatch.setattr(work.Judge, "shrink", lambda self, question, arena, found: found)
     seeds = [each for each in heavy.SEEDS if each.where]
-    monkeypatch.setattr(pools, "SEEDS", seeds)
-    monkeypatch.setattr(pools, "ARENAS", arenas.ARENAS[:2])
-    report = work.search(cases=3 * len(seeds), seed=23, sizes=SIZES, ratio=GENEROUS, quiet=False)
+    monkeypatch.setattr(heavy, "SEEDS", seeds)
+    monkeypatch.setattr(heavy, "ARENAS", arenas.ARENAS[:2])
+    report = work.search_for_work(cases=3 * len(seeds), seed=23, sizes=SIZES, ratio=GENEROUS, quiet=False)
     assert report.violations, report.worst
     assert report.violations[0].kind == "ratio"
     assert report.violations[0].first > GENEROUS * report.violations[0].second
@@ -179,7 +179,7 @@ def test_nobody_on_one_side_does_not_end_reading_the_other(joined, places):
 
 
 def test_a_join_with_nobody_on_one_side_is_found(monkeypatch, places):
-    from dalenius.measuring.engines.duckdb.statements.spare import with_spare
+    from dalenius.measuring.engines.duckdb.statements.conditions import with_spare
 
     monkeypatch.setattr(
         relation, "with_spare", lambda rows: with_spare(rows).split(" UNION ALL BY NAME SELECT TRUE")[0]
@@ -195,40 +195,40 @@ def test_logic_that_a_null_makes_slow_is_found(monkeypatch, places):
 
 
 def test_a_failure_of_the_engine_is_found(monkeypatch):
-    from dalenius.audit.fuzzing.meters import Side
+    from dalenius.audit.fuzzing.meters import MeteredSide
 
     def failing(self, plan):
         raise EngineFailedError("It failed.", why="Planted.", fix="None.")
 
-    monkeypatch.setattr(Side, "look", failing)
-    monkeypatch.setattr(work.Judge, "shrunk", lambda self, question, arena, found: found)
-    report = work.search(cases=1, seed=23, sizes=SIZES, quiet=False)
+    monkeypatch.setattr(MeteredSide, "look", failing)
+    monkeypatch.setattr(work.Judge, "shrink", lambda self, question, arena, found: found)
+    report = work.search_for_work(cases=1, seed=23, sizes=SIZES, quiet=False)
     assert [each.kind for each in report.violations] == ["engine"]
 
 
 def test_a_statement_that_fails_unnoticed_is_found(monkeypatch):
-    from dalenius.audit.fuzzing.meters import Side
+    from dalenius.audit.fuzzing.meters import MeteredSide
 
-    look = Side.look
+    look = MeteredSide.look
 
     def detour(self, plan):
         recording.note("SELECT 1", "failed")
         look(self, plan)
 
-    monkeypatch.setattr(Side, "look", detour)
-    monkeypatch.setattr(work.Judge, "shrunk", lambda self, question, arena, found: found)
-    report = work.search(cases=1, seed=23, sizes=SIZES, quiet=False)
+    monkeypatch.setattr(MeteredSide, "look", detour)
+    monkeypatch.setattr(work.Judge, "shrink", lambda self, question, arena, found: found)
+    report = work.search_for_work(cases=1, seed=23, sizes=SIZES, quiet=False)
     assert [each.kind for each in report.violations] == ["traces"]
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_children_are_questions_too(seed):
-    chance, tables = Random(seed), victims.tables(1000)
+    chance, tables = Random(seed), arenas.arena_tables(1000)
     question, taken = heavy.SEEDS[2], 0
     for _ in range(60):
-        question = heavy.child(chance, question, chance.choice(heavy.SEEDS))
+        question = heavy.breed(chance, question, chance.choice(heavy.SEEDS))
         try:
-            planned(question.text(), tables, None, {})
+            plan_question(question.text(), tables, None, {})
             taken += 1
         except DaleniusError:
             question = chance.choice(heavy.SEEDS)
@@ -245,7 +245,7 @@ def test_a_column_named_twice_does_not_make_the_engine_fail(function, tmp_path):
     failed = []
     for shown in (sql, sql.replace("MEDIAN", "COUNT(UPPER(code)), MEDIAN", 1)):
         try:
-            side.run(planned(shown, arenas.tables_of(rows), None, {}))
+            side.run(plan_question(shown, arenas.arena_tables(rows), None, {}))
         except EngineFailedError as error:
             failed.append((shown, error))
     assert failed == []

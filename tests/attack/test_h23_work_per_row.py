@@ -2,7 +2,7 @@
 
 A row can be made heavy by functions whose cost grows with a text, a pattern or a number, and by work that only some
 rows get to: branches of CASE, conditions behind others. So the work of one row is bounded as a whole before anything
-runs (`queries.work`), and all rows carry a share of it.
+runs (`measuring.work`), and all rows carry a share of it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from dalenius import Curator
 from dalenius.errors import InputError, QuestionRefusedError
 from dalenius.measuring import work
 from dalenius.measuring.engines.duckdb.connections import public
-from dalenius.measuring.engines.duckdb.measuring import parts_of
+from dalenius.measuring.engines.duckdb.measuring import selects_of
 from dalenius.measuring.engines.duckdb.rendering import Renderer, literal
-from dalenius.measuring.engines.duckdb.statements import light
+from dalenius.measuring.engines.duckdb.statements import indexed_sums
 from dalenius.measuring.expressions import Call, Column, Type, text
 
 COLUMNS = """
@@ -180,24 +180,24 @@ def test_with_the_limit_off_the_same_questions_are_planned(curator: Curator, mon
         plan_of(curator, sql)
     most = work.MOST
     monkeypatch.setattr(work, "MOST", float("inf"))
-    assert work.of(plan_of(curator, sql)).worst > most
+    assert work.work_of(plan_of(curator, sql)).worst > most
 
 
 @pytest.mark.parametrize("sql", ORDINARY)
 def test_every_row_carries_a_share_of_what_one_row_could_take(curator: Curator, sql: str) -> None:
     """A hundredth of the rows that does all the work, while the others do none, adds at most half."""
     plan = plan_of(curator, sql)
-    found = work.of(plan)
+    found = work.work_of(plan)
     carried = work.ballast(found) + work.BASE
     assert found.worst / 100 <= carried / 2 * (1 + 1e-9)
     if work.ballast(found) > 0 and "DISTINCT" not in sql:
-        assert all("random()" in part.sql for part in parts_of(plan))
+        assert all("random()" in part.sql for part in selects_of(plan))
 
 
 def test_the_ballast_stands_before_the_conditions_in_one_expression_with_them(curator: Curator) -> None:
     """DuckDB tries conditions in an order of its own, and those that come later only on rows that are left."""
     plan = plan_of(curator, "SELECT COUNT(*) FROM t WHERE name = 'bob' AND note ILIKE '%pain%'")
-    (part,) = parts_of(plan)
+    (part,) = selects_of(plan)
     assert re.search(r"WHERE CASE WHEN \([^=]*random\(\)[^=]* THEN \(", part.sql)
 
 
@@ -245,7 +245,7 @@ def test_the_rows_are_read_for_heavy_units_whether_there_are_some_or_not(curator
     (version,) = curator.tables()
     engine = duckdb_of(curator.engines.of(version.fingerprint, plan.table))
     assert engine.index is not None
-    made = light.Light(plan, engine.index)
+    made = indexed_sums.IndexedSums(plan, engine.index)
     assert made.bounds is not None
     assert engine.run(f"SELECT count(*) FROM ({made.heavy()})") == [(1,)]
 

@@ -25,7 +25,7 @@ from dalenius.measuring.expressions import Column, Type
 from dalenius.measuring.pace import Times
 from dalenius.measuring.plan import Limits
 from dalenius.queries.planning import tables_of
-from dalenius.queries.rules import planned
+from dalenius.queries.rules import plan_question
 from dalenius.releasing.pacing import Pacer
 
 POLICY = """
@@ -160,7 +160,7 @@ def test_the_same_statements_run_whoever_is_in_the_table_and_give_the_same_integ
     for question in QUESTIONS:
         traces = []
         for tables, indexed, plain in sides:
-            plan = planned(question, tables, Limits(search=0))
+            plan = plan_question(question, tables, Limits(search=0))
             with traced(indexed) as trace:
                 found = exact(plan, indexed, "salt")
             assert found == exact(plan, plain, "salt"), question
@@ -177,7 +177,7 @@ def test_lengths_come_from_the_index_whatever_single_units_hold(tmp_path):
     for victim in (False, True):
         table = pa.concat_tables([staff(victim=False), *([mine] if victim else [])])
         tables, indexed, plain = asked_of(protected(tmp_path / str(victim), victim=victim, table=table))
-        plan = planned("SELECT team, SUM(gain), COUNT(*) FROM staff GROUP BY team", tables, Limits(search=0.1))
+        plan = plan_question("SELECT team, SUM(gain), COUNT(*) FROM staff GROUP BY team", tables, Limits(search=0.1))
         assert plan.searched
         with traced(indexed) as trace:
             found = exact_lengths(plan, indexed, "salt")
@@ -195,9 +195,9 @@ def test_how_pairs_are_counted_does_not_depend_on_how_many_rows_a_question_leave
     tables, indexed, _ = asked_of(protected(tmp_path / "one", victim=True))
     indexed.extent("person")  # which is looked up once
     for most in (28, 29, 30):  # rows 29, 30 and 31 of a table that has 41
-        plan = planned(f"SELECT word, COUNT(*) FROM staff WHERE salary <= {100 + most} GROUP BY word", tables)
+        plan = plan_question(f"SELECT word, COUNT(*) FROM staff WHERE salary <= {100 + most} GROUP BY word", tables)
         with traced(indexed) as trace:
-            pairs.counted(plan, indexed, "salt", 60.0)
+            pairs.count_pairs(plan, indexed, "salt", 60.0)
         traces.append([how for _, how in trace])
     assert traces[0] == traces[1] == traces[2]
 
@@ -206,7 +206,7 @@ def test_a_type_follows_from_bounds_alone(tmp_path):
     from dalenius.measuring.engines.duckdb.statements.sums import integer_type
 
     tables, _, _ = asked_of(protected(tmp_path / "one", victim=False))
-    plan = planned("SELECT VARIANCE(salary), VARIANCE(far), SUM(wide) FROM staff", tables, Limits(search=0))
+    plan = plan_question("SELECT VARIANCE(salary), VARIANCE(far), SUM(wide) FROM staff", tables, Limits(search=0))
     for measure in plan.measures:
         if measure.value is None:
             continue
@@ -221,7 +221,7 @@ def test_a_type_follows_from_bounds_alone(tmp_path):
 def test_lengths_that_are_sums_over_groups_fit_when_they_are_multiplied_by_a_limit(tmp_path):
     tables, _, _ = asked_of(protected(tmp_path / "one", victim=True, accounting="pure"))
     question = "SELECT place, CORR(gain, loss) FROM staff GROUP BY place"
-    plan = planned(question, tables, Limits(search=0, rows=2))
+    plan = plan_question(question, tables, Limits(search=0, rows=2))
     longest = Compiler(plan).most * len(plan.cells)  # in L1, every entry as large as it can be
     assert plan.norm == "l1" and longest * max(each.clip for each in plan.measures) < 2**127
 
@@ -290,5 +290,5 @@ def test_integers_of_a_heavy_unit_with_the_largest_values_agree(tmp_path):
     )
     tables, indexed, plain = asked_of(protected(tmp_path / "one", victim=True, table=table))
     for question in QUESTIONS:
-        plan = planned(question, tables, Limits(search=0))
+        plan = plan_question(question, tables, Limits(search=0))
         assert exact(plan, indexed, "salt") == exact(plan, plain, "salt"), question

@@ -1,6 +1,6 @@
 """H24: the same statements run on neighbours, in the same order and with the same success, index and general way.
 
-The neighbour fuzzers compare them on every pair that they draw (`test_neighbour_fuzzer`, `test_joined_fuzzer`): more
+The neighbour fuzzer compares them on every pair that it draws (`test_neighbour_fuzzer`, `test_joined_fuzzer`): more
 than 20,000 pairs in the long form. Here every pair has an index, and the bugs that must be seen are planted.
 """
 
@@ -14,7 +14,7 @@ from dalenius.errors import EngineFailedError
 from dalenius.measuring.engines.duckdb.connections import public
 from dalenius.measuring.engines.duckdb.rendering import double
 from dalenius.measuring.engines.duckdb.statements import sums
-from dalenius.measuring.engines.duckdb.statements.light import Plain
+from dalenius.measuring.engines.duckdb.statements.indexed_sums import PlainSums
 from dalenius.measuring.engines.recording import Ran, note, recorded
 
 SEED = 1977
@@ -23,7 +23,7 @@ NEAR = 40  # cases, from where the bug was last seen
 
 @pytest.fixture(autouse=True)
 def unshrunk(monkeypatch):
-    monkeypatch.setattr(fuzzer, "shrunk", lambda made, _: made)
+    monkeypatch.setattr(fuzzer, "shrink", lambda made, _: made)
 
 
 def test_neighbours_run_the_same_statements_each_with_its_own_index(rounds):
@@ -35,7 +35,7 @@ def test_neighbours_run_the_same_statements_each_with_its_own_index(rounds):
 
 def squares_of_32_bits(monkeypatch):
     """As in the index path once: whatever fits in 32 bits is squared and multiplied there."""
-    scaled = Plain.scaled
+    scaled = PlainSums.scaled
 
     def narrow(self, measure, value):
         if not self._short(measure):
@@ -43,7 +43,7 @@ def squares_of_32_bits(monkeypatch):
         rounded = f"CAST(floor({value} / {double(float(measure.step))} + 0.5e0) AS INTEGER)"
         return f"({rounded} - {measure.centre})"
 
-    monkeypatch.setattr(Plain, "scaled", narrow)
+    monkeypatch.setattr(PlainSums, "scaled", narrow)
 
 
 def one_more_statement_for_some_sums(monkeypatch):
@@ -87,12 +87,12 @@ def test_a_record_has_what_ran_and_what_failed_in_order_and_nothing_else():
 
 def test_a_swallowed_failure_is_a_difference_even_where_both_sides_fail():
     failed = (Ran("a", "failed"), Ran("b", "done"))
-    assert "failed" in (traces.difference(failed, failed) or "")
-    assert "1 statements" in (traces.difference((Ran("b", "done"),), (Ran("b", "done"),) * 2) or "")
-    assert "differs" in (traces.difference((Ran("b", "done"),), (Ran("c", "done"),)) or "")
-    assert traces.difference(failed[1:], failed[1:]) is None
+    assert "failed" in (traces.trace_difference(failed, failed) or "")
+    assert "1 statements" in (traces.trace_difference((Ran("b", "done"),), (Ran("b", "done"),) * 2) or "")
+    assert "differs" in (traces.trace_difference((Ran("b", "done"),), (Ran("c", "done"),)) or "")
+    assert traces.trace_difference(failed[1:], failed[1:]) is None
 
 
 def test_files_are_not_part_of_a_trace():
-    _, trace = traces.traced(lambda: note("SELECT 'x' FROM read_parquet(['/a/it''s.parquet', '/b.parquet'])", "done"))
+    _, trace = traces.trace(lambda: note("SELECT 'x' FROM read_parquet(['/a/it''s.parquet', '/b.parquet'])", "done"))
     assert trace == (Ran("SELECT 'x' FROM read_parquet(['file', 'file'])", "done"),)

@@ -16,14 +16,14 @@ import pytest
 from tests.attack.hostile import people, protected
 from tests.serving import Server, serving
 
-from dalenius.app.cli import build
-from dalenius.app.cli.run import run
+from dalenius.app.cli import build, run
 from dalenius.curator import Curator
 from dalenius.errors import DaleniusError, NotAllowedError
-from dalenius.ledger import anchor, database
-from dalenius.tables import homes
-from dalenius.tables.code_lists import code_list
-from dalenius.tables.fingerprint import expand, fingerprint
+from dalenius.ledger.chain import ANCHOR
+from dalenius.ledger.database import NAME
+from dalenius.tables.columns import code_list
+from dalenius.tables.sources import homes
+from dalenius.tables.sources.fingerprint import expand, fingerprint
 
 PEM = "-----BEGIN PRIVATE KEY-----"
 POLICY = """
@@ -124,13 +124,13 @@ def test_the_files_of_another_home_are_no_sources_whatever_it_is_called(curator:
     for path in (file, tmp_path / "way" / file.relative_to(other)):
         with pytest.raises(NotAllowedError):
             expand([str(path)])
-    (other / database.NAME).unlink()  # what is left of one is still one
+    (other / NAME).unlink()  # what is left of one is still one
     with pytest.raises(NotAllowedError):
         expand([str(file)])
 
 
 def test_a_home_is_known_by_what_the_ledger_writes() -> None:
-    assert {database.NAME, anchor.NAME} < set(homes.MARKS)
+    assert {NAME, ANCHOR} < set(homes.MARKS)
 
 
 def test_data_in_a_homes_data_folder_are_data_and_nothing_else_is(curator: Curator) -> None:
@@ -152,13 +152,106 @@ def test_a_public_table_that_was_declared_in_a_home_once_is_no_longer_read(
     curator: Curator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as before:
-        before.setattr("dalenius.tables.fingerprint.check_sources", lambda _: None)
-        before.setattr("dalenius.owner.public_tables.check_public", lambda *_: None)
+        before.setattr("dalenius.tables.sources.fingerprint.check_sources", lambda _: None)
+        before.setattr("dalenius.owner.public_files.check_public", lambda *_: None)
         curator.protect(_written(curator, AS_PUBLIC.format(index_of(curator.home))), yes=True)
     with pytest.raises(NotAllowedError):
         curator.analyst("eve").ask("SELECT COUNT(*) FROM leak", epsilon=0.1)
     with pytest.raises(NotAllowedError):
         curator.analyst("eve").preview("SELECT COUNT(*) FROM leak")
+
+
+# --- what a home keeps elsewhere, by links
+
+
+@pytest.fixture
+def spread(curator: Curator) -> tuple[Curator, Path]:
+    """The same home, with everything of it on another disk, under other names: only links are left of it."""
+    elsewhere = curator.home.parent / "big disk"
+    (elsewhere / "rest").mkdir(parents=True)
+    home = curator.home
+    curator.ledger.database.close()
+    for name, there in (("storage", "index"), ("keys", "secrets"), ("tables", "rest/texts")):
+        (home / name).rename(elsewhere / there)
+        (home / name).symlink_to(Path("..") / elsewhere.name / there, target_is_directory=True)
+    for name, there in ((NAME, "spent.db"), (ANCHOR, "end.txt")):
+        (home / name).rename(elsewhere / "rest" / there)
+        (home / name).symlink_to(elsewhere / "rest" / there)
+    return Curator(home), elsewhere
+
+
+def test_what_a_home_keeps_elsewhere_by_links_is_no_source_either(spread: tuple[Curator, Path]) -> None:
+    curator, elsewhere = spread
+    index = next(iter((elsewhere / "index").glob("*.parquet")))
+    os.link(index, elsewhere / "hard.parquet")
+    os.link(elsewhere / "secrets" / "signing.key", elsewhere / "hard.csv")
+    (elsewhere / "index" / homes.DATA).mkdir()  # which is for data in a home alone
+    shutil.copy(index, elsewhere / "index" / homes.DATA / "x.parquet")
+    for form in (AS_PUBLIC, AS_SOURCE):
+        for path in (index, elsewhere / "hard.parquet", elsewhere / "index/data/x.parquet", elsewhere / "**/*.parquet"):
+            with pytest.raises(NotAllowedError) as error:
+                curator.protect(_written(curator, form.format(path)), yes=True)
+            assert "home" in error.value.message, path
+    for path in (elsewhere / "secrets" / "signing.key", elsewhere / "hard.csv"):
+        with pytest.raises(NotAllowedError):
+            curator.protect(_written(curator, AS_KEYS.format(path)), yes=True)
+    assert [each.table for each in curator.tables()] == ["visits"]
+
+
+def test_the_ledger_and_what_stands_beside_it_are_known_where_a_link_leads_to_them(
+    spread: tuple[Curator, Path],
+) -> None:
+    curator, elsewhere = spread
+    assert curator.ledger.balance("visits", "eve").charges == 0
+    rest = elsewhere / "rest"
+    (curator.home / "config.toml").symlink_to(rest / "not there yet.toml")
+    os.link(rest / "spent.db", elsewhere / "hard.json")
+    for path in ("rest/spent.db", "rest/spent.db-wal", "rest/end.txt", "rest/not there yet.toml", "hard.json"):
+        with pytest.raises(NotAllowedError):
+            homes.check_output(elsewhere / path)
+    homes.check_output(rest / "mine.csv")  # beside them is not in the home
+
+
+def test_links_are_followed_as_far_as_they_lead(curator: Curator, tmp_path: Path) -> None:
+    deep, deeper = tmp_path / "deep", tmp_path / "deeper"
+    deep.mkdir()
+    deeper.mkdir()
+    (curator.home / "storage" / "more").symlink_to(deep, target_is_directory=True)
+    (deep / "more").symlink_to(deeper, target_is_directory=True)
+    (deeper / "round").symlink_to(curator.home, target_is_directory=True)
+    (deeper / "itself").symlink_to("itself")
+    shutil.copy(index_of(curator.home), deeper / "x.parquet")
+    os.link(deeper / "x.parquet", tmp_path / "hard.parquet")
+    for path in (deeper / "x.parquet", tmp_path / "hard.parquet"):
+        with pytest.raises(NotAllowedError):
+            expand([str(path)])
+
+
+def test_data_behind_a_link_are_data(curator: Curator, tmp_path: Path) -> None:
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "mine.csv").write_text("id\n1\n")
+    (curator.home / homes.DATA).symlink_to(tmp_path / "tables", target_is_directory=True)
+    for path in (tmp_path / "tables" / "mine.csv", curator.home / homes.DATA / "mine.csv"):
+        assert len(fingerprint([str(path)]).paths) == 1
+
+
+def test_a_public_table_that_lies_where_a_home_keeps_its_index_is_no_longer_read(
+    spread: tuple[Curator, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    curator, elsewhere = spread
+    with monkeypatch.context() as before:
+        before.setattr("dalenius.tables.sources.fingerprint.check_sources", lambda _: None)
+        before.setattr("dalenius.owner.public_files.check_public", lambda *_: None)
+        curator.protect(_written(curator, AS_PUBLIC.format(next((elsewhere / "index").glob("*.parquet")))), yes=True)
+    with pytest.raises(NotAllowedError):
+        curator.analyst("eve").ask("SELECT COUNT(*) FROM leak", epsilon=0.1)
+
+
+def test_the_keys_of_another_home_are_known_by_themselves(curator: Curator, tmp_path: Path) -> None:
+    shutil.copytree(curator.home / "keys", tmp_path / "secrets")
+    with pytest.raises(DaleniusError) as error:
+        code_list(tmp_path / "secrets" / "signing.key", PEM, "columns.note.keys")
+    assert error.value.code == "policy.not-allowed"
 
 
 def _written(curator: Curator, text: str) -> Path:
@@ -208,7 +301,7 @@ def test_no_command_reads_a_homes_file(curator: Curator, call: Callable[..., tup
 def test_no_command_writes_into_a_home_or_over_a_file_of_it(
     curator: Curator, call: Callable[..., tuple[int, str]]
 ) -> None:
-    ledger = curator.home / database.NAME
+    ledger = curator.home / NAME
     for end in ("csv", "parquet", "json", "png", "html"):
         os.link(ledger, f"hard.{end}")
     Path("way").symlink_to(curator.home, target_is_directory=True)
@@ -281,6 +374,19 @@ def test_a_server_whose_data_folder_is_its_home_has_no_files_and_takes_none(cura
         reply = owner.request("PUT", "/v1/files/x.csv", b"a\n1\n")
         assert (reply.status, reply.json["code"]) == (422, "policy.not-allowed")
         assert not (curator.home / "x.csv").exists()
+
+
+def test_over_http_nothing_that_a_home_keeps_elsewhere_is_reached(spread: tuple[Curator, Path]) -> None:
+    curator, elsewhere = spread
+    curator.ledger.database.close()
+    index = next(iter((elsewhere / "index").glob("*.parquet")))
+    with serving(curator.home, "--data-dir", str(elsewhere), config="console = false") as server:
+        owner = server.owner()
+        assert owner.get("/v1/files").json == {"files": []}
+        assert owner.request("PUT", "/v1/files/other.csv", b"id,note\n1,a\n").status == 201
+        for text in (AS_PUBLIC.format(f"index/{index.name}"), AS_KEYS.format("secrets/signing.key")):
+            reply = owner.post("/v1/protect", {"policies": [text], "yes": True})
+            assert (reply.status, reply.json["code"]) == (422, "policy.not-allowed"), text
 
 
 def test_over_http_protected_files_are_no_lists_and_files_beside_them_are_asked_about(server: Server) -> None:

@@ -6,32 +6,31 @@ refused whose tables are not tied by their units, and the statement compares the
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 from tests.conftest import NEAR_PLANTED
 
-from dalenius.audit import joined as fuzzer
-from dalenius.audit.fuzzing import joined_questions
-from dalenius.audit.joined import fuzz_joined
+from dalenius.audit import fuzz as fuzzer
+from dalenius.audit.fuzzing import join_writer
+from dalenius.audit.fuzzing.checks import Sides
 from dalenius.measuring.canonical import call
-from dalenius.measuring.engines.duckdb.statements import relation
+from dalenius.measuring.engines.duckdb.statements import relation, units
 from dalenius.measuring.engines.duckdb.statements.sums import Compiler
+from dalenius.measuring.join_fanout import limit_of
 from dalenius.measuring.relations import Join, Open, Relation
 from dalenius.owner import paths as _paths
+from dalenius.queries.rules import joins
 
 SEED = 2007
 NEAR = 16
 FILES = 62  # the first data set that goes through files
-joins = sys.modules["dalenius.queries.rules.joins"]
 BREAKS = {"order", "difference", "unit", "nobody", "lone", "search"}
 
 
 def test_no_neighbouring_data_sets_differ_by_more_than_the_plan_claims(cases):
-    report = fuzz_joined(cases=cases, seed=SEED)
+    report = fuzzer.fuzz(joins=True, cases=cases, seed=SEED)
     assert not report.violations, report.violations[0]
     assert report.cases == cases
-    files = fuzz_joined(cases=fuzzer.QUESTIONS, seed=SEED, start=FILES)
+    files = fuzzer.fuzz(joins=True, cases=fuzzer.JOINED_QUESTIONS, seed=SEED, start=FILES)
     assert not files.violations, files.violations[0]
     assert files.drawn["parquet"] > 0
     assert report.compared >= 0.7 * report.cases, report.refused
@@ -48,16 +47,16 @@ def test_no_neighbouring_data_sets_differ_by_more_than_the_plan_claims(cases):
 
 def join_multiplicity_ignored(monkeypatch):
     """Each table is limited by itself, and the join is trusted to keep to that."""
-    owned = relation._Scan.owned
+    owned = relation.RelationScan.owned
 
     def limited(self, each):
         if id(each) in self.lenders:  # another table has its unit
             return owned(self, each)
-        rows = joins.limit_of(each) or 1
-        units = ", ".join(relation.unit_name(at) for at in range(len(each.table.policy.unit)))
+        rows = limit_of(each) or 1
+        units = ", ".join(units.unit_name(at) for at in range(len(each.table.policy.unit)))
         return f"SELECT * FROM ({owned(self, each)}) QUALIFY row_number() OVER (PARTITION BY {units}) <= {rows}"
 
-    monkeypatch.setattr(relation._Scan, "owned", limited)
+    monkeypatch.setattr(relation.RelationScan, "owned", limited)
     monkeypatch.setattr(joins, "_times", lambda join, within: 1)
     monkeypatch.setattr(Compiler, "factor", lambda self, pairs: ("1::HUGEINT", "1::HUGEINT"))
 
@@ -68,17 +67,17 @@ NOBODY |= {"DATE": "DATE '1801-01-01'", "TIMESTAMP": "TIMESTAMP '1801-01-01'"}
 
 def null_units_kept(monkeypatch):
     """Rows of nobody as if they were somebody's."""
-    owned = relation._Scan.owned
+    owned = relation.RelationScan.owned
 
     def kept(self, each):
         text = owned(self, each)
-        for at, type_ in enumerate(relation.unit_types(each, self.files)):
-            own, nobody = f"u{at} AS {relation.unit_name(at)}", NOBODY[type_.split("(")[0].upper()]
-            text = text.replace(own, f"coalesce(u{at}, {nobody}) AS {relation.unit_name(at)}", 1)
+        for at, type_ in enumerate(units.unit_types(each, self.files)):
+            own, nobody = f"u{at} AS {units.unit_name(at)}", NOBODY[type_.split("(")[0].upper()]
+            text = text.replace(own, f"coalesce(u{at}, {nobody}) AS {units.unit_name(at)}", 1)
         return text
 
     monkeypatch.setattr(relation, "there", lambda unit, types: "TRUE")
-    monkeypatch.setattr(relation._Scan, "owned", kept)
+    monkeypatch.setattr(relation.RelationScan, "owned", kept)
 
 
 def a_path_key_that_is_not_unique(monkeypatch):
@@ -87,7 +86,7 @@ def a_path_key_that_is_not_unique(monkeypatch):
 
 def an_outer_join_that_keeps_public_rows(monkeypatch):
     """Rows that found nobody get a unit each."""
-    sql = relation._Scan.sql
+    sql = relation.RelationScan.sql
 
     def owner(self):
         return next((each for each in self.sources if not isinstance(each, Open)), None)
@@ -103,26 +102,26 @@ def an_outer_join_that_keeps_public_rows(monkeypatch):
 
     monkeypatch.setattr(Relation, "owner", property(owner))
     monkeypatch.setattr(joins, "_check_public", lambda *_: None)
-    monkeypatch.setattr(relation._Scan, "sql", kept)
-    conditions = relation._Scan.left_conditions
+    monkeypatch.setattr(relation.RelationScan, "sql", kept)
+    conditions = relation.RelationScan.left_conditions
 
     def left(self, join):
         return conditions(self, join)[:1] if join.source is self.relation.owner else conditions(self, join)
 
-    monkeypatch.setattr(relation._Scan, "left_conditions", left)
-    limits = joins.limits
+    monkeypatch.setattr(relation.RelationScan, "left_conditions", left)
+    limits = joins.limits_of
 
     def as_if_inner(within):
         where = call("and", within.where, *(each.on for each in within.joins))
         return limits(Relation(tuple(Join(each.source) for each in within.joins), where))
 
-    monkeypatch.setattr(joins, "limits", as_if_inner)
+    monkeypatch.setattr(joins, "limits_of", as_if_inner)
 
 
 def a_second_occurrence_without_a_bound(monkeypatch):
     """Neither the question nor the statement says that joined rows are of one unit."""
     monkeypatch.setattr(joins, "_tied", lambda *_: True)
-    monkeypatch.setattr(relation._Scan, "same", lambda self, one, other: "TRUE")
+    monkeypatch.setattr(relation.RelationScan, "same", lambda self, one, other: "TRUE")
 
 
 def an_exists_about_anybody(monkeypatch):
@@ -130,20 +129,20 @@ def an_exists_about_anybody(monkeypatch):
         if inner.owner is None:
             joins._check_only_public(inner, at)
         else:
-            joins.checked(inner, identities, parts, at, places)
+            joins.check_relation(inner, identities, parts, at, places)
 
-    monkeypatch.setattr(joins, "checked_match", unchecked)
-    match = relation._Scan.match
+    monkeypatch.setattr(joins, "check_match", unchecked)
+    match = relation.RelationScan.match
 
     def unbound(self, each):
-        body = relation._Scan.body
-        monkeypatch.setattr(relation._Scan, "body", lambda inner, more=(): body(inner))
+        body = relation.RelationScan.body
+        monkeypatch.setattr(relation.RelationScan, "body", lambda inner, more=(): body(inner))
         try:
             return match(self, each)
         finally:
-            monkeypatch.setattr(relation._Scan, "body", body)
+            monkeypatch.setattr(relation.RelationScan, "body", body)
 
-    monkeypatch.setattr(relation._Scan, "match", unbound)
+    monkeypatch.setattr(relation.RelationScan, "match", unbound)
 
 
 # Each with what the fuzzer draws more often, so that the test is short, and the first data set that shows it.
@@ -158,26 +157,31 @@ PLANTED = {
 
 
 def test_the_short_form_goes_over_every_case_that_shows_a_planted_bug():
-    assert fuzzer.QUESTIONS * max(number for _, number in PLANTED.values()) + NEAR <= NEAR_PLANTED
+    assert fuzzer.JOINED_QUESTIONS * max(number for _, number in PLANTED.values()) + NEAR <= NEAR_PLANTED
 
 
 def drawn_more_often(monkeypatch, repeated=None, public_first=None, wrong=None):
     monkeypatch.setattr(fuzzer, "REPEATED", repeated or fuzzer.REPEATED)
-    monkeypatch.setattr(joined_questions, "PUBLIC_FIRST", public_first or joined_questions.PUBLIC_FIRST)
-    monkeypatch.setattr(joined_questions, "WRONG", wrong or joined_questions.WRONG)
+    monkeypatch.setattr(join_writer, "PUBLIC_FIRST", public_first or join_writer.PUBLIC_FIRST)
+    monkeypatch.setattr(join_writer, "WRONG", wrong or join_writer.WRONG)
+
+
+def by_neighbours_alone(monkeypatch):
+    """Without what Python works out, and what DuckDB says to the question."""
+    monkeypatch.setattr(Sides, "work_out", lambda self, plan: None)
+    monkeypatch.setattr(Sides, "follow", lambda self, question: None)
 
 
 @pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
 def test_a_planted_bug_shows_on_neighbours(plant, monkeypatch):
-    # By neighbours alone: without what DuckDB says to the question.
-    monkeypatch.setattr(fuzzer.Several, "compared", lambda self, question: None)
-    monkeypatch.setattr(fuzzer, "shrunk", lambda made, _: made)  # which takes most of the time
+    by_neighbours_alone(monkeypatch)
+    monkeypatch.setattr(fuzzer, "shrink", lambda made, _: made)  # which takes most of the time
     more, number = PLANTED[plant]
     drawn_more_often(monkeypatch, **more)
     plant(monkeypatch)
     # From the start, should another generator draw other data sets by now.
-    report = fuzz_joined(cases=NEAR, seed=SEED, start=number)
-    report = report if report.violations else fuzz_joined(cases=2 * NEAR_PLANTED, seed=SEED)
+    report = fuzzer.fuzz(joins=True, cases=NEAR, seed=SEED, start=number)
+    report = report if report.violations else fuzzer.fuzz(joins=True, cases=2 * NEAR_PLANTED, seed=SEED)
     assert report.violations, f"not seen in {report.cases} cases"
     (found,) = report.violations
     assert found.kind in BREAKS, found
@@ -186,15 +190,15 @@ def test_a_planted_bug_shows_on_neighbours(plant, monkeypatch):
 
 def test_what_is_drawn_more_often_is_clean_without_the_bugs(monkeypatch, rounds):
     drawn_more_often(monkeypatch, repeated=0.5, public_first=0.5, wrong=0.3)
-    report = fuzz_joined(cases=rounds(2_000), seed=SEED)
+    report = fuzzer.fuzz(joins=True, cases=rounds(2_000), seed=SEED)
     assert not report.violations, report.violations[0]
     assert 0 < report.drawn["repeated keys"] <= report.refused["policy.not-allowed"]  # and other reasons
 
 
 def test_refusals_are_no_part_of_the_proof(monkeypatch, rounds):
     """Questions that do not say whose rows meet, were they asked, still meet rows of one unit only."""
-    monkeypatch.setattr(fuzzer.Several, "compared", lambda self, question: None)
+    by_neighbours_alone(monkeypatch)
     monkeypatch.setattr(joins, "_tied", lambda *_: True)
     drawn_more_often(monkeypatch, wrong=0.5)
-    report = fuzz_joined(cases=rounds(2_000), seed=SEED)
+    report = fuzzer.fuzz(joins=True, cases=rounds(2_000), seed=SEED)
     assert not report.violations, report.violations[0]

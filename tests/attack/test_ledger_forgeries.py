@@ -15,7 +15,7 @@ import pytest
 
 from dalenius.accounting.events import Pure, Zcdp
 from dalenius.errors import AuthMissingError, BudgetError, DaleniusError, InputError, LedgerCorruptError
-from dalenius.ledger import Accounting, Budget, Ledger, Receipt, Request, holders, receipts, verify
+from dalenius.ledger import Accounting, Budget, Ledger, Receipt, Request, questions, receipts, verify
 from dalenius.ledger.chain import canonical, digest
 from dalenius.ledger.tokens import Role, Tokens
 
@@ -54,7 +54,7 @@ def edited(ledger: Ledger, *statements: str) -> Iterator[None]:
 @pytest.mark.parametrize("opened_again", [False, True])
 def test_a_question_that_is_taken_over_is_answered_at_what_was_charged(ledger, opened_again):
     claim = ledger.charge(request(epsilon=0.01))
-    holders.let_go(claim.holder)  # its process died
+    questions.let_go(claim.holder)  # its process died
     made = []
 
     def work(claim):
@@ -86,10 +86,10 @@ def test_a_release_that_was_made_at_more_than_its_charge_is_named(ledger, own):
     """Of a time when nothing hindered it: charge, entry and release all fit each other."""
     number = ledger.charge(request(epsilon=0.01)).number
     content = canonical(own).encode()
-    with ledger.transaction() as (connection, append):
+    with ledger.turn() as (view, append):
         entry = append("answer", {"charge": number, "release": digest(content)})
-        connection.execute("INSERT INTO releases VALUES (?, ?)", (number, content))
-        connection.execute("UPDATE questions SET state = 'answered', answer = ?", (entry.number,))
+        view.connection.execute("INSERT INTO releases VALUES (?, ?)", (number, content))
+        view.connection.execute("UPDATE questions SET state = 'answered', answer = ?", (entry.number,))
     with pytest.raises(LedgerCorruptError, match=f"Entry {number} has a release of another price"):
         verify(ledger)
 
@@ -280,14 +280,14 @@ def test_the_history_is_replayed_with_the_same_tolerance(ledger, what, much):
         data = charge | {"event": to_json(Zcdp(price.rho * much))}
     else:
         data = charge | {"rho": price.rho / much, "units": units(price.rho / much), "event": to_json(Zcdp(1e-6))}
-    with ledger.transaction() as (connection, append):
+    with ledger.turn() as (view, append):
         number = append("charge", data | {"key": "again"}).number
-        connection.execute(
+        view.connection.execute(
             "INSERT INTO questions VALUES (?, 'students', 'again', 'ana', 0.5, 0.0, 'claimed', '', 0, 1, NULL)",
             (number,),
         )
         loss = sum(int(each["units"][0]) for each in (charge, data))
-        connection.execute("UPDATE totals SET charges = 2, loss = ?", (str(loss),))
+        view.connection.execute("UPDATE totals SET charges = 2, loss = ?", (str(loss),))
     if much < 1 + 1e-9:
         verify(ledger)
     else:

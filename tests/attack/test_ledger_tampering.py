@@ -20,8 +20,7 @@ from tests.attack.tampering import Table, Tampering, opened, tables, tampering
 
 from dalenius.accounting.events import Zcdp
 from dalenius.errors import AuthMissingError, DaleniusError, LedgerCorruptError, LedgerUnavailableError
-from dalenius.ledger import Answered, Budget, Claim, Ledger, Request, charging, database, holders, questions, verify
-from dalenius.ledger import tables as tables_beside
+from dalenius.ledger import Answered, Budget, Claim, Ledger, Request, charging, database, derived, questions, verify
 from dalenius.ledger.chain import canonical, digest
 from dalenius.ledger.tokens import Tokens
 
@@ -150,7 +149,7 @@ def base(tmp_path_factory) -> tuple[Path, dict[str, str]]:
     ledger.ask(request("named", retry=RETRY), made)
     ledger.ask(Request("others", "bob", "stored", 0.4, Zcdp(1e-9), epoch=1), made)
     ledger.fail(cast("Claim", ledger.charge(request("failed"))))
-    holders.let_go(cast("Claim", ledger.charge(request("dead", 0.01))).holder)
+    questions.let_go(cast("Claim", ledger.charge(request("dead", 0.01))).holder)
     known["granted"] = granted(ledger, "granted")
     ledger.record("closed", {"table": "pupils", "why": "moved"})
     verify(ledger)
@@ -162,16 +161,16 @@ def base(tmp_path_factory) -> tuple[Path, dict[str, str]]:
 
 def granted(ledger: Ledger, key: str) -> str:
     """As releases before sharing let a second analyst pay for a stored answer: the id of the receipt."""
-    with ledger.transaction() as (connection, append):
-        number, content, body = connection.execute(
+    with ledger.turn() as (view, append):
+        number, content, body = view.connection.execute(
             """SELECT q.number, r.content, e.body FROM questions q JOIN releases r ON r.question = q.number
                JOIN entries e ON e.number = q.number WHERE q.key = ?""",
             (key,),
         ).fetchone()
         data = {"charge": number, "release": digest(content), "analyst": "bob", "question": digest(b"")}
         entry = append("grant", data)
-        connection.execute("INSERT INTO grants VALUES (?, 'bob', ?)", (number, entry.number))
-        connection.execute("INSERT INTO totals VALUES ('students', '', 'bob', ?, ?, 1)", json.loads(body)["units"])
+        view.connection.execute("INSERT INTO grants VALUES (?, 'bob', ?)", (number, entry.number))
+        view.connection.execute("INSERT INTO totals VALUES ('students', '', 'bob', ?, ?, 1)", json.loads(body)["units"])
     return f"R{entry.number}-{entry.hash.hex()[:12]}"
 
 
@@ -300,15 +299,15 @@ def every(table: str, **values: Any) -> Callable[[Path], Tampering]:
 
 def believing_the_price(patch: pytest.MonkeyPatch) -> None:
     """As it was: the ε of a question that is taken over is what the table says."""
-    usual = questions.taken_over
+    usual = questions.take_over
 
-    def taken_over(connection, question, holder, fence):
+    def take_over(connection, question, holder, fence):
         row = connection.execute("SELECT epsilon FROM questions WHERE number = ?", (question.number,)).fetchone()
         return replace(usual(connection, question, holder, fence), epsilon=row[0])
 
-    patch.setattr(questions, "taken_over", taken_over)
+    patch.setattr(questions, "take_over", take_over)
     patch.setattr(charging, "_check_price", lambda *_: None)
-    patch.setattr(tables_beside, "_agree", lambda *_: None)
+    patch.setattr(derived, "_agree", lambda *_: None)
 
 
 def believing_the_totals(patch: pytest.MonkeyPatch) -> None:
@@ -324,7 +323,7 @@ def believing_the_totals(patch: pytest.MonkeyPatch) -> None:
             state.totals = kept
 
     patch.setattr(charging, "_guards", guards)
-    patch.setattr(tables_beside, "_agree", lambda *_: None)
+    patch.setattr(derived, "_agree", lambda *_: None)
 
 
 @pytest.mark.parametrize(

@@ -14,18 +14,20 @@ import pytest
 from tests.conftest import NEAR_PLANTED
 
 from dalenius.audit import fuzz as fuzzer
-from dalenius.measuring import building, clipping
+from dalenius.audit.fuzzing.checks import Sides
+from dalenius.audit.fuzzing.schemas import NAME
+from dalenius.measuring import building, measures
 from dalenius.measuring.engines.duckdb.binding import Binding
 from dalenius.measuring.engines.duckdb.index import Index
 from dalenius.measuring.engines.duckdb.statements import source
-from dalenius.measuring.engines.duckdb.statements.distinct import Pairs
-from dalenius.measuring.engines.duckdb.statements.keys import Keys
+from dalenius.measuring.engines.duckdb.statements.distinct import PairStatement
+from dalenius.measuring.engines.duckdb.statements.keys import KeyStatement
 from dalenius.measuring.engines.duckdb.statements.leaves import LeafCompiler
-from dalenius.measuring.engines.duckdb.statements.lengths import Lengths
+from dalenius.measuring.engines.duckdb.statements.sizes import LengthStatement
 from dalenius.measuring.engines.duckdb.statements.sums import Compiler
+from dalenius.measuring.limits import in_question
 from dalenius.measuring.statistics import distinct
 from dalenius.mechanisms.key_selection import WEIGHT, KeySelection
-from dalenius.queries import searching
 
 SEED = 1977
 NEAR = 16  # cases, from where the bug was last seen
@@ -44,7 +46,7 @@ def a_forgotten_group_limit(monkeypatch):
 
 
 def pairs_without_a_limit(monkeypatch):
-    monkeypatch.setattr(Pairs, "chosen", lambda self: f"SELECT {', '.join([*self.keys, 'v'])} FROM pairs")
+    monkeypatch.setattr(PairStatement, "chosen", lambda self: f"SELECT {', '.join([*self.keys, 'v'])} FROM pairs")
 
 
 def a_second_factor_without_bounds(monkeypatch):
@@ -105,8 +107,8 @@ def a_cast_that_fails(monkeypatch):
 
 
 def half_the_sensitivity_of_a_substitution(monkeypatch):
-    monkeypatch.setattr(clipping, "sensitivity_l1", lambda clip, neighbors: clip)
-    monkeypatch.setattr(clipping, "squared_sensitivity_l2", lambda clip, neighbors, non_negative: clip**2)
+    monkeypatch.setattr(measures, "sensitivity_l1", lambda clip, neighbors: clip)
+    monkeypatch.setattr(measures, "squared_sensitivity_l2", lambda clip, neighbors, non_negative: clip**2)
 
 
 def an_unbounded_weight_of_rows_in_quantiles(monkeypatch):
@@ -121,12 +123,12 @@ def groups_of_one_unit_as_if_of_many(monkeypatch):
 
 def a_forgotten_cap_of_keys(monkeypatch):
     """Units with too many keys add to all of them what would be right for as many as count."""
-    statement = Keys.statement
+    statement = KeyStatement.statement
 
     def uncapped(self, scan, types, salt):
         return statement(self, scan, types, salt).replace(f"<= {self.cap}),\nlight", f"<= 1000 * {self.cap}),\nlight")
 
-    monkeypatch.setattr(Keys, "statement", uncapped)
+    monkeypatch.setattr(KeyStatement, "statement", uncapped)
 
 
 def a_unit_with_a_length_in_each_group(monkeypatch):
@@ -134,13 +136,13 @@ def a_unit_with_a_length_in_each_group(monkeypatch):
         parts = [*self.units, *(f"nullif(sum(abs({each})), 0) AS {each}" for each in self.weights)]
         return f"SELECT {', '.join(parts)} FROM {source} GROUP BY {', '.join([*self.units, *self.keys])}"
 
-    monkeypatch.setattr(Lengths, "norms", norms)
+    monkeypatch.setattr(LengthStatement, "norms", norms)
 
 
 def noise_for_a_lower_clip_than_the_one_that_runs(monkeypatch):
-    limited = clipping.limited
+    limited = measures.clip_measure
     monkeypatch.setattr(
-        searching, "limited", lambda measure, *args: replace(limited(measure, *args), clip=measure.clip)
+        in_question, "limited", lambda measure, *args: replace(limited(measure, *args), clip=measure.clip)
     )
 
 
@@ -162,7 +164,7 @@ def grouping_sets_each_within_the_limit_of_one(monkeypatch):
 
 
 def pairs_of_grouping_sets_as_if_of_one(monkeypatch):
-    limited = clipping.limited
+    limited = measures.clip_measure
     monkeypatch.setattr(distinct, "limited", lambda measure, *rest: limited(replace(measure, sets=1), *rest))
 
 
@@ -219,7 +221,7 @@ def test_the_short_form_goes_over_every_case_that_shows_a_planted_bug():
 def test_a_planted_leak_shows_on_neighbours(plant, monkeypatch):
     plant(monkeypatch)
     # By neighbours alone: without what Python works out by itself.
-    monkeypatch.setattr(fuzzer, "expected", lambda *_: None)
+    monkeypatch.setattr(Sides, "work_out", lambda *_: None)
     found = violation(LEAKS[plant])
     assert found.kind in {"difference", "unit", "nobody", "engine", "lone", "search"}
     assert (found.kind == "engine") == (plant is a_cast_that_fails)
@@ -299,21 +301,21 @@ def test_a_threshold_for_one_key_alone_is_seen_where_noise_is_wide(monkeypatch):
 @pytest.mark.parametrize("compared", [True, False], ids=["with the general way", "by neighbours alone"])
 def test_a_planted_misuse_of_the_index_shows(plant, compared, monkeypatch):
     plant(monkeypatch)
-    monkeypatch.setattr(fuzzer, "_INDEXED", 1.0)
+    monkeypatch.setattr(fuzzer, "INDEXED", 1.0)
     if compared:
         assert violation(INDEXED[plant]).kind == "index"
         return
     if os.environ.get("DALENIUS_LONG") != "1":
         pytest.skip("minutes: neighbours alone show it after many cases")
-    monkeypatch.setattr(fuzzer, "expected", lambda *_: None)
-    monkeypatch.setattr(fuzzer.Sides, "compares", False)
+    monkeypatch.setattr(Sides, "work_out", lambda *_: None)
+    monkeypatch.setattr(Sides, "compares_index", False)
     assert violation(INDEXED[plant]).kind in {"difference", "unit", "nobody"}
 
 
 @pytest.fixture(autouse=True)
 def unshrunk(monkeypatch):
     """Cases stay as they were drawn: `tests/unit/audit` makes them small, which takes most of the time."""
-    monkeypatch.setattr(fuzzer, "shrunk", lambda made, _: made)
+    monkeypatch.setattr(fuzzer, "shrink", lambda made, _: made)
 
 
 def violation(number):
@@ -322,5 +324,5 @@ def violation(number):
         report = fuzzer.fuzz(cases=2 * NEAR_PLANTED, seed=SEED)
     assert report.violations, f"not seen in {report.cases} cases"
     (found,) = report.violations
-    assert found.sql and found.policy and (found.first or found.second)
+    assert found.sql and found.policies and (found.first[NAME] or found.second[NAME])
     return found

@@ -20,7 +20,7 @@ from dalenius.curator import Curator
 from dalenius.errors import SourceChangedError
 from dalenius.measuring.engines.duckdb.index import Index
 from dalenius.queries.planning import tables_of
-from dalenius.tables import fingerprint
+from dalenius.tables.sources import fingerprint
 
 POLICY = """
 [table]

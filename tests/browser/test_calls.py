@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import expect
 from tests.browser.walking import asked, ready, sign_in
 
+from dalenius.app.console import PAGES
 from dalenius.app.console.calls import roles
-from dalenius.app.console.map import PAGES
 from dalenius.ledger.budgets import rounded_down
 
 SQL = "SELECT region, COUNT(*) AS n\nFROM visits\nGROUP BY region"

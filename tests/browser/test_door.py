@@ -15,7 +15,7 @@ from tests.serving import serving
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from dalenius.app.console.map import PAGES
+from dalenius.app.console import PAGES
 from dalenius.app.http.guard import CONSOLE, UPLOAD
 from dalenius.ledger import Ledger
 from dalenius.ledger.tokens import Role, Tokens
@@ -224,6 +224,104 @@ def test_a_page_of_a_session_that_has_ended_only_leads_away(server):
         assert send(server, "POST", "/sign-out", b"", Cookie=cookie, Origin=server.url).status == 303
         socket.send("42" + json.dumps(["event", {"client_id": page, "id": 1, "listener_id": "1", "args": []}]))
         assert "/sign-in?say=over" in drained(socket, until="/sign-in")
+
+
+def listeners_of(server, cookie, path="/"):
+    """A page's number, and who listens on it: element, kind and number of the listener."""
+    html = send(server, "GET", path, Cookie=cookie).content.decode()
+    (page,) = set(re.findall(r"client_id': '([0-9a-f-]{36})'", html))
+    (written,) = re.findall(r"parseElements\(String\.raw`(.*?)`\)", html, re.DOTALL)
+    for sign, name in (("$", "&#36;"), ("`", "&#96;"), ("<", "&lt;"), (">", "&gt;"), ("&", "&amp;")):
+        written = written.replace(name, sign)
+    found = json.loads(written).items()
+    return page, [(int(at), e["type"], e["listener_id"]) for at, each in found for e in each.get("events", ())]
+
+
+def tell(socket, page, element, listener, *args):
+    event = {"id": element, "client_id": page, "listener_id": listener, "args": [json.dumps(each) for each in args]}
+    socket.send("42" + json.dumps(["event", event]))
+
+
+def is_cut(socket):
+    """Whether the server ends a line soon, without being asked to."""
+    try:
+        while True:
+            socket.recv(5)
+    except TimeoutError:
+        return False
+    except ConnectionClosed:
+        return True
+
+
+def test_what_is_said_to_the_frameworks_own_listeners_goes_nowhere(server, eve):
+    """Its router, for one, would say it again, twice, and keep that."""
+    page, found = listeners_of(server, eve)
+    own = [(element, name) for element, kind, name in found if "sub_pages" in kind]
+    assert own
+    with driving(server, eve, page) as (socket, said):
+        assert said.startswith("40")
+        for element, name in own:
+            tell(socket, page, element, name, "/planted")
+        assert "planted" not in drained(socket)
+        (slider, name) = next((at, name) for at, kind, name in found if kind == "update:modelValue" and at > 20)
+        tell(socket, page, slider, name, 3)  # and the page is as it was
+        assert str(slider) in drained(socket, until=f'"{slider}"')
+
+
+@pytest.mark.parametrize("said", ["a" * 200_000, [[]] * 1000, {"a": "b" * 3000}], ids=["text", "lists", "object"])
+def test_a_line_on_which_too_much_is_said_at_once_is_cut(server, eve, said):
+    for place in range(3):  # the head, the slider, a table that unfolds
+        page, found = listeners_of(server, eve)
+        element, name = [(at, name) for at, kind, name in found if kind == "update:modelValue"][place]
+        with driving(server, eve, page) as (socket, _):
+            tell(socket, page, element, name, said)
+            assert is_cut(socket), element
+
+
+def test_a_long_question_can_be_typed(server, eve):
+    page, found = listeners_of(server, eve)
+    ((element, name),) = [(element, name) for element, kind, name in found if kind == "update:value"]
+    with driving(server, eve, page) as (socket, _):
+        tell(socket, page, element, name, {"sections": [0, 30_000], "inserted": [["a" * 30_000]]})
+        assert "This text can have up to" in drained(
+            socket, until="characters"
+        )  # it was looked at: the text is another
+    assert not [each for each in server.log if each["event"] == "bug"]
+
+
+@pytest.mark.parametrize("kind", ["event", "ack", "bare", "encoded"])
+def test_a_line_on_which_something_binary_is_said_is_cut(server, eve, kind):
+    """The framework would keep each piece, until all that were announced have come."""
+    page = page_of(server, eve)
+    with driving(server, eve, page) as (socket, said):
+        assert said.startswith("40")
+        if kind == "event":
+            socket.send('459999999-["event",{"_placeholder":true,"num":0}]')
+        elif kind == "ack":
+            socket.send('469999999-1[{"_placeholder":true,"num":0}]')
+        else:
+            socket.send(b"abcdef" if kind == "bare" else "bYWJjZGVm")
+        assert is_cut(socket)
+    with driving(server, eve, page) as (_, said):
+        assert said.startswith("40")  # a browser would be let in again
+
+
+def test_more_at_once_than_a_line_takes_is_not_taken_in(server, eve):
+    with driving(server, eve, page_of(server, eve)) as (socket, _):
+        socket.send("42" + json.dumps(["log", {"message": "a" * 300_000}]))
+        assert is_cut(socket) and socket.close_code == 1009
+
+
+def test_what_a_page_was_told_is_not_kept_without_end(server, eve):
+    """Who comes back after more than is kept loads the page anew."""
+    page, found = listeners_of(server, eve)
+    element, name = next((at, name) for at, kind, name in reversed(found) if kind == "update:modelValue")
+    with driving(server, eve, page) as (socket, _):
+        for at in range(250):
+            tell(socket, page, element, name, bool(at % 2))
+            drained(socket, until=f'"{element}"')
+    with driving(server, eve, page) as (socket, _):
+        assert "rewind failed" in drained(socket, until="rewind failed")
 
 
 def drained(socket, until="never"):

@@ -11,7 +11,8 @@ from playwright.sync_api import Page, expect
 from tests.browser.walking import asked, chart, ready, sign_in, write
 from tests.serving import Client, Reply, Server, serving
 
-from dalenius.app.console.owner import written
+from dalenius.app.console.parts import policy_form
+from dalenius.app.console.parts.policy_form import ColumnForm, PolicyForm
 from dalenius.app.http import files
 from dalenius.errors import InputError, PolicyInvalidError
 from dalenius.ledger.ledger import Ledger
@@ -264,7 +265,7 @@ def test_the_list_of_files_shows_neither_links_nor_hidden_files_nor_the_home(tmp
     (data / "link.csv").symlink_to(tmp_path / "out.csv")
     (data / "folder").symlink_to(tmp_path)
     (data / "notes.txt").write_text("x")
-    assert files.listed(data, home) == ["deep/a.csv"]
+    assert files.list_files(data, home) == ["deep/a.csv"]
 
 
 @pytest.mark.parametrize("name", ["", ".csv", "a", "a.csv.exe", "../.csv", "___.parquet"])
@@ -278,34 +279,34 @@ def test_a_name_that_says_nothing_is_refused(name: str) -> None:
 
 def test_what_is_typed_is_a_value_and_never_code() -> None:
     typed = '1]\nx = "\\'
-    wish = written.Wish("a.csv", typed, "id", [written.ColumnWish(typed, "BIGINT", True, Kind.INTEGER, typed, "5")])
+    form = PolicyForm("a.csv", typed, "id", [ColumnForm(typed, "BIGINT", True, Kind.INTEGER, typed, "5")])
     with pytest.raises(PolicyInvalidError) as error:
-        read_text(written.text(wish))
+        read_text(policy_form.text(form))
     assert "TOML" not in error.value.message  # it can be read; what it says is refused
 
 
 def test_a_full_form_is_a_good_policy() -> None:
     columns = [
-        written.ColumnWish("id", "BIGINT", False, Kind.INTEGER),
-        written.ColumnWish("cost", "DOUBLE", True, Kind.NUMBER, "0", "99.5", default="1"),
-        written.ColumnWish("region", "VARCHAR", True, Kind.CATEGORY, keys="n, s ,,", default="n"),
-        written.ColumnWish("day", "DATE", True, Kind.DATE, "2025-01-01", "2025-12-31"),
-        written.ColumnWish("at", "TIMESTAMP", True, Kind.DATETIME),
-        written.ColumnWish("paid", "BOOLEAN", True, Kind.BOOLEAN, default="True"),
-        written.ColumnWish(HOSTILE, "BIGINT", True, Kind.INTEGER, keys="1, 2"),
+        ColumnForm("id", "BIGINT", False, Kind.INTEGER),
+        ColumnForm("cost", "DOUBLE", True, Kind.NUMBER, "0", "99.5", default="1"),
+        ColumnForm("region", "VARCHAR", True, Kind.CATEGORY, keys="n, s ,,", default="n"),
+        ColumnForm("day", "DATE", True, Kind.DATE, "2025-01-01", "2025-12-31"),
+        ColumnForm("at", "TIMESTAMP", True, Kind.DATETIME),
+        ColumnForm("paid", "BOOLEAN", True, Kind.BOOLEAN, default="True"),
+        ColumnForm(HOSTILE, "BIGINT", True, Kind.INTEGER, keys="1, 2"),
     ]
-    wish = written.Wish("a.csv", "a", "id", columns, rows="20", analysts=[("ana b", "0.5"), ("", "1")])
-    policy = read_text(written.text(wish))
+    form = PolicyForm("a.csv", "a", "id", columns, rows="20", analysts=[("ana b", "0.5"), ("", "1")])
+    policy = read_text(policy_form.text(form))
     assert list(policy.columns) == [each.name for each in columns[1:]]
     assert (policy.columns["region"].keys, policy.columns[HOSTILE].keys) == (("n", "s"), (1, 2))
     assert policy.columns["paid"].default is True
     assert (policy.contribution.rows, policy.contribution.groups, policy.analysts) == (20, None, {"ana b": 0.5})
-    wish.delta, wish.analysts = "0", []
-    pure = read_text(written.text(wish)).budget
+    form.delta, form.analysts = "0", []
+    pure = read_text(policy_form.text(form)).budget
     assert pure is not None
     assert (pure.accounting, pure.delta) == ("pure", 0)
-    wish.dataset = "others"
-    assert read_text(written.text(wish)).budget is None
-    wish.unit = ""
+    form.dataset = "others"
+    assert read_text(policy_form.text(form)).budget is None
+    form.unit = ""
     with pytest.raises(PolicyInvalidError, match="filled in"):
-        read_text(written.text(wish))
+        read_text(policy_form.text(form))

@@ -27,7 +27,7 @@ MODULES = (
     *("cryptography.hazmat.primitives.ciphers", "duckdb", "numpy", "pyarrow.csv", "pyarrow.parquet"),
     *("rich.console", "rich.table", "scipy.optimize", "scipy.signal", "scipy.special", "scipy.stats"),
     *("sqlglot.dialects.bigquery", "sqlglot.dialects.duckdb", "sqlglot.optimizer", "typer.testing"),
-    *("dalenius.app.cli", "dalenius.analyst", "dalenius.audit.fuzz", "dalenius.audit.joined", "dalenius.curator"),
+    *("dalenius.app.cli", "dalenius.analyst", "dalenius.audit.fuzz", "dalenius.curator"),
     *(
         "dalenius.accounting",
         "dalenius.ledger",

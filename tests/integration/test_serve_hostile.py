@@ -17,7 +17,7 @@ import pytest
 from tests.attack.served import behind, charges, count
 from tests.serving import serving
 
-from dalenius.app.http.connections import room
+from dalenius.app.http.limits import connection_room
 from dalenius.ledger import Ledger
 from dalenius.ledger.tokens import Role, Tokens
 
@@ -424,7 +424,7 @@ def test_half_open_connections_do_not_keep_others_waiting(server):
 
 def test_a_thousand_idle_connections_turn_nobody_away(server):
     """More than there is room for, from one address, and honest requests beside them on new connections."""
-    wires = [connected(server) for _ in range(room() + 100)]
+    wires = [connected(server) for _ in range(connection_room() + 100)]
     try:
         for _ in range(20):
             fresh = server.client(server.token("analyst", "bob", trusted=True))

@@ -26,14 +26,14 @@ from tests.conftest import LONG
 from dalenius.measuring._exact import exact
 from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.measuring.estimates import noise_variance
-from dalenius.measuring.plan import Plan, Table, needed
+from dalenius.measuring.plan import Plan, Table, require
 from dalenius.mechanisms import noise
-from dalenius.owner.protecting import budget_of
+from dalenius.owner.protect import budget_of
 from dalenius.queries.answering import Answer
-from dalenius.queries.rules import planned
-from dalenius.queries.rules.price import Priced, priced
-from dalenius.tables.fingerprint import fingerprint
+from dalenius.queries.rules import plan_question
+from dalenius.queries.rules.price import Priced, price_plan
 from dalenius.tables.reading import read_text
+from dalenius.tables.sources.fingerprint import fingerprint
 
 pytestmark = pytest.mark.statistical
 
@@ -85,7 +85,7 @@ class Case:
     integers: list[list[int]]
 
     def answer(self, *, noisy: bool) -> Answer:
-        """As `answering.measured` draws it, or without noise."""
+        """As `answering.measure_plan` draws it, or without noise."""
         noise.fresh_key()
         measures = []
         for mechanism, vector in zip(self.price.mechanisms, self.integers, strict=True):
@@ -134,10 +134,10 @@ def case(source: Path, accounting: str, neighbors: str, question: str | Sequence
     )
     columns = ", ".join(f"{text} AS c{at}" for at, text in enumerate(asked))
     text = f"SELECT {columns} FROM people" + (" GROUP BY area" if grouped else "")
-    plan = planned(text, {"people": Table(policy, needed(budget_of(policy)))})
-    price = priced(plan, 0.1)
+    plan = plan_question(text, {"people": Table(policy, require(budget_of(policy)))})
+    price = price_plan(plan, 0.1)
     for _ in range(2):  # noise is about proportional to 1/ε
-        price = priced(plan, price.epsilon * faintest(price) / FAINTEST)
+        price = price_plan(plan, price.epsilon * faintest(price) / FAINTEST)
     assert faintest(price) >= 50
     return Case(plan, price, exact(plan, DuckDB(fingerprint(policy.source)), "salt"))
 

@@ -30,10 +30,10 @@ from dalenius.curator import Curator
 from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.measuring.engines.duckdb.measuring import Measuring
 from dalenius.measuring.plan import Plan
-from dalenius.queries.answering import Answer, measured
+from dalenius.queries.answering import Answer, measure_plan
 from dalenius.queries.planning import tables_of
-from dalenius.queries.rules import planned
-from dalenius.queries.rules.price import priced
+from dalenius.queries.rules import plan_question
+from dalenius.queries.rules.price import price_plan
 
 pytestmark = pytest.mark.statistical
 
@@ -111,9 +111,9 @@ class People:
         """The same plan, price, integers and noise, without a charge."""
         if question not in self.plans:
             asker = self.analyst._asker
-            self.plans[question] = planned(question, tables_of(asker, asker.registry.current()))
+            self.plans[question] = plan_question(question, tables_of(asker, asker.registry.current()))
         plan = self.plans[question]
-        return Answer.read(plan, measured(plan, priced(plan, epsilon), engine, "salt", 60.0), 0.95).table().rows
+        return Answer.read(plan, measure_plan(plan, price_plan(plan, epsilon), engine, "salt", 60.0), 0.95).table().rows
 
     def error_one_by_one(self, ask: Ask) -> float:
         """The total squared error of four questions that share ε."""

@@ -26,8 +26,7 @@ from tests.statistical import test_ask_noise_error as fresh
 from tests.statistical.test_ask_noise_error import QUESTIONS, Case, case
 
 from dalenius.measuring.estimates import noise_variance
-from dalenius.queries.answering import FORMAT, Answer, law_to_json
-from dalenius.queries.coarsening import coarsened, shareable
+from dalenius.queries.answering import FORMAT, Answer, coarsen, law_to_json, shareable
 
 pytestmark = pytest.mark.statistical
 source = fresh.source  # a fixture
@@ -38,7 +37,7 @@ ASKED = [*QUESTIONS.values()] if LONG else [["COUNT(*)", "SUM(x)"], ["AVG(x)"]]
 
 
 def stored(found: Case) -> bytes:
-    """The bytes that `answering.measured` would store, of another analyst's answer at the same price."""
+    """The bytes that `answering.measure_plan` would store, of another analyst's answer at the same price."""
     measures = [
         {"law": law_to_json(mechanism.noise), "values": [str(value) for value in mechanism.release(vector).value]}
         for mechanism, vector in zip(found.price.mechanisms, found.integers, strict=True)
@@ -59,7 +58,7 @@ def test_the_added_noise_alone_has_the_full_scale_and_one_a_fifth_too_small_is_n
     added: list[list[np.ndarray]] = [[] for _ in found.integers]
     for _ in range(rounds(RUNS)):
         before = stored(found)
-        after = coarsened(found.plan, found.price, before)
+        after = coarsen(found.plan, found.price, before)
         for parts, one, two in zip(added, integers(before), integers(after), strict=True):
             parts.append(two - one)
     for parts, mechanism in zip(added, found.price.mechanisms, strict=True):
@@ -80,7 +79,7 @@ def test_the_noise_error_covers_both_noises_and_one_of_them_alone_is_noticed(
     truth = np.array(found.answer(noisy=False).table().rows, dtype=float)
     inside, planted, ends = (np.zeros(truth.shape) for _ in range(3))
     for _ in range(runs):
-        content = coarsened(found.plan, found.price, stored(found))
+        content = coarsen(found.plan, found.price, stored(found))
         table = Answer.read(found.plan, content, 0.95).table()
         data = json.loads(content)
         for each in data["measures"]:

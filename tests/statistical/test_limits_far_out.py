@@ -13,7 +13,7 @@ import random
 
 import pytest
 
-from dalenius.measuring.choosing import CLASSES, chosen
+from dalenius.measuring.limits.histogram import CLASSES, choose_limit
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import Laplace
 
@@ -25,6 +25,6 @@ def test_noise_far_out_does_not_become_a_limit(law: DiscreteGaussian | Laplace):
     for _ in range(20_000):
         counts[1 + math.ceil(2 * math.log2(min(60, 1 + int(chance.paretovariate(1.8)))))] += 1
     drawn = (law.release(counts).value.tolist() for _ in range(1000))
-    limits = [chosen(each, law, lambda limit: 3.0 * limit).limit for each in drawn]
+    limits = [choose_limit(each, law, lambda limit: 3.0 * limit).limit for each in drawn]
     assert sum(limit > 1000 for limit in limits) < 2
     assert sorted(limits)[100] >= 20  # and the real tail is still there

@@ -26,15 +26,15 @@ from tests.conftest import LONG
 
 from dalenius.measuring._exact import exact
 from dalenius.measuring.engines.duckdb.connections import DuckDB
-from dalenius.measuring.plan import Plan, Table, needed
+from dalenius.measuring.plan import Plan, Table, require
 from dalenius.mechanisms import noise
-from dalenius.owner.protecting import budget_of
+from dalenius.owner.protect import budget_of
 from dalenius.queries.answering import Answer
-from dalenius.queries.preview import ROWS, Choice, previewed
-from dalenius.queries.rules import planned
-from dalenius.queries.rules.price import Priced, priced
-from dalenius.tables.fingerprint import fingerprint
+from dalenius.queries.preview import ROWS, Choice, preview_plan
+from dalenius.queries.rules import plan_question
+from dalenius.queries.rules.price import Priced, price_plan
 from dalenius.tables.reading import read_text
+from dalenius.tables.sources.fingerprint import fingerprint
 
 pytestmark = pytest.mark.statistical
 
@@ -124,19 +124,19 @@ class Case:
             rows=rows,
         )
         policy = read_text(text)
-        table = Table(policy, needed(budget_of(policy)))
+        table = Table(policy, require(budget_of(policy)))
         which = "GROUP BY area" if grouped else "WHERE area = 'a0'"
-        plan = planned(f"SELECT {asked} FROM people {which}", {"people": table})
-        return cls(plan, priced(plan, epsilon), exact(plan, DuckDB(fingerprint(policy.source)), "salt"))
+        plan = plan_question(f"SELECT {asked} FROM people {which}", {"people": table})
+        return cls(plan, price_plan(plan, epsilon), exact(plan, DuckDB(fingerprint(policy.source)), "salt"))
 
     @property
     def promised(self) -> list[float]:
         """By column."""
-        (choice,) = previewed(self.plan, (self.price.epsilon,), 0.95, {}).choices
+        (choice,) = preview_plan(self.plan, (self.price.epsilon,), 0.95, {}).choices
         return [shown(choice, at) for at in range(len(self.plan.question.outputs))]
 
     def answer(self, *, noisy: bool = True) -> Answer:
-        """As `answering.measured` draws it."""
+        """As `answering.measure_plan` draws it."""
         noise.fresh_key()
         measures = []
         for mechanism, vector in zip(self.price.mechanisms, self.integers, strict=True):
@@ -152,7 +152,7 @@ class Case:
 
 def shown(choice: Choice, at: int) -> float:
     always, usual = choice.noise_error[at], choice.noise_error_per_rows[at]
-    return needed(usual if always is None else always)
+    return require(usual if always is None else always)
 
 
 @pytest.mark.parametrize(("accounting", "neighbors"), WAYS)

@@ -21,15 +21,15 @@ from tests.conftest import LONG
 from dalenius.measuring._exact import exact
 from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.measuring.estimates import Estimate
-from dalenius.measuring.plan import Table, needed
-from dalenius.measuring.trees import SCALE, Layout
+from dalenius.measuring.plan import Table, require
+from dalenius.measuring.trees import SCALE, TreeLayout
 from dalenius.mechanisms import noise
-from dalenius.owner.protecting import budget_of
+from dalenius.owner.protect import budget_of
 from dalenius.queries.answering import Answer
-from dalenius.queries.rules import planned
-from dalenius.queries.rules.price import priced
-from dalenius.tables.fingerprint import fingerprint
+from dalenius.queries.rules import plan_question
+from dalenius.queries.rules.price import price_plan
 from dalenius.tables.reading import read_text
+from dalenius.tables.sources.fingerprint import fingerprint
 
 pytestmark = pytest.mark.statistical
 
@@ -99,11 +99,13 @@ def test_the_quantile_of_the_weighted_rows_is_within_the_noise_error(
         )
     )
     asked = ", ".join(f"QUANTILE_CONT({column}, {share})" for share in SHARES)
-    plan = planned(f"SELECT {asked} FROM people GROUP BY area", {"people": Table(policy, needed(budget_of(policy)))})
-    price = priced(plan, epsilon)
+    plan = plan_question(
+        f"SELECT {asked} FROM people GROUP BY area", {"people": Table(policy, require(budget_of(policy)))}
+    )
+    price = price_plan(plan, epsilon)
     (integers,) = exact(plan, DuckDB(fingerprint(policy.source)), "salt")
     (mechanism,), (measure,) = price.mechanisms, plan.measures
-    layout = Layout.of(measure)
+    layout = TreeLayout.of(measure)
     leaves = np.array(integers).reshape(AREAS, -1)[:, -layout.leaves :]
     assert leaves.sum() < AREAS * ROWS * SCALE  # heavy people do weigh less
     runs = max(8, rounds(RUNS))
@@ -126,7 +128,7 @@ def test_the_quantile_of_the_weighted_rows_is_within_the_noise_error(
         assert nearer[-1] / draws < least
 
 
-def truth(leaves: np.ndarray, layout: Layout, share: float) -> tuple[float, float]:
+def truth(leaves: np.ndarray, layout: TreeLayout, share: float) -> tuple[float, float]:
     """The ends of the leaf that holds the quantile of the weighted rows, in the column's units."""
     place = int(np.searchsorted(np.cumsum(leaves), share * leaves.sum()))
     first = layout.low + place * layout.size

@@ -12,10 +12,9 @@ import pytest
 from dalenius.errors import DaleniusError
 from dalenius.measuring.engines.duckdb.connections import public
 from dalenius.measuring.engines.duckdb.measuring import Measuring
-from dalenius.measuring.plan import Limits, Plan, Question, Table, needed
-from dalenius.owner.protecting import budget_of
-from dalenius.queries.rules import RULES, planned
-from dalenius.queries.rules.stage import Stage
+from dalenius.measuring.plan import Limits, Plan, Question, Table, require
+from dalenius.owner.protect import budget_of
+from dalenius.queries.rules import RULES, Stage, plan_question
 from dalenius.tables.reading import read_text
 
 POLICY = """
@@ -75,7 +74,7 @@ class Asker:
     table: Table
 
     def plan(self, sql: str, limits: Limits | None = None) -> Plan:
-        return planned(sql, {"visits": self.table}, limits)
+        return plan_question(sql, {"visits": self.table}, limits)
 
     def stage(self, sql: str, passes: int) -> Stage:
         stage = Stage(sql, {"visits": self.table})
@@ -84,7 +83,7 @@ class Asker:
         return stage
 
     def question(self, sql: str) -> Question:
-        return needed(self.stage(sql, 3).question)
+        return require(self.stage(sql, 3).question)
 
     def error(self, sql: str, limits: Limits | None = None) -> DaleniusError:
         with pytest.raises(DaleniusError) as caught:

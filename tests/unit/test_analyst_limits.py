@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dalenius.analyst import Analyst
-from dalenius.app.cli import build
-from dalenius.app.cli.run import run
+from dalenius.app.cli import build, run
 from dalenius.curator import Curator
 from dalenius.measuring.plan import Limits
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dalenius.accounting import composition, conversions, costs, events, parameters
 from dalenius.accounting.events import Event
-from dalenius.accounting.groups import for_group
 from dalenius.accounting.guarantees import ApproxDP
-from dalenius.accounting.losses import merged_gaussian
+from dalenius.accounting.losses import merge_gaussians
 from dalenius.accounting.neighbors import Neighbors
-from dalenius.accounting.pld import PLD, supported
+from dalenius.accounting.pld import PLD, has_pair
 from dalenius.accounting.renyi import rdp
 from dalenius.errors import InputError
 
@@ -92,6 +91,40 @@ def group_guarantee(event: Event, spent: Account, size: int) -> ApproxDP:
     return ApproxDP(epsilon, spent.delta, spent.neighbors)
 
 
+def for_group(event: Event, size: int) -> Event | None:
+    """The event as a group of ``size`` units sees it, or None where it has no such form (sampling, known δ).
+
+    Scaling the sensitivity inside the event is tighter than stretching the final (ε, δ), whose δ grows with e^(kε):
+    k units move a sum by k times as much, a score likewise, and a pure ε by kε; ρ grows with k².
+
+    >>> for_group(events.Repeated(events.Laplace(10), 3), 2).event.noise_multiplier
+    5.0
+    """
+    match event:
+        case _ if size == 1:
+            return event
+        case events.Gaussian() | events.Laplace():
+            return replace(event, noise_multiplier=event.noise_multiplier / size)
+        case events.DiscreteGaussian():
+            return replace(event, squared_sensitivity=event.squared_sensitivity * size * size)
+        case events.DiscreteLaplace():
+            return replace(event, sensitivity=event.sensitivity * size)
+        case events.Exponential() | events.NoisyMax() | events.Pure():
+            return replace(event, epsilon=event.epsilon * size)
+        case events.RandomizedResponse():
+            return events.Pure(event.epsilon * size, event.neighbors)
+        case events.Zcdp(delta=0):
+            return replace(event, rho=event.rho * size * size)
+        case events.Repeated():
+            inner = for_group(event.event, size)
+            return None if inner is None else events.Repeated(inner, event.times)
+        case events.Composed():
+            parts = tuple(part for each in event.events if (part := for_group(each, size)) is not None)
+            return events.Composed(parts) if len(parts) == len(event.events) else None
+        case _:
+            return None
+
+
 def _basic(event: Event, delta: float) -> float | None:
     return composition.basic(events.tally(event), delta)
 
@@ -116,14 +149,14 @@ def _rdp(event: Event, delta: float) -> float | None:
 
 
 def _pld(event: Event, delta: float) -> float | None:
-    if not all(supported(single) for single in events.tally(event)):
+    if not all(has_pair(single) for single in events.tally(event)):
         return None
     return PLD.of(event).epsilon(delta)
 
 
 def _gaussian(event: Event, delta: float) -> float | None:
     """Gaussians alone compose to one Gaussian, whose ε is known exactly."""
-    merged = merged_gaussian(event)
+    merged = merge_gaussians(event)
     if not isinstance(merged, events.Gaussian) or delta == 0:
         return None
     return conversions.gaussian_epsilon(float(merged.noise_multiplier), delta)
@@ -154,7 +187,7 @@ def _as_event(event: object) -> Event:
         return event
     if isinstance(event, Iterable):
         return events.Composed(tuple(_as_event(part) for part in event))
-    from dalenius.accounting.dp_events import from_dp_event
+    from dalenius.accounting.descriptions import from_dp_event
 
     return from_dp_event(event)
 

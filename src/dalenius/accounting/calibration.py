@@ -14,7 +14,7 @@ from dalenius.accounting.accountant import account
 from dalenius.accounting.events import Event
 from dalenius.accounting.losses import atoms_delta
 from dalenius.accounting.parameters import Real
-from dalenius.accounting.pld import PLD, existing
+from dalenius.accounting.pld import PLD, require_pair
 from dalenius.errors import InputError
 
 PRECISION = 1e-4
@@ -44,7 +44,7 @@ def classical_gaussian(epsilon: float, delta: float, sensitivity: float = 1.0) -
             why="Its proof breaks down past it, and so does the promise.",
             fix="Use analytic_gaussian, which is tight for every ε.",
         )
-    return math.sqrt(2 * math.log(1.25 / _open(delta))) * float(sensitivity) / epsilon
+    return math.sqrt(2 * math.log(1.25 / _above_zero(delta))) * float(sensitivity) / epsilon
 
 
 def analytic_gaussian(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
@@ -54,7 +54,7 @@ def analytic_gaussian(epsilon: float, delta: float, sensitivity: float = 1.0) ->
     4.225
     """
     parameters.epsilon(epsilon)
-    delta = _open(delta)
+    delta = _above_zero(delta)
     least = conversions.smallest(lambda m: conversions.gaussian_delta(m, epsilon) <= delta, 1.0, 1e-12)
     return least * float(parameters.positive(sensitivity, "sensitivity"))
 
@@ -78,11 +78,11 @@ def discrete_gaussian_variance(epsilon: float, delta: float, sensitivity: int = 
     True
     """
     parameters.epsilon(epsilon)
-    delta = _open(delta)
+    delta = _above_zero(delta)
     parameters.count(sensitivity, "sensitivity")
 
     def holds(sigma: float) -> bool:
-        loss = existing(events.DiscreteGaussian(sigma * sigma, sensitivity**2))
+        loss = require_pair(events.DiscreteGaussian(sigma * sigma, sensitivity**2))
         return atoms_delta(loss, epsilon) <= delta * (1 - 1e-9)  # the sum's own rounding
 
     sigma = conversions.smallest(holds, float(analytic_gaussian(epsilon, delta, sensitivity)), 1e-9)
@@ -160,7 +160,7 @@ def most_repetitions(event: Event, epsilon: float, delta: float) -> int:
     return low
 
 
-def _open(delta: float) -> float:
+def _above_zero(delta: float) -> float:
     checked = parameters.delta(delta)
     if checked == 0:
         raise InputError(

@@ -1,6 +1,6 @@
-"""Formulas that turn one kind of guarantee into another. Pure functions of floats, standard library only.
+"""Formulas that turn a guarantee into one of another kind, for a group, or of a sample.
 
-Every function is an upper bound on what it converts to. References:
+Pure functions of floats, standard library only. Every function is an upper bound on what it converts to. References:
 
 * [BS16] Bun & Steinke, Concentrated Differential Privacy (2016): Prop. 1.4 (ε-DP ⇒ ε²/2-zCDP), Prop. 1.9 (group).
 * [CKS20] Canonne, Kamath & Steinke, The Discrete Gaussian (2020): Cor. 13, the tight zCDP → (ε, δ) conversion;
@@ -156,6 +156,25 @@ def group_delta(epsilon: float, delta: float, size: int) -> float:
         return min(1.0, size * delta)
     log_factor = (size - 1) * epsilon + math.log(-math.expm1(-size * epsilon)) - math.log(-math.expm1(-epsilon))
     return min(1.0, math.exp(min(700.0, log_factor)) * delta)
+
+
+def amplified_epsilon(epsilon: float, rate: float) -> float:
+    """ε′ = ln(1 + q(e^ε − 1)), exactly; "≈ qε" holds only for small ε.
+
+    A mechanism on a random part of the data says less about each unit. For Poisson sampling under add-remove and for
+    sampling m of n without replacement under substitute (q = m/n); the δ becomes qδ. Balle, Barthe & Gaboardi (2018),
+    Thm. 8 and 9.
+
+    >>> amplified_epsilon(1.0, 1.0)
+    1.0
+    >>> round(amplified_epsilon(1.0, 0.01), 5)
+    0.01704
+    """
+    if rate == 1:
+        return epsilon
+    if epsilon < 1:
+        return math.log1p(rate * math.expm1(epsilon))
+    return epsilon + math.log(rate + (1 - rate) * math.exp(-epsilon))
 
 
 def smallest(holds: Callable[[float], bool], guess: float, precision: float = _PRECISION) -> float:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from dalenius.accounting import conversions, events
 from dalenius.accounting.events import Event, Single
 from dalenius.accounting.guarantees import ZCDP, PureDP
-from dalenius.accounting.sampling import amplified_epsilon
 
 
 def pure_epsilon(event: Event) -> float | None:
@@ -28,7 +27,7 @@ def pure_epsilon(event: Event) -> float | None:
             return float(event.epsilon)
         case events.PoissonSampled() | events.SampledWithoutReplacement():
             inner = pure_epsilon(event.event)
-            return None if inner is None else amplified_epsilon(inner, float(event.rate))
+            return None if inner is None else conversions.amplified_epsilon(inner, float(event.rate))
         case events.Parallel():
             return _worst(pure_epsilon(part) for part in event.events)
         case events.Repeated() | events.Composed():
@@ -67,7 +66,7 @@ def approximate_epsilon(single: Single, delta: float) -> float | None:
             parts = list(events.flatten(single.event))
             share = min(delta / rate, 0.5) / sum(times for _, times in parts)
             inner = _total((approximate_epsilon(part, share), times) for part, times in parts)
-            return None if inner is None else amplified_epsilon(inner, rate)
+            return None if inner is None else conversions.amplified_epsilon(inner, rate)
         case events.Parallel():
             return _worst(_composed_epsilon(part, delta) for part in single.events)
         case _:
@@ -113,14 +112,14 @@ def _composed_epsilon(event: Event, delta: float) -> float | None:
 
 
 def _worst(values: Iterable[float | None]) -> float | None:
-    return _joined(values, max)
+    return _combine(values, max)
 
 
 def _total(values: Iterable[tuple[float | None, int]]) -> float | None:
-    return _joined((None if value is None else value * times for value, times in values), math.fsum)
+    return _combine((None if value is None else value * times for value, times in values), math.fsum)
 
 
-def _joined(values: Iterable[float | None], join: Callable[[list[float]], float]) -> float | None:
+def _combine(values: Iterable[float | None], join: Callable[[list[float]], float]) -> float | None:
     found = list(values)
     known = [value for value in found if value is not None]
     return join(known) if len(known) == len(found) and known else (None if found else 0.0)

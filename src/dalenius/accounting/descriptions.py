@@ -1,6 +1,6 @@
-"""Reading a list of mechanisms as people write it, such as the file of `dalenius account`.
+"""Events as others write them: the list of mechanisms that `dalenius account` reads, and dp_accounting's events.
 
-Each entry names a mechanism and its parameters, with ``sensitivity`` 1 and ``times`` 1 unless given:
+Each entry of the list names a mechanism and its parameters, with ``sensitivity`` 1 and ``times`` 1 unless given:
 
     [{"mechanism": "gaussian", "sigma": 30, "times": 1000},
      {"mechanism": "gaussian", "sigma": 1, "sampling": {"poisson": 0.01}, "times": 10000},
@@ -12,6 +12,7 @@ The list may stand in an object that names the relation: {"neighbors": "substitu
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -142,7 +143,7 @@ def _read_entry(entry: object, place: str, neighbors: Neighbors) -> Event:
         if not isinstance(parts, list) or not parts:
             raise InputError("parallel needs a list.", why="It joins several mechanisms.", fix="Give their list.")
         inside = tuple(_entry(part, f"{place}, part {i}", neighbors) for i, part in enumerate(parts, 1))
-        return _repeated(events.Parallel(inside), entry)
+        return _repeat(events.Parallel(inside), entry)
     name = entry.get("mechanism")
     if not isinstance(name, str) or name not in MECHANISMS:
         raise InputError(
@@ -161,15 +162,15 @@ def _read_entry(entry: object, place: str, neighbors: Neighbors) -> Event:
     given |= {key: entry[key] for key in mechanism.required}
     event: Event = mechanism.event(neighbors, **given)
     if "sampling" in entry:
-        event = _sampled(event, entry["sampling"])
-    return _repeated(event, entry)
+        event = _sample(event, entry["sampling"])
+    return _repeat(event, entry)
 
 
-def _repeated(event: Event, entry: Mapping[str, object]) -> Event:
+def _repeat(event: Event, entry: Mapping[str, object]) -> Event:
     return events.Repeated(event, parameters.count(entry["times"], "times")) if "times" in entry else event
 
 
-def _sampled(event: Event, sampling: object) -> Event:
+def _sample(event: Event, sampling: object) -> Event:
     if isinstance(sampling, dict) and set(sampling) == {"poisson"}:
         return events.PoissonSampled(parameters.probability(sampling["poisson"], "poisson"), event)
     if isinstance(sampling, dict) and set(sampling) == {"sample", "population"}:
@@ -197,3 +198,52 @@ def _only(entry: Mapping[str, object], known: set[str], what: str) -> None:
 def _nearest(word: str, known: Mapping[str, object] | set[str], otherwise: str) -> str:
     close = difflib.get_close_matches(word, sorted(known), n=1)
     return f"Did you mean {close[0]!r}?" if close else otherwise
+
+
+def from_dp_event(event: object, neighbors: Neighbors = Neighbors.ADD_REMOVE) -> Event:
+    """Our event for one of dp_accounting's, under a relation (theirs do not carry one).
+
+    That package is no dependency: whoever holds one of its events has it installed and loaded, so it is imported only
+    when such an event comes in.
+
+    >>> import dp_accounting
+    >>> from_dp_event(dp_accounting.SelfComposedDpEvent(dp_accounting.GaussianDpEvent(3.0), 5)).times
+    5
+    """
+    if all(each.__module__.partition(".")[0] != "dp_accounting" for each in type(event).__mro__):
+        raise _not_an_event(event)
+    import dp_accounting
+
+    match event:
+        case dp_accounting.NoOpDpEvent():
+            return events.Composed(())
+        case dp_accounting.GaussianDpEvent():
+            return events.Gaussian(event.noise_multiplier, neighbors)
+        case dp_accounting.LaplaceDpEvent():
+            return events.Laplace(event.noise_multiplier, neighbors)
+        case dp_accounting.dp_event.DiscreteLaplaceDpEvent():
+            return events.DiscreteLaplace(1 / event.noise_parameter, event.sensitivity, neighbors=neighbors)
+        case dp_accounting.RandomizedResponseDpEvent():
+            epsilon = math.log1p(event.num_buckets * (1 - event.noise_parameter) / event.noise_parameter)
+            return events.RandomizedResponse(epsilon, event.num_buckets, neighbors)
+        case dp_accounting.dp_event.ZCDpEvent(xi=0):
+            return events.Zcdp(event.rho, neighbors=neighbors)
+        case dp_accounting.SelfComposedDpEvent():
+            return events.Repeated(from_dp_event(event.event, neighbors), event.count)
+        case dp_accounting.ComposedDpEvent():
+            return events.Composed(tuple(from_dp_event(part, neighbors) for part in event.events))
+        case dp_accounting.PoissonSampledDpEvent():
+            return events.PoissonSampled(event.sampling_probability, from_dp_event(event.event, neighbors))
+        case dp_accounting.SampledWithoutReplacementDpEvent():
+            inner = from_dp_event(event.event, Neighbors.SUBSTITUTE)
+            return events.SampledWithoutReplacement(event.sample_size, event.source_dataset_size, inner)
+        case _:
+            raise _not_an_event(event)
+
+
+def _not_an_event(event: object) -> InputError:
+    return InputError(
+        f"{type(event).__name__} cannot be accounted.",
+        why="It is not an event, or not one that is differentially private and known here.",
+        fix="Use the events of dalenius.accounting.events, or dp_accounting's.",
+    )

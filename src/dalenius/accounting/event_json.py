@@ -45,7 +45,7 @@ def to_json(event: Event) -> dict[str, Any]:
     >>> to_json(events.Laplace(Fraction(1, 3)))["event"]
     {'kind': 'laplace', 'noise_multiplier': '1/3'}
     """
-    return {"version": VERSION, "neighbors": event.neighbors.value, "event": _written(event)}
+    return {"version": VERSION, "neighbors": event.neighbors.value, "event": _write(event)}
 
 
 def from_json(data: object) -> Event:
@@ -65,20 +65,20 @@ def from_json(data: object) -> Event:
     return _read(data["event"], Neighbors.of(data["neighbors"]))
 
 
-def _written(event: Event) -> dict[str, Any]:
+def _write(event: Event) -> dict[str, Any]:
     written: dict[str, Any] = {"kind": _NAMES[type(event)]}
     for parameter in fields(event):
         value = getattr(event, parameter.name)
         if parameter.name == "neighbors":
             continue  # one relation for the whole tree, at the top
         if isinstance(value, tuple):
-            written[parameter.name] = [_written(part) for part in value]
+            written[parameter.name] = [_write(part) for part in value]
         elif isinstance(value, Fraction):
             written[parameter.name] = f"{value.numerator}/{value.denominator}"
         elif isinstance(value, int | float):
             written[parameter.name] = value
         else:
-            written[parameter.name] = _written(value)
+            written[parameter.name] = _write(value)
     return written
 
 

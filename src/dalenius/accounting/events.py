@@ -1,6 +1,6 @@
 """Events: what a mechanism did, described for accounting. No data, no noise, no cost by themselves.
 
-The vocabulary is dp_accounting's, and `dp_events` translates from it. The classes here are our own because
+The vocabulary is dp_accounting's, and `descriptions` translates from it. The classes here are our own because
 loading dp_accounting takes more than a CPU second, which every charge would pay, because they carry the
 neighbouring relation, and because the exponential mechanism, noisy max and the discrete Gaussian are missing there.
 

@@ -27,8 +27,8 @@ import numpy.typing as npt
 from scipy import special
 
 from dalenius.accounting import events
+from dalenius.accounting.conversions import amplified_epsilon
 from dalenius.accounting.events import Event
-from dalenius.accounting.sampling import amplified_epsilon
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Masses: TypeAlias = tuple[Array, Array]  # (P, Q)
@@ -49,18 +49,18 @@ class Curve:
     def reversed(self) -> Curve:
         """The loss of (Q, P): −L, and the measures change places."""
 
-        def swapped(function: Callable[[Array], Masses]) -> Callable[[Array], Masses]:
+        def swap(function: Callable[[Array], Masses]) -> Callable[[Array], Masses]:
             def masses(x: Array) -> Masses:
                 p, q = function(-x)
                 return q, p
 
             return masses
 
-        return Curve(swapped(self.below), swapped(self.above), -self.high, -self.low)
+        return Curve(swap(self.below), swap(self.above), -self.high, -self.low)
 
 
 @dataclass(frozen=True)
-class Pair:
+class DominatingPair:
     """A dominating pair, by the law of its loss under P. Q has mass p·e^(−loss) at an atom."""
 
     atoms: Array = field(default_factory=lambda: np.empty(0))
@@ -78,12 +78,12 @@ class Pair:
         with np.errstate(divide="ignore", over="ignore"):
             return np.exp(np.log(self.masses) - self.atoms)
 
-    def reversed(self) -> Pair:
+    def reversed(self) -> DominatingPair:
         """(Q, P): removal seen as addition. Pairs with mass at infinity are symmetric here, so they stay."""
         if self.symmetric:
             return self
         curve = self.curve.reversed() if self.curve else None
-        return Pair(-self.atoms, self.q_masses, curve, symmetric=False, others=self.masses)
+        return DominatingPair(-self.atoms, self.q_masses, curve, symmetric=False, others=self.masses)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Grid:
         return index.astype(np.float64) * self.interval
 
 
-def pair(event: Event) -> Pair | None:
+def dominating_pair(event: Event) -> DominatingPair | None:
     """The dominating pair of an event, or None where only a guarantee of another kind is known."""
     match event:
         case events.Gaussian():
@@ -128,16 +128,16 @@ def pair(event: Event) -> Pair | None:
             rate = float(event.rate)
             return approximate(amplified_epsilon(float(inner.epsilon), rate), rate * float(inner.delta))
         case events.PoissonSampled():
-            loss = pair(merged_gaussian(event.event))
+            loss = dominating_pair(merge_gaussians(event.event))
             return poisson_sampled(loss, float(event.rate)) if loss else None
         case events.SampledWithoutReplacement():
-            loss = pair(merged_gaussian(event.event))
+            loss = dominating_pair(merge_gaussians(event.event))
             return sampled_without_replacement(loss, float(event.rate)) if loss else None
         case _:
             return None
 
 
-def merged_gaussian(event: Event) -> Event:
+def merge_gaussians(event: Event) -> Event:
     """A composition of Gaussians as the one Gaussian it equals, 1/m² = Σ 1/m_i²; anything else as it is."""
     parts = []
     for single, times in events.flatten(event):
@@ -148,7 +148,7 @@ def merged_gaussian(event: Event) -> Event:
     return events.Gaussian(1 / math.sqrt(total), event.neighbors) if total else event
 
 
-def gaussian(shift: float) -> Pair:
+def gaussian(shift: float) -> DominatingPair:
     """N(μ, 1) against N(0, 1): L is N(μ²/2, μ²) under P and N(−μ²/2, μ²) under Q."""
     half = shift * shift / 2
 
@@ -158,23 +158,23 @@ def gaussian(shift: float) -> Pair:
     def below(x: Array) -> Masses:
         return special.ndtr((x - half) / shift), special.ndtr((x + half) / shift)
 
-    return Pair(curve=Curve(above, below, -math.inf, math.inf))
+    return DominatingPair(curve=Curve(above, below, -math.inf, math.inf))
 
 
-def laplace(epsilon: float) -> Pair:
+def laplace(epsilon: float) -> DominatingPair:
     """Laplace noise at ε: atoms at ±ε (½ and ½e^(−ε)), between them the density ¼e^((x−ε)/2)."""
     inside = _half_slope(epsilon, 0.5)
     atoms, masses = np.array([-epsilon, epsilon]), np.array([math.exp(-epsilon) / 2, 0.5])
-    return Pair(atoms, masses, inside, others=masses[::-1])
+    return DominatingPair(atoms, masses, inside, others=masses[::-1])
 
 
-def bounded_range(epsilon: float) -> Pair:
+def bounded_range(epsilon: float) -> DominatingPair:
     """Any mechanism whose loss has range ε: P(L > x) = (1−e^((x−ε)/2))/(1−e^(−ε)) on [−ε, ε].
 
     Among losses confined to [t−ε, t] the worst puts mass on the two ends [DDR20]. The best t for the profile at x
     is (x+ε)/2, which gives δ(x) = (1−e^((x−ε)/2))²/(1−e^(−ε)); this is the pair with that profile.
     """
-    return Pair(curve=_half_slope(epsilon, -1 / math.expm1(-epsilon)))
+    return DominatingPair(curve=_half_slope(epsilon, -1 / math.expm1(-epsilon)))
 
 
 def _half_slope(epsilon: float, height: float) -> Curve:
@@ -191,23 +191,23 @@ def _half_slope(epsilon: float, height: float) -> Curve:
     return Curve(above, below, -epsilon, epsilon)
 
 
-def randomized_response(epsilon: float, categories: int) -> Pair:
+def randomized_response(epsilon: float, categories: int) -> DominatingPair:
     """k-ary randomized response. With k = 2 it is the worst ε-DP mechanism there is [Kairouz et al. 2015]."""
     other = math.exp(-epsilon) / (1 + (categories - 1) * math.exp(-epsilon))
     truth = 1 / (1 + (categories - 1) * math.exp(-epsilon))
     atoms, masses = [-epsilon, epsilon], [other, truth]
     if categories > 2:
         atoms, masses = [-epsilon, 0.0, epsilon], [other, (categories - 2) * other, truth]
-    return Pair(np.array(atoms), np.array(masses))
+    return DominatingPair(np.array(atoms), np.array(masses))
 
 
-def approximate(epsilon: float, delta: float) -> Pair:
+def approximate(epsilon: float, delta: float) -> DominatingPair:
     """The worst (ε, δ)-DP mechanism: with probability δ it gives the unit away [Kairouz et al. 2015]."""
     inner = randomized_response(epsilon, 2)
-    return Pair(inner.atoms, inner.masses * (1 - delta), infinity=delta)
+    return DominatingPair(inner.atoms, inner.masses * (1 - delta), infinity=delta)
 
 
-def discrete_laplace(event: events.DiscreteLaplace) -> Pair:
+def discrete_laplace(event: events.DiscreteLaplace) -> DominatingPair:
     """Loss (|x| − |x−Δ|)/b at each integer x. For vectors, or too many atoms, the worst pair at Δ/b."""
     sensitivity, scale = event.sensitivity, float(event.scale)
     epsilon = float(sensitivity / event.scale)
@@ -218,10 +218,10 @@ def discrete_laplace(event: events.DiscreteLaplace) -> Pair:
     atoms = np.concatenate([[-epsilon], (2 * between - sensitivity) / scale, [epsilon]])
     inner = math.tanh(0.5 / scale) * np.exp((between - sensitivity) / scale)
     masses = np.concatenate([[math.exp(-epsilon) / (1 + ratio)], inner, [1 / (1 + ratio)]])
-    return Pair(atoms, masses)
+    return DominatingPair(atoms, masses)
 
 
-def discrete_gaussian(event: events.DiscreteGaussian) -> Pair | None:
+def discrete_gaussian(event: events.DiscreteGaussian) -> DominatingPair | None:
     """Loss (2xΔ − Δ²)/2σ² at each integer x, for one number; x is the noisy value, Δ the larger true one.
 
     The noise is log-concave, so a smaller shift is dominated by the largest integer one, ⌊√Δ²⌋.
@@ -234,10 +234,10 @@ def discrete_gaussian(event: events.DiscreteGaussian) -> Pair | None:
     noise = np.arange(-reach - shift, reach + 1, dtype=np.float64)  # where P or Q has any mass
     weights, others = (np.exp(-((noise + move) ** 2) / (2 * variance)) for move in (0, shift))
     atoms = (2 * noise + shift) * shift / (2 * variance)
-    return Pair(atoms, weights / weights.sum(), others=others / others.sum())
+    return DominatingPair(atoms, weights / weights.sum(), others=others / others.sum())
 
 
-def poisson_sampled(inner: Pair, rate: float) -> Pair | None:
+def poisson_sampled(inner: DominatingPair, rate: float) -> DominatingPair | None:
     """(1−q)Q + qP against Q, the removal of a unit; its reverse is the addition [ZDW22, Thm. 11].
 
     L′ = ln(1 − q + q·e^L). For pairs without mass at infinity: what Q alone could show would need an atom of its own.
@@ -252,7 +252,7 @@ def poisson_sampled(inner: Pair, rate: float) -> Pair | None:
         return np.where(loss > 1, large, np.log1p(rate * np.expm1(np.minimum(loss, 1))))
 
     q_masses = inner.q_masses
-    return Pair(
+    return DominatingPair(
         sampled_loss(inner.atoms),
         rate * inner.masses + (1 - rate) * q_masses,
         _sampled_curve(inner.curve, rate) if inner.curve else None,
@@ -261,7 +261,7 @@ def poisson_sampled(inner: Pair, rate: float) -> Pair | None:
     )
 
 
-def sampled_without_replacement(inner: Pair, rate: float) -> Pair | None:
+def sampled_without_replacement(inner: DominatingPair, rate: float) -> DominatingPair | None:
     """δ′(ln(1+q(e^x−1))) = q·δ(x) for x ≥ 0 [BBG18, Thm. 9], and symmetric, as substitution is.
 
     For positive losses that is the law of Poisson sampling; negative ones mirror it, and what is left sits at 0.
@@ -282,7 +282,9 @@ def sampled_without_replacement(inner: Pair, rate: float) -> Pair | None:
         p_above, q_above = p_above + float(at_zero[0][0]), q_above + float(at_zero[1][0])
         curve = _mirrored_curve(source, float(at_zero[0][0]), float(at_zero[1][0]))
     at_origin = max(0.0, 1 - p_above - q_above)
-    return Pair(np.concatenate([-atoms, [0.0], atoms]), np.concatenate([mirrored, [at_origin], masses]), curve)
+    return DominatingPair(
+        np.concatenate([-atoms, [0.0], atoms]), np.concatenate([mirrored, [at_origin], masses]), curve
+    )
 
 
 def _sampled_curve(inner: Curve, rate: float) -> Curve:
@@ -293,7 +295,7 @@ def _sampled_curve(inner: Curve, rate: float) -> Curve:
             far = x - math.log(rate) + np.log1p(-(1 - rate) * np.exp(-np.maximum(x, 30.0)))
         return np.where(x > 30.0, far, near)
 
-    def mixed(function: Callable[[Array], Masses]) -> Callable[[Array], Masses]:
+    def mix(function: Callable[[Array], Masses]) -> Callable[[Array], Masses]:
         def masses(x: Array) -> Masses:
             p, q = function(np.clip(original(x), inner.low, inner.high))
             return rate * p + (1 - rate) * q, q
@@ -305,7 +307,7 @@ def _sampled_curve(inner: Curve, rate: float) -> Curve:
             return math.inf
         return math.log1p(-rate) if loss == -math.inf else math.log1p(rate * math.expm1(loss))
 
-    return Curve(mixed(inner.above), mixed(inner.below), image(inner.low), image(inner.high))
+    return Curve(mix(inner.above), mix(inner.below), image(inner.low), image(inner.high))
 
 
 def _mirrored_curve(source: Curve, p_above: float, q_above: float) -> Curve:
@@ -323,12 +325,12 @@ def _mirrored_curve(source: Curve, p_above: float, q_above: float) -> Curve:
     return Curve(above, below, -source.high, source.high)
 
 
-def atoms_delta(loss: Pair, epsilon: float) -> float:
+def atoms_delta(loss: DominatingPair, epsilon: float) -> float:
     """δ(ε) of a pair that has atoms only, by summing them: no grid."""
     return loss.infinity + float(np.maximum(-np.expm1(epsilon - loss.atoms), 0.0) @ loss.masses)
 
 
-def discretized(loss: Pair, interval: float, tail: float) -> Grid:
+def discretize(loss: DominatingPair, interval: float, tail: float) -> Grid:
     """The loss on the lattice of ``interval``, pessimistic; at most ``tail`` of mass at each end is moved up."""
     pieces = [_atoms_on_grid(loss, interval)] if loss.atoms.size else []
     infinity = loss.infinity
@@ -345,7 +347,7 @@ def discretized(loss: Pair, interval: float, tail: float) -> Grid:
     return Grid(offset, probabilities, infinity, interval)
 
 
-def _atoms_on_grid(loss: Pair, interval: float) -> Grid:
+def _atoms_on_grid(loss: DominatingPair, interval: float) -> Grid:
     index = np.floor(loss.atoms / interval)
     # share of the upper end: (1 − e^(a−l)) / (1 − e^(a−b)) keeps both masses
     share = np.clip(np.expm1(index * interval - loss.atoms) / math.expm1(-interval), 0.0, 1.0)
@@ -393,7 +395,7 @@ def support(curve: Curve, tail: float) -> tuple[float, float]:
     return low, max(high, low)
 
 
-def extent(loss: Pair, tail: float) -> float:
+def extent(loss: DominatingPair, tail: float) -> float:
     """How far a loss reaches from its lowest to its highest value, but for ``tail`` at either end."""
     low, high = support(loss.curve, tail) if loss.curve else (math.inf, -math.inf)
     if loss.atoms.size:

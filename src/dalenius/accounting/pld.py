@@ -31,7 +31,7 @@ from scipy import fft
 from dalenius.accounting import conversions, events, parameters
 from dalenius.accounting.events import Event, Single
 from dalenius.accounting.guarantees import ApproxDP
-from dalenius.accounting.losses import Array, Grid, Pair, discretized, extent, merged_gaussian, pair
+from dalenius.accounting.losses import Array, DominatingPair, Grid, discretize, dominating_pair, extent, merge_gaussians
 from dalenius.accounting.neighbors import Neighbors, common_neighbors
 from dalenius.errors import InputError
 
@@ -67,10 +67,10 @@ class PLD:
 
     @classmethod
     def of(cls, event: Event) -> PLD:
-        """The PLD of an event; an event without a loss distribution is refused (see `supported`)."""
+        """The PLD of an event; an event without a loss distribution is refused (see `has_pair`)."""
         counts = events.tally(event)
         for single in counts:
-            existing(single)
+            require_pair(single)
         return cls(tuple(counts.items()), event.neighbors)
 
     def __add__(self, other: PLD) -> PLD:
@@ -103,21 +103,21 @@ class PLD:
     @cached_property
     def _laws(self) -> tuple[Composition, ...]:
         """One law for removal, and one for addition where it differs."""
-        losses = list(_merged(self.counts))
+        losses = list(_merge(self.counts))
         forward = Composition(losses)
         if all(loss.symmetric for loss, _ in losses):
             return (forward,)
         return forward, Composition([(loss.reversed(), times) for loss, times in losses])
 
 
-def supported(single: Single) -> bool:
+def has_pair(single: Single) -> bool:
     """Whether an event has a loss distribution."""
-    return pair(single) is not None
+    return dominating_pair(single) is not None
 
 
-def existing(event: Event) -> Pair:
+def require_pair(event: Event) -> DominatingPair:
     """The event's dominating pair, which must exist."""
-    loss = pair(event)
+    loss = dominating_pair(event)
     if loss is None:
         raise InputError(
             f"{type(event).__name__} has no loss distribution here.",
@@ -127,20 +127,20 @@ def existing(event: Event) -> Pair:
     return loss
 
 
-def _merged(counts: Iterable[tuple[Single, int]]) -> Iterator[tuple[Pair, int]]:
+def _merge(counts: Iterable[tuple[Single, int]]) -> Iterator[tuple[DominatingPair, int]]:
     """The pairs to compose; all Gaussians are one Gaussian, exactly."""
     gaussians = [events.Repeated(single, times) for single, times in counts if isinstance(single, events.Gaussian)]
     if gaussians:
-        yield existing(merged_gaussian(events.Composed(tuple(gaussians)))), 1
+        yield require_pair(merge_gaussians(events.Composed(tuple(gaussians)))), 1
     for single, times in counts:
         if not isinstance(single, events.Gaussian):
-            yield existing(single), times
+            yield require_pair(single), times
 
 
 class Composition:
     """The sum of independent losses, each some number of times, in one direction."""
 
-    def __init__(self, losses: list[tuple[Pair, int]]) -> None:
+    def __init__(self, losses: list[tuple[DominatingPair, int]]) -> None:
         self._losses = losses
         self._total = sum(times for _, times in losses)
 
@@ -227,8 +227,8 @@ class Composition:
         # A coarser grid is still sound; one that does not fit into memory is nothing.
         widths = math.fsum(extent(loss, truncated) for loss, _ in self._losses)
         interval = max(interval, widths / MOST_GRID_POINTS, _NOTHING)
-        grids = [(discretized(loss, interval, truncated), times) for loss, times in self._losses]
-        return _composed(grids, interval, tilt)
+        grids = [(discretize(loss, interval, truncated), times) for loss, times in self._losses]
+        return _compose(grids, interval, tilt)
 
 
 @dataclass(frozen=True)
@@ -287,7 +287,7 @@ class Tail:
         return high
 
 
-def _composed(grids: list[tuple[Grid, int]], interval: float, tilt: float) -> Tail | None:
+def _compose(grids: list[tuple[Grid, int]], interval: float, tilt: float) -> Tail | None:
     window = _window(grids, tilt)
     if window is None:
         return None
@@ -305,7 +305,7 @@ def _composed(grids: list[tuple[Grid, int]], interval: float, tilt: float) -> Ta
         peak = float(exponent[grid.probabilities > 0].max())
         tilted = grid.probabilities * np.exp(np.minimum(exponent - peak, 0.0))
         mass = float(tilted.sum())
-        transform = fft.rfft(_folded(tilted / mass, size), size)
+        transform = fft.rfft(_fold(tilted / mass, size), size)
         spectrum *= transform if times == 1 else _power(transform, times)
         log_scale += times * (peak + math.log(mass))
         origin += times * grid.offset
@@ -345,7 +345,7 @@ def _power(transform: ComplexArray, times: int) -> ComplexArray:
     return power
 
 
-def _folded(values: Array, size: int) -> Array:
+def _fold(values: Array, size: int) -> Array:
     """Wrapped around, as the transform sees it."""
     if values.size <= size:
         return values
@@ -376,8 +376,8 @@ def _window(grids: list[tuple[Grid, int]], tilt: float) -> tuple[float, float] |
     return low - spare, high + spare
 
 
-def _rough(loss: Pair, tail: float, points: int) -> Grid:
-    return discretized(loss, max(extent(loss, tail) / points, _NOTHING), tail)
+def _rough(loss: DominatingPair, tail: float, points: int) -> Grid:
+    return discretize(loss, max(extent(loss, tail) / points, _NOTHING), tail)
 
 
 def _log_moment(grid: Grid, tilt: float) -> float:

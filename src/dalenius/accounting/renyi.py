@@ -12,7 +12,7 @@ import numpy as np
 from dalenius.accounting import costs, events, sampled_gaussian
 from dalenius.accounting.events import Event
 from dalenius.accounting.guarantees import DEFAULT_ORDERS, RDP
-from dalenius.accounting.losses import Array, merged_gaussian, pair
+from dalenius.accounting.losses import Array, dominating_pair, merge_gaussians
 from dalenius.accounting.neighbors import Neighbors
 
 ROUNDING = 1e-15
@@ -35,7 +35,7 @@ def rdp(event: Event) -> RDP | None:
     # for long lists of unequal sampled mechanisms, whole orders must do
     orders = np.array(DEFAULT_ORDERS if not sampled else SAMPLING_ORDERS if sampled <= 3 else _WHOLE_ORDERS)
     with np.errstate(all="ignore"):
-        total = _summed(event, orders)
+        total = _sum(event, orders)
     return None if total is None else RDP(tuple(orders.tolist()), tuple(total.tolist()), event.neighbors)
 
 
@@ -43,19 +43,19 @@ def divergences(single: Event, orders: Array) -> Array | None:
     """d(α) of one event."""
     match single:
         case events.Laplace():
-            return _capped(_laplace(float(1 / single.noise_multiplier), orders), single, orders)
+            return _cap(_laplace(float(1 / single.noise_multiplier), orders), single, orders)
         case events.RandomizedResponse():
-            return _capped(_response(float(single.epsilon), single.categories, orders), single, orders)
+            return _cap(_response(float(single.epsilon), single.categories, orders), single, orders)
         case events.NoisyMax() | events.Pure() | events.Approx():
-            return _capped(_response(float(single.epsilon), 2, orders), single, orders)
+            return _cap(_response(float(single.epsilon), 2, orders), single, orders)
         case events.DiscreteLaplace():
-            return _capped(_discrete_laplace(single, orders), single, orders)
+            return _cap(_discrete_laplace(single, orders), single, orders)
         case events.Exponential():
-            return _capped(_bounded_range(float(single.epsilon), orders), single, orders)
+            return _cap(_bounded_range(float(single.epsilon), orders), single, orders)
         case events.PoissonSampled() | events.SampledWithoutReplacement():
-            return _sampled(single, orders)
+            return _sampled_divergence(single, orders)
         case events.Parallel():
-            parts = [_summed(part, orders) for part in single.events]
+            parts = [_sum(part, orders) for part in single.events]
             found = [part for part in parts if part is not None]
             return np.max(found, axis=0) if len(found) == len(parts) else None
         case _:
@@ -63,7 +63,7 @@ def divergences(single: Event, orders: Array) -> Array | None:
             return None if guarantee is None else guarantee.rho * orders
 
 
-def _summed(event: Event, orders: Array) -> Array | None:
+def _sum(event: Event, orders: Array) -> Array | None:
     total = np.zeros_like(orders)
     for single, times in events.tally(event).items():
         part = divergences(single, orders)
@@ -79,7 +79,7 @@ def _is_sampled(single: Event) -> bool:
     return isinstance(single, events.PoissonSampled | events.SampledWithoutReplacement)
 
 
-def _capped(formula: Array, single: Event, orders: Array) -> Array:
+def _cap(formula: Array, single: Event, orders: Array) -> Array:
     guarantee = costs.zcdp(single)
     rho = np.inf if guarantee is None else guarantee.rho
     slack = ROUNDING * (1 + 1 / (orders - 1))  # near order 1 a formula divides its rounding by α − 1
@@ -104,7 +104,7 @@ def _response(epsilon: float, categories: int, orders: Array) -> Array:
 
 
 def _discrete_laplace(event: events.DiscreteLaplace, orders: Array) -> Array:
-    loss = pair(event)
+    loss = dominating_pair(event)
     if loss is None or loss.atoms.size > _MOST_ATOMS:
         return _response(float(event.sensitivity / event.scale), 2, orders)
     exponent = np.outer(orders - 1, loss.atoms) + np.log(np.maximum(loss.masses, 1e-320))
@@ -127,9 +127,11 @@ def _bounded_range(epsilon: float, orders: Array) -> Array:
     return formula
 
 
-def _sampled(single: events.PoissonSampled | events.SampledWithoutReplacement, orders: Array) -> Array | None:
+def _sampled_divergence(
+    single: events.PoissonSampled | events.SampledWithoutReplacement, orders: Array
+) -> Array | None:
     """The sampled Gaussian by its own bounds; anything else by amplified pure ε."""
-    inner = merged_gaussian(single.event)
+    inner = merge_gaussians(single.event)
     if isinstance(inner, events.Gaussian):
         poisson = isinstance(single, events.PoissonSampled)
         bound = sampled_gaussian.poisson if poisson else sampled_gaussian.without_replacement

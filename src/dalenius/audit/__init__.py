@@ -1,1 +1,1 @@
-"""What tries to break the promise: the neighbour fuzzer (`fuzz`), and the attacks and audits to come."""
+"""What tries to break the promise: the neighbour fuzzer (`fuzz`), the search for work (`work`), and audits to come."""

@@ -38,17 +38,17 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from dalenius.audit.fuzz import BROKEN, check_length
-from dalenius.audit.fuzzing.arenas import Arena, Places, tables_of
-from dalenius.audit.fuzzing.heavy import Question
-from dalenius.audit.fuzzing.meters import Side, Spent, peak
-from dalenius.audit.fuzzing.pools import Pool, Tried
-from dalenius.audit.fuzzing.traces import difference, traced
+from dalenius.audit.fuzz import check_length
+from dalenius.audit.fuzzing.arenas import Arena, Places, arena_tables
+from dalenius.audit.fuzzing.checks import FAILURES
+from dalenius.audit.fuzzing.heavy import GenePool, HeavyQuestion, Tried
+from dalenius.audit.fuzzing.meters import MeteredSide, Spent, peak
+from dalenius.audit.fuzzing.traces import trace, trace_difference
 from dalenius.errors import DaleniusError, EngineFailedError, InternalError
 from dalenius.measuring import pace
 from dalenius.measuring.expressions import Call, walk
 from dalenius.measuring.plan import Plan
-from dalenius.queries.rules import planned
+from dalenius.queries.rules import plan_question
 from dalenius.releasing import pacing
 
 SIZES = (4_000, 40_000, 400_000)  # rows: small, and those of which the first that is large enough is taken
@@ -122,7 +122,7 @@ class WorkReport:
         }
 
 
-def search(
+def search_for_work(
     *,
     cases: int | None = None,
     minutes: float | None = None,
@@ -149,7 +149,7 @@ def search(
     report = WorkReport(secrets.randbits(32) if seed is None else seed, pacing.probe())
     with TemporaryDirectory() as folder:
         judge = Judge(report, Places(Path(folder), report.seed), tuple(sizes), ratio, quiet=quiet)
-        pool, began = Pool(), time.monotonic()
+        pool, began = GenePool(), time.monotonic()
         while len(report.violations) < most:
             if (cases is not None and report.cases >= cases) or (minutes and report.seconds >= minutes * 60):
                 break
@@ -173,7 +173,7 @@ class Judge:
         self.report, self.places, self.sizes, self.ratio, self.quiet = report, places, sizes, ratio, quiet
         self.asked: set[tuple[str, Arena]] = set()
 
-    def ask(self, question: Question, arena: Arena, pool: Pool, drawn: float) -> None:
+    def ask(self, question: HeavyQuestion, arena: Arena, pool: GenePool, drawn: float) -> None:
         """One question, through as many stages as it is worth; ``drawn``, in [0, 1), decides about samples."""
         report, sql, before = self.report, question.text(), len(self.report.violations)
         report.asked += 1
@@ -201,13 +201,13 @@ class Judge:
         except (EngineFailedError, InternalError):
             report.saw(Finding("engine", 1, 0, sql, arena.name, self.sizes[0], 0, 0))
         if len(report.violations) > before:
-            report.violations[-1] = self.shrunk(question, arena, report.violations[-1])
+            report.violations[-1] = self.shrink(question, arena, report.violations[-1])
 
     def planned(self, sql: str, rows: int) -> Plan | None:
         """The plan; None where it is refused, which is counted."""
         try:
-            return planned(sql, tables_of(rows), None, {})
-        except BROKEN:
+            return plan_question(sql, arena_tables(rows), None, {})
+        except FAILURES:
             raise
         except DaleniusError as error:
             self.report.refused[error.code] += 1
@@ -232,12 +232,12 @@ class Judge:
     def _watched(self, plan: Plan, sql: str, arena: Arena) -> tuple[Spent, Spent]:
         """What each side takes, with an eye on the statements that run."""
         looks = (partial(side.spent, plan, looks=True) for side in self.places.pair(arena, self.sizes[0]))
-        (first, one), (second, other) = map(traced, looks)
+        (first, one), (second, other) = map(trace, looks)
         if plan.selection is None:
             self.report.traced += 1
-            found = difference(one, other)
+            found = trace_difference(one, other)
         else:
-            found = difference(one, one) or difference(other, other)
+            found = trace_difference(one, one) or trace_difference(other, other)
         if found is not None:
             self.report.saw(Finding("traces", 1, 0, f"{sql} -- {found}", arena.name, self.sizes[0], 0, 0))
         return first, second
@@ -279,7 +279,7 @@ class Judge:
         self.report.saw(Finding("memory", difference / allowed, 1.0, sql, arena.name, rows, least[0], least[1]))
         return difference / allowed
 
-    def _again(self, sides: tuple[Side, Side], plan: Plan) -> tuple[Spent, Spent]:
+    def _again(self, sides: tuple[MeteredSide, MeteredSide], plan: Plan) -> tuple[Spent, Spent]:
         least, end = _each_once(sides, plan), time.monotonic() + _PATIENCE
         for at in range(1, ROUNDS):
             slip, plain = at >= 3 and self._ratio(least) < 1.2, at >= 2 and self._ratio(least) > 4 * self.ratio
@@ -308,7 +308,7 @@ class Judge:
             one, other = spent[0].wall, spent[1].wall
             self.report.saw(Finding("late", max(one, other) / answer, 1.0, sql, arena.name, rows, one, other))
 
-    def shrunk(self, question: Question, arena: Arena, found: Finding) -> Finding:
+    def shrink(self, question: HeavyQuestion, arena: Arena, found: Finding) -> Finding:
         """The same violation by a smaller question, if one shows within some seconds."""
         end, waiting = time.monotonic() + _SHRINKING, list(_smaller(question))
         while waiting and time.monotonic() < end:
@@ -327,7 +327,7 @@ class Judge:
         return found
 
 
-def _smaller(question: Question) -> Iterator[Question]:
+def _smaller(question: HeavyQuestion) -> Iterator[HeavyQuestion]:
     """The question with less of something."""
     for name in ("where", "keys", "aggregates"):
         parts = getattr(question, name)
@@ -343,7 +343,7 @@ def _smaller(question: Question) -> Iterator[Question]:
 
 
 def _each_once(
-    sides: tuple[Side, Side], plan: Plan, *, swapped: bool = False, looks: bool = False
+    sides: tuple[MeteredSide, MeteredSide], plan: Plan, *, swapped: bool = False, looks: bool = False
 ) -> tuple[Spent, Spent]:
     if swapped:
         second = sides[1].spent(plan, looks=looks)

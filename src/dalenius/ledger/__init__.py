@@ -1,19 +1,22 @@
 """Budgets, charges, receipts, answers given: the durable record of everything that was ever released.
 
-ledger      open, create, owner's records, balances
-charging    the way of a question: charge, claim, answer
-questions   one question in the file  retries  requests that come twice
-sharing     what another analyst's answer is good for
-projection  what the entries say      proof    each entry is proved before it says anything
-tables      what is derived, compared  checkpoint  so that a new process need not read everything
-prices      does a price cover what is done for it
-tokens      who may use a server, as what, until when
-budgets     budgets, allotments, and their filters
-chain       the HMAC chain          anchor    head and length in a second file
-receipts    signed proofs           keys      the two secrets
-verification checks the history     replay    were the rules kept, entry by entry
-database    SQLite                  requests  what goes in and comes out
-holders     who holds a claim, and is it dead
+ledger        open, create, owner's records, balances
+charging      the way of a question: charge, claim, answer
+questions     one charged question: its release, who holds it, who comes back to it
+sharing       what another analyst's answer is good for
+projection    what the entries say: the one thing that is decided from
+proof         each entry is proved before it says anything; the checkpoint
+derived       the tables beside the history: written along, compared, never believed
+chain         the HMAC chain, and the anchor: head and length in a second file
+budgets       budgets, allotments, their filters; does a price cover what is done for it
+actions       owner actions: which there are, who did it, why
+suspensions   who may not ask for now
+tokens        who may use a server, as what, until when
+requests      what goes in and comes out
+receipts      signed proofs
+verification  checks the history: were the rules kept, entry by entry
+database      SQLite
+home          where all of it lies, and the two secrets
 """
 
 from __future__ import annotations

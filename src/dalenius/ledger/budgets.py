@@ -1,4 +1,4 @@
-"""Budgets and allotments, and the filters that guard them."""
+"""Budgets and allotments, the filters that guard them, and whether a price covers what is done for it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,28 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from dalenius._fields import Fields
-from dalenius.accounting import conversions, parameters
+from dalenius.accounting import conversions, costs, parameters
+from dalenius.accounting.events import Event
 from dalenius.accounting.filters import PureFilter, ZCDPFilter, rounded_down
 from dalenius.accounting.guarantees import ZCDP, ApproxDP, PureDP
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError, NotAllowedError
 
 GROUPS = (2, 5, 10)
+# For the rounding of a ρ that is computed in two ways, or by another machine's logarithm; a millionth is no rounding.
+TOLERANCE = 1 + 1e-9
 
-__all__ = ["GROUPS", "Accounting", "Balance", "Budget", "Filter", "rounded_down"]
+__all__ = [
+    "GROUPS",
+    "TOLERANCE",
+    "Accounting",
+    "Balance",
+    "Budget",
+    "Filter",
+    "covers",
+    "made_within",
+    "rounded_down",
+]
 
 
 class Filter(Protocol):
@@ -212,3 +225,37 @@ class Balance:
             found.whole("charges"),
             found.text("period") if "period" in found else "",
         )
+
+
+# --- prices
+
+
+def covers(price: PureDP | ZCDP, event: Event) -> bool:
+    """Whether an event costs no more than a price."""
+    if isinstance(price, ZCDP):
+        cost = costs.zcdp(event)
+        return cost is not None and cost.rho <= price.rho * TOLERANCE and cost.delta <= price.delta * TOLERANCE
+    epsilon = costs.pure_epsilon(event)
+    return epsilon is not None and epsilon <= price.epsilon * TOLERANCE
+
+
+def made_within(content: bytes, charged: Mapping[str, float | None]) -> bool:
+    """Whether a release was made at no more than was charged: each of ε, δ and ρ that it names itself.
+
+    A release that names none (it is not a JSON object, or of a kind that keeps no price) says nothing against it.
+    """
+    try:
+        data = json.loads(content)
+    except (ValueError, RecursionError):
+        return True
+    if not isinstance(data, dict):
+        return True
+    return all(_within(data.get(name), paid) for name, paid in charged.items())
+
+
+def _within(made: Any, paid: float | None) -> bool:
+    if made is None:
+        return True
+    if isinstance(made, bool) or not isinstance(made, int | float):
+        return False
+    return paid is not None and made <= paid * TOLERANCE

@@ -28,22 +28,19 @@ from dalenius.errors import (
     InputError,
     LedgerCorruptError,
     LedgerUnavailableError,
-    NotAllowedError,
     SourceChangedError,
-    UnknownTableError,
 )
-from dalenius.ledger import holders, questions, retries, sharing, suspensions, tables
-from dalenius.ledger.budgets import Budget, Filter, rounded_down
+from dalenius.ledger import derived, questions, receipts, sharing, suspensions
+from dalenius.ledger.actions import ENOUGH, explains
+from dalenius.ledger.budgets import Budget, Filter, covers, made_within, rounded_down
 from dalenius.ledger.chain import digest
-from dalenius.ledger.prices import covers, made_within
-from dalenius.ledger.projection import Projection, Question
-from dalenius.ledger.reasons import ENOUGH, explains
-from dalenius.ledger.requests import OWNER, QUESTION, WHOLE, Answered, Claim, Request, Waiting
-from dalenius.ledger.retries import Failed
+from dalenius.ledger.projection import ChargedQuestion, Projection
+from dalenius.ledger.questions import Failed
+from dalenius.ledger.requests import QUESTION, WHOLE, Answered, Claim, Request, Waiting
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger
-    from dalenius.ledger.proof import View
+    from dalenius.ledger.proof import ProvedView
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.05
 
@@ -51,14 +48,14 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.05
 def charge(ledger: Ledger, request: Request) -> Claim | Answered | Waiting:
     """One try, in one transaction."""
     ledger.keys.signing  # noqa: B018 (a key that is missing is found before anything is charged)
-    holder = holders.me()
+    holder = questions.new_holder()
     try:
         step = _charge(ledger, request, holder)
     except BaseException:
-        holders.let_go(holder)
+        questions.let_go(holder)
         raise
     if not isinstance(step, Claim):
-        holders.let_go(holder)
+        questions.let_go(holder)
     if isinstance(step, Failed):  # only now: what it wrote is on disk
         raise step.error()
     return step
@@ -67,29 +64,29 @@ def charge(ledger: Ledger, request: Request) -> Claim | Answered | Waiting:
 def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered | Waiting | Failed:
     with ledger.turn() as (view, append):
         connection, state = view.connection, view.state
-        budget = budget_of(state, request.dataset)
-        allotment = allotment_of(state, request.dataset, request.analyst)
-        tables.check_budget(connection, state, request.dataset)
-        tables.check_allotment(connection, state, request.dataset, request.analyst)
-        known = retries.again(ledger, view, append, request, holder)
+        budget = state.budget_of(request.dataset)
+        allotment = state.allotment_of(request.dataset, request.analyst)
+        derived.check_budget(connection, state, request.dataset)
+        derived.check_allotment(connection, state, request.dataset, request.analyst)
+        known = questions.come_again(ledger, view, append, request, holder)
         if known is not None:
             if isinstance(known, Claim):  # left by a dead process, and would be looked at now
-                suspensions.check(ledger, view, request.analyst, request.dataset)
+                suspensions.check(state, request.analyst, request.dataset)
             return known
         _check_epoch(state, request)
         price = _price(request, budget)
         stored = _stored(state, request)
         if request.paid_only and stored is None:
-            raise retries.never_charged()
+            raise questions.never_charged()
         if stored is not None:
             return questions.paid_before(ledger, view, stored, request.analyst)
-        suspensions.check(ledger, view, request.analyst, request.dataset)
+        suspensions.check(state, request.analyst, request.dataset)
         running = _running(state, request)
         if running is not None:
-            other, fence = tables.holder_of(connection, running)
-            if not holders.is_dead(other):
+            other, fence = derived.holder_of(connection, running)
+            if not questions.is_dead(other):
                 return Waiting(running.number, other)
-            return questions.taken_over(connection, running, holder, fence + 1)
+            return questions.take_over(connection, running, holder, fence + 1)
         guards = _guards(state, request, budget, allotment)
         source = sharing.source(state, request)
         payers = [guard for guard in guards if source is None or guard[1]]  # the data set has paid for a source
@@ -97,7 +94,7 @@ def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered |
             raise _refusal(request, guards)  # the same words whether there is a source or not
         if source is None and (waiting := sharing.in_flight(view, request)) is not None:
             return waiting
-        entry = append("charge", _charged(payers, request, price) | sharing.written(source))
+        entry = append("charge", _charge_body(payers, request, price) | sharing.share_member(source))
         _spend(connection, state, request, payers)
         connection.execute(
             "INSERT INTO questions VALUES (?, ?, ?, ?, ?, ?, 'claimed', ?, ?, 1, NULL)",
@@ -106,7 +103,7 @@ def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered |
                 *(holder, time.time() + questions.LEASE_SECONDS),
             ),
         )
-        retries.remember(connection, request, entry.number)
+        questions.remember(connection, request, entry.number)
         return Claim(entry.number, holder, 1, request.epsilon, request.delta, source)
 
 
@@ -122,8 +119,8 @@ def answer(ledger: Ledger, claim: Claim, content: bytes) -> Answered:
         view.connection.execute(
             "UPDATE questions SET state = 'answered', answer = ? WHERE number = ?", (entry.number, claim.number)
         )
-    holders.let_go(claim.holder)
-    return Answered(content, questions.receipt_of(ledger.keys, entry, charged), free=False)
+    questions.let_go(claim.holder)
+    return Answered(content, receipts.write(ledger.keys, receipts.content(entry, charged)), free=False)
 
 
 def fail(ledger: Ledger, claim: Claim) -> None:
@@ -131,7 +128,7 @@ def fail(ledger: Ledger, claim: Claim) -> None:
     with ledger.turn() as (view, append):
         _check_claim(view, claim)
         questions.end(view.connection, append, claim.number)
-    holders.let_go(claim.holder)
+    questions.let_go(claim.holder)
 
 
 def ask(
@@ -149,8 +146,8 @@ def ask(
         if isinstance(step, Answered):
             return step
         if isinstance(step, Claim):
-            return _worked(ledger, step, work)
-        if not _ended(ledger, step, deadline, pause):
+            return _work(ledger, step, work)
+        if not _wait_for(ledger, step, deadline, pause):
             if step.own:
                 raise _still_running()
             request = replace(request, shareable=False)  # a question of its own, rather than tell of another's
@@ -158,7 +155,7 @@ def ask(
         pause = min(2 * pause, _LONGEST_PAUSE)
 
 
-def _worked(ledger: Ledger, claim: Claim, work: Callable[[Claim], bytes]) -> Answered:
+def _work(ledger: Ledger, claim: Claim, work: Callable[[Claim], bytes]) -> Answered:
     try:
         try:
             content = work(claim)
@@ -175,17 +172,17 @@ def _worked(ledger: Ledger, claim: Claim, work: Callable[[Claim], bytes]) -> Ans
         error.charge = Charge(claim.epsilon, claim.delta)  # type: ignore[attr-defined]  # for `InternalError`s
         raise
     finally:
-        holders.let_go(claim.holder)
+        questions.let_go(claim.holder)
 
 
-def _ended(ledger: Ledger, step: Waiting, deadline: float, pause: float) -> bool:
+def _wait_for(ledger: Ledger, step: Waiting, deadline: float, pause: float) -> bool:
     """Waits until the question is no longer held by a living process; whether that came before the deadline."""
     while True:
         time.sleep(pause)
         with ledger.view() as view:
             row = view.connection.execute("SELECT holder FROM questions WHERE number = ?", (step.number,)).fetchone()
             state = view.state.questions[step.number].state
-        if row is None or state != "claimed" or holders.is_dead(row[0]):
+        if row is None or state != "claimed" or questions.is_dead(row[0]):
             return True
         if time.monotonic() > deadline:
             return False
@@ -200,19 +197,7 @@ def _still_running() -> LedgerUnavailableError:
     )
 
 
-# --- what the history says
-
-
-def budget_of(state: Projection, dataset: str) -> Budget:
-    """The budget of a data set."""
-    budget = state.budgets.get(dataset)
-    if budget is None:
-        raise UnknownTableError(
-            f"There is no data set {dataset!r}.",
-            why="No budget was ever recorded for it.",
-            fix="Run 'dalenius tables' for those there are.",
-        )
-    return budget
+# --- what was asked before
 
 
 def _check_epoch(state: Projection, request: Request) -> None:
@@ -225,27 +210,7 @@ def _check_epoch(state: Projection, request: Request) -> None:
         )
 
 
-def allotment_of(state: Projection, dataset: str, analyst: str) -> float:
-    """The ε that an analyst may spend; the owner, all of it."""
-    if analyst == OWNER:
-        return budget_of(state, dataset).epsilon
-    allotted = state.allotments.get((dataset, analyst))
-    if allotted is None:
-        raise NotAllowedError(
-            f"Analyst {analyst!r} has no allotment in {dataset!r}.",
-            why="Who may ask, and how much, is the owner's decision.",
-            fix="Ask the owner for an allotment.",
-        )
-    return float(allotted)
-
-
-def filter_of(state: Projection, budget: Budget, dataset: str, period: str, analyst: str, cap: float) -> Filter:
-    """The filter of a total, as it stands: ``analyst`` '' is the whole data set."""
-    loss, delta, _ = state.totals.get((dataset, period, analyst), (0, 0, 0))
-    return budget.filter(cap, (loss, delta))
-
-
-def _stored(state: Projection, request: Request) -> Question | None:
+def _stored(state: Projection, request: Request) -> ChargedQuestion | None:
     """Of the answers this analyst has paid for and that are as accurate as asked, the most accurate."""
     paid = [
         each
@@ -256,13 +221,13 @@ def _stored(state: Projection, request: Request) -> Question | None:
     return max(paid, key=lambda each: each.epsilon, default=None)
 
 
-def _running(state: Projection, request: Request) -> Question | None:
+def _running(state: Projection, request: Request) -> ChargedQuestion | None:
     """The same question of the same analyst: nobody finishes another's, or could be seen to."""
     own = (each for each in _suitable(state, request) if each.analyst == request.analyst)
     return next((each for each in own if each.state == "claimed"), None)
 
 
-def _suitable(state: Projection, request: Request) -> list[Question]:
+def _suitable(state: Projection, request: Request) -> list[ChargedQuestion]:
     """The questions of the same meaning that were charged at least what is asked now, oldest first."""
     return [
         each
@@ -299,11 +264,11 @@ def _guards(state: Projection, request: Request, budget: Budget, allotment: floa
     for period in request.periods:
         # of the owner's own questions there is no second total
         for analyst, cap in {"": budget.epsilon, request.analyst: allotment}.items():
-            guards.append((period, analyst, filter_of(state, budget, request.dataset, period, analyst, cap)))
+            guards.append((period, analyst, state.filter_of(request.dataset, period, analyst, cap)))
     return guards
 
 
-def _charged(guards: list[tuple[str, str, Filter]], request: Request, price: PureDP | ZCDP) -> dict[str, Any]:
+def _charge_body(guards: list[tuple[str, str, Filter]], request: Request, price: PureDP | ZCDP) -> dict[str, Any]:
     """The body of the charge. The filters, which admit it, move on; nothing is written yet."""
     before = guards[0][2].units
     for _, _, guard in guards:
@@ -322,7 +287,7 @@ def _charged(guards: list[tuple[str, str, Filter]], request: Request, price: Pur
         "periods": list(request.periods),
         **({"epoch": request.epoch} if request.epoch else {}),
         **({"kind": request.kind} if request.kind != QUESTION else {}),
-        **retries.written(request),
+        **questions.retry_member(request),
     }
 
 
@@ -330,18 +295,18 @@ def _spend(
     connection: sqlite3.Connection, state: Projection, request: Request, guards: list[tuple[str, str, Filter]]
 ) -> None:
     """The filters' new state as the running totals."""
-    tables.spend(
+    derived.spend(
         connection, state, [(request.dataset, period, analyst, *guard.units) for period, analyst, guard in guards]
     )
 
 
-def begin_epoch(view: View, dataset: str, epoch: int, reason: str) -> None:
+def begin_epoch(view: ProvedView, dataset: str, epoch: int, reason: str) -> None:
     """New people in a data set: its budget and all allotments in it are whole again.
 
     Sound if no unit of the new data is one of the old: then a unit's rows are read in one epoch only, and what was
     spent in another is no loss of it (parallel composition). Nothing here can check that; the owner declares it.
     """
-    budget_of(view.state, dataset)
+    view.state.budget_of(dataset)
     if epoch != view.state.epochs.get(dataset, 0) + 1:
         raise InputError("An epoch follows the one before.", why="They are counted.", fix="Refresh the table again.")
     if not explains(reason):
@@ -350,7 +315,7 @@ def begin_epoch(view: View, dataset: str, epoch: int, reason: str) -> None:
     view.connection.execute("DELETE FROM totals WHERE dataset = ?", (dataset,))
 
 
-def _check_claim(view: View, claim: Claim) -> None:
+def _check_claim(view: ProvedView, claim: Claim) -> None:
     """Whether it is still this claim's question to answer: by the history it has no answer yet, and nobody took over.
 
     Whoever changes holder or fence in the table can turn a claim away, never let a second answer in.
@@ -359,7 +324,7 @@ def _check_claim(view: View, claim: Claim) -> None:
     if (
         question is None
         or question.state != "claimed"
-        or tables.holder_of(view.connection, question) != (claim.holder, claim.fence)
+        or derived.holder_of(view.connection, question) != (claim.holder, claim.fence)
     ):
         raise LedgerUnavailableError(
             "This question is no longer ours to answer.",

@@ -156,6 +156,7 @@ class Database:
         version = int(connection.execute("PRAGMA schema_version").fetchone()[0])
         if version != connection.schema_version:
             if _schema(connection) != expected_schema():
+                self._local.process = None  # SQLite has read that schema, and would still run a trigger of it
                 raise LedgerCorruptError(
                     "The ledger's tables are not as they were made.",
                     why="A table, view, trigger or index was added, changed or removed.",

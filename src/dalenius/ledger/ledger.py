@@ -19,26 +19,18 @@ from typing import Any
 
 from dalenius.accounting import parameters
 from dalenius.errors import InputError, LedgerCorruptError, LedgerUnavailableError, UnknownReceiptError
-from dalenius.ledger import anchor, charging, database, questions, receipts, sharing, tables
-from dalenius.ledger.anchor import Anchor, Head
-from dalenius.ledger.authors import author
-from dalenius.ledger.budgets import Balance, Budget, Filter
-from dalenius.ledger.chain import Entry, canonical, link, origin
-from dalenius.ledger.checkpoint import Checkpoint
+from dalenius.ledger import charging, database, derived, questions, receipts, sharing
+from dalenius.ledger.actions import AUTHORED, OWNER_KINDS, TABLE_KINDS, author, check_named, check_plain
+from dalenius.ledger.budgets import Balance, Budget
+from dalenius.ledger.chain import ANCHOR, Anchor, Entry, Head, canonical, link, origin
 from dalenius.ledger.database import NAME, Database
-from dalenius.ledger.keys import Keys
+from dalenius.ledger.home import LedgerKeys
 from dalenius.ledger.projection import Projection
-from dalenius.ledger.proof import Proof, View, behind, beside_anchor
+from dalenius.ledger.proof import Checkpoint, Proof, ProvedView, behind, beside_anchor
 from dalenius.ledger.receipts import Receipt
 from dalenius.ledger.requests import WHOLE, Answered, Claim, Request, Waiting
 
-# Kinds that anyone may `record`; the others are written by their own methods, which keep totals in step.
-OWNER_KINDS = frozenset({"policy", "limits", "publication", "refresh", "closed", "token", "note"})
-# Kinds that say who did it ("by"); entries of before that do not are as good.
-AUTHORED = OWNER_KINDS | {"budget", "allotment", "epoch", "suspension"}
 _RECEIPT = re.compile("R([0-9]{1,18})-([0-9a-f]{12})")
-# What decides which rows a question about a table reads, and whether it may.
-TABLE_KINDS = ("policy", "refresh", "closed", "epoch")
 _BLOCK = 10_000  # entries in one view
 
 
@@ -53,7 +45,7 @@ class Ledger:
     1.0
     """
 
-    def __init__(self, home: Path, keys: Keys) -> None:
+    def __init__(self, home: Path, keys: LedgerKeys) -> None:
         self.home = home
         self.keys = keys
         self.anchor = Anchor(home, keys.chain)
@@ -68,7 +60,7 @@ class Ledger:
         home.chmod(0o700)
         if _is_there(home / NAME):
             raise InputError("There is a ledger here already.", why="A ledger is never replaced.", fix="Use it.")
-        ledger = cls(home, Keys.create(home))
+        ledger = cls(home, LedgerKeys.create(home))
         start = Head(0, origin(ledger.keys.chain))
         if not ledger.anchor.exists:
             ledger.anchor.create(start)
@@ -78,7 +70,7 @@ class Ledger:
 
         def fill(connection: sqlite3.Connection) -> None:
             nonlocal tail
-            entry = ledger.written(connection, start, "ledger", canonical({"format": 1}))
+            entry = ledger.write(connection, start, "ledger", canonical({"format": 1}))
             tail = Head(entry.number, entry.hash)
 
         ledger.database.create(fill)
@@ -89,7 +81,7 @@ class Ledger:
     def open(cls, home: Path) -> Ledger:
         """The ledger in ``home``, if its key fits and nothing was cut off since it was last written."""
         there = _is_there(home / NAME)
-        if not there and _is_there(home / anchor.NAME) and Anchor(home, Keys.load(home).chain).read().count > 0:
+        if not there and _is_there(home / ANCHOR) and Anchor(home, LedgerKeys.load(home).chain).read().count > 0:
             raise _removed()
         if not there:
             raise LedgerUnavailableError(
@@ -97,7 +89,7 @@ class Ledger:
                 why=f"{NAME} is missing from the home.",
                 fix="Start one with 'dalenius protect', or name another home with --home.",
             )
-        ledger = cls(home, Keys.load(home))
+        ledger = cls(home, LedgerKeys.load(home))
         # The anchor follows each commit, so a view taken after it was read is never behind an honest one.
         anchored = ledger.anchor.read()
         with ledger.database.reading() as connection:
@@ -113,25 +105,17 @@ class Ledger:
 
     # --- the history
 
-    def append(
-        self, kind: str, data: Mapping[str, Any], effect: Callable[[sqlite3.Connection, Entry], None] | None = None
-    ) -> Entry:
-        """Adds one entry, with its effect on the derived tables, in one durable transaction."""
-        with self.transaction() as (connection, append):
-            entry = append(kind, data)
-            if effect is not None:
-                effect(connection, entry)
-        return entry
+    def append(self, kind: str, data: Mapping[str, Any]) -> Entry:
+        """Adds one entry, in a durable transaction of its own."""
+        with self.turn() as (_, append):
+            return append(kind, data)
 
     @contextmanager
-    def transaction(self) -> Iterator[tuple[sqlite3.Connection, Callable[[str, Mapping[str, Any]], Entry]]]:
-        """A durable transaction that can append entries; the anchor follows once it is on disk."""
-        with self.turn() as (view, append):
-            yield view.connection, append
+    def turn(self) -> Iterator[tuple[ProvedView, questions.Append]]:
+        """A durable transaction that can append entries; the anchor follows once it is on disk.
 
-    @contextmanager
-    def turn(self) -> Iterator[tuple[View, Callable[[str, Mapping[str, Any]], Entry]]]:
-        """The same, with what the history says: all of it, proved up to its last entry, and it stays so meanwhile."""
+        It has what the history says: all of it, proved up to its last entry, and it stays so meanwhile.
+        """
         turn = self._turn
         if not turn.acquire(timeout=database.BUSY_SECONDS):
             raise LedgerUnavailableError(
@@ -146,7 +130,7 @@ class Ledger:
                 def append(kind: str, data: Mapping[str, Any]) -> Entry:
                     nonlocal tail
                     signed = {"by": author(), **data} if kind in AUTHORED else data
-                    entry = self.written(connection, tail, kind, canonical(signed))
+                    entry = self.write(connection, tail, kind, canonical(signed))
                     tail = Head(entry.number, entry.hash)
                     written.append(entry)
                     return entry
@@ -158,7 +142,7 @@ class Ledger:
             turn.release()
 
     @contextmanager
-    def view(self) -> Iterator[View]:
+    def view(self) -> Iterator[ProvedView]:
         """One consistent view of the file and what its entries say, proved; never older than what was seen before."""
         # The anchor follows each commit, so a view taken after it was read is never behind an honest one.
         anchored, known = self.anchor.read(), self.proof.known
@@ -166,12 +150,12 @@ class Ledger:
             yield self.proof.follow(connection, anchored, known)
 
     @contextmanager
-    def _state(self) -> Iterator[Projection]:
+    def state(self) -> Iterator[Projection]:
         """What the entries say now; held still for as long as it is looked at."""
         with self.view() as view, self.proof.lock:
             yield view.state
 
-    def written(self, connection: sqlite3.Connection, tail: Head, kind: str, body: str) -> Entry:
+    def write(self, connection: sqlite3.Connection, tail: Head, kind: str, body: str) -> Entry:
         """The entry after ``tail``, in the file."""
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
         number = tail.count + 1
@@ -201,7 +185,7 @@ class Ledger:
         """All entries past a number, in order, each proved authentic before it is handed out."""
         while True:
             with self.view() as view:
-                found = self.proof.listed(view, range(after + 1, min(view.end, after + _BLOCK) + 1))
+                found = self.proof.entries(view, range(after + 1, min(view.end, after + _BLOCK) + 1))
             yield from found
             if not found:
                 return
@@ -216,7 +200,7 @@ class Ledger:
     @property
     def head(self) -> Head:
         """The head of the history, all of which was proved."""
-        with self._state() as state:
+        with self.state() as state:
             return Head(state.count, state.head)
 
     def link(self, previous: bytes, entry: Entry) -> bytes:
@@ -231,7 +215,7 @@ class Ledger:
             raise InputError(
                 f"{kind!r} is not an owner action.", why=f"Known: {', '.join(sorted(OWNER_KINDS))}.", fix="Use one."
             )
-        _check_plain(data)
+        check_plain(data)
         return self.append(kind, data)
 
     def record_all(
@@ -255,9 +239,9 @@ class Ledger:
                 raise InputError(
                     f"{kind!r} is not about a table.", why=f"Known: {', '.join(TABLE_KINDS)}.", fix="Use one."
                 )
-            _check_plain(data)
+            check_plain(data)
         with self.turn() as (view, append):
-            if overtaken(self.proved(view, TABLE_KINDS, since)):
+            if overtaken(self.proof.of_kinds(view, TABLE_KINDS, since)):
                 return None
             done = []
             for kind, data in records:
@@ -268,10 +252,10 @@ class Ledger:
 
     def set_budget(self, dataset: str, budget: Budget, reason: str = "") -> None:
         """Gives a data set its budget, or changes its size; accounting, relation and unit are for ever."""
-        check_name(dataset, "data set")
+        check_named(dataset, "data set")
         with self.turn() as (view, append):
             before = view.state.budgets.get(dataset)
-            tables.check_budget(view.connection, view.state, dataset)
+            derived.check_budget(view.connection, view.state, dataset)
             if before is not None:
                 before.check_change(budget)
             append("budget", {"dataset": dataset, "budget": budget.to_dict(), "reason": reason})
@@ -282,17 +266,17 @@ class Ledger:
     def set_allotment(self, dataset: str, analyst: str, epsilon: float) -> None:
         """What one analyst may spend of a data set's budget."""
         epsilon = parameters.epsilon(epsilon)
-        check_name(analyst, "analyst")
+        check_named(analyst, "analyst")
         with self.turn() as (view, append):
-            charging.budget_of(view.state, dataset)
-            tables.check_allotment(view.connection, view.state, dataset, analyst)
+            view.state.budget_of(dataset)
+            derived.check_allotment(view.connection, view.state, dataset, analyst)
             append("allotment", {"dataset": dataset, "analyst": analyst, "epsilon": epsilon})
             view.connection.execute("INSERT OR REPLACE INTO allotments VALUES (?, ?, ?)", (dataset, analyst, epsilon))
 
     def end_allotment(self, dataset: str, analyst: str) -> None:
         """Takes an analyst's allotment back. What was spent stays spent, also for an allotment given later."""
         with self.turn() as (view, append):
-            tables.check_allotment(view.connection, view.state, dataset, analyst)
+            derived.check_allotment(view.connection, view.state, dataset, analyst)
             if (dataset, analyst) in view.state.allotments:
                 append("allotment", {"dataset": dataset, "analyst": analyst, "epsilon": 0})
                 view.connection.execute("DELETE FROM allotments WHERE dataset = ? AND analyst = ?", (dataset, analyst))
@@ -300,12 +284,8 @@ class Ledger:
     def records(self, kinds: Sequence[str], after: int = 0) -> Iterator[Entry]:
         """Owner actions of some kinds, in order: all there are, each proved authentic before it is handed out."""
         with self.view() as view:
-            found = self.proved(view, kinds, after)
+            found = self.proof.of_kinds(view, kinds, after)
         yield from found
-
-    def proved(self, view: View, kinds: Sequence[str], after: int = 0) -> list[Entry]:
-        """The same, inside a transaction; what it has appended itself is not among them yet."""
-        return self.proof.of_kinds(view, kinds, after)
 
     def receipt(self, id: str, analyst: str | None = None) -> Receipt:  # noqa: A002
         """The receipt of an answer or a grant again, by its id; with ``analyst``, only if it is that analyst's.
@@ -319,7 +299,7 @@ class Ledger:
                 entry = self.proof.entry(view, number)
                 if entry.kind in {"answer", "grant"}:
                     charge = self.proof.entry(view, entry.data["charge"])
-                    found = questions.receipt_content(entry, charge.data)
+                    found = receipts.content(entry, charge.data)
                     if analyst in {None, found.analyst}:
                         return receipts.write(self.keys, found)
         raise UnknownReceiptError(
@@ -330,44 +310,37 @@ class Ledger:
 
     def epoch(self, dataset: str) -> int:
         """How often the people of a data set were declared to be new ones."""
-        with self._state() as state:
+        with self.state() as state:
             return state.epochs.get(dataset, 0)
 
     def budget(self, dataset: str) -> Budget:
         """The budget of a data set."""
-        with self._state() as state:
-            return charging.budget_of(state, dataset)
+        with self.state() as state:
+            return state.budget_of(dataset)
 
     def datasets(self) -> list[str]:
         """All data sets that have a budget."""
-        with self._state() as state:
+        with self.state() as state:
             return sorted(state.budgets)
 
     def allotments(self, dataset: str) -> dict[str, float]:
         """What each analyst was allotted."""
-        with self._state() as state:
+        with self.state() as state:
             return {who: epsilon for (where, who), epsilon in sorted(state.allotments.items()) if where == dataset}
 
     def periods(self, dataset: str) -> list[str]:
         """The periods that have been charged."""
-        with self._state() as state:
+        with self.state() as state:
             return sorted({period for where, period, _ in state.totals if where == dataset}) or [WHOLE]
 
     def balance(self, dataset: str, analyst: str = "", period: str = WHOLE) -> Balance:
         """What a data set, or one analyst in it, has spent and has left."""
-        with self._state() as state:
-            budget = charging.budget_of(state, dataset)
-            cap = charging.allotment_of(state, dataset, analyst) if analyst else budget.epsilon
-            guard: Filter = charging.filter_of(state, budget, dataset, period, analyst, cap)
-            whole: Filter = charging.filter_of(state, budget, dataset, period, "", budget.epsilon)
-            charges = state.totals.get((dataset, period, analyst), (0, 0, 0))[2]
-        left = min(guard.remaining_epsilon, whole.remaining_epsilon)  # an allotment never buys more than there is
-        left_delta = min(guard.remaining_delta, whole.remaining_delta)
-        return Balance(budget, cap, guard.spent, left, left_delta, charges, period)
+        with self.state() as state:
+            return state.balance(dataset, analyst, period)
 
     def spent(self, dataset: str, period: str, analyst: str) -> tuple[int, int]:
         """Loss and δ of one running total, in whole units."""
-        with self._state() as state:
+        with self.state() as state:
             return state.totals.get((dataset, period, analyst), (0, 0, 0))[:2]
 
     # --- the way of a question
@@ -440,20 +413,3 @@ def _is_there(file: Path) -> bool:
 
 def _entry(row: tuple[Any, ...] | None) -> Entry | None:
     return Entry(*row) if row else None
-
-
-def _check_plain(data: Mapping[str, Any]) -> None:
-    try:
-        canonical(data).encode()
-    except (TypeError, ValueError):
-        raise InputError(
-            "This cannot be recorded.", why="A record is plain JSON data.", fix="Give strings, numbers, lists."
-        ) from None
-
-
-def check_name(value: str, what: str) -> None:
-    """Refuses what is no name for a data set or an analyst."""
-    if not value or len(value) > 200 or not value.isprintable():
-        raise InputError(
-            f"This is no name for a {what}.", why="It is empty, too long or unprintable.", fix="Choose another."
-        )

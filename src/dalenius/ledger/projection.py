@@ -1,7 +1,7 @@
 """What the history says, kept in memory: the one thing that decisions are made from.
 
-Budgets, allotments, totals, questions, grants: everything that decides whether a question may be asked, what it costs
-and what it gets stands here, built from entries that were proved one by one (see `proof`). The tables beside the
+Budgets, allotments, totals, questions, grants, suspensions, tokens: everything that decides who may ask, what it costs
+and what they get stands here, built from entries that were proved one by one (see `proof`). The tables beside the
 history say the same and are written along, but are never believed: who can write the file can write them.
 """
 
@@ -12,14 +12,19 @@ from dataclasses import dataclass, field
 from sys import intern
 from typing import Any
 
-from dalenius.errors import DaleniusError
-from dalenius.ledger import sharing
-from dalenius.ledger.budgets import Budget
+from dalenius.errors import DaleniusError, NotAllowedError, UnknownTableError
+from dalenius.ledger import sharing, tokens
+from dalenius.ledger.budgets import Balance, Budget, Filter
 from dalenius.ledger.chain import Entry
+from dalenius.ledger.requests import OWNER
+from dalenius.ledger.suspensions import Standings
+from dalenius.ledger.tokens import Token
 
 HASH = 32  # bytes
 # Entries that change what is decided; the others are only counted, and read when they are asked for.
-KINDS = frozenset({"budget", "allotment", "epoch", "charge", "answer", "failure", "grant"})
+KINDS = frozenset(
+    {"budget", "allotment", "epoch", "charge", "answer", "failure", "grant", "suspension", "note", "token"}
+)
 
 
 class BrokenRuleError(Exception):
@@ -27,7 +32,7 @@ class BrokenRuleError(Exception):
 
 
 @dataclass(slots=True)
-class Question:
+class ChargedQuestion:
     """A charged question: what was paid for it, and what became of it."""
 
     number: int
@@ -71,10 +76,12 @@ class Projection:
     allotments: dict[tuple[str, str], float] = field(default_factory=dict)
     totals: dict[tuple[str, str, str], tuple[int, int, int]] = field(default_factory=dict)
     epochs: dict[str, int] = field(default_factory=dict)
-    questions: dict[int, Question] = field(default_factory=dict)
+    questions: dict[int, ChargedQuestion] = field(default_factory=dict)
     asked: dict[tuple[str, str], list[int]] = field(default_factory=dict)  # questions by data set and key
     grants: dict[tuple[int, str], int] = field(default_factory=dict)
     retries: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
+    standings: Standings = field(default_factory=Standings)
+    tokens: dict[str, tuple[Token, str]] = field(default_factory=dict)  # by id, with the hash of its text
 
     @property
     def count(self) -> int:
@@ -85,12 +92,52 @@ class Projection:
         """The hash of an entry, as it was when it was proved."""
         return bytes(self.hashes[(number - 1) * HASH : number * HASH])
 
-    def asked_before(self, dataset: str, key: str) -> Iterator[Question]:
+    def asked_before(self, dataset: str, key: str) -> Iterator[ChargedQuestion]:
         """All charged questions of one meaning, oldest first."""
         for number in self.asked.get((dataset, key), ()):
             yield self.questions[number]
 
-    def keep(self, question: Question) -> None:
+    def budget_of(self, dataset: str) -> Budget:
+        """The budget of a data set."""
+        budget = self.budgets.get(dataset)
+        if budget is None:
+            raise UnknownTableError(
+                f"There is no data set {dataset!r}.",
+                why="No budget was ever recorded for it.",
+                fix="Run 'dalenius tables' for those there are.",
+            )
+        return budget
+
+    def allotment_of(self, dataset: str, analyst: str) -> float:
+        """The ε that an analyst may spend; the owner, all of it."""
+        if analyst == OWNER:
+            return self.budget_of(dataset).epsilon
+        allotted = self.allotments.get((dataset, analyst))
+        if allotted is None:
+            raise NotAllowedError(
+                f"Analyst {analyst!r} has no allotment in {dataset!r}.",
+                why="Who may ask, and how much, is the owner's decision.",
+                fix="Ask the owner for an allotment.",
+            )
+        return float(allotted)
+
+    def filter_of(self, dataset: str, period: str, analyst: str, cap: float) -> Filter:
+        """The filter of a total, as it stands: ``analyst`` '' is the whole data set."""
+        loss, delta, _ = self.totals.get((dataset, period, analyst), (0, 0, 0))
+        return self.budget_of(dataset).filter(cap, (loss, delta))
+
+    def balance(self, dataset: str, analyst: str, period: str) -> Balance:
+        """What a data set ('') or an analyst has spent and has left; an allotment never buys more than there is."""
+        budget = self.budget_of(dataset)
+        cap = self.allotment_of(dataset, analyst) if analyst else budget.epsilon
+        own = self.filter_of(dataset, period, analyst, cap)
+        whole = self.filter_of(dataset, period, "", budget.epsilon)
+        left = min(own.remaining_epsilon, whole.remaining_epsilon)
+        left_delta = min(own.remaining_delta, whole.remaining_delta)
+        charges = self.totals.get((dataset, period, analyst), (0, 0, 0))[2]
+        return Balance(budget, cap, own.spent, left, left_delta, charges, period)
+
+    def keep(self, question: ChargedQuestion) -> None:
         """A charged question, where it is looked for."""
         self.questions[question.number] = question
         self.asked.setdefault((question.dataset, question.key), []).append(question.number)
@@ -133,6 +180,10 @@ class Projection:
                 self._in_state("claimed", data["charge"]).state = "failed"
             case "grant":
                 self._grant(entry.number, data)
+            case "suspension" | "note":
+                self.standings.follow(entry)
+            case "token":
+                tokens.follow(self.tokens, entry)
 
     def _begin(self, dataset: str, epoch: int, reason: str) -> None:
         """New people: what was spent on those before is not theirs."""
@@ -144,7 +195,7 @@ class Projection:
 
     def _charge(self, number: int, data: dict[str, Any]) -> None:
         loss, delta = (int(each) for each in data["units"])
-        question = Question(
+        question = ChargedQuestion(
             number,
             intern(data["dataset"]),
             data["key"],
@@ -173,15 +224,15 @@ class Projection:
         self._remember(data, data["charge"])
         self.grants[place] = number
 
-    def _check_charge(self, question: Question, data: dict[str, Any]) -> None:
+    def _check_charge(self, question: ChargedQuestion, data: dict[str, Any]) -> None:
         """Whether the price is right: looked at by `verify`, since an entry that is proved was priced by us."""
 
-    def _check_answer(self, question: Question, data: dict[str, Any]) -> None:
+    def _check_answer(self, question: ChargedQuestion, data: dict[str, Any]) -> None:
         """Whether the release was made at the price that was paid."""
         made = data.get("epsilon", question.epsilon), data.get("delta", question.delta)
         require(made == (question.epsilon, question.delta), "Its release was made at another price than was charged.")
 
-    def _spend(self, question: Question, totals: tuple[str, ...]) -> None:
+    def _spend(self, question: ChargedQuestion, totals: tuple[str, ...]) -> None:
         """What the question costs, added to the totals of these analysts ('' is the whole data set)."""
         dataset, (loss, delta) = question.dataset, question.units
         require(question.epoch == self.epochs.get(dataset, 0), "It was charged to other people.")
@@ -191,7 +242,7 @@ class Projection:
                 self._check_room(question, analyst, before)
                 self.totals[dataset, period, analyst] = before[0] + loss, before[1] + delta, before[2] + 1
 
-    def _check_room(self, question: Question, analyst: str, spent: tuple[int, int, int]) -> None:
+    def _check_room(self, question: ChargedQuestion, analyst: str, spent: tuple[int, int, int]) -> None:
         """Whether it fitted into what was left: looked at by `verify`."""
 
     def _remember(self, data: dict[str, Any], question: int) -> None:
@@ -201,7 +252,7 @@ class Projection:
             require((data["analyst"], key) not in self.retries, "It pays for the same request twice.")
             self.retries[data["analyst"], key] = body, question
 
-    def _in_state(self, state: str, number: int) -> Question:
+    def _in_state(self, state: str, number: int) -> ChargedQuestion:
         question = self.questions[number]
         require(question.state == state, f"The question was not {state} then.")
         return question

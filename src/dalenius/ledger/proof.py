@@ -8,6 +8,8 @@ is read after. What is read again later (the entry of a charge, for its receipt)
 
 from __future__ import annotations
 
+import base64
+import hmac
 import json
 import os
 import sqlite3
@@ -15,22 +17,33 @@ import threading
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
 
 from dalenius.errors import LedgerCorruptError
-from dalenius.ledger.anchor import Head
-from dalenius.ledger.chain import Entry, link, origin
-from dalenius.ledger.checkpoint import Checkpoint
-from dalenius.ledger.projection import BrokenRuleError, Projection
+from dalenius.ledger.budgets import Budget
+from dalenius.ledger.chain import Entry, Head, canonical, link, origin
+from dalenius.ledger.projection import HASH, BrokenRuleError, ChargedQuestion, Projection
+from dalenius.ledger.suspensions import Standing, Standings
+from dalenius.ledger.tokens import Role, Token
 
 _ON = "SELECT number, kind, time, body, hash FROM entries WHERE number >= ? ORDER BY number"
 _LISTED = """SELECT e.number, e.kind, e.time, e.body, e.hash FROM json_each(?) j CROSS JOIN entries e
     ON e.number = j.value"""
 _BLOCK = 5_000  # entries that are read again at once
 
+CHECKPOINT = "ledger.checkpoint"
+FORMAT = 2  # of a projection: another one is not read
+_WORTH = 500  # entries: fewer are read faster than a checkpoint is written
+_MAC = 64
+_NAMES = ChargedQuestion.__slots__
+_VALUES = attrgetter(*_NAMES)
+
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ProvedView:
     """One view of the file, and what its entries say. The state may be newer than the view, never older."""
 
     connection: sqlite3.Connection
@@ -61,7 +74,7 @@ class Proof:
         """How many entries were proved so far: all of them were committed, so a view that begins now has them."""
         return self._floor.count
 
-    def follow(self, connection: sqlite3.Connection, anchored: Head, least: int) -> View:
+    def follow(self, connection: sqlite3.Connection, anchored: Head, least: int) -> ProvedView:
         """The state as of this view of the file, or a newer one; refuses a history that is not what it was.
 
         Args:
@@ -85,7 +98,7 @@ class Proof:
             self._state, self._floor = state, Head(state.count, state.head)
             if fresh:
                 self._checkpoint.save(state, state.count - start)
-            return View(connection, state, end)
+            return ProvedView(connection, state, end)
 
     def _read_on(self, connection: sqlite3.Connection, state: Projection) -> int:
         """Proves and adds what is new. Returns where the view ends."""
@@ -123,20 +136,20 @@ class Proof:
 
     # --- reading again
 
-    def entry(self, view: View, number: int) -> Entry:
+    def entry(self, view: ProvedView, number: int) -> Entry:
         """One entry, as it was when it was proved."""
-        (found,) = self.listed(view, [number])
+        (found,) = self.entries(view, [number])
         return found
 
-    def of_kinds(self, view: View, kinds: Iterable[str], after: int) -> list[Entry]:
+    def of_kinds(self, view: ProvedView, kinds: Iterable[str], after: int) -> list[Entry]:
         """All entries of some kinds past a number, in order. None is missing: their numbers are known."""
         with self.lock:
             numbers = [
                 each for kind in set(kinds) for each in _between(view.state.kinds.get(kind, []), after, view.end)
             ]
-        return self.listed(view, sorted(numbers))
+        return self.entries(view, sorted(numbers))
 
-    def listed(self, view: View, numbers: Sequence[int]) -> list[Entry]:
+    def entries(self, view: ProvedView, numbers: Sequence[int]) -> list[Entry]:
         """These entries, each of them as it was when it was proved."""
         found: list[Entry] = []
         for start in range(0, len(numbers), _BLOCK):
@@ -160,6 +173,105 @@ class Proof:
 
     def _link(self, previous: bytes, entry: Entry) -> bytes:
         return link(self._key, previous, entry.number, entry.kind, entry.time, entry.body)
+
+
+class Checkpoint:
+    """The file in which a projection is kept, so that a new process need not read all entries.
+
+    A cache and nothing more. It is authenticated with the chain's key, and good only if the entry it stopped at still
+    has the hash it had; a missing, forged, foreign or unreadable one means reading from the first entry, and an old one
+    means reading more. It is written by the process that had to read many entries, when it has: a server that runs for
+    months writes none, and no question waits for one.
+    """
+
+    def __init__(self, home: Path, key: bytes) -> None:
+        self._file = home / CHECKPOINT
+        self._key = key
+
+    def load(self, connection: sqlite3.Connection) -> Projection | None:
+        """The projection that was kept, if it is authentic and of this history."""
+        try:
+            content = self._file.read_bytes()
+        except OSError:
+            return None
+        mac, text = content[:_MAC], content[_MAC:]
+        if not hmac.compare_digest(mac, self._mac(text)):
+            return None
+        data = json.loads(text)
+        if data["format"] != FORMAT:
+            return None
+        state = _restored(data)
+        row = connection.execute("SELECT hash FROM entries WHERE number = ?", (state.count,)).fetchone()
+        return state if row is not None and row[0] == state.head else None
+
+    def save(self, state: Projection, read: int) -> None:
+        """Keeps a projection for whose making so many entries were read. Where that fails, it is done without."""
+        if read < _WORTH:
+            return
+        text = canonical(_kept(state)).encode()
+        new = self._file.with_name(f"{CHECKPOINT}.{os.getpid()}.new")
+        with suppress(OSError):
+            try:
+                with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+                    out.write(self._mac(text) + text)
+                new.replace(self._file)
+            finally:
+                new.unlink(missing_ok=True)
+
+    def _mac(self, text: bytes) -> bytes:
+        return hmac.digest(self._key, b"checkpoint " + text, "sha256").hex().encode()
+
+
+def _kept(state: Projection) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "hashes": base64.b64encode(bytes(state.hashes)).decode(),
+        "kinds": state.kinds,
+        "budgets": {name: budget.to_dict() for name, budget in state.budgets.items()},
+        "allotments": [[*place, epsilon] for place, epsilon in state.allotments.items()],
+        "totals": [[*place, str(loss), str(delta), charges] for place, (loss, delta, charges) in state.totals.items()],
+        "epochs": state.epochs,
+        "questions": [_kept_question(each) for each in state.questions.values()],
+        "grants": [[*place, number] for place, number in state.grants.items()],
+        "retries": [[*place, *known] for place, known in state.retries.items()],
+        "standings": [[*subject, *astuple(standing)] for subject, standing in state.standings.known.items()],
+        "overdue": [[*subject, charge, most] for (subject, charge), most in state.standings.overdue.items()],
+        "tokens": [[*astuple(token), kept] for token, kept in state.tokens.values()],
+    }
+
+
+def _kept_question(question: ChargedQuestion) -> list[Any]:
+    values = list(_VALUES(question))
+    values[_NAMES.index("units")] = list(map(str, question.units))
+    return values
+
+
+def _restored(data: dict[str, Any]) -> Projection:
+    hashes = bytearray(base64.b64decode(data["hashes"]))
+    state = Projection(
+        bytes(hashes[-HASH:]),
+        hashes,
+        data["kinds"],
+        {name: Budget.from_dict(each) for name, each in data["budgets"].items()},
+        {(dataset, analyst): epsilon for dataset, analyst, epsilon in data["allotments"]},
+        {
+            (dataset, period, analyst): (int(loss), int(delta), charges)
+            for dataset, period, analyst, loss, delta, charges in data["totals"]
+        },
+        data["epochs"],
+        grants={(question, analyst): number for question, analyst, number in data["grants"]},
+        retries={(analyst, key): (body, question) for analyst, key, body, question in data["retries"]},
+        standings=Standings(
+            {(kind, name): Standing(*standing) for kind, name, *standing in data["standings"]},
+            {((kind, name), charge): most for kind, name, charge, most in data["overdue"]},
+        ),
+        tokens={name: (Token(name, Role(role), *rest), kept) for name, role, *rest, kept in data["tokens"]},
+    )
+    units, periods = _NAMES.index("units"), _NAMES.index("periods")
+    for each in data["questions"]:
+        each[units], each[periods] = tuple(map(int, each[units])), tuple(each[periods])
+        state.keep(ChargedQuestion(*each))
+    return state
 
 
 def _between(numbers: list[int], after: int, end: int) -> list[int]:

@@ -16,7 +16,7 @@ from dalenius.ledger.chain import Entry, canonical
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-    from dalenius.ledger.keys import Keys
+    from dalenius.ledger.home import LedgerKeys
 
 VERSION = 1
 _LONGEST = 1_000_000  # bytes; a receipt has about a thousand
@@ -51,24 +51,29 @@ class Receipt:
         return canonical(data).encode()
 
 
-def content(entry: Entry, charge: Mapping[str, Any], release: str) -> Receipt:
-    """What the receipt of an entry (an answer, or a grant of a stored one) says, not signed yet."""
+def content(entry: Entry, charge: Mapping[str, Any]) -> Receipt:
+    """What the receipt of an answer to a charge, or of its grant to another analyst, says; not signed yet.
+
+    Both must have been proved: what is signed is believed. It is the same whenever it is written.
+    """
+    data = entry.data
+    own = data if entry.kind == "grant" else charge
     return Receipt(
         version=VERSION,
         id=f"R{entry.number}-{entry.hash.hex()[:12]}",
         entry=entry.number,
         chain=entry.hash.hex(),
         dataset=charge["dataset"],
-        analyst=charge["analyst"],
+        analyst=own["analyst"],
         event=charge["event"],
         charge={"epsilon": charge["epsilon"], "delta": charge["delta"], "rho": charge["rho"]},
-        question=charge["question"],
-        release=release,
+        question=own["question"],
+        release=data["release"],
         time=entry.time,
     )
 
 
-def write(keys: Keys, blank: Receipt) -> Receipt:
+def write(keys: LedgerKeys, blank: Receipt) -> Receipt:
     """The receipt, signed. The same entry gives the same receipt."""
     signature = keys.signing.sign(blank.signed_content)
     return replace(blank, signature=base64.b64encode(signature).decode())

@@ -26,13 +26,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import LedgerCorruptError
-from dalenius.ledger import holders, questions, tables
+from dalenius.ledger import derived, questions
 from dalenius.ledger.requests import OWNER, Claim, Request, Waiting
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger
-    from dalenius.ledger.projection import Projection, Question
-    from dalenius.ledger.proof import View
+    from dalenius.ledger.projection import ChargedQuestion, Projection
+    from dalenius.ledger.proof import ProvedView
 
 
 def source(state: Projection, request: Request) -> int | None:
@@ -40,15 +40,15 @@ def source(state: Projection, request: Request) -> int | None:
     return next((each.number for each in _others(state, request, "answered")), None)
 
 
-def in_flight(view: View, request: Request) -> Waiting | None:
+def in_flight(view: ProvedView, request: Request) -> Waiting | None:
     """Another analyst's question that will serve once it is answered.
 
     Only to be asked once it is sure that a charge of the whole price fits: who cannot pay would else learn for nothing
     that somebody is asking the same. One whose holder is dead is left to its own analyst.
     """
     for each in _others(view.state, request, "claimed"):
-        holder, _ = tables.holder_of(view.connection, each)
-        if not holders.is_dead(holder):
+        holder, _ = derived.holder_of(view.connection, each)
+        if not questions.is_dead(holder):
             return Waiting(each.number, holder, own=False)
     return None
 
@@ -69,7 +69,7 @@ def content(ledger: Ledger, claim: Claim) -> bytes:
     return found
 
 
-def written(number: int | None) -> dict[str, int]:
+def share_member(number: int | None) -> dict[str, int]:
     """What a charge says about where its answer is to come from."""
     return {} if number is None else {"shares": number}
 
@@ -106,7 +106,7 @@ def _as_charge(request: Request) -> dict[str, Any]:
     }
 
 
-def _others(state: Projection, request: Request, now: str) -> list[Question]:
+def _others(state: Projection, request: Request, now: str) -> list[ChargedQuestion]:
     """Other analysts' questions that serve, now answered or claimed: the most accurate first."""
     if not request.shareable:
         return []

@@ -2,7 +2,7 @@
 
 A token is a text of 256 random bits that is shown once. The history keeps its SHA-256 (a fast hash is right: there is
 nothing to guess in 256 bits), role, analyst and end, as entries of kind "token"; so a token is given and revoked on
-record, and every process that shares the ledger sees it at its next check.
+record, and every process that shares the ledger sees it at its next check (`projection`).
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ import base64
 import hmac
 import re
 import secrets
-import threading
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -20,8 +18,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import AuthMissingError, InputError, UnknownTokenError
+from dalenius.ledger.actions import check_named
 from dalenius.ledger.chain import Entry, digest
-from dalenius.ledger.ledger import check_name
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger
@@ -82,8 +80,6 @@ class Tokens:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._known = _Known()
-        self._lock = threading.Lock()
 
     def create(
         self,
@@ -120,23 +116,22 @@ class Tokens:
 
     def revoke(self, id: str) -> Token:  # noqa: A002
         """Ends a token, at once and for good; one that was revoked before stays as it is."""
-        with self._ledger.turn() as (view, append):
-            # Read anew, inside the transaction: of two who revoke, one writes. And no lock is held that a check needs.
-            known = _Known()
-            known.learn(self._ledger.proved(view, ("token",)))
-            if id not in known.tokens:
+        with self._ledger.turn() as (view, append):  # of two who revoke, one writes
+            known = dict(view.state.tokens)
+            if id not in known:
                 raise UnknownTokenError(
                     "There is no such token.",
                     why="No token has this id.",
                     fix="Run 'dalenius token list' for those there are.",
                 )
-            if not known.tokens[id].revoked:
-                known.learn([append("token", {"action": "revoke", "id": id})])
-        return known.tokens[id]
+            if not known[id][0].revoked:
+                follow(known, append("token", {"action": "revoke", "id": id}))
+        return known[id][0]
 
     def all(self) -> list[Token]:
         """Every token that was ever given, oldest first."""
-        return list(self._up_to_date().tokens.values())
+        with self._ledger.state() as state:
+            return [token for token, _ in state.tokens.values()]
 
     def check(self, text: str) -> Token:
         """The token with this text, if it is good now.
@@ -145,9 +140,8 @@ class Tokens:
         """
         match = _FORM.fullmatch(text)  # all of it ASCII
         name, given = (match[1], text) if match else ("", _NO_TOKEN)
-        known = self._up_to_date()
-        token = known.tokens.get(name)
-        fits = hmac.compare_digest(digest(given.encode()), known.hashes.get(name, _NO_HASH))
+        token, kept = self._find(name)
+        fits = hmac.compare_digest(digest(given.encode()), kept)
         if token is None or not fits or token.state != "active":
             raise AuthMissingError(
                 "This needs a valid token.",
@@ -158,46 +152,25 @@ class Tokens:
 
     def is_good(self, id: str) -> bool:  # noqa: A002
         """Whether a token that was checked before is still good now."""
-        token = self._up_to_date().tokens.get(id)
+        token, _ = self._find(id)
         return token is not None and token.state == "active"
 
-    def _up_to_date(self) -> _Known:
-        """With all that was written until now, by whichever process; reads on from where it stopped."""
-        new = list(self._ledger.records(("token",), self._known.last))
-        with self._lock:  # another thread may have learned some of them meanwhile
-            if any(entry.number > self._known.last for entry in new):
-                more = self._known.copy()
-                more.learn(new)
-                self._known = more
-            return self._known
+    def _find(self, name: str) -> tuple[Token | None, str]:
+        """A token and its hash, with all that was written until now, by whichever process."""
+        with self._ledger.state() as state:
+            return state.tokens.get(name, (None, _NO_HASH))
 
 
-class _Known:
-    """Tokens and their hashes by id, as of an entry."""
-
-    def __init__(self) -> None:
-        self.last = 0
-        self.tokens: dict[str, Token] = {}
-        self.hashes: dict[str, str] = {}
-
-    def copy(self) -> _Known:
-        copied = _Known()
-        copied.last, copied.tokens, copied.hashes = self.last, dict(self.tokens), dict(self.hashes)
-        return copied
-
-    def learn(self, entries: Iterable[Entry]) -> None:
-        """Follows entries of kind "token". One that makes no sense gives nobody anything."""
-        for entry in entries:
-            if entry.number <= self.last:
-                continue
-            self.last = entry.number
-            data = entry.data
-            name = str(data.get("id"))
-            if data.get("action") == "revoke" and name in self.tokens:
-                self.tokens[name] = replace(self.tokens[name], revoked=self.tokens[name].revoked or entry.time)
-            elif data.get("action") == "create" and name not in self.tokens:  # none comes back by being given again
-                with suppress(KeyError, TypeError, ValueError, AttributeError, InputError):
-                    self.tokens[name], self.hashes[name] = _read(entry.time, data)
+def follow(known: dict[str, tuple[Token, str]], entry: Entry) -> None:
+    """The next entry of kind "token". One that makes no sense gives nobody anything."""
+    data = entry.data
+    name = str(data.get("id"))
+    if data.get("action") == "revoke" and name in known:
+        token, kept = known[name]
+        known[name] = replace(token, revoked=token.revoked or entry.time), kept
+    elif data.get("action") == "create" and name not in known:  # none comes back by being given again
+        with suppress(KeyError, TypeError, ValueError, AttributeError, InputError):
+            known[name] = _read(entry.time, data)
 
 
 def _read(time: str, data: dict[str, Any]) -> tuple[Token, str]:
@@ -231,7 +204,7 @@ def _role(role: Role | str) -> Role:
 
 def _check_analyst(role: Role, analyst: str) -> None:
     if role is Role.ANALYST:
-        check_name(analyst, "analyst")
+        check_named(analyst, "analyst")
     elif analyst != "":
         raise InputError(
             f"A token for the {role} names no analyst.",

@@ -10,17 +10,21 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
+from typing import Any
 
+from dalenius.accounting.event_json import from_json
+from dalenius.accounting.filters import whole_units
+from dalenius.accounting.guarantees import ZCDP, PureDP
 from dalenius.errors import InputError, LedgerCorruptError
-from dalenius.ledger import questions, receipts, tables
+from dalenius.ledger import derived, receipts
+from dalenius.ledger.budgets import TOLERANCE, Accounting, Budget, covers, made_within
 from dalenius.ledger.chain import Entry, canonical, digest, origin
-from dalenius.ledger.keys import public_key
+from dalenius.ledger.home import public_key
 from dalenius.ledger.ledger import Ledger
-from dalenius.ledger.prices import made_within
-from dalenius.ledger.projection import BrokenRuleError
-from dalenius.ledger.proof import View, bad
+from dalenius.ledger.projection import BrokenRuleError, ChargedQuestion, Projection, require
+from dalenius.ledger.proof import ProvedView, bad
 from dalenius.ledger.receipts import Receipt
-from dalenius.ledger.replay import Replay
+from dalenius.ledger.requests import WHOLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,7 @@ def verify(
             )
         _compare(connection, replay)
         if connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
-            raise tables.beside("pages of the file")
+            raise derived.beside("pages of the file")
     answered = sum(each.state == "answered" for each in replay.questions.values())
     return Verified(number, previous.hex(), len(replay.questions), answered, checked)
 
@@ -123,8 +127,8 @@ def _check_receipt(
     number = entry.data.get("charge") if entry.kind in {"answer", "grant"} else None
     if number not in replay.questions:
         raise bad(entry.number, "is not the one a receipt was given for", "Nothing was released there.")
-    charge = ledger.proof.entry(View(connection, replay, entry.number), number)
-    expected, given = (asdict(each) for each in (questions.receipt_content(entry, charge.data), receipt))
+    charge = ledger.proof.entry(ProvedView(connection, replay, entry.number), number)
+    expected, given = (asdict(each) for each in (receipts.content(entry, charge.data), receipt))
     wrong = [name for name in expected if name != "signature" and expected[name] != given[name]]
     if wrong:
         raise bad(
@@ -146,7 +150,7 @@ def _compare(connection: sqlite3.Connection, replay: Replay) -> None:
     epochs = dict(connection.execute("SELECT dataset, number FROM epochs"))
     retries = {(row[0], row[1]): (row[2], row[3]) for row in connection.execute("SELECT * FROM retries")}
     expected = {name: canonical(budget.to_dict()) for name, budget in replay.budgets.items()}
-    for what, stored, derived in (
+    for what, stored, added_up in (
         ("running totals", totals, replay.totals),
         ("budgets", budgets, expected),
         ("allotments", allotments, replay.allotments),
@@ -154,8 +158,8 @@ def _compare(connection: sqlite3.Connection, replay: Replay) -> None:
         ("epochs", epochs, replay.epochs),
         ("requests that may come again", retries, replay.retries),
     ):
-        if stored != derived:
-            raise tables.beside(what)
+        if stored != added_up:
+            raise derived.beside(what)
     _compare_questions(connection, replay)
     _compare_releases(connection, replay)
 
@@ -167,8 +171,8 @@ def _compare_questions(connection: sqlite3.Connection, replay: Replay) -> None:
     ):
         question = replay.questions.get(number)
         if question is None or tuple(row[-2:]) != (question.state, question.answer):
-            raise tables.beside("states of questions")
-        if tuple(row) != tables.written(question):
+            raise derived.beside("states of questions")
+        if tuple(row) != derived.question_row(question):
             raise bad(number, "is not what the table of questions says", "One of the two was changed.")
         left.discard(number)
     if left:
@@ -187,3 +191,53 @@ def _compare_releases(connection: sqlite3.Connection, replay: Replay) -> None:
         missing.discard(number)
     if missing:
         raise bad(min(missing), "has lost its release", "The stored answer was removed.")
+
+
+# --- the rules
+
+
+@dataclass
+class Replay(Projection):
+    """The state after so many entries, each of which was allowed when it was written.
+
+    A total that somebody lowers, lets the ledger spend, and puts back leaves no trace in the tables; here it shows,
+    because the charges themselves add up to more than the budget of that moment.
+    """
+
+    def _follow(self, entry: Entry) -> None:
+        data = entry.data  # every body is read, also of what decides nothing here
+        self._apply(entry, data)
+        if entry.kind == "suspension":
+            require(data["action"] in {"suspend", "resume"}, "It neither suspends nor resumes.")
+            require(bool(data.get("analyst")) != bool(data.get("dataset")), "It names nobody, or two at once.")
+            require(bool(data["reason"]) and bool(data["by"]), "It does not say why, or by whom.")
+
+    def _check_charge(self, question: ChargedQuestion, data: dict[str, Any]) -> None:
+        """What was taken is the price of what was typed and covers the event, and the periods fit the budget."""
+        budget = self.budgets[question.dataset]
+        require((budget.period is None) == (question.periods == (WHOLE,)), "Its periods do not fit the budget.")
+        price = budget.filter().price(question.epsilon, question.delta)
+        due = price.rho if isinstance(price, ZCDP) else price.epsilon
+        taken = _taken(question, budget)
+        require(due <= taken * TOLERANCE, "It was charged less than its ε costs.")
+        units = (whole_units(taken), whole_units(question.delta))
+        require(question.units == units, "It was added up as something else than it cost.")
+        require(covers(price, from_json(data["event"])), "Its event costs more than was charged.")
+
+    def _check_room(self, question: ChargedQuestion, analyst: str, spent: tuple[int, int, int]) -> None:
+        budget = self.budgets[question.dataset]
+        cap = self.allotments[question.dataset, analyst] if analyst else budget.epsilon
+        price: PureDP | ZCDP
+        if budget.accounting is Accounting.ZCDP:
+            price = ZCDP(_taken(question, budget), question.delta, budget.neighbors)
+        else:
+            price = PureDP(question.epsilon, budget.neighbors)
+        guard = budget.filter(cap * TOLERANCE, spent[:2])
+        require(guard.admits(price), "It did not fit into what was left.")
+
+
+def _taken(question: ChargedQuestion, budget: Budget) -> float:
+    if budget.accounting is not Accounting.ZCDP:
+        return question.epsilon
+    require(question.rho is not None, "It has no price.")
+    return question.rho  # type: ignore[return-value]

@@ -1,26 +1,32 @@
 """What statistics are built with: the measures that several of them have, under the limits of one question.
 
 A builder says what one unit may add (`row_limit`), between which integers a value lies (`whole_range`), and how fine it
-is read (`step`). Every measure that it gives has its clip, and the sensitivity that follows from it (`clipping`). All
+is read (`step`). Every measure that it gives has its clip, and the sensitivity that follows from it (`measures`). All
 of that is public: nothing here has seen a row.
+
+*Sharing the price of a ratio*, so that the average, or the variance, gets the least noise. The mean is s/n with
+s = Σ(x − c), n = Σ1. To first order its noise has variance (σs² + μ²σn²)/n², where μ is the mean less the centre. The
+variance q/n − μ² has (σq² + 4μ²σs² + (μ² − V)²σn²)/n². With σ² = Δ²/2ρᵢ (Gaussian) the sum Σ aᵢ/ρᵢ is least for
+ρᵢ ∝ √aᵢ; with scale Δ/εᵢ (Laplace) Σ aᵢ/εᵢ² is least for εᵢ ∝ aᵢ^⅓. The mean is not known, so μ² stands for its average
+over the bounds, or for what the limits of total and rows make of it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import NotAllowedError, QuestionRefusedError
-from dalenius.measuring.clipping import limited, together
 from dalenius.measuring.expressions import Aggregate, Column, Expression, columns_of
 from dalenius.measuring.functions import bounded, dominated, ranges_of, whole
-from dalenius.measuring.plan import MOST_GROUPS, Measure, needed
+from dalenius.measuring.measures import clip_measure, combine_limits
+from dalenius.measuring.plan import MOST_GROUPS, Measure, require
 from dalenius.tables.policy import Kind, Policy
-from dalenius.tables.steps import default_step
+from dalenius.tables.values import default_step
 
 if TYPE_CHECKING:
     from dalenius.errors import Place
@@ -29,6 +35,8 @@ if TYPE_CHECKING:
 MOST = 2**62
 LARGEST = 1e100  # of a value that is summed: its square, with noise, is still a double
 _FINEST = Fraction(1, 10**100)  # of a step: it must be a double, and so must what is divided by it
+_LEAST = 0.05  # of the price, for each part: no part is left to drown
+_PARTS = 1000  # shares are exact fractions
 
 
 @dataclass(frozen=True)
@@ -78,11 +86,11 @@ class Builder:
         """The number of rows for which a condition holds; ``limit``: of one unit, as the question bounds it."""
         clip = self.row_limit(at, limit)
         clips = [clip if each is None else min(clip, each) for each in self.found_norms]
-        return self.measure("rows", None, where, Fraction(1), 0, (0, 1), together(clips, self.norm))
+        return self.measure("rows", None, where, Fraction(1), 0, (0, 1), combine_limits(clips, self.norm))
 
     def joined(self, clip: int) -> int:
         """The limit over all grouping sets, where it is the same in each."""
-        return together([clip] * len(self.sizes), self.norm)
+        return combine_limits([clip] * len(self.sizes), self.norm)
 
     def sum(
         self,
@@ -128,7 +136,7 @@ class Builder:
                 fix="Ask the owner for a coarser step, lower limits or narrower bounds.",
                 at=at,
             )
-        return limited(Measure(kind, value, where, step, centre, *ends, clip, 0), clip, self.norm, self.neighbors)
+        return clip_measure(Measure(kind, value, where, step, centre, *ends, clip, 0), clip, self.norm, self.neighbors)
 
     # --- ranges and limits
 
@@ -175,14 +183,14 @@ class Builder:
     def step(self, value: Expression, low: Fraction, high: Fraction) -> Fraction:
         """What a value is rounded to: its column's step, or one that is fine enough for its range."""
         if isinstance(value, Column):
-            return needed(self.policy.columns[value.name].step)
+            return require(self.policy.columns[value.name].step)
         if whole(value, self.integers) and max(abs(low), abs(high)) < 2**53:
             return Fraction(1)
         return max(_FINEST, default_step(low, high) if low < high else default_step(low, low + 1))
 
     def whole_range(self, value: Expression, step: Fraction) -> tuple[int, int]:
         """The bounds as integers, rounded as the engine rounds: floor(x/step + ½) in doubles."""
-        found = needed(bounded(value, self.ranges))
+        found = require(bounded(value, self.ranges))
         low, high = (math.floor(each / float(step) + 0.5) for each in found)
         return low, high
 
@@ -194,3 +202,45 @@ class Builder:
             if self.joined(rows * max(abs(low), abs(high), 1) ** 2) < self.most:
                 return step
             step *= 10
+
+
+# --- sharing the price of a ratio
+
+
+@dataclass(frozen=True)
+class Split:
+    """Measures with their shares, and how noisy what comes of them is, up to a factor that depends on the price."""
+
+    measures: tuple[Measure, ...]
+    noise: float
+
+
+def split_price(measures: Sequence[Measure], low: int, high: int, norm: str) -> Split:
+    """Shares for [count, sum] or [count, sum, squares] of values between ``low`` and ``high`` (less the centre)."""
+    # Where totals are limited below rows × bounds, typical values lie near total per row, far inside the bounds.
+    mean_square = min((low * low + low * high + high * high) / 3, (measures[1].clip / measures[0].clip) ** 2)
+    spread = (high - low) ** 2 / 12
+    weights = [mean_square, 1.0]
+    if len(measures) == 3:
+        weights = [(mean_square - spread) ** 2 + spread**2, 4 * mean_square, 1.0]
+    return weigh_shares(measures, weights, norm)
+
+
+def weigh_shares(measures: Sequence[Measure], weights: Sequence[float], norm: str) -> Split:
+    """Shares that make Σ weight·(variance of the noise) least."""
+    squared = [float(each.sensitivity) if norm == "l2" else float(each.sensitivity) ** 2 for each in measures]
+    parts = [weight * each for weight, each in zip(weights, squared, strict=True)]
+    parts = [max(each, 1e-12 * max(parts), 1e-300) for each in parts]  # none is nothing
+    roots = [math.sqrt(each) if norm == "l2" else each ** (1 / 3) for each in parts]
+    shares = exact_shares(roots)
+    power = 1 if norm == "l2" else 2
+    noise = sum(part / float(share) ** power for part, share in zip(parts, shares, strict=True))
+    return Split(tuple(replace(each, share=share) for each, share in zip(measures, shares, strict=True)), noise)
+
+
+def exact_shares(parts: Sequence[float]) -> list[Fraction]:
+    """Fractions in proportion to some parts that sum to 1, none below the least."""
+    raised = [max(_LEAST, each / sum(parts)) for each in parts]
+    whole = [math.floor(_PARTS * each / sum(raised)) for each in raised]
+    whole[whole.index(max(whole))] += _PARTS - sum(whole)
+    return [Fraction(each, _PARTS) for each in whole]

@@ -128,7 +128,7 @@ def _alternatives(part: Expression) -> tuple[Expression, list[Expression]] | Non
     return None
 
 
-def factored(expression: Expression) -> tuple[Expression, ...]:
+def factor(expression: Expression) -> tuple[Expression, ...]:
     """Parts that all must hold: those of AND, and what every alternative of OR shares.
 
     (a AND b) OR (a AND c) is a AND (b OR c), also where some of them are NULL. So a join that stands in each branch of
@@ -136,14 +136,14 @@ def factored(expression: Expression) -> tuple[Expression, ...]:
 
     >>> from dalenius.measuring.expressions import Column
     >>> a, b, c = (Column(name, Type.BOOLEAN) for name in "abc")
-    >>> [written(each) for each in factored(call("or", call("and", a, b), call("and", a, c)))]
+    >>> [written(each) for each in factor(call("or", call("and", a, b), call("and", a, c)))]
     ['a', 'or(b, c)']
     """
     if not isinstance(expression, Call) or expression.function not in {"and", "or"}:
         return (expression,)
     if expression.function == "and":
-        return tuple(part for each in expression.arguments for part in factored(each))
-    branches = [factored(each) for each in expression.arguments]
+        return tuple(part for each in expression.arguments for part in factor(each))
+    branches = [factor(each) for each in expression.arguments]
     shared = [each for each in branches[0] if all(each in other for other in branches[1:])]
     if not shared:
         return (expression,)

@@ -2,33 +2,31 @@
 
 Declared keys, bounded integers and dates, and functions of them have a public set of values. All of them are answered,
 also the empty ones: which groups appear says nothing about anyone. A row whose key is NULL is in no group. Groups that
-the question itself rules out, whatever the rows hold, are left out: WHERE region = 'north' leaves one (`Known`).
+the question itself rules out, whatever the rows hold, are left out: WHERE region = 'north' leaves one (`Facts`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import QuestionRefusedError
-from dalenius.measuring import images, patience
+from dalenius.measuring import fairness
+from dalenius.measuring.cache import WeightedCache, weight_of, weight_of_parts
 from dalenius.measuring.expressions import (
-    Call,
     Column,
     Expression,
-    Literal,
     Scalar,
     Type,
     columns_of,
     written,
 )
-from dalenius.measuring.functions import Range, bounded, ranges_of, whole
-from dalenius.measuring.kept import Kept, weight_of, weight_of_parts
+from dalenius.measuring.function_values import MOST_CELLS, Columns, arrow_type, column_values, sort_key, values_of
+from dalenius.measuring.functions import TYPES
 from dalenius.tables import policy as tables
 from dalenius.tables.policy import Kind
 
@@ -37,19 +35,17 @@ if TYPE_CHECKING:
 
     from dalenius.errors import Place
 
-MOST_CELLS = 100_000
 MOST_VALUES = 1_000_000  # of all keys of all groups
 MOST_TEXT = 16_000_000  # bytes of the texts among them
 _FEW = 1000  # values that are made at once, without being counted first
 _MOST_TRIED = 2**18  # combinations of column values that are put into key expressions
 
 Cell = tuple[Scalar, ...]
-Columns = Mapping[str, tables.Column]
-_KEPT: Kept[list[Cell]] = Kept(MOST_VALUES)
+_KEPT: WeightedCache[list[Cell]] = WeightedCache(MOST_VALUES)
 
 
 @dataclass(frozen=True)
-class Known:
+class Facts:
     """What is known of every row that counts, without looking at one.
 
     Attributes:
@@ -60,25 +56,17 @@ class Known:
     conditions: tuple[Expression, ...] = ()
     joint: tuple[tuple[tuple[str, ...], tuple[Cell, ...]], ...] = ()
 
-    def of(self, names: frozenset[str]) -> Known:
+    def of(self, names: frozenset[str]) -> Facts:
         """The part that is about these columns alone."""
         conditions = tuple(each for each in self.conditions if columns_of(each) and columns_of(each) <= names)
-        return Known(conditions, tuple(each for each in self.joint if names.intersection(each[0])))
+        return Facts(conditions, tuple(each for each in self.joint if names.intersection(each[0])))
 
 
-NOTHING = Known()
-
-
-def public_cells(
-    keys: Sequence[Expression], columns: Columns, at: Place | None = None, known: Known = NOTHING
-) -> tuple[Cell, ...] | None:
-    """All groups where they are public, as `cells` gives them; None where they would have to be found."""
-    found = Domains(columns).groups(keys, at, known, needed=False)
-    return None if found is None else found.cells
+NOTHING = Facts()
 
 
 def cells(
-    keys: Sequence[Expression], columns: Columns, at: Place | None = None, known: Known = NOTHING
+    keys: Sequence[Expression], columns: Columns, at: Place | None = None, known: Facts = NOTHING
 ) -> tuple[Cell, ...]:
     """All groups, in the order of declared keys and of values. One empty cell when there are no keys.
 
@@ -99,7 +87,7 @@ class Groups:
         parts: Places of keys, and the values that these have together.
     """
 
-    def __init__(self, parts: Sequence[tuple[tuple[int, ...], Part]]) -> None:
+    def __init__(self, parts: Sequence[tuple[tuple[int, ...], KeyValues]]) -> None:
         self._parts = parts
 
     @property
@@ -137,11 +125,11 @@ class Domains:
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
-        self._found: dict[tuple[tuple[Expression, ...], Known], Part | Exception] = {}
+        self._found: dict[tuple[tuple[Expression, ...], Facts], KeyValues | Exception] = {}
         self._tables: dict[Any, Any] = {}
 
     def groups(
-        self, keys: Sequence[Expression], at: Place | None = None, known: Known = NOTHING, *, needed: bool = True
+        self, keys: Sequence[Expression], at: Place | None = None, known: Facts = NOTHING, *, needed: bool = True
     ) -> Groups | None:
         """The groups of these keys.
 
@@ -187,8 +175,8 @@ class Domains:
             )
         return found
 
-    def _groups(self, keys: tuple[Expression, ...], known: Known) -> Groups:
-        found: list[tuple[tuple[int, ...], Part]] = []
+    def _groups(self, keys: tuple[Expression, ...], known: Facts) -> Groups:
+        found: list[tuple[tuple[int, ...], KeyValues]] = []
         most = most_cells(len(keys))
         for component in _components(keys, known):
             found.append((component, self._part(tuple(keys[at] for at in component), known)))
@@ -196,13 +184,13 @@ class Domains:
                 raise _TooManyError
         return Groups(found)
 
-    def _part(self, keys: tuple[Expression, ...], known: Known) -> Part:
+    def _part(self, keys: tuple[Expression, ...], known: Facts) -> KeyValues:
         """The values of keys that belong together; also that there are none is worked out once."""
         read = frozenset().union(*map(columns_of, keys))
         known = known.of(read)
         key = keys, known
         if key not in self._found:
-            patience.check()
+            fairness.check_patience()
             specs = tuple(self._columns[name] for name in sorted(read))
             try:
                 self._found[key] = self._made(keys, specs, known)
@@ -213,11 +201,11 @@ class Domains:
             raise found
         return found
 
-    def _made(self, keys: tuple[Expression, ...], specs: tuple[tables.Column, ...], known: Known) -> Part:
+    def _made(self, keys: tuple[Expression, ...], specs: tuple[tables.Column, ...], known: Facts) -> KeyValues:
         key = keys, specs, known
         kept = _KEPT.get(key)
         if kept is not None:
-            return Part(len(kept), lambda: kept)
+            return KeyValues(len(kept), lambda: kept)
         found = _component(keys, self._columns, known, self._tables)
 
         def made() -> list[Cell]:
@@ -229,7 +217,7 @@ class Domains:
             _KEPT.put(key, cells_, weight_of(cells_) + rest)
             return cells_
 
-        return Part(found.count, made)
+        return KeyValues(found.count, made)
 
 
 def most_cells(keys: int) -> int:
@@ -247,14 +235,14 @@ class _UnknownError(Exception):
         self.expression = expression
 
 
-class Part:
+class KeyValues:
     """Keys that belong together, and how many combinations of values they have; these are made when they are needed."""
 
     def __init__(self, count: int, made: Callable[[], list[Cell]]) -> None:
         self.count, self._made = count, made
 
     @classmethod
-    def of(cls, made: Callable[[], list[Cell]]) -> Part:
+    def of(cls, made: Callable[[], list[Cell]]) -> KeyValues:
         """From what makes them: it is done again where there are too many to keep them for nothing."""
         found = made()
         return cls(len(found), (lambda: found) if len(found) <= _FEW else made)
@@ -265,7 +253,7 @@ class Part:
         return self._made()
 
 
-def _components(keys: Sequence[Expression], known: Known) -> list[tuple[int, ...]]:
+def _components(keys: Sequence[Expression], known: Facts) -> list[tuple[int, ...]]:
     """Keys that read the same columns belong together: not every combination of year and month of one date exists.
 
     So do those whose columns one condition, or one public table, ties together.
@@ -282,26 +270,28 @@ def _components(keys: Sequence[Expression], known: Known) -> list[tuple[int, ...
     return sorted(tuple(places) for _, places in groups if places)
 
 
-def _component(keys: tuple[Expression, ...], columns: Columns, known: Known, held: dict[Any, Any]) -> Part:
+def _component(keys: tuple[Expression, ...], columns: Columns, known: Facts, held: dict[Any, Any]) -> KeyValues:
     # Of all years, only those within the bounds are groups; so values are tried before shapes are looked at.
     if len(keys) == 1 and isinstance(keys[0], Column):
         key = keys[0]
-        simple = _simple(key, columns)
+        simple = values_of(key, columns)
         if simple is not None:
             tried = None if known == NOTHING else _tried(keys, columns, known, held)
             left = None if tried is None else {value for (value,) in tried.cells}
-            return Part.of(lambda: [(value,) for value in _simple(key, columns) or () if left is None or value in left])
+            return KeyValues.of(
+                lambda: [(value,) for value in values_of(key, columns) or () if left is None or value in left]
+            )
     tried = _tried(keys, columns, known, held)
     if tried is not None:
         return tried
-    return Part.of(lambda: _shaped(keys, columns))
+    return KeyValues.of(lambda: _shaped(keys, columns))
 
 
 def _shaped(keys: Sequence[Expression], columns: Columns) -> list[Cell]:
     found = []
     for key in keys:
-        patience.check()
-        values = _simple(key, columns)
+        fairness.check_patience()
+        values = values_of(key, columns)
         if values is None:
             raise _UnknownError(key)
         found.append(values)
@@ -312,7 +302,7 @@ def _shaped(keys: Sequence[Expression], columns: Columns) -> list[Cell]:
     return list(product(*found))
 
 
-def _tried(keys: Sequence[Expression], columns: Columns, known: Known, held: dict[Any, Any]) -> Part | None:
+def _tried(keys: Sequence[Expression], columns: Columns, known: Facts, held: dict[Any, Any]) -> KeyValues | None:
     """The keys' values on all combinations of their columns' values, by the engine itself; None: not to be had so."""
     from dalenius.measuring.engines.sources import reference
 
@@ -337,11 +327,11 @@ def _tried(keys: Sequence[Expression], columns: Columns, known: Known, held: dic
         return list(in_order(row for row in found.rows() if None not in row))
 
     if tries <= _FEW and not any(key.type is Type.TEXT for key in keys):
-        return Part.of(made)
+        return KeyValues.of(made)
     count, characters = found.size()
     if characters > MOST_TEXT:
         raise _TooManyError
-    return Part(count, made)
+    return KeyValues(count, made)
 
 
 def _table(
@@ -361,7 +351,7 @@ def _table(
             if found is None
             else pa.table(
                 {
-                    f"v{place}": pa.array([row[place] for row in found], arrow_type(columns[name].kind))
+                    f"v{place}": pa.array([row[place] for row in found], arrow_type(TYPES[columns[name].kind]))
                     for place, name in enumerate(names)
                 }
             )
@@ -378,130 +368,9 @@ def _column_rows(column: tables.Column) -> list[Cell] | None:
     return [(each,) for each in (*domain, *absent)]
 
 
-def column_values(column: tables.Column) -> list[Scalar] | None:
-    """All values that a column can have, in order; None where they are not public or too many."""
-    if column.public_keys is not None:
-        return [_scalar(key) for key in column.public_keys]
-    if column.bounds is None:
-        return None
-    low, high = column.bounds.low, column.bounds.high
-    if column.kind is Kind.INTEGER and high - low < MOST_CELLS:
-        return [float(value) for value in range(low, high + 1)]
-    if column.kind is Kind.DATE and (high - low).days < MOST_CELLS:
-        return [low + timedelta(days=day) for day in range((high - low).days + 1)]
-    return None
-
-
-def _scalar(key: tables.Value) -> Scalar:
-    return float(key) if isinstance(key, int) and not isinstance(key, bool) else key  # type: ignore[return-value]
-
-
-def _simple(key: Expression, columns: Columns) -> list[Scalar] | None:
-    """All values that an expression can have, or more, by its shape alone; None where they are not public."""
-    match key:
-        case Literal(value=value):
-            return [] if value is None else [value]
-        case Column(name=name):
-            return column_values(columns[name])
-        case Call(function="case"):
-            return _union(images.reachable(key, ranges_of(columns)), columns)
-        case Call(function="coalesce", arguments=arguments):
-            return _union(arguments, columns)
-        case Call(function="finite", arguments=(inner,)):
-            return _simple(inner, columns)
-        case Call(function="date_part", arguments=(Literal(value="year"), Column(name=name))):
-            return _years(columns[name])
-        case Call(function="date_trunc", arguments=(Literal(value=unit), Column(name=name))):
-            return _truncations(str(unit), columns[name])
-        case Call(function="to_date", arguments=(Column(name=name),)):
-            return _truncations("day", columns[name], days=True)
-        case Call(type=Type.BOOLEAN):
-            return [False, True]
-        case Call():
-            integers = frozenset(name for name, each in columns.items() if each.kind is Kind.INTEGER)
-            ranges = ranges_of(columns)
-            found = images.values(key, lambda inside: _simple(inside, columns), ranges, integers)
-            if found is None and key.type is Type.NUMBER and whole(key, integers):
-                return _whole_range(bounded(key, ranges))
-            return found
-    return None
-
-
-def _years(column: tables.Column) -> list[Scalar] | None:
-    bounds = column.bounds
-    return None if bounds is None else [float(year) for year in range(bounds.low.year, bounds.high.year + 1)]
-
-
-def _whole_range(found: Range | None) -> list[Scalar] | None:
-    if found is None or found[1] - found[0] > 2 * MOST_CELLS:
-        return None
-    return [float(value) for value in range(math.ceil(found[0]), math.floor(found[1]) + 1)]
-
-
-def _union(parts: Sequence[Expression], columns: Columns) -> list[Scalar] | None:
-    found: dict[Scalar, None] = {}
-    for part in parts:
-        values = _simple(part, columns)
-        if values is None:
-            return None
-        found.update(dict.fromkeys(values))
-    return sorted(found, key=_sortable)
-
-
-def _truncations(unit: str, column: tables.Column, *, days: bool = False) -> list[Scalar] | None:
-    """The beginnings of all units of time between a datetime's bounds."""
-    if column.kind is not Kind.DATETIME or column.bounds is None:
-        return None
-    low, high = column.bounds.low, column.bounds.high
-    seconds = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604_800}
-    if (high - low).total_seconds() / seconds.get(unit, 86400) > 2 * MOST_CELLS:
-        return None
-    moments = dict.fromkeys(_floored(unit, low + timedelta(seconds=at)) for at in _marks(unit, low, high, seconds))
-    return [moment.date() if days else moment for moment in moments]
-
-
-def _marks(unit: str, low: datetime, high: datetime, seconds: Mapping[str, int]) -> list[float]:
-    step, span = seconds.get(unit, 86400), (high - low).total_seconds()
-    return [*(at * step for at in range(int(span // step) + 1)), span]
-
-
-def _floored(unit: str, moment: datetime) -> datetime:
-    day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
-    match unit:
-        case "year":
-            return day.replace(month=1, day=1)
-        case "quarter":
-            return day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1)
-        case "month":
-            return day.replace(day=1)
-        case "week":
-            return day - timedelta(days=day.weekday())
-        case "hour":
-            return moment.replace(minute=0, second=0, microsecond=0)
-        case "minute":
-            return moment.replace(second=0, microsecond=0)
-        case "second":
-            return moment.replace(microsecond=0)
-    return day
-
-
 def in_order(found: Iterable[Cell]) -> tuple[Cell, ...]:
     """Groups in the order of their keys, which says nothing about how they were come by."""
-    return tuple(sorted(found, key=lambda row: tuple(map(_sortable, row))))
-
-
-def _sortable(value: Any) -> tuple[int, Any]:
-    ranks = {bool: 0, float: 1, int: 1, str: 2, datetime: 3, date: 3}
-    return ranks.get(type(value), 4), value
-
-
-def arrow_type(kind: Kind) -> Any:
-    """What values of a kind are in memory."""
-    import pyarrow as pa
-
-    numbers = dict.fromkeys((Kind.INTEGER, Kind.NUMBER), pa.float64())
-    others = {Kind.BOOLEAN: pa.bool_(), Kind.DATE: pa.date32(), Kind.DATETIME: pa.timestamp("us")}
-    return {**numbers, **others}.get(kind, pa.string())
+    return tuple(sorted(found, key=lambda row: tuple(map(sort_key, row))))
 
 
 def _advice(key: Expression, columns: Columns) -> str:

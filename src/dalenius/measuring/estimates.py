@@ -44,18 +44,18 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class NoisySum:
     """A noisy sum of integers, and the law of its noise."""
 
     value: int
     law: Noise
 
 
-def total(part: Part, step: Fraction, confidence: float, shift: Fraction | int = 0) -> Estimate:
+def total(part: NoisySum, step: Fraction, confidence: float, shift: Fraction | int = 0) -> Estimate:
     """A sum: ``value``·step + shift, an int when step and shift are whole.
 
     >>> from dalenius.mechanisms.laws import DiscreteGaussianLaw
-    >>> total(Part(1234, DiscreteGaussianLaw(Fraction(100))), Fraction(1, 2), 0.95)
+    >>> total(NoisySum(1234, DiscreteGaussianLaw(Fraction(100))), Fraction(1, 2), 0.95)
     Estimate(value=617.0, noise_error=10.0, low=607.0, high=627.0)
     """
     if step == 1 and shift == 0:  # most counts, and many of them
@@ -112,7 +112,7 @@ def noise_variance(law: Noise) -> float:
 
 
 def ratio_ends(
-    estimate: float, pivot: float, count: Part, fixed: Combination, confidence: float
+    estimate: float, pivot: float, count: NoisySum, fixed: Combination, confidence: float
 ) -> tuple[float, float] | None:
     """The ends of {r : |estimate − r|·n ≤ width of the noise of fixed + (pivot − r)·n}, or None if it is unbounded.
 

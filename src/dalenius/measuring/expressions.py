@@ -122,10 +122,15 @@ def columns_of(expression: Expression) -> frozenset[str]:
     return frozenset(each.name for each in walk(expression) if isinstance(each, Column))
 
 
-def rebuilt(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
+def conjuncts(condition: Expression) -> tuple[Expression, ...]:
+    """The parts of a condition that all must hold."""
+    return condition.arguments if isinstance(condition, Call) and condition.function == "and" else (condition,)
+
+
+def rebuild(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
     """The expression with ``change`` applied to every part, from the inside out."""
     if isinstance(expression, Call):
-        arguments = tuple(rebuilt(each, change) for each in expression.arguments)
+        arguments = tuple(rebuild(each, change) for each in expression.arguments)
         if arguments != expression.arguments:
             expression = Call(expression.function, arguments, expression.type)
     return change(expression)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dalenius.ledger.suspensions import LATE
 
 if TYPE_CHECKING:
-    from dalenius.measuring.plan import Plan, Table
+    from dalenius.measuring.plan import Plan
 
 CAP = 60.0  # seconds that a question may take, where the policy does not say
 ANSWER = 1.0  # seconds after which answers leave, where the policy does not say
@@ -35,7 +35,7 @@ class Times:
 
 def shape(plan: Plan) -> str:
     """What a plan has to do with every row, as one word of `SHAPES`."""
-    if plan.table.relation is not None or plan.table.through:
+    if not plan.table.direct:
         return "joined"
     if plan.sets:
         return "sets"
@@ -67,14 +67,16 @@ def times(plan: Plan, speed: float = 1.0) -> Times:
         plan: The plan.
         speed: How much slower this machine is than the one that `SHAPES` was measured on.
     """
-    tables = _tables(plan)
+    tables = list(plan.table.relation.tables())
     declared = [each.policy.time.answer for each in tables if each.policy.time.answer is not None]
     caps = [each.policy.time.cap for each in tables if each.policy.time.cap is not None]
     known = all(each.found is not None and each.found.row_count > 0 for each in tables)
     least = max(declared, default=ANSWER)
     if known or not declared:
         rows = sum(size_class(each.found.row_count if each.found else UNKNOWN) for each in tables)
-        measured = SAFETY * (FIXED + shaped(plan) * rows / 1_000_000) + WORKING * worked(plan) * rows / 1_000_000
+        measured = (
+            SAFETY * (FIXED + shape_seconds(plan) * rows / 1_000_000) + WORKING * work_seconds(plan) * rows / 1_000_000
+        )
         least = max(least, speed * measured)
     else:
         least *= times_plain(plan)
@@ -82,23 +84,23 @@ def times(plan: Plan, speed: float = 1.0) -> Times:
     return Times(answer, max(answer, min(caps, default=CAP)))
 
 
-def shaped(plan: Plan) -> float:
+def shape_seconds(plan: Plan) -> float:
     """Seconds that a plan's shape takes for a million rows, whatever its expressions are."""
     return SHAPES[shape(plan)] * max(1, len(plan.measures))
 
 
-def worked(plan: Plan) -> float:
+def work_seconds(plan: Plan) -> float:
     """Seconds that a plan's expressions take for a million rows.
 
     They take their usual time and a share of their worst: the ballast that each row carries is a twentieth of it,
-    and one unit's rows add at most half of that (`queries.work`). A table in which most rows are as bad as can be needs
+    and one unit's rows add at most half of that (`work`). A table in which most rows are as bad as can be needs
     the policy's word.
     """
     from dalenius.measuring import work
 
     relation = plan.table.relation
-    found = work.of(plan) * work.times(relation) + work.inside(relation) + work.sifted(relation)
-    found += work.Work(work.MEETING * work.times(relation) if relation is not None else 0.0)
+    found = work.work_of(plan) * work.times(relation) + work.inner_work(relation) + work.sifting_work(relation)
+    found += work.Work(0.0 if relation.single else work.MEETING * work.times(relation))
     once = found.usual + WORST * found.whole
     again = (_passes(plan) - 1) * (work.common(plan).usual + work.ballast(found))
     return (once + again) / 1000
@@ -106,7 +108,7 @@ def worked(plan: Plan) -> float:
 
 def times_plain(plan: Plan) -> float:
     """How much more a plan takes than a plain question of its shape, such as a count and an average; at least 1."""
-    return max(1.0, (shaped(plan) + worked(plan)) / (PLAIN * SHAPES[shape(plan)] + PLAIN_WORK / 1000))
+    return max(1.0, (shape_seconds(plan) + work_seconds(plan)) / (PLAIN * SHAPES[shape(plan)] + PLAIN_WORK / 1000))
 
 
 def _passes(plan: Plan) -> int:
@@ -117,13 +119,8 @@ def _passes(plan: Plan) -> int:
 
 def latest(plan: Plan) -> int:
     """After how many late answers an analyst is suspended: by the strictest of the tables that are read."""
-    return min((each.policy.time.late for each in _tables(plan) if each.policy.time.late is not None), default=LATE)
-
-
-def _tables(plan: Plan) -> list[Table]:
-    if plan.table.relation is not None:
-        return list(plan.table.relation.tables())
-    return [plan.table, *plan.table.through.values()]
+    lates = (each.policy.time.late for each in plan.table.relation.tables())
+    return min((each for each in lates if each is not None), default=LATE)
 
 
 def cap(plan: Plan) -> float:

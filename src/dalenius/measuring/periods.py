@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from dalenius.errors import NotAllowedError
-from dalenius.measuring.expressions import TRUE, Call, Column, Expression, Literal, Type
+from dalenius.measuring.expressions import TRUE, Call, Column, Expression, Literal, Type, conjuncts
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ WHOLE = ("",)
 MOST = 1000
 
 
-def charged(
+def charged_periods(
     table: Table, where: Expression, reader: str = "The question", fix: str = "Restrict the time in WHERE."
 ) -> tuple[str, ...]:
     """The labels of the periods that a question reads, in order; ``reader`` and ``fix`` word the refusal."""
@@ -38,7 +38,7 @@ def charged(
     return tuple(found)
 
 
-def within(table: Table, periods: tuple[str, ...]) -> Expression:
+def within_periods(table: Table, periods: tuple[str, ...]) -> Expression:
     """The condition that a row lies in one of the charged periods."""
     if periods == WHOLE:
         return TRUE
@@ -89,8 +89,7 @@ def _span(table: Table, where: Expression) -> tuple[date, date]:
             fix="Ask the owner to declare its bounds.",
         )
     low, high = _day(bounds.low), _day(bounds.high)
-    parts = where.arguments if isinstance(where, Call) and where.function == "and" else (where,)
-    for part in parts:
+    for part in conjuncts(where):
         match part:
             case Call(function="le" | "lt", arguments=(Literal(value=date() as value), Column(name=name))):
                 low = max(low, _day(value)) if name == column.name else low

@@ -69,8 +69,8 @@ class Found:
 class Table:
     """A protected table, with the budget that pays for questions about it and the limits that were found for it.
 
-    ``through`` are the tables that its path goes through, by name. ``relation``: it is not one table but several,
-    joined; its policy is then made up for the question. ``texts``: the columns that lie in the files as text, and are
+    ``through`` are the tables that its path goes through, by name. ``made_of``: it is not one table but a relation of
+    several; its policy is then made up for the question. ``texts``: the columns that lie in the files as text, and are
     cast when they are read, which takes its time (`work`); None: that is not known, and any of them may. ``work``:
     nanoseconds that a question can do with one row of joined tables, which each of their rows makes up for.
     """
@@ -80,37 +80,44 @@ class Table:
     period: Period | None = None
     found: Found | None = None
     through: Mapping[str, Table] = field(default_factory=dict)
-    relation: Relation | None = None
+    made_of: Relation | None = None
     texts: frozenset[str] | None = None
     work: float = field(default=0.0, compare=False)
 
     @property
+    def relation(self) -> Relation:
+        """Its rows, always as a relation: a table by itself is a relation of one."""
+        from dalenius.measuring.relations import alone
+
+        return alone(self) if self.made_of is None else self.made_of
+
+    @property
+    def direct(self) -> bool:
+        """Whether its rows are those of one source, as they lie there: nothing is joined, and no path is followed."""
+        return self.made_of is None and not self.through
+
+    @property
     def reads(self) -> tuple[str, ...]:
         """The names of all protected tables whose files are read, in order."""
-        if self.relation is not None:
-            return tuple(sorted(each.policy.name for each in self.relation.tables()))
-        return tuple(sorted({self.policy.name, *(each.policy.name for each in self.through.values())}))
+        return tuple(sorted(each.policy.name for each in self.relation.tables()))
 
     @property
     def unit(self) -> tuple[str, ...]:
         """Who is protected, as the owner calls it."""
-        return self.policy.unit if self.relation is None else (self.budget.unit,)
+        return self.policy.unit if self.made_of is None else (self.budget.unit,)
 
     @property
     def units(self) -> tuple[tuple[str, ...], ...]:
-        """The columns that name the unit, in each table that has some."""
-        tables = self.relation.tables() if self.relation is not None else (self,)
+        """The columns that name the unit, in each table of FROM that has some."""
+        tables = (self,) if self.made_of is None else self.made_of.tables()
         return tuple(dict.fromkeys(each.policy.unit for each in tables))
 
     @property
     def meaning(self) -> str:
-        """What decides what a question means: of its policy, or of all that it reads."""
-        if self.relation is None and not self.through:
-            return self.policy.meaning
-        tables = self.relation.tables() if self.relation is not None else (self, *self.through.values())
-        publics = self.relation.publics() if self.relation is not None else ()
-        parts = sorted(each.policy.meaning for each in tables)
-        parts += sorted(f"{each.name} {each.fingerprint.content}" for each in publics)
+        """What decides what a question means: the policies of all that it reads, and public tables as they are."""
+        relation = self.relation
+        parts = sorted(each.policy.meaning for each in relation.tables())
+        parts += sorted(f"{each.name} {each.fingerprint.content}" for each in relation.publics())
         return "\n".join(parts)
 
 
@@ -119,8 +126,8 @@ class Limits:
     """Tighter limits for one question; a policy's own can only be lowered.
 
     ``units``: a group whose key had to be found is released only where so many units are surely in it.
-    ``search``: the question finds lower limits itself, with this share of its price, at most a half (`searching`);
-    0: it does not; None: it does where that pays.
+    ``search``: the question finds lower limits itself, with this share of its price, at most a half
+    (`limits.in_question`); 0: it does not; None: it does where that pays.
     """
 
     rows: int | None = None
@@ -299,7 +306,7 @@ class Statistic:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class SelectionPlan:
     """Keys that are not public are found first, by weighted set union (`mechanisms.key_selection`).
 
     ``cap``: a unit weighs on at most so many keys. ``units``: so many must surely be in a group that is released.
@@ -341,7 +348,7 @@ class Plan:
     answers: Mapping[Aggregate, int]
     norm: str
     periods: tuple[str, ...] = ("",)
-    selection: Selection | None = None
+    selection: SelectionPlan | None = None
     notes: tuple[str, ...] = ()
     sets: tuple[tuple[int, ...], ...] = ()
 
@@ -383,9 +390,8 @@ class Plan:
 
         Names, order, HAVING, ORDER BY and LIMIT are not in it: they are done with what was released.
         """
-        relation = self.table.relation
         lines = [
-            f"table {self.table.policy.name}" if relation is None else f"relation {relation.written()}",
+            self.table.relation.titled(),
             f"where {written(self.where)}",
             f"keys {', '.join(map(written, self.keys))}",
             f"cells {self._cells()}",
@@ -413,7 +419,7 @@ class Plan:
 T = TypeVar("T")
 
 
-def needed(part: T | None) -> T:
+def require(part: T | None) -> T:
     """What an earlier pass has filled in."""
     if part is None:
         raise RuntimeError("A pass ran before the one that it needs.")

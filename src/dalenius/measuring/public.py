@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dalenius.errors import UnknownColumnError
 from dalenius.measuring.engines.sources import public_lookup
-from dalenius.tables.compatibility import base_type, kind_of
-from dalenius.tables.fingerprint import Fingerprint, fingerprint
+from dalenius.tables.compatibility import base_type, kind_of_type
 from dalenius.tables.mistakes import nearest
 from dalenius.tables.policy import BOUNDED, KEYED, NUMERIC, Bounds, Column, Kind
-from dalenius.tables.steps import default_step, power_of_ten
+from dalenius.tables.sources.fingerprint import Fingerprint, fingerprint
+from dalenius.tables.values import default_step, power_of_ten
 
 if TYPE_CHECKING:
     from dalenius.tables.policy import PublicSpec
@@ -166,7 +166,7 @@ def looked_up(name: str, found: Fingerprint, lookup: Lookup) -> PublicTable:
 
 def kind_seen(type_: str) -> Kind | None:
     """The kind of a public column of a type; None: it cannot be asked about."""
-    return Kind.TEXT if base_type(type_) in _TEXTS else kind_of(type_)
+    return Kind.TEXT if base_type(type_) in _TEXTS else kind_of_type(type_)
 
 
 def zone_of(type_: str) -> str | None:

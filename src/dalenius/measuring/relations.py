@@ -3,7 +3,7 @@
 Let D_u be the rows of unit u in all tables of a data set. A relation R here is *separable*: R(D) is the union, over all
 units u, of R(D_u), whatever R does within one unit. Adding or removing a unit then adds or removes its own rows of the
 relation and touches no other, so everything that holds for the rows of one table holds for those of a relation: what a
-unit adds is clipped as a whole (`clipping`), however often a join repeated its rows.
+unit adds is clipped as a whole (`measures`), however often a join repeated its rows.
 
 Filters, joins with public tables, joins and [anti-]semi-joins *on equal units*, sums within one unit and UNION ALL keep
 a relation separable. The statement that is run (`statements.relation`) compares the units of every two protected tables
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
-from dalenius.measuring.expressions import TRUE, Aggregate, Column, Expression, written
+from dalenius.measuring.expressions import TRUE, Aggregate, Expression, written
 from dalenius.measuring.functions import ranges_of
 from dalenius.tables import policy as tables
 
@@ -145,6 +145,11 @@ class Relation:
         """What is joined."""
         return tuple(each.source for each in self.joins)
 
+    @property
+    def single(self) -> bool:
+        """Whether it is one protected table and nothing else (`alone`), whose columns need no table's name."""
+        return isinstance(self.joins[0].source, Owned) and not self.joins[0].source.name
+
     @cached_property
     def owner(self) -> Source | None:
         """The source that every row's unit is taken from: one that no LEFT join may leave out. None: all is public."""
@@ -191,12 +196,21 @@ class Relation:
                 if isinstance(source, Owned):
                     yield source.table
 
+    def titled(self) -> str:
+        """How a canonical plan begins: what its rows are."""
+        return f"table {self.sources[0].written()}" if self.single else f"relation {self.written()}"
+
     def written(self) -> str:
         """In the fixed notation: equal texts mean equal relations. The order of inner joins does not matter."""
         inner = sorted(each.written() for each in self.joins if not each.left)
         left = [each.written() for each in self.joins if each.left]
         matches = sorted(each.written() for each in self.matches)
         return ", ".join([*inner, *left, f"where {written(self.where)}", *matches])
+
+
+def alone(table: Table) -> Relation:
+    """A protected table by itself, as a relation. What a question asks of its rows stays outside of it."""
+    return Relation((Join(Owned("", table)),))
 
 
 class Columns(Mapping[str, tables.Column]):
@@ -285,16 +299,3 @@ def identities_of(table: Table, others: Mapping[str, Table]) -> Identities:
 def same_unit(shared: set[str], parts: int) -> bool:
     """Whether two rows whose columns agree in what these name are of one unit: a key leads to it, or all parts do."""
     return any(not each.startswith("unit ") for each in shared) or all(f"unit {at}" in shared for at in range(parts))
-
-
-def unit_columns(source: Source, parts: int) -> list[Column] | None:
-    """A source's columns that name the unit, part by part; None: it has none that do."""
-    from dalenius.measuring.expressions import Type
-
-    found = []
-    for at in range(parts):
-        name = next((each for each, names in source.identities.items() if f"unit {at}" in names), None)
-        if name is None:
-            return None
-        found.append(Column(full(source, name), Type.UNIT))
-    return found

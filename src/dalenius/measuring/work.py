@@ -3,8 +3,8 @@
 The time that a question takes must not follow from one unit's rows. Every function has a worst cost per row, from its
 kind and from the lengths that its texts can have: columns are cut at `LONGEST_TEXT` where a function reads them, what
 is put together is cut there too, and texts in quotes, needles and patterns are short. The sum over the whole question,
-aliases, subqueries and all, is its *work* (`of`; `sifted` and `inside` for what joined tables do before they are
-joined). Three things rest on it:
+aliases, subqueries and all, is its *work* (`work_of`; `sifting_work` and `inner_work` for what joined tables do before
+they are joined). Three things rest on it:
 
 * it is limited (`rules.work`);
 * the statement makes every row do `ballast` of work/`RATIO`, whatever it holds (`heavier`). DuckDB does some of the
@@ -25,11 +25,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dalenius.measuring.expressions import TRUE, Aggregate, Call, Column, Expression, Literal, Type, columns_of
+from dalenius.measuring.expressions import (
+    TRUE,
+    Aggregate,
+    Call,
+    Column,
+    Expression,
+    Literal,
+    Type,
+    columns_of,
+    conjuncts,
+)
 from dalenius.measuring.functions import SKIPPING, Range, awaits, bounded, branches, ranges_of
+from dalenius.measuring.join_fanout import fanout
 from dalenius.measuring.relations import Open, Owned, PerUnit, Stacked, full
-from dalenius.measuring.repeats import becoming, parts_of
-from dalenius.measuring.texts import LONGEST_TEXT, SURE_DIGITS, sure
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
@@ -46,6 +55,12 @@ JOINED = 2.0  # times that columns and keys of joined tables are worked out: cut
 # a key that must not be NULL stands in a condition that DuckDB moves below the join
 MEETING = 60.0  # ns for each row that a join makes of one
 BASE = 10.0  # ns that the cheapest statement takes for a row, whatever it holds
+# How long texts can be, in every engine: what is longer is cut or absent, so that no row makes a question heavy.
+LONGEST_TEXT = 200  # characters of a text; what is longer is cut
+LONGEST_BYTES = 4 * LONGEST_TEXT  # of a unit and of a category; whatever is longer counts as absent
+LONGEST_NUMBER = 32  # bytes of a text that is read as a number
+LONGEST_TIME = 64  # of a date, a time or a truth value that lies in the file as text
+SURE_DIGITS = 19  # of a number: 64 bits decide how so many are rounded, whatever the exponent is
 _USUAL = 20  # characters of a text as most are
 
 
@@ -210,7 +225,7 @@ class Meter:
             case "and" | "or" | "least" | "greatest" | "case" | "coalesce":
                 return _linear(_FIXED[function] * len(arguments))
         if function in {"to_number", "to_integer"} and text:
-            quick = sure(arguments[0]) or self.longest(arguments[0]) <= SURE_DIGITS
+            quick = has_few_digits(arguments[0]) or self.longest(arguments[0]) <= SURE_DIGITS
             return Work(_SURE if quick else _UNSURE, _SURE)
         if function in _TEXTS and (text or function != "to_boolean"):
             return _linear(*_TEXTS[function], self.longest(arguments[0]) if text else 0)
@@ -247,11 +262,12 @@ def _one_or_more(divisor: Expression) -> bool:
     return isinstance(divisor, Literal) and isinstance(divisor.value, float) and abs(divisor.value) >= 1
 
 
-def of(plan: Plan) -> Work:
+def work_of(plan: Plan) -> Work:
     """What the expressions of a plan can cost in one row of its table, or of its joined tables, in one statement."""
     columns = plan.table.policy.columns
-    meter = Meter(columns, ranges_of(columns), _cast(plan.table.relation) if plan.table.relation else plan.table.texts)
-    again = 1.0 if plan.table.relation is None else JOINED
+    relation = plan.table.relation
+    meter = Meter(columns, ranges_of(columns), _cast(relation))
+    again = 1.0 if relation.single else JOINED
     found = meter(plan.where) + sum((meter.key(each) for each in plan.keys), Work()) * again
     found += sum((_measured(meter, each) for each in plan.measures), Work())
     every = [plan.where, *plan.keys, *(each for m in plan.measures for each in (m.value, m.where) if each is not None)]
@@ -285,7 +301,7 @@ def sifting(relation: Relation) -> tuple[dict[int, list[Expression]], list[Expre
     owners = {full(source, name): at for at, source in enumerate(relation.sources) for name in source.columns}
     alone: dict[int, list[Expression]] = {}
     others = []
-    for part in () if relation.where == TRUE else parts_of(relation.where):
+    for part in () if relation.where == TRUE else conjuncts(relation.where):
         names = columns_of(part)
         read = {owners.get(name) for name in names}
         at = read.pop() if len(read) == 1 else None
@@ -302,34 +318,33 @@ def sifted_by(relation: Relation, parts: Sequence[Expression]) -> Work:
     return meter.all(parts) + meter.casts(_read(parts))
 
 
-def sifted(relation: Relation | None) -> Work:
+def sifting_work(relation: Relation) -> Work:
     """What joined tables do, each with its own rows, under ballast."""
     found = Work()
-    for each in relation.within() if relation is not None else ():
+    for each in relation.within():
         found += sum((sifted_by(each, parts) for parts in sifting(each)[0].values()), Work())
     return found
 
 
-def times(relation: Relation | None) -> int:
+def times(relation: Relation) -> int:
     """How often all that is done with joined rows is done for one row, at most."""
-    return 1 if relation is None else becoming(relation, really=True)
+    return fanout(relation, really=True)
 
 
-def inside(relation: Relation | None, most: int | None = None) -> Work:
+def inner_work(relation: Relation, most: int | None = None) -> Work:
     """What joined tables do otherwise: conditions about several, and what is summed per unit or stacked.
 
     A condition is tried for each row that a join makes of one (`times`); columns are read, and keys of a join worked
     out, for each row of their own. ``most``: as if a join made at most so many.
     """
-    relations = list(relation.within()) if relation is not None else []
+    relations = list(relation.within())
     often = times(relation) if most is None else min(most, times(relation))
     return _inside(relations, keys=False) * often + _inside(relations, keys=True)
 
 
-def matched(relation: Relation | None) -> Work:
+def matching_work(relation: Relation) -> Work:
     """Of that, what is done within EXISTS and IN."""
-    relations = relation.within() if relation is not None else ()
-    inner = [inner for each in relations for match in each.matches for inner in match.relation.within()]
+    inner = [inner for each in relation.within() for match in each.matches for inner in match.relation.within()]
     return _inside(inner, keys=False) + _inside(inner, keys=True)
 
 
@@ -337,7 +352,7 @@ def _inside(relations: Iterable[Relation], *, keys: bool) -> Work:
     found = Work()
     for each in relations:
         meter = _meter(each)
-        conditions = [*sifting(each)[1], *(part for join in each.joins for part in parts_of(join.on))]
+        conditions = [*sifting(each)[1], *(part for join in each.joins for part in conjuncts(join.on))]
         found += meter.all(part for part in conditions if _is_key(part, each) == keys)
         if keys:
             found += meter.casts(_read(conditions))  # before rows meet
@@ -400,3 +415,19 @@ def _specs(relation: Relation) -> Mapping[str, Spec]:
 def ballast(work: Work) -> float:
     """Nanoseconds that every row has to do, whatever it holds."""
     return max(0.0, work.whole / RATIO - BASE)
+
+
+def has_few_digits(expression: Expression) -> bool:
+    """Whether a text has so few digits that a parser of numbers is always quick."""
+    match expression:
+        case Literal(value=value):
+            return not isinstance(value, str) or len(value) <= SURE_DIGITS
+        case Call(function="to_text", arguments=(inner,)):
+            return inner.type is not Type.TEXT  # of a number 17 digits are printed, of a whole one 19
+        case Call(function="left" | "right" | "substring", arguments=(_, *_, Literal(value=float() as count))):
+            return (expression.function != "substring" or len(expression.arguments) > 2) and 0 <= count <= SURE_DIGITS
+        case Call(function="case"):
+            return all(map(has_few_digits, branches(expression)))
+        case Call(function="coalesce", arguments=arguments):
+            return all(map(has_few_digits, arguments))
+    return False

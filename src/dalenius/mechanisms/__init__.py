@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from dalenius.mechanisms.finite_response import FiniteResponse
     from dalenius.mechanisms.gaussian import Gaussian
     from dalenius.mechanisms.geometric import Geometric
+    from dalenius.mechanisms.interface import Noisy, Released
     from dalenius.mechanisms.key_selection import KeySelection
     from dalenius.mechanisms.laplace import Laplace
     from dalenius.mechanisms.noisy_max import NoisyMax, TopK
     from dalenius.mechanisms.propose_test_release import ProposeTestRelease
     from dalenius.mechanisms.quantile import Quantile
     from dalenius.mechanisms.randomized_response import RandomizedResponse
-    from dalenius.mechanisms.result import Noisy, Released
     from dalenius.mechanisms.sample_and_aggregate import SampleAndAggregate
     from dalenius.mechanisms.smooth_sensitivity import SmoothMedian, SmoothSensitivity
     from dalenius.mechanisms.sparse_vector import SparseVector
@@ -60,7 +60,7 @@ MECHANISMS = {
     "finite-response": ("finite_response", "FiniteResponse"),
 }
 
-_EXPORTS = {name: module for module, name in MECHANISMS.values()} | {"Noisy": "result", "Released": "result"}
+_EXPORTS = {name: module for module, name in MECHANISMS.values()} | {"Noisy": "interface", "Released": "interface"}
 
 __all__ = [
     "MECHANISMS",

@@ -10,10 +10,19 @@ from typing import TYPE_CHECKING, Any, overload
 
 from dalenius.accounting import events
 from dalenius.accounting.neighbors import Neighbors
-from dalenius.mechanisms.inputs import IntArray, Vector, add, count, integers, probability, rational, settle
+from dalenius.mechanisms.interface import (
+    IntArray,
+    Noisy,
+    Vector,
+    add,
+    count,
+    integers,
+    of_dimension,
+    probability,
+    rational,
+    settle,
+)
 from dalenius.mechanisms.laws import DiscreteGaussianLaw
-from dalenius.mechanisms.result import Noisy
-from dalenius.mechanisms.vector import of_dimension
 
 if TYPE_CHECKING:
     from dalenius.accounting.parameters import Real

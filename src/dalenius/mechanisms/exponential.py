@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from dalenius.accounting import events, parameters
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.mechanisms import noise
-from dalenius.mechanisms.inputs import count, one_way, rational, settle, size, vector
-from dalenius.mechanisms.result import Released
+from dalenius.mechanisms.interface import Released, count, one_way, rational, settle, size, vector
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Selection:
+class ScoreMechanism:
     """What the mechanisms that choose by score share: the rate at which a score counts, and its checks.
 
     ``monotonic`` says that between neighbours all scores move the same way (counts, when a unit is added or
@@ -48,7 +47,7 @@ class Selection:
 
 
 @dataclass(frozen=True)
-class Exponential(Selection):
+class Exponential(ScoreMechanism):
     """Chooses candidate y with P(y) ∝ exp(ε·q(y)/2Δ) and releases its index; q are integer scores.
 
     Guarantee:

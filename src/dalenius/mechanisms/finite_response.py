@@ -13,10 +13,9 @@ import numpy as np
 from dalenius.accounting import events, parameters
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError
-from dalenius.mechanisms.finite import FiniteLaw
-from dalenius.mechanisms.inputs import IntArray, Vector, integers, rational, settle, size
+from dalenius.mechanisms.interface import IntArray, Released, Vector, integers, rational, settle, size
+from dalenius.mechanisms.noise.finite import FiniteLaw
 from dalenius.mechanisms.randomized_response import Floats, answers_of, counts_of, shaped_like
-from dalenius.mechanisms.result import Released
 
 if TYPE_CHECKING:
     from dalenius.accounting.parameters import Real

@@ -12,7 +12,7 @@ from dalenius.accounting.conversions import smallest, zcdp_epsilon, zcdp_rho
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
-from dalenius.mechanisms.inputs import rational, round_up
+from dalenius.mechanisms.interface import rational, round_up
 from dalenius.mechanisms.laws import MARGIN, discrete_gaussian_delta
 
 if TYPE_CHECKING:

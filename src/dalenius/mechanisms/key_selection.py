@@ -13,13 +13,12 @@ import numpy as np
 
 from dalenius.accounting import events, parameters
 from dalenius.accounting.neighbors import Neighbors
-from dalenius.mechanisms.inputs import MOST_CANDIDATES, add, count, probability, rational, settle, vector
+from dalenius.mechanisms.interface import MOST_CANDIDATES, Released, add, count, probability, rational, settle, vector
 from dalenius.mechanisms.laws import DiscreteGaussianLaw
-from dalenius.mechanisms.result import Released
 
 if TYPE_CHECKING:
     from dalenius.accounting.parameters import Real
-    from dalenius.mechanisms.inputs import IntArray
+    from dalenius.mechanisms.interface import IntArray
 
 WEIGHT = 2**20  # what one unit has to give, as a length: m keys get ⌊WEIGHT/√m⌋ each
 

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dalenius.mechanisms import noise
-from dalenius.mechanisms.inputs import probability
+from dalenius.mechanisms.interface import probability
 
 # Relative error allowed for a float tail; the sums below are good to about 1e-13.
 MARGIN = 1e-9

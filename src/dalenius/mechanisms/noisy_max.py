@@ -8,13 +8,12 @@ from functools import cached_property
 
 from dalenius.accounting import events
 from dalenius.mechanisms import noise
-from dalenius.mechanisms.exponential import Selection
-from dalenius.mechanisms.inputs import count, settle, vector
-from dalenius.mechanisms.result import Released
+from dalenius.mechanisms.exponential import ScoreMechanism
+from dalenius.mechanisms.interface import Released, count, settle, vector
 
 
 @dataclass(frozen=True)
-class NoisyMax(Selection):
+class NoisyMax(ScoreMechanism):
     """Adds exponential noise of mean 2Δ/ε to every score and releases the index of the largest.
 
     Sampled as permute-and-flip, which has the same law and stays exact on integer scores: in a random
@@ -46,7 +45,7 @@ class NoisyMax(Selection):
 
 
 @dataclass(frozen=True)
-class TopK(Selection):
+class TopK(ScoreMechanism):
     """Adds Gumbel noise of scale 2Δ/ε to every score once and releases the indices of the k largest.
 
     The best comes first. Sampled by peeling: k draws of the exponential mechanism at ε, each without the

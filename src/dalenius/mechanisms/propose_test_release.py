@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 from dalenius.accounting import events
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError
-from dalenius.mechanisms.inputs import count, probability, rational, settle, whole
+from dalenius.mechanisms.interface import Noisy, Released, count, probability, rational, settle, whole
 from dalenius.mechanisms.laws import MARGIN, DiscreteLaplaceLaw
-from dalenius.mechanisms.result import Noisy, Released
 
 if TYPE_CHECKING:
     from dalenius.accounting.parameters import Real

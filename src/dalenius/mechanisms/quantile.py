@@ -12,8 +12,7 @@ import numpy as np
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError
 from dalenius.mechanisms.exponential import Exponential
-from dalenius.mechanisms.inputs import IntArray, clipped, settle, size, whole
-from dalenius.mechanisms.result import Released
+from dalenius.mechanisms.interface import IntArray, Released, clip_to_bounds, settle, size, whole
 
 if TYPE_CHECKING:
     from dalenius.accounting import events
@@ -33,7 +32,7 @@ class Quantile:
 
     Assumes:
         Each unit owns one value. ``low`` and ``high`` are declared, not read off the data; values are
-        clipped to them.
+        clip_to_bounds to them.
 
     References:
         Smith (2011), Algorithm 2, with the score bounded on ranks; McSherry & Talwar (2007).
@@ -83,7 +82,7 @@ class Quantile:
 
     def scores(self, values: object) -> IntArray:
         """The score of each point of the grid."""
-        inside = np.sort(clipped(values, self.low, self.high))
+        inside = np.sort(clip_to_bounds(values, self.low, self.high))
         grid = np.arange(self.high - self.low + 1, dtype=np.int64)
         below = np.searchsorted(inside, grid, side="left")
         above = len(inside) - np.searchsorted(inside, grid, side="right")

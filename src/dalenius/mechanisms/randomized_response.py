@@ -15,9 +15,19 @@ from dalenius.accounting import events, parameters
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError
 from dalenius.mechanisms import noise
-from dalenius.mechanisms.finite import FiniteLaw
-from dalenius.mechanisms.inputs import IntArray, Integers, Vector, count, integers, probability, rational, settle, size
-from dalenius.mechanisms.result import Released
+from dalenius.mechanisms.interface import (
+    IntArray,
+    Integers,
+    Released,
+    Vector,
+    count,
+    integers,
+    probability,
+    rational,
+    settle,
+    size,
+)
+from dalenius.mechanisms.noise.finite import FiniteLaw
 
 if TYPE_CHECKING:
     from dalenius.accounting.parameters import Real

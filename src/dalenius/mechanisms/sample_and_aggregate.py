@@ -11,9 +11,8 @@ from dalenius.accounting import events
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError
 from dalenius.mechanisms.exponential import Exponential
-from dalenius.mechanisms.inputs import count, settle, size, whole
+from dalenius.mechanisms.interface import Released, count, settle, size, whole
 from dalenius.mechanisms.quantile import Quantile
-from dalenius.mechanisms.result import Released
 
 if TYPE_CHECKING:
     from dalenius.accounting.parameters import Real

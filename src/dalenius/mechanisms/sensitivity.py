@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError
-from dalenius.mechanisms.inputs import bounds, clipped, whole
+from dalenius.mechanisms.interface import bounds, clip_to_bounds, whole
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ def local_sensitivity_of_median(values: object, low: int, high: int) -> LocalSen
     LocalSensitivity(value=5)
     """
     least, most = bounds(low, high)
-    return LocalSensitivity(median_sensitivity(np.sort(clipped(values, least, most)), most - least, 0))
+    return LocalSensitivity(median_sensitivity(np.sort(clip_to_bounds(values, least, most)), most - least, 0))
 
 
 def median_distance(values: object, low: int, high: int, bound: int) -> int:
@@ -79,7 +79,7 @@ def median_distance(values: object, low: int, high: int, bound: int) -> int:
     limit = whole(bound, "bound")
     if limit < 0:
         raise InputError("bound must not be negative.", why="It bounds a distance.", fix="Give 0 or more.")
-    ordered = np.sort(clipped(values, least, most))
+    ordered = np.sort(clip_to_bounds(values, least, most))
     # A_k does not decrease in k, so the first k past the bound is found by bisection
     first, last = 0, len(ordered) + 1
     while first < last:

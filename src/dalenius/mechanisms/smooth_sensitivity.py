@@ -17,9 +17,8 @@ import numpy as np
 from dalenius.accounting import events
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError
-from dalenius.mechanisms.inputs import bounds, clipped, probability, rational, settle, whole
+from dalenius.mechanisms.interface import Released, bounds, clip_to_bounds, probability, rational, settle, whole
 from dalenius.mechanisms.laws import MARGIN, DiscreteLaplaceLaw
-from dalenius.mechanisms.result import Released
 from dalenius.mechanisms.sensitivity import median_rank, median_sensitivity
 
 if TYPE_CHECKING:
@@ -155,7 +154,7 @@ class SmoothMedian:
         (ε, δ)-DP when one unit's value is exchanged; the number of units is public.
 
     Assumes:
-        Each unit owns one value. ``low`` and ``high`` are declared; values are clipped to them.
+        Each unit owns one value. ``low`` and ``high`` are declared; values are clip_to_bounds to them.
 
     References:
         Nissim, Raskhodnikova & Smith (2007), §3.1.
@@ -189,7 +188,7 @@ class SmoothMedian:
 
     def release(self, values: object) -> Released[int]:
         """The median plus noise."""
-        ordered = np.sort(clipped(values, self.low, self.high))
+        ordered = np.sort(clip_to_bounds(values, self.low, self.high))
         if not len(ordered):
             raise InputError("There are no values.", why="Nothing has no median.", fix="n is public: ask for n first.")
         smooth = self.smooth_bound(ordered)

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, NoReturn
 from dalenius.accounting import events, parameters
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError
-from dalenius.mechanisms.inputs import count, one_way, probability, rational, settle, vector, whole
+from dalenius.mechanisms.interface import Released, count, one_way, probability, rational, settle, vector, whole
 from dalenius.mechanisms.laws import DiscreteLaplaceLaw
-from dalenius.mechanisms.result import Released
 
 if TYPE_CHECKING:
     from dalenius.accounting.parameters import Real

@@ -13,8 +13,7 @@ import numpy as np
 
 from dalenius.accounting import parameters
 from dalenius.accounting.neighbors import Neighbors
-from dalenius.errors import InputError
-from dalenius.mechanisms.inputs import IntArray, Integers, vector
+from dalenius.mechanisms.interface import IntArray, vector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,7 +28,7 @@ def clip_l1(value: object, bound: int) -> IntArray:
     [3, -1, 0]
     """
     exact = vector(value, "value", least=0)
-    return _scaled(exact, parameters.count(bound, "bound"), sum(abs(entry) for entry in _ints(exact)))
+    return _scale_down(exact, parameters.count(bound, "bound"), sum(abs(entry) for entry in _ints(exact)))
 
 
 def clip_l2(value: object, bound: int) -> IntArray:
@@ -43,7 +42,7 @@ def clip_l2(value: object, bound: int) -> IntArray:
     exact = vector(value, "value", least=0)
     total = sum(entry * entry for entry in _ints(exact))
     root = math.isqrt(total)
-    return _scaled(exact, parameters.count(bound, "bound"), root if root * root == total else root + 1)
+    return _scale_down(exact, parameters.count(bound, "bound"), root if root * root == total else root + 1)
 
 
 def sensitivity_l1(bound: int, neighbors: Neighbors = Neighbors.ADD_REMOVE) -> int:
@@ -71,18 +70,7 @@ def squared_sensitivity_l2(
     return 2 * square if non_negative else 4 * square
 
 
-def of_dimension(value: Integers, dimension: int) -> Integers:
-    """The value, if it has as many entries as the mechanism was declared for."""
-    if (1 if isinstance(value, int) else value.size) != dimension:
-        raise InputError(
-            "The value does not have the declared dimension.",
-            why="The event that was charged is about vectors of that length.",
-            fix="Declare the dimension of the vector when the mechanism is built.",
-        )
-    return value
-
-
-def _scaled(exact: IntArray, bound: int, norm: int) -> IntArray:
+def _scale_down(exact: IntArray, bound: int, norm: int) -> IntArray:
     if norm <= bound:
         return exact
     scaled = np.empty(exact.shape, dtype=object)

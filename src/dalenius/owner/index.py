@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import DaleniusError
 from dalenius.owner.limits import table_of
-from dalenius.owner.protecting import Protected
-from dalenius.tables.fingerprint import check_unchanged
+from dalenius.owner.protect import Protected
+from dalenius.tables.sources.fingerprint import check_unchanged
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger
     from dalenius.measuring.engines.sources import Engines
     from dalenius.tables.registry import Registry
 
-Progress = Callable[[str, int, int, str], None]  # table, files written, files in all, what comes next
+IndexProgress = Callable[[str, int, int, str], None]  # table, files written, files in all, what comes next
 
 
 def prepare(
@@ -28,7 +28,7 @@ def prepare(
     registry: Registry,
     ledger: Ledger,
     engines: Engines,
-    progress: Progress | None = None,
+    progress: IndexProgress | None = None,
 ) -> list[Protected]:
     """Builds the indexes that are missing or out of date; each table is told how that went."""
     return [replace(each, index=_prepared(each, planned, registry, ledger, engines, progress)) for each in planned]
@@ -40,7 +40,7 @@ def _prepared(
     registry: Registry,
     ledger: Ledger,
     engines: Engines,
-    progress: Progress | None,
+    progress: IndexProgress | None,
 ) -> dict[str, Any]:
     version, start = each.version, time.perf_counter()
 

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dalenius.errors import NotAllowedError
 from dalenius.ledger.requests import LIMITS, OWNER
-from dalenius.measuring.finding import Search, known, read
+from dalenius.measuring.limits.at_protect import ProtectSearch, known_limits, read_limits
 from dalenius.measuring.pace import Times
 from dalenius.measuring.plan import Found, Table
-from dalenius.owner.paths import through
-from dalenius.owner.protecting import Protected, next_budget
-from dalenius.releasing.asker import Asker
+from dalenius.owner.protect import Protected, next_budget
 from dalenius.releasing.kinds import Kind
-from dalenius.releasing.leaving import Leaving, release
+from dalenius.releasing.leaving import Asker, Leaving, release
 from dalenius.releasing.pacing import Pace
-from dalenius.releasing.snapshot import Snapshot
+from dalenius.releasing.snapshot import Snapshot, through
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger
@@ -52,17 +50,17 @@ class Searches(Kind):
         answered: Answered,
     ) -> Found:
         """The limits."""
-        return read(answered.content)
+        return read_limits(answered.content)
 
     def read(self, content: bytes) -> dict[str, Any]:
         """The limits, as JSON has them."""
-        return read(content).to_dict()
+        return read_limits(content).to_dict()
 
 
 KIND = Searches()
 
 
-def priced(
+def price(
     planned: Sequence[Protected], registry: Registry, ledger: Ledger | None, *, anew: bool = False
 ) -> list[Protected]:
     """What the search of each will cost; nothing where limits are declared, or were found for the same before.
@@ -81,12 +79,6 @@ def find(
 ) -> list[Protected]:
     """Finds what is missing: charged to the data set, then looked at, then recorded."""
     return [_found(each, planned, registry, ledger, engines, anew) for each in planned]
-
-
-def found_of(registry: Registry, version: Version) -> Found | None:
-    """The limits that were found for a version."""
-    known = registry.limits(version)
-    return None if known is None else Found.from_dict(known)
 
 
 def _found(
@@ -118,7 +110,7 @@ def _found(
         periods=search.periods,
     )
     answered = release(leaving, Asker(OWNER, ledger, registry, engines), patience=SECONDS + _SLACK)
-    limits = read(answered.content).to_dict()
+    limits = read_limits(answered.content).to_dict()
     _record(version, limits, ledger)
     # Free where another process has just found them, or had when it was stopped.
     return replace(each, search=None if answered.free else search.charge, limits=limits)
@@ -139,10 +131,10 @@ def _record(version: Version, limits: Mapping[str, Any], ledger: Ledger) -> None
 
 def _wanted(
     version: Version, planned: Sequence[Protected], registry: Registry, ledger: Ledger | None, anew: bool
-) -> tuple[Search | None, Mapping[str, Any] | None]:
+) -> tuple[ProtectSearch | None, Mapping[str, Any] | None]:
     """The search that a version needs, and what it would find where that is known already."""
     table = table_of(version, planned, registry, ledger)
-    search = Search.of(table)
+    search = ProtectSearch.of(table)
     if search is None or _behind(version, registry):  # nobody may look at people before
         return None, None
     own = registry.limits(version)
@@ -150,10 +142,10 @@ def _wanted(
         return search, own
     there = [
         (replace(table, policy=each.policy), limits)
-        for each, limits in registry.found(version.table, version.data_version)
+        for each, limits in registry.limits_of_data(version.table, version.data_version)
         if not (anew and _LEFT in limits)
     ]
-    found = known(search, [(each, Found.from_dict(limits)) for each, limits in there])
+    found = known_limits(search, [(each, Found.from_dict(limits)) for each, limits in there])
     left = [limits[_LEFT] for _, limits in there if _LEFT in limits]
     return search, None if found is None else found.to_dict() | ({_LEFT: min(left)} if left else {})
 

@@ -10,24 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from dalenius.errors import NotAllowedError, PolicyInvalidError, SourceUnavailableError
+from dalenius.errors import NotAllowedError, PolicyInvalidError
 from dalenius.measuring.engines.sources import repeats, schema
+from dalenius.releasing.snapshot import through
 from dalenius.tables.compatibility import comparable
 from dalenius.tables.mistakes import invalid
 
 if TYPE_CHECKING:
-    from dalenius.tables.fingerprint import Fingerprint
     from dalenius.tables.policy import Hop, Policy
     from dalenius.tables.registry import Version
 
 SECONDS = 3600.0  # the owner waits
 _PLACE = "table.unit.path"
-
-
-def through(policy: Policy, versions: Mapping[str, Version]) -> dict[str, Version]:
-    """The tables that a policy's path goes through, by the names that the path calls them."""
-    spelled = {name.lower(): each for name, each in versions.items()}
-    return {hop.table: spelled[hop.table.lower()] for hop in policy.path if hop.table.lower() in spelled}
 
 
 def check_paths(versions: Mapping[str, Version], changed: set[str]) -> None:
@@ -157,11 +151,3 @@ def _check_unique(version: Version, table: Version, hop: Hop) -> None:
             why="A row would belong to several units at once, and nobody could be promised anything about it.",
             fix="Remove the duplicates from the source, or choose a key that tells all rows apart.",
         )
-
-
-def texts_of(fingerprint: Fingerprint) -> frozenset[str] | None:
-    """The columns that lie in files as text, by their schema alone; None where that cannot be read now."""
-    try:
-        return frozenset(name for name, type_ in schema(fingerprint.paths, fingerprint.form) if type_ == "VARCHAR")
-    except SourceUnavailableError:
-        return None

@@ -6,8 +6,10 @@ arithmetic on aggregates are done with them each time, so other wordings of one 
 
 from __future__ import annotations
 
+import base64
 import json
-from collections.abc import Mapping
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from fractions import Fraction
@@ -19,34 +21,34 @@ import numpy as np
 from dalenius.errors import LedgerCorruptError
 from dalenius.measuring._exact import exact
 from dalenius.measuring.domains import in_order
-from dalenius.measuring.estimates import Estimate
+from dalenius.measuring.estimates import Estimate, noise_variance
 from dalenius.measuring.expressions import Aggregate, Scalar, Type, walk
-from dalenius.measuring.packing import packed, unpacked
-from dalenius.measuring.plan import Plan, needed
-from dalenius.measuring.searches import Clip, clip_notes, report_clips
+from dalenius.measuring.limits.in_question import Clip, clip_notes, report_clips, search_limits
+from dalenius.measuring.plan import Plan, require
 from dalenius.mechanisms import noise
 from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, SummedLaw
-from dalenius.queries import grouped
-from dalenius.queries.released import Table as Released
-from dalenius.queries.rules.price import Priced
-from dalenius.queries.rules.price import priced as price
+from dalenius.queries.postprocess import ReleasedTable, key_columns, tabulate
+from dalenius.queries.rules.price import Priced, price_plan
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.engine import Engine, Held
     from dalenius.measuring.estimates import Noise
+    from dalenius.measuring.plan import Plan
     from dalenius.measuring.statistics.family import Reading
+    from dalenius.mechanisms.interface import IntArray
     from dalenius.mechanisms.key_selection import KeySelection
     from dalenius.mechanisms.laws import Law
+    from dalenius.queries.rules.price import Priced
 
-FORMAT = 1
+FORMAT, COARSENED = 1, 2  # as measured; made from another answer, so that its noise is a sum (`coarsen`)
 SHARED = (
     "This was asked before: the noise of your ε was added to that answer, so the margin is wider than a preview says. "
     "Only your allotment paid for it."
 )
-COARSENED = 2  # made from another answer: its noise is a sum (`coarsening`)
+_BITS = 10  # of the noise's standard deviation are kept in `pack`: rounding adds 10⁻⁷ of its variance
 
 
-def measured(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: float) -> bytes:
+def measure_plan(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: float) -> bytes:
     """Looks at the data: exact integers, exact noise, bytes. To be called once the charge is on disk, and only then.
 
     Guarantee:
@@ -58,30 +60,75 @@ def measured(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: flo
     held = None
     if priced.selection is not None:
         held = engine.hold(plan, salt, seconds=seconds)
-        plan = selected(plan, priced.selection, held, engine, salt, seconds)
-        priced = price(plan, priced.epsilon, priced.delta)  # the same noise, on as many groups as were found
+        plan = select_keys(plan, priced.selection, held, engine, salt, seconds)
+        priced = price_plan(plan, priced.epsilon, priced.delta)  # the same noise, on as many groups as were found
         content |= {"cells": [[_key_to_json(value) for value in cell] for cell in plan.cells]}
     if priced.searches:
-        from dalenius.queries.searching import searched
-
-        plan, clips = searched(plan, priced, engine, salt, seconds)
-        priced = price(plan, priced.epsilon, priced.delta)  # the same price, on what one unit adds here
+        plan, clips = search_limits(plan, priced, engine, salt, seconds)
+        priced = price_plan(plan, priced.epsilon, priced.delta)  # the same price, on what one unit adds here
         content["limits"] = [each.to_json() for each in clips]
     content["measures"] = []
     integers = exact(plan, engine, salt, seconds=seconds, held=held)
     for measure, mechanism, vector in zip(plan.measures, priced.mechanisms, integers, strict=True):
         values = mechanism.release(vector).value if vector else np.empty(0, dtype=np.int64)
-        stored = packed(values, mechanism.noise) if measure.primitive.tree else list(map(str, values.tolist()))
+        stored = pack(values, mechanism.noise) if measure.primitive.tree else list(map(str, values.tolist()))
         content["measures"].append({"law": law_to_json(mechanism.noise), "values": stored})
     return json.dumps(content, separators=(",", ":")).encode()
 
 
-def selected(plan: Plan, selection: KeySelection, held: Held, engine: Engine, salt: str, seconds: float) -> Plan:
+def select_keys(plan: Plan, selection: KeySelection, held: Held, engine: Engine, salt: str, seconds: float) -> Plan:
     """The plan with the groups that are released, in the order of their keys."""
     cells, weights = engine.weights(plan, salt, seconds=seconds, held=held)
-    passed = selection.release(weights, units=needed(plan.selection).units).value
+    passed = selection.release(weights, units=require(plan.selection).units).value
     # beside the groups of grouping sets that are public
     return replace(plan, cells=in_order([*plan.cells, *(cells[at] for at in passed)]))
+
+
+# --- an answer from another one
+
+
+def shareable(plan: Plan) -> bool:
+    """Whether nothing in a question's answer depends on an earlier draw of noise but the noise itself.
+
+    Found keys and limits do: the noise has chosen what was measured. So do the counts of quantiles, which are stored
+    rounded (`pack`): rounded after the noise they move in larger steps than one unit moves them, and what is added
+    for one unit's step would not hide those.
+    """
+    trees = any(each.primitive.tree for each in plan.measures)
+    return plan.selection is None and not plan.searched and not trees
+
+
+def coarsen(plan: Plan, priced: Priced, content: bytes) -> bytes:
+    """The bytes of an answer at ``priced``, from those of another analyst's. Never looks at the data.
+
+    Guarantee:
+        Every measure's stored integers get noise of its own mechanism at the price that the asker typed, in full, as
+        fresh integers would. Towards this asker the answer is as private as that mechanism, whatever noise is there
+        already; towards all together it is post-processing of what was released before. Why, and when:
+        `dalenius.ledger.sharing`.
+
+    What an interval covers is another matter: there both noises count.
+    """
+    data = json.loads(content)
+    stored = data["measures"]
+    sizes = [len(plan.cells) * each.width for each in plan.measures]
+    plain = data["format"] == FORMAT and not {"cells", "limits"} & set(data) and shareable(plan)
+    if not plain or [len(each["values"]) for each in stored] != sizes:
+        raise LedgerCorruptError(
+            "A stored answer cannot be read.", why="It has another form.", fix="Update dalenius, or ask the owner."
+        )
+    noise.fresh_key()
+    measures: list[dict[str, Any]] = []
+    for mechanism, each in zip(priced.mechanisms, stored, strict=True):
+        integers = [int(value) for value in each["values"]]
+        values = mechanism.release(integers).value.tolist() if integers else []
+        law = law_to_json(mechanism.noise) | {"beside": each["law"]}
+        measures.append({"law": law, "values": [str(value) for value in values]})
+    found = {"format": COARSENED, "epsilon": priced.epsilon, "rho": priced.rho, "measures": measures}
+    return json.dumps(found, separators=(",", ":")).encode()
+
+
+# --- reading
 
 
 @dataclass(frozen=True)
@@ -98,7 +145,7 @@ class Answer:
 
     @classmethod
     def read(cls, plan: Plan, content: bytes, confidence: float) -> Answer:
-        """As `measured` or `coarsening.coarsened` wrote it."""
+        """As `measure_plan` or `coarsen` wrote it."""
         data = json.loads(content)
         if plan.selection is not None:
             types = [key.type for key in plan.keys]
@@ -148,16 +195,14 @@ class Answer:
         shared = (SHARED,) if self.coarsened else ()
         return (*self.plan.notes, *dict.fromkeys(own), *clip_notes(self.plan, self.clips), *shared)
 
-    def table(self) -> Released:
+    def table(self) -> ReleasedTable:
         """What the question asked to see."""
-        from dalenius.queries.released import released
-
-        return released(self.plan, self.keys, self.estimates)
+        return tabulate(self.plan, self.keys, self.estimates)
 
     @cached_property
     def keys(self) -> list[list[Any]]:
         """The groups' keys, column by column, as people write them."""
-        return grouped.columns(self.plan)
+        return key_columns(self.plan)
 
 
 def _key_to_json(value: Scalar) -> Any:
@@ -171,7 +216,7 @@ def _key_of_json(value: Any, type_: Type) -> Scalar:
 
 
 def _values(stored: Any) -> tuple[int, ...]:
-    return unpacked(stored) if isinstance(stored, dict) else tuple(map(int, stored))
+    return unpack(stored) if isinstance(stored, dict) else tuple(map(int, stored))
 
 
 def law_to_json(law: Law) -> dict[str, Any]:
@@ -190,3 +235,39 @@ def _one_law(data: Mapping[str, str]) -> Law:
     if "gaussian" in data:
         return DiscreteGaussianLaw(Fraction(data["gaussian"]))
     return DiscreteLaplaceLaw(Fraction(data["laplace"]))
+
+
+# --- many noisy integers in few bytes
+
+
+def pack(values: Sequence[int] | IntArray, law: Noise) -> dict[str, Any]:
+    """The integers, rounded to a small part of their noise: ``shift`` bits are dropped. That is post-processing.
+
+    >>> from fractions import Fraction
+    >>> from dalenius.mechanisms.laws import DiscreteGaussianLaw
+    >>> unpack(pack([3, -70000, 2**80], DiscreteGaussianLaw(Fraction(100))))
+    (3, -70000, 1208925819614629174706176)
+    """
+    shift = max(0, int(noise_variance(law) ** 0.5).bit_length() - 1 - _BITS)
+    # Of int64 as a whole; of larger integers one by one.
+    exact = values if isinstance(values, np.ndarray) else np.array(values, dtype=object)
+    short = exact >> (min(shift, 63) if exact.dtype == np.int64 else shift)
+    if len(short) and max(-int(short.min()), int(short.max())) >= 2**62:
+        return {"shift": shift, "texts": " ".join(map(str, short))}
+    # The sign goes into the lowest bit, and bytes of one rank lie together: the upper ones are nearly all 0. Past level
+    # 1 zlib is slow, and gains little.
+    signed = short.astype("<i8")
+    planes = ((signed << 1) ^ (signed >> 63)).view(np.uint8).reshape(-1, 8).T.tobytes()
+    return {"shift": shift, "zlib": base64.b64encode(zlib.compress(planes, 1)).decode()}
+
+
+def unpack(stored: Mapping[str, Any]) -> tuple[int, ...]:
+    """As `pack` wrote them; the middle of what was rounded."""
+    shift = int(stored["shift"])
+    half = 1 << shift >> 1
+    if "texts" in stored:
+        return tuple((int(each) << shift) + half for each in stored["texts"].split())
+    planes = np.frombuffer(zlib.decompress(base64.b64decode(stored["zlib"])), np.uint8)
+    mixed = np.ascontiguousarray(planes.reshape(8, -1).T).view("<i8").reshape(-1)
+    short = (mixed >> 1) ^ -(mixed & 1)
+    return tuple((value << shift) + half for value in short.tolist())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -9,6 +10,8 @@ from typing import Any
 
 from dalenius.errors import InputError
 from dalenius.measuring.plan import Limits
+
+_TOTAL = re.compile(r"-?\d{1,1100}(\.\d{0,60})?(e[+-]?\d{1,3})?(/\d{1,1100})?", re.IGNORECASE)  # 1e-3, 99.95, 1999/20
 
 
 @dataclass(frozen=True)
@@ -58,14 +61,23 @@ class Ask:
 
 
 def limits_of_json(data: Mapping[str, Any]) -> Limits:
-    """`Limits` from JSON; totals are numbers or decimal texts."""
+    """`Limits` from JSON; totals are numbers or decimal texts, as short as such numbers are.
+
+    "1e60000000" is short, too, but a fraction of sixty million digits, over which everybody would wait.
+    """
     try:
-        totals = {name: Fraction(str(value)) for name, value in (data.get("totals") or {}).items()}
+        totals = {name: _total(str(value)) for name, value in (data.get("totals") or {}).items()}
         return Limits(data.get("rows"), data.get("groups"), totals, data.get("units"), data.get("search"))
     except (AttributeError, TypeError, ValueError, ZeroDivisionError):
         raise InputError(
             "These are no limits.", why="They have rows, groups, totals, units, search.", fix="Give numbers for them."
         ) from None
+
+
+def _total(text: str) -> Fraction:
+    if not _TOTAL.fullmatch(text):
+        raise ValueError
+    return Fraction(text)
 
 
 def limits_to_json(limits: Limits) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A release as a chart with error bars. Needs the extra `plot`.
+"""Charts in files, and a release as one, with error bars. Needs the extra `plot`.
 
 Figures are made without pyplot, so that nothing is shared between two of them. Keys and questions are text from
 outside and are never read as markup.
@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dalenius._extras import require_extra
-from dalenius.errors import InputError, SourceUnavailableError
+from dalenius.errors import InputError
+from dalenius.queries.files import unwritable
 from dalenius.queries.release import shown
-from dalenius.tables.homes import check_output
 
 if TYPE_CHECKING:
     from dalenius.queries.release import Release
@@ -37,24 +38,6 @@ class _Point(NamedTuple):
     up: float
 
 
-def check_target(target: Path) -> None:
-    """Refuses a file that could not be drawn, before any work is done."""
-    if target.suffix.lower() not in {".png", ".svg"}:
-        raise InputError(
-            f"A plot cannot be written as {target.suffix or 'a file without ending'}.",
-            why="The ending says which format is meant.",
-            fix="Name a file that ends in .png or .svg.",
-        )
-    check_output(target)
-    if target.is_dir() or not target.absolute().parent.is_dir():
-        raise SourceUnavailableError(
-            f"{target.name} is a folder." if target.is_dir() else f"The folder of {target.name} does not exist.",
-            why="A plot is a file.",
-            fix="Name a file in a folder that exists.",
-        )
-    require_extra("plot", "matplotlib")
-
-
 def save(drawing: Any, target: Path) -> None:
     """Writes a figure, png or svg by the file's ending."""
     try:
@@ -62,11 +45,20 @@ def save(drawing: Any, target: Path) -> None:
             warnings.filterwarnings("ignore", message="Glyph")  # a box for a letter that the font lacks will do
             drawing.savefig(target, dpi=150)
     except OSError as error:
-        raise SourceUnavailableError(
-            f"{target.name} cannot be written.",
-            why=f"{error.strerror or type(error).__name__}.",
-            fix="Name a file in a folder of yours, on a disk with room.",
-        ) from None
+        raise unwritable(target, error) from None
+
+
+@contextmanager
+def axes_in(target: Path) -> Iterator[Any]:
+    """Axes to draw on; saved when the block ends."""
+    from matplotlib.figure import Figure
+
+    drawing: Any = Figure(figsize=(7.2, 4.4), layout="constrained")
+    axes = drawing.subplots()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(visible=True, alpha=0.25)
+    yield axes
+    save(drawing, target)
 
 
 def figure(release: Release) -> Any:

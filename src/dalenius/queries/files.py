@@ -1,28 +1,36 @@
-"""A release as a file: csv, parquet or json, by its ending."""
+"""Files that people name: whether one can be written, and a release as csv, parquet or json, by its ending."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dalenius._extras import require_extra
 from dalenius.errors import InputError, SourceUnavailableError
-from dalenius.tables.homes import check_output
+from dalenius.tables.sources.homes import check_output
 
 if TYPE_CHECKING:
     from dalenius.queries.release import Release
 
-ENDINGS = (".csv", ".parquet", ".json")
+ANSWER, PLOT = (".csv", ".parquet", ".json"), (".png", ".svg")
 
 
-def check_target(target: Path) -> None:
-    """Refuses a file that could not be written, before anything is charged."""
-    if target.suffix.lower() not in ENDINGS:
+def check_target(target: Path, endings: Sequence[str] = ANSWER) -> None:
+    """Refuses a file that could not be written, before anything is charged or drawn.
+
+    Args:
+        target: The file.
+        endings: `ANSWER` or `PLOT`.
+    """
+    what, why = ("A plot", "A plot is a file.") if endings is PLOT else ("An answer", "An answer is written to a file.")
+    if target.suffix.lower() not in endings:
         raise InputError(
-            f"An answer cannot be written as {target.suffix or 'a file without ending'}.",
+            f"{what} cannot be written as {target.suffix or 'a file without ending'}.",
             why="The ending says which format is meant.",
-            fix=f"Name a file that ends in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}.",
+            fix=f"Name a file that ends in {', '.join(endings[:-1])} or {endings[-1]}.",
         )
     check_output(target)
     try:
@@ -30,15 +38,17 @@ def check_target(target: Path) -> None:
         folder, missing = place.is_dir(), not place.parent.is_dir()
         writable = os.access(place if place.exists() else place.parent, os.W_OK)
     except (OSError, RuntimeError) as error:  # a loop of links is a RuntimeError before Python 3.13
-        raise _unwritable(target, error) from None
+        raise unwritable(target, error) from None
     if folder or missing:
         raise SourceUnavailableError(
             f"{target.name} is a folder." if folder else f"The folder of {target.name} does not exist.",
-            why="An answer is written to a file.",
+            why=why,
             fix="Name a file in a folder that exists.",
         )
     if not writable:
-        raise _unwritable(target, PermissionError(13, "Permission denied"))
+        raise unwritable(target, PermissionError(13, "Permission denied"))
+    if endings is PLOT:
+        require_extra("plot", "matplotlib")
 
 
 def write(release: Release, target: Path) -> None:
@@ -47,7 +57,7 @@ def write(release: Release, target: Path) -> None:
     try:
         _WRITERS[target.suffix.lower()](release, target)
     except OSError as error:
-        raise _unwritable(target, error) from None
+        raise unwritable(target, error) from None
 
 
 def _write_csv(release: Release, target: Path) -> None:
@@ -74,7 +84,8 @@ def _tree(release: Release) -> dict[str, Any]:
 _WRITERS = {".csv": _write_csv, ".parquet": _write_parquet, ".json": _write_json}
 
 
-def _unwritable(target: Path, error: Exception) -> SourceUnavailableError:
+def unwritable(target: Path, error: Exception) -> SourceUnavailableError:
+    """Says why a file cannot be written."""
     reason = error.strerror if isinstance(error, OSError) else None
     return SourceUnavailableError(
         f"{target.name} cannot be written.",

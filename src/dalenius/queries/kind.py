@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dalenius.accounting import parameters
 from dalenius.errors import InputError
+from dalenius.ledger.questions import never_charged
 from dalenius.ledger.requests import QUESTION
-from dalenius.ledger.retries import never_charged
 from dalenius.measuring import pace
 from dalenius.queries.ask import Ask
 from dalenius.queries.planning import open_versions, plan_ask
-from dalenius.queries.preview import CHOICES, Preview, previewed
-from dalenius.queries.public_answers import is_public, public_preview, public_release
+from dalenius.queries.preview import CHOICES, Preview, preview_plan
+from dalenius.queries.public_questions import is_public, public_preview, public_release
 from dalenius.releasing.kinds import Kind
 from dalenius.releasing.leaving import Leaving
 from dalenius.releasing.pacing import Pace
@@ -27,11 +27,10 @@ if TYPE_CHECKING:
     from dalenius.queries.answering import Answer
     from dalenius.queries.planning import Planned
     from dalenius.queries.release import Release
-    from dalenius.releasing.asker import Asker
-    from dalenius.releasing.leaving import Look
+    from dalenius.releasing.leaving import Asker, Look
 
 
-class Questions(Kind):
+class QuestionKind(Kind):
     """Answers to questions in SQL."""
 
     name: ClassVar[str] = QUESTION
@@ -39,11 +38,11 @@ class Questions(Kind):
 
     def prepare(self, asker: Asker, request: Any) -> Leaving | Release:
         """The question, planned and priced; one over public tables only is answered at once, for nothing."""
-        from dalenius.queries.rules.clause import agreed
+        from dalenius.queries.rules.clause import settle_price
 
         ask = Ask.of(request)
         with asker.own_work():
-            epsilon, delta = agreed(ask.question, ask.epsilon, ask.delta)
+            epsilon, delta = settle_price(ask.question, ask.epsilon, ask.delta)
             ask = replace(ask, epsilon=epsilon, delta=delta)
             versions = open_versions(asker)
             if not asker.free and is_public(ask.question, versions):
@@ -78,15 +77,15 @@ class Questions(Kind):
         return {"question": Ask.of(request).question}
 
 
-KIND = Questions()
+KIND = QuestionKind()
 
 
 def preview(asker: Asker, ask: Ask) -> Preview:
     """Price and expected error, for nothing: at its ε, or at three usual prices. Never touches the data."""
-    from dalenius.queries.rules.clause import agreed
+    from dalenius.queries.rules.clause import settle_price
 
     with asker.own_work():
-        epsilon, delta = agreed(ask.question, ask.epsilon, ask.delta)
+        epsilon, delta = settle_price(ask.question, ask.epsilon, ask.delta)
         ask = replace(ask, epsilon=epsilon, delta=delta)
         public = public_preview(ask.question, open_versions(asker), ask.confidence)
         if public is not None:
@@ -94,26 +93,25 @@ def preview(asker: Asker, ask: Ask) -> Preview:
         found = plan_ask(asker, ask)
         prices = CHOICES if found.epsilon is None else (parameters.epsilon(found.epsilon),)
         left = asker.remaining(found.snapshot.dataset, found.plan.periods)
-        return previewed(found.plan, prices, ask.confidence, left, ask.delta)
+        return preview_plan(found.plan, prices, ask.confidence, left, ask.delta)
 
 
 def _leaving(asker: Asker, ask: Ask, found: Planned) -> Leaving:
-    from dalenius.queries.answering import measured
-    from dalenius.queries.coarsening import coarsened, shareable
-    from dalenius.queries.rules.price import priced
+    from dalenius.queries.answering import coarsen, measure_plan, shareable
+    from dalenius.queries.rules.price import price_plan
 
     if found.epsilon is None:
         raise RuntimeError("A question without a price was planned to leave.")
     plan, snapshot = found.plan, found.snapshot
-    price = priced(plan, found.epsilon, ask.delta)
+    price = price_plan(plan, found.epsilon, ask.delta)
 
     def look(charged: Look) -> bytes:
         # The noise is that of what was charged, which may be more than was asked for now.
-        paid = priced(plan, charged.epsilon, charged.delta)
-        return measured(plan, paid, charged.engine, charged.salt, charged.seconds)
+        paid = price_plan(plan, charged.epsilon, charged.delta)
+        return measure_plan(plan, paid, charged.engine, charged.salt, charged.seconds)
 
-    def coarsen(epsilon: float, delta: float, content: bytes) -> bytes:
-        return coarsened(plan, priced(plan, epsilon, delta), content)
+    def share(epsilon: float, delta: float, content: bytes) -> bytes:
+        return coarsen(plan, price_plan(plan, epsilon, delta), content)
 
     return Leaving(
         QUESTION,
@@ -126,7 +124,7 @@ def _leaving(asker: Asker, ask: Ask, found: Planned) -> Leaving:
         price.delta,
         ask.question,
         plan.periods,
-        coarsen,
+        share,
         shareable(plan) and _shares(asker, snapshot.dataset),
         plan,
     )
@@ -175,11 +173,11 @@ def _shown(asker: Asker, question: str, answer: Answer, answered: Answered) -> R
 
 def _found(plan: Plan, charge: Mapping[str, Any]) -> tuple[str, ...]:
     """What to know about groups that were found: which are missing, and what would show more of them."""
-    from dalenius.queries.rules.price import priced
+    from dalenius.queries.rules.price import price_plan
 
     if plan.selection is None:
         return ()
-    least = priced(plan, charge["epsilon"], charge["delta"]).least_units
+    least = price_plan(plan, charge["epsilon"], charge["delta"]).least_units
     shown = f"At ε = {charge['epsilon']:g} and δ = {charge['delta']:.3g} a key needs about {least:,} units"
     if not plan.cells:
         return (f"No key was found: {shown[0].lower()}{shown[1:]}. A larger ε or δ, or coarser keys, find more.",)

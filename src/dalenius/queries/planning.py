@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 from dalenius.accounting import parameters
 from dalenius.errors import InputError, NotAllowedError
 from dalenius.measuring.plan import Limits, Plan, Table
-from dalenius.owner.limits import found_of
-from dalenius.owner.paths import texts_of, through
-from dalenius.releasing.snapshot import Snapshot
+from dalenius.releasing.snapshot import Snapshot, found_of, texts_of, through
 
 if TYPE_CHECKING:
     from dalenius.measuring.public import PublicTable
     from dalenius.queries.ask import Ask
-    from dalenius.releasing.asker import Asker
+    from dalenius.releasing.leaving import Asker
     from dalenius.tables.registry import Version
 
 
@@ -31,7 +29,7 @@ class Planned:
 
 def plan_ask(asker: Asker, ask: Ask) -> Planned:
     """The plan of a question; raises for whatever cannot be asked. Never touches the data."""
-    from dalenius.queries.rules import planned
+    from dalenius.queries.rules import plan_question
 
     _check_confidence(ask.confidence)
     if ask.delta is not None:
@@ -42,7 +40,7 @@ def plan_ask(asker: Asker, ask: Ask) -> Planned:
         # Priced by its error, a question costs the least at the limits that are known.
         limits = replace(limits or Limits(), search=0)
     tables = tables_of(asker, versions)
-    plan = planned(ask.question, tables, limits, _publics(versions, tables))
+    plan = plan_question(ask.question, tables, limits, _publics(versions, tables))
     if plan.selection is not None and ask.delta == 0:
         raise InputError(
             "delta must be above 0.", why="Keys cannot be found without any.", fix="Give a δ such as 1e-7."
@@ -115,7 +113,7 @@ def _check_open(asker: Asker, *tables: str) -> None:
 
 
 def _by_error(plan: Plan, ask: Ask) -> float:
-    from dalenius.queries.accuracy import epsilon_for
+    from dalenius.queries.preview import epsilon_for
 
     if ask.epsilon is not None or ask.error is None:
         raise InputError("There are two prices.", why="An error is a price too.", fix="Give ε or the error.")

@@ -1,22 +1,32 @@
-"""What a question would cost and how noisy it would be, before anything is paid. Never touches the data."""
+"""What a question would cost and how noisy it would be, before anything is paid. Never touches the data.
+
+Priced by accuracy (`epsilon_for`), a question costs the least ε at which every column is as exact as asked. That uses
+what previews use, so it is free.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dalenius._fields import Fields
+from dalenius.accounting import parameters
+from dalenius.errors import InputError, QuestionRefusedError
 from dalenius.measuring.expressions import Aggregate, Expression, written
-from dalenius.queries import grouped
+from dalenius.queries.postprocess import describe_groups, most_groups, shown_groups
 from dalenius.queries.release import FREE
-from dalenius.queries.rules.price import Priced, priced
+from dalenius.queries.rules.price import Priced, price_plan
+from dalenius.tables.mistakes import nearest
 
 if TYPE_CHECKING:
-    from dalenius.measuring.plan import Measure, Plan
+    from dalenius.measuring.plan import Measure, Output, Plan
 
 CHOICES = (0.05, 0.2, 0.5)
 GROUPS = 100  # so many stand for those that nobody knows before they are found
+_LOWEST, _HIGHEST = 1e-6, 1e3  # ε
+_PRECISION = 1e-4  # of ε, relative
 ROWS = 1000  # a group of so many rows stands for the ones that nobody has counted
 
 
@@ -147,7 +157,7 @@ class Preview:
         return "\n".join([*lines, *self.notes])
 
 
-def previewed(
+def preview_plan(
     plan: Plan,
     epsilons: Sequence[float],
     confidence: float,
@@ -157,19 +167,19 @@ def previewed(
     """The preview at some prices; what charges later is what is looked at here (`rules.price`)."""
     choices = []
     for epsilon in epsilons:
-        found = priced(plan, epsilon, delta)
+        found = price_plan(plan, epsilon, delta)
         errors = [_error(plan, output.expression, found, confidence) for output in plan.question.outputs]
         choices.append(Choice(epsilon, found.rho, tuple(each[0] for each in errors), tuple(each[1] for each in errors)))
     return Preview(
         tuple(output.name for output in plan.question.outputs),
-        None if plan.selection is not None else len(grouped.shown(plan)),
+        None if plan.selection is not None else len(shown_groups(plan)),
         tuple(choices),
         confidence,
-        described(plan, priced(plan, epsilons[0], delta)),
+        describe_plan(plan, price_plan(plan, epsilons[0], delta)),
         remaining,
         (*plan.notes, *_search_notes(plan)),
         usual_rows(plan),
-        priced(plan, epsilons[0], delta).delta,
+        price_plan(plan, epsilons[0], delta).delta,
         float(sum(each.search for each in plan.measures)),
     )
 
@@ -199,7 +209,7 @@ def usual_rows(plan: Plan) -> int:
     Of grouping sets, in the one with most groups: those of all others have more rows, and less error.
     """
     found = plan.table.found
-    groups = GROUPS if plan.selection is not None else grouped.finest(plan)
+    groups = GROUPS if plan.selection is not None else most_groups(plan)
     return ROWS if found is None else max(1, found.row_count // groups)
 
 
@@ -209,7 +219,7 @@ def noise_error(plan: Plan, expression: Expression, found: Priced, confidence: f
     return usual if always is None else always
 
 
-def described(plan: Plan, found: Priced) -> str:
+def describe_plan(plan: Plan, found: Priced) -> str:
     """The plan for people: what each step does, what one unit can change, what it costs."""
     policy, budget = plan.table.policy, plan.table.budget
     relation = "added or removed" if plan.neighbors.value == "add-remove" else "exchanged for another"
@@ -218,7 +228,7 @@ def described(plan: Plan, found: Priced) -> str:
     lines = [
         f"table     {policy.name}; protected is one {unit}, {relation}",
         *_rows(plan),
-        f"groups    {grouped.described(plan)} ({size})",
+        f"groups    {describe_groups(plan)} ({size})",
         *_search(found, unit),
     ]
     if plan.groups is not None:
@@ -237,7 +247,7 @@ def described(plan: Plan, found: Priced) -> str:
 def _rows(plan: Plan) -> list[str]:
     """Which rows count; of several tables, how they are joined."""
     relation = plan.table.relation
-    if relation is None:
+    if relation.single:
         return [f"rows      {written(plan.where)}"]
     lines = [f"  {'left  ' if each.left else 'join  '}  {each.written()}" for each in relation.joins]
     lines += [f"  {each.written()}" for each in relation.matches]
@@ -272,9 +282,9 @@ def _steps(plan: Plan, measure: Measure, mechanism: Any, found: Priced) -> list[
         lines.append(f"  value   rounded to {float(measure.step):g}{centre}: {measure.low}..{measure.high} steps")
     norm, groups = "L2" if plan.norm == "l2" else "L1", "the groups of all sets" if plan.sets else "the groups"
     if known.tree:
-        from dalenius.measuring.trees import Layout
+        from dalenius.measuring.trees import TreeLayout
 
-        layout = Layout.of(measure)
+        layout = TreeLayout.of(measure)
         lines.append(f"  tree    {layout.used:,} leaves of {layout.size:,} steps, {layout.levels} levels")
     each = " in each set" if measure.sets > 1 else ""
     lines.append(f"  clip    {known.clip.format(groups=groups, norm=norm, clip=measure.clip, each=each)}")
@@ -291,3 +301,56 @@ def _steps(plan: Plan, measure: Measure, mechanism: Any, found: Priced) -> list[
         noise = f"discrete Laplace, scale {float(mechanism.scale):,.6g}"
     lines.append(f"  noise   {change}; {noise} steps; {price} ({float(measure.share):.0%} of the price)")
     return lines
+
+
+# --- priced by accuracy
+
+
+def epsilon_for(plan: Plan, error: float | Mapping[str, float], confidence: float) -> float:
+    """The least ε at which noise errors are at most ``error``: one for all columns, or one per named column."""
+    wanted = _wanted(plan, error)
+
+    def exact_enough(epsilon: float) -> bool:
+        found = price_plan(plan, epsilon)
+        return all(
+            (each := noise_error(plan, output.expression, found, confidence)) is not None and each <= most
+            for output, most in wanted
+        )
+
+    if not exact_enough(_HIGHEST):
+        raise QuestionRefusedError(
+            "No price makes the answer that exact.",
+            why="Values are rounded to steps, and averages need enough rows.",
+            fix="Ask for a larger error.",
+        )
+    low, high = math.log(_LOWEST), math.log(_HIGHEST)
+    while high - low > _PRECISION:
+        middle = (low + high) / 2
+        low, high = (low, middle) if exact_enough(math.exp(middle)) else (middle, high)
+    return math.exp(high)
+
+
+def _wanted(plan: Plan, error: float | Mapping[str, float]) -> list[tuple[Output, float]]:
+    outputs = {each.name: each for each in plan.question.outputs if isinstance(each.expression, Aggregate)}
+    if not outputs:
+        raise InputError(
+            "No column can be priced by its error.",
+            why="Only plain aggregates can; arithmetic on them has an error that depends on the answer.",
+            fix="Give an epsilon.",
+        )
+    if not isinstance(error, Mapping):
+        most = float(parameters.positive(error, "error"))
+        return [(each, most) for each in outputs.values()]
+    if not error:
+        raise InputError(
+            "No error is given.", why="It is a price: the least ε that gives it.", fix="Name a column and its error."
+        )
+    for name in error:
+        if name not in outputs:
+            meant = nearest(name, outputs)
+            raise InputError(
+                f"There is no column {name!r} to price.",
+                why=f"The question has {', '.join(outputs)}.",
+                fix=f"Did you mean {meant!r}?" if meant else "Name one of them.",
+            )
+    return [(outputs[name], float(parameters.positive(most, "error"))) for name, most in error.items()]

@@ -2,37 +2,51 @@
 
 No row of anyone is read, so nothing is charged and nothing is noisy. The analyst is hostile all the same: the text is
 parsed, only what is on the lists passes, and what runs is written anew from the syntax tree. It runs where no other
-file can be opened (`engines.confined`), within limits of memory, time and rows.
+file can be opened (`engines.confined`), within limits of memory, time and rows. Nothing of it comes near the ledger.
+
+A subquery over public tables that stands for one value in a larger question is such a question as well: it is worked
+out exactly before that one is planned (`public_value`).
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import EngineFailedError, Place, QuestionError, QuestionRefusedError
 from dalenius.measuring.engines.duckdb import confined
-from dalenius.measuring.engines.duckdb.public_functions import ARGUMENTS, FUNCTIONS
-from dalenius.measuring.engines.duckdb.public_scopes import folded
+from dalenius.measuring.engines.duckdb.public_checks import ARGUMENTS, FUNCTIONS, folded
 from dalenius.measuring.engines.duckdb.statements.relation import scan_of_public
+from dalenius.measuring.expressions import FALSE, NULL, TRUE, Literal, Type, number, text
+from dalenius.measuring.public import public_table
 from dalenius.queries.preview import Preview
-from dalenius.queries.public_scopes import is_plain, tables_of
 from dalenius.queries.release import PUBLIC, Release
-from dalenius.queries.rules.parse import DIALECT, parsed, place
-from dalenius.tables.fingerprint import Fingerprint
+from dalenius.queries.rules.parse import DIALECT, parse_sql, place
+from dalenius.tables.registry import check_public_unchanged
+from dalenius.tables.sources.fingerprint import Fingerprint
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sqlglot import exp
 
+    from dalenius.errors import Place
     from dalenius.measuring.public import PublicTable
+    from dalenius.queries.preview import Preview
+    from dalenius.queries.release import Release
+    from dalenius.tables.registry import Version
 
 MOST_ROWS = 10_000
 SECONDS = confined.SECONDS
 # Neither time nor chance is in a question, so the same files give the same answer. A value in a larger question is
 # worked out each time that one is planned; small answers are therefore kept.
 _FEW, _SMALL, _MOST_KEPT = 100, 16_384, 256  # cells, bytes of an answer, answers
+_NONE: frozenset[str] = frozenset()
 _KEPT: dict[tuple[str, tuple[tuple[str, Fingerprint], ...]], confined.Outcome] = {}
 _HOW = "See 'dalenius tables' for the public tables; the how-to about them says what may be asked."
 # Kinds of DuckDB's errors that are the question's own, in words; of all others nothing is said.
@@ -75,7 +89,7 @@ def public_question(text: str, known: Collection[str]) -> PublicQuestion | None:
     from sqlglot import exp
 
     try:
-        tree = parsed(text)
+        tree = parse_sql(text)
     except QuestionError:
         return None  # told there
     if not isinstance(tree, exp.Query):
@@ -89,7 +103,7 @@ def public_question(text: str, known: Collection[str]) -> PublicQuestion | None:
     return PublicQuestion(text, frozenset(used), tree) if used else None
 
 
-def answered(question: PublicQuestion, tables: Sequence[PublicTable], *, seconds: float = SECONDS) -> Release:
+def answer_public(question: PublicQuestion, tables: Sequence[PublicTable], *, seconds: float = SECONDS) -> Release:
     """The exact answer.
 
     Raises:
@@ -117,7 +131,7 @@ def answered(question: PublicQuestion, tables: Sequence[PublicTable], *, seconds
     )
 
 
-def previewed(question: PublicQuestion, tables: Sequence[PublicTable], confidence: float) -> Preview:
+def preview_public(question: PublicQuestion, tables: Sequence[PublicTable], confidence: float) -> Preview:
     """What asking would give: its columns, exactly and for nothing."""
     found = _run(question, tables, 0, SECONDS)
     names = ", ".join(sorted(each.name for each in tables))
@@ -134,7 +148,7 @@ def previewed(question: PublicQuestion, tables: Sequence[PublicTable], confidenc
 
 def _run(question: PublicQuestion, tables: Sequence[PublicTable], most: int, seconds: float) -> confined.Outcome:
     # One row more shows that there are more; a preview needs none at all, and nothing is worked out for it.
-    key = (written(question, most + 1 if most else 0), tuple((table.name, table.fingerprint) for table in tables))
+    key = (rewrite(question, most + 1 if most else 0), tuple((table.name, table.fingerprint) for table in tables))
     kept = _KEPT.get(key)
     if kept is not None:
         return kept
@@ -161,7 +175,7 @@ def _run(question: PublicQuestion, tables: Sequence[PublicTable], most: int, sec
     return found
 
 
-def written(question: PublicQuestion, most: int) -> str:
+def rewrite(question: PublicQuestion, most: int) -> str:
     """The SQL that runs: the tree, checked and written anew, with at most so many rows."""
     from sqlglot import exp
 
@@ -233,4 +247,159 @@ def _failed(kind: str, tables: Sequence[PublicTable]) -> QuestionRefusedError | 
     known = "; ".join(f"{table.name} has {', '.join(table.types)}" for table in tables)
     return QuestionRefusedError(
         "The engine does not take this question.", why=_MISTAKES[kind], fix=f"Correct it. {known}."
+    )
+
+
+# --- which names are tables, in sqlglot's tree; as `engines.duckdb.public_scopes`
+
+
+def is_plain(table: exp.Table) -> bool:
+    """Whether it is a name alone: no function, no text, nothing before it."""
+    from sqlglot import exp
+
+    return isinstance(table.this, exp.Identifier) and not table.args.get("db") and not table.args.get("catalog")
+
+
+def tables_of(tree: exp.Expr) -> Iterator[exp.Table]:
+    """The tables in sqlglot's tree that no WITH in sight gives: they must be public ones."""
+    from sqlglot import exp
+
+    waiting: list[tuple[exp.Expr, frozenset[str], str]] = [(tree, _NONE, "")]
+    while waiting:
+        node, seen, itself = waiting.pop()
+        if isinstance(node, exp.Table) and not (is_plain(node) and folded(node.name) in seen):
+            yield node
+        for value in node.args.values():
+            if isinstance(value, exp.With):
+                parts, seen = _given(value, seen)
+                waiting += parts
+        # Of a WITH RECURSIVE, the part after UNION may speak of itself; the one before it may not.
+        recursive = itself if isinstance(node, exp.SetOperation) else ""
+        for key, value in node.args.items():
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, exp.Expr) and not isinstance(child, exp.With):
+                    more = {recursive} if recursive and key == "expression" else _NONE
+                    waiting.append((child, seen | more, ""))
+
+
+def _given(with_: exp.With, seen: frozenset[str]) -> tuple[list[tuple[exp.Expr, frozenset[str], str]], frozenset[str]]:
+    """The parts of a WITH, each with what it sees; and what is seen after it."""
+    from sqlglot import exp
+
+    parts: list[tuple[exp.Expr, frozenset[str], str]] = []
+    for each in with_.iter_expressions():
+        if not isinstance(each, exp.CTE):
+            parts.append((each, seen, ""))
+            continue
+        name = folded(each.alias)
+        itself = name if with_.args.get("recursive") else ""
+        parts += [(child, seen, itself if child is each.this else "") for child in each.iter_expressions()]
+        seen |= {name}
+    return parts, seen
+
+
+# --- as versions of tables declare them
+
+
+def public_release(text: str, versions: Sequence[Version]) -> Release | None:
+    """The answer to a question whose tables are all public ones of these versions; None: it is another question."""
+    found = _planned(text, versions)
+    if found is None:
+        return None
+    question, tables = found
+    release = answer_public(question, tables)
+    _check_unchanged(question, versions)  # what was read is what was declared
+    return release
+
+
+def is_public(text: str, versions: Sequence[Version]) -> bool:
+    """Whether it is such a question; nothing is read."""
+    known = _known(versions)
+    return bool(known) and public_question(text, known) is not None
+
+
+def public_preview(text: str, versions: Sequence[Version], confidence: float) -> Preview | None:
+    """The same for `preview`."""
+    found = _planned(text, versions)
+    return None if found is None else preview_public(*found, confidence)
+
+
+def _planned(text: str, versions: Sequence[Version]) -> tuple[PublicQuestion, list[PublicTable]] | None:
+    known = _known(versions)
+    question = public_question(text, known) if known else None
+    if question is None:
+        return None
+    _check_unchanged(question, versions)
+    declared = (known[name] for name in sorted(question.tables))
+    return question, [public_table(version.policy.public[name], version.public[name]) for version, name in declared]
+
+
+def _check_unchanged(question: PublicQuestion, versions: Sequence[Version]) -> None:
+    known = _known(versions)
+    for name in question.tables:
+        version, spelled = known[name]
+        check_public_unchanged(version, [spelled])
+
+
+def _known(versions: Sequence[Version]) -> dict[str, tuple[Version, str]]:
+    """All public tables by their names in lower case. Where several versions declare one, all mean the same."""
+    return {name.lower(): (version, name) for version in versions for name in version.public}
+
+
+# --- subqueries that stand for one value
+
+
+def public_value(tree: Any, publics: Mapping[str, PublicTable], at: Place | None) -> Literal:
+    """The value of a subquery; its tables are public, so it is a constant that anyone could write down.
+
+    Raises:
+        QuestionRefusedError: It reads protected rows, speaks of the question around it, or gives no single value.
+    """
+    spelled = {name.lower(): name for name in publics}
+    question = public_question(tree.sql(dialect="duckdb"), spelled.keys())
+    if question is None:
+        raise QuestionRefusedError(
+            "A subquery inside an expression can only read public tables.",
+            why="Its value would enter the question without a price, or be another one for every row.",
+            fix="Ask for it first and write its value down, or join a subquery in FROM that groups by the unit.",
+            at=at,
+        )
+    try:
+        found = answer_public(question, [publics[spelled[name]] for name in sorted(question.tables)])
+    except QuestionRefusedError as error:
+        raise QuestionRefusedError(
+            "The subquery cannot be worked out by itself.",
+            why=f"{error.why} It must not speak of the rows around it.",
+            fix="Write it so that it could be asked alone.",
+            at=at,
+        ) from None
+    if len(found.columns) != 1 or len(found.rows) > 1:
+        raise QuestionRefusedError(
+            "A subquery inside an expression must give one value.",
+            why=f"It gives {len(found.columns)} columns and {len(found.rows):,} rows.",
+            fix="Select one aggregate.",
+            at=at,
+        )
+    return _literal(found.rows[0][0] if found.rows else None, at)
+
+
+def _literal(value: object, at: Place | None) -> Literal:
+    match value:
+        case None:
+            return NULL
+        case bool():
+            return TRUE if value else FALSE
+        case int() | float() | Decimal() if math.isfinite(value):
+            return number(float(value))
+        case str():
+            return text(value)
+        case datetime():
+            return Literal(value.replace(tzinfo=None), Type.DATETIME)
+        case date():
+            return Literal(value, Type.DATE)
+    raise QuestionRefusedError(
+        "The value of a subquery cannot be used.",
+        why="It is no number, text, date or truth value.",
+        fix="Cast it.",
+        at=at,
     )

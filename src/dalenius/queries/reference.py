@@ -9,18 +9,20 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from dalenius.measuring.domains import MOST_CELLS, MOST_VALUES
+from dalenius.measuring.domains import MOST_VALUES
 from dalenius.measuring.expressions import Type
+from dalenius.measuring.fairness import PLANNING_SECONDS
+from dalenius.measuring.function_values import MOST_CELLS
 from dalenius.measuring.functions import FUNCTIONS, PARTS, UNITS, Function
-from dalenius.measuring.patience import SECONDS
 from dalenius.measuring.periods import MOST as MOST_PERIODS
 from dalenius.measuring.statistics import families, family_for
+from dalenius.queries.rules.derived import INSIDE
 from dalenius.queries.rules.parse import DEEPEST, LONGEST
-from dalenius.queries.rules.per_unit import INSIDE
 from dalenius.queries.rules.resolve import MOST_OUTPUTS
 from dalenius.queries.rules.restrict import _PARTS, _REFUSED
+from dalenius.queries.rules.scope import MOST_SOURCES
 from dalenius.queries.rules.sets import MOST_KEYS, MOST_SETS
-from dalenius.queries.rules.sources import MOST_SOURCES, NOBODYS, REFUSED_JOINS, REFUSED_SUBQUERIES
+from dalenius.queries.rules.sources import NOBODYS, REFUSED_JOINS, REFUSED_SUBQUERIES
 
 BEGIN = "<!-- generated: python -m dalenius.queries.reference docs/reference/sql.md -->"
 END = "<!-- end of what is generated -->"
@@ -85,13 +87,13 @@ _INTERNAL = frozenset({"finite"})  # guards, which nobody writes
 
 def generated() -> str:
     """The tables of the page."""
-    parts = ["## Clauses", "", *_table(("clause", "takes"), CLAUSES), "", "## Several tables", ""]
+    parts = ["## Clauses", "", *table(("clause", "takes"), CLAUSES), "", "## Several tables", ""]
     parts += [
         "a and b are protected tables with the unit u; the path of c leads through b's key k; p is public. Every row"
     ]
     parts += ["that is counted belongs to one unit and is made of that unit's own rows and of public ones.", ""]
-    parts += [*_table(("FROM …", "means"), ((_code(one), other) for one, other in SEVERAL)), "", "## Aggregates", ""]
-    parts += _table(("aggregate", "counts or adds", "needs, in the policy or the question"), map(_coded, AGGREGATES))
+    parts += [*table(("FROM …", "means"), ((_code(one), other) for one, other in SEVERAL)), "", "## Aggregates", ""]
+    parts += table(("aggregate", "counts or adds", "needs, in the policy or the question"), map(_coded, AGGREGATES))
     parts += [
         "",
         "## Functions",
@@ -101,20 +103,20 @@ def generated() -> str:
     parts += ["NULL. Every number is a double.", ""]
     for title, functions in _grouped():
         rows = [(_code(each.says), _types(each), each.gives.value if each.gives else "the same") for each in functions]
-        parts += [f"### {title}", "", *_table(("write", "takes", "gives"), rows), ""]
+        parts += [f"### {title}", "", *table(("write", "takes", "gives"), rows), ""]
     parts += [f"Parts of dates, for EXTRACT and DATE_PART: {', '.join(PARTS)}; also as functions, as in YEAR(d)."]
     parts += [f"Units of time, for DATE_TRUNC, DATE_DIFF and INTERVAL: {', '.join(UNITS)}.", ""]
-    parts += ["### Buckets", "", *_table(("write", "gives"), ((_code(one), other) for one, other in BUCKETS)), ""]
-    parts += ["## Limits", "", *_table(("of", "at most"), _limits()), "", "## What is refused", ""]
+    parts += ["### Buckets", "", *table(("write", "gives"), ((_code(one), other) for one, other in BUCKETS)), ""]
+    parts += ["## Limits", "", *table(("of", "at most"), _limits()), "", "## What is refused", ""]
     parts += ["Anything else is refused too: only what stands above is understood.", ""]
-    parts += _table(("construct", "why", "instead"), dict.fromkeys((*_REFUSED.values(), *_PARTS.values(), *_refused())))
+    parts += table(("construct", "why", "instead"), dict.fromkeys((*_REFUSED.values(), *_PARTS.values(), *_refused())))
     return "\n".join(parts)
 
 
-def renewed(page: str) -> str:
-    """The page with its tables as they are now."""
-    head, rest = page.split(BEGIN)
-    return f"{head}{BEGIN}\n\n{generated()}\n\n{END}{rest.split(END)[1]}"
+def renew(page: str, begin: str, content: str) -> str:
+    """A page with other content between its marks."""
+    head, rest = page.split(begin)
+    return f"{head}{begin}\n\n{content}\n\n{END}{rest.split(END)[1]}"
 
 
 def _refused() -> Iterable[tuple[str, str, str]]:
@@ -134,7 +136,7 @@ def _limits() -> Iterable[tuple[str, str]]:
     yield "keys of all groups, in values", f"{MOST_VALUES:,}"
     yield "keys of GROUP BY", f"{MOST_KEYS:,}"
     yield "grouping sets", f"{MOST_SETS:,}"
-    yield "seconds of processor time in which a question is planned", f"{SECONDS:g}"
+    yield "seconds of processor time in which a question is planned", f"{PLANNING_SECONDS:g}"
     yield "periods, where each has its own budget", f"{MOST_PERIODS:,}"
 
 
@@ -164,11 +166,12 @@ def _code(text: str) -> str:
     return "`" + text.replace("|", "\\|") + "`"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A table in Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return ["| " + " | ".join(line) + " |" for line in lines]
 
 
 if __name__ == "__main__":
     file = Path(sys.argv[1])
-    file.write_text(renewed(file.read_text()))
+    file.write_text(renew(file.read_text(), BEGIN, generated()))

@@ -200,11 +200,12 @@ class Release:
             file: Ends in .png or .svg.
         """
         from dalenius.queries import charts
+        from dalenius.queries.files import PLOT, check_target
 
         if file is None:
             return charts.figure(self)
         target = Path(file)
-        charts.check_target(target)
+        check_target(target, PLOT)
         drawing = charts.figure(self)
         charts.save(drawing, target)
         return drawing

@@ -21,8 +21,7 @@ from dalenius.errors import InputError
 
 if TYPE_CHECKING:
     from dalenius.ledger.requests import Answered
-    from dalenius.releasing.asker import Asker
-    from dalenius.releasing.leaving import Leaving
+    from dalenius.releasing.leaving import Asker, Leaving
 
 # Where each kind is defined, as `KIND`, and its verb. They lie above this package, so they are imported when one is
 # looked up; a history needs the verb alone.

@@ -13,21 +13,86 @@ Guarantee:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+import hmac
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import EngineError
 from dalenius.ledger import suspensions
-from dalenius.ledger.authors import CURATOR
-from dalenius.ledger.requests import WHOLE, Answered, Claim, Request
-from dalenius.releasing.pacing import Pace, held, paced
+from dalenius.ledger.actions import CURATOR
+from dalenius.ledger.requests import OWNER, WHOLE, Answered, Claim, Request
+from dalenius.releasing.pacing import Pace, Pacer, hold_for, run_paced
 
 if TYPE_CHECKING:
     from dalenius.accounting.events import Event
+    from dalenius.ledger.ledger import Ledger
     from dalenius.measuring.engines.engine import Engine
-    from dalenius.releasing.asker import Asker
+    from dalenius.measuring.engines.sources import Engines
     from dalenius.releasing.snapshot import Snapshot
+    from dalenius.tables.registry import Registry
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Who asks, with all that an asker's releases go through: one analyst, or the owner.
+
+    Attributes:
+        name: Whose allotment pays; `OWNER`: the data set alone.
+        ledger: Where it is charged.
+        registry: The tables.
+        engines: Where they are read.
+        pacer: When releases leave (`pacing`); None: as soon as they are ready.
+        resumes: Only what was paid for before is taken up, and nothing is charged.
+        free: Whether what is free is answered too.
+    """
+
+    name: str
+    ledger: Ledger
+    registry: Registry
+    engines: Engines
+    pacer: Pacer | None = None
+    resumes: bool = False
+    free: bool = True
+
+    @property
+    def is_owner(self) -> bool:
+        """Whether it is the owner, who pays from the data set and is never suspended."""
+        return self.name == OWNER
+
+    @property
+    def whose(self) -> str:
+        """By what name work is counted as this asker's own (`metering`)."""
+        return f"{self.ledger.home}\0{self.name}"
+
+    @contextmanager
+    def own_work(self) -> Iterator[None]:
+        """Reading, planning and previews, public questions as well: for a server, within this asker's share.
+
+        It counts as the asker's: who makes an own question late by more of them is no victim of others.
+        """
+        from dalenius.measuring.engines.duckdb.confined import planning
+        from dalenius.measuring.engines.duckdb.metering import metered
+
+        with planning(), metered(self.whose):
+            yield
+
+    def remaining(self, dataset: str, periods: tuple[str, ...]) -> dict[str, dict[str, float]]:
+        """The largest ε and δ that one more release like this may type: in the scarcest of its periods."""
+        found = {}
+        for who, analyst in (("analyst", self.name), ("dataset", "")):
+            balances = [self.ledger.balance(dataset, analyst, period) for period in periods]
+            found[who] = {
+                "epsilon": min(each.remaining_epsilon for each in balances),
+                "delta": min(each.remaining_delta for each in balances),
+            }
+        return found
+
+    def salt(self, dataset: str) -> str:
+        """The key of the hash that chooses groups: fixed for a data set, unknown to analysts."""
+        return hmac.new(self.ledger.keys.chain, b"groups " + dataset.encode(), hashlib.sha256).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -99,7 +164,7 @@ def release(
     snapshot.check_unchanged()
     engine = snapshot.engine(asker.engines)
     engine.ready()  # an unreadable file, or an engine that cannot begin, is found before anything is charged
-    hold, waits = held(asker.pacer, leaving.pace), list[bool]()
+    hold, waits = hold_for(asker.pacer, leaving.pace), list[bool]()
 
     def waited() -> None:
         hold()
@@ -108,13 +173,13 @@ def release(
     def work(claim: Claim) -> bytes:
         def look(seconds: float) -> bytes:
             if claim.shares is not None:  # the data set did not pay for a look
-                return _coarsened(leaving, claim, ledger.shared(claim))
-            return _looked(leaving, Look(engine, claim.epsilon, claim.delta, asker.salt(snapshot.dataset), seconds))
+                return _coarsen(leaving, claim, ledger.shared(claim))
+            return _look(leaving, Look(engine, claim.epsilon, claim.delta, asker.salt(snapshot.dataset), seconds))
 
         # Who has waited for another's answer until the own time leaves then: noise alone is added, nobody looks.
         pacer = None if claim.shares is not None and waits else asker.pacer
         alarm, allowed = _Alarm(asker, leaving, claim), _allowed(asker, snapshot.dataset)
-        return paced(pacer, leaving.pace, look, alarm, whose=asker.whose, allowed=allowed)
+        return run_paced(pacer, leaving.pace, look, alarm, whose=asker.whose, allowed=allowed)
 
     request = Request(
         snapshot.dataset,
@@ -135,13 +200,13 @@ def release(
     return ledger.ask(request, work, waited=waited, **more)
 
 
-def _coarsened(leaving: Leaving, claim: Claim, content: bytes) -> bytes:
+def _coarsen(leaving: Leaving, claim: Claim, content: bytes) -> bytes:
     if leaving.coarsen is None:
         raise RuntimeError("A kind whose releases cannot be shared was charged as one that is.")
     return leaving.coarsen(claim.epsilon, claim.delta, content)
 
 
-def _looked(leaving: Leaving, look: Look) -> bytes:
+def _look(leaving: Leaving, look: Look) -> bytes:
     """Looks; what was read is what was protected."""
     from dalenius.measuring.engines.deadline import within
 
@@ -166,9 +231,12 @@ class _Alarm:
 
     def __call__(self, what: str, own: bool) -> None:
         ledger, number, dataset = self.asker.ledger, self.claim.number, self.leaving.snapshot.dataset
-        if what == "late" and not self.asker.is_owner:
-            most = self.leaving.pace.late
-            suspensions.record_late(ledger, charge=number, analyst=self.asker.name, dataset=dataset, own=own, most=most)
+        analyst, most = self.asker.name, self.leaving.pace.late
+        if what == "overdue":
+            if not self.asker.is_owner:
+                suspensions.record_overdue(ledger, charge=number, analyst=analyst, dataset=dataset, most=most)
+        elif what == "late" and not self.asker.is_owner:
+            suspensions.record_late(ledger, charge=number, analyst=analyst, dataset=dataset, own=own, most=most)
         else:
             ledger.record("note", {"alarm": what, "charge": number, "dataset": dataset, "by": CURATOR})
 

@@ -6,27 +6,30 @@ machine is. Before that time nothing about the question changes anywhere: not in
 and times), not for who waits for the same answer, not in a job's state.
 
 A question that is not ready then leaves at the cap, as a refusal: charged, and an alarm to the owner. That it was late
-is one bit that is told; `docs/explanation/threat-model.md` says so. Who is late too often by its own work is suspended
+is one bit that is told, from the fixed time on: it is on record from then on, too, so that a process which ends before
+the cap leaves its trace; `docs/explanation/threat-model.md` says so. Who is late too often by its own work is suspended
 (`ledger.suspensions`).
 """
 
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dalenius.errors import DaleniusError, EngineTimeoutError
 from dalenius.ledger.suspensions import LATE
+from dalenius.measuring.fairness import Turns
 from dalenius.measuring.pace import CAP, Times
-from dalenius.measuring.turns import Turns
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+    from types import TracebackType
 
 
 _STOPPING = 1.0  # seconds between the end of the work's time and the cap: an engine does not stop at once
@@ -52,7 +55,7 @@ class Pacer:
     """Lets questions look at the data, so many at once, and their answers leave when it is time.
 
     A place is held until the answer leaves, not until it is ready: when the next question may start then depends on
-    public times too. No analyst holds more than half of the places (`measuring.turns`), so that nobody else waits.
+    public times too. No analyst holds more than half of the places (`measuring.fairness`), so that nobody else waits.
 
     Args:
         slots: How many questions look at once; at most `SAFETY`, or they would be late because of one another.
@@ -91,7 +94,7 @@ class Pacer:
         return self._places.place(self._who)
 
 
-def paced(
+def run_paced(
     pacer: Pacer | None,
     pace: Pace,
     work: Callable[[float], bytes],
@@ -106,10 +109,10 @@ def paced(
         pacer: None: as soon as it is done.
         pace: What it is paced by.
         work: Looks at the data.
-        alarm: Told "late", or what a failure's own alarm is ("failed", "index failed", "source changed"), at the time
-            at which that shows; and whether it was late by the processor time of its own work, counted from when it had
-            its place: the load of others makes nobody guilty. Where no time is fixed, who asks is trusted to tell of a
-            plain failure.
+        alarm: Told "overdue" at the fixed time if the work is not done, and "late" at the cap; or what a failure's own
+            alarm is ("failed", "index failed", "source changed"), at the time at which that shows. With it comes
+            whether it was late by the processor time of its own work, counted from when it had its place: the load of
+            others makes nobody guilty. Where no time is fixed, who asks is trusted to tell of a plain failure.
         whose: Whose work it is: all that is done for the same one meanwhile counts as its own.
         allowed: Raises if it may no longer look, asked once it has its place.
     """
@@ -129,13 +132,14 @@ def paced(
                     alarm(failure.alarm, False)
                 raise
         content, error = b"", None
-        with metered(whose) as seconds:
+        overdue = _Overdue(start + fixed.answer, lambda: alarm("overdue", False))
+        with overdue, metered(whose) as seconds:
             try:
                 content = work(_working(fixed))
             except BaseException as failure:  # noqa: BLE001 (whatever it is, it leaves no earlier)
                 error = failure
             own = seconds() > fixed.answer
-        if _wait(start, fixed):
+        if _wait(start, fixed, overdue.told):
             # One refusal for all that is late: whether it was stopped, failed or came to an answer is not told.
             alarm("late", own)
             raise EngineTimeoutError(
@@ -150,7 +154,7 @@ def paced(
         raise error
 
 
-def held(pacer: Pacer | None, pace: Pace) -> Callable[[], None]:
+def hold_for(pacer: Pacer | None, pace: Pace) -> Callable[[], None]:
     """For who waits for the same question of another: called when that is answered, it waits for the own time.
 
     The other may be trusted, or ask on the machine itself, and is then answered as soon as the answer is ready. Where
@@ -170,13 +174,37 @@ def _working(fixed: Times) -> float:
     return fixed.cap - min(_STOPPING, (fixed.cap - fixed.answer) / 2)
 
 
-def _wait(start: float, fixed: Times) -> bool:
+class _Overdue:
+    """Tells, at a time, that the work within it has not ended."""
+
+    def __init__(self, end: float, tell: Callable[[], None]) -> None:
+        self.told = False
+        self._tell = tell
+        self._timer = threading.Timer(max(0.0, end - time.monotonic()), self._strike)
+        self._timer.daemon = True
+
+    def __enter__(self) -> None:
+        self._timer.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
+        self._timer.join()  # what it has begun to tell comes before all that is told later
+
+    def _strike(self) -> None:
+        self.told = True
+        with suppress(DaleniusError):  # a ledger that cannot be written refuses the answer as well
+            self._tell()
+
+
+def _wait(start: float, fixed: Times, overdue: bool) -> bool:
     """Until the answer's time, or, if that has passed, until the cap; whether it had passed.
 
     Work that the engine's limit did not end before the cap (not all of it is done there) leaves at a multiple of it.
     """
     took = time.monotonic() - start
-    late = took > fixed.answer
+    late = overdue or took > fixed.answer
     _sleep_until(start + (fixed.cap * max(1, math.ceil(took / fixed.cap)) if late else fixed.answer))
     return late
 
@@ -188,6 +216,6 @@ def _sleep_until(end: float) -> None:
 
 def probe() -> float:
     """How much slower than the machine of `SHAPES` this one is just now, on rows that are nobody's; at least 1."""
-    from dalenius.measuring.engines.duckdb.probe import seconds
+    from dalenius.measuring.engines.duckdb.opening import probe_seconds
 
-    return min(20.0, max(1.0, seconds() / PROBE))
+    return min(20.0, max(1.0, probe_seconds() / PROBE))

@@ -1,4 +1,4 @@
-"""What a question reads: the versions of all tables in it, on whose files an engine is opened."""
+"""What a question reads: the versions of all tables in it, on whose files an engine is opened, and what they say."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dalenius.tables.fingerprint import changed, check_unchanged, identities
-from dalenius.tables.homes import check_outside
+from dalenius.errors import SourceUnavailableError
+from dalenius.measuring.engines.sources import schema
+from dalenius.measuring.plan import Found
+from dalenius.tables.sources.fingerprint import check_unchanged, identities, source_changed
+from dalenius.tables.sources.homes import check_outside
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.engine import Engine
     from dalenius.measuring.engines.sources import Engines
     from dalenius.measuring.plan import Table
     from dalenius.measuring.public import PublicTable
-    from dalenius.tables.registry import Version
+    from dalenius.tables.policy import Policy
+    from dalenius.tables.registry import Registry, Version
+    from dalenius.tables.sources.fingerprint import Fingerprint
 
 
 @dataclass(frozen=True)
@@ -28,8 +33,7 @@ class Snapshot:
     @classmethod
     def of(cls, table: Table, versions: Mapping[str, Version]) -> Snapshot:
         """What a table reads, given the versions in force."""
-        publics = () if table.relation is None else tuple(table.relation.publics())
-        return cls(table, tuple(versions[name] for name in table.reads), publics)
+        return cls(table, tuple(versions[name] for name in table.reads), tuple(table.relation.publics()))
 
     @property
     def dataset(self) -> str:
@@ -68,11 +72,29 @@ class Snapshot:
         """Refuses what was read if files are not what they were before, or no longer what was protected."""
         self.check_unchanged()
         if self.state() != before:
-            raise changed(self.versions[0].table)
+            raise source_changed(self.versions[0].table)
 
     def engine(self, engines: Engines) -> Engine:
         """The engine of these files."""
-        if self.table.relation is None and not self.table.through:
-            return engines.of(self.versions[0].fingerprint, self.table)
         files = {each.table: each.fingerprint for each in self.versions}
         return engines.over(self.table, files, self.publics)
+
+
+def through(policy: Policy, versions: Mapping[str, Version]) -> dict[str, Version]:
+    """The tables that a policy's path goes through, by the names that the path calls them."""
+    spelled = {name.lower(): each for name, each in versions.items()}
+    return {hop.table: spelled[hop.table.lower()] for hop in policy.path if hop.table.lower() in spelled}
+
+
+def texts_of(fingerprint: Fingerprint) -> frozenset[str] | None:
+    """The columns that lie in files as text, by their schema alone; None where that cannot be read now."""
+    try:
+        return frozenset(name for name, type_ in schema(fingerprint.paths, fingerprint.form) if type_ == "VARCHAR")
+    except SourceUnavailableError:
+        return None
+
+
+def found_of(registry: Registry, version: Version) -> Found | None:
+    """The limits that were found for a version."""
+    known = registry.limits(version)
+    return None if known is None else Found.from_dict(known)

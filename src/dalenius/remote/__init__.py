@@ -1,7 +1,7 @@
 """A curator on another machine: `connect(url, token)`. The standard library is enough for it.
 
-`analyst` is what people use; `calls` tries again, `transport` speaks HTTP, `asked` and `wire` are what goes there and
-what comes back.
+`analyst` is what people use; `calls` tries again, `transport` speaks HTTP, `wire` is what goes there and what comes
+back.
 """
 
 from __future__ import annotations

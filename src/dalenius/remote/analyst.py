@@ -11,7 +11,7 @@ import math
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
@@ -20,9 +20,9 @@ from dalenius._fields import Fields
 from dalenius.accounting import parameters
 from dalenius.errors import UNKNOWN, DaleniusError
 from dalenius.remote import wire
-from dalenius.remote.asked import body_of, quoted
 from dalenius.remote.calls import FIRST_PAUSE, Calls
 from dalenius.remote.transport import Transport
+from dalenius.remote.wire import RemoteJob, body_of, quote_part
 
 if TYPE_CHECKING:
     from dalenius.ledger.budgets import Balance
@@ -150,7 +150,7 @@ class RemoteAnalyst:
     def obtain(self, kind: str, request: Any, *, idempotency_key: str | None = None) -> Shown:
         """A release of any kind, as `Analyst.obtain`. A lost one is asked for again, and is not charged again."""
         wish = request.to_json() if hasattr(request, "to_json") else request
-        path = f"/v1/releases/{quoted(kind)}"
+        path = f"/v1/releases/{quote_part(kind)}"
         return self._settled(
             path, {"request": wish}, idempotency_key, lambda found: Told(Fields(found, "release").data)
         )
@@ -159,13 +159,7 @@ class RemoteAnalyst:
         """What this analyst has paid for and was given, oldest first."""
         from dalenius.releasing.stored import Stored
 
-        found: list[Stored] = []
-        after: int | None = 0
-        while after is not None:
-            data = self._calls.found("GET", f"/v1/releases?after={after}&limit={_PAGE}")
-            rows, after = self._calls.read(data, lambda page, since=after: _page(page, since, "releases"))  # type: ignore[misc]
-            found += [self._calls.read(each, lambda row: Stored(**row)) for each in rows]
-        return found
+        return [self._calls.read(each, lambda row: Stored(**row)) for each in self._all_of("releases")]
 
     def budget(self) -> dict[str, Balance]:
         """What is left of this analyst's allotments, by data set."""
@@ -177,13 +171,7 @@ class RemoteAnalyst:
 
     def history(self) -> list[dict[str, Any]]:
         """Every charge of this analyst, oldest first."""
-        found: list[dict[str, Any]] = []
-        after: int | None = 0
-        while after is not None:
-            data = self._calls.found("GET", f"/v1/history?after={after}&limit={_PAGE}")
-            rows, after = self._calls.read(data, lambda page, since=after: _page(page, since))  # type: ignore[misc]
-            found += rows
-        return found
+        return list(self._all_of("history"))
 
     # --- what a server tells besides
 
@@ -193,17 +181,26 @@ class RemoteAnalyst:
 
     def table(self, name: str) -> dict[str, Any]:
         """The same of one table."""
-        return self._calls.read(self._calls.found("GET", f"/v1/tables/{quoted(name)}"), wire.only_summary)
+        return self._calls.read(self._calls.found("GET", f"/v1/tables/{quote_part(name)}"), wire.only_summary)
 
     def receipt(self, id: str) -> dict[str, Any]:  # noqa: A002 (what the receipt itself calls it)
         """A receipt, by its id."""
-        data = self._calls.found("GET", f"/v1/receipts/{quoted(id)}")
+        data = self._calls.found("GET", f"/v1/receipts/{quote_part(id)}")
         return self._calls.read(data, lambda found: dict(Fields(found, "receipt").data))
 
     def budgets(self) -> dict[str, Any]:
         """Every balance that the token may see, as `dalenius budget --json` has them."""
         data = self._calls.found("GET", "/v1/budget")
         return self._calls.read(data, lambda found: Fields(found, "list").mapping("datasets"))
+
+    def _all_of(self, name: str) -> Iterator[dict[str, Any]]:
+        """Every row of a list that comes page by page."""
+        after: int | None = 0
+        while after is not None:
+            since: int = after
+            data = self._calls.found("GET", f"/v1/{name}?after={since}&limit={_PAGE}")
+            rows, after = self._calls.read(data, lambda page: _page(page, since, name))  # noqa: B023 (called at once)
+            yield from rows
 
     # --- the way of a request
 
@@ -232,7 +229,7 @@ class RemoteAnalyst:
             if reply.status != 202:
                 return reply.data
             try:
-                job = self._finished(self._calls.read(reply.data, wire.Job.from_dict))
+                job = self._finished(self._calls.read(reply.data, RemoteJob.from_dict))
             except DaleniusError as error:
                 error.charge = UNKNOWN  # it was begun, and is still on its way
                 raise
@@ -244,7 +241,7 @@ class RemoteAnalyst:
             # The server knows it no more: asked again under the same key, it is not charged again.
         raise self._calls.strange("It forgets the jobs that it has begun.", UNKNOWN)
 
-    def _finished(self, job: wire.Job) -> wire.Job | None:
+    def _finished(self, job: RemoteJob) -> RemoteJob | None:
         """The job when it has ended; None: the server no longer knows it."""
         began, pause = time.monotonic(), FIRST_PAUSE
         late, fixed = began + job.seconds_left + self._calls.timeout, job.seconds_left > 0
@@ -259,10 +256,10 @@ class RemoteAnalyst:
             else:
                 time.sleep(pause)
                 pause = min(2 * pause, 2.0)
-            reply = self._calls.reply("GET", f"/v1/jobs/{quoted(job.id)}", asking=True, missing=True)
+            reply = self._calls.reply("GET", f"/v1/jobs/{quote_part(job.id)}", asking=True, missing=True)
             if reply.status == 404:
                 return None
-            job = self._calls.read(reply.data, wire.Job.from_dict)
+            job = self._calls.read(reply.data, RemoteJob.from_dict)
         if self._progress is not None:
             self._progress(1.0, "answered")
         return job
@@ -305,8 +302,8 @@ def _own_balance(data: Any, name: str) -> Balance | None:
     return next(iter(balances.values())).untouched() if balances else None
 
 
-def _page(data: Any, after: int, name: str = "history") -> tuple[list[dict[str, Any]], int | None]:
-    """Rows of the history, or of another list, and where to read on."""
+def _page(data: Any, after: int, name: str) -> tuple[list[dict[str, Any]], int | None]:
+    """Rows of a list, such as the history, and where to read on."""
     page = Fields(data, name)
     following = page.whole("next") if "next" in page else None
     if following is not None and following <= after:  # it would never end

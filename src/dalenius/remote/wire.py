@@ -1,21 +1,95 @@
-"""What a server sends, checked before it is used: whoever answers at an address need not be one of ours."""
+"""What goes to a server, and what comes back: checked before it is used, as whoever answers need not be one of ours."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from dalenius._fields import Fields
+from dalenius.accounting import parameters
 from dalenius.errors import DaleniusError, InputError, SourceUnavailableError
+
+if TYPE_CHECKING:
+    from dalenius.measuring.plan import Limits
 
 _LONGEST = 20_000  # characters of one part of an error
 _EXACT = re.compile(r"[0-9]{1,60}(\.[0-9]{1,60}|/[1-9][0-9]{0,60})?")  # as the ledger writes decimals and fractions
 _ID = re.compile(r"[0-9A-Za-z_-]{1,100}")
 
 
+# --- a question on its way there
+
+
+def body_of(
+    question: object,
+    epsilon: float | None,
+    error: float | Mapping[str, float] | None,
+    confidence: float,
+    delta: float | None,
+    limits: Limits | None,
+) -> dict[str, Any]:
+    """A question as JSON; what is not given is left out. Numbers are checked here as they are at home."""
+    if not isinstance(question, str):
+        raise InputError("The question is not text.", why="It is one SELECT.", fix="Give it as a str.")
+    body: dict[str, Any] = {"sql": question, "confidence": _number(confidence, "confidence")}
+    if epsilon is not None:
+        body["epsilon"] = parameters.epsilon(epsilon)
+    if isinstance(error, Mapping):
+        body["error"] = {str(name): _number(value, "error") for name, value in error.items()}
+    elif error is not None:
+        body["error"] = _number(error, "error")
+    if delta is not None:
+        body["delta"] = parameters.delta(delta)
+    found = {} if limits is None else _limits_body(limits)
+    return body | ({"limits": found} if found else {})
+
+
+def _limits_body(limits: Limits) -> dict[str, Any]:
+    given = {"rows": limits.rows, "groups": limits.groups, "units": limits.units}
+    found: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if limits.totals:
+        found["totals"] = {name: _exact(total, name) for name, total in limits.totals.items()}
+    if limits.search is not None:
+        found["search"] = float(limits.search)
+    return found
+
+
+def _exact(total: Fraction, name: str) -> str | float:
+    """A limit as JSON, without any loss: a number where a double is just that, else a decimal."""
+    if total.denominator == 1:
+        return int(total)
+    if Fraction(float(total)) == total:
+        return float(total)
+    for digits in range(1, 31):
+        if (total * 10**digits).denominator == 1:
+            whole, rest = divmod(abs(total.numerator) * 10**digits // total.denominator, 10**digits)
+            return f"{'-' if total < 0 else ''}{whole}.{rest:0{digits}}"
+    raise InputError(
+        f"The total of {name} has no decimal form.", why="It is sent as one, exactly.", fix="Give a decimal number."
+    )
+
+
+def _number(value: object, name: str) -> float:
+    number = parameters.real(value, name)
+    return number if isinstance(number, int) else float(number)
+
+
+def quote_part(name: object) -> str:
+    """A name as one part of an address."""
+    if not isinstance(name, str) or not name:
+        raise InputError("The name is not a text.", why="It is part of an address.", fix="Give it as a str.")
+    return quote(name, safe="")
+
+
+# --- what comes back
+
+
 @dataclass(frozen=True)
-class Job:
+class RemoteJob:
     """A question whose answer leaves at a time fixed beforehand."""
 
     id: str
@@ -25,7 +99,7 @@ class Job:
     problem: dict[str, Any] | None
 
     @classmethod
-    def from_dict(cls, data: object) -> Job:
+    def from_dict(cls, data: object) -> RemoteJob:
         """As the server tells it."""
         found = Fields(data, "job")
         job = cls(

@@ -1,11 +1,17 @@
 """Policies: unit, columns, bounds, keys; and where the data is.
 
-policy         a policy as plain data         reading, columns, sections   from TOML, every mistake named
-writing        back to canonical TOML         values, steps                exact numbers, dates, default steps
-code_lists     keys from a file               compatibility                a policy against a schema
-fingerprint    what the files are             difference                   between two versions
-draft          a first policy from a schema   registry                     the versions that the ledger holds
-practice       made-up rows                   public                       the tables that hold nobody's secrets
+policy                a policy as plain data
+reading               from TOML: the table, its public tables; with every mistake named (mistakes)
+  protection          the unit, [contribution], [budget], [analysts] and [time]
+  columns             [columns.NAME], with keys from code lists
+  sections, values    a table of the file, key by key; exact numbers, dates, default steps
+writing               back to canonical TOML, and to a hash
+difference            what changed between two versions
+compatibility         a policy against a schema
+draft, smartnoise     a first policy, from a schema or from another system's metadata
+practice              made-up rows
+registry              the versions that the ledger holds
+sources/              where the data is, and whether it changed
 """
 
 from __future__ import annotations

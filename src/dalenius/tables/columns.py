@@ -1,19 +1,20 @@
-"""One column of a policy, checked."""
+"""One column of a policy, checked; its keys may stand in a code list, a CSV file of their own."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from dalenius.tables.code_lists import code_list
-from dalenius.tables.mistakes import invalid
+from dalenius.errors import SourceUnavailableError
+from dalenius.tables.mistakes import invalid, nearest
 from dalenius.tables.policy import BOUNDED, KEYED, NUMERIC, Bounds, Column, Kind, Value
-from dalenius.tables.sections import Section, type_name
-from dalenius.tables.steps import default_step, too_fine
-from dalenius.tables.values import decimal_text, exact, value_of, whole
+from dalenius.tables.sections import PolicySection, type_name
+from dalenius.tables.sources.homes import check_sources
+from dalenius.tables.values import decimal_text, default_step, exact_decimal, too_fine, value_of, whole_number
 
 KNOWN = ("type", "bounds", "step", "keys", "default", "zone")
 MOST_KEYS = 100_000
@@ -21,7 +22,7 @@ MOST_KEYS = 100_000
 
 def read_column(name: str, values: object, folder: Path) -> Column:
     """The column of a section [columns.NAME]; code lists are relative to ``folder``."""
-    section = Section(values, f"columns.{name}", KNOWN)
+    section = PolicySection(values, f"columns.{name}", KNOWN)
     kind = Kind(section.one_of("type", tuple(each.value for each in Kind)))
     zone = _zone(section, kind)
     bounds = _bounds(section, kind)
@@ -31,14 +32,14 @@ def read_column(name: str, values: object, folder: Path) -> Column:
         if outside:
             raise invalid(
                 section.at("keys"),
-                f"{_shown(outside[0])} lies outside the bounds.",
+                f"{_show(outside[0])} lies outside the bounds.",
                 why="Both hold.",
                 fix="Correct one.",
             )
     return Column(name, kind, bounds, _step(section, kind, bounds), keys, _default(section, kind, bounds, keys), zone)
 
 
-def _bounds(section: Section, kind: Kind) -> Bounds | None:
+def _bounds(section: PolicySection, kind: Kind) -> Bounds | None:
     if "bounds" not in section:
         return None
     place, values = section.at("bounds"), section.values["bounds"]
@@ -64,7 +65,7 @@ def _bounds(section: Section, kind: Kind) -> Bounds | None:
     return Bounds(low, high)
 
 
-def _step(section: Section, kind: Kind, bounds: Bounds | None) -> Fraction | None:
+def _step(section: PolicySection, kind: Kind, bounds: Bounds | None) -> Fraction | None:
     if kind not in NUMERIC or bounds is None:
         if "step" in section:
             raise invalid(
@@ -83,7 +84,7 @@ def _step(section: Section, kind: Kind, bounds: Bounds | None) -> Fraction | Non
         )
     if "step" not in section:
         return default_step(bounds.low, bounds.high)
-    step = exact(section.values["step"], place)
+    step = exact_decimal(section.values["step"], place)
     _check_step(place, step, width)
     if too_fine(step, bounds.low, bounds.high):
         raise invalid(
@@ -95,10 +96,10 @@ def _step(section: Section, kind: Kind, bounds: Bounds | None) -> Fraction | Non
     return step
 
 
-def _integer_step(section: Section, bounds: Bounds) -> int:
+def _integer_step(section: PolicySection, bounds: Bounds) -> int:
     if "step" not in section:
         return 1
-    step = whole(section.values["step"], section.at("step"))
+    step = whole_number(section.values["step"], section.at("step"))
     _check_step(section.at("step"), step, max(1, bounds.high - bounds.low))
     return step
 
@@ -112,7 +113,7 @@ def _check_step(place: str, step: Fraction | int, width: Fraction | int) -> None
         )
 
 
-def _keys(section: Section, kind: Kind, folder: Path) -> tuple[Value, ...] | None:
+def _keys(section: PolicySection, kind: Kind, folder: Path) -> tuple[Value, ...] | None:
     if "keys" not in section:
         return None
     place, given = section.at("keys"), section.values["keys"]
@@ -139,13 +140,13 @@ def _keys(section: Section, kind: Kind, folder: Path) -> tuple[Value, ...] | Non
     seen: set[Any] = set()
     for key in keys:
         if key in seen:
-            raise invalid(place, f"{_shown(key)} is there twice.", why="A key has one cell.", fix="Remove one.")
+            raise invalid(place, f"{_show(key)} is there twice.", why="A key has one cell.", fix="Remove one.")
         seen.add(key)
     return keys
 
 
 def _from_file(given: Mapping[str, Any], kind: Kind, folder: Path, place: str) -> list[Any]:
-    section = Section(given, place, ("file", "column"))
+    section = PolicySection(given, place, ("file", "column"))
     file = folder / section.string("file", fix='Write file = "codes.csv".')
     codes: list[Any] = code_list(file, section.string("column", fix="Name the column that holds the keys."), place)
     if kind is not Kind.INTEGER:
@@ -158,7 +159,40 @@ def _from_file(given: Mapping[str, Any], kind: Kind, folder: Path, place: str) -
         ) from None
 
 
-def _default(section: Section, kind: Kind, bounds: Bounds | None, keys: tuple[Value, ...] | None) -> Value | None:
+def code_list(file: Path, column: str, place: str) -> list[str]:
+    """One column of a CSV file with a header, from top to bottom; empty cells are left out.
+
+    A code list is public: it says which values can exist, not which do. It must not be made from the data.
+    """
+    check_sources([file])
+    if file.exists() and not file.is_file():  # a pipe or a device would be read without end
+        raise invalid(place, f"{file.name} is no file.", why="A code list is a CSV file.", fix="Name one.")
+    try:
+        with file.open(newline="", encoding="utf-8-sig") as lines:
+            reader = csv.DictReader(lines)
+            header = reader.fieldnames or []
+            if column not in header:
+                meant = nearest(column, header)
+                raise invalid(
+                    place,
+                    f"{file.name} has no column {column!r}.",
+                    why="Its first line names its columns.",
+                    fix=f"Did you mean {meant!r}?" if meant else "Correct the column or the file.",
+                )
+            return [row[column] for row in reader if row[column]]
+    except OSError:
+        raise SourceUnavailableError(
+            f"{place}: the code list {file.name} cannot be read.",
+            why="It is missing, or this user has no access to it.",
+            fix="Correct the path; it is relative to the policy file.",
+        ) from None
+    except (csv.Error, UnicodeError):
+        raise invalid(
+            place, f"{file.name} is not a CSV file.", why="It does not read as UTF-8 CSV.", fix="Save it as CSV."
+        ) from None
+
+
+def _default(section: PolicySection, kind: Kind, bounds: Bounds | None, keys: tuple[Value, ...] | None) -> Value | None:
     if "default" not in section:
         return None
     place = section.at("default")
@@ -170,7 +204,7 @@ def _default(section: Section, kind: Kind, bounds: Bounds | None, keys: tuple[Va
     return value  # type: ignore[no-any-return]
 
 
-def _zone(section: Section, kind: Kind) -> str | None:
+def _zone(section: PolicySection, kind: Kind) -> str | None:
     if "zone" not in section:
         return None
     place, fix = section.at("zone"), 'Write a name such as "Europe/Berlin" or "UTC".'
@@ -186,5 +220,5 @@ def _zone(section: Section, kind: Kind) -> str | None:
     return zone
 
 
-def _shown(value: Value) -> str:
+def _show(value: Value) -> str:
     return repr(value) if isinstance(value, str | int) else str(value)

@@ -12,7 +12,6 @@ _WHOLE = {
     "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT",
     "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT",
 }  # fmt: skip
-_SIGNED = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
 _REAL = {"FLOAT", "DOUBLE", "DECIMAL"}
 _STAMP = {"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}
 _ZONED = "TIMESTAMP WITH TIME ZONE"
@@ -49,7 +48,7 @@ def comparable(one: str, other: str) -> bool:
     return one == other or (one in _WHOLE and other in _WHOLE and not wide <= {one, other})
 
 
-def kind_of(declared: str) -> Kind | None:
+def kind_of_type(declared: str) -> Kind | None:
     """The kind that suits a DuckDB type best; None for types that cannot be asked about."""
     base = base_type(declared)
     if base in _WHOLE:
@@ -77,7 +76,7 @@ def check_columns(policy: Policy, schema: Iterable[tuple[str, str]]) -> None:
             raise _missing(place, name, types)
         base = base_type(types[name])
         if base not in FITTING[column.kind]:
-            better = kind_of(types[name])
+            better = kind_of_type(types[name])
             raise invalid(
                 f"{place}.type",
                 f"the column is {base} in the source.",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dalenius.tables.policy import Policy
-from dalenius.tables.writing import literal, plain, to_tree
+from dalenius.tables.writing import literal, to_plain, to_tree
 
 _NOTES = (
     ("budget.epsilon", "how much may ever be learned about one unit"),
@@ -37,7 +37,7 @@ class Change:
 
     def to_dict(self) -> dict[str, Any]:
         """For `--json`."""
-        return {"place": self.place, "before": plain(self.before), "after": plain(self.after), "note": self.note}
+        return {"place": self.place, "before": to_plain(self.before), "after": to_plain(self.after), "note": self.note}
 
 
 def difference(before: Policy, after: Policy) -> tuple[Change, ...]:

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dalenius.errors import InputError
-from dalenius.tables.compatibility import base_type, kind_of
+from dalenius.tables.compatibility import base_type, kind_of_type
 from dalenius.tables.mistakes import nearest
 from dalenius.tables.policy import TIMES, Kind
 from dalenius.tables.sections import BLANK
-from dalenius.tables.writing import literal
+from dalenius.tables.writing import literal, toml_key
 
 _PEOPLE = (
     "user|person|patient|customer|client|member|student|pupil|employee|worker|subject|participant|respondent|visitor|"
@@ -83,7 +83,7 @@ groups = "{blank}: groups of an answer that one unit may be in, such as 8"
 """
 
 
-def draft(
+def draft_policy(
     source: str,
     schema: Sequence[tuple[str, str]],
     *,
@@ -137,7 +137,9 @@ def opening(origin: str, *, file: str, name: str, source: str, unit: str | Seque
 
 def guess_unit(schema: Sequence[tuple[str, str]]) -> str | None:
     """The column that most looks like somebody's number."""
-    plain = [name for name, declared in schema if kind_of(declared) in {Kind.INTEGER, Kind.TEXT, Kind.CATEGORY, None}]
+    plain = [
+        name for name, declared in schema if kind_of_type(declared) in {Kind.INTEGER, Kind.TEXT, Kind.CATEGORY, None}
+    ]
     for pattern in _UNIT:
         for name in plain:
             if pattern.fullmatch(name):
@@ -147,7 +149,7 @@ def guess_unit(schema: Sequence[tuple[str, str]]) -> str | None:
 
 def guess_kind(name: str, declared: str) -> Kind | None:
     """A column's kind by its type; a text that is called a date is one."""
-    kind = kind_of(declared)
+    kind = kind_of_type(declared)
     if kind is Kind.TEXT and _DATE_NAME.fullmatch(name):
         return Kind.DATE
     if kind is Kind.TEXT and _TIME_NAME.fullmatch(name):
@@ -156,7 +158,7 @@ def guess_kind(name: str, declared: str) -> Kind | None:
 
 
 def _column(name: str, declared: str, keys: tuple[str, str] | None, unit: str | None) -> str:
-    kind, section = guess_kind(name, declared), f"[columns.{key(name)}]"
+    kind, section = guess_kind(name, declared), f"[columns.{toml_key(name)}]"
     if kind is Kind.TEXT and keys is not None:
         kind = Kind.CATEGORY
     if kind is None:
@@ -192,8 +194,3 @@ def table_name(given: str) -> str:
     """A name that a table can have."""
     name = re.sub(r"[^A-Za-z0-9_]+", "_", given).strip("_")[:57].lower()
     return name if name and not name[0].isdigit() else f"table_{name}".rstrip("_")
-
-
-def key(name: str) -> str:
-    """A column's name as a key of TOML."""
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else literal(name)

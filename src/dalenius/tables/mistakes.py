@@ -20,10 +20,10 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return spelled[found[0]] if found else None
 
 
-def listed(names: Iterable[str]) -> str:
+def join_names(names: Iterable[str]) -> str:
     """Names as a person would list them.
 
-    >>> listed(["rows", "groups", "totals"])
+    >>> join_names(["rows", "groups", "totals"])
     'rows, groups and totals'
     """
     *most, last = list(names)

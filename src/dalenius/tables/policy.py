@@ -113,6 +113,18 @@ class Hop:
     key: str
 
 
+def path_text(hops: tuple[Hop, ...], unit: tuple[str, ...]) -> str:
+    """A path as it is written.
+
+    >>> path_text((Hop("l_orderkey", "orders", "o_orderkey"),), ("o_custkey",))
+    'l_orderkey -> orders.o_orderkey -> orders.o_custkey'
+    """
+    onward = [*(hop.column for hop in hops[1:]), unit[0]]
+    return " -> ".join(
+        [hops[0].column, *(f"{h.table}.{h.key} -> {h.table}.{o}" for h, o in zip(hops, onward, strict=True))]
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class BudgetSpec:
     """The budget that a policy asks for; the ledger's is the one that counts.
@@ -192,8 +204,6 @@ class Policy:
     @property
     def whose(self) -> str:
         """How a row leads to its unit, in words: the unit's columns, or the path."""
-        from dalenius.tables.units import path_text
-
         return path_text(self.path, self.unit) if self.path else ", ".join(self.unit)
 
     @property
@@ -206,9 +216,9 @@ class Policy:
     @property
     def version(self) -> str:
         """The hash of everything in it, whatever the order of its sections."""
-        from dalenius.tables.writing import digest
+        from dalenius.tables.writing import digest_policy
 
-        return digest(self)
+        return digest_policy(self)
 
     @property
     def meaning(self) -> str:
@@ -217,14 +227,14 @@ class Policy:
         More budget, another analyst or a file that moved must not make anyone pay again for the same answer. What the
         file holds is the data version's business; public tables count where a question reads them.
         """
-        from dalenius.tables.writing import digest
+        from dalenius.tables.writing import digest_policy
 
         spec = BudgetSpec(1.0, period=self.budget.period if self.budget else None)
-        return digest(replace(self, source=(), budget=spec, analysts={}, time=Time(), anonymity={}, public={}))
+        return digest_policy(replace(self, source=(), budget=spec, analysts={}, time=Time(), anonymity={}, public={}))
 
     def to_dict(self) -> dict[str, Any]:
         """Nested dicts of plain values, for `--json`."""
-        from dalenius.tables.writing import plain, to_tree
+        from dalenius.tables.writing import to_plain, to_tree
 
-        found: dict[str, Any] = plain(to_tree(self))
+        found: dict[str, Any] = to_plain(to_tree(self))
         return found

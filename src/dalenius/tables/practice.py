@@ -11,8 +11,8 @@ from random import SystemRandom
 from typing import Any
 
 from dalenius.errors import InputError, SourceUnavailableError
-from dalenius.tables.homes import check_output
 from dalenius.tables.policy import Bounds, Column, Kind, Policy
+from dalenius.tables.sources.homes import check_output
 
 MOST = 10_000_000
 _ROWS_PER_UNIT = 3

@@ -13,16 +13,25 @@ from typing import Any
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import Place, PolicyInvalidError, SourceUnavailableError
 from dalenius.tables.columns import read_column
-from dalenius.tables.limits import read_contribution, read_time
 from dalenius.tables.mistakes import invalid
-from dalenius.tables.policy import Column, Policy
-from dalenius.tables.public import read_public
-from dalenius.tables.sections import BLANK, NAME_FIX, SOURCE_FIX, Section, blanks, check_name, paths_of, type_name
-from dalenius.tables.spending import read_analysts, read_budget
-from dalenius.tables.units import check_apart, read_unit
-from dalenius.tables.values import exact
+from dalenius.tables.policy import Column, Policy, PublicSpec
+from dalenius.tables.protection import check_apart, read_analysts, read_budget, read_contribution, read_time, read_unit
+from dalenius.tables.sections import (
+    BLANK,
+    NAME_FIX,
+    SOURCE_FIX,
+    PolicySection,
+    blanks,
+    check_identifier,
+    check_printable,
+    paths_of,
+    type_name,
+)
+from dalenius.tables.values import exact_decimal
 
 SECTIONS = ("table", "budget", "analysts", "columns", "contribution", "time", "anonymity", "public")
+_PUBLIC_FIX = 'Write regions = "regions.csv", or nation = { source = "nation.parquet", key = "n_nationkey" }.'
+_KEY_FIX = 'Write key = "code", or a list of columns that are unique together.'
 
 
 def read_file(file: Path) -> Policy:
@@ -55,7 +64,7 @@ def read_text(text: str, folder: Path | None = None) -> Policy:
 
 def read_tree(tree: Mapping[str, Any], folder: Path) -> Policy:
     """The policy in parsed TOML."""
-    top = Section(tree, "", SECTIONS)
+    top = PolicySection(tree, "", SECTIONS)
     empty = blanks(tree)
     if empty:
         raise invalid(
@@ -64,7 +73,7 @@ def read_tree(tree: Mapping[str, Any], folder: Path) -> Policy:
             why=f"The draft marks with {BLANK!r} what only the owner knows; nothing is read from the data.",
             fix="Replace each by what can be true of anyone, not by what is true of this data.",
         )
-    table = Section(
+    table = PolicySection(
         top.need("table", "Write a section [table] with name, source and unit."),
         "table",
         ("name", "source", "unit", "neighbors", "dataset"),
@@ -94,25 +103,22 @@ def read_tree(tree: Mapping[str, Any], folder: Path) -> Policy:
         contribution=read_contribution(top, columns),
         time=read_time(top),
         anonymity=_opaque(tree.get("anonymity", {}), "anonymity"),
-        public=read_public(top, name, folder),
+        public=_public(top, name, folder),
         key_files=_key_files(top, folder),
     )
 
 
-def _identifier(section: Section, key: str, default: str | None) -> str:
+def _identifier(section: PolicySection, key: str, default: str | None) -> str:
     name = section.string(key, default, fix=NAME_FIX)
-    check_name(name, section.at(key))
+    check_identifier(name, section.at(key))
     return name
 
 
-def _columns(top: Section, folder: Path) -> dict[str, Column]:
-    section = Section(top.values.get("columns", {}), "columns", ())
+def _columns(top: PolicySection, folder: Path) -> dict[str, Column]:
+    section = PolicySection(top.values.get("columns", {}), "columns", ())
     seen: dict[str, str] = {}
     for name in section.values:
-        if not name or len(name) > 200 or not name.isprintable():
-            raise invalid(
-                "columns", "a column has no usable name.", why="It is empty or unprintable.", fix="Rename it."
-            )
+        check_printable(name, "columns", "a column")
         if name.lower() in seen:
             raise invalid(
                 section.at(name),
@@ -124,7 +130,36 @@ def _columns(top: Section, folder: Path) -> dict[str, Column]:
     return {name: read_column(name, values, folder) for name, values in section.values.items()}
 
 
-def _key_files(top: Section, folder: Path) -> dict[str, str]:
+def _public(top: PolicySection, table: str, folder: Path) -> dict[str, PublicSpec]:
+    """The public tables of a policy about ``table``; relative paths are relative to ``folder``."""
+    if "public" not in top:
+        return {}
+    section = PolicySection(top.values["public"], "public", ("tables",))
+    tables = PolicySection(section.need("tables", f"Write tables = {{ … }}. {_PUBLIC_FIX}"), "public.tables", ())
+    seen = {table.lower(): table}
+    for name in tables.values:
+        check_identifier(name, tables.at(name))
+        if name.lower() in seen:
+            raise invalid(
+                tables.at(name),
+                f"there is a table {seen[name.lower()]!r}.",
+                why="SQL cannot tell them apart.",
+                fix="Rename it.",
+            )
+        seen[name.lower()] = name
+    return {name: _public_table(name, value, tables.at(name), folder) for name, value in tables.values.items()}
+
+
+def _public_table(name: str, value: Any, place: str, folder: Path) -> PublicSpec:
+    if not isinstance(value, Mapping):
+        return PublicSpec(name, paths_of(value, place, folder))
+    section = PolicySection(value, place, ("source", "key"))
+    source = paths_of(section.need("source", _PUBLIC_FIX), section.at("source"), folder)
+    key = section.column_names("key", why="It says what tells rows apart.", fix=_KEY_FIX) if "key" in section else ()
+    return PublicSpec(name, source, key)
+
+
+def _key_files(top: PolicySection, folder: Path) -> dict[str, str]:
     """The code lists that were read, by column."""
     columns = top.values.get("columns", {})
     given = {name: values.get("keys") for name, values in columns.items()}
@@ -140,7 +175,7 @@ def _opaque(value: Any, place: str) -> Any:
     if isinstance(value, list):
         return [_opaque(each, place) for each in value]
     if isinstance(value, Decimal):
-        number = exact(value, place)
+        number = exact_decimal(value, place)
         return int(number) if number.denominator == 1 else number
     return value.isoformat() if isinstance(value, date | time) else value
 

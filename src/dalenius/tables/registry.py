@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
-from dalenius.errors import UnknownTableError
-from dalenius.tables.fingerprint import Fingerprint
+from dalenius.errors import SourceChangedError, UnknownTableError
 from dalenius.tables.mistakes import nearest
 from dalenius.tables.policy import Policy
 from dalenius.tables.reading import read_text
+from dalenius.tables.sources.fingerprint import Fingerprint, unchanged
+from dalenius.tables.sources.homes import check_outside
 
 KINDS = ("policy", "refresh", "limits", "closed", "epoch")
 
@@ -111,6 +112,21 @@ class Version:
         )
 
 
+def check_public_unchanged(version: Version, names: Iterable[str]) -> None:
+    """Refuses public tables of a version whose files are no longer those that were recorded with it.
+
+    Costs one `stat` per file as long as nothing changed.
+    """
+    for name in names:
+        check_outside(version.public[name].paths)  # however it once came to be declared
+        if not unchanged(version.public[name], version.policy.public[name].source):
+            raise SourceChangedError(
+                f"The public table {name!r} changed since it was declared.",
+                why="Files were added, removed or rewritten; stored answers belong to them as they were.",
+                fix="Put the files back, or run 'dalenius protect' again with the policies that name it.",
+            )
+
+
 class Registry:
     """All versions of all tables. Reads on from where it stopped, so it is never out of date and never slow."""
 
@@ -166,7 +182,7 @@ class Registry:
         self.versions()
         return self._limits.get((version.table, version.version, version.data_version))
 
-    def found(self, table: str, data_version: int) -> list[tuple[Version, dict[str, Any]]]:
+    def limits_of_data(self, table: str, data_version: int) -> list[tuple[Version, dict[str, Any]]]:
         """The limits that were found for the same data under any version of a table's policy, oldest first."""
         known = {each.version: each for each in self.versions().get(table, ()) if each.data_version == data_version}
         return [

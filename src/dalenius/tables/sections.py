@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from dalenius.errors import InputError
-from dalenius.tables.mistakes import invalid, listed, nearest
+from dalenius.tables.mistakes import invalid, join_names, nearest
 
 BLANK = "FILL IN"  # how `policy draft` marks what only the owner can know
 NAME_FIX = "Use letters, digits and _, not beginning with a digit; at most 63."
 SOURCE_FIX = 'Write source = "visits.parquet", a glob, or a list of them.'
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
+T = TypeVar("T")
 
 
-class Section:
+class PolicySection:
     """A table of the file and its place in it."""
 
     def __init__(self, values: object, place: str, known: tuple[str, ...]) -> None:
@@ -24,7 +25,7 @@ class Section:
             raise invalid(
                 place,
                 f"this must be a table, not {type_name(values)}.",
-                why=f"It holds {listed(known)}." if known else "Its entries have names of their own.",
+                why=f"It holds {join_names(known)}." if known else "Its entries have names of their own.",
                 fix=f"Write it as [{place}].",
             )
         for key in values:
@@ -89,11 +90,34 @@ class Section:
             )
         return value
 
+    def column_names(self, key: str, *, why: str, fix: str) -> tuple[str, ...]:
+        """A column, or a list of different ones."""
+        value = self.need(key, fix)
+        given = value if isinstance(value, list) else [value]
+        if not given or not all(isinstance(each, str) and each for each in given):
+            raise invalid(self.at(key), "this must be a column or a list of columns.", why=why, fix=fix)
+        if len(set(given)) < len(given):
+            raise invalid(self.at(key), "a column is there twice.", why="Once is enough.", fix="Remove one.")
+        return tuple(given)
 
-def check_name(name: str, place: str) -> None:
+    def checked(self, key: str, check: Callable[[Any], T], default: object = None) -> T:
+        """A value that another part of the program checks; its complaint is told with the place in the policy."""
+        try:
+            return check(self.values.get(key, default))
+        except InputError as error:
+            raise invalid(self.at(key), error.message, why=error.why, fix=error.fix) from None
+
+
+def check_identifier(name: str, place: str) -> None:
     """Refuses a name that SQL would have to quote."""
     if not _NAME.fullmatch(name):
         raise invalid(place, f"{name!r} cannot be used.", why="It names a table in SQL and a file.", fix=NAME_FIX)
+
+
+def check_printable(name: str, place: str, whose: str) -> None:
+    """Refuses a name that nobody could read; ``whose`` it is, such as "a column"."""
+    if not name or len(name) > 200 or not name.isprintable():
+        raise invalid(place, f"{whose} has no usable name.", why="It is empty or unprintable.", fix="Rename it.")
 
 
 def paths_of(value: Any, place: str, folder: Path) -> tuple[str, ...]:
@@ -106,11 +130,6 @@ def paths_of(value: Any, place: str, folder: Path) -> tuple[str, ...]:
     if any("://" in each for each in given):
         raise invalid(place, "this is an address.", why="Only files are read, never the network.", fix=SOURCE_FIX)
     return tuple(str((folder / each).absolute()) for each in given)
-
-
-def at_place(place: str, error: InputError) -> Exception:
-    """A number's mistake, told where it stands in the policy."""
-    return invalid(place, error.message, why=error.why, fix=error.fix)
 
 
 def blanks(values: object, place: str = "") -> list[str]:

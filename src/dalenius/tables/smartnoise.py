@@ -19,13 +19,13 @@ from typing import Any
 
 from dalenius._extras import require_extra
 from dalenius.errors import InputError, SourceUnavailableError
-from dalenius.tables.compatibility import kind_of
-from dalenius.tables.draft import WHOSE, key, opening, table_name
-from dalenius.tables.homes import check_sources
+from dalenius.tables.compatibility import kind_of_type
+from dalenius.tables.draft import WHOSE, opening, table_name
 from dalenius.tables.mistakes import nearest
 from dalenius.tables.policy import NUMERIC, TIMES, Kind
 from dalenius.tables.sections import BLANK
-from dalenius.tables.writing import literal
+from dalenius.tables.sources.homes import check_sources
+from dalenius.tables.writing import literal, toml_key
 
 LARGEST = 1_000_000  # bytes of a file
 KINDS = {
@@ -85,7 +85,7 @@ class Metadata:
         return f"{self.schema}.{self.table}" if self.schema else self.table
 
 
-def read(file: Path, table: str | None = None) -> Metadata:
+def read_metadata(file: Path, table: str | None = None) -> Metadata:
     """The table of that name in a file of metadata, or the only one that it has."""
     check_sources([file])
     try:
@@ -104,14 +104,16 @@ def read(file: Path, table: str | None = None) -> Metadata:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{file.name} is not text.", why="It must be UTF-8.", fix="Save it as UTF-8.") from None
-    return _chosen(_tables(_loaded(text, file.name)), table)
+    return _choose_table(_tables(_load_yaml(text, file.name)), table)
 
 
-def draft(metadata: Metadata, source: str | None, schema: Sequence[tuple[str, str]] | None = None, *, file: str) -> str:
+def draft_from_metadata(
+    metadata: Metadata, source: str | None, schema: Sequence[tuple[str, str]] | None = None, *, file: str
+) -> str:
     """The text of a policy.
 
     Args:
-        metadata: What `read` found.
+        metadata: What `read_metadata` found.
         source: Where the data is, as the policy will spell it; None leaves it to the owner.
         schema: Names and DuckDB types of the source, where it is known.
         file: What the policy file will be called, for the hints in it.
@@ -148,7 +150,7 @@ def draft(metadata: Metadata, source: str | None, schema: Sequence[tuple[str, st
 
 def _unit(metadata: Metadata, types: Mapping[str, tuple[str, str]] | None) -> str | tuple[str, ...]:
     if metadata.unit:
-        found = tuple(_spelled(name, types) for name in metadata.unit)
+        found = tuple(_spell(name, types) for name in metadata.unit)
         return found[0] if len(found) == 1 else found
     if _truth(metadata.settings.get("row_privacy", "false")):
         return f"{BLANK}: row_privacy took each row for one person; a column that differs in every row"
@@ -156,13 +158,13 @@ def _unit(metadata: Metadata, types: Mapping[str, tuple[str, str]] | None) -> st
 
 
 def _column(name: str, given: Mapping[str, str], types: Mapping[str, tuple[str, str]] | None) -> str:
-    section, type_ = f"[columns.{key(_spelled(name, types))}]", str(given.get("type", ""))
+    section, type_ = f"[columns.{toml_key(_spell(name, types))}]", str(given.get("type", ""))
     if types is not None and name.lower() not in types:
         return f"# {section}  is not in the source\n"
     kind = KINDS.get(type_)
     if kind is None:
         return f"# {section}  type {literal(type_[:40])}: cannot be asked about\n"
-    if types is not None and kind is Kind.DATETIME and kind_of(types[name.lower()][1]) is Kind.DATE:
+    if types is not None and kind is Kind.DATETIME and kind_of_type(types[name.lower()][1]) is Kind.DATE:
         kind = Kind.DATE
     lines = [section, f'type = "{kind.value}"', *_bounds(given, kind)]
     if kind is Kind.DATETIME:
@@ -175,7 +177,7 @@ def _column(name: str, given: Mapping[str, str], types: Mapping[str, tuple[str, 
         if attribute in ATTRIBUTES and not ATTRIBUTES[attribute]:
             continue
         why = ATTRIBUTES.get(attribute, "it is not known")
-        lines.append(f"# {_shown(attribute, value)} ({why})")
+        lines.append(f"# {_show_setting(attribute, value)} ({why})")
     return "\n".join(lines) + "\n"
 
 
@@ -222,20 +224,20 @@ def _remarks(metadata: Metadata) -> Iterator[str]:
         yield "# SmartNoise also said:"
     for name, value in said.items():
         # a number of rows would be read off the data
-        shown = name if name.startswith("rows") else _shown(name, value)
+        shown = name if name.startswith("rows") else _show_setting(name, value)
         yield f"#   {shown}. {SETTINGS[name]}"
     if metadata.engine:
-        yield f"#   {_shown('engine', metadata.engine)}. The source says where the data is."
+        yield f"#   {_show_setting('engine', metadata.engine)}. The source says where the data is."
 
 
-def _shown(name: str, value: object) -> str:
+def _show_setting(name: str, value: object) -> str:
     """A setting in a remark: quoted where it could end the line."""
     plain = re.compile(r"[\w .+-]{1,40}")
     parts = [each if plain.fullmatch(each) else literal(each[:40]) for each in (str(name), str(value))]
     return ": ".join(parts)
 
 
-def _spelled(name: str, types: Mapping[str, tuple[str, str]] | None) -> str:
+def _spell(name: str, types: Mapping[str, tuple[str, str]] | None) -> str:
     """A column as the source spells it; SmartNoise does not look at case."""
     return types[name.lower()][0] if types and name.lower() in types else name
 
@@ -243,7 +245,7 @@ def _spelled(name: str, types: Mapping[str, tuple[str, str]] | None) -> str:
 # --- reading
 
 
-def _loaded(text: str, file: str) -> Any:
+def _load_yaml(text: str, file: str) -> Any:
     require_extra("smartnoise", "yaml")
     import yaml
 
@@ -310,7 +312,7 @@ def _table(collection: str, schema: str, table: str, given: Any, engine: str | N
     return Metadata(collection, _bare(schema), _bare(table), settings, columns, unit, engine)
 
 
-def _chosen(tables: Sequence[Metadata], asked: str | None) -> Metadata:
+def _choose_table(tables: Sequence[Metadata], asked: str | None) -> Metadata:
     names = [each.name for each in tables]
     if asked is None and len(tables) == 1:
         return tables[0]

@@ -1,4 +1,4 @@
-"""Single values of a policy, by the kind of their column. Decimals stay exact."""
+"""Single values of a policy, by the kind of their column, and what numbers are rounded to. Decimals stay exact."""
 
 from __future__ import annotations
 
@@ -16,19 +16,22 @@ LARGEST_EXPONENT = 100  # past this a decimal is a mistake, and as a fraction wo
 MOST_DIGITS = 200
 WIDEST = 2**63  # integers are 64 bits wide in every engine
 LONGEST = 10_000
+FINENESS = 2**20
+# x/step is taken in doubles on every engine; past 2⁵³ steps a double no longer tells neighbours apart.
+MOST_STEPS = 2**53
 
 
 def value_of(kind: Kind, value: object, place: str) -> Value:
     """A value of a column: a bound, a key or a default."""
     match kind:
         case Kind.INTEGER:
-            return whole(value, place)
+            return whole_number(value, place)
         case Kind.NUMBER:
-            return exact(value, place)
+            return exact_decimal(value, place)
         case Kind.BOOLEAN:
             if isinstance(value, bool):
                 return value
-            raise _mistyped(place, value, "true or false", "Write true or false, without quotes.")
+            raise _wrong_type(place, value, "true or false", "Write true or false, without quotes.")
         case Kind.DATE:
             return _date(value, place)
         case Kind.DATETIME:
@@ -37,19 +40,19 @@ def value_of(kind: Kind, value: object, place: str) -> Value:
             return _text(value, place)
 
 
-def whole(value: object, place: str) -> int:
+def whole_number(value: object, place: str) -> int:
     """A 64-bit integer."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise _mistyped(place, value, "a whole number", "Write it without quotes and without a decimal point.")
+        raise _wrong_type(place, value, "a whole number", "Write it without quotes and without a decimal point.")
     if not -WIDEST <= value < WIDEST:
         raise invalid(place, "this is too large.", why="Integers are 64 bits wide.", fix="Give a smaller one.")
     return value
 
 
-def exact(value: object, place: str) -> Fraction:
+def exact_decimal(value: object, place: str) -> Fraction:
     """The decimal as it stands in the file."""
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
-        raise _mistyped(place, value, "a number", "Write it without quotes.")
+        raise _wrong_type(place, value, "a number", "Write it without quotes.")
     decimal = Decimal(value)
     if not decimal.is_finite():
         raise invalid(place, "this must be finite.", why="It is nan or infinite.", fix="Give a finite number.")
@@ -90,6 +93,34 @@ def decimal_text(value: Fraction) -> str:
     return sign + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)
 
 
+def default_step(low: Fraction, high: Fraction) -> Fraction:
+    """(high − low)/2²⁰ rounded to a power of ten, coarser where doubles could not tell the steps apart.
+
+    >>> default_step(Fraction(0), Fraction(5000)), default_step(Fraction(0), Fraction(1))
+    (Fraction(1, 100), Fraction(1, 1000000))
+    """
+    step = power_of_ten((high - low) / FINENESS)
+    while too_fine(step, low, high):
+        step *= 10
+    return step
+
+
+def too_fine(step: Fraction, low: Fraction, high: Fraction) -> bool:
+    """Whether the bounds lie more steps from zero than a double can count."""
+    return max(abs(low), abs(high)) > step * MOST_STEPS
+
+
+def power_of_ten(value: Fraction) -> Fraction:
+    """The power of ten nearest to a positive number by ratio, found without floating point."""
+    power = Fraction(10) ** (len(str(value.numerator)) - len(str(value.denominator)))
+    while power > value:
+        power /= 10
+    while power * 10 <= value:
+        power *= 10
+    # value lies in [power, 10 power); √10 power is the middle
+    return power * 10 if value * value >= 10 * power * power else power
+
+
 def _date(value: object, place: str) -> date:
     fix = 'Write it as "2025-12-31".'
     if isinstance(value, str):
@@ -102,7 +133,7 @@ def _date(value: object, place: str) -> date:
         return found
     if isinstance(value, date) and not isinstance(value, datetime):
         return value
-    raise _mistyped(place, value, "a date", fix)
+    raise _wrong_type(place, value, "a date", fix)
 
 
 def _datetime(value: object, place: str) -> datetime:
@@ -116,7 +147,7 @@ def _datetime(value: object, place: str) -> datetime:
         if found is None:
             raise invalid(place, "this is not a datetime.", why="Datetimes are ISO 8601, with their time.", fix=fix)
     if not isinstance(found, datetime):
-        raise _mistyped(place, value, "a datetime", fix)
+        raise _wrong_type(place, value, "a datetime", fix)
     if found.tzinfo is not None:
         raise invalid(place, "this has an offset.", why="A column's times are local to its zone.", fix=fix)
     return found
@@ -124,11 +155,11 @@ def _datetime(value: object, place: str) -> datetime:
 
 def _text(value: object, place: str) -> str:
     if not isinstance(value, str):
-        raise _mistyped(place, value, "a text", "Write it in quotes.")
+        raise _wrong_type(place, value, "a text", "Write it in quotes.")
     if len(value) > LONGEST or "\0" in value:
         raise invalid(place, "this text is too long or holds a NUL.", why="No engine takes it.", fix="Shorten it.")
     return value
 
 
-def _mistyped(place: str, value: object, wanted: str, fix: str) -> PolicyInvalidError:
+def _wrong_type(place: str, value: object, wanted: str, fix: str) -> PolicyInvalidError:
     return invalid(place, f"this must be {wanted}, not {type_name(value)}.", why="Nothing is guessed.", fix=fix)

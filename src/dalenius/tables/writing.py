@@ -10,8 +10,7 @@ from datetime import date
 from fractions import Fraction
 from typing import Any
 
-from dalenius.tables.policy import Column, Policy
-from dalenius.tables.units import path_text
+from dalenius.tables.policy import Column, Policy, path_text
 from dalenius.tables.values import WIDEST, decimal_text
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -30,7 +29,7 @@ def to_tree(policy: Policy) -> dict[str, Any]:
     if policy.budget is not None:
         spec = policy.budget
         period = {"column": spec.period.column, "every": spec.period.every} if spec.period else None
-        tree["budget"] = _said(
+        tree["budget"] = _drop_none(
             {
                 "epsilon": spec.epsilon,
                 "delta": spec.delta,
@@ -42,37 +41,37 @@ def to_tree(policy: Policy) -> dict[str, Any]:
     tree["analysts"] = {name: {"epsilon": epsilon} for name, epsilon in policy.analysts.items()}
     tree["columns"] = {name: _column(each) for name, each in policy.columns.items()}
     limits = policy.contribution
-    tree["contribution"] = _said(
+    tree["contribution"] = _drop_none(
         {"rows": limits.rows, "groups": limits.groups, "totals": dict(limits.totals) or None, "units": limits.units}
     )
-    tree["time"] = _said({"answer": policy.time.answer, "cap": policy.time.cap, "late": policy.time.late})
+    tree["time"] = _drop_none({"answer": policy.time.answer, "cap": policy.time.cap, "late": policy.time.late})
     tree["anonymity"] = dict(policy.anonymity)
     if policy.public:
         tree["public"] = {
             "tables": {
-                name: _said({"source": list(each.source), "key": list(each.key) or None})
+                name: _drop_none({"source": list(each.source), "key": list(each.key) or None})
                 for name, each in policy.public.items()
             }
         }
     return {name: each for name, each in tree.items() if each}
 
 
-def digest(policy: Policy) -> str:
+def digest_policy(policy: Policy) -> str:
     """The hash of the tree."""
     text = json.dumps(to_tree(policy), sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """The tree in JSON's terms; decimals become the nearest double."""
     if isinstance(value, Fraction):
         return int(value) if value.denominator == 1 else float(value)
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, Mapping):
-        return {key: plain(each) for key, each in value.items()}
+        return {key: to_plain(each) for key, each in value.items()}
     if isinstance(value, list):
-        return [plain(each) for each in value]
+        return [to_plain(each) for each in value]
     return value
 
 
@@ -81,9 +80,9 @@ def to_toml(policy: Policy) -> str:
     tree, parts = to_tree(policy), []
     for name, section in tree.items():
         if name in {"analysts", "columns"}:
-            parts += [_section(f"{name}.{_key(each)}", values) for each, values in section.items()]
+            parts += [_section(f"{name}.{toml_key(each)}", values) for each, values in section.items()]
         elif name == "public":
-            parts += [_section(f"public.tables.{_key(each)}", values) for each, values in section["tables"].items()]
+            parts += [_section(f"public.tables.{toml_key(each)}", values) for each, values in section["tables"].items()]
         else:
             parts.append(_section(name, section))
     return "\n".join(parts)
@@ -100,21 +99,21 @@ def literal(value: Any) -> str:
         case int() | float():
             return repr(value)
         case str():
-            return _quoted(value)
+            return _quote(value)
         case date():
             return f'"{value.isoformat()}"'
         case Mapping():
-            return "{ " + ", ".join(f"{_key(key)} = {literal(each)}" for key, each in value.items()) + " }"
+            return "{ " + ", ".join(f"{toml_key(key)} = {literal(each)}" for key, each in value.items()) + " }"
         case _:
             return "[" + ", ".join(literal(each) for each in value) + "]"
 
 
 def _section(name: str, values: Mapping[str, Any]) -> str:
-    return f"[{name}]\n" + "".join(f"{_key(key)} = {literal(each)}\n" for key, each in values.items())
+    return f"[{name}]\n" + "".join(f"{toml_key(key)} = {literal(each)}\n" for key, each in values.items())
 
 
 def _column(column: Column) -> dict[str, Any]:
-    return _said(
+    return _drop_none(
         {
             "type": column.kind.value,
             "zone": column.zone,
@@ -126,19 +125,20 @@ def _column(column: Column) -> dict[str, Any]:
     )
 
 
-def _said(values: dict[str, Any]) -> dict[str, Any]:
+def _drop_none(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else _quoted(name)
+def toml_key(name: str) -> str:
+    """A name as a key of TOML."""
+    return name if _BARE.fullmatch(name) else _quote(name)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     # Not json.dumps: TOML wants DEL escaped, and knows no surrogate pairs.
-    def escaped(letter: str) -> str:
+    def escape(letter: str) -> str:
         if letter in '"\\':
             return f"\\{letter}"
         return f"\\u{ord(letter):04x}" if letter < " " or letter == "\x7f" else letter
 
-    return '"' + "".join(map(escaped, text)) + '"'
+    return '"' + "".join(map(escape, text)) + '"'

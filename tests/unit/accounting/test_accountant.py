@@ -12,7 +12,7 @@ from tests.unit.accounting.peer_events import to_dp_event
 
 from dalenius.accounting import composition, events
 from dalenius.accounting.accountant import account, group_guarantee
-from dalenius.accounting.dp_events import from_dp_event
+from dalenius.accounting.descriptions import from_dp_event
 from dalenius.accounting.events import (
     Approx,
     Composed,

@@ -90,7 +90,7 @@ def test_odd_parameters_give_a_bound_without_a_crash(event: Event):
 
 def test_sampling_greatly_shifted_noise_keeps_all_of_both_measures():
     for shift in (3, 30, 60):
-        loss = losses.pair(PoissonSampled(0.1, DiscreteGaussian(1, shift * shift)))
+        loss = losses.dominating_pair(PoissonSampled(0.1, DiscreteGaussian(1, shift * shift)))
         assert loss is not None
         assert loss.masses.sum() == pytest.approx(1) and loss.q_masses.sum() == pytest.approx(1)
         # with probability q the unit is in, and then it shows

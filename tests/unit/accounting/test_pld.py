@@ -25,7 +25,7 @@ from dalenius.accounting.events import (
     SampledWithoutReplacement,
 )
 from dalenius.accounting.neighbors import Neighbors
-from dalenius.accounting.pld import PLD, existing
+from dalenius.accounting.pld import PLD, require_pair
 
 PAIRS: list[Event] = [
     Gaussian(2.0),
@@ -44,8 +44,8 @@ PAIRS: list[Event] = [
 
 
 def on_grid(event, interval=1e-3, *, reverse=False):
-    loss = existing(event)
-    return losses.discretized(loss.reversed() if reverse else loss, interval, 1e-18)
+    loss = require_pair(event)
+    return losses.discretize(loss.reversed() if reverse else loss, interval, 1e-18)
 
 
 @pytest.mark.parametrize("event", PAIRS, ids=lambda event: type(event).__name__)
@@ -58,7 +58,7 @@ def test_both_measures_of_a_pair_have_mass_one(event, reverse):
 
 @pytest.mark.parametrize("event", PAIRS, ids=lambda event: type(event).__name__)
 def test_symmetric_pairs_are_symmetric(event):
-    loss = existing(event)
+    loss = require_pair(event)
     if loss.symmetric:
         grid = on_grid(event)
         there = sum(p for x, p in zip(grid.losses, grid.probabilities, strict=True) if x > 0.05)

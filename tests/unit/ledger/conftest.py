@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dalenius.accounting.events import Zcdp
-from dalenius.ledger import Budget, Ledger, Request, retries
+from dalenius.ledger import Budget, Ledger, Request, questions
 from dalenius.ledger.chain import digest
 
 
@@ -49,7 +49,7 @@ def grant(request_for):
             connection.execute(  # the first of this analyst: units of 2^-128 do not fit SQLite's integers
                 "INSERT INTO totals VALUES (?, '', ?, ?, ?, 1)", (charge["dataset"], analyst, *charge["units"])
             )
-            retries.remember(connection, request_for(key, charge["epsilon"], analyst, retry=retry), number)
+            questions.remember(connection, request_for(key, charge["epsilon"], analyst, retry=retry), number)
         return ledger.ask(request_for(key, charge["epsilon"], analyst), lambda claim: pytest.fail("looked again"))
 
     return granting

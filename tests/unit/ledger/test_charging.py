@@ -177,13 +177,13 @@ def test_a_claim_is_free_again_when_the_charge_itself_broke_off(ledger, request_
 
 
 def test_claims_that_are_done_are_forgotten(ledger, request_for):
-    from dalenius.ledger import holders
+    from dalenius.ledger import questions
 
-    before = len(holders._ACTIVE)
+    before = len(questions._ACTIVE)
     ledger.answer(ledger.charge(request_for("a")), b"1")
     ledger.fail(ledger.charge(request_for("b")))
     ledger.ask(request_for("a"), lambda claim: b"no")
-    assert len(holders._ACTIVE) == before
+    assert len(questions._ACTIVE) == before
 
 
 def test_delta_is_capped_for_data_set_and_analyst(ledger, request_for):
@@ -243,7 +243,7 @@ def test_a_question_in_flight_makes_the_same_question_wait(ledger, request_for):
 
 def test_a_claim_passes_on_only_when_its_holder_is_dead_and_the_old_one_cannot_answer(ledger, request_for, monkeypatch):
     old = ledger.charge(request_for(epsilon=0.5))
-    monkeypatch.setattr("dalenius.ledger.holders.is_dead", lambda holder: True)
+    monkeypatch.setattr("dalenius.ledger.questions.is_dead", lambda holder: True)
     new = ledger.charge(request_for(epsilon=0.3))
     monkeypatch.undo()
     assert isinstance(new, Claim) and new.number == old.number and new.fence == old.fence + 1
@@ -341,10 +341,9 @@ def test_a_creation_that_broke_off_is_taken_up_again(tmp_path, left):
     import shutil
 
     shutil.copytree(home / "keys", fresh / "keys")
-    ledger = Ledger(fresh, __import__("dalenius.ledger.keys", fromlist=["Keys"]).Keys.load(fresh))
+    ledger = Ledger(fresh, __import__("dalenius.ledger.home", fromlist=["LedgerKeys"]).LedgerKeys.load(fresh))
     if "ledger.anchor" in left:
-        from dalenius.ledger.anchor import Head
-        from dalenius.ledger.chain import origin
+        from dalenius.ledger.chain import Head, origin
 
         ledger.anchor.create(Head(0, origin(ledger.keys.chain)))
         with pytest.raises(LedgerUnavailableError, match="no ledger"):

@@ -66,3 +66,19 @@ def test_an_entry_hidden_from_the_index_is_seen(ledger):
     assert [entry.kind for entry in opened.records(("token",))] == ["token"]  # found all the same
     with pytest.raises(LedgerCorruptError, match="pages of the file"):
         verify(opened)
+
+
+def test_a_trigger_that_was_there_for_a_moment_does_not_stay_in_a_connection(ledger):
+    """SQLite keeps the schema that it has read: a trigger of it would run though no file has it any more."""
+    with sqlite3.connect(ledger.home / "ledger.sqlite", isolation_level=None) as other:
+        other.execute("CREATE TRIGGER t BEFORE INSERT ON entries BEGIN SELECT RAISE(IGNORE); END")
+        (version,) = other.execute("PRAGMA schema_version").fetchone()
+        with pytest.raises(LedgerCorruptError, match="not as they were made"):
+            ledger.record("note", {"said": "with it"})
+        other.execute("PRAGMA writable_schema = ON")
+        other.execute("DELETE FROM sqlite_schema WHERE type = 'trigger'")
+        other.execute(f"PRAGMA schema_version = {version}")
+    other.close()
+    entry = ledger.record("note", {"said": "without it"})
+    assert list(ledger.records(("note",)))[-1] == entry
+    verify(ledger)

@@ -7,9 +7,19 @@ import threading
 import pytest
 
 from dalenius.errors import DaleniusError, LedgerCorruptError
-from dalenius.ledger import Ledger, checkpoint, verify
+from dalenius.ledger import Ledger, proof, verify
 from dalenius.ledger.chain import digest
-from dalenius.ledger.checkpoint import NAME
+from dalenius.ledger.proof import CHECKPOINT
+from dalenius.ledger.suspensions import (
+    ANALYST,
+    DATASET,
+    Standing,
+    record_late,
+    record_overdue,
+    standings,
+    suspend,
+)
+from dalenius.ledger.tokens import Role, Tokens
 
 RETRY = (digest(b"ana first"), digest(b"count"))
 
@@ -17,16 +27,21 @@ RETRY = (digest(b"ana first"), digest(b"count"))
 @pytest.fixture
 def kept(ledger, request_for, grant, monkeypatch):
     """A ledger with something of everything, and a checkpoint of it."""
-    monkeypatch.setattr(checkpoint, "_WORTH", 1)
+    monkeypatch.setattr(proof, "_WORTH", 1)
     ledger.ask(request_for("first", retry=RETRY), lambda claim: b"1")
     grant(ledger, "first", "bob")
     ledger.fail(ledger.charge(request_for("failed", 0.1)))
     ledger.charge(request_for("running", 0.1))
     ledger.record("note", {"text": "ünïcode"})
+    record_late(ledger, charge=8, analyst="ana", dataset="students", own=True, most=3)
+    record_overdue(ledger, charge=9, analyst="cy", dataset="students", most=1)
+    suspend(ledger, (ANALYST, "bob"), "he left the project")
+    Tokens(ledger).create(Role.ANALYST, "ana", note="the notebook")
+    Tokens(ledger).revoke(Tokens(ledger).create(Role.AUDITOR)[1].id)
     ledger.database.close()
-    (ledger.home / NAME).unlink(missing_ok=True)
+    (ledger.home / CHECKPOINT).unlink(missing_ok=True)
     assert Ledger.open(ledger.home).head.count > 8
-    assert (ledger.home / NAME).stat().st_mode & 0o777 == 0o600
+    assert (ledger.home / CHECKPOINT).stat().st_mode & 0o777 == 0o600
     return ledger
 
 
@@ -42,10 +57,10 @@ def state(home):
 
 
 def test_a_checkpoint_holds_all_that_the_history_says(kept, request_for):
-    (kept.home / NAME).rename(kept.home / "aside")
+    (kept.home / CHECKPOINT).rename(kept.home / "aside")
     whole, read = state(kept.home)
     assert read == whole.count
-    (kept.home / "aside").rename(kept.home / NAME)
+    (kept.home / "aside").rename(kept.home / CHECKPOINT)
     assert state(kept.home) == (whole, 0)
     kept.charge(request_for("more", 0.1))
     newer, read = state(kept.home)
@@ -53,9 +68,20 @@ def test_a_checkpoint_holds_all_that_the_history_says(kept, request_for):
     verify(kept)
 
 
+def test_who_may_ask_is_the_same_from_a_checkpoint(kept):
+    opened = Ledger.open(kept.home)
+    found = standings(opened)
+    assert found == standings(kept) and found[ANALYST, "bob"].suspended
+    assert found[ANALYST, "ana"] == Standing(late=1) and found[DATASET, "students"] == Standing(late=2)
+    assert found[ANALYST, "cy"] == Standing(True, 1, reason="1 answers were late")
+    tokens = Tokens(opened).all()
+    assert tokens == Tokens(kept).all() and [each.state for each in tokens] == ["active", "revoked"]
+    assert type(tokens[0].role) is Role
+
+
 @pytest.mark.parametrize("how", ["missing", "empty", "flipped", "garbage", "foreign", "unreadable"])
 def test_a_checkpoint_that_is_none_is_done_without(kept, request_for, tmp_path, how):
-    file, (whole, _) = kept.home / NAME, state(kept.home)
+    file, (whole, _) = kept.home / CHECKPOINT, state(kept.home)
     content = bytearray(file.read_bytes())
     if how == "missing":
         file.unlink()
@@ -69,7 +95,7 @@ def test_a_checkpoint_that_is_none_is_done_without(kept, request_for, tmp_path, 
     elif how == "foreign":
         other = Ledger.create(tmp_path / "other")
         other.head  # noqa: B018
-        shutil.copy(other.home / NAME, file)
+        shutil.copy(other.home / CHECKPOINT, file)
     else:
         file.unlink()
         file.mkdir()
@@ -81,11 +107,11 @@ def test_a_checkpoint_of_another_history_is_not_used(kept, request_for, tmp_path
     """With the right key: a copy of the home went its own way."""
     kept.database.close()
     fork = shutil.copytree(kept.home, tmp_path / "fork")
-    (fork / NAME).unlink()
+    (fork / CHECKPOINT).unlink()
     Ledger.open(fork).record("note", {"text": "another story"})
     kept.record("note", {"text": "ours"})
     assert Ledger.open(fork).head.count == kept.head.count
-    shutil.copy(fork / NAME, kept.home / NAME)
+    shutil.copy(fork / CHECKPOINT, kept.home / CHECKPOINT)
     whole, read = state(kept.home)
     assert read == whole.count and whole.head == kept.head.hash
 
@@ -116,24 +142,26 @@ def test_few_entries_are_not_worth_a_checkpoint_and_a_running_process_writes_non
     for number in range(20):
         ledger.charge(request_for(f"q{number}", 0.01))
     Ledger.open(ledger.home).head  # noqa: B018
-    assert not (ledger.home / NAME).exists()
+    assert not (ledger.home / CHECKPOINT).exists()
 
 
 def test_a_checkpoint_says_which_form_it_has(kept, monkeypatch):
     whole, _ = state(kept.home)
-    monkeypatch.setattr(checkpoint, "FORMAT", checkpoint.FORMAT + 1)
+    monkeypatch.setattr(proof, "FORMAT", proof.FORMAT + 1)
     assert state(kept.home) == (whole, whole.count)
-    assert json.loads((kept.home / NAME).read_bytes()[64:])["format"] == checkpoint.FORMAT
+    assert json.loads((kept.home / CHECKPOINT).read_bytes()[64:])["format"] == proof.FORMAT
 
 
 def test_a_transaction_that_is_undone_leaves_no_trace_in_what_is_known(ledger, request_for):
     before = ledger.head
 
-    def broken_off(_connection, _entry):
-        raise RuntimeError("stop")
+    def break_off():
+        with ledger.turn() as (_, append):
+            append("note", {"text": "never"})
+            raise RuntimeError("stop")
 
     with pytest.raises(RuntimeError, match="stop"):
-        ledger.append("note", {"text": "never"}, broken_off)
+        break_off()
     assert ledger.head == before
     ledger.charge(request_for())
     verify(ledger)

@@ -6,7 +6,7 @@ import pytest
 
 from dalenius.errors import InputError, LedgerCorruptError, UnknownReceiptError
 from dalenius.ledger import receipts
-from dalenius.ledger.keys import public_key
+from dalenius.ledger.home import public_key
 
 
 def said(ledger, name, analyst=None):

@@ -10,7 +10,7 @@ from dalenius.errors import BudgetError, EngineFailedError, LedgerCorruptError
 from dalenius.ledger import Accounting, Answered, Budget, Claim, Ledger, Request, Waiting, verify
 from dalenius.ledger.chain import canonical
 from dalenius.ledger.projection import BrokenRuleError
-from dalenius.ledger.replay import Replay
+from dalenius.ledger.verification import Replay
 
 
 def stored(claim):
@@ -172,7 +172,7 @@ def test_a_failure_stays_charged_and_a_retry_is_charged_once(ledger, shared, req
     named = {"retry": ("1" * 64, "2" * 64)}
     asked = request_for(epsilon=0.2, analyst="bob", shareable=True, **named)
     first = ledger.charge(asked)
-    monkeypatch.setattr("dalenius.ledger.holders.is_dead", lambda holder: True)
+    monkeypatch.setattr("dalenius.ledger.questions.is_dead", lambda holder: True)
     taken = ledger.charge(asked)
     assert taken.number == first.number and taken.shares == first.shares == 5  # still from the stored answer alone
     monkeypatch.undo()
@@ -207,7 +207,7 @@ def test_who_waits_too_long_for_another_pays_for_an_own_answer_and_hears_of_nobo
 
 def test_nobody_finishes_another_analysts_question_for_a_dead_process(ledger, request_for, monkeypatch):
     left = ledger.charge(request_for(epsilon=1.0))
-    monkeypatch.setattr("dalenius.ledger.holders.is_dead", lambda holder: True)
+    monkeypatch.setattr("dalenius.ledger.questions.is_dead", lambda holder: True)
     step = ledger.charge(request_for(epsilon=0.2, analyst="bob", shareable=True))
     assert step.number != left.number and step.epsilon == 0.2 and step.shares is None
     own = ledger.charge(request_for(epsilon=0.5))

@@ -19,13 +19,13 @@ import pytest
 from dalenius.errors import NotAllowedError
 from dalenius.measuring._exact import exact
 from dalenius.measuring.building import MOST
-from dalenius.measuring.estimates import Part
+from dalenius.measuring.estimates import NoisySum
 from dalenius.measuring.plan import Limits
 from dalenius.measuring.statistics.covariance import correlation, covariance
 from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
 from dalenius.queries.answering import Answer
-from dalenius.queries.preview import described, previewed
-from dalenius.queries.rules.price import priced
+from dalenius.queries.preview import describe_plan, preview_plan
+from dalenius.queries.rules.price import price_plan
 
 DRAWS, CONFIDENCE, SLACK = 4_000, 0.95, 0.0175
 ARROW = pa.schema([("user_id", pa.int64()), ("region", pa.string()), ("age", pa.int64()), ("change", pa.float64())])
@@ -59,7 +59,7 @@ def coverage(form, kind, scales=SCALES):
     noise = np.stack([np.rint(sample(0, scale, DRAWS)) for scale in scales], axis=1).astype(np.int64).tolist()
     shrunk = {1.0: 0, 0.8: 0}
     for row in noise:
-        found = estimate(form, [Part(s + x, each) for s, x, each in zip(SUMS, row, laws, strict=True)])
+        found = estimate(form, [NoisySum(s + x, each) for s, x, each in zip(SUMS, row, laws, strict=True)])
         assert None not in (found.value, found.noise_error, found.low, found.high)
         assert math.isclose(found.noise_error, max(found.high - found.value, found.value - found.low))
         for share in shrunk:
@@ -94,7 +94,7 @@ def test_a_correlation_stays_between_minus_one_and_one():
     chance = random.Random(3)
     for _ in range(500):
         kind = chance.choice(["gaussian", "laplace"])
-        parts = [Part(chance.randint(-1000, 5000), law(kind, chance.choice([1, 100, 3000]))) for _ in range(6)]
+        parts = [NoisySum(chance.randint(-1000, 5000), law(kind, chance.choice([1, 100, 3000]))) for _ in range(6)]
         found = estimate("correlation", parts)
         assert -1 <= found.low <= found.high <= 1
         assert found.value is None or found.low <= found.value <= found.high
@@ -105,12 +105,12 @@ def test_a_correlation_stays_between_minus_one_and_one():
 def test_where_nothing_is_known_the_bounds_are_the_interval():
     one = law("gaussian", 10)
     for n in (-5, 0, 1):
-        parts = [Part(value, one) for value in (n, 5, 5, 5, 50, 50)]
+        parts = [NoisySum(value, one) for value in (n, 5, 5, 5, 50, 50)]
         found = estimate("sample", parts, most=7)
         assert (found.value, found.low, found.high) == (None, -14, 14)
-    flat = [Part(value, one) for value in (1000, 0, 0, 10, 0, 500)]  # a value that does not vary
+    flat = [NoisySum(value, one) for value in (1000, 0, 0, 10, 0, 500)]  # a value that does not vary
     assert estimate("correlation", flat).value is None
-    faint = [Part(value, law("gaussian", 400)) for value in (1000, 0, 0, 100, 500, 500)]
+    faint = [NoisySum(value, law("gaussian", 400)) for value in (1000, 0, 0, 100, 500, 500)]
     found = estimate("correlation", faint)
     assert (found.value, found.low, found.high) == (pytest.approx(0.2), -1.0, 1.0)
 
@@ -145,7 +145,7 @@ def test_without_noise_the_answers_are_those_of_the_rows(accounting, asker, memo
         asked("COVAR_POP(age, change), COVAR_SAMP(change, age), CORR(age, change)", "region")
     )
     assert [each.kind for each in plan.statistics] == ["covariance"] and len(plan.measures) == 6
-    rows = answered(plan, exact(plan, memory(held), "salt"), priced(plan, 1.0))
+    rows = answered(plan, exact(plan, memory(held), "salt"), price_plan(plan, 1.0))
     for name, found in zip(("north", "south"), rows, strict=False):
         both = [
             (each["age"], each["change"])
@@ -228,11 +228,11 @@ def test_shares_are_better_than_equal_ones(what, accounting, asker):
     (statistic,) = plan.statistics
     equal = tuple(replace(each, share=Fraction(1, len(statistic.measures))) for each in statistic.measures)
     plain = replace(plan, statistics=(replace(statistic, measures=equal),))
-    ours, theirs = (previewed(each, (100.0,), 0.95, {}).choices[0].noise_error_per_rows[0] for each in (plan, plain))
+    ours, theirs = (preview_plan(each, (100.0,), 0.95, {}).choices[0].noise_error_per_rows[0] for each in (plan, plain))
     assert ours is not None and theirs is not None and 0 < ours <= theirs
 
 
 def test_a_plan_tells_what_is_multiplied(visits):
     plan = visits.plan(asked("CORR(age, amount)"))
-    text = described(plan, priced(plan, 0.5))
+    text = describe_plan(plan, price_plan(plan, 0.5))
     assert "sum of products of age and amount" in text and text.count("sum of squares") == 2

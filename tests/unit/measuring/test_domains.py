@@ -13,10 +13,10 @@ from tests.conftest import examples
 
 from dalenius.errors import QuestionRefusedError
 from dalenius.measuring._exact import exact
-from dalenius.measuring.domains import MOST_CELLS
 from dalenius.measuring.engines.duckdb.connections import public
 from dalenius.measuring.engines.duckdb.rendering import Renderer, identifier
 from dalenius.measuring.engines.duckdb.statements.source import clean
+from dalenius.measuring.function_values import MOST_CELLS
 from dalenius.tables.policy import Kind
 
 REGIONS = ["north", "south", "east", "west"]

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dalenius.measuring.estimates import Part, half_width, noise_variance, total
+from dalenius.measuring.estimates import NoisySum, half_width, noise_variance, total
 from dalenius.measuring.statistics.moments import mean, variance
 from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
 
@@ -53,7 +53,9 @@ def coverage(form, kind, scales=SCALES, n=N):
     noise = np.stack([np.rint(sample(0, scale, DRAWS)) for scale in scales], axis=1).astype(np.int64).tolist()
     covered = narrower = 0
     for x, y, z in noise:
-        e = estimate(form, Part(n + x, laws[0]), Part(S * n // N + y, laws[1]), Part(Q * n // N + z, laws[2]))
+        e = estimate(
+            form, NoisySum(n + x, laws[0]), NoisySum(S * n // N + y, laws[1]), NoisySum(Q * n // N + z, laws[2])
+        )
         assert math.isclose(e.noise_error, max(e.high - e.value, e.value - e.low))
         covered += e.low <= FORMS[form] <= e.high
         narrower += e.value - 0.8 * (e.value - e.low) <= FORMS[form] <= e.value + 0.8 * (e.high - e.value)
@@ -120,18 +122,18 @@ def test_the_variance_of_a_law_is_that_of_its_probabilities(scale):
 
 def test_totals_are_whole_where_steps_are():
     gauss = law("gaussian", 10)
-    count = total(Part(1234, gauss), ONE, CONFIDENCE)
+    count = total(NoisySum(1234, gauss), ONE, CONFIDENCE)
     assert (count.value, type(count.value), count.noise_error, count.low, count.high) == (1234, int, 20, 1214, 1254)
-    assert total(Part(-3, gauss), Fraction(5), CONFIDENCE, shift=1).value == -14
-    tenths = total(Part(1234, gauss), STEP, CONFIDENCE, shift=100)
+    assert total(NoisySum(-3, gauss), Fraction(5), CONFIDENCE, shift=1).value == -14
+    tenths = total(NoisySum(1234, gauss), STEP, CONFIDENCE, shift=100)
     assert tenths.value == 223.4 and isinstance(tenths.value, float)
-    assert total(Part(1, gauss), ONE, CONFIDENCE, shift=Fraction(1, 2)).value == 1.5
+    assert total(NoisySum(1, gauss), ONE, CONFIDENCE, shift=Fraction(1, 2)).value == 1.5
 
 
 @pytest.mark.parametrize("n", [0, -1, -(10**6)])
 @pytest.mark.parametrize("kind", ["gaussian", "laplace"])
 def test_without_people_nothing_is_said(n, kind):
-    parts = [Part(value, law(kind, 10)) for value in (n, 5, 70)]
+    parts = [NoisySum(value, law(kind, 10)) for value in (n, 5, 70)]
     e = estimate("mean", *parts)
     assert (e.value, e.noise_error, e.low, e.high) == (None, 50, 0, 100)
     e = estimate("variance", *parts)
@@ -144,7 +146,7 @@ def test_without_people_nothing_is_said(n, kind):
 
 @pytest.mark.parametrize("kind", ["gaussian", "laplace"])
 def test_of_few_people_only_the_bounds_are_sure(kind):
-    parts = [Part(value, law(kind, 10)) for value in (15, 600, 70_000)]
+    parts = [NoisySum(value, law(kind, 10)) for value in (15, 600, 70_000)]
     for form, low, high in (
         ("mean", 0, 100),
         ("variance", 0, 2500),
@@ -156,7 +158,7 @@ def test_of_few_people_only_the_bounds_are_sure(kind):
 
 
 def test_a_sample_variance_needs_two():
-    one = [Part(value, law("gaussian", Fraction(1, 100))) for value in (1, 5, 70)]
+    one = [NoisySum(value, law("gaussian", Fraction(1, 100))) for value in (1, 5, 70)]
     assert estimate("sample variance", *one).value is None
     assert estimate("variance", *one).value == 0.45
 
@@ -164,20 +166,20 @@ def test_a_sample_variance_needs_two():
 @pytest.mark.parametrize("kind", ["gaussian", "laplace"])
 def test_integers_wider_than_machines_pass(kind):
     n, s, q = 2**70, -(2**90), 2**125
-    parts = [Part(value, law(kind, scale)) for value, scale in ((n, 2**40), (s, 2**60), (q, 2**90))]
+    parts = [NoisySum(value, law(kind, scale)) for value, scale in ((n, 2**40), (s, 2**60), (q, 2**90))]
     wide = {"low": Fraction(-(2**30)), "high": Fraction(2**30), "step": ONE, "centre": 2**21}
     e = estimate("mean", *parts, **wide)
     assert e.value == 2**20 and 0 < e.noise_error < 1 and e.low < e.value < e.high
     e = estimate("variance", *parts, **wide)
     assert e.value == 2**55 - 2**40 and 0 < e.noise_error < e.value and e.low < e.value < e.high
-    assert total(Part(2**90, law(kind, 1)), ONE, CONFIDENCE).value == 2**90
+    assert total(NoisySum(2**90, law(kind, 1)), ONE, CONFIDENCE).value == 2**90
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "laplace"])
 @pytest.mark.parametrize("extra", [-30_000, 0, 30_000, 10**9])
 def test_at_the_bound_the_interval_stays_inside(kind, extra):
     """All rows at the upper bound, so the noisy mean may fall outside, even so far that no interval is left."""
-    n, s = Part(N, law(kind, 20)), Part(500 * N + extra, law(kind, 20_000))
+    n, s = NoisySum(N, law(kind, 20)), NoisySum(500 * N + extra, law(kind, 20_000))
     e = estimate("mean", n, s, s)
     assert 0 <= e.low <= e.value <= e.high == 100 and e.low < 100
     assert e.noise_error == max(e.high - e.value, e.value - e.low) > 0
@@ -188,10 +190,10 @@ def test_at_the_bound_the_interval_stays_inside(kind, extra):
 @pytest.mark.parametrize("kind", ["gaussian", "laplace"])
 def test_an_interval_that_noise_moved_past_the_bound_is_no_wider_than_it_was(kind):
     """All rows at the upper bound: with a chance of one in forty the whole interval lies beyond it."""
-    n, noise = Part(N, law(kind, 20)), law(kind, 20_000)
-    inside = estimate("mean", n, Part(500 * N, noise), n)
+    n, noise = NoisySum(N, law(kind, 20)), law(kind, 20_000)
+    inside = estimate("mean", n, NoisySum(500 * N, noise), n)
     half = inside.noise_error * 10 * N  # as a sum of tenths
-    outside = [estimate("mean", n, Part(500 * N + round(share * half), noise), n) for share in (1.2, 1.6)]
+    outside = [estimate("mean", n, NoisySum(500 * N + round(share * half), noise), n) for share in (1.2, 1.6)]
     assert outside[0].value == outside[1].value == 100 == outside[0].high
     for each in outside:
         assert 0.8 * inside.noise_error < each.noise_error < 1.3 * inside.noise_error
@@ -202,13 +204,13 @@ def test_a_variance_is_never_negative_nor_larger_than_bounds_allow(kind):
     laws = [law(kind, scale) for scale in SCALES]
     for q, value in ((-(10**6), 0), (10**12, 2500)):
         for form in ("variance", "deviation"):
-            e = estimate(form, Part(N, laws[0]), Part(0, laws[1]), Part(q, laws[2]))
+            e = estimate(form, NoisySum(N, laws[0]), NoisySum(0, laws[1]), NoisySum(q, laws[2]))
             assert e.value == (math.sqrt(value) if form == "deviation" else value)
             assert 0 <= e.low <= e.value <= e.high <= 2500 and e.noise_error > 0
 
 
 def test_a_mean_at_the_centre_does_not_depend_on_the_count():
-    n, s = Part(N, law("laplace", 20)), Part(0, law("laplace", 10_000))
+    n, s = NoisySum(N, law("laplace", 20)), NoisySum(0, law("laplace", 10_000))
     e = estimate("mean", n, s, s)
     assert e.value == 50
     assert math.isclose(e.noise_error, s.law.noise_error(CONFIDENCE) / N / 10, rel_tol=1e-3)

@@ -17,7 +17,7 @@ from dalenius.measuring.expressions import (
     Type,
     columns_of,
     number,
-    rebuilt,
+    rebuild,
     text,
     walk,
     written,
@@ -94,5 +94,5 @@ def test_rebuilding_goes_from_the_inside_out():
         return Y if each == X else each
 
     given = Call("neg", (Call("neg", (X,), Type.NUMBER),), Type.NUMBER)
-    assert written(rebuilt(given, change)) == "neg(neg(y))"
+    assert written(rebuild(given, change)) == "neg(neg(y))"
     assert seen == ["x", "neg(y)", "neg(neg(y))"]

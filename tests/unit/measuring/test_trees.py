@@ -9,17 +9,7 @@ import numpy as np
 import pytest
 
 from dalenius.measuring.expressions import TRUE, Aggregate, Column, Type, written
-from dalenius.measuring.packing import packed, unpacked
-from dalenius.measuring.trees import (
-    MOST_NODES,
-    SCALE,
-    Layout,
-    Tree,
-    deviations,
-    leaves_for,
-    nodes,
-    ranks,
-)
+from dalenius.measuring.trees import MOST_NODES, SCALE, Tree, TreeLayout, deviations, leaves_for, nodes, ranks
 from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
 
 X = Column("x", Type.NUMBER)
@@ -42,7 +32,7 @@ def tree_of(counts, law=QUIET, *, low=0, size=1, step=Fraction(1), high=None, co
     """A tree without noise, one group per row of counts."""
     counts = np.atleast_2d(np.asarray(counts, dtype=float)) * SCALE
     leaves = counts.shape[1]
-    layout = Layout(leaves, low, low + leaves * size - 1 if high is None else high, size, step)
+    layout = TreeLayout(leaves, low, low + leaves * size - 1 if high is None else high, size, step)
     before = np.concatenate([np.zeros((len(counts), 1)), np.cumsum(counts, axis=1)], axis=1)
     return Tree(layout, law, before, confidence)
 
@@ -145,7 +135,7 @@ def test_the_least_never_exceeds_the_largest_even_in_small_groups():
     law = DiscreteGaussianLaw(Fraction((30 * SCALE) ** 2))
     counts = draw.integers(0, 12, (200, 64)) * SCALE
     noisy = nodes(counts) + draw.normal(0, 30 * SCALE, (200, 127))
-    tree = Tree(Layout(64, 0, 63, 1, Fraction(1)), law, ranks(noisy), 0.95)
+    tree = Tree(TreeLayout(64, 0, 63, 1, Fraction(1)), law, ranks(noisy), 0.95)
     known = 0
     for least, middle, most in zip(*map(tree.estimates, (LEAST, quantile(0.5), LARGEST)), strict=True):
         if middle.value is not None:
@@ -170,18 +160,3 @@ def test_a_column_with_one_value_has_it_as_every_quantile():
 
 def test_quantiles_are_told_apart_in_writing():
     assert written(quantile(0.5)) != written(quantile(0.9))
-
-
-# --- previews and storage
-
-
-def test_packed_integers_come_back_within_a_thousandth_of_their_noise():
-    draw = np.random.default_rng(2)
-    law = DiscreteGaussianLaw(Fraction(10**12))
-    values = [int(each) for each in draw.normal(0, 1e6, 4000)] + [2**50, -(2**50), 0]
-    stored = packed(values, law)
-    assert max(abs(a - b) for a, b in zip(values, unpacked(stored), strict=True)) <= 1e6 / 1000
-    assert len(stored["zlib"]) < 4000 * 3
-    assert unpacked(packed(values, QUIET)) == tuple(values)
-    large = [2**90, -(2**90) + 1]
-    assert unpacked(packed(large, QUIET)) == tuple(large) and unpacked(packed([], QUIET)) == ()

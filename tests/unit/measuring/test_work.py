@@ -6,11 +6,10 @@ import pytest
 
 from dalenius.measuring import work
 from dalenius.measuring.canonical import call
-from dalenius.measuring.engines.duckdb.ballast import heavier
+from dalenius.measuring.engines.duckdb.rendering import heavier
 from dalenius.measuring.expressions import Call, Column, Expression, Type, number, text
 from dalenius.measuring.functions import FUNCTIONS
-from dalenius.measuring.texts import LONGEST_TEXT
-from dalenius.measuring.work import Meter, Work, ballast
+from dalenius.measuring.work import LONGEST_TEXT, Meter, Work, ballast
 
 NOTE = Column("note", Type.TEXT)
 METER = Meter({})

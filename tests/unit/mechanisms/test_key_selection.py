@@ -12,7 +12,7 @@ import pytest
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError
 from dalenius.mechanisms import KeySelection
-from dalenius.mechanisms.inputs import MOST_CANDIDATES
+from dalenius.mechanisms.interface import MOST_CANDIDATES
 from dalenius.mechanisms.key_selection import WEIGHT
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from dalenius.accounting import events
 from dalenius.mechanisms import FiniteResponse, RandomizedResponse
-from dalenius.mechanisms.finite import FiniteLaw
 from dalenius.mechanisms.noise import _exact
+from dalenius.mechanisms.noise.finite import FiniteLaw
 
 EPSILONS = [Fraction(1, 10), Fraction(1), Fraction(7, 2)]
 GRID = tuple((x, y) for x in range(3) for y in range(2))

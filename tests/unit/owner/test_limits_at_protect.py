@@ -13,7 +13,7 @@ import pytest
 from dalenius.curator import Curator
 from dalenius.errors import BudgetError, NotAllowedError
 from dalenius.ledger.verification import verify
-from dalenius.owner.limits import found_of
+from dalenius.releasing.snapshot import found_of
 
 POLICY = """
 [table]
@@ -144,7 +144,7 @@ def test_other_bounds_mean_other_totals_and_are_searched(folder: Path):
 
 
 def test_limits_found_before_a_crash_are_not_paid_for_again(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    from dalenius.owner import limits as _limiting
+    from dalenius.owner import limits
 
     curator = Curator(folder / "home")
 
@@ -152,7 +152,7 @@ def test_limits_found_before_a_crash_are_not_paid_for_again(folder: Path, monkey
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(_limiting, "_record", killed)
+        patch.setattr(limits, "_record", killed)
         with pytest.raises(KeyboardInterrupt):
             curator.protect(folder / "visits.toml")
     (done,) = curator.protect(folder / "visits.toml")
@@ -162,7 +162,7 @@ def test_limits_found_before_a_crash_are_not_paid_for_again(folder: Path, monkey
 
 def test_who_waits_for_another_search_waits_as_long_as_it_may_take(folder: Path, monkeypatch: pytest.MonkeyPatch):
     from dalenius.ledger.ledger import Ledger
-    from dalenius.owner import limits as _limiting
+    from dalenius.owner import limits
 
     ask, patience = Ledger.ask, []
 
@@ -172,7 +172,7 @@ def test_who_waits_for_another_search_waits_as_long_as_it_may_take(folder: Path,
 
     monkeypatch.setattr(Ledger, "ask", watched)
     Curator(folder / "home").protect(folder / "visits.toml")
-    assert patience and patience[0] > _limiting.SECONDS
+    assert patience and patience[0] > limits.SECONDS
 
 
 def test_the_share_beyond_each_limit_is_told_and_kept(folder: Path):
@@ -187,13 +187,13 @@ def test_the_share_beyond_each_limit_is_told_and_kept(folder: Path):
 
 def test_a_budget_that_is_gone_leaves_the_table_closed_to_counts(folder: Path, monkeypatch: pytest.MonkeyPatch):
     curator = Curator(folder / "home")
-    from dalenius.owner import limits as _limiting
+    from dalenius.owner import limits
 
     def refused(*_: object) -> object:
         raise BudgetError("gone", why="gone", fix="none")
 
     with monkeypatch.context() as patch:
-        patch.setattr(_limiting, "find", refused)
+        patch.setattr(limits, "find", refused)
         with pytest.raises(BudgetError):
             curator.protect(folder / "visits.toml")
     with pytest.raises(NotAllowedError, match="not declared"):

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from dalenius import Curator
-from dalenius.app.cli import build
-from dalenius.app.cli.run import run
+from dalenius.app.cli import build, run
 from dalenius.errors import NotAllowedError
 from dalenius.tables.reading import read_file
 

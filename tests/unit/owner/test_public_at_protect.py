@@ -6,7 +6,7 @@ import pytest
 
 from dalenius import Curator
 from dalenius.errors import NotAllowedError, PolicyInvalidError, SourceChangedError, SourceUnavailableError
-from dalenius.tables.public import check_public_unchanged
+from dalenius.tables.registry import check_public_unchanged
 
 POLICY = """
 [table]

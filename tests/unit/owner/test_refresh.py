@@ -31,9 +31,8 @@ from dalenius.errors import (
 )
 from dalenius.ledger import Ledger, Request, verify
 from dalenius.ledger.database import MIGRATIONS
-from dalenius.owner import index as _indexing
-from dalenius.owner import limits as _limiting
-from dalenius.owner import refreshing as _refreshing
+from dalenius.owner import index, limits, refresh
+from dalenius.releasing.snapshot import found_of
 
 POLICY = """
 [table]
@@ -292,7 +291,7 @@ def test_limits_stay_and_are_marked(searching, folder):
     assert done.search is None and done.limits == before | {"data_version": 1}
     assert searching.registry.limits(done.version) == done.limits
     assert Curator(searching.home).registry.limits(done.version) == done.limits
-    used = _limiting.found_of(searching.registry, done.version)
+    used = found_of(searching.registry, done.version)
     assert used is not None and used.rows == before["rows"]
     assert searching.ledger.balance("visits").charges == charges
     # once more: still those of the first data version
@@ -571,9 +570,9 @@ def test_a_ledger_of_before_epochs_is_brought_up_to_date(curator):
 # --- closed tables
 
 
-def refreshed(curator: Curator, name: str, *checks: _refreshing.Check) -> _refreshing.Refreshed:
-    wish = _refreshing.Wish(name)
-    return _refreshing.refresh(wish, curator.registry, curator.ledger, curator.engines, checks=checks)
+def refreshed(curator: Curator, name: str, *checks: refresh.Check) -> refresh.Refreshed:
+    wish = refresh.RefreshRequest(name)
+    return refresh.refresh(wish, curator.registry, curator.ledger, curator.engines, checks=checks)
 
 
 def test_a_check_that_fails_closes_the_table_to_everyone(curator, folder):
@@ -739,7 +738,7 @@ def test_two_refreshes_at_once_make_one_version(curator, folder, monkeypatch):
     write(folder / "visits.parquet", range(120))
     other = Curator(curator.home)
     once: list[bool] = []
-    plan = _refreshing._plan
+    plan = refresh._plan
 
     def overtaken(*arguments):
         found = plan(*arguments)
@@ -748,7 +747,7 @@ def test_two_refreshes_at_once_make_one_version(curator, folder, monkeypatch):
             assert other.refresh("visits").version.data_version == 2
         return found
 
-    monkeypatch.setattr(_refreshing, "_plan", overtaken)
+    monkeypatch.setattr(refresh, "_plan", overtaken)
     done = curator.refresh("visits")
     assert once and (done.state, done.version.data_version) == ("unchanged", 2)
     assert [each.data_version for each in Curator(curator.home).history("visits")] == [1, 2]
@@ -759,7 +758,7 @@ def test_two_declarations_of_new_people_at_once_make_one_epoch(curator, folder, 
     write(folder / "visits.parquet", range(1000, 1200))
     other = Curator(curator.home)
     once: list[bool] = []
-    plan = _refreshing._plan
+    plan = refresh._plan
 
     def overtaken(*arguments):
         found = plan(*arguments)
@@ -769,7 +768,7 @@ def test_two_declarations_of_new_people_at_once_make_one_epoch(curator, folder, 
             other.analyst("ana").ask(COUNT, epsilon=1.9)
         return found
 
-    monkeypatch.setattr(_refreshing, "_plan", overtaken)
+    monkeypatch.setattr(refresh, "_plan", overtaken)
     with pytest.raises(NotAllowedError, match="are those of before"):
         curator.refresh("visits", **WAVE)
     assert curator.ledger.epoch("visits") == 1 and curator.ledger.balance("visits").charges == 1
@@ -778,10 +777,10 @@ def test_two_declarations_of_new_people_at_once_make_one_epoch(curator, folder, 
 
 def test_a_policy_is_not_recorded_over_a_refresh_that_came_first(curator, folder, monkeypatch):
     """Else the new policy would put the fingerprint and the data version of before in force again."""
-    from dalenius.owner import protecting as _protecting
+    from dalenius.owner import protect
 
     (folder / "visits.toml").write_text(POLICY.replace("rows = 5", "rows = 4"))
-    plan, other = _protecting.plan, Curator(curator.home)
+    plan, other = protect.plan, Curator(curator.home)
 
     def overtaken(*arguments):
         found = plan(*arguments)
@@ -789,7 +788,7 @@ def test_a_policy_is_not_recorded_over_a_refresh_that_came_first(curator, folder
         other.refresh("visits")
         return found
 
-    monkeypatch.setattr(_protecting, "plan", overtaken)
+    monkeypatch.setattr(protect, "plan", overtaken)
     with pytest.raises(LedgerUnavailableError, match="at the same time"):
         curator.protect(folder / "visits.toml", yes=True)
     monkeypatch.undo()
@@ -802,7 +801,7 @@ def test_a_policy_is_not_recorded_over_a_refresh_that_came_first(curator, folder
 
 def test_the_same_files_cannot_get_two_budgets_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch):
     """Attack: two processes protect the same file under two names, each before the other has written."""
-    from dalenius.owner import protecting as _protecting
+    from dalenius.owner import protect
 
     write(folder / "first.parquet", range(5))
     for name, source in (("start", "first"), ("one", "visits"), ("two", "visits")):
@@ -810,7 +809,7 @@ def test_the_same_files_cannot_get_two_budgets_at_once(folder: Path, monkeypatch
         (folder / f"{name}.toml").write_text(text)
     curator = Curator(folder / "home")
     curator.protect(folder / "start.toml")
-    plan = _protecting.plan
+    plan = protect.plan
     once: list[bool] = []
 
     def overtaken(*arguments):
@@ -820,7 +819,7 @@ def test_the_same_files_cannot_get_two_budgets_at_once(folder: Path, monkeypatch
             Curator(folder / "home").protect(folder / "two.toml")
         return found
 
-    monkeypatch.setattr(_protecting, "plan", overtaken)
+    monkeypatch.setattr(protect, "plan", overtaken)
     with pytest.raises(LedgerUnavailableError, match="at the same time"):
         curator.protect(folder / "one.toml")
     with pytest.raises(NotAllowedError, match="is known as table 'two'"):
@@ -857,8 +856,8 @@ def _killed(home: Path, at: str, more: dict[str, Any]) -> None:
 
     place, name = {
         "record": (Ledger, "record_all"),
-        "index": (_indexing, "prepare"),
-        "limits": (_limiting, "find"),
+        "index": (index, "prepare"),
+        "limits": (limits, "find"),
     }[at]
     setattr(place, name, die)
     Curator(home).refresh("visits", **more)

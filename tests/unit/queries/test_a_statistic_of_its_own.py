@@ -12,14 +12,13 @@ from tests.attack.hostile import people, protected
 
 from dalenius.curator import Curator
 from dalenius.errors import DaleniusError, InputError, QuestionRefusedError
-from dalenius.measuring.building import Builder
+from dalenius.measuring.building import Builder, weigh_shares
 from dalenius.measuring.canonical import call
-from dalenius.measuring.estimates import Estimate, Part, cut_between, ratio_ends, unknown_between
+from dalenius.measuring.estimates import Estimate, NoisySum, cut_between, ratio_ends, unknown_between
 from dalenius.measuring.expressions import Aggregate
 from dalenius.measuring.plan import Statistic
-from dalenius.measuring.splitting import weighted
-from dalenius.measuring.statistics import FUNCTIONS, Function, families, family_for, known
-from dalenius.measuring.statistics.family import Asking, Estimator, Ratio, Wanted
+from dalenius.measuring.statistics import FUNCTIONS, AggregateFunction, families, family_for, known
+from dalenius.measuring.statistics.family import AggregateForm, Estimator, Ratio, StatisticRequest
 
 RMS = "ROOT_MEAN_SQUARE(age)"
 
@@ -28,10 +27,12 @@ class RootMeanSquare(Ratio):
     """√(Σx²/n): the count and the sum of squares, each within its own limit."""
 
     name = "root_mean_square"
-    asked: ClassVar[Mapping[str, Asking]] = {"root_mean_square": Asking("ROOT_MEAN_SQUARE({})", per_row=True)}
+    asked: ClassVar[Mapping[str, AggregateForm]] = {
+        "root_mean_square": AggregateForm("ROOT_MEAN_SQUARE({})", per_row=True)
+    }
     reference = ((RMS, "the root of the average square", "bounds of x; `rows`"),)
 
-    def build(self, builder: Builder, wanted: Wanted) -> Statistic:
+    def build(self, builder: Builder, wanted: StatisticRequest) -> Statistic:
         value, at = wanted.summed, wanted.at
         step = builder.coarsened(value, builder.step(value, *builder.range(value, wanted.first, at)), at)
         low, high = builder.whole_range(value, step)
@@ -39,13 +40,13 @@ class RootMeanSquare(Ratio):
         present = call("and", wanted.where, call("not", call("is_null", value)))
         clip = builder.joined(builder.row_limit(at) * most)
         squares = builder.measure("square", value, wanted.where, step, 0, (low, high), clip, at)
-        shared = weighted([builder.rows(present, at), squares], [(most / 3) ** 2, 1.0], builder.norm)
+        shared = weigh_shares([builder.rows(present, at), squares], [(most / 3) ** 2, 1.0], builder.norm)
         return Statistic(self.name, shared.measures, low * step, high * step)
 
     def estimator(self, aggregate: Aggregate, statistic: Statistic, confidence: float) -> Estimator:
         step, most = float(statistic.measures[1].step), float(max(abs(statistic.low), abs(statistic.high)))
 
-        def estimate(parts: Sequence[Part]) -> Estimate:
+        def estimate(parts: Sequence[NoisySum]) -> Estimate:
             count, squares = parts
             if count.value <= 0:
                 return unknown_between(0.0, most)
@@ -62,7 +63,7 @@ class RootMeanSquare(Ratio):
 
 @pytest.fixture(autouse=True)
 def made() -> Iterator[None]:
-    with known(RootMeanSquare(), {"ROOT_MEAN_SQUARE": Function("root_mean_square", "root_mean_square")}):
+    with known(RootMeanSquare(), {"ROOT_MEAN_SQUARE": AggregateFunction("root_mean_square", "root_mean_square")}):
         yield
 
 

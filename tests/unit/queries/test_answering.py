@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from dalenius.errors import LedgerCorruptError
 from dalenius.measuring._exact import exact
-from dalenius.queries.answering import Answer, measured
-from dalenius.queries.rules.price import priced
+from dalenius.mechanisms.laws import DiscreteGaussianLaw
+from dalenius.queries.answering import Answer, measure_plan, pack, unpack
+from dalenius.queries.rules.price import price_plan
 
 TABLE = pa.table(
     {
@@ -26,14 +29,14 @@ SQL = "SELECT region, COUNT(*) AS n, AVG(age) AS a, SUM(age) / COUNT(*) AS b FRO
 
 def content(who, memory, sql, epsilon):
     plan = who.plan(sql)
-    return plan, measured(plan, priced(plan, epsilon), memory(TABLE), "salt", 60.0)
+    return plan, measure_plan(plan, price_plan(plan, epsilon), memory(TABLE), "salt", 60.0)
 
 
 @pytest.mark.parametrize("accounting", ["zcdp", "pure"])
 def test_what_is_stored_is_read_back(accounting, asker, memory):
     plan, stored = content(asker(accounting=accounting), memory, SQL, 0.7)
     answer = Answer.read(plan, stored, 0.95)
-    price = priced(plan, 0.7)
+    price = price_plan(plan, 0.7)
     assert (answer.epsilon, answer.rho) == (0.7, price.rho)
     assert [law for law, _ in answer.measures] == [each.noise for each in price.mechanisms]
     written = json.loads(stored)
@@ -107,3 +110,15 @@ def test_nothing_but_noisy_integers_and_their_laws_is_stored(visits, memory):
     data = json.loads(stored)
     assert set(data) == {"format", "epsilon", "delta", "rho", "measures"}
     assert all(set(each) == {"law", "values"} for each in data["measures"])
+
+
+def test_packed_integers_come_back_within_a_thousandth_of_their_noise():
+    draw = np.random.default_rng(2)
+    law, quiet = DiscreteGaussianLaw(Fraction(10**12)), DiscreteGaussianLaw(Fraction(1))
+    values = [int(each) for each in draw.normal(0, 1e6, 4000)] + [2**50, -(2**50), 0]
+    stored = pack(values, law)
+    assert max(abs(a - b) for a, b in zip(values, unpack(stored), strict=True)) <= 1e6 / 1000
+    assert len(stored["zlib"]) < 4000 * 3
+    assert unpack(pack(values, quiet)) == tuple(values)
+    large = [2**90, -(2**90) + 1]
+    assert unpack(pack(large, quiet)) == tuple(large) and unpack(pack([], quiet)) == ()

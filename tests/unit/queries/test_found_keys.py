@@ -16,12 +16,12 @@ from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError, QuestionRefusedError
 from dalenius.measuring._exact import exact
 from dalenius.measuring.engines.duckdb.statements.keys import weights
-from dalenius.measuring.plan import Found, Limits, needed
+from dalenius.measuring.plan import Found, Limits, require
 from dalenius.mechanisms.key_selection import WEIGHT, KeySelection
-from dalenius.queries.answering import Answer, measured
-from dalenius.queries.preview import previewed
+from dalenius.queries.answering import Answer, measure_plan
+from dalenius.queries.preview import preview_plan
 from dalenius.queries.rules.bound import FEWEST_KEYS, MOST_KEYS, USUAL_KEYS
-from dalenius.queries.rules.price import priced
+from dalenius.queries.rules.price import price_plan
 
 SALT = "salt"
 moment = datetime.fromisoformat
@@ -44,7 +44,7 @@ def weighed(plan, engine, salt=SALT):
 
 
 def answered(plan, engine, epsilon=EPSILON, delta=DELTA):
-    content = measured(plan, priced(plan, epsilon, delta), engine, SALT, 60.0)
+    content = measure_plan(plan, price_plan(plan, epsilon, delta), engine, SALT, 60.0)
     return Answer.read(plan, content, 0.95)
 
 
@@ -69,7 +69,7 @@ def test_a_unit_weighs_on_each_of_its_keys_and_rows_do_not_matter(visits, memory
 
 def test_a_unit_with_more_keys_than_the_cap_weighs_on_so_many_and_counts_in_the_same(visits, memory):
     plan = visits.plan("SELECT note, COUNT(*), COUNT(DISTINCT user_id) FROM visits GROUP BY note")
-    assert needed(plan.selection).cap == plan.groups == 2  # [contribution] groups
+    assert require(plan.selection).cap == plan.groups == 2  # [contribution] groups
     for who in range(20):
         engine = memory(rows(*((who, {"note": f"{at}"}) for at in range(9))))
         found = weighed(plan, engine)
@@ -120,7 +120,7 @@ def test_where_decides_which_keys_there_are_and_filter_does_not(visits, memory):
     ("limits", "cap"), [(None, 2), (Limits(groups=1), 1), (Limits(groups=5), 2)], ids=["policy", "lower", "higher"]
 )
 def test_limits_can_only_lower_the_cap(limits, cap, visits):
-    assert needed(visits.plan("SELECT COUNT(*) FROM visits GROUP BY note", limits).selection).cap == cap
+    assert require(visits.plan("SELECT COUNT(*) FROM visits GROUP BY note", limits).selection).cap == cap
 
 
 def test_the_cap_is_declared_or_found_or_usual(asker):
@@ -128,7 +128,7 @@ def test_the_cap_is_declared_or_found_or_usual(asker):
     question = "SELECT COUNT(*) FROM visits GROUP BY {}"
 
     def cap(keys, table=who.table):
-        return needed(replace(who, table=table).plan(question.format(keys)).selection).cap
+        return require(replace(who, table=table).plan(question.format(keys)).selection).cap
 
     assert cap("note") == USUAL_KEYS
     found = replace(who.table, found=Found(10, distinct={"note": 7}))
@@ -206,7 +206,7 @@ def test_having_order_and_limit_are_done_with_what_was_found(visits, memory):
     held = [*many("note", ["a", "b", "c"]), *((2000 + at, {"note": "d"}) for at in range(900))]
     engine = memory(rows(*held))
     plan = visits.plan("SELECT note AS k, COUNT(*) AS n, COUNT(*) * 2 AS twice FROM visits GROUP BY note")
-    content = measured(plan, priced(plan, EPSILON, DELTA), engine, SALT, 60.0)
+    content = measure_plan(plan, price_plan(plan, EPSILON, DELTA), engine, SALT, 60.0)
 
     def shown(rest):
         other = visits.plan(f"SELECT note, COUNT(*) FROM visits GROUP BY note {rest}")
@@ -254,12 +254,12 @@ def test_a_policy_and_a_question_can_ask_for_more_units_in_a_group(asker, memory
     who = asker(contribution="rows = 10\nunits = 400")
     engine = memory(rows(*many("note", ["a", "b"]), *((2000 + at, {"note": "d"}) for at in range(900))))
     plan = who.plan(question)
-    assert needed(plan.selection).units == 400
+    assert require(plan.selection).units == 400
     assert [row[0] for row in answered(plan, engine).table().rows] == ["d"]
     # the larger of both holds, and is part of the question
-    assert needed(who.plan(question, Limits(units=100)).selection).units == 400
+    assert require(who.plan(question, Limits(units=100)).selection).units == 400
     more = who.plan(question, Limits(units=1000))
-    assert needed(more.selection).units == 1000 and more.canonical() != plan.canonical()
+    assert require(more.selection).units == 1000 and more.canonical() != plan.canonical()
     assert answered(more, engine).table().rows == ()
     without = asker(contribution="rows = 10").plan(question)
     assert [row[0] for row in answered(without, engine).table().rows] == ["a", "b", "d"]
@@ -276,20 +276,20 @@ def test_a_wrong_number_of_units_is_refused(units):
 
 def test_half_of_the_price_finds_the_keys(visits):
     plan = visits.plan("SELECT note, COUNT(*), SUM(amount) FROM visits GROUP BY note")
-    found = priced(plan, 1.0)
-    selection = needed(found.selection)
-    assert selection.rho == Fraction(needed(found.rho)) / 2
+    found = price_plan(plan, 1.0)
+    selection = require(found.selection)
+    assert selection.rho == Fraction(require(found.rho)) / 2
     assert sum(each.share for each in plan.measures) == Fraction(1, 2)
     assert found.delta == selection.delta == pytest.approx(1e-6 / 40)
-    assert priced(plan, 1.0, 3e-7).delta == 3e-7
+    assert price_plan(plan, 1.0, 3e-7).delta == 3e-7
     from dalenius.accounting import costs
 
-    cost = needed(costs.zcdp(found.event))
+    cost = require(costs.zcdp(found.event))
     assert cost.rho == pytest.approx(found.rho, rel=1e-6) and cost.delta == found.delta
 
 
 def test_keys_that_are_public_cost_no_delta(visits):
-    assert priced(visits.plan("SELECT region, COUNT(*) FROM visits GROUP BY region"), 1.0, 1e-7).delta == 0
+    assert price_plan(visits.plan("SELECT region, COUNT(*) FROM visits GROUP BY region"), 1.0, 1e-7).delta == 0
 
 
 def test_exchanged_units_need_twice_the_variance(asker):
@@ -297,7 +297,7 @@ def test_exchanged_units_need_twice_the_variance(asker):
         asker(neighbors=each).plan("SELECT note, COUNT(*) FROM visits GROUP BY note")
         for each in ("add-remove", "substitute")
     ]
-    one, other = (needed(priced(plan, 1.0).selection) for plan in plans)
+    one, other = (require(price_plan(plan, 1.0).selection) for plan in plans)
     assert other.neighbors is Neighbors.SUBSTITUTE
     assert float(other.noise.variance / one.noise.variance) == pytest.approx(2)
 
@@ -333,7 +333,7 @@ def test_a_limit_that_entries_could_not_reach_is_refused_not_lowered(asker):
 def test_a_preview_says_that_groups_are_found(visits):
     plan = visits.plan("SELECT note, COUNT(*) AS n, AVG(amount) AS a FROM visits GROUP BY note")
     remaining = {"analyst": {"epsilon": 1.0, "delta": 1e-7}}
-    found = previewed(plan, (0.5, 1.0), 0.95, remaining, 2e-7)
+    found = preview_plan(plan, (0.5, 1.0), 0.95, remaining, 2e-7)
     assert found.groups is None and found.delta == 2e-7
     data = found.to_dict()
     assert data["groups"] is None and data["delta"] == 2e-7 and json.dumps(data)
@@ -341,7 +341,7 @@ def test_a_preview_says_that_groups_are_found(visits):
     assert "ε = 1: n ±" in str(found) and "a ±" in str(found)
     for words in ("note (found privately)", "at most 2 by a keyed hash", "δ = 2e-07", "keys whose noisy weight"):
         assert words in found.plan
-    least = priced(plan, 0.5, 2e-7).least_units
+    least = price_plan(plan, 0.5, 2e-7).least_units
     assert f"that of {least:,} with this key alone" in found.plan
 
 
@@ -350,5 +350,5 @@ def test_a_preview_reckons_with_the_rows_that_were_found(visits):
     for count in (100_000, 1000):
         who = replace(visits, table=replace(visits.table, found=Found(10, row_count=count)))
         plan = who.plan("SELECT note, AVG(amount) FROM visits GROUP BY note")
-        errors.append(needed(previewed(plan, (1.0,), 0.95, {}).choices[0].noise_error_per_rows[1]))
+        errors.append(require(preview_plan(plan, (1.0,), 0.95, {}).choices[0].noise_error_per_rows[1]))
     assert errors[0] < errors[1]

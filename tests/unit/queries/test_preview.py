@@ -8,11 +8,12 @@ from fractions import Fraction
 
 import pytest
 
-from dalenius.measuring.engines.duckdb.connections import DuckDB, Pool
+from dalenius.measuring.engines.duckdb.backend import DuckDBPool
+from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.measuring.plan import Found
-from dalenius.queries.preview import CHOICES, described, previewed
-from dalenius.queries.rules import planned
-from dalenius.queries.rules.price import priced
+from dalenius.queries.preview import CHOICES, describe_plan, preview_plan
+from dalenius.queries.rules import plan_question
+from dalenius.queries.rules.price import price_plan
 
 LEFT = {"analyst": {"epsilon": 1.0, "delta": 0.0}, "dataset": {"epsilon": 3.0, "delta": 0.0}}
 
@@ -24,17 +25,17 @@ def no_engine(monkeypatch):
 
     for each in ("__init__", "run", "_cursor"):
         monkeypatch.setattr(DuckDB, each, never)
-    monkeypatch.setattr(Pool, "of", never)
+    monkeypatch.setattr(DuckDBPool, "of", never)
 
 
 @pytest.mark.parametrize("accounting", ["zcdp", "pure"])
 @pytest.mark.parametrize("sql", ["SELECT COUNT(*), SUM(amount), COUNT(DISTINCT user_id) FROM visits"])
 def test_errors_are_those_of_the_mechanisms(sql, accounting, asker, no_engine):
     plan = asker(accounting=accounting).plan(sql)
-    found = previewed(plan, CHOICES, 0.9, LEFT)
+    found = preview_plan(plan, CHOICES, 0.9, LEFT)
     assert [each.epsilon for each in found.choices] == list(CHOICES)
     for choice in found.choices:
-        price = priced(plan, choice.epsilon)
+        price = price_plan(plan, choice.epsilon)
         assert choice.rho == price.rho
         for output, error in zip(plan.question.outputs, choice.noise_error, strict=True):
             number = plan.answers[output.expression]
@@ -44,14 +45,14 @@ def test_errors_are_those_of_the_mechanisms(sql, accounting, asker, no_engine):
 
 
 def test_more_epsilon_is_less_error(visits, no_engine):
-    found = previewed(visits.plan("SELECT region, COUNT(*) FROM visits GROUP BY region"), CHOICES, 0.95, LEFT)
+    found = preview_plan(visits.plan("SELECT region, COUNT(*) FROM visits GROUP BY region"), CHOICES, 0.95, LEFT)
     errors = [each.noise_error[1] or 0.0 for each in found.choices]
     assert errors == sorted(errors, reverse=True) and found.groups == 4
     assert found.choices[0].noise_error[0] is None  # a key has none
 
 
 def test_an_average_is_told_for_a_group_of_some_size(visits, no_engine):
-    found = previewed(visits.plan("SELECT AVG(age), STDDEV(age), AVG(age) * 2 FROM visits"), (0.5,), 0.95, LEFT)
+    found = preview_plan(visits.plan("SELECT AVG(age), STDDEV(age), AVG(age) * 2 FROM visits"), (0.5,), 0.95, LEFT)
     (choice,) = found.choices
     assert choice.noise_error == (None, None, None)
     average, deviation, computed = choice.noise_error_per_rows
@@ -60,7 +61,7 @@ def test_an_average_is_told_for_a_group_of_some_size(visits, no_engine):
 
 
 def test_a_preview_reads_as_text_and_as_json(visits, no_engine):
-    found = previewed(visits.plan("SELECT region, COUNT(*) AS n FROM visits GROUP BY region"), (0.2,), 0.95, LEFT)
+    found = preview_plan(visits.plan("SELECT region, COUNT(*) AS n FROM visits GROUP BY region"), (0.2,), 0.95, LEFT)
     assert "4 groups" in str(found) and "ε = 0.2: n ±" in str(found) and "95%" in str(found)
     data = found.to_dict()
     assert data["columns"] == ["region", "n"] and data["groups"] == 4 and data["remaining"] == LEFT
@@ -72,7 +73,7 @@ def test_the_plan_tells_every_step_and_its_price(accounting, asker, no_engine):
     plan = asker(accounting=accounting).plan(
         "SELECT region, AVG(age) AS a, COUNT(DISTINCT user_id) FROM visits WHERE smoker GROUP BY region"
     )
-    text = described(plan, priced(plan, 0.5))
+    text = describe_plan(plan, price_plan(plan, 0.5))
     for part in (
         "table     visits",
         "one user_id",
@@ -98,9 +99,9 @@ def test_every_aggregate_has_a_preview_where_keys_have_to_be_found(found, asker,
         "STDDEV_SAMP(age)", "COVAR_POP(age, amount)", "COVAR_SAMP(age, change)", "CORR(age, amount)", "MEDIAN(age)",
         "QUANTILE_CONT(amount, 0.9)", "MIN(age)", "MAX(amount)",
     ):  # fmt: skip
-        plan = planned(f"SELECT note, {asked} FROM visits GROUP BY note", {"visits": replace(table, found=found)})
+        plan = plan_question(f"SELECT note, {asked} FROM visits GROUP BY note", {"visits": replace(table, found=found)})
         assert plan.selection is not None and plan.cells == ()
-        preview = previewed(plan, CHOICES, 0.95, LEFT)
+        preview = preview_plan(plan, CHOICES, 0.95, LEFT)
         assert preview.groups is None and preview.delta > 0 and "found privately" in str(preview)
         assert "found privately" in preview.plan and preview.to_dict()["groups"] is None
         for choice in preview.choices:

@@ -20,10 +20,9 @@ import pytest
 
 from dalenius.errors import EngineFailedError, EngineTimeoutError, QuestionRefusedError, RateLimitedError
 from dalenius.measuring.engines.duckdb import child, confined, public_checks
-from dalenius.measuring.engines.duckdb.public_functions import FUNCTIONS
-from dalenius.measuring.engines.duckdb.public_scopes import nodes_of
+from dalenius.measuring.engines.duckdb.public_checks import FUNCTIONS, nodes_of
 from dalenius.measuring.public import public_table
-from dalenius.queries.public_questions import MOST_ROWS, answered, previewed, public_question, written
+from dalenius.queries.public_questions import MOST_ROWS, answer_public, preview_public, public_question, rewrite
 from dalenius.tables.policy import PublicSpec
 
 REGIONS = "code,name,pop\n1,north,10\n2,south,20\n3,east,\n"
@@ -52,7 +51,7 @@ def taken(sql, known):
 @pytest.fixture
 def ask(regions):
     def asked(sql, **options):
-        return answered(taken(sql, {"regions"}), [regions], **options)
+        return answer_public(taken(sql, {"regions"}), [regions], **options)
 
     return asked
 
@@ -126,7 +125,9 @@ def test_an_answer_has_an_end_and_says_so(ask):
 
 
 def test_a_preview_gives_the_columns_and_no_price(regions):
-    found = previewed(taken("SELECT name, sum(pop) AS people FROM regions GROUP BY 1", {"regions"}), [regions], 0.9)
+    found = preview_public(
+        taken("SELECT name, sum(pop) AS people FROM regions GROUP BY 1", {"regions"}), [regions], 0.9
+    )
     assert (found.columns, found.choices, found.public) == (("name", "people"), (), True)
     assert str(found) == "name, people: public, exact, free"
 
@@ -135,7 +136,7 @@ def test_the_same_question_is_worked_out_once_until_the_files_change(tmp_path, m
     file, runs, real = tmp_path / "t.csv", [], confined.run
 
     def total():
-        return answered(taken("SELECT sum(a) FROM t", {"t"}), [public_table(PublicSpec("t", (str(file),)))]).value
+        return answer_public(taken("SELECT sum(a) FROM t", {"t"}), [public_table(PublicSpec("t", (str(file),)))]).value
 
     def counted(*args, **options):
         runs.append(1)
@@ -231,7 +232,7 @@ def test_tpch_questions_about_nobody_are_answered_as_duckdb_does(tpch, sql):
     for name in names:
         plain.execute(f"CREATE VIEW {name} AS FROM '{tpch / name}.parquet'")
     expected = plain.execute(sql).fetchall()
-    assert len(expected) > 2 and list(answered(question, tables).rows) == expected
+    assert len(expected) > 2 and list(answer_public(question, tables).rows) == expected
 
 
 # --- hostile texts
@@ -349,12 +350,12 @@ def test_a_column_that_is_called_like_a_function_of_the_session_can_be_read(tmp_
     (tmp_path / "people.csv").write_text("user,current_date\n1,2\n")
     table = public_table(PublicSpec("people", (str(tmp_path / "people.csv"),)))
     question = taken('SELECT p.user, p."current_date" FROM people p', {"people"})
-    assert answered(question, [table]).rows == ((1, 2),)
+    assert answer_public(question, [table]).rows == ((1, 2),)
 
 
 def test_remarks_do_not_come_with_the_statement():
     question = taken("SELECT 1 /* one */, /*+ hint */ 2 -- two\nFROM regions", {"regions"})
-    assert "/*" not in written(question, 5) and "--" not in written(question, 5)
+    assert "/*" not in rewrite(question, 5) and "--" not in rewrite(question, 5)
 
 
 # --- what holds even if a check failed
@@ -496,7 +497,7 @@ def test_one_analyst_leaves_room_for_the_others(regions):
 
     def work(who, question):
         with confined.on_behalf(room, who):
-            return answered(question, [regions]).value
+            return answer_public(question, [regions]).value
 
     with ThreadPoolExecutor(9) as pool:
         eves = [pool.submit(work, "eve", asked) for _ in range(8)]
@@ -520,8 +521,8 @@ def test_a_thread_that_is_not_for_children_starts_none(ask):
 
 
 def test_a_preview_works_nothing_out(regions):
-    found = previewed(taken(LEVENSHTEIN.replace("max(", "count("), {"regions"}), [regions], 0.95)
-    assert len(found.columns) == 1 and "LIMIT 0" in written(taken(LEVENSHTEIN, {"regions"}), 0)
+    found = preview_public(taken(LEVENSHTEIN.replace("max(", "count("), {"regions"}), [regions], 0.95)
+    assert len(found.columns) == 1 and "LIMIT 0" in rewrite(taken(LEVENSHTEIN, {"regions"}), 0)
 
 
 def functions_in(expression):
@@ -562,6 +563,6 @@ def test_age_is_of_two_times_and_never_of_the_clock(ask):
     assert ask("SELECT max(age(DATE '2020-01-02', DATE '2020-01-01')) = INTERVAL 1 DAY FROM regions").value
     sql = "SELECT age(DATE '2020-01-01') FROM regions"
     with pytest.raises(QuestionRefusedError, match="age"):
-        written(taken(sql, {"regions"}), 5)
+        rewrite(taken(sql, {"regions"}), 5)
     tree = duckdb.execute("SELECT json_serialize_sql($sql::VARCHAR)", {"sql": sql}).fetchall()
     assert "age" in str(public_checks.refused(json.loads(tree[0][0]), {"regions"}, set()))

@@ -16,9 +16,9 @@ import duckdb
 import pytest
 
 from dalenius.measuring.engines.duckdb import public_checks
-from dalenius.measuring.engines.duckdb.locked import locked
-from dalenius.measuring.engines.duckdb.public_scopes import folded
-from dalenius.queries.public_questions import PublicQuestion, public_question, written
+from dalenius.measuring.engines.duckdb.opening import open_locked
+from dalenius.measuring.engines.duckdb.public_checks import folded
+from dalenius.queries.public_questions import PublicQuestion, public_question, rewrite
 
 SECRET = "xyzzyplugh"
 PUBLIC = {"regions"}
@@ -37,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def engine(folder: Path) -> duckdb.DuckDBPyConnection:
     """As the child has it, with nothing looked at: the public table, and no other file."""
     file = folder / "regions.csv"
-    connection = locked([file])
+    connection = open_locked([file])
     connection.execute(f"CREATE VIEW regions AS SELECT * FROM read_csv('{file}', all_varchar = true)")
     return connection
 
@@ -142,7 +142,7 @@ def test_a_name_out_of_sight_is_refused_by_either_reader_before_the_engine(
             question = by_sqlglot(sql)
             if question is not None:  # some read no public table at all
                 seen["taken"] += 1
-                assert by_duckdb(written(question, 5)) is None, sql
+                assert by_duckdb(rewrite(question, 5)) is None, sql
             continue
         seen["planted"] += 1
         assert by_sqlglot(sql) is None, sql
@@ -170,7 +170,7 @@ FAIR = [
 def test_names_in_sight_are_taken(sql: str) -> None:
     question = public_question(sql, {*PUBLIC, "other"})
     assert question is not None
-    tree = duckdb.execute("SELECT json_serialize_sql($sql::VARCHAR)", {"sql": written(question, 5)}).fetchall()
+    tree = duckdb.execute("SELECT json_serialize_sql($sql::VARCHAR)", {"sql": rewrite(question, 5)}).fetchall()
     assert public_checks.refused(json.loads(tree[0][0]), {*PUBLIC, "other"}, {"v"}) is None
     assert question.tables == ({"other"} if "other" in sql else {"regions"})
 

@@ -8,7 +8,7 @@ import pytest
 from tests.shop import Shop
 
 from dalenius.measuring.functions import FUNCTIONS
-from dalenius.queries.reference import _INSIDE, AGGREGATES, BUCKETS, CLAUSES, SEVERAL, generated, renewed
+from dalenius.queries.reference import _INSIDE, AGGREGATES, BEGIN, BUCKETS, CLAUSES, SEVERAL, generated, renew
 from dalenius.queries.rules.restrict import _PARTS, _REFUSED
 from dalenius.queries.rules.sources import NOBODYS, REFUSED_JOINS, REFUSED_SUBQUERIES
 
@@ -17,7 +17,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "reference" / "sql.md"
 
 def test_the_committed_page_is_what_the_code_generates():
     text = PAGE.read_text()
-    assert renewed(text) == text, "run: python -m dalenius.queries.reference docs/reference/sql.md"
+    assert renew(text, BEGIN, generated()) == text, "run: python -m dalenius.queries.reference docs/reference/sql.md"
 
 
 def test_every_function_and_every_refusal_is_on_the_page():

@@ -1,13 +1,139 @@
-"""Ten questions over several tables, each in other words: one stored answer. Near-misses are other questions.
+"""Questions about one table and about several, each in other words: one stored answer. Near-misses are other questions.
 
 The first wording of each list is the question; all of them must mean the same, which their exact integers show.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import pyarrow as pa
 import pytest
 from tests.shop import Shop, questions
 
+from dalenius.measuring._exact import exact
+from dalenius.measuring.plan import Limits
+
+
+def where(condition):
+    return f"SELECT COUNT(*) FROM visits WHERE {condition}"
+
+
+# About one table: a question, and other words for it; then a question, and one that only looks like it.
+PAIRS = [
+    ("SELECT COUNT(*) FROM visits", "select count( * )  from VISITS"),
+    ("SELECT COUNT(*) FROM visits", "SELECT COUNT(*) AS n FROM visits AS v"),
+    ("SELECT COUNT(*) FROM visits", "SELECT COUNT(1) FROM visits"),
+    ("SELECT COUNT(*) FROM visits", "SELECT COUNT(*) FROM visits WHERE TRUE"),
+    ("SELECT COUNT(*) FROM visits", "SELECT COUNT(*) FROM visits -- a remark"),
+    ("SELECT COUNT(*) FROM visits", "SELECT COUNT(*) FROM visits;"),
+    ("SELECT COUNT(*) FROM visits", "SELECT COUNT(*) * 2 FROM visits"),
+    ("SELECT COUNT(*) FROM visits", "SELECT COUNT(*) FROM visits HAVING COUNT(*) > 5"),
+    ("SELECT COUNT(*) FROM visits", "SELECT COUNT(*), COUNT(*) + 1 FROM visits"),
+    ("SELECT COUNT(*) FROM visits", "SELECT COUNT(child) FROM visits"),  # which has a default
+    ("SELECT SUM(age), COUNT(*) FROM visits", "SELECT COUNT(*), SUM(age) FROM visits"),
+    ("SELECT AVG(age) FROM visits", "SELECT AVG(AGE) FROM visits v"),
+    ("SELECT AVG(age), STDDEV(age) FROM visits", "SELECT VAR_POP(age), AVG(visits.age) FROM visits"),
+    ("SELECT STDDEV(age) FROM visits", "SELECT VAR_SAMP(age) FROM visits"),
+    (where("age > 17"), where("age >= 18")),
+    (where("age > 30"), where("30 < age")),
+    (where("age > 30"), where("NOT age <= 30")),
+    (where("age > 30"), where("NOT (30 >= age)")),
+    (where("age > 30.5"), where("age >= 31")),
+    (where("age BETWEEN 20 AND 30"), where("age >= 20 AND age <= 30")),
+    (where("age BETWEEN 20 AND 30"), where("age > 19 AND 31 > age")),
+    (where("age = 20 OR age = 30"), where("age IN (30, 20)")),
+    (where("age IN (20, 30, 20)"), where("age IN (20, 30)")),
+    (where("age IN (20)"), where("20 = age")),
+    (where("NOT age IN (20, 30)"), where("age <> 20 AND age != 30")),
+    (where("NOT age IN (20, 30)"), where("age NOT IN (30, 20)")),
+    (where("smoker AND age > 30"), where("age > 30 AND smoker")),
+    (where("smoker"), where("smoker = TRUE")),
+    (where("smoker"), where("(((smoker)))")),
+    (where("smoker"), where("smoker AND smoker")),
+    (where("smoker"), where("NOT NOT smoker")),
+    (where("NOT smoker"), where("smoker = FALSE")),
+    (where("NOT (smoker OR age > 30)"), where("NOT smoker AND age <= 30")),
+    (where("NOT (smoker AND age > 30)"), where("age < 31 OR NOT smoker")),
+    (where("smoker AND (age > 30 AND region = 'north')"), where("(smoker AND age > 30) AND region = 'north'")),
+    (where("region = 'north'"), where("'north' = region")),
+    (where("region LIKE 'north'"), where("region = 'north'")),
+    (where("age + 1 > 30"), where("1 + age > 30")),
+    (where("amount < 2 * 50"), where("amount < 100")),
+    (where("\"when\" > '2025-03-01'"), where("\"when\" >= DATE '2025-03-02'")),
+    (where("\"when\" = '2025-03-01'"), where("\"when\" = CAST('2025-03-01' AS DATE)")),
+    (where('YEAR("when") = 2025'), where('EXTRACT(year FROM "when") = 2025')),
+    (where('YEAR("when") = 2025'), where("DATE_PART('year', \"when\") = 2025")),
+    (where("age IS NOT NULL"), where("NOT age IS NULL")),
+    ("SELECT COUNT(age) FROM visits", "SELECT COUNT(*) FILTER (WHERE age IS NOT NULL) FROM visits"),
+    ("SELECT COUNT_IF(age > 30) FROM visits", "SELECT COUNT(*) FILTER (WHERE age > 30) FROM visits"),
+    ("SELECT COUNT_IF(smoker) FROM visits", "SELECT SUM(smoker) FROM visits"),
+    (
+        "SELECT SUM(CASE WHEN smoker THEN age ELSE 0 END) FROM visits",
+        "SELECT SUM(age) FILTER (WHERE smoker) FROM visits",
+    ),
+    ("SELECT SUM(CASE WHEN smoker THEN age END) FROM visits", "SELECT SUM(IF(smoker, age, 0)) FROM visits"),
+    ("SELECT AVG(CASE WHEN smoker THEN age END) FROM visits", "SELECT AVG(age) FILTER (WHERE smoker) FROM visits"),
+    ("SELECT region, COUNT(*) FROM visits GROUP BY region", "SELECT COUNT(*), region r FROM visits GROUP BY 2"),
+    ("SELECT region, COUNT(*) FROM visits GROUP BY region", "SELECT region, COUNT(*) FROM visits GROUP BY ALL"),
+    ("SELECT region, COUNT(*) FROM visits GROUP BY region", "SELECT COUNT(*) FROM visits GROUP BY region, region"),
+    (
+        "SELECT region, COUNT(*) FROM visits GROUP BY region",
+        "SELECT region, COUNT(*) AS n FROM visits GROUP BY region HAVING n > 5 ORDER BY n DESC LIMIT 2 OFFSET 1",
+    ),
+    (
+        "SELECT DATE_TRUNC('month', \"when\") m, COUNT(*) FROM visits GROUP BY m",
+        "SELECT COUNT(*) FROM visits GROUP BY date_trunc('MONTH', \"when\")",
+    ),
+]
+NEAR = [
+    ("SELECT COUNT(*) FROM visits", "SELECT COUNT(age) FROM visits"),
+    ("SELECT COUNT(*) FROM visits", "SELECT COUNT(DISTINCT user_id) FROM visits"),
+    ("SELECT COUNT(*) FROM visits", "SELECT COUNT(*), SUM(age) FROM visits"),
+    ("SELECT COUNT(*) FROM visits", "SELECT COUNT(*) FROM visits GROUP BY region"),
+    ("SELECT SUM(age) FROM visits", "SELECT AVG(age) FROM visits"),
+    ("SELECT AVG(age) FROM visits", "SELECT STDDEV(age) FROM visits"),
+    ("SELECT SUM(age) FROM visits", "SELECT SUM(age + 0.5) FROM visits"),
+    ("SELECT SUM(age) FROM visits", "SELECT SUM(-age) FROM visits"),
+    (
+        "SELECT AVG(CASE WHEN smoker THEN age END) FROM visits",
+        "SELECT AVG(CASE WHEN smoker THEN age ELSE 0 END) FROM visits",
+    ),
+    (
+        "SELECT SUM(CASE WHEN smoker THEN age ELSE 1 END) FROM visits",
+        "SELECT SUM(age) FILTER (WHERE smoker) FROM visits",
+    ),
+    ("SELECT COUNT(*) FROM visits GROUP BY region", "SELECT COUNT(*) FROM visits GROUP BY smoker"),
+    ("SELECT COUNT(*) FROM visits GROUP BY region", "SELECT COUNT(*) FROM visits GROUP BY region, smoker"),
+    (where("age > 30"), where("age >= 30")),
+    (where("age > 30"), where("age > 30.5 OR age IS NULL")),
+    (where("amount > 30"), where("amount >= 31")),
+    (where("amount > 30"), where("amount >= 30")),
+    (where("age > 30"), where("age < 30")),
+    (where("age < child"), where("age <= child")),
+    (where("age = 20"), where("age <> 20")),
+    (where("age IN (20, 30)"), where("age IN (20, 31)")),
+    (where("age IN (20, 30)"), where("age NOT IN (20, 30)")),
+    (where("smoker"), where("NOT smoker")),
+    (where("smoker"), where("smoker OR smoker IS NULL")),
+    (where("NOT smoker"), where("NOT smoker OR smoker IS NULL")),
+    (where("smoker AND age > 30"), where("smoker OR age > 30")),
+    (where("NOT (smoker AND age > 30)"), where("NOT smoker AND NOT age > 30")),
+    (where("region = 'north'"), where("region = 'North'")),
+    (where("region = 'north'"), where("region LIKE 'north%'")),
+    (where("region LIKE 'n_rth'"), where("region = 'n_rth'")),
+    (where("region ILIKE 'north'"), where("region = 'north'")),
+    (where("\"when\" > '2025-03-01'"), where("\"when\" >= '2025-03-01'")),
+    (where("\"at\" > '2025-03-01'"), where("\"at\" >= '2025-03-02'")),
+    (where("age - 1 > child"), where("1 - age > child")),
+    (where("amount / 2 > free"), where("2 / amount > free")),
+    (where("note = '1'"), where("note = '1.0'")),
+    (where("COALESCE(age, child) > 20"), where("COALESCE(child, age) > 20")),
+    (where('YEAR("when") = 2025'), where('MONTH("when") = 2025')),
+]
+# About several: the first wording is the question.
 SAME = {
     "a join": questions(
         """
@@ -322,30 +448,87 @@ OTHER = {
 }
 
 
+def listed(pairs):
+    """By question, all that stands beside it."""
+    found: dict[str, list[str]] = {}
+    for one, other in pairs:
+        found.setdefault(one, [one]).append(other)
+    return found
+
+
+ALL_SAME = listed(PAIRS) | SAME
+ALL_OTHER = listed(NEAR) | {name: [SAME[name][0], *misses] for name, misses in OTHER.items()}
+
+
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory):
     return Shop.protected(tmp_path_factory.mktemp("shop"))
 
 
+@dataclass
+class Visits:
+    """The one table, for what `Shop` does with several."""
+
+    asker: Any
+    engine: Any
+
+    def plan(self, sql):
+        return self.asker.plan(sql, Limits(search=0))
+
+    def key(self, sql):
+        return self.plan(sql).key(1)
+
+    def exact(self, sql):
+        return exact(self.plan(sql), self.engine, "a salt")
+
+
+@pytest.fixture(scope="module")
+def single(visits, memory):
+    chance = Random(7)
+    values: dict[str, tuple[Any, str, list[Any]]] = {
+        "user_id": (pa.int64(), "BIGINT", [1, 2, 3, 4, 5, 6, None]),
+        "age": (pa.int32(), "INTEGER", [None, 18, 20, 25, 30, 31, 40]),
+        "child": (pa.int32(), "INTEGER", [None, 0, 1, 2]),
+        "region": (pa.string(), "VARCHAR", ["north", "south", "North", None]),
+        "amount": (pa.float64(), "DOUBLE", [None, 0.0, 30.0, 30.5, 31.0, 100.0]),
+        "change": (pa.float64(), "DOUBLE", [-10.0, 0.0, 2.5]),
+        "free": (pa.float64(), "DOUBLE", [1.0, 20.0]),
+        "smoker": (pa.bool_(), "BOOLEAN", [True, False, None]),
+        "when": (pa.date32(), "DATE", [20_147, 20_148, 20_149, None]),  # around 1 March 2025
+        "at": (pa.timestamp("us"), "TIMESTAMP", [1_740_787_200_000_000, 1_740_800_000_000_000, None]),
+        "note": (pa.string(), "VARCHAR", ["1", "1.0", None]),
+        "odd name": (pa.int32(), "INTEGER", [-3, 0, 3]),
+    }
+    table = {name: pa.array([chance.choice(some) for _ in range(80)], kind) for name, (kind, _, some) in values.items()}
+    return Visits(visits, memory(pa.table(table), {name: type_ for name, (_, type_, _) in values.items()}))
+
+
+def asked_of(wordings, single, shop):
+    return single if "visits" in wordings[0].lower() else shop
+
+
 def test_there_are_as_many_wordings_as_were_promised():
+    assert len(PAIRS) >= 40 and len(NEAR) >= 30
     assert len(SAME) == 10 and SAME.keys() == OTHER.keys()
     assert len({each for wordings in SAME.values() for each in wordings[1:]}) >= 60
     assert len({each for misses in OTHER.values() for each in misses}) >= 40
 
 
-@pytest.mark.parametrize("name", SAME)
-def test_other_wordings_have_the_same_key_and_the_same_integers(shop, name):
-    first = SAME[name][0]
-    key, integers = shop.key(first), shop.exact(first)
-    for wording in SAME[name][1:]:
-        assert shop.plan(wording).canonical() == shop.plan(first).canonical(), wording
-        assert (shop.key(wording), shop.exact(wording)) == (key, integers), wording
+@pytest.mark.parametrize("wordings", ALL_SAME.values(), ids=ALL_SAME)
+def test_other_wordings_have_the_same_key_and_the_same_integers(wordings, single, shop):
+    asked, (first, *others) = asked_of(wordings, single, shop), wordings
+    plan, key, integers = asked.plan(first), asked.key(first), asked.exact(first)
+    assert plan.key(1) != plan.key(2)
+    for wording in others:
+        assert asked.plan(wording).canonical() == plan.canonical(), wording
+        assert (asked.key(wording), asked.exact(wording)) == (key, integers), wording
 
 
-@pytest.mark.parametrize("name", OTHER)
-def test_near_misses_have_other_keys(shop, name):
-    keys = [shop.key(each) for each in (SAME[name][0], *OTHER[name])]
-    assert len(set(keys)) == len(keys)
+@pytest.mark.parametrize("wordings", ALL_OTHER.values(), ids=ALL_OTHER)
+def test_near_misses_have_other_keys(wordings, single, shop):
+    asked = asked_of(wordings, single, shop)
+    assert len({asked.key(each) for each in wordings}) == len(wordings)
+    assert len({asked.plan(each).canonical() for each in wordings}) == len(wordings)
 
 
 def test_no_two_of_all_questions_share_a_key(shop):

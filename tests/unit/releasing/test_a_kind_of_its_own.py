@@ -17,10 +17,10 @@ import pytest
 from tests.attack.hostile import people, protected, state
 from tests.opened import duckdb_of
 
-from dalenius.app.entries import details
-from dalenius.app.http.jobs import Wanted
+from dalenius.app.http.jobs import JobRequest
 from dalenius.app.http.service import Service
 from dalenius.app.http.settings import Settings
+from dalenius.app.views.history import details
 from dalenius.curator import Curator
 from dalenius.errors import (
     BudgetError,
@@ -36,9 +36,8 @@ from dalenius.ledger.verification import verify
 from dalenius.measuring.pace import Times
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.queries.planning import tables_of
-from dalenius.releasing.asker import Asker
 from dalenius.releasing.kinds import Kind, kind_of, known, names
-from dalenius.releasing.leaving import Leaving, Look
+from dalenius.releasing.leaving import Asker, Leaving, Look
 from dalenius.releasing.pacing import Pace, Pacer
 from dalenius.releasing.snapshot import Snapshot
 from dalenius.releasing.stored import read_release
@@ -203,7 +202,7 @@ def test_a_server_serves_it_as_a_job_that_survives_a_restart(kind, curator, tmp_
     service = Service(curator.home, Settings(), speed=1.0)
     try:
         holder = service.tokens.check(token)
-        wanted = Wanted("histogram", WISH, "a key")
+        wanted = JobRequest("histogram", WISH, "a key")
         job = service.obtain(holder, wanted)
         service.jobs.write(job, wanted)
         first = ended(job)

@@ -9,7 +9,7 @@ import pytest
 from tests.attack.hostile import people, protected
 
 from dalenius.errors import EngineFailedError
-from dalenius.measuring.engines.duckdb import locked, starting
+from dalenius.measuring.engines.duckdb import opening
 
 SQL = "SELECT COUNT(*) AS n FROM visits WHERE age < {}"
 
@@ -31,9 +31,9 @@ def refused(curator, at):
 
 
 def test_without_memory(curator, monkeypatch):
-    monkeypatch.setattr(starting, "_machine", lambda: starting.LEAST - 1)
+    monkeypatch.setattr(opening, "_machine", lambda: opening.LEAST - 1)
     refused(curator, 31)
-    monkeypatch.setattr(starting, "_machine", lambda: starting.LEAST)
+    monkeypatch.setattr(opening, "_machine", lambda: opening.LEAST)
     assert curator.analyst("eve").ask(SQL.format(31), epsilon=0.1).charge["epsilon"] == 0.1
 
 
@@ -74,18 +74,18 @@ def test_without_a_connection(curator, monkeypatch, error):
     curator.analyst("eve").ask(SQL.format(30), epsilon=0.1)  # opens it anew; it is free
     (engine,) = pool._engines.values()
     engine._connection = None  # as after an error that ended it
-    monkeypatch.setattr("dalenius.measuring.engines.duckdb.connections.locked", none)
+    monkeypatch.setattr("dalenius.measuring.engines.duckdb.connections.open_locked", none)
     refused(curator, 34)
-    assert locked.locked is not none
+    assert opening.open_locked is not none
 
 
 def test_limits_of_the_process_and_the_container_count(monkeypatch, tmp_path):
-    assert starting.available() > 0
-    monkeypatch.setattr(starting, "_CGROUP", tmp_path)
-    assert starting._container() == float("inf")
+    assert opening.available() > 0
+    monkeypatch.setattr(opening, "_CGROUP", tmp_path)
+    assert opening._container() == float("inf")
     (tmp_path / "memory.max").write_text("1000\n")
     (tmp_path / "memory.current").write_text("900\n")
     (tmp_path / "memory.stat").write_text("anon 5\ninactive_file 50\n")
-    assert starting._container() == 150
+    assert opening._container() == 150
     (tmp_path / "memory.max").write_text("max\n")
-    assert starting._container() == float("inf")
+    assert opening._container() == float("inf")

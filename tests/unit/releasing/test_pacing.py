@@ -15,14 +15,19 @@ from dalenius.measuring.canonical import call
 from dalenius.measuring.expressions import TRUE, Column, Type, text
 from dalenius.measuring.measures import PRIMITIVES
 from dalenius.measuring.pace import ANSWER, CAP, SHAPES, UNKNOWN, Times, shape, size_class, times
+from dalenius.measuring.plan import Table
+from dalenius.measuring.relations import Join, Owned, Relation
 from dalenius.releasing import pacing
-from dalenius.releasing.pacing import Pace, Pacer, paced, probe
+from dalenius.releasing.pacing import Pace, Pacer, probe, run_paced
 
 
-def table(rows=None, answer=None, cap=None, relation=None, through=None):
-    found = None if rows is None else SimpleNamespace(row_count=rows)
-    policy = SimpleNamespace(time=SimpleNamespace(answer=answer, cap=cap), columns={})
-    return SimpleNamespace(policy=policy, found=found, relation=relation, through=through or {}, texts=frozenset())
+def table(rows=None, answer=None, cap=None, made_of=None, through=None, name="visits") -> Table:
+    found: Any = None if rows is None else SimpleNamespace(row_count=rows)
+    policy: Any = SimpleNamespace(
+        name=name, time=SimpleNamespace(answer=answer, cap=cap), columns={}, contribution=SimpleNamespace(rows=1)
+    )
+    budget: Any = None
+    return Table(policy, budget, found=found, made_of=made_of, through=through or {}, texts=frozenset())
 
 
 def plan(of=None, *, measures=1, keys=(), cells=((),), selection=None, sets=(), kind="rows", where=TRUE) -> Any:
@@ -67,7 +72,7 @@ def test_shapes():
     assert shape(plan(selection=object())) == "found"
     assert shape(plan(sets=(1,))) == "sets"
     assert shape(plan(table(through={"x": table()}))) == "joined"
-    assert shape(plan(table(relation=SimpleNamespace(tables=list)))) == "joined"
+    assert shape(plan(table(made_of=Relation((Join(Owned("a", table())),))))) == "joined"
     assert {shape(plan()), "grouped", "quantiles", "found", "sets", "joined"} == set(SHAPES)
 
 
@@ -112,9 +117,8 @@ def test_rows_within_a_class_have_one_time():
 
 def test_joined_tables_count_together_and_the_latest_word_holds():
     one, two = table(rows=10**6, answer=0.5, cap=9), table(rows=10**6, answer=2.0, cap=7)
-    found = times(
-        plan(table(relation=SimpleNamespace(tables=lambda: [one, two], within=list, sources=(), joins=(), matches=())))
-    )
+    both: Any = SimpleNamespace(tables=lambda: [one, two], within=list, sources=(), joins=(), matches=(), single=False)
+    found = times(plan(table(made_of=both)))
     assert found.answer >= 2.0 and found.cap == max(7, found.answer)
 
 
@@ -182,7 +186,7 @@ def run(clock, pacer, work, cap=60.0):
         alarms.append((what, round(clock.monotonic() - start, 6)))
 
     try:
-        result: Any = paced(pacer, Pace(lambda _: Times(1.0, cap), cap), work, alarm)
+        result: Any = run_paced(pacer, Pace(lambda _: Times(1.0, cap), cap), work, alarm)
     except Exception as error:  # noqa: BLE001 (it is looked at)
         result = error
     return result, round(clock.monotonic() - start, 6), alarms
@@ -250,7 +254,7 @@ def test_what_is_stopped_leaves_at_the_cap_not_at_twice_the_cap(clock):
 def test_what_no_exception_handler_catches_leaves_at_its_time_too(clock, error):
     start = clock.monotonic()
     with pytest.raises(type(error)):
-        paced(Fixed(5, 60), Pace(lambda _: Times(5, 60)), taking(clock, 1, error), lambda *_: None)
+        run_paced(Fixed(5, 60), Pace(lambda _: Times(5, 60)), taking(clock, 1, error), lambda *_: None)
     assert clock.monotonic() - start == pytest.approx(5)
 
 

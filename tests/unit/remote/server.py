@@ -11,8 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from dalenius.app.balances import totals, written
-from dalenius.app.summaries import summary
+from dalenius.app.views.balances import balances_json, totals
+from dalenius.app.views.tables import summary
 from dalenius.errors import AuthMissingError, DaleniusError, InputError, UnknownTableError
 from dalenius.measuring.plan import Limits
 
@@ -105,7 +105,7 @@ class Server:
             case ["jobs", id_]:
                 return 200, self.job(id_)
             case ["budget"]:
-                return 200, {"datasets": written(totals(self.curator.ledger, self.analyst.name))}
+                return 200, {"datasets": balances_json(totals(self.curator.ledger, self.analyst.name))}
             case ["tables"]:
                 return 200, {"tables": [self.table(each) for each in self.curator.tables()]}
             case ["tables", name]:

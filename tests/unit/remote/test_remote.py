@@ -325,8 +325,8 @@ def test_a_job_that_failed_is_the_error_of_its_problem(server, remote):
 
 def test_a_job_whose_time_is_not_known_yet_or_over_is_read_as_the_server_sends_it():
     job = {"id": "ab", "state": "running", "leaves": None, "seconds_left": None, "result": None, "problem": None}
-    assert dalenius.remote.wire.Job.from_dict(job).seconds_left == 0
-    assert dalenius.remote.wire.Job.from_dict({**job, "state": "done", "result": {}}).result == {}
+    assert dalenius.remote.wire.RemoteJob.from_dict(job).seconds_left == 0
+    assert dalenius.remote.wire.RemoteJob.from_dict({**job, "state": "done", "result": {}}).result == {}
 
 
 @pytest.mark.parametrize("job", [{"id": "../me"}, {"state": "odd"}, {"seconds_left": "soon"}, {"state": "done"}])

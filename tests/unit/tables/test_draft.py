@@ -7,7 +7,7 @@ import pytest
 from dalenius.errors import InputError, PolicyInvalidError
 from dalenius.tables import Kind, read_text
 from dalenius.tables.compatibility import check_columns
-from dalenius.tables.draft import EPSILONS, draft, guess_kind, guess_unit
+from dalenius.tables.draft import EPSILONS, draft_policy, guess_kind, guess_unit
 from dalenius.tables.practice import practice_rows, write_rows
 
 SCHEMA = (
@@ -25,7 +25,7 @@ SCHEMA = (
 
 
 def test_a_draft_is_toml_that_check_refuses_until_it_is_filled_in():
-    text = draft("visits 2025.parquet", SCHEMA)
+    text = draft_policy("visits 2025.parquet", SCHEMA)
     tree = tomllib.loads(text)
     assert tree["table"]["name"] == "visits_2025" and tree["table"]["unit"] == "patient_id"
     assert set(tree["columns"]) == {name for name, _ in SCHEMA} - {"patient_id", "tags"}
@@ -37,7 +37,7 @@ def test_a_draft_is_toml_that_check_refuses_until_it_is_filled_in():
 
 
 def test_a_filled_in_draft_is_accepted():
-    text = draft("visits.parquet", SCHEMA, keys={})
+    text = draft_policy("visits.parquet", SCHEMA, keys={})
     for blank, value in (
         ('["FILL IN: lowest", "FILL IN: highest"]', "[0, 100]"),
         ('"FILL IN: rows of one unit that count, such as 100"', "100"),
@@ -59,16 +59,16 @@ def test_units_and_times_are_guessed_by_name_and_type():
     assert guess_kind("date_of_visit", "VARCHAR") is Kind.DATE
     assert guess_kind("created_at", "VARCHAR") is Kind.DATETIME
     assert guess_kind("l", "INTEGER[]") is None
-    assert 'unit = "FILL IN' in draft("t.csv", (("x", "DOUBLE"),))
+    assert 'unit = "FILL IN' in draft_policy("t.csv", (("x", "DOUBLE"),))
 
 
 def test_the_owner_names_the_unit_and_code_lists():
-    text = draft("t.csv", SCHEMA, unit="visit_id", keys={"region": ("codes.csv", "code")})
+    text = draft_policy("t.csv", SCHEMA, unit="visit_id", keys={"region": ("codes.csv", "code")})
     tree = tomllib.loads(text)
     assert tree["table"]["unit"] == "visit_id"
     assert tree["columns"]["region"]["keys"] == {"file": "codes.csv", "column": "code"}
     with pytest.raises(InputError, match="patientid") as caught:
-        draft("t.csv", SCHEMA, unit="patientid")
+        draft_policy("t.csv", SCHEMA, unit="patientid")
     assert "'patient_id'" in caught.value.fix
 
 

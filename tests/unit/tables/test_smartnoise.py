@@ -11,7 +11,7 @@ import pytest
 from dalenius.errors import DaleniusError, ExtraMissingError, InputError, PolicyInvalidError, SourceUnavailableError
 from dalenius.tables import read_text
 from dalenius.tables.policy import Kind
-from dalenius.tables.smartnoise import ATTRIBUTES, LARGEST, SETTINGS, draft, read
+from dalenius.tables.smartnoise import ATTRIBUTES, LARGEST, SETTINGS, draft_from_metadata, read_metadata
 
 VISITS = """\
 # a comment
@@ -67,7 +67,7 @@ def drafted(tmp_path):
     def making(text, table=None, source=None, schema=None):
         file = tmp_path / "metadata.yaml"
         file.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return draft(read(file, table), source, schema, file="visits.toml")
+        return draft_from_metadata(read_metadata(file, table), source, schema, file="visits.toml")
 
     return making
 
@@ -265,11 +265,11 @@ def test_tags_build_nothing(tag, drafted, tmp_path, monkeypatch):
 
 def test_a_missing_file_and_a_missing_extra_say_so(tmp_path, monkeypatch):
     with pytest.raises(SourceUnavailableError):
-        read(tmp_path / "none.yaml")
+        read_metadata(tmp_path / "none.yaml")
     (tmp_path / "some.yaml").write_text(VISITS)
     monkeypatch.setattr("dalenius._extras.find_spec", lambda _: None)
     with pytest.raises(ExtraMissingError, match="smartnoise"):
-        read(tmp_path / "some.yaml")
+        read_metadata(tmp_path / "some.yaml")
 
 
 def test_yaml_is_loaded_only_where_it_is_read():

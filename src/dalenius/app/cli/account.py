@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dalenius._fields import once
-from dalenius.app.cli.frame import Frame, framed
-from dalenius.errors import InputError, Place, SourceUnavailableError
+from dalenius.app.cli.frame import Frame, framed, read_input
+from dalenius.errors import InputError, Place
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -59,10 +58,13 @@ def account(
     from dalenius.accounting.descriptions import read_events
 
     if plot is not None:
-        from dalenius.app.plots import check_target
+        from dalenius.queries.files import PLOT, check_target
 
-        check_target(plot)
-    event = read_events(_parsed(_text(file)))
+        check_target(plot, PLOT)
+    text = read_input(
+        None if file == "-" else file, "The input", "Name a file with a JSON list, or - to read it from stdin."
+    )
+    event = read_events(_parse(text))
     spent = best_bound(event, delta, adaptive=not fixed)
     if plot is not None:
         _draw(event, spent, plot)
@@ -72,23 +74,7 @@ def account(
     frame.emit(spent.to_dict() | {"groups": written}, lambda console: _print(console, spent, groups))
 
 
-def _text(file: str) -> str:
-    try:
-        # with stdin closed, Python has none
-        data = (sys.stdin.buffer.read() if sys.stdin else b"") if file == "-" else Path(file).read_bytes()
-    except OSError as error:
-        raise SourceUnavailableError(
-            f"{file} cannot be read.",
-            why=f"{error.strerror or type(error).__name__}.",
-            fix="Name a file with a JSON list, or - to read it from stdin.",
-        ) from None
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError("The input is not text.", why="It must be UTF-8.", fix="Save it as UTF-8.") from None
-
-
-def _parsed(text: str) -> object:
+def _parse(text: str) -> object:
     def refuse(constant: str) -> object:
         raise InputError(f"{constant} is not a number.", why="JSON has none such.", fix="Give a finite number.")
 
@@ -155,10 +141,10 @@ def _draw(event: Event, spent: Account, target: Path) -> None:
     """ε of the whole list, repeated 1 to 1,000 times, by each method that applies."""
     from dalenius.accounting.accountant import epsilon_by
     from dalenius.accounting.events import Repeated
-    from dalenius.app.plots import figure
+    from dalenius.queries.charts import axes_in
 
     times = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
-    with figure(target) as axes:
+    with axes_in(target) as axes:
         for method in spent.bounds:
             if method == "fixed-scores" or spent.bounds[method] is None:
                 continue

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dalenius.app.cli.frame import Frame, framed, group
+from dalenius.app.views import readable, to_minute
 from dalenius.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,15 +38,13 @@ def show(frame: Frame) -> None:
 
     Example: dalenius analyst list
     """
-    from dalenius.app.suspended import listed
+    from dalenius.app.views.history import list_standings
 
-    found = listed(_opened(frame))
+    found = list_standings(frame.open_ledger())
 
     def human(console: Console) -> None:
         from rich.table import Table
         from rich.text import Text
-
-        from dalenius.app.cli.budget import readable
 
         if not any(found.values()):
             console.print("There are no analysts.")
@@ -56,7 +55,7 @@ def show(frame: Frame) -> None:
         rows = [*((each["analyst"], each) for each in found["analysts"])]
         rows += [(f"data set {each['dataset']}", each) for each in found["datasets"]]
         for who, each in rows:
-            since = (each["since"] or "")[:16].replace("T", " ")
+            since = to_minute(each["since"] or "")
             cells = (who, each["state"], each["late"], since, each["by"] or "", each["reason"] or "")
             table.add_row(*(Text(readable(cell)) for cell in cells))  # text, never markup: others wrote it
         console.print(table, highlight=False)
@@ -93,7 +92,7 @@ def _change(
     reason: str,
     change: Callable[[Ledger, Subject, str], Standing],
 ) -> None:
-    from dalenius.app.suspended import shown
+    from dalenius.app.views.history import standing_shown
     from dalenius.ledger.suspensions import ANALYST, DATASET
 
     if (name is None) == (dataset is None):
@@ -101,21 +100,13 @@ def _change(
             "Who is meant?", why="It takes an analyst's name, or --dataset D.", fix="Give one of the two, not both."
         )
     subject = (ANALYST, name) if name is not None else (DATASET, dataset or "")
-    standing = change(_opened(frame), subject, reason)
+    standing = change(frame.open_ledger(), subject, reason)
 
     def human(console: Console) -> None:
         from rich.text import Text
-
-        from dalenius.app.cli.budget import readable
 
         who = f"Analyst {subject[1]}" if name is not None else f"Data set {subject[1]}"
         words = "is suspended: new questions are refused." if standing.suspended else "may go on."
         console.print(Text(readable(f"{who} {words}")))
 
-    frame.emit(shown(subject, standing), human)
-
-
-def _opened(frame: Frame) -> Ledger:
-    from dalenius.ledger.ledger import Ledger
-
-    return Ledger.open(frame.require_home())
+    frame.emit(standing_shown(subject, standing), human)

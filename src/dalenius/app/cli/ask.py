@@ -1,46 +1,124 @@
-"""`dalenius ask`: charges, then looks, then answers."""
+"""`dalenius preview`: price and expected error, for nothing. `dalenius ask`: charges, then looks, then answers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dalenius.app.cli import asking, serving
-from dalenius.app.cli.frame import Frame, framed
+from dalenius.app.cli import server_option
+from dalenius.app.cli.frame import Frame, framed, read_input
 from dalenius.errors import Charge, DaleniusError, InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from dalenius.analyst import Analyst
+    from dalenius.measuring.plan import Limits
     from dalenius.queries.preview import Preview
     from dalenius.queries.release import Release
+    from dalenius.remote import RemoteAnalyst
+
+_DECIMAL = re.compile(r"\d{1,30}(\.\d{1,30})?")
+
+Sql = Annotated[str, typer.Argument(metavar="SQL", help="One SELECT; - reads stdin, @FILE a file.")]
+Who = Annotated[str | None, typer.Option("--analyst", metavar="A", help="Whose allotment pays.")]
+Epsilon = Annotated[float | None, typer.Option("--epsilon", metavar="E", help="The price of the whole question.")]
+Errors = Annotated[
+    list[str] | None,
+    typer.Option("--error", metavar="X|COL=X", help="Pay for a noise error of X instead: of all columns, or of COL."),
+]
+Confidence = Annotated[float, typer.Option("--confidence", help="Of the noise errors.")]
+Delta = Annotated[float | None, typer.Option("--delta", metavar="D", help="For finding keys that are not public.")]
+Rows = Annotated[int | None, typer.Option("--rows", metavar="N", help="Of one unit count at most so many rows.")]
+Groups = Annotated[int | None, typer.Option("--groups", metavar="N", help="One unit counts in at most so many groups.")]
+Units = Annotated[
+    int | None,
+    typer.Option("--units", metavar="N", help="A group whose key had to be found has at least so many units."),
+]
+Totals = Annotated[
+    list[str] | None, typer.Option("--total", metavar="COL=X", help="One unit's total of a column, at most.")
+]
+Search = Annotated[
+    float | None,
+    typer.Option(
+        "--find-limits",
+        metavar="SHARE",
+        help="Find this question's own limits with that share of its price; 0: do not. By default 0.1 where it pays.",
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Adds the commands."""
+    app.command("preview")(preview)
     app.command("ask")(ask)
+
+
+@framed
+def preview(
+    frame: Frame,
+    sql: Sql,
+    analyst: Who = None,
+    epsilon: Epsilon = None,
+    error: Errors = None,
+    confidence: Confidence = 0.95,
+    delta: Delta = None,
+    rows: Rows = None,
+    groups: Groups = None,
+    total: Totals = None,
+    units: Units = None,
+    find_limits: Search = None,
+    server: server_option.Server = None,
+    token_file: server_option.TokenFile = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Show every step with its sensitivity and price.")] = False,
+) -> None:
+    """Shows what a question would cost and how noisy it would be. Charges nothing, never touches the data.
+
+    Example: dalenius preview "SELECT region, COUNT(*) FROM visits GROUP BY region" --analyst ana --plan
+    """
+    from dalenius.app.views.answers import print_preview
+
+    question, limits = text_of(sql), limits_of(rows, groups, total, units, find_limits)
+    found = analyst_of(frame, analyst, server, token_file).preview(
+        question,
+        epsilon=epsilon,
+        error=error_of(error),
+        confidence=confidence,
+        delta=delta,
+        limits=limits,
+    )
+
+    def human(console: Console) -> None:
+        if plan:
+            console.print(found.plan, markup=False, highlight=False, soft_wrap=True)
+            console.print()
+        print_preview(console, found)
+
+    frame.emit({"question": question, **found.to_dict(), **({"plan": found.plan} if plan else {})}, human)
 
 
 @framed
 def ask(
     frame: Frame,
-    sql: asking.Sql,
-    analyst: asking.Who = None,
-    epsilon: asking.Epsilon = None,
-    error: asking.Errors = None,
-    confidence: asking.Confidence = 0.95,
-    delta: asking.Delta = None,
-    rows: asking.Rows = None,
-    groups: asking.Groups = None,
-    total: asking.Totals = None,
-    units: asking.Units = None,
-    find_limits: asking.Search = None,
-    server: serving.Server = None,
-    token_file: serving.TokenFile = None,
+    sql: Sql,
+    analyst: Who = None,
+    epsilon: Epsilon = None,
+    error: Errors = None,
+    confidence: Confidence = 0.95,
+    delta: Delta = None,
+    rows: Rows = None,
+    groups: Groups = None,
+    total: Totals = None,
+    units: Units = None,
+    find_limits: Search = None,
+    server: server_option.Server = None,
+    token_file: server_option.TokenFile = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the answer (csv, parquet or json).")
     ] = None,
@@ -52,7 +130,7 @@ def ask(
 
     Example: dalenius ask "SELECT region, COUNT(*) AS n FROM visits GROUP BY region" --analyst ana --epsilon 0.2
     """
-    from dalenius.queries.rules.clause import agreed
+    from dalenius.queries.rules.clause import settle_price
 
     # Whatever can be wrong with the files is found before anything is charged.
     if output is not None:
@@ -60,13 +138,13 @@ def ask(
 
         check_target(output)
     if plot is not None:
-        from dalenius.app.plots import check_target as check_plot
+        from dalenius.queries.files import PLOT, check_target
 
-        check_plot(plot)
-    question, limits = asking.text_of(sql), asking.limits_of(rows, groups, total, units, find_limits)
-    epsilon, delta = agreed(question, epsilon, delta)
-    wanted = asking.error_of(error)
-    asker = asking.analyst_of(frame, analyst, server, token_file)
+        check_target(plot, PLOT)
+    question, limits = text_of(sql), limits_of(rows, groups, total, units, find_limits)
+    epsilon, delta = settle_price(question, epsilon, delta)
+    wanted = error_of(error)
+    asker = analyst_of(frame, analyst, server, token_file)
     if epsilon is None and wanted is None:
         found = asker.preview(question, confidence=confidence, delta=delta, limits=limits)
         if not found.public:
@@ -78,7 +156,7 @@ def ask(
             _put(frame, release, target, written, done)
 
     def human(console: Console) -> None:
-        from dalenius.app.answers import print_release
+        from dalenius.app.views.answers import print_release
 
         print_release(console, release, chart=console.is_terminal)
 
@@ -113,11 +191,88 @@ def _emit_unpriced(frame: Frame, question: str, found: Preview) -> None:
     )
 
     def human(console: Console) -> None:
-        from dalenius.app.answers import print_preview
         from dalenius.app.cli.output import print_error
+        from dalenius.app.views.answers import print_preview
 
         print_preview(console, found)
         print_error(InputError(error.message, why="Above is what three prices would give.", fix=error.fix))
 
     data = {**error.to_dict(), "preview": {"question": question, **found.to_dict()}}
     frame.emit(data, human, error.exit_code)
+
+
+def text_of(sql: str) -> str:
+    """The question: the argument itself, stdin for ``-``, a file for ``@FILE``."""
+    if sql != "-" and not sql.startswith("@"):
+        return sql
+    fix = "Write the SQL itself, @FILE for a file with it, or - to read it from stdin."
+    return read_input(None if sql == "-" else sql[1:], "The question", fix)
+
+
+def analyst_of(
+    frame: Frame, name: str | None, server: str | None = None, token_file: Path | None = None
+) -> Analyst | RemoteAnalyst:
+    """Who asks: whose token it is, the one that was named, or the only one there is."""
+    remote = server_option.server_of(frame, server, token_file, name)
+    if remote is not None:
+        return remote
+
+    from dalenius.curator import Curator
+
+    curator = Curator(frame.home)
+    if name is None:
+        ledger = curator.ledger
+        names = {each for dataset in ledger.datasets() for each in ledger.allotments(dataset)}
+        if len(names) != 1:
+            raise InputError(
+                "Who asks?" if names else "Nobody may ask yet.",
+                why=f"{len(names)} analysts have an allotment." if names else "No analyst has an allotment.",
+                fix="Give --analyst NAME; 'dalenius budget' lists them."
+                if names
+                else "The owner writes [analysts.NAME] with an epsilon into a policy, and runs 'dalenius protect'.",
+            )
+        (name,) = names
+        frame.note(f"Asking as {name}, the only analyst.")
+    return curator.analyst(name)
+
+
+def error_of(given: Sequence[str] | None) -> float | dict[str, float] | None:
+    """The noise error that is good enough: one for all columns, or one per column."""
+    if not given:
+        return None
+    pairs = [each.rpartition("=") for each in given]
+    names = [name for name, _, _ in pairs]
+    if not all(_DECIMAL.fullmatch(value) for _, _, value in pairs) or len(set(names)) < len(names):
+        raise InputError(
+            "--error cannot be read.",
+            why="It is X, or COL=X once for each column, with X a decimal number.",
+            fix="Write for example --error 200, or --error people=200.",
+        )
+    if names == [""]:
+        return float(pairs[0][2])
+    if "" in names:
+        raise InputError("--error is given for all columns and for one.", why="Which holds?", fix="Give one of them.")
+    return {name: float(value) for name, _, value in pairs}
+
+
+def limits_of(
+    rows: int | None,
+    groups: int | None,
+    totals: Sequence[str] | None,
+    units: int | None = None,
+    search: float | None = None,
+) -> Limits:
+    """The limits for this question; they can only tighten the policy's."""
+    from dalenius.measuring.plan import Limits
+
+    found: dict[str, Fraction] = {}
+    for given in totals or ():
+        column, _, limit = given.rpartition("=")
+        if not column or not _DECIMAL.fullmatch(limit) or column in found:
+            raise InputError(
+                "--total names a column twice." if column in found else "--total cannot be read.",
+                why="It is COL=X, with X a decimal number, once for each column.",
+                fix="Write for example --total amount=500.",
+            )
+        found[column] = Fraction(limit)
+    return Limits(rows, groups, found, units, search)

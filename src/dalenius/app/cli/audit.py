@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from enum import Enum
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from dalenius.audit.fuzz import Report, Violation
-    from dalenius.audit.joined import JoinedViolation
+    from dalenius.audit.fuzz import FuzzReport, Violation
     from dalenius.audit.work import WorkReport
 
 FOUND = 6  # a check failed
@@ -67,44 +65,37 @@ def fuzz(
     if what is What.WORK:
         _work(frame, cases, minutes, seed, joins=joins, busy=busy)
         return
-    from dalenius.audit.fuzz import fuzz as one_table
-    from dalenius.audit.joined import fuzz_joined
+    from dalenius.audit.fuzz import fuzz as run
 
     # Statements are compared in any case; here in tables with an index as often as not.
-    one = partial(one_table, indexed=0.5) if what is What.STATEMENTS else one_table
-    run: Callable[..., Report] = fuzz_joined if joins else one
+    indexed = 0.5 if what is What.STATEMENTS else None
     with _bar(frame, cases, minutes) as update:
-        report = run(cases=cases, minutes=minutes, seed=seed, progress=update)
+        report = run(cases=cases, minutes=minutes, seed=seed, joins=joins, indexed=indexed, progress=update)
     frame.emit(report.to_dict(), lambda console: _print(console, report), FOUND if report.violations else 0)
 
 
 def _work(frame: Frame, cases: int | None, minutes: float | None, seed: int | None, *, joins: bool, busy: bool) -> None:
-    from dalenius.audit.work import search
+    from dalenius.audit.work import search_for_work
     from dalenius.errors import InputError
 
     if joins:
         raise InputError("--joins is no choice here.", why="This search joins anyway.", fix="Leave it out.")
     with _bar(frame, cases, minutes) as update:
-        report = search(cases=cases, minutes=minutes, seed=seed, quiet=not busy, progress=update)
+        report = search_for_work(cases=cases, minutes=minutes, seed=seed, quiet=not busy, progress=update)
     frame.emit(report.to_dict(), lambda console: _print_work(console, report), FOUND if report.violations else 0)
 
 
 def _print_work(console: Console, report: WorkReport) -> None:
-    from rich.table import Table
-
-    rows = Table.grid(padding=(0, 2))
-    rows.add_column(style="dim")
-    rows.add_column(overflow="fold")
-    refused = sum(report.refused.values())
-    rows.add_row("asked", f"{report.asked:,} in {report.seconds:.1f} s")
-    rows.add_row("refused", f"{refused:,}, {_counted(report.refused)}")
-    rows.add_row("measured", f"{report.cases:,} on small tables, {report.large:,} of them on large ones too")
-    rows.add_row("run again", f"{report.again:,}; memory of {report.weighed:,}")
-    rows.add_row("statements compared", f"of {report.traced:,}")
+    rows = {
+        "asked": f"{report.asked:,} in {report.seconds:.1f} s",
+        "refused": f"{sum(report.refused.values()):,}, {_counted(report.refused)}",
+        "measured": f"{report.cases:,} on small tables, {report.large:,} of them on large ones too",
+        "run again": f"{report.again:,}; memory of {report.weighed:,}",
+        "statements compared": f"of {report.traced:,}",
+    }
     for kind, each in sorted(report.worst.items()):
-        rows.add_row(f"largest {_KINDS[kind]}", f"{each.value:.2f} (at most {each.limit:g}), {each.victim}")
-    rows.add_row("seed", str(report.seed))
-    console.print(rows, highlight=False)
+        rows[f"largest {_KINDS[kind]}"] = f"{each.value:.2f} (at most {each.limit:g}), {each.victim}"
+    _print_facts(console, rows | {"seed": str(report.seed)})
     if not report.violations:
         console.print("[bold green]No violation.[/] No person makes a question take far longer.", highlight=False)
     for found in report.violations:
@@ -119,7 +110,7 @@ def _print_work(console: Console, report: WorkReport) -> None:
 
 
 @contextmanager
-def _bar(frame: Frame, cases: int | None, minutes: float | None) -> Iterator[Callable[[Report | WorkReport], None]]:
+def _bar(frame: Frame, cases: int | None, minutes: float | None) -> Iterator[Callable[[FuzzReport | WorkReport], None]]:
     """A bar on stderr that fills with the cases, or with the time."""
     if frame.quiet or frame.json:
         yield lambda _: None
@@ -129,37 +120,45 @@ def _bar(frame: Frame, cases: int | None, minutes: float | None) -> Iterator[Cal
     with Progress(console=stderr(), transient=True) as progress:
         task = progress.add_task("fuzzing", total=cases or (minutes or 0) * 60)
 
-        def update(report: Report | WorkReport) -> None:
+        def update(report: FuzzReport | WorkReport) -> None:
             done = report.cases if cases is not None else report.seconds
             progress.update(task, completed=done, description=f"{report.cases:,} cases")
 
         yield update
 
 
-def _print(console: Console, report: Report) -> None:
-    from rich.table import Table
-
-    rows = Table.grid(padding=(0, 2))
-    rows.add_column(style="dim")
-    rows.add_column(overflow="fold")
+def _print(console: Console, report: FuzzReport) -> None:
     refused = sum(report.refused.values())
-    rows.add_row("cases", f"{report.cases:,} in {report.seconds:.1f} s")
-    rows.add_row("compared", f"{report.compared:,}")
-    rows.add_row("refused", f"{refused:,} ({refused / max(1, report.cases):.0%}), {_counted(report.refused)}")
-    rows.add_row("drawn", _counted(report.drawn))
-    rows.add_row("seed", str(report.seed))
-    console.print(rows, highlight=False)
+    rows = {
+        "cases": f"{report.cases:,} in {report.seconds:.1f} s",
+        "compared": f"{report.compared:,}",
+        "refused": f"{refused:,} ({refused / max(1, report.cases):.0%}), {_counted(report.refused)}",
+        "drawn": _counted(report.drawn),
+        "seed": str(report.seed),
+    }
+    _print_facts(console, rows)
     if not report.violations:
         console.print("[bold green]No violation.[/] Every difference is within what its plan claims.", highlight=False)
     for each in report.violations:
         _print_violation(console, each)
 
 
+def _print_facts(console: Console, facts: Mapping[str, str]) -> None:
+    from rich.table import Table
+
+    rows = Table.grid(padding=(0, 2))
+    rows.add_column(style="dim")
+    rows.add_column(overflow="fold")
+    for name, fact in facts.items():
+        rows.add_row(name, fact)
+    console.print(rows, highlight=False)
+
+
 def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items())) or "none"
 
 
-def _print_violation(console: Console, violation: Violation | JoinedViolation) -> None:
+def _print_violation(console: Console, violation: Violation) -> None:
     def say(text: str = "", style: str | None = None) -> None:
         console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
@@ -169,18 +168,16 @@ def _print_violation(console: Console, violation: Violation | JoinedViolation) -
     say("\nquestion", "bold")
     say(violation.sql)
     say("\npolicy", "bold")
-    if not isinstance(violation.first, dict):
-        say(violation.policy)
-        for title, rows in (("one table", violation.first), ("its neighbour", violation.second)):
-            say(title, "bold")
-            _print_rows(console, violation.columns, rows)
-        return
     for policy in violation.policies:
         say(policy)
-    both = (("one data set", violation.first), ("its neighbour", violation.second), ("public", violation.publics))
-    for title, tables in both:
+    single = len(violation.policies) == 1
+    for title, tables in (
+        ("one table" if single else "one data set", violation.first),
+        ("its neighbour", violation.second),
+        ("public", violation.publics),
+    ):
         for name, rows in tables.items():
-            say(f"{title}: {name}", "bold")
+            say(title if single else f"{title}: {name}", "bold")
             _print_rows(console, violation.columns[name], rows)
 
 

@@ -11,6 +11,7 @@ import typer
 
 from dalenius._extras import require_extra
 from dalenius.app.cli.frame import Frame, framed
+from dalenius.app.views import readable
 from dalenius.errors import ExtraMissingError
 
 if TYPE_CHECKING:
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from dalenius.app.tour.questions import Shown, Tour
-    from dalenius.app.tour.spending import Spending
+    from dalenius.app.tour.questions import CountErrors, Tour, TourAnswer
 
 EPSILON, DELTA = 1.0, 1e-6
 LAST = 6  # entries
@@ -54,16 +54,15 @@ def demo(
 
     Example: dalenius demo
     """
-    from dalenius.app.tour.questions import toured
-    from dalenius.app.tour.spending import spending
+    from dalenius.app.tour.questions import errors_of_counts, take_tour
 
     if serve:
         require_extra("serve", *_NEEDED)
     elif serve is None:
         serve = _somebody_waits(frame)
     frame.note("Making up two tables, protecting them, and asking …")
-    tour = toured(Path.cwd())
-    spent = spending(EPSILON, DELTA)
+    tour = take_tour(Path.cwd())
+    spent = errors_of_counts(EPSILON, DELTA)
 
     def human(console: Console) -> None:
         _print_tables(console, tour)
@@ -94,7 +93,7 @@ def _somebody_waits(frame: Frame) -> bool:
 
 def _serve(frame: Frame, tour: Tour, data: Mapping[str, object], human: Callable[[Console], None]) -> None:
     """The console on the demo's tables, until SIGINT or SIGTERM, with a token for each role."""
-    from dalenius.app.http.log import start_log
+    from dalenius.app.http.monitoring import start_log
     from dalenius.app.http.server import address, listen
     from dalenius.app.http.server import serve as run
     from dalenius.app.http.settings import Settings
@@ -146,11 +145,11 @@ def _print_tables(console: Console, tour: Tour) -> None:
     )
 
 
-def _print_question(console: Console, number: int, shown: Shown) -> None:
+def _print_question(console: Console, number: int, shown: TourAnswer) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    from dalenius.app.answers import print_release
+    from dalenius.app.views.answers import print_release
 
     question = shown.question
     console.print()
@@ -168,8 +167,7 @@ def _print_ledger(console: Console, tour: Tour) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from dalenius.app.cli.budget import readable
-    from dalenius.app.entries import details
+    from dalenius.app.views.history import details
     from dalenius.ledger.budgets import rounded_down
     from dalenius.ledger.ledger import Ledger
 
@@ -191,7 +189,7 @@ def _print_ledger(console: Console, tour: Tour) -> None:
         )
 
 
-def _print_spending(console: Console, spent: Spending) -> None:
+def _print_spending(console: Console, spent: CountErrors) -> None:
     from rich.table import Table
 
     console.print()

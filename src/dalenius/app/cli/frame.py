@@ -44,13 +44,15 @@ import typer
 
 from dalenius._version import __version__
 from dalenius.app.cli import output
-from dalenius.app.cli.home import find_home
-from dalenius.errors import InputError
+from dalenius.errors import InputError, SourceUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rich.console import Console
+    from typer.core import TyperGroup
+
+    from dalenius.ledger.ledger import Ledger
 
 P = ParamSpec("P")
 
@@ -102,7 +104,15 @@ class Frame:
 
     def require_home(self) -> Path:
         """The home folder of this call, which must exist."""
+        from dalenius.ledger.home import find_home
+
         return find_home(self.home)
+
+    def open_ledger(self) -> Ledger:
+        """The ledger of that home."""
+        from dalenius.ledger.ledger import Ledger
+
+        return Ledger.open(self.require_home())
 
     def deliver(self) -> int:
         """Prints the answer; returns the exit code."""
@@ -141,21 +151,26 @@ Version = Annotated[
 _GLOBAL = {"home": (Home, None), "json": (Json, False), "quiet": (Quiet, False), "version": (Version, False)}
 
 
-def group(summary: str, default: Callable[Concatenate[Frame, P], None] | None = None) -> typer.Typer:
+def group(
+    summary: str, default: Callable[Concatenate[Frame, P], None] | None = None, *, cls: type[TyperGroup] | None = None
+) -> typer.Typer:
     """An app, or a group of commands such as `policy`, that knows the global options.
 
     Args:
         summary: What it is for.
         default: What to do when no command is named, with options of its own; without it, the help is printed.
+        cls: Where its commands come from, if not from what is registered.
     """
-    app = typer.Typer(help=summary, pretty_exceptions_enable=False, invoke_without_command=True, add_completion=False)
+    app = typer.Typer(
+        help=summary, cls=cls, pretty_exceptions_enable=False, invoke_without_command=True, add_completion=False
+    )
 
     def options(context: typer.Context, **values: Any) -> None:
-        frame = _merged(context, values)
+        frame = _merge_options(context, values)
         if context.invoked_subcommand is not None:
             _refuse_strays(context, values)
         elif default is not None:
-            raise typer.Exit(_answered(frame, lambda own: default(own, **values)))  # type: ignore[call-arg]
+            raise typer.Exit(_run(frame, lambda own: default(own, **values)))  # type: ignore[call-arg]
         elif frame.json:
             raise InputError(
                 "No command was given.",
@@ -175,8 +190,8 @@ def framed(function: Callable[Concatenate[Frame, P], None]) -> Callable[..., Non
 
     @functools.wraps(function)
     def command(context: typer.Context, **values: Any) -> None:
-        frame = _merged(context, values)
-        raise typer.Exit(_answered(frame, lambda own: function(own, **values)))  # type: ignore[call-arg]
+        frame = _merge_options(context, values)
+        raise typer.Exit(_run(frame, lambda own: function(own, **values)))  # type: ignore[call-arg]
 
     return _with_options(command, function)
 
@@ -212,7 +227,7 @@ def _refuse_strays(context: typer.Context, values: Mapping[str, object]) -> None
             )
 
 
-def _answered(frame: Frame, function: Callable[[Frame], None]) -> int:
+def _run(frame: Frame, function: Callable[[Frame], None]) -> int:
     # A library that prints would break the promise of one object on stdout.
     frame._stdout = sys.stdout  # noqa: SLF001 (of this module)
     with redirect_stdout(sys.stderr) if frame.json else nullcontext():
@@ -224,7 +239,7 @@ def _frame_of(context: typer.Context) -> Frame:
     return context.obj if isinstance(context.obj, Frame) else Frame()
 
 
-def _merged(context: typer.Context, values: dict[str, Any]) -> Frame:
+def _merge_options(context: typer.Context, values: dict[str, Any]) -> Frame:
     """Takes the global options out of ``values``; they count wherever they stand."""
     given = {name: values.pop(name) for name in _GLOBAL}
     # Of two homes the one nearer to the command's own arguments counts.
@@ -234,3 +249,31 @@ def _merged(context: typer.Context, values: dict[str, Any]) -> Frame:
     )
     context.obj = frame
     return frame
+
+
+def read_input(file: str | None, what: str, fix: str) -> str:
+    """The text in a file, or on stdin for None.
+
+    Args:
+        file: Its path.
+        what: What it should be, as in "The question".
+        fix: What to do where it cannot be read.
+    """
+    try:
+        # with stdin closed, Python has none
+        data = (sys.stdin.buffer.read() if sys.stdin else b"") if file is None else Path(file).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise SourceUnavailableError(
+            f"{file or what} cannot be read.", why=f"{reason or type(error).__name__}.", fix=fix
+        ) from None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(f"{what} is not text.", why="It must be UTF-8.", fix="Save it as UTF-8.") from None
+
+
+def check_free(output: Path, *, yes: bool) -> None:
+    """Refuses to overwrite a file without a word."""
+    if output.exists() and not yes:
+        raise InputError(f"{output.name} is there already.", why="It may be yours.", fix="Name another, or give --yes.")

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dalenius.app.cli.frame import Frame, framed, group
-from dalenius.app.entries import details
-from dalenius.errors import InputError, LedgerCorruptError, SourceUnavailableError
+from dalenius.app.cli.frame import Frame, check_free, framed, group
+from dalenius.app.views import readable, to_second
+from dalenius.app.views.history import details
+from dalenius.errors import LedgerCorruptError, SourceUnavailableError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from dalenius.app.report import Report
     from dalenius.ledger.chain import Entry
-    from dalenius.ledger.ledger import Ledger
     from dalenius.ledger.receipts import Receipt
 
 
@@ -41,26 +41,26 @@ def show(
 
     Example: dalenius ledger show --last 20 --plot burn-down.png
     """
-    from dalenius.app.cli.budget import print_totals, readable, totals, written
+    from dalenius.app.views.balances import balances_json, print_totals, totals
 
     if plot is not None:
-        from dalenius.app.plots import check_target
+        from dalenius.queries.files import PLOT, check_target
 
-        check_target(plot)
-    ledger = _opened(frame)
+        check_target(plot, PLOT)
+    ledger = frame.open_ledger()
     head = ledger.head
     entries = list(ledger.entries(after=max(0, head.count - last)))
     balances = totals(ledger)
     if plot is not None:
-        from dalenius.app.burn_down import draw
+        from dalenius.app.views.burn_down import draw_burn_down
 
-        draw(ledger, plot)
+        draw_burn_down(ledger, plot)
         frame.note(f"Drew {plot}.")
     data = {
-        "entries": [_written(entry) for entry in entries],
+        "entries": [_entry_json(entry) for entry in entries],
         "count": head.count,
         "head": head.hash.hex(),
-        "datasets": written(balances),
+        "datasets": balances_json(balances),
     }
 
     def human(console: Console) -> None:
@@ -71,7 +71,7 @@ def show(
         for column in ("entry", "time (UTC)", "what", "details"):
             table.add_column(column, justify="right" if column == "entry" else "left", no_wrap=column != "details")
         for entry in entries:
-            cells = (entry.number, entry.time[:19].replace("T", " "), entry.kind, details(entry))
+            cells = (entry.number, to_second(entry.time), entry.kind, details(entry))
             table.add_row(*(Text(readable(each)) for each in cells))  # text, never markup: others wrote it
         console.print(table, highlight=False)
         print_totals(console, balances)
@@ -94,7 +94,7 @@ def verify(
     """
     from dalenius.ledger import receipts, verification
 
-    ledger = _opened(frame)
+    ledger = frame.open_ledger()
     given = [receipts.read(file) for file in files or []]
     with _progress(frame, ledger.anchor.read().count) as advance:
         found = verification.verify(ledger, expect=expect, given=given, progress=advance)
@@ -131,21 +131,18 @@ def report(
     """
     from dalenius.app.report import document
     from dalenius.app.report import report as gathered
+    from dalenius.queries.files import unwritable
 
     if output is not None:
         _check_output(output, yes=yes)
-    ledger = _opened(frame)
+    ledger = frame.open_ledger()
     frame.note("Reading the whole history …")
     found = gathered(ledger)
     if output is not None:
         try:
             output.write_text(document(found), encoding="utf-8")
         except OSError as error:
-            raise SourceUnavailableError(
-                f"{output.name} cannot be written.",
-                why=f"{error.strerror or type(error).__name__}.",
-                fix="Name a file in a folder of yours, on a disk with room.",
-            ) from None
+            raise unwritable(output, error) from None
 
     def human(console: Console) -> None:
         from rich.text import Text
@@ -167,11 +164,10 @@ def report(
 
 def _check_output(output: Path, *, yes: bool) -> None:
     """Refuses a file that may be somebody's, before any work is done."""
-    from dalenius.tables.homes import check_output
+    from dalenius.tables.sources.homes import check_output
 
     check_output(output)
-    if output.exists() and not yes:
-        raise InputError(f"{output.name} is there already.", why="It may be yours.", fix="Name another, or give --yes.")
+    check_free(output, yes=yes)
     if output.is_dir() or not output.absolute().parent.is_dir():
         raise SourceUnavailableError(
             f"{output.name} cannot be written.",
@@ -182,8 +178,6 @@ def _check_output(output: Path, *, yes: bool) -> None:
 
 def _print_promises(console: Console, found: Report) -> None:
     from rich.text import Text
-
-    from dalenius.app.cli.budget import readable
 
     for each in found.promises:
         spent = max((one.epsilon for one in found.spent(each.dataset)), default=0.0)
@@ -205,18 +199,16 @@ def receipt(
     Example: dalenius ledger receipt receipt.json --public-key signing.pub
     """
     from dalenius.ledger import receipts
-    from dalenius.ledger.keys import FOLDER, public_key
+    from dalenius.ledger.home import KEYS, public_key
 
     found = receipts.read(file)
-    receipts.check(found, public_key(key or frame.require_home() / FOLDER / "signing.pub"))
+    receipts.check(found, public_key(key or frame.require_home() / KEYS / "signing.pub"))
     frame.emit({"genuine": True, "receipt": found.to_dict()}, lambda console: _print_receipt(console, found))
 
 
 def _print_receipt(console: Console, found: Receipt) -> None:
     from rich.table import Table
     from rich.text import Text
-
-    from dalenius.app.cli.budget import readable
 
     console.print("[bold green]The receipt is genuine.[/]")
     rows = Table.grid(padding=(0, 2))
@@ -233,13 +225,7 @@ def _print_receipt(console: Console, found: Receipt) -> None:
     console.print(rows, highlight=False)
 
 
-def _opened(frame: Frame) -> Ledger:
-    from dalenius.ledger.ledger import Ledger
-
-    return Ledger.open(frame.require_home())
-
-
-def _written(entry: Entry) -> dict[str, Any]:
+def _entry_json(entry: Entry) -> dict[str, Any]:
     return {
         "number": entry.number,
         "kind": entry.kind,

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dalenius.app.cli.frame import Frame, framed, group
+from dalenius.app.cli.frame import Frame, check_free, framed, group
+from dalenius.app.views import to_second
 from dalenius.errors import InputError
 
 if TYPE_CHECKING:
@@ -61,14 +62,14 @@ def draft(
     """
     from dalenius.curator import Curator
     from dalenius.tables import draft as drafting
-    from dalenius.tables.homes import check_output, check_sources
+    from dalenius.tables.sources.homes import check_output, check_sources
 
     curator = Curator(frame.home)  # whose home is then known, if there is one
     if output is not None:
         check_output(output)
     check_sources(Path(_parts(each)[1]) for each in keys or [])
-    if output is not None and output.exists() and not yes:
-        raise InputError(f"{output.name} is there already.", why="It may be yours.", fix="Name another, or give --yes.")
+    if output is not None:
+        check_free(output, yes=yes)
     file = output.name if output else "policy.toml"
     if metadata is not None:
         if unit or keys:
@@ -76,9 +77,9 @@ def draft(
             raise InputError("--from takes neither --unit nor --keys.", why=why, fix="Leave them out.")
         from dalenius.tables import smartnoise
 
-        found = smartnoise.read(metadata, table)
+        found = smartnoise.read_metadata(metadata, table)
         where = None if source is None else _relative(source, output)
-        text = smartnoise.draft(found, where, None if source is None else _schema(source), file=file)
+        text = smartnoise.draft_from_metadata(found, where, None if source is None else _schema(source), file=file)
     elif source is None or table is not None:
         raise InputError(
             "Which table?" if source is None else "--table is for --from.",
@@ -87,7 +88,7 @@ def draft(
         )
     else:
         lists = dict(_code_list(each, output) for each in keys or [])
-        text = drafting.draft(_relative(source, output), _schema(source), file=file, unit=unit, keys=lists)
+        text = drafting.draft_policy(_relative(source, output), _schema(source), file=file, unit=unit, keys=lists)
     if output is not None:
         try:
             output.write_text(text, encoding="utf-8")
@@ -188,7 +189,7 @@ def history(frame: Frame, table: TableName) -> None:
 
     def human(console: Console) -> None:
         for version, changed in zip(versions, changes, strict=True):
-            when = version.time[:19].replace("T", " ")
+            when = to_second(version.time)
             words = ", ".join(each for each in (f"by {version.by}" if version.by else "", version.reason) if each)
             why = f"  ({words})" if words else ""
             console.print(f"{when}  version {version.version[:12]}, data {version.data_version}{why}", markup=False)
@@ -211,8 +212,7 @@ def print_difference(console: Console, name: str, changes: Sequence[Change]) -> 
 
 def print_policy(console: Console, policy: Policy) -> None:
     """What may be asked: columns, types, bounds, keys, limits."""
-    from dalenius.app.listings import print_shape
-    from dalenius.app.summaries import shape
+    from dalenius.app.views.tables import print_shape, shape
 
     print_shape(console, shape(policy))
 
@@ -220,7 +220,7 @@ def print_policy(console: Console, policy: Policy) -> None:
 def _schema(source: str) -> Sequence[tuple[str, str]]:
     """Names and types of a source."""
     from dalenius.measuring.engines.sources import schema
-    from dalenius.tables.fingerprint import expand, form_of
+    from dalenius.tables.sources.fingerprint import expand, form_of
 
     paths = expand([str(Path(source).absolute())])
     return schema(paths, form_of(paths), guess=True)

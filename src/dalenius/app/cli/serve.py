@@ -46,7 +46,7 @@ def serve(
     Example: dalenius serve --data-dir /srv/tables
     """
     require_extra("serve", "fastapi", "nicegui", "prometheus_client", "uvicorn")
-    from dalenius.app.http.log import start_log
+    from dalenius.app.http.monitoring import start_log
     from dalenius.app.http.server import address, check_reach, listen
     from dalenius.app.http.server import serve as run
     from dalenius.app.http.settings import read_settings

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dalenius.app.cli import serving
+from dalenius.app.cli import server_option
 from dalenius.app.cli.frame import Frame, framed
-from dalenius.app.summaries import summary
 from dalenius.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,19 +30,20 @@ def tables(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Where they go (csv or parquet).")
     ] = None,
-    server: serving.Server = None,
-    token_file: serving.TokenFile = None,
+    server: server_option.Server = None,
+    token_file: server_option.TokenFile = None,
 ) -> None:
     """Shows which tables there are and what may be asked about them.
 
     Example: dalenius tables visits --fake 100 -o practice.csv
     """
+    from dalenius.app.views.tables import summary_of
     from dalenius.curator import Curator
 
-    remote = serving.server_of(frame, server, token_file)
+    remote = server_option.server_of(frame, server, token_file)
     if remote is not None:
         for option, value in (("--fake", fake), ("--output", output)):
-            serving.refuse(option, value, "Practice rows are made from a policy, which stays with the owner.")
+            server_option.refuse(option, value, "Practice rows are made from a policy, which stays with the owner.")
         with remote:
             found = remote.tables() if table is None else [remote.table(table)]
         frame.emit(
@@ -59,9 +59,7 @@ def tables(
             fix="Run: dalenius tables TABLE --fake 100 -o practice.csv",
         )
     if table is None:
-        versions = curator.tables()
-        registry = curator.registry
-        shown = [summary(each, registry.limits(each), registry.closed(each.table)) for each in versions]
+        shown = [summary_of(curator, each) for each in curator.tables()]
         frame.emit({"tables": shown}, lambda console: _print_all(console, shown))
         return
     version = curator.history(table)[-1]
@@ -75,12 +73,12 @@ def tables(
             lambda console: console.print(words, markup=False, highlight=False),
         )
         return
-    one = summary(version, curator.registry.limits(version), curator.registry.closed(version.table))
+    one = summary_of(curator, version)
     frame.emit({"tables": [one]}, lambda console: _print_one(console, one))
 
 
 def _print_all(console: Console, found: list[dict[str, Any]]) -> None:
-    from dalenius.app.listings import print_tables
+    from dalenius.app.views.tables import print_tables
 
     if not found:
         console.print("No table is protected yet. 'dalenius protect P.toml' does it.", markup=False)
@@ -89,6 +87,6 @@ def _print_all(console: Console, found: list[dict[str, Any]]) -> None:
 
 
 def _print_one(console: Console, found: dict[str, Any]) -> None:
-    from dalenius.app.listings import print_table
+    from dalenius.app.views.tables import print_table
 
     print_table(console, found)

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dalenius.app.cli.frame import Frame, framed, group
+from dalenius.app.views import readable, to_minute
 from dalenius.errors import InputError, SourceUnavailableError, UnknownTokenError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dalenius.ledger.ledger import Ledger
     from dalenius.ledger.tokens import Token, Tokens
 
 _LIFE = re.compile("([1-9][0-9]{0,5})([hdw])")
@@ -56,7 +56,7 @@ def create(
     """
     from dalenius.ledger.tokens import Tokens
 
-    ledger = _opened(frame)
+    ledger = frame.open_ledger()
     tokens, life = Tokens(ledger), _life(expires)
     with _file(output) as write:
         text, token = tokens.create(role, analyst, expires=life, trusted=trusted, note=note)
@@ -69,7 +69,7 @@ def create(
             ) from None
     if token.analyst and not any(token.analyst in ledger.allotments(each) for each in ledger.datasets()):
         frame.note(f"Warning: {token.analyst} has no allotment yet and can ask nothing.")
-    about = f"Token {token.id}, {_whose(token)}, is good until {_time(token.expires)} UTC."
+    about = f"Token {token.id}, {_whose(token)}, is good until {to_minute(token.expires)} UTC."
     if output is None:
         frame.note(f"{about} It is shown this once: only its hash is kept.")
         frame.emit({"token": text, **token.to_dict()}, lambda console: _say(console, text))
@@ -86,13 +86,11 @@ def show(frame: Frame) -> None:
     """
     from dalenius.ledger.tokens import Tokens
 
-    found = Tokens(_opened(frame)).all()
+    found = Tokens(frame.open_ledger()).all()
 
     def human(console: Console) -> None:
         from rich.table import Table
         from rich.text import Text
-
-        from dalenius.app.cli.budget import readable
 
         if not found:
             console.print("There are no tokens.")
@@ -102,7 +100,7 @@ def show(frame: Frame) -> None:
             table.add_column(column, no_wrap=column != "note", overflow="fold")
         for each in found:
             about = ", ".join(word for word in ("trusted" if each.trusted else "", each.note) if word)
-            cells = (each.id, _whose(each), each.state, _time(each.expires), about)
+            cells = (each.id, _whose(each), each.state, to_minute(each.expires), about)
             table.add_row(*(Text(readable(cell)) for cell in cells))  # text, never markup: others wrote it
         console.print(table, highlight=False)
 
@@ -120,18 +118,12 @@ def revoke(
     """
     from dalenius.ledger.tokens import Tokens
 
-    tokens = Tokens(_opened(frame))
-    before = _named(tokens, id)
+    tokens = Tokens(frame.open_ledger())
+    before = _find(tokens, id)
     token = tokens.revoke(before.id)
     words = f"Token {token.id}, {_whose(token)}, "
-    words += f"was revoked before, {_time(token.revoked)} UTC." if before.revoked else "is revoked."
+    words += f"was revoked before, {to_minute(token.revoked)} UTC." if before.revoked else "is revoked."
     frame.emit({**token.to_dict(), "revoked_before": bool(before.revoked)}, lambda console: _say(console, words))
-
-
-def _opened(frame: Frame) -> Ledger:
-    from dalenius.ledger.ledger import Ledger
-
-    return Ledger.open(frame.require_home())
 
 
 def _life(text: str) -> timedelta:
@@ -145,7 +137,7 @@ def _life(text: str) -> timedelta:
     return timedelta(hours=int(match[1]) * _HOURS[match[2]])
 
 
-def _named(tokens: Tokens, beginning: str) -> Token:
+def _find(tokens: Tokens, beginning: str) -> Token:
     """The one token whose id begins so."""
     found = [each for each in tokens.all() if beginning and each.id.startswith(beginning)]
     if not found:
@@ -167,7 +159,7 @@ def _file(output: Path | None) -> Iterator[Callable[[str], None]]:
     if output is None:
         yield lambda _: None
         return
-    from dalenius.tables.homes import check_output
+    from dalenius.tables.sources.homes import check_output
 
     check_output(output)
     try:
@@ -196,10 +188,6 @@ def _file(output: Path | None) -> Iterator[Callable[[str], None]]:
 
 def _whose(token: Token) -> str:
     return token.analyst or f"the {token.role}"
-
-
-def _time(iso: str) -> str:
-    return iso[:16].replace("T", " ")
 
 
 def _say(console: Console, words: str) -> None:

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from fastapi.routing import APIRoute
 
 from dalenius.app.http.files import take_in
-from dalenius.app.http.jobs import Wanted
-from dalenius.app.http.log import tell
-from dalenius.app.http.roles import allowed
+from dalenius.app.http.jobs import JobRequest
+from dalenius.app.http.monitoring import tell
 from dalenius.app.http.routes import ROUTERS
+from dalenius.app.http.service import allowed
 from dalenius.errors import AuthDeniedError, DaleniusError, NotAllowedError
-from dalenius.ledger import authors
-from dalenius.ledger.authors import acting
+from dalenius.ledger.actions import acting, token_author
 from dalenius.ledger.requests import QUESTION
 from dalenius.queries.ask import Ask
 
@@ -49,12 +48,12 @@ async def call(session: Session, route: str, work: Callable[[], T]) -> T:
             return await session.service.preview(token, work)
         return await session.service.run(work)
 
-    return await _passed(session, route, done)
+    return await _pass(session, route, done)
 
 
 async def ask(session: Session, sql: str, epsilon: float, waiting: Waiting) -> Release:
     """Asks. Charged before the data is looked at; the answer comes when its time has come."""
-    wanted = Wanted(QUESTION, Ask(sql, epsilon).to_json(), secrets.token_urlsafe(16))
+    wanted = JobRequest(QUESTION, Ask(sql, epsilon).to_json(), secrets.token_urlsafe(16))
 
     async def done(token: Token) -> Release:
         service = session.service
@@ -67,7 +66,7 @@ async def ask(session: Session, sql: str, epsilon: float, waiting: Waiting) -> R
         await service.run(session.check)  # who signed out meanwhile is not shown it
         return cast("Release", await service.run(job.result))
 
-    return await _passed(session, "POST /v1/ask", done)
+    return await _pass(session, "POST /v1/ask", done)
 
 
 async def put(session: Session, given: str, pieces: AsyncIterable[bytes]) -> str:
@@ -81,10 +80,10 @@ async def put(session: Session, given: str, pieces: AsyncIterable[bytes]) -> str
             )
         return await take_in(pieces, given, service.settings.data_dir, service.run)
 
-    return await _passed(session, "PUT /v1/files/{name:path}", done)
+    return await _pass(session, "PUT /v1/files/{name:path}", done)
 
 
-async def _passed(session: Session, route: str, done: Callable[[Token], Awaitable[T]]) -> T:
+async def _pass(session: Session, route: str, done: Callable[[Token], Awaitable[T]]) -> T:
     """The way of every call: who, which role, how often; and one line in the log, whatever happens."""
     service, key = session.service, session.token.id
     start, status, code = time.monotonic(), 200, ""
@@ -93,7 +92,7 @@ async def _passed(session: Session, route: str, done: Callable[[Token], Awaitabl
         _check_role(token, route)
         service.limits.admit(key)
         try:
-            with acting(authors.token(token.id)):
+            with acting(token_author(token.id)):
                 found = await done(token)
         finally:
             service.limits.done(key)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from starlette.responses import PlainTextResponse, RedirectResponse
 
-from dalenius.app.console.map import HOME, PAGES, SIGN_IN, SIGN_OUT
+from dalenius.app.console import HOME, PAGES, SIGN_IN, SIGN_OUT
 from dalenius.app.console.sessions import Session, Sessions, cookie_of
 from dalenius.app.http.guard import UPLOAD
-from dalenius.app.http.limits import Limits, TooManyError
-from dalenius.app.http.problems import MethodError, no_such_path
+from dalenius.app.http.limits import RateLimit, TooManyError
+from dalenius.app.http.responses import MethodError, no_such_path
 from dalenius.errors import AuthDeniedError, AuthMissingError
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ class Door:
     def __init__(self, app: ASGIApp, sessions: Sessions) -> None:
         self._app, self._sessions = app, sessions
         # A page lives in memory until its browser has been away for a while: nobody needs very many.
-        self._pages = Limits(rate=2, burst=60, concurrency=32)
-        self._sockets = Limits(rate=20, burst=200, concurrency=_SOCKETS)
-        self._files = Limits(rate=200, burst=1000, concurrency=128)  # one page is some fifty
+        self._pages = RateLimit(rate=2, burst=60, concurrency=32)
+        self._sockets = RateLimit(rate=20, burst=200, concurrency=_SOCKETS)
+        self._files = RateLimit(rate=200, burst=1000, concurrency=128)  # one page is some fifty
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, or one socket."""
@@ -100,7 +100,7 @@ class Door:
         except TooManyError:
             await send({"type": "websocket.close", "code": 1008})
 
-    async def _limited(self, limits: Limits, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _limited(self, limits: RateLimit, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
         limits.admit(session.token.id)
         try:
             await self._app(scope, receive, send)

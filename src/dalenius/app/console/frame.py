@@ -10,9 +10,9 @@ from typing import TypeVar
 from fastapi import Request
 from nicegui import ui
 
+from dalenius.app.console import OVER, PAGES, SIGN_OUT
 from dalenius.app.console.calls import call
 from dalenius.app.console.door import SESSION
-from dalenius.app.console.map import OVER, PAGES, SIGN_OUT
 from dalenius.app.console.sessions import Session
 from dalenius.app.console.style import STYLE
 from dalenius.errors import AuthMissingError, DaleniusError
@@ -83,6 +83,16 @@ def heading(words: str, level: int) -> ui.label:
 def card() -> ui.column:
     """A part of a page."""
     return ui.column().classes("w-full d-card q-pa-md gap-3")
+
+
+@contextmanager
+def dialog_named(name: str, *, persistent: bool = False) -> Iterator[ui.dialog]:
+    """A dialog that opens when the block ends, and is gone when it is closed."""
+    with ui.dialog().props("persistent" if persistent else "") as dialog:
+        dialog.props["aria-label"] = name
+        yield dialog
+    dialog.on("hide", dialog.delete)
+    dialog.open()
 
 
 def later(build: Callable[[], Awaitable[None]], place: ui.element) -> None:

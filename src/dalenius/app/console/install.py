@@ -7,7 +7,7 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dalenius.app.http.log import tell
+from dalenius.app.http.monitoring import tell
 
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request
@@ -30,15 +30,15 @@ def install(app: FastAPI, service: Service) -> Door:
     from nicegui import ui
     from starlette.middleware.gzip import GZipMiddleware
 
-    from dalenius.app.console import sign_in
     from dalenius.app.console.door import Door
+    from dalenius.app.console.history import MESSAGES
     from dalenius.app.console.lines import seal
     from dalenius.app.console.pages import INSTALL
-    from dalenius.app.console.sessions import Sessions
+    from dalenius.app.console.sessions import Sessions, install_sign_in
     from dalenius.app.console.style import MARK
 
     sessions = Sessions(service)
-    sign_in.install(app, sessions)
+    install_sign_in(app, sessions)
     for each in INSTALL:
         each(app, sessions)
     pages.add_exception_handler(404, _not_here)  # the framework's own keeps a page of it in memory
@@ -56,6 +56,7 @@ def install(app: FastAPI, service: Service) -> Door:
         show_welcome_message=False,
         binding_refresh_interval=None,
         reconnect_timeout=_AWAY,
+        message_history_length=MESSAGES,
         tailwind=False,  # see console/style.py
         gzip_middleware_factory=partial(GZipMiddleware, compresslevel=_PACKED),
     )
@@ -72,7 +73,7 @@ def _bug(error: Exception) -> None:
 
 async def _not_here(_request: Request, _error: Exception) -> Response:
     """A file that the framework does not have."""
-    from dalenius.app.http.problems import no_such_path, problem_response
+    from dalenius.app.http.responses import no_such_path, problem_response
 
     return problem_response(no_such_path())
 

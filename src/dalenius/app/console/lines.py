@@ -2,7 +2,7 @@
 
 The framework knows a page by a number that its browser sends along. Here the number alone opens nothing: the socket
 must be of the same session, and once that has ended, the next thing that is done on the page leads away from it. What
-is said on it is limited: in size, in number, and in what the framework would keep of it.
+is said on it is limited: in kind, in size, in number, and in what the framework would keep of it (`said`, `history`).
 """
 
 from __future__ import annotations
@@ -13,12 +13,16 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
+from dalenius.app.console import OVER
 from dalenius.app.console.door import SESSION
-from dalenius.app.console.map import OVER
+from dalenius.app.console.history import is_unread, limit_history
+from dalenius.app.console.said import is_heard, is_too_long
 from dalenius.app.console.sessions import cookie_of
-from dalenius.app.http.limits import Limits
+from dalenius.app.http.limits import RateLimit
 
 if TYPE_CHECKING:
+    from socketio import AsyncServer
+
     from dalenius.app.console.sessions import Session, Sessions
 
 _SAID = ("event", "javascript_response", "ack", "log")  # what a socket says about a page, after its handshake
@@ -45,7 +49,7 @@ def seal(sessions: Sessions) -> None:
 
     sio = core.sio
     handlers = _handlers()
-    said_by = Limits(_RATE, _BURST, concurrency=1)
+    said_by = RateLimit(_RATE, _BURST, concurrency=1)
 
     def whose(page: object) -> Session | None:
         client = Client.instances.get(page) if isinstance(page, str) else None
@@ -64,26 +68,34 @@ def seal(sessions: Sessions) -> None:
             raise exceptions.ConnectionRefusedError(
                 "Implicit handshake failed"
             )  # at these words, the framework's script loads the page anew
+        limit_history(Client.instances[query["client_id"]])
         await handlers["connect"](sid, environ, auth)
 
     async def handshake(sid: str, data: Any) -> bool:
-        good = isinstance(data, dict) and opens(sio.get_environ(sid), data)
-        return good and await handlers["handshake"](sid, data)
+        if not isinstance(data, dict) or not opens(sio.get_environ(sid), data):
+            return False
+        limit_history(Client.instances[data["client_id"]])
+        return bool(await handlers["handshake"](sid, data))
 
     def checked(name: str) -> Callable[[str, Any], None]:
+        is_event = name == "event"
+
         def said(sid: str, message: Any) -> None:
             page = str(message.get("client_id")) if isinstance(message, dict) else ""
             session = whose(page)
             if session is None or page not in sio.rooms(sid):  # which it is in since its handshake
                 return
+            client, line = Client.instances[page], sio.manager.eio_sid_from_sid(sid, "/")
+            too_much = is_event and (is_too_long(client, message) or is_unread(sio.eio.sockets.get(line)))
+            if too_much or said_by.exhausted(session.token.id):
+                sio.start_background_task(_cut, sio, line)
+                return
+            said_by.spend(session.token.id)
             if session.over:
-                if name == "event":
-                    with Client.instances[page]:
+                if is_event:
+                    with client:
                         ui.navigate.to(OVER)
-            elif said_by.exhausted(session.token.id):
-                sio.start_background_task(sio.disconnect, sid)
-            else:
-                said_by.spend(session.token.id)
+            elif not is_event or is_heard(client, message):
                 handlers[name](sid, message)
 
         return said
@@ -97,8 +109,37 @@ def seal(sessions: Sessions) -> None:
     for each in _SAID:
         sio.on(each, handler=checked(each))
     app.on_delete(forget)
-    # One way in, and none of another origin's: the door sees sockets only.
+    _narrow(sio, sessions.service.settings.body)
+    core.app.config.socket_io_js_transports = ["websocket"]
+
+
+def _narrow(sio: AsyncServer, most: int) -> None:
+    """One way in, and none of another origin's: the door sees sockets only. On it there are texts, up to a size.
+
+    Something binary ends the line: the framework would keep it until all that was announced with it has come.
+    """
+    from socketio import packet
+
+    binary = {str(packet.BINARY_EVENT), str(packet.BINARY_ACK)}
+
+    async def come_in(line: str, data: object) -> None:
+        socket = sio.eio.sockets.get(line)
+        if socket is None or socket.closed:
+            return
+        if isinstance(data, str) and data[:1] not in binary:
+            await sio._handle_eio_message(line, data)  # noqa: SLF001
+        else:
+            await _cut(sio, line)
+
+    sio.eio.on("message", come_in)
     sio.eio.transports = ["websocket"]
     sio.eio.cors_allowed_origins = []
-    sio.eio.max_http_buffer_size = sessions.service.settings.body
-    core.app.config.socket_io_js_transports = ["websocket"]
+    sio.eio.max_http_buffer_size = most
+
+
+async def _cut(sio: AsyncServer, line: str) -> None:
+    """Ends a line at once, whether or not anybody reads at its end; an honest browser opens another."""
+    socket = sio.eio.sockets.get(line)
+    if socket is not None:
+        await socket.close(wait=False)
+        await socket.queue.put(None)  # at which its writer ends

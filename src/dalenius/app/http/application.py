@@ -16,9 +16,9 @@ from starlette.responses import Response
 
 from dalenius._version import __version__
 from dalenius.app.http.guard import OPEN, Guard
-from dalenius.app.http.problems import MethodError, NotFoundError, no_such_path, problem_response, unexpected
-from dalenius.app.http.roles import allowed
+from dalenius.app.http.responses import MethodError, no_such_path, problem_response, unexpected
 from dalenius.app.http.routes import ROUTERS
+from dalenius.app.http.service import allowed
 from dalenius.errors import DaleniusError, InputError
 
 if TYPE_CHECKING:
@@ -92,14 +92,14 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 async def _problem(_: Request, error: Exception) -> Response:
     assert isinstance(error, DaleniusError)  # noqa: S101 (for the type)
-    return _coded(error)
+    return _respond(error)
 
 
 async def _invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101
     first = error.errors()[0] if error.errors() else {}
     place = ".".join(str(each) for each in first.get("loc", ()) if each != "body")[:100]
-    return _coded(
+    return _respond(
         InputError(
             f"The request cannot be read{f' at {place}' if place else ''}.",
             why=str(first.get("msg", "It is not what is expected here."))[:200],
@@ -111,26 +111,23 @@ async def _invalid(_: Request, error: Exception) -> Response:
 async def _not_here(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101
     if error.status_code == 404:
-        return _coded(no_such_path())
+        return _respond(no_such_path())
     if error.status_code == 405:
         told: DaleniusError = MethodError(
             "Not with this method.", why="The path is there for others.", fix="See /v1/openapi.json."
         )
-        response = _coded(told)
+        response = _respond(told)
         response.headers.update({name: value for name, value in (error.headers or {}).items() if name == "Allow"})
         return response
-    return _coded(InputError("The request cannot be read.", why="It is not JSON.", fix="Send JSON."))
+    return _respond(InputError("The request cannot be read.", why="It is not JSON.", fix="Send JSON."))
 
 
 async def _bug(_: Request, error: Exception) -> Response:
-    return _coded(unexpected(error))
+    return _respond(unexpected(error))
 
 
-def _coded(error: DaleniusError) -> Response:
+def _respond(error: DaleniusError) -> Response:
     """A problem, and its code for the guard's log."""
     response = problem_response(error)
     response.headers["x-dalenius-code"] = error.code
     return response
-
-
-__all__ = ["NotFoundError", "application"]

@@ -1,21 +1,29 @@
-"""The files below the server's data folder: which there are, what columns they have, and how new ones come in."""
+"""The files below the server's data folder: which there are, their columns, how new ones come in, who may be named.
+
+A policy that came over the network may name files below that folder, and no others. Every path is followed to its end
+first: a link, a glob, `..` or an absolute path that leads out is refused. The file is not opened before that, and the
+refusal is the same whether it exists or not.
+"""
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import secrets
-from collections.abc import AsyncIterable, Awaitable, Callable
+import tomllib
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dalenius.app.http.places import check_inside
-from dalenius.app.http.problems import NotFoundError
+from dalenius.app.http.responses import NotFoundError
 from dalenius.errors import InputError, NotAllowedError, SourceUnavailableError
 from dalenius.measuring.engines.sources import schema
-from dalenius.tables import homes
-from dalenius.tables.fingerprint import FORMS, expand, form_of
+from dalenius.tables.policy import Policy
+from dalenius.tables.reading import read_text
+from dalenius.tables.sources import homes
+from dalenius.tables.sources.fingerprint import FORMS, expand, form_of
 
 MOST = 1000  # files in the list
 _LONGEST = 100
@@ -23,7 +31,7 @@ _PATTERN = re.compile(r"[*?\[]")  # such names cannot be protected
 _NO_TEXT = re.compile(r"[\0-\x1f\x7f\ud800-\udfff]")  # nor be written: control characters, and what is not UTF-8
 
 
-def listed(root: Path, home: Path) -> list[str]:
+def list_files(root: Path, home: Path) -> list[str]:
     """Names, relative to the root, of files that a table can be made of: no links, nothing hidden or of a home."""
     root = root.resolve()
     found: list[str] = []
@@ -53,7 +61,7 @@ def columns_of(name: str, root: Path) -> tuple[tuple[str, str], ...]:
 
 
 def check_listed(name: str, root: Path, home: Path) -> None:
-    """That a name is one that `listed` would give; what is refused is not opened.
+    """That a name is one that `list_files` would give; what is refused is not opened.
 
     Raises:
         NotAllowedError: It leads elsewhere, or to a link, something hidden, a pattern or the home.
@@ -168,3 +176,61 @@ def _there() -> InputError:
     return InputError(
         "A file of this name is there already.", why="Files are never replaced from here.", fix="Rename yours."
     )
+
+
+def policy_from(text: str, folder: Path | None) -> Policy:
+    """The policy in a text whose relative paths are relative to ``folder``, and whose paths all lie in it."""
+    if folder is None:
+        raise NotAllowedError(
+            "This server takes no policies.",
+            why="It was given no data_dir, so no file could be named.",
+            fix="The owner starts it with --data-dir, or sets server.data_dir in config.toml.",
+        )
+    root = folder.resolve()
+    for path in _paths_in(text):  # before anything is read: a code list is opened with the policy
+        check_inside(path, root)
+    policy = read_text(text, root)
+    for path in (*policy.source, *(each for spec in policy.public.values() for each in spec.source)):
+        check_inside(path, root)
+    return policy
+
+
+def check_inside(path: str, root: Path) -> None:
+    """That a path or a glob, relative to the root, stays below it, whatever links are on its way."""
+    absolute = str(root / path)
+    # The words first: no folder outside is even listed.
+    inside = ".." not in Path(absolute).parts and _inside([absolute], root)
+    if not inside or not _inside(glob.iglob(absolute, recursive=True), root):  # noqa: PTH207 (absolute patterns)
+        raise NotAllowedError(
+            "This names a file outside the server's data folder.",
+            why="What comes over the network may name files below it only.",
+            fix="Put the files there, and name them relative to it.",
+        )
+
+
+def _inside(paths: Iterable[str], root: Path) -> bool:
+    """Whether all of them end below the root."""
+    try:
+        return all(Path(each).resolve().is_relative_to(root) for each in paths)
+    except (OSError, ValueError, RuntimeError):
+        return False
+
+
+def _paths_in(text: str) -> Iterator[str]:
+    """Every path that a policy names, as far as it can be read; what cannot, `read_text` refuses."""
+    try:
+        tree = tomllib.loads(text)
+    except (ValueError, RecursionError):
+        return
+    for holder in (tree.get("table"), *_values(tree.get("public"))):
+        if isinstance(holder, Mapping):
+            source = holder.get("source")
+            yield from (each for each in (source if isinstance(source, list) else [source]) if isinstance(each, str))
+    for column in _values(tree.get("columns")):
+        keys = column.get("keys") if isinstance(column, Mapping) else None
+        if isinstance(keys, Mapping) and isinstance(keys.get("file"), str):
+            yield keys["file"]
+
+
+def _values(tree: Any) -> list[Any]:
+    return list(tree.values()) if isinstance(tree, Mapping) else []

@@ -14,12 +14,11 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from dalenius._fields import check_once
-from dalenius.app.http.limits import Limits, TooManyError
-from dalenius.app.http.log import tell
-from dalenius.app.http.problems import MediaError, SlowError, TooLargeError, problem_response, token_ended, unexpected
+from dalenius.app.http.limits import RateLimit, TooManyError
+from dalenius.app.http.monitoring import tell
+from dalenius.app.http.responses import MediaError, SlowError, TooLargeError, problem_response, token_ended, unexpected
 from dalenius.errors import NOTHING, UNKNOWN, AuthMissingError, DaleniusError
-from dalenius.ledger import authors
-from dalenius.ledger.authors import acting
+from dalenius.ledger.actions import acting, token_author
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -46,7 +45,7 @@ _ALONE = ((b"referrer-policy", b"no-referrer"),)
 _FRESH = ((b"cache-control", b"no-store"),)
 _SAFE = ((b"x-content-type-options", b"nosniff"),)
 _SHORT = 4096  # bytes that are read at once
-_GUESSES = Limits(rate=0.2, burst=20, concurrency=1)  # of bad tokens from one address
+_GUESSES = RateLimit(rate=0.2, burst=20, concurrency=1)  # of bad tokens from one address
 
 
 class Guard:
@@ -55,9 +54,9 @@ class Guard:
     def __init__(self, app: ASGIApp, service: Service, console: ASGIApp | None = None) -> None:
         self._app, self._service = app, service
         self._console = app if console is None else console
-        self._guesses = Limits(_GUESSES.rate, _GUESSES.burst, _GUESSES.concurrency)
-        self._addresses = Limits(rate=100, burst=200, concurrency=64)  # of who has no token
-        self.pages = Limits(rate=500, burst=2000, concurrency=512)  # one page is some fifty files
+        self._guesses = RateLimit(_GUESSES.rate, _GUESSES.burst, _GUESSES.concurrency)
+        self._addresses = RateLimit(rate=100, burst=200, concurrency=64)  # of who has no token
+        self.pages = RateLimit(rate=500, burst=2000, concurrency=512)  # one page is some fifty files
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -108,7 +107,7 @@ class Guard:
             raise
 
     @property
-    def addresses(self) -> Limits:
+    def addresses(self) -> RateLimit:
         """The limits of who has no token."""
         return self._addresses
 
@@ -164,7 +163,7 @@ class _Passage:
                     await self.check_once(body)
                 receive = _given(body, self.receive)
             inside = self.guard.console if self.page else self.guard.app
-            with acting(authors.token(self.who)) if self.who else nullcontext():
+            with acting(token_author(self.who)) if self.who else nullcontext():
                 await inside(self.scope, receive, self.send)
         finally:
             limits.done(key)

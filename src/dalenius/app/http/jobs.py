@@ -4,7 +4,7 @@ A job's state changes when its answer leaves, and not before (`pacing`). What is
 alone, in the home's folder `jobs/`: a process that does not know a job takes its question up again under the same
 idempotency key, which finds the stored answer, waits for the process that works on it, or takes over from a dead one.
 Whoever polls is never charged: of a question that no process had charged, the job says that it must be asked again.
-Results are kept within limits of bytes (`kept`).
+Results are kept within limits of bytes (`limits`).
 """
 
 from __future__ import annotations
@@ -25,10 +25,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dalenius.app.http.answers import encoded
-from dalenius.app.http.kept import Kept
-from dalenius.app.http.limits import limited
-from dalenius.app.http.problems import problem, unexpected
+from dalenius.app.http.limits import KeptResults, too_many
+from dalenius.app.http.responses import encode, problem, unexpected
 from dalenius.errors import NOTHING, Charge, DaleniusError, RateLimitedError
 from dalenius.ledger import holders
 from dalenius.ledger.requests import QUESTION
@@ -49,7 +47,7 @@ _ID = 32  # hex digits
 
 
 @dataclass(frozen=True)
-class Wanted:
+class JobRequest:
     """What a job is to obtain: a release of some kind, under a key that charges it once."""
 
     kind: str
@@ -62,7 +60,7 @@ class Wanted:
         return kind_of(self.kind).echo(self.request)
 
     @classmethod
-    def of_json(cls, held: Mapping[str, Any]) -> Wanted:
+    def of_json(cls, held: Mapping[str, Any]) -> JobRequest:
         """As it lies on disk. Early releases of dalenius knew questions alone, and kept the key among their parts."""
         request = dict(held["request"])
         if "kind" in held:
@@ -123,7 +121,7 @@ class Job:
         """Keeps what will be sent, and nothing else of it; how many bytes that are."""
         end = self._end = self._ended()
         self.future = None
-        return len(end[0] or b"") + len(encoded(self.echo))
+        return len(end[0] or b"") + len(encode(self.echo))
 
     def let_go(self) -> None:
         """Its result is kept no longer; what it cost is still known."""
@@ -147,8 +145,8 @@ class Job:
             "problem": trouble,
         }
         if result is None:
-            return encoded(shown)
-        parts = (b"%s: %s" % (encoded(key), result if key == "result" else encoded(shown[key])) for key in shown)
+            return encode(shown)
+        parts = (b"%s: %s" % (encode(key), result if key == "result" else encode(shown[key])) for key in shown)
         return b"{%s}" % b", ".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -164,7 +162,7 @@ class Job:
             release = future.result(timeout=0).to_dict()
             paid = release.get("charge") or {}
             cost = Charge(paid.get("epsilon", 0.0), paid.get("delta", 0.0))
-            return encoded({**self.echo, **release}), None, cost
+            return encode({**self.echo, **release}), None, cost
         except DaleniusError as error:
             return None, problem(error), error.charge
         except Exception as error:  # noqa: BLE001 (its text may quote a row)
@@ -185,11 +183,11 @@ class Jobs:
         self._holder = holders.me()
         self._jobs: dict[str, Job] = {}
         self._written: dict[str, deque[Job]] = {}  # by token, oldest first
-        self.kept = Kept(most, each)
+        self.kept = KeptResults(most, each)
         self._cleaned = -math.inf
         self._lock = threading.Lock()
 
-    def new(self, token: Token, wanted: Wanted, id_: str | None = None) -> Job:
+    def new(self, token: Token, wanted: JobRequest, id_: str | None = None) -> Job:
         """A job that is about to begin."""
         job = Job(id_ or secrets.token_hex(_ID // 2), token.analyst, wanted.echo, token.id)
         with self._lock:
@@ -225,7 +223,7 @@ class Jobs:
     def check_open(self, token: Token, most: int) -> None:
         """Refuses one more than so many of a token."""
         if self.running(token) >= most:
-            raise limited(f"{most} questions of this token are open.", 1.0)
+            raise too_many(f"{most} questions of this token are open.", 1.0)
 
     @property
     def busy(self) -> bool:
@@ -235,7 +233,7 @@ class Jobs:
 
     # --- on disk
 
-    def write(self, job: Job, wanted: Wanted) -> None:
+    def write(self, job: Job, wanted: JobRequest) -> None:
         """Keeps the request for other processes, and for after a crash."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
         self._clean()
@@ -252,7 +250,7 @@ class Jobs:
         if job.future is not None:
             job.future.add_done_callback(lambda ended: self._ended(job, ended))
 
-    def read(self, token: Token, id_: str) -> tuple[Wanted, bool] | None:
+    def read(self, token: Token, id_: str) -> tuple[JobRequest, bool] | None:
         """What is wanted of a job of this analyst that some process began, and whether another one that lives did."""
         if len(id_) != _ID or not set(id_) <= set("0123456789abcdef"):
             return None
@@ -263,7 +261,7 @@ class Jobs:
         if held["analyst"] != token.analyst:
             return None
         holder = held.get("holder", "")
-        return Wanted.of_json(held), holder != self._holder and not holders.is_dead(holder)
+        return JobRequest.of_json(held), holder != self._holder and not holders.is_dead(holder)
 
     def _file(self, id_: str) -> Path:
         return self._folder / f"{id_}.json"

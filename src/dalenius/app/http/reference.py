@@ -6,20 +6,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
-from dalenius.app.http.answers import PROBLEMS
-from dalenius.app.http.roles import allowed
+from dalenius.app.http.responses import PROBLEMS
 from dalenius.app.http.routes import ROUTERS
+from dalenius.app.http.service import allowed
 from dalenius.ledger.tokens import Role
+from dalenius.queries.reference import renew, table
 
 BEGIN = "<!-- generated: python -m dalenius.app.http.reference docs/reference/http.md -->"
-END = "<!-- end of what is generated -->"
 
 # What comes back where the description says no more than "an object"; the top-level members are tested.
 OBJECTS = {
@@ -55,7 +55,7 @@ OBJECTS = {
 }
 
 
-def described() -> dict[str, Any]:
+def describe_api() -> dict[str, Any]:
     """The OpenAPI description, without a home."""
     app = FastAPI(title="dalenius")
     for router in ROUTERS:
@@ -81,12 +81,12 @@ def roles(route: APIRoute) -> str:
 
 def generated() -> str:
     """What stands between the marks."""
-    told = described()
+    told = describe_api()
     schemas: Mapping[str, Any] = told["components"]["schemas"]
     lines: list[str] = []
     for tag in dict.fromkeys(str(route.tags[0]) for _, route in routes()):
         rows = [_row(name, route, told) for name, route in routes() if route.tags[0] == tag]
-        lines += ["", f"## {tag.capitalize()}", "", *_table(("route", "role", "takes", "gives"), rows)]
+        lines += ["", f"## {tag.capitalize()}", "", *table(("route", "role", "takes", "gives"), rows)]
     lines += ["", "## Objects"]
     for name, schema in schemas.items():
         if name == "ProblemOut":
@@ -94,16 +94,10 @@ def generated() -> str:
         lines += ["", f"### {_shown(name)}", "", _line(schema.get("description", "")), ""]
         needed = schema.get("required", ()) if name.endswith("In") else ()  # answers have them all
         members = [(f"`{key}`", _type(each), _how(each, key in needed)) for key, each in schema["properties"].items()]
-        lines += _table(("member", "type", ""), members)
+        lines += table(("member", "type", ""), members)
     lines += ["", "## Statuses of problems", ""]
-    lines += _table(("status", "means"), [(str(status), str(each["description"])) for status, each in PROBLEMS.items()])
+    lines += table(("status", "means"), [(str(status), str(each["description"])) for status, each in PROBLEMS.items()])
     return "\n".join(lines).strip()
-
-
-def renewed(page: str) -> str:
-    """The page with its tables as they are now."""
-    head, rest = page.split(BEGIN)
-    return f"{head}{BEGIN}\n\n{generated()}\n\n{END}{rest.split(END)[1]}"
 
 
 def _row(name: str, route: APIRoute, told: Mapping[str, Any]) -> tuple[str, str, str, str]:
@@ -176,10 +170,6 @@ def _line(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    return ["| " + " | ".join(line) + " |" for line in (head, ["---"] * len(head), *rows)]
-
-
 if __name__ == "__main__":
     file = Path(sys.argv[1])
-    file.write_text(renewed(file.read_text()))
+    file.write_text(renew(file.read_text(), BEGIN, generated()))

@@ -27,8 +27,8 @@ class LimitsIn(_Given):
     search: Annotated[float, Field(ge=0, le=0.5)] | None = None
 
 
-class PreviewIn(_Given):
-    """A question, and how it would be paid."""
+class _Question(_Given):
+    """What asking and previewing have in common."""
 
     sql: Annotated[str, Field(min_length=1, max_length=100_000, examples=["SELECT COUNT(*) AS n FROM visits"])]
     epsilon: float | None = Field(None, examples=[0.2])
@@ -36,18 +36,17 @@ class PreviewIn(_Given):
     confidence: float = 0.95
     delta: float | None = None
     limits: LimitsIn | None = None
+
+
+class PreviewIn(_Question):
+    """A question, and how it would be paid."""
+
     plan: bool = Field(default=False, description="With every step, its sensitivity and price.")
 
 
-class AskIn(_Given):
+class AskIn(_Question):
     """A question, and its price: ε, or the noise error that is good enough."""
 
-    sql: Annotated[str, Field(min_length=1, max_length=100_000, examples=["SELECT COUNT(*) AS n FROM visits"])]
-    epsilon: float | None = Field(None, examples=[0.2])
-    error: float | dict[str, float] | None = None
-    confidence: float = 0.95
-    delta: float | None = None
-    limits: LimitsIn | None = None
     idempotency_key: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
         None, description="The same key is charged once, however often the request is sent."
     )

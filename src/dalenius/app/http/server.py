@@ -20,7 +20,7 @@ import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from dalenius.app.http.application import application
-from dalenius.app.http.connections import MOST, Connections, room
+from dalenius.app.http.limits import MOST_CONNECTIONS, Connections, connection_room
 from dalenius.app.http.service import Service
 from dalenius.errors import InputError, NotAllowedError, SourceUnavailableError
 
@@ -101,13 +101,14 @@ def _config(settings: Settings, service: Service) -> uvicorn.Config:
         kwargs = {"ssl_certfile": str(settings.tls_cert), "ssl_keyfile": str(settings.tls_key)}
     return uvicorn.Config(
         application(service),
-        http=impatient(settings.receive, room()),
+        http=impatient(settings.receive, connection_room()),
         ws="auto" if settings.console else "none",
-        log_config=None,  # ours is `log`; uvicorn's own would hold paths as they were sent
+        ws_max_size=settings.body,  # before it is in memory as a whole
+        log_config=None,  # ours is `monitoring`; uvicorn's own would hold paths as they were sent
         access_log=False,
         proxy_headers=False,  # an address that the client chose is none
         server_header=False,
-        limit_concurrency=2 * MOST,  # of last resort: `connections` makes room long before
+        limit_concurrency=2 * MOST_CONNECTIONS,  # of last resort: `limits.Connections` makes room long before
         timeout_keep_alive=_IDLE,
         timeout_graceful_shutdown=max(1, round(settings.grace)),
         h11_max_incomplete_event_size=_HEADERS,
@@ -127,7 +128,7 @@ def _check_certificate(settings: Settings) -> None:
         ) from None
 
 
-def impatient(seconds: float, most: int = MOST) -> type[asyncio.Protocol]:
+def impatient(seconds: float, most: int = MOST_CONNECTIONS) -> type[asyncio.Protocol]:
     """A protocol that closes connections whose request does not come in in time: half-open ones cost nothing.
 
     So is one whose answer is not taken in that time, or whose headers never end, and an idle one when there are more

@@ -1,25 +1,28 @@
-"""What all routes share: the curator, who has which token, the threads in which work is done, and the jobs."""
+"""What all routes share: the curator, who calls and may do what, the threads in which work is done, and the jobs."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from weakref import WeakValueDictionary
 
+from fastapi import Depends, Request
+
 from dalenius.analyst import resuming
-from dalenius.app.http.jobs import Job, Jobs, Wanted
-from dalenius.app.http.limits import Limits, limited
-from dalenius.app.http.metrics import Metrics
+from dalenius.app.http.jobs import Job, JobRequest, Jobs
+from dalenius.app.http.limits import RateLimit, too_many
+from dalenius.app.http.monitoring import Metrics
 from dalenius.curator import Curator
-from dalenius.ledger.retries import NeverChargedError
+from dalenius.errors import AuthDeniedError
+from dalenius.ledger.questions import NeverChargedError
 from dalenius.ledger.tokens import Role, Token, Tokens
 from dalenius.measuring.engines.duckdb.confined import ElsewhereError, Room, on_behalf
 from dalenius.measuring.pace import SAFETY, Times
@@ -34,7 +37,7 @@ T = TypeVar("T")
 _HEAVY = (
     "dalenius.queries.rules",
     "dalenius.queries.answering",
-    "dalenius.queries.accuracy",
+    "dalenius.queries.preview",
     "dalenius.measuring.public",
 )
 _DOOR = 4  # threads that look at tokens, whatever the others are busy with
@@ -43,19 +46,7 @@ _PREVIEWS = 16  # threads for previews, most of which wait for a place: few plan
 _PUBLIC = 16  # threads for previews that wait for a process of their own (`queries.engines.confined`)
 _ASKING = 128  # threads for questions, most of which wait for their time
 _OTHERS, _PAUSE = 60.0, 0.2  # seconds that a job of another process may take until it is charged; between two looks
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Who sent a request, and what serves it."""
-
-    token: Token
-    service: Service
-
-    @property
-    def analyst(self) -> Analyst:
-        """The analyst whose token it is, for what never touches data."""
-        return self.service.curator.analyst(self.token.analyst)
+_MARK = "dalenius_roles"
 
 
 class Service:
@@ -66,7 +57,7 @@ class Service:
         self.curator = Curator(home)
         self.tokens = Tokens(self.curator.ledger)
         self.metrics = Metrics()
-        self.limits = Limits(settings.rate, settings.burst, settings.concurrency)
+        self.limits = RateLimit(settings.rate, settings.burst, settings.concurrency)
         speed = probe() if speed is None else speed
         self._paced = Pacer(settings.slots, speed)
         # Both look at once, and a fixed time is SAFETY times what a question alone was measured to take.
@@ -114,7 +105,7 @@ class Service:
             except ElsewhereError:
                 pass
             if self._publics >= _PUBLIC:
-                raise limited("All threads for questions over public tables are busy.", self.settings.public_seconds)
+                raise too_many("All threads for questions over public tables are busy.", self.settings.public_seconds)
             self._publics += 1  # on the event loop alone
             try:
                 return await loop.run_in_executor(self._public, within, False)
@@ -129,7 +120,7 @@ class Service:
         """Whether a token is still good: asked again before anything leaves that it asked for."""
         return await asyncio.get_running_loop().run_in_executor(self._door, self.tokens.is_good, id_)
 
-    def obtain(self, token: Token, wanted: Wanted) -> Job:
+    def obtain(self, token: Token, wanted: JobRequest) -> Job:
         """Begins to obtain a release, in a thread of its own.
 
         A question counts as open until its answer leaves, also if nobody waits for it: else one token could take up
@@ -137,7 +128,7 @@ class Service:
         """
         self.jobs.check_open(token, self.settings.concurrency)
         job = self.jobs.new(token, wanted)
-        self._begin(job, token, lambda asker: _obtained(asker, wanted))
+        self._begin(job, token, lambda asker: _obtain(asker, wanted))
         return job
 
     def resume(self, token: Token, id_: str) -> Job | None:
@@ -159,14 +150,14 @@ class Service:
                 self.jobs.keep(job)
             return job
 
-    def _taken_up(self, asker: Analyst, token: Token, id_: str, wanted: Wanted) -> Shown:
+    def _taken_up(self, asker: Analyst, token: Token, id_: str, wanted: JobRequest) -> Shown:
         """The release that another process began; as long as that lives, it may still be charged there."""
         end = time.monotonic() + _OTHERS
         while True:
             held = self.jobs.read(token, id_)
             lives = held is not None and held[1]
             try:
-                return _obtained(resuming(asker, public=lives), wanted)
+                return _obtain(resuming(asker, public=lives), wanted)
             except NeverChargedError:
                 if not lives or time.monotonic() > end:
                     raise
@@ -199,8 +190,49 @@ class Service:
         return self.jobs.busy
 
 
-def _obtained(asker: Analyst, wanted: Wanted) -> Shown:
+def _obtain(asker: Analyst, wanted: JobRequest) -> Shown:
     return asker.obtain(wanted.kind, wanted.request, idempotency_key=wanted.key)
 
 
-__all__ = ["Caller", "Role", "Service"]
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who sent a request, and what serves it."""
+
+    token: Token
+    service: Service
+
+    @property
+    def analyst(self) -> Analyst:
+        """The analyst whose token it is, for what never touches data."""
+        return self.service.curator.analyst(self.token.analyst)
+
+
+def allow(*roles: Role) -> Any:
+    """A dependency: the caller, whose token must have one of these roles.
+
+    A route that does not say so does not start (`application`).
+    """
+
+    async def caller(request: Request) -> Caller:
+        found = Caller(request.scope["state"]["token"], request.app.state.service)
+        if found.token.role not in roles:
+            raise AuthDeniedError(
+                "This token is not for this.",
+                why=f"It is for role {' or '.join(roles)}; this one is for {found.token.role.value}.",
+                fix="Use another token.",
+            )
+        return found
+
+    setattr(caller, _MARK, roles)
+    return Depends(caller)
+
+
+def allowed(call: Callable[..., Awaitable[Any]] | None) -> tuple[Role, ...] | None:
+    """The roles of a dependency that `allow` made."""
+    return getattr(call, _MARK, None)
+
+
+ByAnalyst = Annotated[Caller, allow(Role.ANALYST)]
+ByOwner = Annotated[Caller, allow(Role.OWNER)]
+ByAuditor = Annotated[Caller, allow(Role.OWNER, Role.AUDITOR)]  # who may see everything
+ByAnyone = Annotated[Caller, allow(*Role)]

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from dalenius.app.report.charts import bars, meter, steps
 from dalenius.app.report.elements import (
     LONG,
     Html,
+    bars,
     chance,
     factor,
     heading,
+    meter,
     p,
     pairs,
     percent,
     rounded_up,
+    steps,
     table,
-    when,
     wide,
 )
 from dalenius.app.report.model import ANALYST, EVERYBODY, OWNER, Group, Promise, Report
+from dalenius.app.views import to_minute
 from dalenius.ledger.budgets import GROUPS, rounded_down
 
 _BARS = 24  # periods in a chart, the newest
@@ -57,12 +59,12 @@ def _promise(report: Report, promise: Promise) -> str:
         ("ε, at most", f"{promise.epsilon:g}{every}: a factor of {factor(promise.epsilon)}"),
         ("δ, on top of the factor", top if promise.delta else "0: the factor always holds"),
         ("Added up in", "ρ (zCDP)" if promise.accounting == "zcdp" else "ε (pure)"),
-        ("Since", f"{when(promise.since)} UTC"),
+        ("Since", f"{to_minute(promise.since)} UTC"),
     ]
     if promise.period:
         rows.insert(4, ("In the long run", f"what is lost about the same {promise.unit} in several periods adds up"))
     if len(promise.caps) > 1:
-        earlier = "; ".join(f"{epsilon:g} from {when(time)} on" for time, epsilon in promise.caps[-_CAPS:])
+        earlier = "; ".join(f"{epsilon:g} from {to_minute(time)} on" for time, epsilon in promise.caps[-_CAPS:])
         rows.append(("ε was changed", earlier))
     return heading(3, promise.dataset) + pairs(f"The promise for {promise.dataset}", rows) + _groups(report, promise)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dalenius.app.report.elements import LONG, Html, cut, many, p, table, text, when
+from dalenius.app.report.elements import LONG, Html, cut, many, p, table, text
 from dalenius.app.report.model import Action, Report
 from dalenius.app.report.words import GLOSSARY, THEOREMS, UNSEEN, Theorem
+from dalenius.app.views import to_minute
 
 
 def questions(report: Report) -> str:
@@ -30,7 +31,7 @@ def questions(report: Report) -> str:
     if not report.failures:
         return p(words)
     rows = [
-        (str(each.entry), when(each.time), each.dataset, each.analyst or "the owner", f"{each.epsilon:g}")
+        (str(each.entry), to_minute(each.time), each.dataset, each.analyst or "the owner", f"{each.epsilon:g}")
         for each in report.failures
     ]
     return p(words) + table(
@@ -47,7 +48,7 @@ def publications(report: Report) -> str:
         + table(
             "On record",
             ("entry", "time (UTC)", "what", "reason"),
-            [(str(e.entry), when(e.time), e.what, e.reason) for e in report.publications[-LONG:]],
+            [(str(e.entry), to_minute(e.time), e.what, e.reason) for e in report.publications[-LONG:]],
             "nwxx",
         )
         + cut(len(report.publications))
@@ -69,7 +70,7 @@ def policies(report: Report) -> str:
         )
         said = "first version" if each.first else "nothing that it says"
         what = Html(f'<ul class="plain">{items}</ul>') if items else said
-        rows.append((str(each.entry), when(each.time), each.table, each.version[:12], what, each.by, each.reason))
+        rows.append((str(each.entry), to_minute(each.time), each.table, each.version[:12], what, each.by, each.reason))
     columns = ("entry", "time (UTC)", "table", "version", "what changed", "by", "reason")
     return intro + table("Every version of every policy", columns, rows, "nwlwxlx")
 
@@ -81,7 +82,7 @@ def data(report: Report) -> str:
     rows = [
         (
             str(each.entry),
-            when(each.time),
+            to_minute(each.time),
             each.table,
             str(each.data_version),
             str(each.epoch),
@@ -96,7 +97,7 @@ def data(report: Report) -> str:
     if not report.epochs:
         return parts + p("Nobody declared people to be new ones: no budget was started afresh.")
     fresh = [
-        (str(each.entry), when(each.time), each.dataset, str(each.epoch), each.by, each.reason)
+        (str(each.entry), to_minute(each.time), each.dataset, str(each.epoch), each.by, each.reason)
         for each in report.epochs
     ]
     return (
@@ -110,9 +111,9 @@ def actions(report: Report) -> str:
     """What the owner did."""
     if not report.actions:
         return p("Nothing is on record.")
-    return p("Budgets, allotments, tokens (with which a server is used), suspensions, limits and notes.") + _acted(
-        "Owner actions", report.actions
-    )
+    return p(
+        "Budgets, allotments, tokens (with which a server is used), suspensions, limits and notes."
+    ) + _action_table("Owner actions", report.actions)
 
 
 def alarms(report: Report) -> str:
@@ -120,7 +121,7 @@ def alarms(report: Report) -> str:
     if not report.alarms:
         return p("There was no alarm.")
     rows = [
-        (str(e.entry), when(e.time), e.dataset, "" if e.charge is None else str(e.charge), e.what)
+        (str(e.entry), to_minute(e.time), e.dataset, "" if e.charge is None else str(e.charge), e.what)
         for e in report.alarms
     ]
     columns = ("entry", "time (UTC)", "data set", "charge", "what")
@@ -180,8 +181,8 @@ def glossary(report: Report) -> str:  # noqa: ARG001
     return "<dl>" + "".join(f"<dt>{text(word)}</dt><dd>{text(means)}</dd>" for word, means in GLOSSARY) + "</dl>"
 
 
-def _acted(caption: str, actions: Sequence[Action]) -> str:
-    rows = [(str(e.entry), when(e.time), e.kind, e.what, e.by, e.reason) for e in actions]
+def _action_table(caption: str, actions: Sequence[Action]) -> str:
+    rows = [(str(e.entry), to_minute(e.time), e.kind, e.what, e.by, e.reason) for e in actions]
     return table(caption, ("entry", "time (UTC)", "kind", "what", "by", "reason"), rows[-LONG:], "nwwxlx") + cut(
         len(rows)
     )

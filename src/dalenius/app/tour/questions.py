@@ -1,18 +1,21 @@
-"""The tour's questions: asked of a real curator, in SQL, by an analyst whom nobody trusts.
+"""The tour's questions, asked of a real curator, in SQL, by an analyst whom nobody trusts; and how far a budget goes.
 
 The true answers stand beside the private ones only because the people in the tables are made up.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dalenius.app.tour.home import lay_anew
-from dalenius.app.tour.tables import lay_tables
+from dalenius.accounting import calibration, composition, conversions
+from dalenius.accounting.events import Event, Laplace, Pure, Repeated
+from dalenius.accounting.pld import PLD
+from dalenius.app.tour.home import lay_anew, lay_tables
 from dalenius.curator import Curator
 from dalenius.errors import DaleniusError
 from dalenius.ledger.verification import Verified, verify
@@ -24,11 +27,14 @@ if TYPE_CHECKING:
     from dalenius.samples.visits import Visit
 
 ANALYST = "ana"
+COUNTS = (1, 10, 100, 1000)
+_NORMAL = 1.959964  # 95% of a normal are within so many standard deviations
+_LAPLACE = math.log(20)  # … of a Laplace within so many scales
 Truth = dict[Any, tuple[float, ...]]
 
 
 @dataclass(frozen=True)
-class Question:
+class TourQuestion:
     """A question of the tour: what for, its SQL, its price, and the true answer by key."""
 
     why: str
@@ -55,41 +61,41 @@ def _regions(_: Sequence[Student], visits: Sequence[Visit]) -> Truth:
 
 
 QUESTIONS = (
-    Question(
+    TourQuestion(
         "Groups, with a chart",
         "SELECT editor, COUNT(*) AS students FROM students GROUP BY editor ORDER BY students DESC",
         0.3,
         _editors,
         chart=True,
     ),
-    Question(
+    TourQuestion(
         "Averages",
         "SELECT department, AVG(scholarship) AS scholarship FROM students GROUP BY department ORDER BY scholarship",
         0.6,
         _scholarships,
     ),
-    Question(
+    TourQuestion(
         "People with many rows: at most 25 visits of one person count",
         "SELECT region, COUNT(DISTINCT user_id) AS people, COUNT(*) AS visits FROM visits GROUP BY region",
         1.0,
         _regions,
     ),
-    Question("A question about one person", "SELECT FIRST(amount) FROM visits", 0.2),
-    Question(
+    TourQuestion("A question about one person", "SELECT FIRST(amount) FROM visits", 0.2),
+    TourQuestion(
         "The first one again, in other words",
         "SELECT s.Editor, COUNT(*) AS n FROM Students AS s GROUP BY 1 HAVING n > 1000 ORDER BY n DESC LIMIT 2",
         0.3,
         _editors,
     ),
-    Question("More than is left", "SELECT AVG(age) FROM visits WHERE region = 'north'", 1.4),
+    TourQuestion("More than is left", "SELECT AVG(age) FROM visits WHERE region = 'north'", 1.4),
 )
 
 
 @dataclass(frozen=True)
-class Shown:
+class TourAnswer:
     """What came of a question: a release with the true cells beside it, or a refusal."""
 
-    question: Question
+    question: TourQuestion
     release: Release | None = None
     true: tuple[tuple[Any, ...], ...] | None = None
     refusal: DaleniusError | None = None
@@ -108,7 +114,7 @@ class Tour:
 
     home: Path
     people: tuple[int, int]
-    shown: list[Shown]
+    shown: list[TourAnswer]
     history: Verified
     balances: dict[str, tuple[Balance, Balance]]  # ana's and all analysts', by data set
 
@@ -125,13 +131,13 @@ class Tour:
         }
 
 
-def toured(folder: Path) -> Tour:
+def take_tour(folder: Path) -> Tour:
     """Lays the demo home in ``folder``, protects both tables and asks."""
     home = lay_anew(folder)
     students, visits, policies = lay_tables(home / "data")
     curator = Curator(home)
     curator.protect(*policies)
-    shown = [_asked(curator, each, students, visits) for each in QUESTIONS]
+    shown = [_ask(curator, each, students, visits) for each in QUESTIONS]
     ledger = curator.ledger
     balances = {name: (ledger.balance(name, ANALYST), ledger.balance(name)) for name in ledger.datasets()}
     people = len(students), len({row.user_id for row in visits})
@@ -139,10 +145,67 @@ def toured(folder: Path) -> Tour:
     return Tour(home, people, shown, verify(ledger), balances)
 
 
-def _asked(curator: Curator, question: Question, students: Sequence[Student], visits: Sequence[Visit]) -> Shown:
+def _ask(curator: Curator, question: TourQuestion, students: Sequence[Student], visits: Sequence[Visit]) -> TourAnswer:
     try:
         release = curator.analyst(ANALYST).ask(question.sql, epsilon=question.epsilon)
     except DaleniusError as refusal:
-        return Shown(question, refusal=refusal)
+        return TourAnswer(question, refusal=refusal)
     true = question.true(students, visits) if question.true else {}
-    return Shown(question, release, tuple((row[0], *true[row[0]]) for row in release.rows))
+    return TourAnswer(question, release, tuple((row[0], *true[row[0]]) for row in release.rows))
+
+
+@dataclass(frozen=True)
+class CountErrors:
+    """The noise error of each of n counts that together cost (ε, δ), by method of adding up."""
+
+    epsilon: float
+    delta: float
+    counts: tuple[int, ...]
+    errors: dict[str, tuple[float, ...]]
+    words: dict[str, str]
+
+    @property
+    def gain(self) -> float:
+        """How much better the best does than basic composition, at the most counts."""
+        return self.errors["basic"][-1] / min(errors[-1] for errors in self.errors.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "epsilon": self.epsilon, "delta": self.delta, "counts": list(self.counts),
+            "noise_error": {method: list(errors) for method, errors in self.errors.items()},
+        }  # fmt: skip
+
+
+def errors_of_counts(epsilon: float, delta: float) -> CountErrors:
+    """Works out the least noise per count under each method."""
+    errors = {
+        "basic": tuple(_LAPLACE * n / epsilon for n in COUNTS),
+        "advanced": tuple(_LAPLACE * _advanced_scale(n, epsilon, delta) for n in COUNTS),
+        "zcdp": tuple(_NORMAL * math.sqrt(n / (2 * conversions.zcdp_rho(epsilon, delta))) for n in COUNTS),
+        "pld": tuple(_pld_error(n, epsilon, delta) for n in COUNTS),
+    }
+    words = {
+        "basic": "basic (Σε, Laplace)",
+        "advanced": "advanced (Laplace)",
+        "zcdp": "zCDP (Σρ, Gaussian)",
+        "pld": "PLD (the better noise)",
+    }
+    return CountErrors(epsilon, delta, COUNTS, errors, words)
+
+
+def _advanced_scale(n: int, epsilon: float, delta: float) -> float:
+    def fits(each: float) -> bool:
+        total = composition.advanced({Pure(each): n}, delta)
+        return total is not None and total <= epsilon
+
+    return 1 / conversions.largest(fits, epsilon / n)
+
+
+def _pld_error(n: int, epsilon: float, delta: float) -> float:
+    def laplace(scale: float) -> Event:
+        return Repeated(Laplace(scale), n)
+
+    scale = calibration.least_noise(laplace, epsilon, delta, by=lambda event: PLD.of(event).epsilon(delta))
+    gaussian = calibration.analytic_gaussian(epsilon, delta) * math.sqrt(n)
+    return min(_LAPLACE * scale, _NORMAL * gaussian)

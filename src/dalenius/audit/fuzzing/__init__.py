@@ -1,1 +1,1 @@
-"""The parts of the neighbour fuzzer: what is drawn (policies, tables, questions), and where it is run."""
+"""What the fuzzer and the search are made of: data sets and questions that are drawn, where they run, and checks."""

@@ -1,22 +1,22 @@
-"""Whole questions that are meant to take long because of one person, and their children.
+"""Whole questions that are meant to take long because of one person, and how the best of them have children.
 
 A question is kept in its parts, so that two can be crossed: columns that a subquery names, conditions, keys,
 aggregates, and how all of this is wrapped. Those that are known to have taken long once are where a search begins
-(`SEEDS`).
+(`SEEDS`); the next are bred from the best so far, by several measures (`GenePool`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from random import Random
 
-from dalenius.audit.fuzzing.terms import Names, Term, changed, grown, pattern, quoted
-from dalenius.audit.fuzzing.victims import NAME, VICTIM
-from dalenius.measuring.texts import LONGEST_TEXT
+from dalenius.audit.fuzzing.arenas import ARENAS, NAME, VICTIM, Arena
+from dalenius.audit.fuzzing.terms import NamesByType, Term, change, grow, pattern, quote
+from dalenius.measuring.work import LONGEST_TEXT
 
 _CONDITIONS = (f"(name = '{VICTIM}')", "(LENGTH(note) > 100)", "flag", "(note IS NULL)", "(salary > 199000)")
-NAMES: Names = {
+NAMES: NamesByType = {
     "N": ("amount", "salary", "level"),
     "T": ("name", "note", "raw", "city", "code"),
     "D": ("born",),
@@ -31,6 +31,10 @@ JOINS = (
 )
 SETS = ("", "", "", "", "", "", "", "ROLLUP", "CUBE", "GROUPING SETS")
 _KEYS = ("city", "level", "flag", "code", "UPPER(code)", "DATE_TRUNC('month', seen)", "LEFT(name, 1)", "raw", "note")
+_BEST = 16  # by each measure
+_NEW = 0.35  # of the questions have no parents
+_RATIO = 0.8  # of the parents are chosen by it alone
+_STAYS = 0.8  # of the children are tried where their mother was good
 _SUMMED = "LEAST(GREATEST({0}, 0), 100)"
 # By what they take: the template of an aggregate.
 AGGREGATES: Sequence[tuple[str, str]] = (
@@ -55,7 +59,7 @@ AGGREGATES: Sequence[tuple[str, str]] = (
 
 
 @dataclass(frozen=True)
-class Question:
+class HeavyQuestion:
     """A question in its parts; ``glue`` stands between its conditions."""
 
     aggregates: tuple[Term, ...]
@@ -68,7 +72,7 @@ class Question:
     glue: str = "OR"
 
     @property
-    def names(self) -> Names:
+    def names(self) -> NamesByType:
         """The columns in sight outside: those of the table, and those that the question named."""
         if self.wrap == "per unit":
             return {"N": ("total", "n")}
@@ -146,95 +150,95 @@ class Question:
         return f"({inner}) AS s", ""
 
 
-def asked(random: Random) -> Question:
+def draw_question(random: Random) -> HeavyQuestion:
     """A new question."""
-    found = Question((), wrap=random.choice(WRAPS), join=random.choice(JOINS), sets=random.choice(SETS))
+    found = HeavyQuestion((), wrap=random.choice(WRAPS), join=random.choice(JOINS), sets=random.choice(SETS))
     if found.wrap == "per unit":
         found = replace(found, join="", sets="")
     elif found.wrap != "plain":
-        found = replace(found, named=tuple(_named(random) for _ in range(random.choice((1, 1, 2, 4)))))
-    where = tuple(grown(random, "B", found.names) for _ in range(random.choice((0, 1, 1, 2, 4))))
-    keys = tuple(_key(random, found) for _ in range(random.choice((0, 0, 1, 1, 2))))
-    aggregates = tuple(_aggregate(random, found) for _ in range(random.choice((1, 1, 2))))
+        found = replace(found, named=tuple(_draw_named(random) for _ in range(random.choice((1, 1, 2, 4)))))
+    where = tuple(grow(random, "B", found.names) for _ in range(random.choice((0, 1, 1, 2, 4))))
+    keys = tuple(_draw_key(random, found) for _ in range(random.choice((0, 0, 1, 1, 2))))
+    aggregates = tuple(_draw_aggregate(random, found) for _ in range(random.choice((1, 1, 2))))
     if found.wrap == "per unit":
         where, keys = tuple(each for each in where if "person" not in each.text()), ()
     return replace(found, aggregates=aggregates, where=where, keys=keys, glue=random.choice(("AND", "OR")))
 
 
-def _named(random: Random) -> Term:
+def _draw_named(random: Random) -> Term:
     """A column of a subquery; often one that only the victim's rows make long, or a pattern."""
     chance = random.random()
     if chance < 0.15:
         return Term(pattern(random), "T")
     if chance < 0.5:
         length = random.choice((LONGEST_TEXT // 2, LONGEST_TEXT, LONGEST_TEXT, 2000))
-        text = Term(quoted(random.choice(("ä", "a", "😀")) * length), "T")
+        text = Term(quote(random.choice(("ä", "a", "😀")) * length), "T")
         return Term("CASE WHEN {0} THEN {1} ELSE '' END", "T", (Term(random.choice(NAMES["B"]), "B"), text))
-    return grown(random, random.choice("TTTNB"), NAMES)
+    return grow(random, random.choice("TTTNB"), NAMES)
 
 
-def _key(random: Random, question: Question) -> Term:
+def _draw_key(random: Random, question: HeavyQuestion) -> Term:
     if question.wrap == "per unit":
         return Term("n", "N")
     if random.random() < 0.4:
-        return grown(random, "B", question.names, 1)
+        return grow(random, "B", question.names, 1)
     return Term(random.choice(_KEYS), "T")
 
 
-def _aggregate(random: Random, question: Question) -> Term:
+def _draw_aggregate(random: Random, question: HeavyQuestion) -> Term:
     while True:
         takes, template = random.choice(AGGREGATES)
         if question.wrap != "per unit":
-            return Term(template, "A", tuple(grown(random, each, question.names, 1) for each in takes))
+            return Term(template, "A", tuple(grow(random, each, question.names, 1) for each in takes))
         if takes == "N":
             return Term(template.replace("amount", "n"), "A", tuple(Term("total", "N") for _ in takes))
         if template == "COUNT(*)":
             return Term(template, "A")
 
 
-def child(random: Random, mother: Question, father: Question) -> Question:
+def breed(random: Random, mother: HeavyQuestion, father: HeavyQuestion) -> HeavyQuestion:
     """A changed question, or what two have in common."""
     match random.randrange(9):
         case 0 if father.names == mother.names:
             return replace(mother, where=(*mother.where, *father.where)[:60])
         case 1:
-            return replace(mother, aggregates=(*mother.aggregates, _aggregate(random, mother))[:6])
+            return replace(mother, aggregates=(*mother.aggregates, _draw_aggregate(random, mother))[:6])
         case 2:
-            return replace(mother, keys=(*mother.keys, _key(random, mother))[:4], sets=random.choice(SETS))
+            return replace(mother, keys=(*mother.keys, _draw_key(random, mother))[:4], sets=random.choice(SETS))
         case 3:
             return replace(mother, join=random.choice(JOINS)) if mother.wrap != "per unit" else mother
         case 4 if mother.wrap not in {"plain", "per unit"}:
             return replace(mother, wrap=random.choice(("subquery", "cte", "twice", "union")))
         case 5 if mother.where:  # the same again and again, each a little different
             term = random.choice(mother.where)
-            more = tuple(changed(random, term, mother.names) for _ in range(random.choice((1, 3, 10))))
+            more = tuple(change(random, term, mother.names) for _ in range(random.choice((1, 3, 10))))
             return replace(mother, where=(*mother.where, *more)[:60])
         case 6 if mother.where or mother.keys:  # and smaller: refused questions are often too large
             return replace(mother, where=mother.where[: len(mother.where) // 2], keys=mother.keys[:1])
         case 7 if mother.named and mother.wrap not in {"plain", "per unit"}:
             at = random.randrange(len(mother.named))
-            new = changed(random, mother.named[at], NAMES, father.named)
+            new = change(random, mother.named[at], NAMES, father.named)
             return replace(mother, named=(*mother.named[:at], new, *mother.named[at + 1 :]))
-    return _anywhere(random, mother, father)
+    return _change_anywhere(random, mother, father)
 
 
-def _anywhere(random: Random, mother: Question, father: Question) -> Question:
+def _change_anywhere(random: Random, mother: HeavyQuestion, father: HeavyQuestion) -> HeavyQuestion:
     """One expression changed, which must not be an aggregate as a whole."""
     kind = random.choice([each for each in ("where", "keys", "aggregates") if getattr(mother, each)])
     terms: list[Term] = list(getattr(mother, kind))
     at = random.randrange(len(terms))
     donors = father.where if father.names == mother.names else ()
     if kind != "aggregates":
-        terms[at] = changed(random, terms[at], mother.names, donors)
+        terms[at] = change(random, terms[at], mother.names, donors)
     elif terms[at].parts:
         inner = random.choice(terms[at].parts)
-        terms[at] = terms[at].exchanged(inner, changed(random, inner, mother.names, donors))
+        terms[at] = terms[at].exchange(inner, change(random, inner, mother.names, donors))
     else:
-        terms[at] = _aggregate(random, mother)
+        terms[at] = _draw_aggregate(random, mother)
     return replace(mother, **{kind: tuple(terms)})  # type: ignore[arg-type]
 
 
-def _patterns(count: int, length: int, free: int) -> Question:
+def _patterns(count: int, length: int, free: int) -> HeavyQuestion:
     """One person's text, made up in a subquery, against a pattern of free places."""
     text = Term(f"CASE WHEN name = '{VICTIM}' THEN '{'ä' * length}' ELSE '' END", "T")
     free_places = Term(f"'%{'_' * free}b%'", "T")
@@ -242,7 +246,7 @@ def _patterns(count: int, length: int, free: int) -> Question:
         Term(f"(LEFT({{0}}, {length - at}) ILIKE {{1}})", "B", (Term("a0", "T"), Term("a1", "T")))
         for at in range(count)
     ]
-    return Question((Term("COUNT(*)", "A"),), tuple(terms), named=(text, free_places), wrap="subquery")
+    return HeavyQuestion((Term("COUNT(*)", "A"),), tuple(terms), named=(text, free_places), wrap="subquery")
 
 
 _GUARDED = Term(f"(name = '{VICTIM}' AND REPLACE(REPLACE(note, 'a', 'bcd'), 'b', 'cde') LIKE '%c%c%d%e%f%')", "B")
@@ -251,17 +255,63 @@ _MANY = tuple(
     for at in range(30)
 )
 _CAST = Term("(CAST(raw AS TIMESTAMP) < TIMESTAMP '2020-01-01 00:00:00')", "B")
-SEEDS: Sequence[Question] = (
+SEEDS: Sequence[HeavyQuestion] = (
     _patterns(1, 300, 100),
     _patterns(8, 2000, 1000),
     _patterns(25, LONGEST_TEXT - 1, 40),
-    Question((Term("COUNT(*)", "A"),), _MANY),
-    Question((Term("COUNT(*)", "A"),), (_GUARDED,)),
-    Question((Term("VAR_POP(salary)", "A"),)),
-    Question((Term("CORR(salary, amount)", "A"),), keys=(Term("city", "T"),)),
-    Question((Term("COUNT(*)", "A"),), keys=(Term("code", "T"),)),
-    Question((Term("COUNT(DISTINCT {0})", "A", (Term("UPPER(note)", "T"),)),)),
-    Question((Term("COUNT(*)", "A"),), (_CAST,)),
+    HeavyQuestion((Term("COUNT(*)", "A"),), _MANY),
+    HeavyQuestion((Term("COUNT(*)", "A"),), (_GUARDED,)),
+    HeavyQuestion((Term("VAR_POP(salary)", "A"),)),
+    HeavyQuestion((Term("CORR(salary, amount)", "A"),), keys=(Term("city", "T"),)),
+    HeavyQuestion((Term("COUNT(*)", "A"),), keys=(Term("code", "T"),)),
+    HeavyQuestion((Term("COUNT(DISTINCT {0})", "A", (Term("UPPER(note)", "T"),)),)),
+    HeavyQuestion((Term("COUNT(*)", "A"),), (_CAST,)),
     # One NULL among few different texts, and DuckDB casts every row instead of every text.
-    Question((Term("COUNT_IF({0})", "A", (Term("(CAST(city AS DATE) < DATE '2020-01-01')", "B"),)),)),
+    HeavyQuestion((Term("COUNT_IF({0})", "A", (Term("(CAST(city AS DATE) < DATE '2020-01-01')", "B"),)),)),
 )
+
+
+# --- which come next
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A question, where it was tried, and how good it was: the larger, the worse for us."""
+
+    question: HeavyQuestion
+    arena: Arena
+    score: float
+
+
+@dataclass
+class GenePool:
+    """By measure (ratio, time, memory) the best, best first, no question twice."""
+
+    best: dict[str, list[Tried]] = field(default_factory=dict)
+
+    def offer(self, measure: str, tried: Tried) -> None:
+        """Keeps it if it is among the best."""
+        known = self.best.setdefault(measure, [])
+        known[:] = [each for each in known if each.question != tried.question or each.arena != tried.arena]
+        known.append(tried)
+        known.sort(key=lambda each: -each.score)
+        del known[_BEST:]
+
+    def next(self, random: Random, number: int) -> tuple[HeavyQuestion, Arena]:
+        """The next question: first what is known to have taken long once, then new ones and children of the best."""
+        if number < len(SEEDS) * len(ARENAS) // 2:
+            # Every seed meets every victim, with an index or without; neighbours in this order differ in both.
+            return SEEDS[number % len(SEEDS)], ARENAS[(number // len(SEEDS) * 2 + number % 2) % len(ARENAS)]
+        if not self.best or random.random() < _NEW:
+            return draw_question(random), random.choice(ARENAS)
+        mother, father = self._parent(random), self._parent(random)
+        made = breed(random, mother.question, father.question)
+        for _ in range(random.choice((0, 0, 1, 3))):
+            made = breed(random, made, father.question)
+        return made, mother.arena if random.random() < _STAYS else random.choice(ARENAS)
+
+    def _parent(self, random: Random) -> Tried:
+        # Most of them by ratio: those that are only slow would have ever slower children, and no time for others.
+        measure = "ratio" if random.random() < _RATIO else random.choice(sorted(self.best))
+        known = self.best[measure]
+        return known[min(random.randrange(len(known)), random.randrange(len(known)))]

@@ -10,25 +10,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dalenius.audit.fuzzing.engines import SALT, OnDisk, write_parquet
 from dalenius.errors import EngineTimeoutError
 from dalenius.measuring._exact import exact, exact_lengths
 from dalenius.measuring.domains import in_order
-from dalenius.measuring.engines.duckdb.connections import Pool
-from dalenius.measuring.engines.duckdb.index import Layout
-from dalenius.measuring.engines.duckdb.indexing import build
-from dalenius.measuring.engines.duckdb.view import View
-from dalenius.queries.answering import measured
-from dalenius.queries.rules.price import priced
-from dalenius.tables.fingerprint import Fingerprint, fingerprint
+from dalenius.measuring.engines.duckdb.backend import DuckDBPool
+from dalenius.measuring.engines.duckdb.index import IndexFiles
+from dalenius.measuring.engines.duckdb.indexing import build_index
+from dalenius.queries.answering import measure_plan
+from dalenius.queries.rules.price import price_plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from dalenius.measuring.engines.engine import Engine
     from dalenius.measuring.plan import Plan, Table
 
 EPSILON, DELTA = 1.0, 1e-9
-SALT = "not a secret: the tables are made up"
 SECONDS = 10.0  # what takes longer is stopped, and counts as so long
 _CELLS = 1000  # keys that were found, at most, where all of them are taken
 _STATUS = Path("/proc/self/status")
@@ -46,7 +43,7 @@ class Spent:
         return Spent(min(self.cpu, other.cpu), min(self.wall, other.wall))
 
 
-class Side:
+class MeteredSide:
     """The files of one neighbour, in the engines that a curator would use, with their settings.
 
     Args:
@@ -56,25 +53,21 @@ class Side:
     """
 
     def __init__(self, folder: Path, made: Mapping[str, pa.Table], indexed: Mapping[str, Table]) -> None:
-        import pyarrow.parquet as pq
-
         folder.mkdir(parents=True)
-        self.fingerprints: dict[str, Fingerprint] = {}
-        for name, table in made.items():
-            pq.write_table(table, folder / f"{name}.parquet")
-            self.fingerprints[name] = fingerprint([str(folder / f"{name}.parquet")])
-        self._engines = Pool(storage=folder / "storage" if indexed else None)
+        files = {name: write_parquet(table, folder / f"{name}.parquet") for name, table in made.items()}
+        self._engines = DuckDBPool(storage=folder / "storage" if indexed else None)
+        self.tables = OnDisk(files, self._engines)
         for name, each in indexed.items():
             (folder / "storage").mkdir(exist_ok=True)
-            build(Layout(folder / "storage", each, self.fingerprints[name]), Pool().of(self.fingerprints[name]))
+            build_index(IndexFiles(folder / "storage", each, files[name]), DuckDBPool().of(files[name]))
 
     def run(self, plan: Plan) -> None:
         """Looks at the data, draws noise, and forgets all of it."""
-        measured(plan, priced(plan, EPSILON, DELTA), self._engine(plan.table), SALT, SECONDS)
+        measure_plan(plan, price_plan(plan, EPSILON, DELTA), self.tables.of(plan.table), SALT, SECONDS)
 
     def look(self, plan: Plan) -> None:
         """The same without noise: the weights of keys, the lengths of units, and the integers of all keys."""
-        engine, held = self._engine(plan.table), None
+        engine, held = self.tables.of(plan.table), None
         if plan.selection is not None:
             held = engine.hold(plan, SALT, seconds=SECONDS)
             cells, _ = engine.weights(plan, SALT, seconds=SECONDS, held=held)
@@ -82,12 +75,6 @@ class Side:
         if plan.searched:
             exact_lengths(plan, engine, SALT, seconds=SECONDS)
         exact(plan, engine, SALT, seconds=SECONDS, held=held)
-
-    def _engine(self, table: Table) -> Engine:
-        if table.relation is None and not table.through:
-            return self._engines.of(self.fingerprints[table.policy.name], table)
-        publics = () if table.relation is None else tuple(table.relation.publics())
-        return View(table, {name: self.fingerprints[name] for name in table.reads}, publics, self._engines)
 
     def spent(self, plan: Plan, *, looks: bool = False) -> Spent:
         """The time of one run, which is stopped after some seconds: that long it took, at least.

@@ -1,12 +1,17 @@
-"""Random questions, as SQL text over everything that the planner takes."""
+"""Random questions as SQL text, over everything that the planner takes: expressions, and questions about one table.
+
+Questions about several tables are written with the same expressions (`joined_questions`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
 
-from dalenius.audit.fuzzing.policies import KEYS, NAME, Shape
+from dalenius.audit.fuzzing.columns import KEYS
+from dalenius.audit.fuzzing.schemas import NAME, Schema
 from dalenius.ledger.budgets import Accounting
 from dalenius.tables.policy import Column, Kind
 
@@ -25,61 +30,46 @@ _MOST_KEYS = 60
 _SETS = 0.25  # of the questions with keys are about several groupings of them at once
 
 
-def question(random: Random, shape: Shape) -> str:
-    """One question about the table of ``shape``."""
-    return Writer(random, shape).question()
+@dataclass(frozen=True)
+class FuzzedQuestion:
+    """A question: its subqueries of WITH, and the rest of its text.
+
+    Attributes:
+        plain: It means the same to DuckDB.
+    """
+
+    body: str
+    subqueries: tuple[str, ...] = ()
+    plain: bool = False
+
+    @property
+    def text(self) -> str:
+        """The whole."""
+        return self.after(())
+
+    def after(self, more: Sequence[str]) -> str:
+        """The whole, with other subqueries before its own."""
+        shown = [*more, *self.subqueries]
+        return f"{'WITH ' + ', '.join(shown) + ' ' if shown else ''}{self.body}"
 
 
-class Writer:
+def write_question(random: Random, schema: Schema) -> FuzzedQuestion:
+    """One question about the only table of ``schema``."""
+    return FuzzedQuestion(_TableWriter(random, schema).question())
+
+
+class ExpressionWriter:
     """Writes SQL; each method gives a text of one type."""
 
-    def __init__(self, random: Random, shape: Shape) -> None:
+    def __init__(self, random: Random, schema: Schema) -> None:
         self.random = random
-        self.policy = shape.policy
-        self.columns = list(shape.policy.columns.values())
-        self.finds = shape.table.budget.accounting is Accounting.ZCDP  # keys that are not public
+        self.policy = schema.first.policy
+        self.columns = list(self.policy.columns.values())
+        self.units = list(self.policy.unit)  # as the question calls them; none where it has no name for them
+        self.parts = len(self.policy.unit)
+        self.finds = schema.first.budget.accounting is Accounting.ZCDP  # keys that are not public
 
-    # --- the statement
-
-    def question(self) -> str:
-        """A whole question."""
-        if self.chance(0.15):  # what `expected` can work out by itself
-            return f"SELECT {', '.join(self.plain() for _ in range(self.random.randint(1, 3)))} FROM {NAME}"  # noqa: S608
-        keys = self.keys()
-        if keys and self.chance(0.35):  # a unit's whole vector over many groups
-            plain = self.pick([self.plain(), "COUNT(*)", self.distinct(), self.values(), self.paired()])
-            grouped = self.sets(keys, plain) or "ALL"
-            return f"SELECT {', '.join([*keys, plain])} FROM {NAME} GROUP BY {grouped}"  # noqa: S608
-        items = [self.aggregate() for _ in range(self.random.choice((1, 1, 1, 1, 2, 3)))]
-        if self.chance(0.1):
-            items.append(f"{self.aggregate()} {self.pick('+-*/')} {self.pick([self.aggregate(), '2'])}")
-        text = f"SELECT {', '.join([*keys, *items])} FROM {self.pick([NAME, NAME.upper(), f'{NAME} AS t'])}"  # noqa: S608
-        if self.chance(0.4):
-            text += f" WHERE {self.boolean(1)}"
-        if keys:
-            numbers = ", ".join(str(at + 1) for at in range(len(keys)))
-            plain = self.pick([", ".join(keys), numbers, "ALL"])
-            text += f" GROUP BY {self.sets(keys, text) or plain}"
-        if self.chance(0.12):
-            text += f" HAVING {self.pick([items[0], self.aggregate()])} > {self.pick(_NUMBERS)}"
-        if self.chance(0.2):
-            text += f" ORDER BY {self.pick(['1', '1 DESC', 'ALL', items[0]])}"
-        if self.chance(0.15):
-            text += f" LIMIT {self.random.randint(0, 9)}"
-        return text
-
-    def plain(self) -> str:
-        """An aggregate of a bare column."""
-        summable = [each for each in self.columns if each.summable]
-        if not summable or self.chance(0.2):
-            return self.pick(["COUNT(*)", self.distinct()])
-        one, kind = (
-            self.name(self.pick(summable)),
-            self.pick(["SUM", "SUM", "AVG", "VAR_POP", "STDDEV", "CORR", "VALUES"]),
-        )
-        if kind == "VALUES":
-            return f"COUNT(DISTINCT {one})"
-        return f"{kind}({one}, {self.name(self.pick(summable))})" if kind == "CORR" else f"{kind}({one})"
+    # --- aggregates
 
     def aggregate(self) -> str:
         """Any aggregate."""
@@ -122,11 +112,15 @@ class Writer:
 
     def distinct(self) -> str:
         """How many units."""
-        unit = ", ".join(self.policy.unit)
-        return f"COUNT(DISTINCT {unit if len(self.policy.unit) == 1 else f'({unit})'})"
+        if not self.units:
+            return "COUNT(*)"
+        unit = ", ".join(self.units)
+        return f"COUNT(DISTINCT {unit if self.parts == 1 else f'({unit})'})"
 
     def values(self) -> str:
         """How many different values."""
+        if not self.columns:
+            return "COUNT(*)"
         column = self.name(self.pick(self.columns))
         return f"COUNT(DISTINCT {self.pick([column, column, self.anything(1)])})"
 
@@ -164,30 +158,6 @@ class Writer:
             if cells > 5000:
                 break
         return list(dict.fromkeys(found))
-
-    def sets(self, keys: Sequence[str], text: str) -> str:
-        """Grouping sets of some keys, or nothing.
-
-        Drawn from a source of their own, so that the other questions of a seed stay what they were.
-        """
-        random = Random(f"sets {text} {keys}")  # noqa: S311
-        if random.random() >= _SETS:
-            return ""
-        keys = [f"({each})" for each in keys]  # a condition needs them
-        some = [random.sample(keys, random.randint(0, len(keys))) for _ in range(random.randint(1, 4))]
-        listed = ", ".join(f"({', '.join(each)})" for each in [*some, keys])
-        inside = ", ".join(keys)
-        first, *rest = keys
-        return random.choice(
-            (
-                f"ROLLUP ({inside})",
-                f"CUBE ({inside})",
-                f"GROUPING SETS ({listed})",
-                f"GROUPING SETS ({listed})",
-                ", ".join([*rest, f"ROLLUP ({first})"]),
-                f"GROUPING SETS (ROLLUP ({inside}), ({first}))",
-            )
-        )
 
     def _hidden(self, column: Column) -> list[str]:
         """Keys that have to be found, some of them because there are too many."""
@@ -377,3 +347,71 @@ class Writer:
     def pick(self, values: Sequence[T]) -> T:
         """One of them."""
         return self.random.choice(values)
+
+
+class _TableWriter(ExpressionWriter):
+    """Writes questions about one table."""
+
+    def question(self) -> str:
+        """A whole question."""
+        if self.chance(0.15):  # what `expected` can work out by itself
+            return f"SELECT {', '.join(self.plain() for _ in range(self.random.randint(1, 3)))} FROM {NAME}"  # noqa: S608
+        keys = self.keys()
+        if keys and self.chance(0.35):  # a unit's whole vector over many groups
+            plain = self.pick([self.plain(), "COUNT(*)", self.distinct(), self.values(), self.paired()])
+            grouped = self.sets(keys, plain) or "ALL"
+            return f"SELECT {', '.join([*keys, plain])} FROM {NAME} GROUP BY {grouped}"  # noqa: S608
+        items = [self.aggregate() for _ in range(self.random.choice((1, 1, 1, 1, 2, 3)))]
+        if self.chance(0.1):
+            items.append(f"{self.aggregate()} {self.pick('+-*/')} {self.pick([self.aggregate(), '2'])}")
+        text = f"SELECT {', '.join([*keys, *items])} FROM {self.pick([NAME, NAME.upper(), f'{NAME} AS t'])}"  # noqa: S608
+        if self.chance(0.4):
+            text += f" WHERE {self.boolean(1)}"
+        if keys:
+            numbers = ", ".join(str(at + 1) for at in range(len(keys)))
+            plain = self.pick([", ".join(keys), numbers, "ALL"])
+            text += f" GROUP BY {self.sets(keys, text) or plain}"
+        if self.chance(0.12):
+            text += f" HAVING {self.pick([items[0], self.aggregate()])} > {self.pick(_NUMBERS)}"
+        if self.chance(0.2):
+            text += f" ORDER BY {self.pick(['1', '1 DESC', 'ALL', items[0]])}"
+        if self.chance(0.15):
+            text += f" LIMIT {self.random.randint(0, 9)}"
+        return text
+
+    def plain(self) -> str:
+        """An aggregate of a bare column."""
+        summable = [each for each in self.columns if each.summable]
+        if not summable or self.chance(0.2):
+            return self.pick(["COUNT(*)", self.distinct()])
+        one, kind = (
+            self.name(self.pick(summable)),
+            self.pick(["SUM", "SUM", "AVG", "VAR_POP", "STDDEV", "CORR", "VALUES"]),
+        )
+        if kind == "VALUES":
+            return f"COUNT(DISTINCT {one})"
+        return f"{kind}({one}, {self.name(self.pick(summable))})" if kind == "CORR" else f"{kind}({one})"
+
+    def sets(self, keys: Sequence[str], text: str) -> str:
+        """Grouping sets of some keys, or nothing.
+
+        Drawn from a source of their own, so that the other questions of a seed stay what they were.
+        """
+        random = Random(f"sets {text} {keys}")  # noqa: S311
+        if random.random() >= _SETS:
+            return ""
+        keys = [f"({each})" for each in keys]  # a condition needs them
+        some = [random.sample(keys, random.randint(0, len(keys))) for _ in range(random.randint(1, 4))]
+        listed = ", ".join(f"({', '.join(each)})" for each in [*some, keys])
+        inside = ", ".join(keys)
+        first, *rest = keys
+        return random.choice(
+            (
+                f"ROLLUP ({inside})",
+                f"CUBE ({inside})",
+                f"GROUPING SETS ({listed})",
+                f"GROUPING SETS ({listed})",
+                ", ".join([*rest, f"ROLLUP ({first})"]),
+                f"GROUPING SETS (ROLLUP ({inside}), ({first}))",
+            )
+        )

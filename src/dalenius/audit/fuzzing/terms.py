@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-Names = Mapping[str, Sequence[str]]  # by type, the columns in sight
+NamesByType = Mapping[str, Sequence[str]]  # by type, the columns in sight
 N, B, T, D, M = "N", "B", "T", "D", "M"  # number, boolean, text, date, moment
 _DEEPEST = 3
 _LENGTHS = (1, 1, 3, 5, 10, 20, 30, 50, 100, 200, 1000)
@@ -38,11 +38,11 @@ class Term:
         for each in self.parts:
             yield from each.within()
 
-    def exchanged(self, old: Term, new: Term) -> Term:
+    def exchange(self, old: Term, new: Term) -> Term:
         """With one part replaced, which is found by identity."""
         if self is old:
             return new
-        parts = tuple(each.exchanged(old, new) for each in self.parts)
+        parts = tuple(each.exchange(old, new) for each in self.parts)
         return self if all(a is b for a, b in zip(parts, self.parts, strict=True)) else replace(self, parts=parts)
 
 
@@ -66,31 +66,31 @@ def _every(template: str, takes: str = "{}{}") -> list[Form]:
     return [_as_is(template, takes.format(*[each] * takes.count("{}")), each) for each in (N, T, D, M)]
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """A text as SQL, for a template."""
     return "'" + text.replace("'", "''").replace("{", "{{").replace("}", "}}") + "'"
 
 
 def long_text(random: Random) -> str:
     """A text of one of many lengths, most of them short: needles and patterns are."""
-    return quoted(random.choice(_LETTERS) * random.choice(_LENGTHS))
+    return quote(random.choice(_LETTERS) * random.choice(_LENGTHS))
 
 
 def pattern(random: Random) -> str:
     """What LIKE takes: the more free places, the more ways to match."""
     length, letter = random.choice(_LENGTHS), random.choice(_LETTERS[:3])
     kinds = (f"%{'_' * length}b%", f"{letter}%" * min(length, 300), f"%{letter * length}", "_" * length, f"%{letter}%")
-    return quoted(random.choice(kinds))
+    return quote(random.choice(kinds))
 
 
 def _in(random: Random) -> str:
-    values = [quoted(f"{random.choice(_LETTERS)}{at}") for at in range(random.choice((2, 10, 100, 500)))]
+    values = [quote(f"{random.choice(_LETTERS)}{at}") for at in range(random.choice((2, 10, 100, 500)))]
     return f"{{0}} IN ({', '.join(values)})"
 
 
 def _replaced(random: Random) -> str:
     old = random.choice(_LETTERS) * random.choice((1, 1, 2, 20, 50))
-    return f"REPLACE({{0}}, {quoted(old)}, {quoted(random.choice(('', 'b', 'ä', 'bcd', 'x' * 10, 'y' * len(old))))})"
+    return f"REPLACE({{0}}, {quote(old)}, {quote(random.choice(('', 'b', 'ä', 'bcd', 'x' * 10, 'y' * len(old))))})"
 
 
 def _cut(name: str) -> Callable[[Random], str]:
@@ -161,7 +161,7 @@ FORMS: Mapping[str, Sequence[Form]] = {
         (lambda r: f"({{0}} {r.choice('+-')} INTERVAL {r.choice((1, 30, 99))} {r.choice(_UNITS[:5])})", M, M),
         (lambda r: f"({{0}} {r.choice('+-')} INTERVAL {r.choice((1, 30))} DAY)", D, D),
     ],
-    "strftime": [(lambda r: f"STRFTIME({{0}}, {quoted(r.choice(_FORMATS))})", each, T) for each in (D, M)],
+    "strftime": [(lambda r: f"STRFTIME({{0}}, {quote(r.choice(_FORMATS))})", each, T) for each in (D, M)],
     "date_diff": [(lambda r: f"DATE_DIFF('{r.choice(_UNITS)}', {{0}}, {{1}})", each * 2, N) for each in (D, M)],
     "to_number": [_as_is("CAST({0} AS DOUBLE)", each, N) for each in (T, N, B)],
     "to_integer": [_as_is("CAST({0} AS INTEGER)", each, N) for each in (T, N, B)],
@@ -173,17 +173,17 @@ FORMS: Mapping[str, Sequence[Form]] = {
 _GIVING = {kind: [form for forms in FORMS.values() for form in forms if form[2] == kind] for kind in (N, B, T, D, M)}
 
 
-def grown(random: Random, kind: str, names: Names, depth: int = 0) -> Term:
+def grow(random: Random, kind: str, names: NamesByType, depth: int = 0) -> Term:
     """A new expression of one type."""
     if depth >= _DEEPEST or random.random() < 0.15 + 0.15 * depth:
-        return leaf(random, kind, names)
+        return draw_leaf(random, kind, names)
     # By function first, so that those with many forms do not crowd out the others.
     forms = random.choice([each for each in FORMS.values() if any(form[2] == kind for form in each)])
     made, takes, gives = random.choice([form for form in forms if form[2] == kind])
-    return Term(made(random), gives, tuple(grown(random, each, names, depth + 1) for each in takes))
+    return Term(made(random), gives, tuple(grow(random, each, names, depth + 1) for each in takes))
 
 
-def leaf(random: Random, kind: str, names: Names) -> Term:
+def draw_leaf(random: Random, kind: str, names: NamesByType) -> Term:
     """A column or a constant; of conditions one that singles out the victim, as often as not."""
     if names.get(kind) and random.random() < 0.75:
         return Term(random.choice(names[kind]), kind)
@@ -199,25 +199,25 @@ def leaf(random: Random, kind: str, names: Names) -> Term:
     return Term(random.choice(("TRUE", "FALSE")), kind)
 
 
-def wrapped(random: Random, term: Term, names: Names) -> Term:
+def wrap(random: Random, term: Term, names: NamesByType) -> Term:
     """The expression inside another of the same type."""
     forms = [form for form in _GIVING[term.type] if term.type in form[1]]
     made, takes, gives = random.choice(forms)
     place = random.choice([at for at, each in enumerate(takes) if each == term.type])
-    parts = [term if at == place else grown(random, each, names, _DEEPEST - 1) for at, each in enumerate(takes)]
+    parts = [term if at == place else grow(random, each, names, _DEEPEST - 1) for at, each in enumerate(takes)]
     return Term(made(random), gives, tuple(parts))
 
 
-def changed(random: Random, term: Term, names: Names, others: Sequence[Term] = ()) -> Term:
+def change(random: Random, term: Term, names: NamesByType, others: Sequence[Term] = ()) -> Term:
     """The expression with one part grown anew, wrapped, cut out, or taken from another expression."""
     old = random.choice(list(term.within()))
     chance = random.random()
     donors = [part for each in others for part in each.within() if part.type == old.type]
     if donors and chance < 0.3:
-        return term.exchanged(old, random.choice(donors))
+        return term.exchange(old, random.choice(donors))
     if chance < 0.6:
-        return term.exchanged(old, wrapped(random, old, names))
+        return term.exchange(old, wrap(random, old, names))
     inner = [part for part in old.within() if part.type == old.type and part is not old]
     if inner and chance < 0.7:
-        return term.exchanged(old, random.choice(inner))
-    return term.exchanged(old, grown(random, old.type, names, 1))
+        return term.exchange(old, random.choice(inner))
+    return term.exchange(old, grow(random, old.type, names, 1))

@@ -25,14 +25,14 @@ class DifferentError(Exception):
     """Neighbours differ in what runs; the text says how."""
 
 
-def traced(look: Callable[[], T]) -> tuple[T, Trace]:
+def trace(look: Callable[[], T]) -> tuple[T, Trace]:
     """What a look finds, and what it ran, files and random keys aside: neighbours have different ones."""
     with recorded() as ran:
         found = look()
     return found, tuple(Ran(_KEY.sub("'key'", _FILE.sub("'file'", each.text)), each.outcome) for each in ran)
 
 
-def difference(first: Trace, second: Trace) -> str | None:
+def trace_difference(first: Trace, second: Trace) -> str | None:
     """How two traces differ, or what failed in one of them; None where all is well."""
     for name, trace in (("first", first), ("second", second)):
         for at, each in enumerate(trace):
@@ -47,10 +47,10 @@ def difference(first: Trace, second: Trace) -> str | None:
     return None
 
 
-def check(pairs: Sequence[tuple[Trace, Trace]]) -> None:
+def check_traces(pairs: Sequence[tuple[Trace, Trace]]) -> None:
     """Raises `DifferentError` for the first pair that differs."""
     for first, second in pairs:
-        found = difference(first, second)
+        found = trace_difference(first, second)
         if found is not None:
             raise DifferentError(found)
 

@@ -27,7 +27,7 @@ class Prepared(Protocol):
 class Engine(Protocol):
     """The rows of one version of a table, or of several tables seen as one.
 
-    Every number is exact: integers, clipped per unit as the plan says (`clipping`). Which statements run, in which
+    Every number is exact: integers, clipped per unit as the plan says (`measures`). Which statements run, in which
     order and with what success depends on the plan, on types and on sizes, never on what single units hold.
     """
 
@@ -62,7 +62,7 @@ class Engine(Protocol):
         """All keys that occur, each with its weight (`mechanisms.key_selection`), in no order that says anything."""
 
     def sizes(self, table: Table, kind: str, column: str, *, seconds: float = 60.0) -> list[tuple[int, int]]:
-        """How many units there are by the class of their size (`choosing`): class, units."""
+        """How many units there are by the class of their size (`limits.histogram`): class, units."""
 
     def rows_within(self, table: Table, most: int, *, seconds: float = 60.0) -> tuple[int, int]:
         """How many units there are, and how many rows they have where none counts for more than ``most``."""

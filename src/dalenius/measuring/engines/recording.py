@@ -1,8 +1,9 @@
 """A record of the statements that the engines of this process run, for audits. Nobody watches a server.
 
 Which statements run for a question, in which order and with what success must not depend on what single rows hold
-(ATTACKS, H24): each takes its time, and time can be seen. All statements pass `duckdb._Warm`, which notes them here;
-while nobody watches, a note is one comparison. A record holds the texts that our compiler wrote, never a result.
+(ATTACKS, H24): each takes its time, and time can be seen. All statements pass `connections.WarmConnection`, which notes
+them here; while nobody watches, a note is one comparison. A record holds the texts that our compiler wrote, never a
+result.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which engine reads a source, by its form: the one place where another is added.
 
-A source is known by its fingerprint (what it is, and whether it is still the same: `tables.fingerprint`), and by its
+A source is known by its fingerprint (what it is, and whether it is still the same: `tables.sources`), and by its
 schema: names, and types in the words of `tables.compatibility`, whatever its engine calls them.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dalenius.measuring.plan import Table
     from dalenius.measuring.public import Lookup, PublicTable
     from dalenius.measuring.relations import Relation
-    from dalenius.tables.fingerprint import Fingerprint
+    from dalenius.tables.sources.fingerprint import Fingerprint
 
 Columns = tuple[tuple[str, str], ...]  # names and types
 
@@ -39,7 +39,7 @@ class Pool(Protocol):
         """The engine of one source; for questions about a table, if it is named."""
 
     def over(self, table: Table, files: Mapping[str, Fingerprint], publics: Sequence[PublicTable]) -> Engine:
-        """The engine of several tables, seen as one."""
+        """The engine of what a table is made of: its own source, or several seen as one (`Table.relation`)."""
 
     def close(self) -> None:
         """Closes all of them."""
@@ -107,7 +107,7 @@ class Combinations(NamedTuple):
 
 def reference() -> Reference:
     """DuckDB's values, whichever engine measures."""
-    return cast("Reference", import_module("dalenius.measuring.engines.duckdb.evaluating"))
+    return cast("Reference", import_module("dalenius.measuring.engines.duckdb.public_values"))
 
 
 def backend_of(form: str) -> Backend:
@@ -163,7 +163,7 @@ class Engines:
         return self._pool(fingerprint.form).of(fingerprint, table)
 
     def over(self, table: Table, files: Mapping[str, Fingerprint], publics: Sequence[PublicTable]) -> Engine:
-        """The engine of several tables, seen as one."""
+        """The engine of what a table is made of: its own source, or several seen as one."""
         forms = [each.form for each in (*files.values(), *(public.fingerprint for public in publics))]
         if len({BACKENDS[form] for form in forms}) > 1:
             raise NotAllowedError(

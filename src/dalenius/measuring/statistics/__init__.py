@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dalenius.measuring.statistics.family import Family
 
 
-class Function(NamedTuple):
+class AggregateFunction(NamedTuple):
     """An SQL function that is an aggregate: its family, its name there, and how many arguments it has."""
 
     family: str
@@ -28,19 +28,19 @@ class Function(NamedTuple):
     arguments: int = 1
 
 
-FUNCTIONS: dict[str, Function] = {
-    "SUM": Function("sum", "sum"),
-    "AVG": Function("moments", "avg"),
-    "VAR_SAMP": Function("moments", "var_samp"),
-    "VAR_POP": Function("moments", "var_pop"),
-    "STDDEV": Function("moments", "stddev_samp"),
-    "STDDEV_SAMP": Function("moments", "stddev_samp"),
-    "STDDEV_POP": Function("moments", "stddev_pop"),
-    "MIN": Function("quantiles", "min"),
-    "MAX": Function("quantiles", "max"),
-    "COVAR_SAMP": Function("covariance", "covar_samp", 2),
-    "COVAR_POP": Function("covariance", "covar_pop", 2),
-    "CORR": Function("covariance", "corr", 2),
+FUNCTIONS: dict[str, AggregateFunction] = {
+    "SUM": AggregateFunction("sum", "sum"),
+    "AVG": AggregateFunction("moments", "avg"),
+    "VAR_SAMP": AggregateFunction("moments", "var_samp"),
+    "VAR_POP": AggregateFunction("moments", "var_pop"),
+    "STDDEV": AggregateFunction("moments", "stddev_samp"),
+    "STDDEV_SAMP": AggregateFunction("moments", "stddev_samp"),
+    "STDDEV_POP": AggregateFunction("moments", "stddev_pop"),
+    "MIN": AggregateFunction("quantiles", "min"),
+    "MAX": AggregateFunction("quantiles", "max"),
+    "COVAR_SAMP": AggregateFunction("covariance", "covar_samp", 2),
+    "COVAR_POP": AggregateFunction("covariance", "covar_pop", 2),
+    "CORR": AggregateFunction("covariance", "corr", 2),
 }
 # Aggregates with a syntax of their own: COUNT(…), COUNT(DISTINCT …), PERCENTILE_CONT(…) WITHIN GROUP (…).
 _SPECIAL = {"count": "rows", "units": "units", "distinct": "distinct", "quantile": "quantiles"}
@@ -67,7 +67,7 @@ def families() -> tuple[Family, ...]:
 
 
 @contextmanager
-def known(family: Family, functions: Mapping[str, Function]) -> Iterator[None]:
+def known(family: Family, functions: Mapping[str, AggregateFunction]) -> Iterator[None]:
     """One more family for a while, for tests and for trying one out; its functions have names that SQL does not."""
     if family.name in _MADE or not FUNCTIONS.keys().isdisjoint(functions):
         raise ValueError(f"There is a family {family.name!r}, or one of its functions.")

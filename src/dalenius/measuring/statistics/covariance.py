@@ -3,7 +3,7 @@
 A row in which x and y both have a value adds the integers a = floor(x/step + ½) − centre, b likewise, to four or six
 sums: 1, a, b, ab and, for correlations, a² and b². All have one factor per unit, the smallest of their C/k, so that
 they stay about the same rows; each is then within its own C in the plan's norm, whatever the rows hold, so that a unit
-that is added or removed changes it by at most C, and one that is exchanged by as much as `clipping` says.
+that is added or removed changes it by at most C, and one that is exchanged by as much as `measures` says.
 |ab| ≤ |a|·max|b|, so a limit of Σ|a| gives one of Σ|ab|: that is how the product's C is chosen, and C is enforced.
 
 Released are n, s = Σa, t = Σb, p = Σab, q = Σa² and w = Σb². With μ = s/n and ν = t/n the covariance is C = p/n − μν,
@@ -24,10 +24,11 @@ from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, ClassVar
 
+from dalenius.measuring.building import exact_shares, weigh_shares
 from dalenius.measuring.canonical import call
 from dalenius.measuring.estimates import (
     Estimate,
-    Part,
+    NoisySum,
     cut_between,
     deviation_of,
     half_width,
@@ -35,8 +36,7 @@ from dalenius.measuring.estimates import (
     unknown_between,
 )
 from dalenius.measuring.plan import Measure, Statistic
-from dalenius.measuring.splitting import exact_shares, weighted
-from dalenius.measuring.statistics.family import Asking, Estimator, Ratio, Wanted
+from dalenius.measuring.statistics.family import AggregateForm, Estimator, Ratio, StatisticRequest
 
 if TYPE_CHECKING:
     from dalenius.errors import Place
@@ -56,8 +56,8 @@ class Covariance(Ratio):
     """How two values go together."""
 
     name = "covariance"
-    asked: ClassVar[Mapping[str, Asking]] = {
-        each: Asking(each.upper() + "({})", symmetric=True) for each in (*_SAMPLES, "corr")
+    asked: ClassVar[Mapping[str, AggregateForm]] = {
+        each: AggregateForm(each.upper() + "({})", symmetric=True) for each in (*_SAMPLES, "corr")
     }
     reference = (
         ("COVAR_SAMP(x, y)", "the covariance, over n − 1; rows in which both are not NULL", _NEEDS),
@@ -65,7 +65,7 @@ class Covariance(Ratio):
         ("CORR(x, y)", "the correlation, between −1 and 1", _NEEDS),
     )
 
-    def build(self, builder: Builder, wanted: Wanted) -> Statistic:
+    def build(self, builder: Builder, wanted: StatisticRequest) -> Statistic:
         """Count, two sums, sum of products and (for correlations) two sums of squares, around the quietest centres."""
         values, at = (wanted.summed, wanted.second), wanted.at
         squares = any(each.kind not in _SAMPLES for each in wanted.aggregates)
@@ -82,7 +82,9 @@ class Covariance(Ratio):
             if squares:
                 measures += [_square(builder, a, at), _square(builder, b, at)]
             means = [side.mean_square(centre) for side, centre in zip(sides, centres, strict=True)]
-            tried.append(weighted(measures, _weights(means, [side.spread for side in sides], squares), builder.norm))
+            tried.append(
+                weigh_shares(measures, _weights(means, [side.spread for side in sides], squares), builder.norm)
+            )
         return Statistic(self.name, min(tried, key=lambda each: each.noise).measures)
 
     def estimator(self, aggregate: Aggregate, statistic: Statistic, confidence: float) -> Estimator:
@@ -196,10 +198,10 @@ def _even(measure: Measure, count: Measure) -> tuple[Fraction, Fraction]:
 
 
 def covariance(
-    count: Part,
-    first: Part,
-    second: Part,
-    products: Part,
+    count: NoisySum,
+    first: NoisySum,
+    second: NoisySum,
+    products: NoisySum,
     *,
     unit: Fraction,
     most: Fraction,
@@ -221,7 +223,7 @@ def covariance(
         sample: Divide by n − 1 rather than by n; n is the noisy one.
 
     >>> from dalenius.mechanisms.laws import DiscreteGaussianLaw
-    >>> parts = [Part(value, DiscreteGaussianLaw(Fraction(100))) for value in (1000, 2000, -1000, 10000)]
+    >>> parts = [NoisySum(value, DiscreteGaussianLaw(Fraction(100))) for value in (1000, 2000, -1000, 10000)]
     >>> found = covariance(*parts, unit=Fraction(1), most=Fraction(100), confidence=0.95, sample=False)
     >>> found.value, round(found.low, 2), round(found.high, 2)
     (12.0, 11.73, 12.28)
@@ -242,7 +244,9 @@ def covariance(
     return cut_between(value, scaled, -edge, edge)
 
 
-def correlation(count: Part, first: Part, second: Part, products: Part, *squares: Part, confidence: float) -> Estimate:
+def correlation(
+    count: NoisySum, first: NoisySum, second: NoisySum, products: NoisySum, *squares: NoisySum, confidence: float
+) -> Estimate:
     """The correlation R = C/D, D = √(V·W), from all six sums; within [−1, 1].
 
     The interval is Fieller's: all r with |C − r·D| no wider than its noise. With β = √(W/V)/2 and γ = √(V/W)/2 that
@@ -253,7 +257,7 @@ def correlation(count: Part, first: Part, second: Part, products: Part, *squares
     Where n, V or W is not clearly positive, D is anything, and so is R.
 
     >>> from dalenius.mechanisms.laws import DiscreteGaussianLaw
-    >>> parts = [Part(value, DiscreteGaussianLaw(Fraction(10000))) for value in (10000, 0, 0, 60000, 90000, 160000)]
+    >>> parts = [NoisySum(value, DiscreteGaussianLaw(Fraction(10000))) for value in (10000, 0, 0, 60000, 90000, 160000)]
     >>> found = correlation(*parts, confidence=0.95)
     >>> found.value, round(found.low, 4), round(found.high, 4)
     (0.5, 0.4983, 0.5017)

@@ -13,11 +13,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from dalenius.errors import NotAllowedError, QuestionRefusedError
-from dalenius.measuring.clipping import limited
 from dalenius.measuring.domains import cells
 from dalenius.measuring.expressions import Column, Expression, Literal, Type, written
+from dalenius.measuring.measures import clip_measure
 from dalenius.measuring.plan import Statistic
-from dalenius.measuring.statistics.family import Asking, PerGroup, Single, Wanted
+from dalenius.measuring.statistics.family import AggregateForm, PerGroup, Single, StatisticRequest
 from dalenius.tables.policy import Policy
 
 if TYPE_CHECKING:
@@ -31,14 +31,14 @@ class Distinct(Single):
     """The number of different values."""
 
     name = "distinct"
-    asked: ClassVar[Mapping[str, Asking]] = {
-        "distinct": Asking("COUNT(DISTINCT {})", takes=tuple(Type), per_group=PerGroup.COUNT)
+    asked: ClassVar[Mapping[str, AggregateForm]] = {
+        "distinct": AggregateForm("COUNT(DISTINCT {})", takes=tuple(Type), per_group=PerGroup.COUNT)
     }
     reference = (
         ("COUNT(DISTINCT x)", "different values of x; NULL is none", "`groups`, or `rows`, or public values of x"),
     )
 
-    def build(self, builder: Builder, wanted: Wanted) -> Statistic:
+    def build(self, builder: Builder, wanted: StatisticRequest) -> Statistic:
         """One measure, and a note on how many values of one unit count."""
         value, limit, limits, sets = wanted.summed, wanted.first.limit, builder.limits, len(builder.sizes)
         known = limits.groups or limits.distinct.get(value.name if isinstance(value, Column) else "")
@@ -55,7 +55,7 @@ class Distinct(Single):
         )
         builder.notes.append(found.note)
         one = builder.measure("distinct", value, wanted.where, Fraction(1), 0, (0, 1), found.most, wanted.at)
-        counted = limited(replace(one, sets=sets), found.most, builder.norm, builder.neighbors)
+        counted = clip_measure(replace(one, sets=sets), found.most, builder.norm, builder.neighbors)
         return Statistic(self.name, (counted,))
 
 

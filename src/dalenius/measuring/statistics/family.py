@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
 
-from dalenius.measuring.estimates import Estimate, Part, total
+from dalenius.measuring.estimates import Estimate, NoisySum, total
 from dalenius.measuring.expressions import Aggregate, Expression, Type
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # a measure as it was released: the law of its noise, and its noisy integers
 Column: TypeAlias = "tuple[Noise, Sequence[int]]"
-Estimator: TypeAlias = Callable[[Sequence[Part]], Estimate]
+Estimator: TypeAlias = Callable[[Sequence[NoisySum]], Estimate]
 
 
 class PerGroup(Enum):
@@ -34,7 +34,7 @@ class PerGroup(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class AggregateForm:
     """How one aggregate is asked, for the passes that read questions.
 
     Attributes:
@@ -59,7 +59,7 @@ class Asking:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class StatisticRequest:
     """What one statistic is to give, with its expressions made total.
 
     Attributes:
@@ -121,12 +121,12 @@ class Family(ABC):
     """
 
     name: ClassVar[str]
-    asked: ClassVar[Mapping[str, Asking]]
+    asked: ClassVar[Mapping[str, AggregateForm]]
     reference: ClassVar[tuple[tuple[str, str, str], ...]]
     counts_units: ClassVar[bool] = False
 
     @abstractmethod
-    def build(self, builder: Builder, wanted: Wanted) -> Statistic:
+    def build(self, builder: Builder, wanted: StatisticRequest) -> Statistic:
         """The measures, with what one unit can change in each and how they share the price.
 
         Raises:
@@ -191,7 +191,7 @@ class Ratio(Cellwise):
         self, aggregate: Aggregate, statistic: Statistic, laws: Sequence[Law], rows: int, confidence: float
     ) -> tuple[float | None, float | None]:
         """That of the usual group."""
-        parts = [Part(value, law) for value, law in zip(self.usual(statistic, rows), laws, strict=True)]
+        parts = [NoisySum(value, law) for value, law in zip(self.usual(statistic, rows), laws, strict=True)]
         return None, self.estimator(aggregate, statistic, confidence)(parts).noise_error
 
 
@@ -207,7 +207,7 @@ class _Cells:
 
     def estimates(self, aggregate: Aggregate) -> list[Estimate]:
         estimate = self.family.estimator(aggregate, self.statistic, self.confidence)
-        return [estimate([Part(values[cell], law) for law, values in self.columns]) for cell in range(self.cells)]
+        return [estimate([NoisySum(values[cell], law) for law, values in self.columns]) for cell in range(self.cells)]
 
     def notes(self, aggregate: Aggregate) -> tuple[str, ...]:  # noqa: ARG002
         return ()

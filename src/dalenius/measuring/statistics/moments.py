@@ -2,7 +2,7 @@
 
 A row with a value adds 1, y and y², y = floor(x/step + ½) − centre. The three have one factor per unit, the smallest
 of their C/k, so that they stay about the same rows; each is then within its own C in the plan's norm, whatever the rows
-hold, and a unit changes it by as much as `clipping` says of C. Σy² ≤ max|y|·Σ|y|, so a limit of totals gives one of
+hold, and a unit changes it by as much as `measures` says of C. Σy² ≤ max|y|·Σ|y|, so a limit of totals gives one of
 squares: that is how their C is chosen, and C is enforced.
 """
 
@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
+from dalenius.measuring.building import split_price
 from dalenius.measuring.canonical import call
-from dalenius.measuring.estimates import Estimate, Part, cut_between, ratio_ends, unknown_between
+from dalenius.measuring.estimates import Estimate, NoisySum, cut_between, ratio_ends, unknown_between
 from dalenius.measuring.plan import Measure, Statistic
-from dalenius.measuring.splitting import split
-from dalenius.measuring.statistics.family import Asking, Estimator, PerGroup, Ratio, Wanted
+from dalenius.measuring.statistics.family import AggregateForm, Estimator, PerGroup, Ratio, StatisticRequest
 
 if TYPE_CHECKING:
     from dalenius.errors import Place
@@ -47,9 +47,9 @@ class Moments(Ratio):
     """The average of a value, and its spread."""
 
     name = "moments"
-    asked: ClassVar[Mapping[str, Asking]] = {
-        "avg": Asking("AVG({})", per_row=True, per_group=PerGroup.VALUES),
-        **{each: Asking(each.upper() + "({})", per_row=True) for each in _SPREADS},
+    asked: ClassVar[Mapping[str, AggregateForm]] = {
+        "avg": AggregateForm("AVG({})", per_row=True, per_group=PerGroup.VALUES),
+        **{each: AggregateForm(each.upper() + "({})", per_row=True) for each in _SPREADS},
     }
     reference = (
         ("AVG(x)", "the average of what is not NULL", _NEEDS),
@@ -59,7 +59,7 @@ class Moments(Ratio):
         ("STDDEV_POP(x)", "the standard deviation, over n", _NEEDS),
     )
 
-    def build(self, builder: Builder, wanted: Wanted) -> Statistic:
+    def build(self, builder: Builder, wanted: StatisticRequest) -> Statistic:
         """Count, sum and (for variances) sum of squares, around the centre that gives the least noise."""
         value, where, at = wanted.summed, wanted.where, wanted.at
         step = builder.step(value, *builder.range(value, wanted.first, at))
@@ -72,7 +72,7 @@ class Moments(Ratio):
             measures = [builder.rows(present, at), builder.sum(value, where, step, centre, at)]
             if squares:
                 measures.append(_square(builder, value, where, step, centre, at))
-            tried.append(split(measures, low - centre, high - centre, builder.norm))
+            tried.append(split_price(measures, low - centre, high - centre, builder.norm))
         best = min(tried, key=lambda each: each.noise)
         return Statistic(self.name, best.measures, low * step, high * step)
 
@@ -111,7 +111,7 @@ class Moments(Ratio):
     def reshare(self, before: Statistic, after: Statistic, norm: str) -> Statistic:  # noqa: ARG002 all is in `after`
         """Shares that make the noise least at the new clips."""
         whole, summed = sum((each.share for each in after.measures), Fraction(0)), after.measures[1]
-        shares = split(after.measures, summed.low, summed.high, norm).measures
+        shares = split_price(after.measures, summed.low, summed.high, norm).measures
         return replace(after, measures=tuple(replace(each, share=each.share * whole) for each in shares))
 
 
@@ -132,7 +132,7 @@ def _square(
 
 
 def mean(
-    count: Part, total: Part, *, step: Fraction, centre: int, low: Fraction, high: Fraction, confidence: float
+    count: NoisySum, total: NoisySum, *, step: Fraction, centre: int, low: Fraction, high: Fraction, confidence: float
 ) -> Estimate:
     """The mean of integers v, in units of ``step``, from n and s = Σ(v − centre).
 
@@ -154,7 +154,7 @@ def mean(
     >>> from dalenius.mechanisms.laws import DiscreteGaussianLaw
     >>> law = DiscreteGaussianLaw(Fraction(100))
     >>> bounds = {"low": Fraction(0), "high": Fraction(100)}
-    >>> age = mean(Part(1000, law), Part(-9000, law), step=Fraction(1), centre=50, confidence=0.95, **bounds)
+    >>> age = mean(NoisySum(1000, law), NoisySum(-9000, law), step=Fraction(1), centre=50, confidence=0.95, **bounds)
     >>> age.value, round(age.low, 2), round(age.high, 2)
     (41.0, 40.82, 41.17)
     """
@@ -168,9 +168,9 @@ def mean(
 
 
 def variance(
-    count: Part,
-    first: Part,
-    second: Part,
+    count: NoisySum,
+    first: NoisySum,
+    second: NoisySum,
     *,
     step: Fraction,
     low: Fraction,
@@ -196,7 +196,7 @@ def variance(
         root: Answer the standard deviation.
 
     >>> from dalenius.mechanisms.laws import DiscreteGaussianLaw
-    >>> parts = [Part(value, DiscreteGaussianLaw(Fraction(100))) for value in (1000, 2000, 29000)]
+    >>> parts = [NoisySum(value, DiscreteGaussianLaw(Fraction(100))) for value in (1000, 2000, 29000)]
     >>> bounds = {"low": Fraction(0), "high": Fraction(100)}
     >>> form = {"sample": False, "root": True}
     >>> spread = variance(*parts, step=Fraction(1), confidence=0.95, **bounds, **form)

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from dalenius.errors import QuestionRefusedError
 from dalenius.measuring import trees
-from dalenius.measuring.clipping import change_within
 from dalenius.measuring.expressions import Type
+from dalenius.measuring.measures import change_within
 from dalenius.measuring.plan import MOST_GROUPS, Statistic
-from dalenius.measuring.statistics.family import Asking, Column, Family, Reading, Wanted
+from dalenius.measuring.statistics.family import AggregateForm, Column, Family, Reading, StatisticRequest
 
 if TYPE_CHECKING:
     from dalenius.measuring.building import Builder
@@ -33,10 +33,10 @@ class Quantiles(Family):
     """The value below which a share of the rows lie."""
 
     name = "quantiles"
-    asked: ClassVar[Mapping[str, Asking]] = {
-        "quantile": Asking("QUANTILE({})", per_row=True),
-        "min": Asking("MIN({})", takes_within=_ORDERED, keeps_type=True, per_row=True),
-        "max": Asking("MAX({})", takes_within=_ORDERED, keeps_type=True, per_row=True),
+    asked: ClassVar[Mapping[str, AggregateForm]] = {
+        "quantile": AggregateForm("QUANTILE({})", per_row=True),
+        "min": AggregateForm("MIN({})", takes_within=_ORDERED, keeps_type=True, per_row=True),
+        "max": AggregateForm("MAX({})", takes_within=_ORDERED, keeps_type=True, per_row=True),
     }
     reference = (
         ("MEDIAN(x), QUANTILE_CONT(x, 0.9)", "the value below which half, or 0.9, of the rows lie", _NEEDS),
@@ -44,7 +44,7 @@ class Quantiles(Family):
         ("MIN(x), MAX(x)", "private extremes: a few rows may lie beyond, and a note says how many", _NEEDS),
     )
 
-    def build(self, builder: Builder, wanted: Wanted) -> Statistic:
+    def build(self, builder: Builder, wanted: StatisticRequest) -> Statistic:
         """One tree, which serves all quantiles of its value."""
         value, at = wanted.summed, wanted.at
         least, most = builder.range(value, wanted.first, at)
@@ -62,7 +62,7 @@ class Quantiles(Family):
         found = builder.measure("leaves", value, wanted.where, step, 0, (low, high), clip, at)
         found = replace(found, width=2 * leaves - 1)
         level = change_within(trees.SCALE * found.clip, builder.norm, builder.neighbors, non_negative=True)
-        found = replace(found, sensitivity=trees.Layout.of(found).levels * level)
+        found = replace(found, sensitivity=trees.TreeLayout.of(found).levels * level)
         return Statistic(self.name, (found,), least, most)
 
     def read(self, statistic: Statistic, columns: Sequence[Column], cells: int, confidence: float) -> Reading:  # noqa: ARG002
@@ -74,7 +74,7 @@ class Quantiles(Family):
         self, aggregate: Aggregate, statistic: Statistic, laws: Sequence[Law], rows: int, confidence: float
     ) -> tuple[float | None, float | None]:
         """That of rows which spread evenly over the bounds."""
-        from dalenius.measuring.tree_widths import expected_error
+        from dalenius.measuring.trees import expected_error
 
         return None, expected_error(aggregate, statistic.measures[0], laws[0], rows, confidence)
 

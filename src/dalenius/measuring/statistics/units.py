@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.measuring.plan import Statistic
-from dalenius.measuring.statistics.family import Asking, PerGroup, Single, Wanted
+from dalenius.measuring.statistics.family import AggregateForm, PerGroup, Single, StatisticRequest
 
 if TYPE_CHECKING:
     from dalenius.measuring.building import Builder
@@ -23,11 +23,11 @@ class Units(Single):
     """The number of units."""
 
     name = "units"
-    asked: ClassVar[Mapping[str, Asking]] = {"units": Asking("UNITS({})", per_group=PerGroup.ONES)}
+    asked: ClassVar[Mapping[str, AggregateForm]] = {"units": AggregateForm("UNITS({})", per_group=PerGroup.ONES)}
     reference = (("COUNT(DISTINCT unit)", "units: people, devices, whoever is protected", "nothing"),)
     counts_units = True
 
-    def build(self, builder: Builder, wanted: Wanted) -> Statistic:
+    def build(self, builder: Builder, wanted: StatisticRequest) -> Statistic:
         """Ones in at most as many groups as a unit can be in."""
         found = builder.measure("units", None, wanted.where, Fraction(1), 0, (0, 1), builder.reach)
         both = 1 if builder.neighbors is Neighbors.ADD_REMOVE else 2

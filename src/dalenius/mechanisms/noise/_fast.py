@@ -61,7 +61,7 @@ def _table() -> Floats:
 _TABLE = _table()
 
 
-def lazy(word: np.uint64) -> _exact.LazyUniform:
+def lazy_uniform(word: np.uint64) -> _exact.LazyUniform:
     """The uniform number that `exponentials` sees in this word."""
     return _exact.LazyUniform(int(word) >> 1, BITS)
 
@@ -111,7 +111,7 @@ def geometric(words: Words, scale: Fraction) -> Floats:
         unsettled[:] = True
     if unsettled.any():
         for i in np.flatnonzero(unsettled):
-            value[i] = lazy(words[i]).geometric(scale)
+            value[i] = lazy_uniform(words[i]).geometric(scale)
     return value
 
 
@@ -136,5 +136,5 @@ def survive(words: Words, exponent: Floats, exact: Callable[[int], Fraction]) ->
         unsettled[:] = True
     if unsettled.any():
         for i in np.flatnonzero(unsettled):
-            heads[i] = lazy(words[i]).below_exp(exact(int(i)))
+            heads[i] = lazy_uniform(words[i]).below_exp(exact(int(i)))
     return heads

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from dalenius.mechanisms.noise import _batches, _exact, _parameters, bits
+from dalenius.mechanisms.noise import _draws, _exact, bits
 
 if TYPE_CHECKING:
     from dalenius.mechanisms.noise._fast import Flags, Words
 
 
-class Coin(_batches.Sampler):
+class Coin(_draws.Sampler):
     """A coin with the probability enclosed."""
 
     dtype = np.bool_
@@ -66,12 +66,12 @@ class LogisticCoin(Coin):
 
 @lru_cache(maxsize=256, typed=True)
 def _exp_coin(gamma: Any) -> ExpCoin:
-    return ExpCoin(_parameters.rational(gamma, "gamma", zero=True))
+    return ExpCoin(_draws.rational(gamma, "gamma", zero=True))
 
 
 @lru_cache(maxsize=256, typed=True)
 def _logistic_coin(x: Any) -> LogisticCoin:
-    return LogisticCoin(_parameters.rational(x, "x", zero=True))
+    return LogisticCoin(_draws.rational(x, "x", zero=True))
 
 
 @overload
@@ -102,8 +102,8 @@ def bernoulli_exp(gamma: float | Fraction, size: int | None = None) -> bool | Fl
         >>> 100 < bernoulli_exp(Fraction(1, 2), size=1000).sum() < 900
         np.True_
     """
-    coin = _exp_coin(_hashable(gamma, "gamma"))
-    return bool(_batches.draw_one(coin)) if size is None else _batches.draw(coin, size)
+    coin = _exp_coin(_draws.lookup_key(gamma, "gamma", zero=True))
+    return bool(_draws.draw_one(coin)) if size is None else _draws.draw(coin, size)
 
 
 @overload
@@ -133,10 +133,5 @@ def bernoulli_logistic(x: float | Fraction, size: int | None = None) -> bool | F
         >>> bernoulli_logistic(2, size=3).dtype
         dtype('bool')
     """
-    coin = _logistic_coin(_hashable(x, "x"))
-    return bool(_batches.draw_one(coin)) if size is None else _batches.draw(coin, size)
-
-
-def _hashable(value: Any, name: str) -> Any:
-    """The value if it can be looked up; what cannot is no number, and refused as such."""
-    return value if type(value) in {int, float, Fraction} else _parameters.rational(value, name, zero=True)
+    coin = _logistic_coin(_draws.lookup_key(x, "x", zero=True))
+    return bool(_draws.draw_one(coin)) if size is None else _draws.draw(coin, size)

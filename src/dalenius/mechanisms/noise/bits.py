@@ -62,7 +62,7 @@ class _AesSource:
         return np.frombuffer(self._cipher.update(bytes(8 * count)), np.uint64)
 
 
-class Stream:
+class WordStream:
     """One thread's source of words, and what samplers have drawn ahead from it.
 
     Attributes:
@@ -90,12 +90,12 @@ def _forked() -> None:
 os.register_at_fork(after_in_child=_forked)
 
 
-def current() -> Stream:
+def current() -> WordStream:
     """This thread's stream, new if there is none or if the process has forked since."""
-    stream = cast("Stream | None", getattr(_thread, "stream", None))
+    stream = cast("WordStream | None", getattr(_thread, "stream", None))
     if stream is not None and (stream.birth is None or stream.birth == (os.getpid(), _forks)):
         return stream
-    stream = Stream(_AesSource(), birth=(os.getpid(), _forks))
+    stream = WordStream(_AesSource(), birth=(os.getpid(), _forks))
     _thread.stream = stream
     return stream
 
@@ -133,7 +133,7 @@ def fresh_key() -> None:
 def _injected(source: WordSource) -> Iterator[None]:
     """For tests only: this thread draws from `source` until the block ends."""
     before = getattr(_thread, "stream", None)
-    _thread.stream = Stream(source, birth=None)
+    _thread.stream = WordStream(source, birth=None)
     try:
         yield
     finally:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from dalenius.errors import InputError
-from dalenius.mechanisms.noise import _batches, _fast, _parameters, bits
-from dalenius.mechanisms.noise._blocks import Blocks
+from dalenius.mechanisms.noise import _draws, _fast, bits
+from dalenius.mechanisms.noise.laplace import Blocks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dalenius.mechanisms.noise._fast import Floats
 
 
-class DiscreteGaussian(_batches.Sampler):
+class GaussianSampler(_draws.Sampler):
     """The sampler for one variance parameter σ².
 
     Candidates are discrete Laplace of an integer scale t and are kept with probability exp(−(|y| −
@@ -80,13 +80,13 @@ class DiscreteGaussian(_batches.Sampler):
 
 
 @lru_cache(maxsize=256, typed=True)
-def _by_sigma(sigma: Any) -> DiscreteGaussian:
-    return DiscreteGaussian(_parameters.rational(sigma, "sigma") ** 2)
+def _by_sigma(sigma: Any) -> GaussianSampler:
+    return GaussianSampler(_draws.rational(sigma, "sigma") ** 2)
 
 
 @lru_cache(maxsize=256, typed=True)
-def _by_variance(variance: Any) -> DiscreteGaussian:
-    return DiscreteGaussian(_parameters.rational(variance, "variance"))
+def _by_variance(variance: Any) -> GaussianSampler:
+    return GaussianSampler(_draws.rational(variance, "variance"))
 
 
 @overload
@@ -141,10 +141,8 @@ def discrete_gaussian(
             why="Each alone says how wide the noise is.",
             fix="Leave one of them out.",
         )
-    by_sigma = variance is None
-    sampler = _by_sigma(_known(sigma, "sigma")) if by_sigma else _by_variance(_known(variance, "variance"))
-    return int(_batches.draw_one(sampler)) if size is None else _batches.draw(sampler, size)
-
-
-def _known(value: Any, name: str) -> Any:
-    return value if type(value) in {int, float, Fraction} else _parameters.rational(value, name)
+    if variance is None:
+        sampler = _by_sigma(_draws.lookup_key(sigma, "sigma"))
+    else:
+        sampler = _by_variance(_draws.lookup_key(variance, "variance"))
+    return int(_draws.draw_one(sampler)) if size is None else _draws.draw(sampler, size)

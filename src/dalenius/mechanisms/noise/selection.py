@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalenius.errors import InputError
-from dalenius.mechanisms.noise import _exact, _fast, _parameters, bits, uniform
+from dalenius.mechanisms.noise import _draws, _exact, _fast, bits, uniform
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,7 +50,7 @@ class Gaps:
         return self._rate * (self._best - int(self._scores[i]))
 
 
-def _checked(scores: Any) -> NDArray[Any]:
+def _check_scores(scores: Any) -> NDArray[Any]:
     """Scores as an int64 array, or as Python integers where int64 is too small."""
     values: Any = None
     if isinstance(scores, np.ndarray) and not isinstance(scores, np.ma.MaskedArray) and scores.dtype.kind != "m":
@@ -66,7 +66,7 @@ def _checked(scores: Any) -> NDArray[Any]:
     if isinstance(values, np.ndarray) and values.dtype.kind == "i":
         return np.array(values, np.int64)
     items = values.tolist() if isinstance(values, np.ndarray) else values
-    if not all(_parameters.is_integer(s) for s in items):
+    if not all(_draws.is_integer(s) for s in items):
         raise InputError(
             "scores must be integers.",
             why="Exact selection works on exact scores.",
@@ -139,7 +139,7 @@ def _first_kept(gaps: Gaps, proposed: NDArray[np.int64], buckets: list[int]) -> 
 
 def _settle(word: np.uint64, gamma: Fraction, bucket: int) -> bool:
     """Whether the U in the word is below exp(−γ)·2^bucket."""
-    return _fast.lazy(word).below(lambda precision: _exact.exp_minus(gamma, precision + bucket))
+    return _fast.lazy_uniform(word).below(lambda precision: _exact.exp_minus(gamma, precision + bucket))
 
 
 def exponential_choice(scores: Sequence[int] | NDArray[Any], rate: float | Fraction) -> int:
@@ -166,8 +166,8 @@ def exponential_choice(scores: Sequence[int] | NDArray[Any], rate: float | Fract
         >>> exponential_choice([0, 10_000, 3], rate=1)
         1
     """
-    exact_rate = _parameters.rational(rate, "rate", zero=True)
-    return _choose(_checked(scores), exact_rate)
+    exact_rate = _draws.rational(rate, "rate", zero=True)
+    return _choose(_check_scores(scores), exact_rate)
 
 
 def exponential_top_k(scores: Sequence[int] | NDArray[Any], rate: float | Fraction, k: int) -> list[int]:
@@ -193,9 +193,9 @@ def exponential_top_k(scores: Sequence[int] | NDArray[Any], rate: float | Fracti
         >>> exponential_top_k([0, 20_000, 3, 10_000], rate=1, k=2)
         [1, 3]
     """
-    exact_rate = _parameters.rational(rate, "rate", zero=True)
-    left = _checked(scores)
-    if _parameters.whole(k, "k", least=1) > len(left):
+    exact_rate = _draws.rational(rate, "rate", zero=True)
+    left = _check_scores(scores)
+    if _draws.whole(k, "k", least=1) > len(left):
         raise InputError(
             "k is more than the number of scores.",
             why="Each candidate is chosen at most once.",
@@ -239,8 +239,8 @@ def permute_and_flip(scores: Sequence[int] | NDArray[Any], rate: float | Fractio
         >>> permute_and_flip([0, 10_000, 3], rate=1)
         1
     """
-    exact_rate = _parameters.rational(rate, "rate", zero=True)
-    gaps = Gaps(_checked(scores), exact_rate)
+    exact_rate = _draws.rational(rate, "rate", zero=True)
+    gaps = Gaps(_check_scores(scores), exact_rate)
     words = bits.words(len(gaps.floats))
     # floats are 0 where γ is, and only there; the word of such a coin is replaced by one that is surely heads
     words = np.where(gaps.floats == 0.0, np.uint64(2**63), words)

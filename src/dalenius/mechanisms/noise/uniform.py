@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from dalenius.mechanisms.noise import _batches, _parameters, bits
+from dalenius.mechanisms.noise import _draws, bits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +29,7 @@ def below(n: int, count: int) -> list[int]:
     return results
 
 
-class UniformInt(_batches.Sampler):
+class UniformSampler(_draws.Sampler):
     """Uniform on [0, n)."""
 
     def __init__(self, n: int) -> None:
@@ -52,8 +52,8 @@ class UniformInt(_batches.Sampler):
 
 
 @lru_cache(maxsize=256)
-def _sampler(n: int) -> UniformInt:
-    return UniformInt(n)
+def _sampler(n: int) -> UniformSampler:
+    return UniformSampler(n)
 
 
 @overload
@@ -83,5 +83,5 @@ def uniform_int(n: int, size: int | None = None) -> int | NDArray[Any]:
         >>> sorted(set(uniform_int(2, size=1000).tolist()))
         [0, 1]
     """
-    number = _parameters.whole(n, "n", least=1)
-    return below(number, 1)[0] if size is None else _batches.draw(_sampler(number), size)
+    number = _draws.whole(n, "n", least=1)
+    return below(number, 1)[0] if size is None else _draws.draw(_sampler(number), size)

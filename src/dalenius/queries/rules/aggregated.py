@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Mapping
 from fractions import Fraction
 from functools import cache
 from types import MappingProxyType
@@ -23,31 +23,32 @@ from dalenius.measuring.expressions import (
     written,
 )
 from dalenius.measuring.functions import ranges_of
-from dalenius.measuring.statistics import FUNCTIONS, Function, family_for
+from dalenius.measuring.statistics import FUNCTIONS, AggregateFunction, family_for
 from dalenius.queries.rules.clamp import Clamp
 from dalenius.queries.rules.parse import place
-from dalenius.queries.rules.typed import Typed, has_aggregates
+from dalenius.queries.rules.scope import SelectScope, has_aggregates
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from dalenius.errors import Place
     from dalenius.measuring.plan import Table
-    from dalenius.measuring.statistics.family import Asking
+    from dalenius.measuring.statistics.family import AggregateForm
 
 
-class Aggregating(Typed):
+class Aggregating(SelectScope):
     """Reads aggregates, and remembers where each stands."""
 
-    places: dict[Aggregate, Place | None]
     clamps: Mapping[int, tuple[Clamp, ...]] = MappingProxyType({})  # those of a question, not of a subquery
     claimed: set[int]
     notes: dict[str, None]
+    _table: Table | None = None
 
     @property
     def table(self) -> Table:
-        """The table that is asked about."""
-        raise NotImplementedError
+        """The table that is asked about, once FROM and WHERE are read."""
+        if self._table is None:
+            raise RuntimeError("The rows were not read yet.")
+        return self._table
 
     def aggregate(
         self,
@@ -82,7 +83,7 @@ class Aggregating(Typed):
         return found
 
     def clamped(
-        self, node: exp.Expr, asking: Asking, value: Expression | None, where: Expression
+        self, node: exp.Expr, asking: AggregateForm, value: Expression | None, where: Expression
     ) -> tuple[Expression | None, Expression, Fraction | None]:
         """Value, rows and limit under the contribution bounds that stand in an aggregate."""
         limit, start = None, node.meta.get("start", -1)
@@ -109,14 +110,9 @@ class Aggregating(Typed):
                 at=left[0].at,
             )
 
-    def taken(self, asking: Asking) -> Container[Type]:
+    def taken(self, asking: AggregateForm) -> Container[Type]:
         """The types that an aggregate takes. Within one unit the least of dates and texts is worked out, too."""
         return asking.takes_within if asking.takes_within and self.is_subquery else asking.takes
-
-    @property
-    def is_subquery(self) -> bool:
-        """Whether this is a subquery."""
-        raise NotImplementedError
 
     def counted(self, node: Any, where: Expression) -> Aggregate:
         """COUNT of rows, of values that are there, of units or of different values."""
@@ -140,14 +136,6 @@ class Aggregating(Typed):
         """The condition that a value is there; nothing where a default stands in for NULL."""
         column = self.table.policy.columns.get(value.name) if isinstance(value, Column) else None
         return TRUE if column is not None and column.default is not None else call("not", call("is_null", value))
-
-    def units_named(self, nodes: Sequence[Any]) -> bool:
-        """Whether columns are those that name the unit, all of its parts."""
-        raise NotImplementedError
-
-    def units_present(self, nodes: Sequence[Any]) -> list[Expression]:
-        """The conditions that a row has the unit that columns name: those of LEFT JOIN may be missing."""
-        raise NotImplementedError
 
     def counted_units(self, node: Any, inner: Any, where: Expression) -> Aggregate:
         """COUNT(DISTINCT …): of the unit, or of one value."""
@@ -226,7 +214,7 @@ class Aggregating(Typed):
         return self.aggregate(node, "quantile", self.expression(value), where, parameter=1 - at if descending else at)
 
 
-def function_of(node: Any) -> Function | None:
+def function_of(node: Any) -> AggregateFunction | None:
     """The aggregate that a function is, where it is one; also of functions that the parser has no node for."""
     from sqlglot import exp
 

@@ -1,7 +1,7 @@
 """The fifth pass: which groups, which exact integers, and how much one unit can change them.
 
 The family of each aggregate (`measuring.statistics`) says which measures it needs, and builds them under the limits
-that hold for this question; what a limit does, and what one unit can then change, is in `measuring.clipping`. With
+that hold for this question; what a limit does, and what one unit can then change, is in `measuring.measures`. With
 grouping sets a unit's vector goes over the groups of all sets, and is clipped as a whole; `sets` says at what.
 """
 
@@ -12,43 +12,45 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from dalenius.errors import InputError
 from dalenius.ledger.budgets import Accounting
 from dalenius.measuring.building import Builder, Tightened
 from dalenius.measuring.canonical import call
-from dalenius.measuring.domains import column_values
 from dalenius.measuring.expressions import Aggregate, Column, Expression, columns_of, written
-from dalenius.measuring.periods import charged, within
-from dalenius.measuring.plan import Limits, Plan, Selection, Table, needed
+from dalenius.measuring.function_values import column_values
+from dalenius.measuring.periods import charged_periods, within_periods
+from dalenius.measuring.plan import Limits, Plan, SelectionPlan, Table, require
 from dalenius.measuring.statistics import family_for
-from dalenius.measuring.statistics.family import Wanted
-from dalenius.queries.possible import known
-from dalenius.queries.rules.clause import check
-from dalenius.queries.rules.sets import layout
-from dalenius.queries.rules.stage import Stage
+from dalenius.measuring.statistics.family import StatisticRequest
+from dalenius.queries.public_facts import facts_about
+from dalenius.queries.rules.clause import check_options
+from dalenius.queries.rules.sets import lay_out_groups
 from dalenius.tables.mistakes import nearest
+
+if TYPE_CHECKING:
+    from dalenius.queries.rules import Stage
 
 FEWEST_KEYS, MOST_KEYS, USUAL_KEYS = 16, 200, 32  # on which one unit weighs while they are found
 Limit = TypeVar("Limit", int, Fraction)
 
 
-def bound(stage: Stage) -> Stage:
+def bound_measures(stage: Stage) -> Stage:
     """The plan without its prices and its SQL."""
-    question, safe = needed(stage.question), needed(stage.safe)
+    question, safe = require(stage.question), require(stage.safe)
     table = question.table
     limits = _tightened(table, stage.limits)
     first = question.places.get(question.aggregates[0])
-    periods = charged(table, safe.where)
+    periods = charged_periods(table, safe.where)
     norm = "l1" if table.budget.accounting is Accounting.PURE else "l2"
     columns = table.policy.columns
-    possible = partial(known, table, safe.where)
-    groups = layout(question.sets, safe.keys, columns, first, pure=norm == "l1", possible=possible)
+    possible = partial(facts_about, table, safe.where)
+    groups = lay_out_groups(question.sets, safe.keys, columns, first, pure=norm == "l1", possible=possible)
     selection = _selection(table, [groups.own[each] for each in groups.hidden], limits, stage.limits)
     if selection is not None and groups.sets:
         selection = replace(selection, sets=groups.hidden)
-    said = check(needed(stage.options), found=selection is not None)
+    said = check_options(require(stage.options), found=selection is not None)
     if selection is not None and any(map(_counts_units, question.aggregates)):
         limits = replace(limits, groups=selection.cap)  # ones in a limited number of groups
     builder = Builder(
@@ -67,14 +69,14 @@ def bound(stage: Stage) -> Stage:
     for identity, aggregates in shared.items():
         one = aggregates[0]
         value, where = safe.values[one]
-        wanted = Wanted(tuple(aggregates), value, safe.others.get(one), where, question.places.get(one))
+        wanted = StatisticRequest(tuple(aggregates), value, safe.others.get(one), where, question.places.get(one))
         statistics[identity] = family_for(one.kind).build(builder, wanted)
     # The order in which columns were asked for does not matter to what is measured.
     order = sorted(statistics)
     numbers = {each: order.index(identity) for identity, aggregates in shared.items() for each in aggregates}
     plan = Plan(
         question,
-        call("and", safe.where, within(table, periods)),
+        call("and", safe.where, within_periods(table, periods)),
         groups.keys,
         groups.cells,
         limits.groups if limits.groups is not None and limits.groups < groups.finest else None,
@@ -117,7 +119,7 @@ def _unseen(table: Table, aggregates: Sequence[Aggregate]) -> tuple[str, ...]:
     found = table.found
     if found is None or table.policy.contribution.rows is not None or found.rows > 1 or "rows" in found.clipped:
         return ()
-    if table.relation is not None:  # whose limits were worked out, not seen
+    if not table.relation.single:  # whose limits were worked out, not seen
         return ()
     if all(map(_counts_units, aggregates)):
         return ()
@@ -160,7 +162,7 @@ def _lower(what: str, asked: Limit | None, declared: Limit | None) -> Limit | No
 
 def _selection(
     table: Table, hidden: Sequence[Sequence[Expression]], limits: Tightened, asked: Limits
-) -> Selection | None:
+) -> SelectionPlan | None:
     """How the keys are found: on how many of them a unit weighs, and how many units a group must have.
 
     ``hidden`` are the keys of each grouping set whose groups are not public; a unit weighs on those of all together.
@@ -169,13 +171,13 @@ def _selection(
         return None
     units = max(table.policy.contribution.units or 0, asked.units or 0)
     if limits.groups is not None:
-        return Selection(min(limits.groups * len(hidden), MOST_KEYS), units)
+        return SelectionPlan(min(limits.groups * len(hidden), MOST_KEYS), units)
     known, most = table.found.distinct if table.found is not None else {}, 0
     for keys in hidden:
         read = frozenset().union(*map(columns_of, keys))
         caps = [known.get(name) or len(column_values(table.policy.columns[name]) or ()) for name in read]
         most += math.prod(caps) if all(caps) else USUAL_KEYS
-    return Selection(max(FEWEST_KEYS, min(most, MOST_KEYS)), units)
+    return SelectionPlan(max(FEWEST_KEYS, min(most, MOST_KEYS)), units)
 
 
 def _norm(table: Table, keys: Sequence[Expression]) -> int | None:

@@ -7,7 +7,7 @@
 sqlglot does not know it. It is found by tokens, so that a text, a name or a remark with the same words is left alone;
 blanks of the same length take its place, so that every mistake in the rest is still pointed at where it stands. What an
 option means here is said where it is used: limits can only tighten the policy's (`bound`), contribution bounds belong
-to one aggregate (`clamp`), and ε and δ are what the caller would have typed (`agreed`).
+to one aggregate (`clamp`), and ε and δ are what the caller would have typed (`settle_price`).
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dalenius.accounting import parameters
-from dalenius.errors import InputError, NotAllowedError, Place, QuestionRefusedError
-from dalenius.queries.rules.clamp import GROUP, REPORT, ROW, Arguments, Clamp
-from dalenius.queries.rules.tokens import Tokens
+from dalenius.errors import InputError, NotAllowedError, Place, QuestionRefusedError, SqlSyntaxError
+from dalenius.queries.rules.clamp import GROUP, LARGEST, REPORT, ROW, Clamp
 from dalenius.tables.mistakes import nearest
 
 if TYPE_CHECKING:
@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 CLAUSE, OLD = "differential_privacy", "anonymization"
 STRATEGIES = ("laplace_threshold", "public_groups")
 _LIKELY = re.compile("|".join((CLAUSE, OLD, GROUP, ROW, REPORT)), re.IGNORECASE)
+# The old clause has functions of its own, and CLAMPED BETWEEN; what that clamps depends on the function.
+_OLD = {"count": GROUP, "sum": GROUP, "avg": GROUP, "var_pop": ROW, "stddev_pop": ROW, "percentile_cont": ROW}
+_PREFIX = "anon_"
+_NUMBER = re.compile(r"(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][+-]?\d{1,3})?")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,7 @@ class Options:
         )
 
 
-def cut(text: str) -> tuple[str, Options]:
+def cut_clause(text: str) -> tuple[str, Options]:
     """The text with blanks in place of the clause and of contribution bounds, and what they said."""
     from sqlglot import tokenize
     from sqlglot.errors import SqlglotError
@@ -82,18 +88,18 @@ def cut(text: str) -> tuple[str, Options]:
         return text, Options()  # the parser says what is wrong with it
     clause = _Clause(text, tokens)
     options, after = clause.options()
-    arguments = Arguments(text, tokens, old=clause.old)
+    arguments = _Arguments(text, tokens, old=clause.old)
     arguments.spans = clause.spans
     clamps = arguments.clamps(after)
     return arguments.blanked(), replace(options, clamps=clamps)
 
 
-def agreed(question: str, epsilon: float | None, delta: float | None) -> tuple[float | None, float | None]:
+def settle_price(question: str, epsilon: float | None, delta: float | None) -> tuple[float | None, float | None]:
     """ε and δ as the caller gave them, or as the question says; it is a mistake when they differ."""
     from dalenius.queries.rules.parse import check_text
 
     check_text(question)
-    _, options = cut(question)
+    _, options = cut_clause(question)
     return (
         _one("epsilon", epsilon, options.epsilon, parameters.epsilon, options),
         _one("delta", delta, options.delta, parameters.delta, options),
@@ -112,7 +118,7 @@ def not_the_unit(options: Options, unit: Sequence[str]) -> NotAllowedError:
     )
 
 
-def check(options: Options, *, found: bool) -> tuple[str, ...]:
+def check_options(options: Options, *, found: bool) -> tuple[str, ...]:
     """Refuses options that do not fit, and tells of those that change nothing.
 
     Args:
@@ -146,7 +152,110 @@ def _one(
     return given
 
 
-class _Clause(Tokens):
+# --- by tokens
+
+
+class _Tokens:
+    """The tokens of one text, by number, and the parts of it that were read and are no longer needed."""
+
+    def __init__(self, text: str, tokens: Sequence[Any]) -> None:
+        from sqlglot import TokenType
+
+        self.types = TokenType
+        self.text, self.tokens = text, tokens
+        self.spans: list[tuple[int, int]] = []
+
+    # --- looking
+
+    def kind(self, at: int) -> Any:
+        """What sqlglot takes it for; None past the end."""
+        return self.tokens[at].token_type if 0 <= at < len(self.tokens) else None
+
+    def word(self, at: int) -> str | None:
+        """An unquoted word in small letters; None for anything else."""
+        shown = self.slice(at, at) if 0 <= at < len(self.tokens) else ""
+        return shown.lower() if _WORD.fullmatch(shown) else None
+
+    def slice(self, first: int, last: int) -> str:
+        """The text from one token to another, both included."""
+        return self.text[self.tokens[first].start : self.tokens[last].end + 1]
+
+    def depths(self) -> list[int]:
+        """How many parentheses are open before each token."""
+        depth, found = 0, []
+        for at in range(len(self.tokens)):
+            found.append(depth)
+            depth += self._opens(at)
+        return found
+
+    def end(self, at: int) -> int:
+        """The comma or parenthesis that ends the value that begins at ``at``."""
+        depth = 0
+        for number in range(at, len(self.tokens)):
+            if not depth and self.kind(number) in {self.types.COMMA, self.types.R_PAREN}:
+                if number == at:
+                    raise self.syntax(at, "A value is missing.")
+                return number
+            depth += self._opens(number)
+        raise self.syntax(len(self.tokens) - 1, "A parenthesis is not closed.")
+
+    def number(self, value: range, message: str, *, signed: bool = False) -> Fraction:
+        """A number that is written out; exact, as decimals are in policies."""
+        sign = 1
+        if signed and len(value) > 1 and self.kind(value[0]) in {self.types.DASH, self.types.PLUS}:
+            sign, value = (-1 if self.kind(value[0]) is self.types.DASH else 1), value[1:]
+        shown = self.slice(value[0], value[-1])
+        if not _NUMBER.fullmatch(shown):
+            why = "It is written out: no expression, no parameter."
+            raise self.invalid(value[0], message, why, "Write for example 0.5.")
+        return sign * Fraction(shown)
+
+    def checked(self, at: int, read: Callable[[], T]) -> T:
+        """What ``read`` gives; its mistake is told with its place."""
+        try:
+            return read()
+        except InputError as error:
+            error.at = self.place(at)
+            raise
+
+    def _opens(self, at: int) -> int:
+        return {self.types.L_PAREN: 1, self.types.R_PAREN: -1}.get(self.kind(at), 0)
+
+    # --- cutting
+
+    def blank(self, first: int, last: int) -> None:
+        """Tokens that `blanked` leaves out."""
+        self.spans.append((self.tokens[first].start, self.tokens[last].end + 1))
+
+    def blanked(self) -> str:
+        """The text with blanks in place of what was read: lines and columns stay what they are."""
+        text = self.text
+        for low, high in self.spans:
+            text = text[:low] + re.sub(r"[^\r\n\t]", " ", text[low:high]) + text[high:]
+        return text
+
+    # --- mistakes
+
+    def place(self, at: int) -> Place:
+        """Where a token begins; the last one for those past the end."""
+        start = self.tokens[min(at, len(self.tokens) - 1)].start
+        return Place(self.text.count("\n", 0, start) + 1, start - self.text.rfind("\n", 0, start))
+
+    def refused(self, at: int, message: str, why: str, fix: str) -> QuestionRefusedError:
+        """The error about something that cannot be asked."""
+        return QuestionRefusedError(message, why=why, fix=fix, at=self.place(at))
+
+    def invalid(self, at: int, message: str, why: str, fix: str) -> InputError:
+        """The error about a value."""
+        return InputError(message, why=why, fix=fix, at=self.place(at))
+
+    def syntax(self, at: int, why: str) -> SqlSyntaxError:
+        """The error about what cannot be read."""
+        fix = "Write SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) …; see docs/how-to/bigquery.md."
+        return SqlSyntaxError("The differential privacy clause cannot be read.", why=why, fix=fix, at=self.place(at))
+
+
+class _Clause(_Tokens):
     """Reads WITH DIFFERENTIAL_PRIVACY OPTIONS(…)."""
 
     old = False
@@ -253,3 +362,76 @@ _READ: Mapping[str, Callable[[_Clause, str, range], dict[str, Any]]] = {
     "privacy_unit_column": _Clause.path,
     "group_selection_strategy": _Clause.strategy,
 }
+
+
+class _Arguments(_Tokens):
+    """Takes contribution bounds out of the aggregates that they belong to."""
+
+    def __init__(self, text: str, tokens: Sequence[Any], *, old: bool) -> None:
+        super().__init__(text, tokens)
+        self.old = old
+        self.found: dict[int, tuple[Clamp, ...]] = {}
+
+    def clamps(self, after: int) -> dict[int, tuple[Clamp, ...]]:
+        """All bounds from a token on, by where the name of their aggregate begins."""
+        opened: list[int] = []
+        for at in range(after, len(self.tokens)):
+            if self.kind(at) is self.types.L_PAREN:
+                opened.append(at)
+            elif self.kind(at) is self.types.R_PAREN and opened:
+                opened.pop()
+            elif self.kind(at + 1) is self.types.FARROW and self.word(at) in {GROUP, ROW, REPORT}:
+                self._named(at, opened)
+            elif self.old and self.word(at) == "clamped" and self.kind(at + 1) is self.types.BETWEEN:
+                self._clamped(at, opened)
+            elif self._function(at) is not None:  # ANON_SUM is SUM
+                self.spans.append((self.tokens[at].start, self.tokens[at].start + len(_PREFIX)))
+        return self.found
+
+    def _named(self, at: int, opened: list[int]) -> None:
+        name = self.word(at)
+        if name == REPORT:
+            why = "A release tells its noise error anyway."
+            raise self.refused(at, f"{name} is not supported.", why, "Remove it; --json prints all of a release.")
+        if self.kind(at - 1) is not self.types.COMMA or not opened or self.word(opened[-1] - 1) is None:
+            raise self.syntax(at, f"{name} stands behind the other arguments of an aggregate.")
+        if self.kind(at + 2) is not self.types.L_PAREN:
+            raise self.syntax(at + 2, f"{name} takes two numbers: (low, high).")
+        comma = self.end(at + 3)
+        close = self.end(comma + 1) if self.kind(comma) is self.types.COMMA else comma
+        if self.kind(comma) is not self.types.COMMA or self.kind(close) is not self.types.R_PAREN:
+            raise self.syntax(at + 2, f"{name} takes two numbers: (low, high).")
+        if self.kind(close + 1) not in {self.types.COMMA, self.types.R_PAREN}:
+            raise self.syntax(close + 1, f"Behind {name} comes another argument, or the parenthesis closes.")
+        self._bounds(opened[-1] - 1, str(name), at, range(at + 3, comma), range(comma + 1, close))
+        self.blank(at - 1, close)
+
+    def _clamped(self, at: int, opened: list[int]) -> None:
+        """CLAMPED BETWEEN low AND high, of the old clause."""
+        function = self._function(opened[-1] - 1) if opened else None
+        if function is None:
+            raise self.syntax(at, "CLAMPED BETWEEN belongs to an aggregate such as ANON_SUM.")
+        close = self.end(at + 2)
+        middle = [each for each in range(at + 2, close) if self.kind(each) is self.types.AND]
+        if len(middle) != 1 or not at + 2 < middle[0] < close - 1:
+            raise self.syntax(at, "CLAMPED BETWEEN takes two numbers: low AND high.")
+        self._bounds(opened[-1] - 1, _OLD[function], at, range(at + 2, middle[0]), range(middle[0] + 1, close))
+        self.blank(at, close - 1)
+
+    def _function(self, at: int) -> str | None:
+        """The aggregate that an old name such as ANON_SUM stands for, where it is called."""
+        name = self.word(at) or ""
+        called = self.old and self.kind(at + 1) is self.types.L_PAREN and name.startswith(_PREFIX)
+        return name.removeprefix(_PREFIX) if called and name.removeprefix(_PREFIX) in _OLD else None
+
+    def _bounds(self, function: int, name: str, at: int, *ends: range) -> None:
+        low, high = (self.number(each, f"{name} takes two numbers.", signed=True) for each in ends)
+        if low > high:
+            raise self.invalid(at, "The lower bound is above the upper one.", "Both hold.", "Write the smaller first.")
+        if max(abs(low), abs(high)) > LARGEST:
+            raise self.invalid(at, "The bounds are too large.", "Nothing lies beyond 1e100.", "Write smaller ones.")
+        start = self.tokens[function].start + (len(_PREFIX) if self._function(function) else 0)
+        there = self.found.get(start, ())
+        if any(each.per == name for each in there):
+            raise self.invalid(at, f"{name} is there twice.", "Which holds?", "Write it once.")
+        self.found[start] = (*there, Clamp(name, low, high, self.place(at)))

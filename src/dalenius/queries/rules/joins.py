@@ -17,10 +17,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dalenius.errors import NotAllowedError, QuestionRefusedError
-from dalenius.measuring.expressions import Column, Expression, Type
+from dalenius.measuring.expressions import Column, Expression, Type, conjuncts
+from dalenius.measuring.join_fanout import check_fanout, compares, keys_of, limit_of, meets_one, pair_of
 from dalenius.measuring.plan import Found, Table
 from dalenius.measuring.relations import Join, Open, Owned, PerUnit, Relation, Source, full, same_unit
-from dalenius.measuring.repeats import check_repeats, compares, keys_of, limit_of, meets_one, pair_of, parts_of
 from dalenius.tables.policy import Column as Spec
 from dalenius.tables.policy import Contribution, Kind, Period, Policy
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 2**40  # of one unit in a join, as far as limits are concerned
 
 
-def checked(
+def check_relation(
     relation: Relation,
     identities: Mapping[str, frozenset[str]],
     parts: int,
@@ -45,14 +45,14 @@ def checked(
         _refuse_public(relation, at)
         return
     tied, waiting = [owner], [each for each in relation.joins if each.source is not owner]
-    inner = parts_of(relation.where)
+    inner = conjuncts(relation.where)
     while True:
         ready = [
             join
             for join in waiting
             if isinstance(join.source, Open)
             or any(
-                _tied(join.source, one, parts_of(join.on) if join.left else inner, identities, parts) for one in tied
+                _tied(join.source, one, conjuncts(join.on) if join.left else inner, identities, parts) for one in tied
             )
         ]
         if not ready:
@@ -62,12 +62,12 @@ def checked(
     if waiting:
         _refuse_tie(waiting[0].source, owner, places.get(waiting[0].source.name, at))
     _check_public(relation, at, places)
-    check_repeats(relation, at)
+    check_fanout(relation, at)
     for match in relation.matches:
-        checked_match(match.relation, owner, identities, parts, at, places)
+        check_match(match.relation, owner, identities, parts, at, places)
 
 
-def checked_match(
+def check_match(
     inner: Relation,
     outer: Source,
     identities: Mapping[str, frozenset[str]],
@@ -79,18 +79,18 @@ def checked_match(
     if inner.owner is None:
         _check_only_public(inner, at)
         _refuse_public(inner, at)
-        check_repeats(inner, at)
+        check_fanout(inner, at)
         hidden = next((each.relation.owner for each in inner.matches if each.relation.owner is not None), None)
         if hidden is not None:  # nothing there says whose rows they would have to be
             _refuse_tie(hidden, outer, at)
         for match in inner.matches:
-            checked_match(match.relation, outer, identities, parts, at, places)
+            check_match(match.relation, outer, identities, parts, at, places)
         return
-    checked(inner, identities, parts, at, places)
-    check_repeats(inner, at, inside=compares(inner))
+    check_relation(inner, identities, parts, at, places)
+    check_fanout(inner, at, inside=compares(inner))
     mine = {full(each, name) for each in inner.sources for name in each.identities}
     shared: set[str] = set()
-    for part in parts_of(inner.where):
+    for part in conjuncts(inner.where):
         pair = pair_of(part)
         if pair is not None and (pair[0] in mine) != (pair[1] in mine):
             shared |= identities.get(pair[0], frozenset()) & identities.get(pair[1], frozenset())
@@ -183,7 +183,7 @@ def _check_public(relation: Relation, at: Place | None, places: Mapping[str, Pla
 
 
 @dataclass(frozen=True)
-class Limits:
+class JoinLimits:
     """What one unit adds to a relation at most, as far as is known."""
 
     rows: int | None
@@ -193,9 +193,9 @@ class Limits:
     declared: bool = True
 
 
-def limits(relation: Relation) -> Limits:
+def limits_of(relation: Relation) -> JoinLimits:
     """The least limit of rows that any table's own limit gives."""
-    found: list[Limits] = []
+    found: list[JoinLimits] = []
     for join in relation.joins:
         source, rows = join.source, limit_of(join.source)
         if isinstance(source, Open) or join.left or rows is None:
@@ -203,9 +203,9 @@ def limits(relation: Relation) -> Limits:
         times = _times(join, relation)
         owned = source if isinstance(source, Owned) else None
         totals = _totals(owned, times) if owned is not None else {}
-        found.append(Limits(min(rows * times, MOST_ROWS), owned, times, totals))
+        found.append(JoinLimits(min(rows * times, MOST_ROWS), owned, times, totals))
     if not found:
-        return Limits(None, None, 1)
+        return JoinLimits(None, None, 1)
     best = min(found, key=lambda each: (each.rows or 0, each.times, each.first.name if each.first else ""))
     totals = {name: value for each in found for name, value in each.totals.items()}
     declared = all(
@@ -244,10 +244,10 @@ def _times(base: Join, relation: Relation) -> int:
 # --- the made-up table
 
 
-def joined(relation: Relation, at: Place | None = None) -> Table:
+def join_table(relation: Relation, at: Place | None = None) -> Table:
     """The relation as one table: its columns, its unit and its limits."""
     tables = list(relation.tables())
-    first, known = tables[0], limits(relation)
+    first, known = tables[0], limits_of(relation)
     policy, budget = first.policy, first.budget
     contributions = [each.policy.contribution for each in tables]
     groups = [each.groups for each in contributions if each.groups is not None]
@@ -268,10 +268,10 @@ def joined(relation: Relation, at: Place | None = None) -> Table:
         time=policy.time,
     )
     found = None if known.declared or known.rows is None else _found(known)
-    return Table(made_up, budget, _period(relation, tables, at), found, relation=relation)
+    return Table(made_up, budget, _period(relation, tables, at), found, made_of=relation)
 
 
-def narrowed(table: Table, used: Iterable[Column]) -> Table:
+def narrow_table(table: Table, used: Iterable[Column]) -> Table:
     """The made-up table with those columns alone that a question reads."""
     columns = {}
     for each in used:
@@ -288,7 +288,7 @@ def _unit_names(parts: int, relation: Relation) -> tuple[str, ...]:
     return tuple(f"{mark} {at}" for at in range(parts))
 
 
-def _found(known: Limits) -> Found:
+def _found(known: JoinLimits) -> Found:
     """Limits that were found for the tables, as those of the relation."""
     own = known.first.table.found if known.first is not None else None
     rows = known.rows or 1

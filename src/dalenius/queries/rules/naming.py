@@ -25,7 +25,7 @@ _EITHER_WAY = frozenset({"and", "or", "eq", "ne", "add", "mul"})  # functions wh
 _NUMBER = re.compile(r" \d+$")
 
 
-def named_alike(question: Question, relation: Relation) -> tuple[Question, Relation] | None:
+def name_alike(question: Question, relation: Relation) -> tuple[Question, Relation] | None:
     """The question and its relation with names that do not depend on the wording; None: they are so already."""
     groups: dict[str, list[str]] = {}
     for each in relation.within():

@@ -7,19 +7,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import QuestionRefusedError
-from dalenius.measuring.canonical import call, factored
+from dalenius.measuring.canonical import call, factor
 from dalenius.measuring.expressions import TRUE, Column, Expression, walk, written
 from dalenius.measuring.functions import TYPES
-from dalenius.measuring.plan import Table
 from dalenius.measuring.relations import Join, PerUnit, Relation, full
 from dalenius.queries.rules import sets
 from dalenius.queries.rules.aggregated import is_aggregate
-from dalenius.queries.rules.joins import checked, joined
+from dalenius.queries.rules.derived import aggregates_of, group_by_unit, over_subquery, stack_parts
+from dalenius.queries.rules.joins import check_relation, join_table
 from dalenius.queries.rules.parse import place
-from dalenius.queries.rules.per_unit import aggregates_of, over_subquery, per_unit
-from dalenius.queries.rules.sources import Names, Shared, Sources, Subqueries, owned_tables
-from dalenius.queries.rules.stacked import stacked
-from dalenius.queries.rules.typed import has_aggregates
+from dalenius.queries.rules.scope import Names, Subqueries, has_aggregates, owned_tables
+from dalenius.queries.rules.sources import Sources
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -28,38 +26,12 @@ if TYPE_CHECKING:
 class Nested(Sources):
     """Reads a SELECT that stands in another, and what any SELECT has: items and keys."""
 
-    _table: Table | None = None
-
-    def __init__(
-        self, shared: Shared, tree: Any, subqueries: Subqueries | None = None, outer: Sources | None = None
-    ) -> None:
-        super().__init__(shared, tree, subqueries, outer)
-        self.aliases: dict[str, Expression] = {}
-        self.groupings: dict[sets.Set, int] = {}
-
     def relation(self) -> Relation:
         """FROM and WHERE as a relation that is about one unit at a time."""
         found = Relation(tuple(self.joins), self.total(call("and", *self.conditions)), tuple(self.matches))
         source = self.tree.args.get("from_") or self.tree.args.get("from")
-        checked(found, self.shared.identities, self.parts, place(source, self.text), self.shared.places)
+        check_relation(found, self.shared.identities, self.parts, place(source, self.text), self.shared.places)
         return found
-
-    @property
-    def table(self) -> Table:
-        """The table that is asked about, once FROM and WHERE are read."""
-        if self._table is None:
-            raise RuntimeError("The rows were not read yet.")
-        return self._table
-
-    @property
-    def is_subquery(self) -> bool:
-        """Whether this SELECT stands in another."""
-        return self.tree is not self.shared.stage.tree
-
-    @property
-    def integers(self) -> frozenset[str]:
-        """The columns in view that hold whole numbers."""
-        return frozenset().union(*(each.integers for each in self.all_columns()))
 
     # --- subqueries
 
@@ -105,7 +77,7 @@ class Nested(Sources):
         if left:
             around.joins[-1] = Join(source, True, around.total(having))
         else:
-            around.conditions += factored(having)
+            around.conditions += factor(having)
         return names
 
     @property
@@ -178,7 +150,7 @@ class Nested(Sources):
             names = child.inside(around, each, False)
             around.outer = None
             read.append((around.relation(), list(names.values())))
-        source, names = stacked(self.shared.name("union"), read, self.shared.identities, place(tree, self.text))
+        source, names = stack_parts(self.shared.name("union"), read, self.shared.identities, place(tree, self.text))
         self.sourced(source, left, tree)
         return names
 
@@ -193,7 +165,7 @@ class Nested(Sources):
                 at=at,
             )
         relation = self.relation()
-        self._table = joined(relation, at)
+        self._table = join_table(relation, at)
         named = [self.item(each) for each in self.tree.expressions]
         grouped = self.grouped(named)
         keys = tuple(sorted(grouped.keys, key=written))
@@ -210,7 +182,7 @@ class Nested(Sources):
         having = self.tree.args.get("having")
         kept = self.boolean(having.this, "HAVING") if having else TRUE
         aggregates = aggregates_of([*(each for _, each in named), kept])
-        source = per_unit(
+        source = group_by_unit(
             self.shared.name("per unit"),
             relation,
             keys,
@@ -277,7 +249,7 @@ class Nested(Sources):
                 raise self.refused(node, "An aggregate cannot be a key.", "Group by columns.")
             return found
 
-        return sets.read(self, group.expressions, key)
+        return sets.read_sets(self, group.expressions, key)
 
     def numbered(self, node: exp.Expr, items: list[Expression]) -> Expression:
         """An item of SELECT by its number."""

@@ -6,37 +6,37 @@ import re
 from typing import TYPE_CHECKING
 
 from dalenius.errors import Place, QuestionRefusedError, SqlSyntaxError
-from dalenius.queries.rules.clause import cut
+from dalenius.queries.rules.clause import cut_clause
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from dalenius.queries.rules.stage import Stage
+    from dalenius.queries.rules import Stage
 
 LONGEST = 20_000
 DEEPEST = 100
 DIALECT = "duckdb"
 
 
-def parse(stage: Stage) -> Stage:
+def parse_question(stage: Stage) -> Stage:
     """One SELECT statement, or a refusal. Nothing of the text is ever executed."""
     from sqlglot import exp
 
-    tree = parsed(stage.text)
+    tree = parse_sql(stage.text)
     if not isinstance(tree, exp.Select):
         raise _not_a_select(tree, stage.text)
-    _, options = cut(stage.text)
+    _, options = cut_clause(stage.text)
     return stage.with_(tree=tree, options=options, limits=options.tightened(stage.limits))
 
 
-def parsed(text: str) -> exp.Expr:
+def parse_sql(text: str) -> exp.Expr:
     """The one statement of a text, whatever it is; not too long and not too deep."""
     import sqlglot
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
     check_text(text)
-    text, _ = cut(text)
+    text, _ = cut_clause(text)
     try:
         found = sqlglot.parse(text, dialect=DIALECT)
         trees = [each for each in found if each is not None and not isinstance(each, exp.Semicolon)]  # ; -- a remark
@@ -64,6 +64,18 @@ def place(node: exp.Expr, text: str) -> Place | None:
     start = min(starts)
     line = text.count("\n", 0, start) + 1
     return Place(line, start - (text.rfind("\n", 0, start) + 1) + 1)
+
+
+def as_written(name: str) -> str:
+    """A name as it stands in SQL: in quotes where it needs them.
+
+    >>> as_written("region"), as_written("order"), as_written('5" disk')
+    ('region', '"order"', '"5"" disk"')
+    """
+    from sqlglot.dialects.duckdb import DuckDB
+
+    plain = name.isidentifier() and name.isascii() and name.lower() not in DuckDB.Generator.RESERVED_KEYWORDS
+    return name if plain else '"' + name.replace('"', '""') + '"'
 
 
 def check_text(text: str) -> None:

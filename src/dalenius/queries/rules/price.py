@@ -1,7 +1,7 @@
 """The sixth pass: how the price of the question is shared, and the noise that each share buys.
 
-Every aggregate gets the same part of the price; inside a ratio it is split where it helps most (`splitting`). What
-previews a price is what charges it: `Priced` holds the mechanisms, their events and their noise for one ε.
+Every aggregate gets the same part of the price; inside a ratio it is split where it helps most (`measuring.building`).
+What previews a price is what charges it: `Priced` holds the mechanisms, their events and their noise for one ε.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from dalenius.accounting.events import Composed, Pure, Zcdp
 from dalenius.accounting.guarantees import ZCDP
-from dalenius.measuring.plan import needed
+from dalenius.measuring.plan import require
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.mechanisms.key_selection import WEIGHT, KeySelection
 from dalenius.mechanisms.laplace import Laplace
@@ -22,15 +22,15 @@ from dalenius.mechanisms.laplace import Laplace
 if TYPE_CHECKING:
     from dalenius.accounting.events import Event
     from dalenius.measuring.plan import Plan
-    from dalenius.queries.rules.stage import Stage
+    from dalenius.queries.rules import Stage
 
 _SELECTS = 1 / 40  # of the budget's δ, for finding the keys of one question
 _BITS = 24  # variances are rounded up to so many bits past the leading one
 
 
-def price(stage: Stage) -> Stage:
+def share_price(stage: Stage) -> Stage:
     """The plan with every measure's share of the price."""
-    plan = needed(stage.plan)
+    plan = require(stage.plan)
     rest = 1 - (plan.selection.share if plan.selection is not None else 0)
     part = Fraction(rest) / len(plan.statistics)
     statistics = tuple(
@@ -86,7 +86,7 @@ class Priced:
         return Composed((self.selection.event, *after))
 
 
-def priced(plan: Plan, epsilon: float, delta: float | None = None) -> Priced:
+def price_plan(plan: Plan, epsilon: float, delta: float | None = None) -> Priced:
     """The noise that ``epsilon`` buys; ``delta`` is for finding keys, by default a fortieth of the budget's.
 
     Guarantee:
@@ -94,8 +94,8 @@ def priced(plan: Plan, epsilon: float, delta: float | None = None) -> Priced:
         ρᵢ-zCDP; Σρᵢ = ρ(ε), with the part of key selection, which is δ-approximate. Under pure DP a measure gets
         discrete Laplace noise of scale Δ1/εᵢ, with Σεᵢ = ε. Each is for the whole vector over the groups, and they
         compose by addition.
-        A measure that finds its own clip is preceded by a histogram of units (`searching`) at its own part; the
-        measure is then ρᵢ-zCDP (εᵢ-DP) for every clip that the histogram may have led to, so the parts add up as
+        A measure that finds its own clip is preceded by a histogram of units (`limits.in_question`) at its own part;
+        the measure is then ρᵢ-zCDP (εᵢ-DP) for every clip that the histogram may have led to, so the parts add up as
         adaptively chosen mechanisms do.
     """
     if plan.selection is None:
@@ -135,13 +135,13 @@ def _search(
     plan: Plan, number: int, *, rho: Fraction | None = None, epsilon: Fraction | None = None
 ) -> DiscreteGaussian | Laplace:
     """Noise for what a measure finds its own clip from: a histogram of units, or a ladder of distinct values."""
-    from dalenius.measuring.searches import search_of
+    from dalenius.measuring.limits.in_question import search_of
 
     measure = plan.measures[number]
     change, size = search_of(measure).counted(measure, plan.norm, plan.neighbors)
     # Discrete Gaussian noise of variance Δ2²/2ρ is ρ-zCDP, Laplace noise of scale Δ1/ε ε-DP.
     if rho is None:
-        return Laplace(needed(epsilon), change, size, plan.neighbors)
+        return Laplace(require(epsilon), change, size, plan.neighbors)
     return DiscreteGaussian(_up(change / (2 * rho)), change, size, plan.neighbors)
 
 

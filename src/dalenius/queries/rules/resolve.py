@@ -7,31 +7,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError, UnknownColumnError
+from dalenius.errors import InputError, QuestionRefusedError
 from dalenius.measuring.canonical import call
 from dalenius.measuring.expressions import TRUE, Call, Column, Expression, Key, Type, columns_of, walk
 from dalenius.measuring.functions import TYPES
-from dalenius.measuring.plan import Order, Output, Question, needed
+from dalenius.measuring.plan import Order, Output, Question, require
 from dalenius.measuring.relations import Owned
 from dalenius.queries.rules import sets
 from dalenius.queries.rules.aggregated import is_aggregate
 from dalenius.queries.rules.clause import Options, not_the_unit
-from dalenius.queries.rules.joins import joined, narrowed
-from dalenius.queries.rules.naming import named_alike
+from dalenius.queries.rules.joins import join_table, narrow_table
+from dalenius.queries.rules.naming import name_alike
 from dalenius.queries.rules.nested import Nested
 from dalenius.queries.rules.parse import place
-from dalenius.queries.rules.sources import NotPlain, Shared
-from dalenius.queries.rules.stage import Stage
-from dalenius.tables.mistakes import nearest
+from dalenius.queries.rules.scope import NotPlain, Shared
 
 if TYPE_CHECKING:
     from sqlglot import exp
+
+    from dalenius.queries.rules import Stage
 
 MOST_OUTPUTS = 100
 MOST_ROWS = 10**9
 
 
-def resolve(stage: Stage) -> Stage:
+def resolve_names(stage: Stage) -> Stage:
     """The question in the policy's own terms."""
     plain = _plain(stage)
     try:
@@ -65,7 +65,7 @@ class _Reader(Nested):
             )
         self.read_rows()
         condition = self.rows_of()
-        self.check_unit(needed(self.shared.stage.options))
+        self.check_unit(require(self.shared.stage.options))
         items = self.tree.expressions
         if len(items) > MOST_OUTPUTS:
             raise self.refused(items[0], f"At most {MOST_OUTPUTS} columns can be asked for.", "Ask in parts.")
@@ -104,21 +104,20 @@ class _Reader(Nested):
                 fix="Ask for COUNT(*), SUM(x) or AVG(x), with GROUP BY for the columns that you want to see.",
                 at=place(items[0] if items else self.tree, self.text),
             )
-        return self.narrowed(self.named_alike(found))
+        return self.narrow(self.name_alike(found))
 
-    def named_alike(self, question: Question) -> Question:
+    def name_alike(self, question: Question) -> Question:
         """The question with names of its sources that do not depend on the wording."""
-        relation = self.table.relation
-        found = None if relation is None else named_alike(question, relation)
+        found = name_alike(question, self.table.relation)
         if found is None:
             return question
         question, relation = found
-        self._table = joined(relation, place(self.tree, self.text))
+        self._table = join_table(relation, place(self.tree, self.text))
         return replace(question, table=self._table)
 
-    def narrowed(self, question: Question) -> Question:
+    def narrow(self, question: Question) -> Question:
         """Of a table that is made up of others, only the columns that the question reads."""
-        if self.table.relation is None:
+        if self.table.relation.single:
             return question
         read = [question.where, *question.keys]
         read += [
@@ -128,7 +127,7 @@ class _Reader(Nested):
         period = self.table.period
         if period is not None and self.table.budget.period is not None:
             used[period.column] = Column(period.column, TYPES[self.table.policy.columns[period.column].kind])
-        return replace(question, table=narrowed(self.table, used.values()))
+        return replace(question, table=narrow_table(self.table, used.values()))
 
     def rows_of(self) -> Expression:
         """Settles what table the question is about; gives the condition that is left for it."""
@@ -145,7 +144,7 @@ class _Reader(Nested):
                 fix="Ask for rows of public tables in a question of their own.",
                 at=place(self.tree, self.text),
             )
-        self._table = joined(relation, place(self.tree, self.text))
+        self._table = join_table(relation, place(self.tree, self.text))
         period = self._table.period
         if self._table.budget.period is None or period is None:
             return TRUE
@@ -190,7 +189,7 @@ class _Reader(Nested):
         def unknown() -> QuestionRefusedError:
             return self.refused(node, "GROUPING takes keys of GROUP BY.", "Write GROUPING(a) where a is one of them.")
 
-        marked = sets.marked(expression, keys, self.groupings, unknown)
+        marked = sets.mark_groupings(expression, keys, self.groupings, unknown)
         found = _over_keys(marked, {each: Key(place_, each.type) for place_, each in enumerate(keys)})
         raw = next((each for each in walk(found) if isinstance(each, Column)), None)
         if raw is not None and raw.type is Type.UNIT:
@@ -214,24 +213,6 @@ class _Reader(Nested):
         return column.name
 
     # --- names
-
-    def column(self, node: Any) -> Expression:
-        from sqlglot import exp
-
-        if not isinstance(node.this, exp.Identifier):
-            raise self.refused(node, "* cannot stand here.", "Name a column, or write COUNT(*).")
-        if node.table and not self.knows(node.table.lower()):
-            fix = "Leave the name before the dot out." if self.shared.plain else f"FROM has {', '.join(self.names)}."
-            raise self.refused(node, f"There is no table {node.table!r} in FROM.", fix)
-        found = self.lookup(node)
-        if found is None and not node.table and node.name.lower() in self.aliases:
-            return self.aliases[node.name.lower()]
-        if found is None:
-            raise self.unknown(node)
-        if found.type is Type.UNIT and self.shared.plain and self.tree is self.shared.stage.tree:
-            tree: Any = self.tree
-            raise NotPlain if any(each is not tree for each in tree.find_all(exp.Select)) else self.unknown(node)
-        return found
 
     def units_named(self, nodes: Sequence[Any]) -> bool:
         if not self.shared.plain:
@@ -274,29 +255,6 @@ class _Reader(Nested):
                         fix="Group by something that many share.",
                         at=place(group, self.text),
                     )
-
-    def unknown(self, node: exp.Expr) -> UnknownColumnError | NotAllowedError:
-        name = node.name
-        owned = [each.source for each in self.joins if isinstance(each.source, Owned)]
-        columns = [each for one in self.names.values() for each, _ in one.values()]
-        meant = nearest(name, columns)
-        for source in owned:
-            policy = source.table.policy
-            if name.lower() in {each.lower() for each in (*policy.unit, *policy.owner)}:
-                return NotAllowedError(
-                    f"Column {name!r} names the units; it is not open to questions.",
-                    why="The policy does not list it among the columns.",
-                    fix=f"It can be counted: COUNT(DISTINCT {', '.join(policy.unit)}).",
-                    at=place(node, self.text),
-                )
-        known = owned[0].table.policy.name if owned else ""
-        shown = f"Table {known!r} has" if self.shared.plain and owned else "FROM has"
-        return UnknownColumnError(
-            f"There is no column {name!r}.",
-            why=f"{shown}: {', '.join(dict.fromkeys(columns))}.",
-            fix=f"Did you mean {meant!r}?" if meant else f"See 'dalenius tables {known}'.",
-            at=place(node, self.text),
-        )
 
 
 def _plain(stage: Stage) -> bool:

@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from dalenius.errors import QuestionRefusedError
-from dalenius.measuring.plan import needed
+from dalenius.measuring.plan import require
 from dalenius.measuring.statistics import FUNCTIONS
 from dalenius.queries.rules.aggregated import aggregate_nodes
 from dalenius.queries.rules.parse import place
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
-    from dalenius.queries.rules.stage import Stage
+    from dalenius.queries.rules import Stage
 
 # Node of the syntax tree → which of its parts are understood. A part that is not in the list is refused too, however
 # harmless it looks: what is not read must not be there.
@@ -208,10 +208,10 @@ _PARTS = {
 }
 
 
-def restrict(stage: Stage) -> Stage:
+def restrict_tree(stage: Stage) -> Stage:
     """Walks the whole tree; one node that is not in the list refuses the question."""
     allowed = _allowed()
-    for node in needed(stage.tree).walk():
+    for node in require(stage.tree).walk():
         parts = allowed.get(type(node))
         if parts is None:
             raise _refusal(node, stage.text, *_reason(node))

@@ -2,8 +2,8 @@
 
 A limit that was found at `protect` fits the whole table. Where a condition leaves few of a unit's rows, or groups
 spread them, most of the noise is for units that this question does not have. Then it pays to look first at how much
-units add *here*, with a small part of the price (`measuring.searches`). All of this is decided from public things
-alone.
+units add *here*, with a small part of the price (`measuring.limits.in_question`). All of this is decided from public
+things alone.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dalenius.measuring.expressions import TRUE, Call, Column, Type, walk
-from dalenius.measuring.plan import Measure, Statistic, needed
-from dalenius.measuring.searches import search_of, searchable
-from dalenius.queries.rules.stage import Stage
+from dalenius.measuring.expressions import TRUE, Column, Type, conjuncts, walk
+from dalenius.measuring.limits.in_question import search_of, searchable
+from dalenius.measuring.plan import Measure, Statistic, require
 
 if TYPE_CHECKING:
     from dalenius.measuring.relations import Relation
+    from dalenius.queries.rules import Stage
 
 
-def search(stage: Stage) -> Stage:
+def share_searches(stage: Stage) -> Stage:
     """The plan with a part of the price set aside for each limit that is searched.
 
     A statistic pays for its own search: its measures get the rest of its share, and statistics without a search lose
     nothing by the others'.
     """
-    plan, limits = needed(stage.plan), stage.limits
+    plan, limits = require(stage.plan), stage.limits
     if limits.search == 0:
         return stage
-    filtered = needed(stage.safe).where != TRUE or _filters(plan.table.relation)
+    filtered = require(stage.safe).where != TRUE or _filters(plan.table.relation)
     chosen = {number for each, number in plan.answers.items() if each.limit is not None}
     statistics: list[Statistic] = []
     said: tuple[str, ...] = ()
@@ -63,13 +63,9 @@ def _sharing(statistic: Statistic, wanted: list[Measure], share: Fraction) -> St
     return replace(statistic, measures=tuple(measures))
 
 
-def _filters(relation: Relation | None) -> bool:
+def _filters(relation: Relation) -> bool:
     """Whether fewer rows of a unit are in a relation than in its tables: conditions other than those that tie them."""
-    if relation is None:
-        return False
-    where = relation.where
-    parts = where.arguments if isinstance(where, Call) and where.function == "and" else (where,)
     return bool(relation.matches) or any(
         part != TRUE and not any(isinstance(each, Column) and each.type is Type.UNIT for each in walk(part))
-        for part in parts
+        for part in conjuncts(relation.where)
     )

@@ -31,19 +31,9 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import QuestionRefusedError
 from dalenius.measuring.canonical import call
-from dalenius.measuring.domains import MOST_CELLS, MOST_VALUES, NOTHING, Cell, Domains, Groups, Known, most_cells
-from dalenius.measuring.expressions import (
-    WHICH,
-    Call,
-    Expression,
-    Key,
-    Literal,
-    Scalar,
-    Type,
-    number,
-    rebuilt,
-    written,
-)
+from dalenius.measuring.domains import MOST_VALUES, NOTHING, Cell, Domains, Facts, Groups, most_cells
+from dalenius.measuring.expressions import WHICH, Call, Expression, Key, Literal, Scalar, Type, number, rebuild, written
+from dalenius.measuring.function_values import MOST_CELLS
 from dalenius.measuring.plan import MOST_GROUPS
 from dalenius.queries.rules.parse import place
 
@@ -89,7 +79,7 @@ class Grouped:
         return cls(keys, tuple(tuple(places[key] for key in each) for each in sets) if len(sets) > 1 else ())
 
 
-def read(reader: Aggregating, nodes: Sequence[exp.Expr], key: Callable[[exp.Expr], Expression]) -> Grouped:
+def read_sets(reader: Aggregating, nodes: Sequence[exp.Expr], key: Callable[[exp.Expr], Expression]) -> Grouped:
     """What stands after GROUP BY. Several items: every set of one together with every set of the others."""
     found: list[tuple[Expression, ...]] = [()]
     for node in nodes:
@@ -140,14 +130,14 @@ def _check(reader: Aggregating, node: exp.Expr, count: int) -> None:
 
 
 def grouping(reader: Aggregating, node: Any) -> Expression:
-    """GROUPING(a, b), as a function of what may be keys; `marked` says which."""
+    """GROUPING(a, b), as a function of what may be keys; `mark_groupings` says which."""
     arguments = tuple(map(reader.expression, node.expressions))
     if not 1 <= len(arguments) <= MOST_MARKED:
         raise reader.invalid(node, "GROUPING takes keys.", f"Here are {len(arguments)}.", "Write GROUPING(a).")
     return Call(GROUPING, arguments, Type.NUMBER)
 
 
-def marked(
+def mark_groupings(
     expression: Expression,
     keys: tuple[Expression, ...],
     groupings: dict[Set, int],
@@ -163,14 +153,14 @@ def marked(
         places = tuple(keys.index(each) for each in part.arguments)
         return Key(len(keys) + groupings.setdefault(places, len(groupings)), Type.NUMBER)
 
-    return rebuilt(expression, column)
+    return rebuild(expression, column)
 
 
 # --- what is measured
 
 
 @dataclass(frozen=True)
-class Layout:
+class GroupingLayout:
     """The groups of all sets.
 
     Attributes:
@@ -195,15 +185,15 @@ class Layout:
         return max(self.sizes)
 
 
-def layout(
+def lay_out_groups(
     asked: Sequence[Set],
     keys: tuple[Expression, ...],
     columns: Mapping[str, tables.Column],
     at: Place | None,
     *,
     pure: bool,
-    possible: Callable[[Sequence[Expression]], Known] | None = None,
-) -> Layout:
+    possible: Callable[[Sequence[Expression]], Facts] | None = None,
+) -> GroupingLayout:
     """The groups of a question.
 
     Args:
@@ -212,7 +202,7 @@ def layout(
         columns: Of the policy.
         at: Where the question stands, for errors.
         pure: Keys cannot be found: a key of one unit alone must have no chance at all.
-        possible: What the question says of rows with such keys (`possible`).
+        possible: What the question says of rows with such keys (`public_facts`).
 
     Raises:
         QuestionRefusedError: Groups are not public where they must be, too many, or none.
@@ -243,9 +233,9 @@ def layout(
     found = [None if each is None else each.cells for each in counted]
     hidden = tuple(number_ for number_, each in enumerate(found) if each is None)
     if len(sets) == 1:
-        return Layout((), keys, found[0] or (), hidden, sizes, own)
+        return GroupingLayout((), keys, found[0] or (), hidden, sizes, own)
     numbered = (_cell(number_, each, cell, keys) for number_, each in enumerate(sets) for cell in found[number_] or ())
-    return Layout(sets, _numbered(keys, sets), tuple(numbered), hidden, sizes, own)
+    return GroupingLayout(sets, _numbered(keys, sets), tuple(numbered), hidden, sizes, own)
 
 
 def different(asked: Iterable[Set]) -> tuple[Set, ...]:

@@ -7,22 +7,19 @@ nested. One that groups by unit, and UNION ALL, are sources of their own.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dalenius.errors import QuestionRefusedError, UnknownTableError
-from dalenius.measuring.canonical import call, factored
+from dalenius.measuring.canonical import call, factor
 from dalenius.measuring.expressions import Column, Expression, Type, walk
 from dalenius.measuring.functions import TYPES
 from dalenius.measuring.relations import (
-    Columns,
     Join,
     Match,
     Open,
     Owned,
-    Ranges,
     Relation,
     Source,
     full,
@@ -31,17 +28,13 @@ from dalenius.measuring.relations import (
 )
 from dalenius.queries.rules.aggregated import Aggregating, is_aggregate
 from dalenius.queries.rules.parse import place
-from dalenius.queries.rules.scalars import scalar
-from dalenius.queries.rules.total import LARGEST, made_total
+from dalenius.queries.rules.scope import Names, Subqueries
+from dalenius.queries.rules.total import LARGEST, make_total
 from dalenius.tables.mistakes import nearest
 
 if TYPE_CHECKING:
-    from dalenius.errors import Place
-    from dalenius.measuring.plan import Table
     from dalenius.measuring.public import PublicTable
-    from dalenius.queries.rules.stage import Stage
 
-MOST_SOURCES = 20
 NOBODYS = "Every row that is counted must belong to somebody, and it must be plain to whom."
 REFUSED_JOINS = {
     "RIGHT": "Exchange the tables and write LEFT JOIN.",
@@ -75,51 +68,9 @@ REFUSED_SUBQUERIES = {
     "in": ("IN (SELECT …) cannot stand here.", _HOLDS, _ALONE),
 }
 
-Names = dict[str, tuple[str, Expression]]  # in lower case → as it is spelled, what it stands for
-Subqueries = Mapping[str, tuple[Any, "Subqueries"]]  # those of WITH by name, each with the ones that it can see
-
-
-class NotPlain(Exception):  # noqa: N818 (no error: the question is read again)
-    """A question over one table says something about who somebody is, which only relations can."""
-
-
-@dataclass
-class Shared:
-    """What all SELECTs of one question have in common."""
-
-    stage: Stage
-    plain: bool  # one table and nothing else: its columns need no table's name before them
-    used: dict[str, int] = field(default_factory=dict)
-    identities: dict[str, frozenset[str]] = field(default_factory=dict)
-    places: dict[str, Place] = field(default_factory=dict)  # where each source stands in the text
-
-    def name(self, table: str) -> str:
-        """A name for one more occurrence of a table."""
-        if self.plain:
-            return ""
-        self.used[table] = self.used.get(table, 0) + 1
-        if sum(self.used.values()) > MOST_SOURCES:
-            raise QuestionRefusedError(
-                "The question reads too many tables.", why=f"At most {MOST_SOURCES} are joined.", fix="Ask in parts."
-            )
-        return table if self.used[table] == 1 else f"{table} {self.used[table]}"
-
 
 class Sources(Aggregating):
     """Reads FROM and WHERE of one SELECT."""
-
-    def __init__(
-        self, shared: Shared, tree: Any, subqueries: Subqueries | None = None, outer: Sources | None = None
-    ) -> None:
-        self.shared, self.tree, self.outer = shared, tree, outer
-        self.text = shared.stage.text
-        self.places = {}
-        self.subqueries: Subqueries = subqueries or {}
-        self.names: dict[str, Names] = {}  # by the name of each item of FROM
-        self.merged: dict[str, Expression] = {}  # columns of USING, which belong to both sides
-        self.joins: list[Join] = []
-        self.conditions: list[Expression] = []
-        self.matches: list[Match] = []
 
     # --- FROM
 
@@ -308,8 +259,8 @@ class Sources(Aggregating):
             found = self.expression(node)
             if found.type not in {Type.BOOLEAN, Type.NOTHING}:
                 raise self.mismatch(node, "boolean", found.type.value)
-            return list(factored(found))
-        return list(factored(self.boolean(node, where)))
+            return list(factor(found))
+        return list(factor(self.boolean(node, where)))
 
     def check_rows(self, node: Any, where: str) -> None:
         """Refuses aggregates in a condition on rows; those of subqueries are their own."""
@@ -384,44 +335,18 @@ class Sources(Aggregating):
 
     def total(self, expression: Expression) -> Expression:
         """A condition that no row can make fail."""
-        return made_total(expression, self.ranges())
+        return make_total(expression, self.ranges())
 
-    def ranges(self) -> Mapping[str, tuple[float, float]]:
-        """The bounds of all columns in view."""
-        return Ranges(*self.all_columns())
-
-    def all_columns(self) -> list[Columns]:
-        """Those of this SELECT, and of the ones around."""
-        own = Columns([join.source for join in self.joins])
-        return [own] if self.outer is None else [own, *self.outer.all_columns()]
-
-    # --- names
-
-    def equal(self, node: Any, one: Expression, other: Expression) -> Expression:
-        """a = b; where both name the same thing about who somebody is, as they lie in the files.
-
-        Of two that name different things the types in the files may differ, and to convert could fail on a row.
-        """
-        if isinstance(one, Column) and isinstance(other, Column):
-            known = self.shared.identities
-            if known.get(one.name, frozenset()) & known.get(other.name, frozenset()):
-                if self.shared.plain:
-                    raise NotPlain
-                return call("eq", Column(one.name, Type.UNIT), Column(other.name, Type.UNIT))
-        return self.apply(node, "eq", one, other)
-
-    def apply(self, node: Any, function: str, *arguments: Expression) -> Expression:
-        """The function, if the types fit."""
-        if self.shared.plain and any(each.type is Type.UNIT for each in arguments):
-            raise NotPlain
-        return super().apply(node, function, *arguments)
+    # --- expressions
 
     def expression(self, node: Any) -> Expression:
         """Any expression."""
         from sqlglot import exp
 
         if isinstance(node, exp.Subquery) and self.only_public(node):
-            return scalar(node.this, self.shared.stage.publics, place(node, self.text))
+            from dalenius.queries.public_questions import public_value
+
+            return public_value(node.this, self.shared.stage.publics, place(node, self.text))
         if isinstance(node, exp.Subquery | exp.Select | exp.Exists) or (
             isinstance(node, exp.In) and node.args.get("query")
         ):
@@ -469,86 +394,6 @@ class Sources(Aggregating):
         """The error about a kind of subquery."""
         what, why, fix = REFUSED_SUBQUERIES[kind]
         return QuestionRefusedError(what, why=why, fix=fix, at=place(node, self.text))
-
-    def lookup(self, node: Any) -> Expression | None:
-        """The column of a name, here or in the SELECT around; None: there is none."""
-        name, table = node.name.lower(), node.table.lower()
-        if table:
-            if table in self.names:
-                found = self.names[table].get(name)
-                return None if found is None else found[1]
-            return self.outer.lookup(node) if self.outer is not None else None
-        there = [each[name][1] for each in self.names.values() if name in each]
-        if name in self.merged:
-            return self.merged[name]
-        if len(there) > 1:
-            raise self.invalid(
-                node,
-                f"Column {node.name!r} is in several tables of FROM.",
-                "It is not plain which is meant.",
-                f"Write the table before it: {next(iter(self.names))}.{node.name}.",
-            )
-        if there:
-            return there[0]
-        return self.outer.lookup(node) if self.outer is not None else None
-
-    def knows(self, name: str) -> bool:
-        """Whether a table of that name is in view."""
-        return name in self.names or (self.outer is not None and self.outer.knows(name))
-
-    def in_view(self, node: Any) -> bool:
-        """Whether a name is a column of FROM."""
-        return self.lookup(node) is not None
-
-    def starred(self, node: Any) -> list[tuple[str, Expression]]:
-        """All columns of FROM, or of one of its items, for * in a subquery."""
-        table = (node.table if hasattr(node, "table") else "").lower()
-        if table and table not in self.names:
-            raise self.refused(node, f"There is no table {table!r} in FROM.", "Correct the name.")
-        if table:
-            return list(self.names[table].values())
-        # A column of USING is one, the left side's.
-        shown, found = set[str](), []
-        for names in self.names.values():
-            found += [pair for name, pair in names.items() if name not in shown]
-            shown |= names.keys() & self.merged.keys()
-        return found
-
-    def units_named(self, nodes: Sequence[Any]) -> bool:
-        """Whether columns are those that name the unit, all of its parts."""
-        classes: set[str] = set()
-        for node in nodes:
-            found = self.lookup(node)
-            if not isinstance(found, Column) or found.name not in self.shared.identities:
-                return False
-            classes |= {each for each in self.shared.identities[found.name] if each.startswith("unit ")}
-        return bool(nodes) and classes == {f"unit {at}" for at in range(self.parts)}
-
-    def units_present(self, nodes: Sequence[Any]) -> list[Expression]:
-        """The conditions that a row has the unit that columns name: those of LEFT JOIN may be missing."""
-        left = {full(each.source, name) for each in self.joins if each.left for name in each.source.identities}
-        found = [self.lookup(node) for node in nodes]
-        return [call("not", call("is_null", each)) for each in found if isinstance(each, Column) and each.name in left]
-
-    def unit_named(self, name: str) -> bool:
-        """Whether a column names units, not something that leads to one."""
-        return any(each.startswith("unit ") for each in self.shared.identities.get(name, ()))
-
-    @property
-    def parts(self) -> int:
-        """Of how many columns a unit is made."""
-        return next((len(each.policy.unit) for each in owned_tables(self.joins)), 1)
-
-
-def owned_tables(joins: Sequence[Join]) -> Iterator[Table]:
-    """The protected tables that joins read."""
-    for join in joins:
-        source = join.source
-        if isinstance(source, Owned):
-            yield source.table
-        elif not isinstance(source, Open):
-            inner = source.relation if hasattr(source, "relation") else source.parts[0][0]
-            yield from owned_tables(inner.joins)
 
 
 def _conjuncts(node: Any) -> list[Any]:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dalenius.measuring.expressions import FALSE, NULL, TRUE, Expression, Literal, Type, number, text
-from dalenius.measuring.functions import PARTS, UNITS
-from dalenius.measuring.texts import LONGEST_TEXT
+from dalenius.measuring.function_values import MOST_CELLS
+from dalenius.measuring.work import LONGEST_TEXT
+from dalenius.queries.rules import dates
 from dalenius.queries.rules.aggregated import aggregate_nodes, function_of
 
 if TYPE_CHECKING:
@@ -17,21 +18,6 @@ if TYPE_CHECKING:
 
 Read = Callable[["Aggregating", Any], Expression]
 
-_PART_NAMES = {"dayofweek": "dow", "weekday": "dow", "dayofyear": "doy", "dayofmonth": "day", "weekofyear": "week"}
-_ABBREVIATED = {"y": "year", "yr": "year", "mon": "month", "w": "week", "d": "day", "h": "hour", "hr": "hour"}
-_ABBREVIATED |= {"min": "minute", "m": "minute", "s": "second", "sec": "second"}
-# Longest intervals: a hundred years. With the limit on nesting, no date leaves the engine's calendar.
-_LONGEST = {
-    "year": 100,
-    "quarter": 400,
-    "month": 1200,
-    "week": 5300,
-    "day": 36600,
-    "hour": 878_400,
-    "minute": 52_704_000,
-    "second": 3_162_240_000,
-}
-_FORMAT = re.compile(r"(?:%[YmdHMSyj]|[^%])*")
 _CASTS = {
     "to_integer": "TINYINT SMALLINT INT BIGINT INT128 HUGEINT UTINYINT USMALLINT UINT UBIGINT UINT128",
     "to_number": "DOUBLE FLOAT DECIMAL REAL",
@@ -46,7 +32,7 @@ def readers() -> Mapping[type, Read]:
     """The table."""
     from sqlglot import exp
 
-    from dalenius.queries.rules import buckets, sets
+    from dalenius.queries.rules import sets
 
     found: dict[Any, Read] = {
         exp.Paren: lambda reader, node: reader.expression(node.this),
@@ -56,8 +42,8 @@ def readers() -> Mapping[type, Read]:
         exp.Null: lambda _, __: NULL,
         exp.Neg: lambda reader, node: reader.apply(node, "neg", reader.expression(node.this)),
         exp.Not: lambda reader, node: reader.apply(node, "not", reader.expression(node.this)),
-        exp.Add: _added,
-        exp.Sub: _subtracted,
+        exp.Add: dates.add,
+        exp.Sub: dates.subtract,
         exp.Between: _between,
         exp.In: _in,
         exp.Is: _is,
@@ -80,20 +66,20 @@ def readers() -> Mapping[type, Read]:
         ),
         exp.Replace: _replace,
         exp.Concat: _concat,
-        exp.Extract: lambda reader, node: _part(reader, node, node.this.name, node.expression),
-        exp.TimestampTrunc: lambda reader, node: _truncated(reader, node, node.args["unit"].name, node.this),
-        exp.DateTrunc: lambda reader, node: _truncated(reader, node, node.args["unit"].name, node.this),
-        exp.WidthBucket: buckets.width_bucket,
-        exp.DateBin: buckets.time_bucket,
-        exp.DateDiff: _difference,
-        exp.TimeToStr: _formatted,
+        exp.Extract: lambda reader, node: dates.read_part(reader, node, node.this.name, node.expression),
+        exp.TimestampTrunc: lambda reader, node: dates.truncate(reader, node, node.args["unit"].name, node.this),
+        exp.DateTrunc: lambda reader, node: dates.truncate(reader, node, node.args["unit"].name, node.this),
+        exp.WidthBucket: _width_bucket,
+        exp.DateBin: dates.time_bucket,
+        exp.DateDiff: dates.subtract_units,
+        exp.TimeToStr: dates.format_time,
         exp.Cast: _cast,
         exp.TryCast: _cast,
         exp.Anonymous: _by_name,
         exp.Grouping: sets.grouping,
         exp.GroupingId: sets.grouping,
         exp.Filter: lambda reader, node: reader.filtered(node),
-        exp.Interval: _stray_interval,
+        exp.Interval: dates.refuse_interval,
     }
     for name, function in _BINARY.items():
         found[getattr(exp, name)] = _binary(function)
@@ -101,7 +87,7 @@ def readers() -> Mapping[type, Read]:
         found[getattr(exp, name)] = _found(function)
     for name, function in _UNARY.items():
         found[getattr(exp, name)] = _unary(function)
-    for name, part in _PART_NODES.items():
+    for name, part in dates.PART_NODES.items():
         if hasattr(exp, name):
             found[getattr(exp, name)] = _named_part(part)
     for cls in (*(getattr(exp, name) for name in _AGGREGATES), *aggregate_nodes()):
@@ -143,20 +129,6 @@ _UNARY = {
     "Upper": "upper",
     "Length": "length",
 }
-_PART_NODES = {
-    "Year": "year",
-    "Quarter": "quarter",
-    "Month": "month",
-    "Week": "week",
-    "Day": "day",
-    "DayOfMonth": "day",
-    "DayOfWeek": "dow",
-    "DayOfWeekIso": "isodow",
-    "DayOfYear": "doy",
-    "Hour": "hour",
-    "Minute": "minute",
-    "Second": "second",
-}
 _NAMED = {  # functions that the parser has no node for
     "strlen": ("length", 1),
     "len": ("length", 1),
@@ -182,7 +154,7 @@ def _unary(function: str) -> Read:
 
 
 def _named_part(part: str) -> Read:
-    return lambda reader, node: _part(reader, node, part, node.this)
+    return lambda reader, node: dates.read_part(reader, node, part, node.this)
 
 
 def _literal(reader: Aggregating, node: Any) -> Expression:
@@ -324,7 +296,7 @@ def _round(reader: Aggregating, node: Any) -> Expression:
     value = reader.expression(node.this)
     if digits is None:
         return reader.apply(node, "round", value)
-    return reader.apply(node, "round", value, number(_whole(reader, digits, -15, 15)))
+    return reader.apply(node, "round", value, number(reader.whole_number(digits, -15, 15)))
 
 
 def _trim(reader: Aggregating, node: Any) -> Expression:
@@ -334,7 +306,7 @@ def _trim(reader: Aggregating, node: Any) -> Expression:
 
 
 def _cut(reader: Aggregating, node: Any, function: str, *places: Any) -> Expression:
-    numbers = [number(_whole(reader, each, 0, 1_000_000)) for each in places if each is not None]
+    numbers = [number(reader.whole_number(each, 0, 1_000_000)) for each in places if each is not None]
     return reader.apply(node, function, reader.expression(node.this), *numbers)
 
 
@@ -358,83 +330,6 @@ def _concat(reader: Aggregating, node: Any) -> Expression:
         solid = reader.apply(node, "coalesce", each, text(""))
         found = solid if place == 0 else reader.apply(node, "concat", found, solid)
     return found
-
-
-def _added(reader: Aggregating, node: Any) -> Expression:
-    from sqlglot import exp
-
-    for interval, other in ((node.expression, node.this), (node.this, node.expression)):
-        if isinstance(interval, exp.Interval):
-            return _moved(reader, node, other, interval, 1)
-    one, other = reader.expression(node.this), reader.expression(node.expression)
-    if one.type is Type.DATE and isinstance(other, Literal) and other.type is Type.NUMBER:
-        days = number(_whole(reader, node.expression, -36600, 36600))
-        return reader.apply(node, "date_add", text("day"), one, days)
-    return reader.apply(node, "add", one, other)
-
-
-def _subtracted(reader: Aggregating, node: Any) -> Expression:
-    from sqlglot import exp
-
-    if isinstance(node.expression, exp.Interval):
-        return _moved(reader, node, node.this, node.expression, -1)
-    one, other = reader.expression(node.this), reader.expression(node.expression)
-    if one.type is Type.DATE and other.type is Type.DATE:
-        return reader.apply(node, "date_diff", text("day"), other, one)
-    if one.type is Type.DATE and isinstance(other, Literal) and other.type is Type.NUMBER:
-        days = number(-_whole(reader, node.expression, -36600, 36600))
-        return reader.apply(node, "date_add", text("day"), one, days)
-    return reader.apply(node, "sub", one, other)
-
-
-def _moved(reader: Aggregating, node: Any, moment: Any, interval: Any, sign: int) -> Expression:
-    said = interval.args.get("unit")
-    unit = _unit(reader, interval, said.name if said is not None else "")
-    count = _whole(reader, interval.this, -_LONGEST[unit], _LONGEST[unit])
-    found = reader.expression(moment)
-    if isinstance(found, Literal):
-        found = reader.time(node, found)
-    return reader.apply(node, "date_add", text(unit), found, number(sign * count))
-
-
-def _stray_interval(reader: Aggregating, node: Any) -> Expression:
-    raise reader.refused(node, "An INTERVAL is added to a date.", "Write d + INTERVAL 1 MONTH.")
-
-
-def _part(reader: Aggregating, node: Any, name: str, moment: Any) -> Expression:
-    part = _PART_NAMES.get(name.lower(), name.lower())
-    part = part if part in PARTS else _ABBREVIATED.get(part, part)
-    if part not in PARTS:
-        raise reader.refused(node, f"There is no part {name!r} of a date.", f"Use one of {', '.join(PARTS)}.")
-    return reader.apply(node, "date_part", text(part), reader.expression(moment))
-
-
-def _truncated(reader: Aggregating, node: Any, name: str, moment: Any) -> Expression:
-    return reader.apply(node, "date_trunc", text(_unit(reader, node, name)), reader.expression(moment))
-
-
-def _difference(reader: Aggregating, node: Any) -> Expression:
-    said = node.args.get("unit")
-    unit = _unit(reader, node, said.name if said is not None else "day")
-    later, earlier = reader.expression(node.this), reader.expression(node.expression)
-    return reader.apply(node, "date_diff", text(unit), earlier, later)
-
-
-def _unit(reader: Aggregating, node: Any, name: str) -> str:
-    said = name.lower()
-    unit = said if said in UNITS else said.removesuffix("s")
-    unit = unit if unit in UNITS else _ABBREVIATED.get(unit, unit)
-    if unit not in UNITS:
-        raise reader.refused(node, f"There is no unit of time {name!r}.", f"Use one of {', '.join(UNITS)}.")
-    return unit
-
-
-def _formatted(reader: Aggregating, node: Any) -> Expression:
-    format_ = reader.expression(node.args["format"])
-    if not isinstance(format_, Literal) or not _FORMAT.fullmatch(str(format_.value)):
-        raise reader.refused(node, "STRFTIME takes a format of %Y %m %d %H %M %S %y %j.", "Use '%Y-%m'.")
-    moment = reader.time(node, reader.expression(node.this))
-    return reader.apply(node, "strftime", moment, format_)
 
 
 def _cast(reader: Aggregating, node: Any) -> Expression:
@@ -467,9 +362,9 @@ def _by_name(reader: Aggregating, node: Any) -> Expression:
     name, arguments = str(node.this).lower(), node.expressions
     if name in {"date_part", "datepart"} and len(arguments) == 2:
         said = reader.expression(arguments[0])
-        return _part(reader, node, str(said.value) if isinstance(said, Literal) else "", arguments[1])
+        return dates.read_part(reader, node, str(said.value) if isinstance(said, Literal) else "", arguments[1])
     if name in {"isodow", "hour", "minute", "second", "dayofmonth", "weekday"} and len(arguments) == 1:
-        return _part(reader, node, name, arguments[0])
+        return dates.read_part(reader, node, name, arguments[0])
     if name in _NAMED_SEARCHES and len(arguments) == 2:
         return _found(_NAMED_SEARCHES[name])(reader, node)
     if name in _NAMED and len(arguments) == _NAMED[name][1]:
@@ -483,14 +378,46 @@ def _by_name(reader: Aggregating, node: Any) -> Expression:
     )
 
 
-def _whole(reader: Aggregating, node: Any, least: int, most: int) -> int:
-    """A whole number that stands in the question itself."""
-    found = reader.expression(node)
-    value = found.value if isinstance(found, Literal) else None
-    if isinstance(value, str):
-        value = float(value) if re.fullmatch(r"-?\d{1,12}", value.strip()) else None
-    if not isinstance(value, float) or not value.is_integer() or not least <= value <= most:
+def _width_bucket(reader: Aggregating, node: Any) -> Expression:
+    """The class of a number, as a choice between three cases; NULL stays NULL, since no case is about it.
+
+    WIDTH_BUCKET(x, low, high, n) is 0 below ``low``, n + 1 from ``high`` on, and between them the number of one of n
+    classes of equal width, from 1.
+    """
+    value = reader.expression(node.this)
+    if value.type is not Type.NUMBER:
+        raise reader.mismatch(node, "number", value.type.value)
+    low, high = (_constant(reader, node, part) for part in ("min_value", "max_value"))
+    count = reader.whole_number(node.args["num_buckets"], 1, MOST_CELLS)
+    if not low < high or not math.isfinite((high - low) * count):
         raise reader.invalid(
-            node, "Here a whole number is needed.", f"It must lie between {least:,} and {most:,}.", "Write it out."
+            node,
+            "WIDTH_BUCKET needs two ends.",
+            "The first must be below the second.",
+            "Write WIDTH_BUCKET(x, 0, 9, 3).",
         )
-    return int(value)
+
+    def applied(function: str, *arguments: Expression) -> Expression:
+        return reader.apply(node, function, *arguments)
+
+    above = applied("mul", applied("sub", value, number(low)), number(count))
+    place = applied("floor", applied("div", above, number(high - low)))
+    # Just below an end the quotient may round up to the next class; the ends decide, not the rounding.
+    inside = applied("greatest", number(0), applied("least", number(count - 1), place))
+    return applied(
+        "case",
+        applied("lt", value, number(low)),
+        number(0),
+        applied("lt", value, number(high)),
+        applied("add", inside, number(1)),
+        applied("ge", value, number(high)),
+        number(count + 1),
+        NULL,
+    )
+
+
+def _constant(reader: Aggregating, node: Any, part: str) -> float:
+    found = reader.expression(node.args.get(part))
+    if not isinstance(found, Literal) or not isinstance(found.value, float):
+        raise reader.refused(node, "WIDTH_BUCKET takes numbers as its ends.", "Write WIDTH_BUCKET(x, 0, 100, 10).")
+    return found.value

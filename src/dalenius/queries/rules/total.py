@@ -14,10 +14,10 @@ from dalenius.errors import QuestionRefusedError
 from dalenius.measuring.canonical import plain
 from dalenius.measuring.expressions import NULL, Aggregate, Call, Expression, Literal, Type, number
 from dalenius.measuring.functions import Range, bounded, ranges_of
-from dalenius.measuring.plan import Safe, needed
+from dalenius.measuring.plan import Safe, require
 
 if TYPE_CHECKING:
-    from dalenius.queries.rules.stage import Stage
+    from dalenius.queries.rules import Stage
 
 LARGEST = 1000  # parts of an expression, constants aside, after guards were put in: the engine is slow with repeats
 
@@ -29,9 +29,9 @@ _USES |= {"greatest", "case", "floor", "ceil", "trunc", "round", "mod"}
 _TWICE = frozenset({"finite", "nullif", "to_date", "to_datetime"})  # written out, they name their argument twice
 
 
-def total(stage: Stage) -> Stage:
+def guard_question(stage: Stage) -> Stage:
     """The question's expressions with guards."""
-    question = needed(stage.question)
+    question = require(stage.question)
     guard = _Guard(ranges_of(question.table.policy.columns))
     values: dict[Aggregate, tuple[Expression | None, Expression]] = {}
     for each in question.aggregates:
@@ -44,12 +44,12 @@ def total(stage: Stage) -> Stage:
     return stage.with_(safe=Safe(guard.expression(question.where), keys, values, others))
 
 
-def made_total(expression: Expression, ranges: Mapping[str, Range] | None = None) -> Expression:
+def make_total(expression: Expression, ranges: Mapping[str, Range] | None = None) -> Expression:
     """An expression made total: over released values, or over columns of which some ranges are known."""
     return _Guard(ranges or {}).expression(expression)
 
 
-def made_finite(expression: Expression, ranges: Mapping[str, Range]) -> Expression:
+def make_finite(expression: Expression, ranges: Mapping[str, Range]) -> Expression:
     """An expression made total, and NULL where it is not finite: as good as a column."""
     guard = _Guard(ranges)
     return guard.finite(guard.expression(expression))

@@ -11,34 +11,36 @@ from typing import TYPE_CHECKING
 
 from dalenius.errors import QuestionRefusedError
 from dalenius.measuring import work as weights
-from dalenius.measuring.plan import needed
+from dalenius.measuring.plan import require
 
 if TYPE_CHECKING:
-    from dalenius.queries.rules.stage import Stage
+    from dalenius.queries.rules import Stage
 
 
-def work(stage: Stage) -> Stage:
+def limit_work(stage: Stage) -> Stage:
     """Refuses a question whose expressions could take too long in one row. The one place that a planted bug skips."""
-    plan = needed(stage.plan)
+    plan = require(stage.plan)
     relation = plan.table.relation
     times = weights.times(relation)
-    inside, own, most = weights.inside(relation), weights.of(plan), weights.MOST_MEETING
-    limited(weights.matched(relation), weights.MOST_MATCHED, "Conditions within EXISTS and IN")
-    limited(weights.inside(relation, 1), weights.MOST, "Conditions about several tables, and subqueries per unit,")
-    limited(weights.sifted(relation), weights.MOST, "Conditions of joined tables")
-    limited(own, weights.MOST, "The question's conditions, keys and values")
+    inside, own, most = weights.inner_work(relation), weights.work_of(plan), weights.MOST_MEETING
+    check_work(weights.matching_work(relation), weights.MOST_MATCHED, "Conditions within EXISTS and IN")
+    check_work(
+        weights.inner_work(relation, 1), weights.MOST, "Conditions about several tables, and subqueries per unit,"
+    )
+    check_work(weights.sifting_work(relation), weights.MOST, "Conditions of joined tables")
+    check_work(own, weights.MOST, "The question's conditions, keys and values")
     if times > 1:
         what = f"Conditions, keys and values of the {times:,} rows that a join makes of one"
-        limited(inside + own * times, most, what)
+        check_work(inside + own * times, most, what)
         # Every row pays for what one does to its batch, too: more than this DuckDB would not even parse.
-        limited(weights.Work((inside + own * times).whole), 10 * most, what)
-    if relation is None:
+        check_work(weights.Work((inside + own * times).whole), 10 * most, what)
+    if relation.single:
         return stage
     table = replace(plan.table, work=(inside + own * times).whole + times * weights.MEETING)
     return stage.with_(plan=replace(plan, question=replace(plan.question, table=table)))
 
 
-def limited(found: weights.Work, most: float, what: str) -> None:
+def check_work(found: weights.Work, most: float, what: str) -> None:
     """Refuses what is beyond a limit; both numbers follow from the question and the policy alone."""
     if found.worst > most:
         raise QuestionRefusedError(

@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.kept import laid
 
-from dalenius.app.cli import build
-from dalenius.app.cli.run import run
+from dalenius.app.cli import build, run
 from dalenius.curator import Curator
 from dalenius.ledger import Ledger
 

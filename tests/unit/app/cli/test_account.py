@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from dalenius.app.cli import build
-from dalenius.app.cli.run import run
+from dalenius.app.cli import build, run
 
 EXAMPLE = [
     {"mechanism": "gaussian", "sigma": 30, "times": 1000},

@@ -19,8 +19,7 @@ def home(tmp_path):
 
 @pytest.fixture
 def call(home, capsys):
-    from dalenius.app.cli import build
-    from dalenius.app.cli.run import run
+    from dalenius.app.cli import build, run
 
     def called(*arguments):
         code = run(build(), ["analyst", *arguments, "--home", str(home)])
@@ -86,8 +85,7 @@ def test_the_list_counts_late_answers_and_lifting_counts_anew(call, home):
 
 
 def test_what_was_written_shows_in_the_history_with_its_author(call, home, capsys):
-    from dalenius.app.cli import build
-    from dalenius.app.cli.run import run
+    from dalenius.app.cli import build, run
 
     call("suspend", "ana", "--reason", "many late answers")
     assert run(build(), ["ledger", "show", "--home", str(home)]) == 0
@@ -100,11 +98,10 @@ def test_entries_without_an_author_still_hold(home):
     from dalenius.ledger.chain import canonical
 
     ledger = Ledger.open(home)
-    with ledger.transaction() as (connection, append):
-        append("note", {"text": "with one"})
+    ledger.append("note", {"text": "with one"})
     bare = ledger.anchor.read()
     with ledger.database.writing() as connection:
-        entry = ledger.written(
+        entry = ledger.write(
             connection, bare, "allotment", canonical({"dataset": "visits", "analyst": "kim", "epsilon": 1.0})
         )
         connection.execute("INSERT INTO allotments VALUES ('visits', 'kim', 1.0)")

@@ -11,9 +11,8 @@ from typing import Annotated
 import pytest
 import typer
 
-from dalenius.app.cli import output
+from dalenius.app.cli import COMMANDS, build, output, run
 from dalenius.app.cli.frame import Frame, framed, group
-from dalenius.app.cli.run import run
 from dalenius.errors import BudgetError, Charge, Fits
 
 
@@ -202,6 +201,21 @@ def test_a_closed_pipe_is_no_error():
     done = subprocess.run([sys.executable, "-c", program], stdout=writer, stderr=subprocess.PIPE, check=False)
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_a_command_loads_its_own_module_and_no_other():
+    program = (
+        "import contextlib, io, sys; from dalenius.app.cli import COMMANDS, main\n"
+        "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()): main(['ask', '--help'])\n"
+        "print(*(each for each in set(COMMANDS.values()) if f'dalenius.app.cli.{each}' in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["ask"]
+
+
+def test_every_command_is_where_it_is_said_to_be():
+    for name in COMMANDS:
+        assert run(build(), [name, "--help"]) == 0
 
 
 def test_json_knows_what_commands_hold():

@@ -9,11 +9,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dalenius.accounting.events import Laplace, Zcdp
-from dalenius.app import burn_down
-from dalenius.app.burn_down import Name, points, seen
-from dalenius.app.cli import build
-from dalenius.app.cli.budget import Guard, what_it_buys
-from dalenius.app.cli.run import run
+from dalenius.app.cli import build, run
+from dalenius.app.views import burn_down
+from dalenius.app.views.balances import SpentFilter, what_it_buys
+from dalenius.app.views.burn_down import LineName, points, visible_lines
 from dalenius.ledger import Budget, Ledger, Request
 from dalenius.ledger.budgets import Accounting
 
@@ -106,20 +105,20 @@ def test_what_it_buys_is_what_the_filter_lets_pass():
         Budget(3.0, accounting=Accounting.PURE),
         Budget(0.2, accounting=Accounting.PURE),
     ):
-        for epsilon, count in what_it_buys(budget, [Guard(budget.epsilon, (0, 0))]).items():
+        for epsilon, count in what_it_buys(budget, [SpentFilter(budget.epsilon, (0, 0))]).items():
             guard, passed = budget.filter(), 0
             while guard.admits(guard.price(epsilon)):
                 guard.charge(guard.price(epsilon))
                 passed += 1
             assert count == passed
     pure = Budget(3.0, accounting=Accounting.PURE)
-    assert what_it_buys(pure, [Guard(3.0, (0, 0))])[0.05] == 59
+    assert what_it_buys(pure, [SpentFilter(3.0, (0, 0))])[0.05] == 59
     spent = pure.filter()
     spent.charge(spent.price(2.0))
-    assert what_it_buys(pure, [Guard(3.0, spent.units), Guard(1.5, (0, 0))])[0.5] == 2
-    assert what_it_buys(pure, [Guard(1.0, spent.units)]) == {0.05: 0, 0.2: 0, 0.5: 0}
-    assert what_it_buys(pure, [Guard(1e6, (0, 0))])[0.2] == 4_999_999
-    assert what_it_buys(Budget(1e6, 1e-6), [Guard(1e6, (0, 0))])[0.05] > 10**9
+    assert what_it_buys(pure, [SpentFilter(3.0, spent.units), SpentFilter(1.5, (0, 0))])[0.5] == 2
+    assert what_it_buys(pure, [SpentFilter(1.0, spent.units)]) == {0.05: 0, 0.2: 0, 0.5: 0}
+    assert what_it_buys(pure, [SpentFilter(1e6, (0, 0))])[0.2] == 4_999_999
+    assert what_it_buys(Budget(1e6, 1e-6), [SpentFilter(1e6, (0, 0))])[0.05] > 10**9
 
 
 def test_an_untouched_allotment_buys_a_question_of_its_size(call, home):
@@ -203,9 +202,9 @@ def test_burn_down_of_periods_starts_full_and_shows_raises(monthly):
     _ask(monthly, "ana", "february", "2025-02")
     lines = {name: [left for _, left in line] for name, line in points(monthly).items() if name.dataset == "visits"}
     assert set(lines) == {("visits", "2025-01", ""), ("visits", "2025-02", "")}
-    full, less, raised, now = lines[Name("visits", "2025-01", "")]
+    full, less, raised, now = lines[LineName("visits", "2025-01", "")]
     assert full == pytest.approx(2.0) and less < 2 < raised < 3 and now == raised
-    assert lines[Name("visits", "2025-02", "")] == pytest.approx([2.0, 3.0, raised, raised])
+    assert lines[LineName("visits", "2025-02", "")] == pytest.approx([2.0, 3.0, raised, raised])
 
 
 def test_burn_down_of_an_analyst_counts_what_the_data_set_has_left(home):
@@ -216,12 +215,12 @@ def test_burn_down_of_an_analyst_counts_what_the_data_set_has_left(home):
     ledger.charge(Request("students", "ana", "more", 0.6, Zcdp(1e-4)))
     lines = points(ledger, "bob")
     assert set(lines) == {("students", "", ""), ("students", "", "bob")}
-    first, shared, *_, last = (left for _, left in lines[Name("students", "", "bob")])
+    first, shared, *_, last = (left for _, left in lines[LineName("students", "", "bob")])
     assert first == ledger.balance("students").budget.filter(1.0, _units(ledger, 0.5)).remaining_epsilon  # 0.86 < 0.9
     assert shared < first
-    assert last == ledger.balance("students", "bob").remaining_epsilon == lines[Name("students", "", "")][-1][1]
+    assert last == ledger.balance("students", "bob").remaining_epsilon == lines[LineName("students", "", "")][-1][1]
     ledger.end_allotment("students", "bob")
-    assert points(ledger, "bob")[Name("students", "", "bob")][-1][1] == 0
+    assert points(ledger, "bob")[LineName("students", "", "bob")][-1][1] == 0
 
 
 def _units(ledger, epsilon):
@@ -231,7 +230,7 @@ def _units(ledger, epsilon):
 
 
 def _seen(ledger, analyst):
-    return {(each.dataset, each.balance.period, each.analyst): line for each, line in seen(ledger, analyst)}
+    return {(each.dataset, each.balance.period, each.analyst): line for each, line in visible_lines(ledger, analyst)}
 
 
 def test_an_analyst_sees_lines_of_the_own_data_sets_and_of_nobody_else(home):
@@ -264,9 +263,9 @@ def test_burn_down_of_a_long_history_is_thinned(home, monkeypatch):
     ledger = Ledger.open(home)
     for number in range(40):
         ledger.charge(Request("students", "ana", f"question {number}", 0.01, Zcdp(1e-12)))
-    whole = points(ledger)[Name("students", "", "")]
+    whole = points(ledger)[LineName("students", "", "")]
     monkeypatch.setattr(burn_down, "_FINEST", 10)
-    thin = points(ledger)[Name("students", "", "")]
+    thin = points(ledger)[LineName("students", "", "")]
     assert len(whole) == 43 and len(thin) <= 14 and set(thin[:-1]) <= set(whole) and thin[-1][1] == whole[-1][1]
 
 

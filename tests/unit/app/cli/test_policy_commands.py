@@ -8,8 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dalenius.app.cli import build
-from dalenius.app.cli.run import run
+from dalenius.app.cli import build, run
 
 POLICY = """
 [table]

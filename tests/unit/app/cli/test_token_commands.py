@@ -6,8 +6,7 @@ import stat
 
 import pytest
 
-from dalenius.app.cli import build
-from dalenius.app.cli.run import run
+from dalenius.app.cli import build, run
 from dalenius.errors import AuthMissingError
 from dalenius.ledger import Budget, Ledger, verify
 from dalenius.ledger.chain import digest

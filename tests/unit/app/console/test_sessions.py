@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from dalenius.app import console
+from dalenius.app.console import PAGES
 from dalenius.app.console import sessions as module
-from dalenius.app.console.map import PAGES
 from dalenius.app.console.sessions import Sessions, cookie_of
 from dalenius.app.http.service import Service
 from dalenius.app.http.settings import Settings

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from dalenius.app.http import service as module
-from dalenius.app.http.log import start_log
+from dalenius.app.http.monitoring import start_log
 from dalenius.app.http.service import Service
 from dalenius.app.http.settings import Settings
 from dalenius.ledger import Ledger

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conftest import examples
 
-from dalenius.app.http.files import check_listed, check_safe, columns_of, listed, safe_name, take_in
+from dalenius.app.http.files import check_listed, check_safe, columns_of, list_files, safe_name, take_in
 from dalenius.errors import DaleniusError, InputError, NotAllowedError
 
 WORDS = [
@@ -61,7 +61,7 @@ def passes(name, root):
 
 
 def test_what_is_listed_can_be_named_and_written_as_utf8(root):
-    found = listed(root, root / "home")
+    found = list_files(root, root / "home")
     assert found == ["B.PARQUET", "c.csv.gz", "t.csv", "a/t.csv"]
     assert all(passes(each, root) for each in found)
 
@@ -116,13 +116,13 @@ def test_what_could_be_listed_and_is_not_there_is_not_found(root, name):
 @settings(max_examples=examples(300))
 @given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map("/".join))
 def test_whatever_passes_is_listed(root, name):
-    assert not passes(name, root) or name in listed(root, root / "home")
+    assert not passes(name, root) or name in list_files(root, root / "home")
 
 
 @settings(max_examples=examples(200))
 @given(st.text(alphabet="acsv./\\*?[]~ \0\n\ud800\U0001f600é", max_size=20))
 def test_any_text_is_checked_without_a_crash(root, name):
-    files = listed(root, root / "home")
+    files = list_files(root, root / "home")
     for each in (name, f"{name}.csv"):
         assert passes(each, root) == (each in files)
 

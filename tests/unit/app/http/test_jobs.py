@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dalenius.app.http import jobs as module
-from dalenius.app.http.jobs import Jobs, Wanted
+from dalenius.app.http.jobs import JobRequest, Jobs
 from dalenius.app.http.limits import TooManyError
 from dalenius.app.http.service import Service
 from dalenius.errors import BudgetError, Charge, EngineFailedError, Fits
@@ -21,7 +21,7 @@ from dalenius.measuring.pace import Times
 from dalenius.measuring.plan import Limits
 from dalenius.queries.ask import Ask, limits_of_json, limits_to_json
 
-QUESTION = Wanted("question", Ask("SELECT 1", 0.1).to_json(), "k")
+QUESTION = JobRequest("question", Ask("SELECT 1", 0.1).to_json(), "k")
 
 
 def token(analyst="eve", id_="0" * 12):
@@ -132,7 +132,7 @@ def test_a_token_with_as_many_open_questions_as_it_may_have_is_told_to_wait(jobs
 def test_a_request_is_kept_for_its_analyst_alone(jobs, tmp_path):
     limits = Limits(3, None, {"amount": Fraction("0.1")}, None, 0.25)
     job, _ = begun(jobs)
-    wanted = Wanted("question", Ask("SELECT 1", 0.1, limits=limits).to_json(), "k")
+    wanted = JobRequest("question", Ask("SELECT 1", 0.1, limits=limits).to_json(), "k")
     jobs.write(job, wanted)
     other = Jobs(tmp_path)  # another process
     assert other.read(token(), job.id) == (wanted, True)  # the first one lives

@@ -11,8 +11,9 @@ from tests.serving import serving
 
 import dalenius
 from dalenius import Curator
-from dalenius.app.http.reference import OBJECTS, described, generated, renewed, routes
+from dalenius.app.http.reference import BEGIN, OBJECTS, describe_api, generated, routes
 from dalenius.app.http.settings import Settings
+from dalenius.queries.reference import renew
 from dalenius.tables.reading import read_text
 
 PAGE = Path(__file__).parents[4] / "docs" / "reference" / "http.md"
@@ -52,11 +53,11 @@ NOT_JSON = {"GET /metrics", "DELETE /v1/datasets/{dataset}/analysts/{analyst}"}
 
 def test_the_committed_page_is_what_the_code_generates():
     text = PAGE.read_text()
-    assert renewed(text) == text, "run: python -m dalenius.app.http.reference docs/reference/http.md"
+    assert renew(text, BEGIN, generated()) == text, "run: python -m dalenius.app.http.reference docs/reference/http.md"
 
 
 def test_every_route_is_on_the_page_with_who_may_use_it():
-    text, told = generated(), described()
+    text, told = generated(), describe_api()
     for name, _ in routes():
         assert text.count(f"`{name}`<br>") == 1
         line = next(each for each in text.splitlines() if f"`{name}`<br>" in each)
@@ -91,12 +92,12 @@ def test_a_route_gives_the_members_that_the_page_names(name, server):
 def test_an_answer_has_the_members_of_its_description(path, schema, server):
     with closing(server.analyst("ana")) as ana:
         found = ana.post(path, QUESTION).json
-    told = described()["components"]["schemas"][schema]
+    told = describe_api()["components"]["schemas"][schema]
     assert set(told["required"]) <= set(found) <= set(told["properties"])
 
 
 def test_a_job_a_receipt_and_a_token_have_the_members_of_their_descriptions(server):
-    schemas = described()["components"]["schemas"]
+    schemas = describe_api()["components"]["schemas"]
     with closing(server.analyst("ana")) as ana, closing(server.owner()) as owner:
         job = ana.post("/v1/ask", QUESTION | {"epsilon": 0.3}, headers={"Prefer": "respond-async"})
         assert job.status == 202 and set(job.json) == set(schemas["JobOut"]["properties"])

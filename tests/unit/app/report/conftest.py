@@ -9,8 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dalenius.accounting.events import Laplace, Zcdp
-from dalenius.app.cli import build
-from dalenius.app.cli.run import run
+from dalenius.app.cli import build, run
 from dalenius.curator import Curator
 from dalenius.errors import EngineFailedError
 from dalenius.ledger import Budget, Request

@@ -16,8 +16,7 @@ import pytest
 from tests.conftest import LONG
 from tests.serving import Client
 
-from dalenius.app.cli import build
-from dalenius.app.cli.run import run
+from dalenius.app.cli import build, run
 from dalenius.app.tour.home import lay_anew
 from dalenius.ledger import Ledger, verify
 from dalenius.ledger.tokens import Tokens

@@ -11,7 +11,7 @@ import pytest
 from dalenius.errors import EngineTimeoutError
 from dalenius.measuring.engines.deadline import left, within
 from dalenius.measuring.engines.duckdb.connections import DuckDB
-from dalenius.tables.fingerprint import fingerprint
+from dalenius.tables.sources.fingerprint import fingerprint
 
 LONG = "SELECT count(*) FROM range(4000000) a, range(4000000) b"
 

@@ -8,7 +8,7 @@ import threading
 import numpy as np
 
 from dalenius.mechanisms import noise
-from dalenius.mechanisms.noise import _batches, bits
+from dalenius.mechanisms.noise import _draws, bits
 
 
 def test_words_are_balanced_and_never_repeat():
@@ -60,13 +60,13 @@ def test_stocks_are_bounded_in_number():
     noise.fresh_key()
     for scale in range(1, 100):
         noise.discrete_laplace(scale)
-    assert len(bits.current().stock) == _batches.STOCKED_SAMPLERS
+    assert len(bits.current().stock) == _draws.STOCKED_SAMPLERS
 
 
 def test_no_value_is_given_twice_from_a_stock():
     noise.fresh_key()
-    drawn = [noise.discrete_gaussian(2**50) for _ in range(3 * _batches.STOCK)]
-    drawn += noise.discrete_gaussian(2**50, _batches.SMALL).tolist()
+    drawn = [noise.discrete_gaussian(2**50) for _ in range(3 * _draws.STOCK)]
+    drawn += noise.discrete_gaussian(2**50, _draws.SMALL).tolist()
     assert len(set(drawn)) == len(drawn)  # a repeat has probability 2⁻³⁰
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dalenius.mechanisms import noise
-from dalenius.mechanisms.noise import _batches, _exact, _fast, bits, selection
+from dalenius.mechanisms.noise import _draws, _exact, _fast, bits, selection
 
 SCALES = [Fraction(1, 3), Fraction(7, 5), 0.1, 10, 16, 17, 1000, 12345.678, 10**7, 2**52, 1e-300]
 WIDE = [2**52 + 1, 2**60, 2**64 + Fraction(1, 3), 1e30, 1e300]
@@ -153,13 +153,13 @@ def test_the_fallback_is_as_rare_as_stated(monkeypatch):
     2²⁰ draws: at most 16 expected; more than 64 has probability below 1e-17.
     """
     asked = []
-    lazy = _fast.lazy
+    lazy = _fast.lazy_uniform
 
     def counted(word):
         asked.append(word)
         return lazy(word)
 
-    monkeypatch.setattr(_fast, "lazy", counted)
+    monkeypatch.setattr(_fast, "lazy_uniform", counted)
     exponentials = _fast.exponentials
 
     def wider(words):
@@ -175,16 +175,16 @@ def test_the_fallback_is_as_rare_as_stated(monkeypatch):
 def test_a_batch_is_nearly_always_enough(draws, acceptance):
     from scipy import stats
 
-    candidates = _batches.candidates_for(draws, acceptance)
+    candidates = _draws.candidates_for(draws, acceptance)
     assert stats.binom.cdf(draws - 1, candidates, acceptance) <= 2.0**-41
     assert candidates <= 2.8 * draws / acceptance + 200
 
 
 @pytest.mark.parametrize("sigma", [1e-3, 0.3, 0.5, 0.9, 1, 1.49, 1.51, 2.5, 10, 100, 10**7])
 def test_the_stated_acceptance_is_a_lower_bound_close_to_the_truth(sigma):
-    from dalenius.mechanisms.noise.gaussian import DiscreteGaussian
+    from dalenius.mechanisms.noise.gaussian import GaussianSampler
 
-    sampler = DiscreteGaussian(Fraction(sigma) ** 2)
+    sampler = GaussianSampler(Fraction(sigma) ** 2)
     n = 2**16
     accepted = len(sampler.batch(n))
     deviation = 6 * (n * 0.25) ** 0.5  # six standard deviations: false alarm below 1e-8
@@ -193,7 +193,7 @@ def test_the_stated_acceptance_is_a_lower_bound_close_to_the_truth(sigma):
 
 
 def test_a_batch_that_falls_short_is_followed_by_another():
-    class Stingy(_batches.Sampler):
+    class Stingy(_draws.Sampler):
         calls = 0
 
         def batch(self, candidates: int) -> np.ndarray:
@@ -201,12 +201,12 @@ def test_a_batch_that_falls_short_is_followed_by_another():
             return np.arange(1, dtype=np.int64)
 
     sampler = Stingy()
-    assert _batches.draw(sampler, 100).tolist() == [0] * 100
+    assert _draws.draw(sampler, 100).tolist() == [0] * 100
     assert sampler.calls == 100
 
 
 def test_noise_beyond_int64_raises_and_does_not_wrap():
-    from dalenius.mechanisms.noise._blocks import Blocks, Candidates
+    from dalenius.mechanisms.noise.laplace import Blocks, Candidates
 
     for scale in (Fraction(16), Fraction(2**52)):
         blocks = Blocks(scale)
@@ -237,8 +237,8 @@ SIGMAS = [
 # Lemma 3 of docs/explanation/exact-noise.md: what `survive` asks of the exponents it is given.
 @pytest.mark.parametrize("sigma", SIGMAS, ids=lambda sigma: f"{float(sigma):.3g}")
 def test_exponents_keep_the_bound_that_the_coin_relies_on(sigma, monkeypatch):
-    from dalenius.mechanisms.noise.gaussian import DiscreteGaussian
-    from dalenius.mechanisms.noise.laplace import DiscreteLaplace
+    from dalenius.mechanisms.noise.gaussian import GaussianSampler
+    from dalenius.mechanisms.noise.laplace import LaplaceSampler
 
     survive = _fast.survive
     seen: list[tuple[float, Fraction]] = []
@@ -248,8 +248,8 @@ def test_exponents_keep_the_bound_that_the_coin_relies_on(sigma, monkeypatch):
         return survive(words, exponent, exact)
 
     monkeypatch.setattr(_fast, "survive", spy)
-    DiscreteGaussian(sigma**2).batch(2000)
-    DiscreteLaplace(sigma).batch(2000)
+    GaussianSampler(sigma**2).batch(2000)
+    LaplaceSampler(sigma).batch(2000)
     assert seen
     for rounded, exact in seen:
         if exact >= _fast.LARGEST:
@@ -263,7 +263,7 @@ def test_exponents_of_choices_keep_their_bound(spread):
     draw = random.Random(spread)
     for _ in range(50):
         rate = Fraction(draw.randrange(1, 2**60), draw.randrange(1, 2**60)) * Fraction(40, spread)
-        scores = selection._checked([draw.randrange(-spread, spread) for _ in range(20)])
+        scores = selection._check_scores([draw.randrange(-spread, spread) for _ in range(20)])
         gaps = selection.Gaps(scores, rate)
         for i in range(20):
             exact = gaps.exact(i)
@@ -337,6 +337,6 @@ def test_the_coin_of_the_best_is_certain_and_needs_no_fallback(word, monkeypatch
     def fallback(word):
         raise AssertionError("exact arithmetic was used")
 
-    monkeypatch.setattr(_fast, "lazy", fallback)
+    monkeypatch.setattr(_fast, "lazy_uniform", fallback)
     with bits._injected(Constant(word)):
         assert noise.permute_and_flip([7] * 5, 1) in range(5)

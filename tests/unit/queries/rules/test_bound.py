@@ -9,11 +9,10 @@ from fractions import Fraction
 import pytest
 
 from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError
-from dalenius.measuring.building import MOST
+from dalenius.measuring.building import MOST, split_price
 from dalenius.measuring.engines.duckdb.statements.sums import Compiler
 from dalenius.measuring.plan import Found, Limits
-from dalenius.measuring.splitting import split
-from dalenius.queries.rules import planned
+from dalenius.queries.rules import plan_question
 from dalenius.tables.policy import Bounds
 
 
@@ -81,7 +80,7 @@ def test_squares_have_no_sign(asker):
 
 
 def alternatives(plan):
-    """The noise of the plan's average around 0 and around the middle, by the formulas of `splitting`."""
+    """The noise of the plan's average around 0 and around the middle, by the formulas of `building`."""
     (statistic,) = plan.statistics
     summed = statistic.measures[1]
     low, high = summed.low + summed.centre, summed.high + summed.centre
@@ -97,7 +96,7 @@ def alternatives(plan):
         measures = [
             replace(each, sensitivity=clip**power) for each, clip in zip(statistic.measures, clips, strict=True)
         ]
-        found[centre] = split(measures, low - centre, high - centre, plan.norm).noise
+        found[centre] = split_price(measures, low - centre, high - centre, plan.norm).noise
     return summed.centre, found
 
 
@@ -239,11 +238,11 @@ def test_a_factor_that_no_double_holds_says_nothing_about_a_total(what, visits):
     nothing = replace(column, bounds=Bounds(Fraction(0), Fraction(0)))
     policy = replace(visits.table.policy, columns={**visits.table.policy.columns, "amount": nothing})
     question = asked(what)
-    plan = planned(question, {"visits": replace(visits.table, policy=policy)})
+    plan = plan_question(question, {"visits": replace(visits.table, policy=policy)})
     assert [measure.clip for measure in plan.measures if measure.kind == "sum"] == [10]
     declared = replace(policy.contribution, rows=None)
     with pytest.raises(NotAllowedError, match="rows"):
-        planned(question, {"visits": replace(visits.table, policy=replace(policy, contribution=declared))})
+        plan_question(question, {"visits": replace(visits.table, policy=replace(policy, contribution=declared))})
 
 
 def test_a_limit_of_rows_that_nobody_could_see_is_said(asker):
@@ -251,7 +250,7 @@ def test_a_limit_of_rows_that_nobody_could_see_is_said(asker):
     hidden, seen = Found(1, {"amount": Fraction(5000)}), Found(1, {"amount": Fraction(5000)}, clipped={"rows": 0.0})
 
     def notes(found, what):
-        return planned(asked(what), {"visits": replace(table, found=found)}).notes
+        return plan_question(asked(what), {"visits": replace(table, found=found)}).notes
 
     for what in ("COUNT(*)", "SUM(amount)", "AVG(age)", "MEDIAN(age)"):
         (note,) = notes(hidden, what)

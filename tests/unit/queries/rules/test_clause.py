@@ -23,15 +23,15 @@ from dalenius.errors import (
 )
 from dalenius.measuring._exact import exact
 from dalenius.measuring.plan import Found, Limits
-from dalenius.queries.rules import planned
-from dalenius.queries.rules.clause import Options, cut
+from dalenius.queries.rules import plan_question
+from dalenius.queries.rules.clause import Options, cut_clause
 from dalenius.queries.rules.parse import LONGEST
 
 WITH = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS"
 
 
 def said(text: str) -> Options:
-    return cut(text)[1]
+    return cut_clause(text)[1]
 
 
 # --- the documented examples
@@ -380,9 +380,9 @@ def test_a_limit_that_was_chosen_is_not_searched_again(visits):
     policy = replace(visits.table.policy, contribution=replace(visits.table.policy.contribution, rows=None, totals={}))
     table = replace(visits.table, policy=policy, found=found)
     asked = "SELECT COUNT(*{}) n, SUM(age) FROM visits WHERE smoker"
-    plan = planned(asked.format(""), {"visits": table})
+    plan = plan_question(asked.format(""), {"visits": table})
     assert [bool(each.search) for each in plan.measures] == [True, True]
-    plan = planned(asked.format(", contribution_bounds_per_group => (0, 4)"), {"visits": table})
+    plan = plan_question(asked.format(", contribution_bounds_per_group => (0, 4)"), {"visits": table})
     assert [bool(each.search) for each in plan.measures] == [False, True]
 
 
@@ -564,7 +564,7 @@ def test_a_mistake_is_pointed_at_inside_of_the_clause_and_behind_it(text, kind, 
 )
 def test_odd_spacing_and_remarks_change_nothing(text, visits):
     assert said(text).epsilon == 0.5
-    blanked = cut(text)[0]
+    blanked = cut_clause(text)[0]
     assert len(blanked) == len(text) and [*map(len, blanked.split("\n"))] == [*map(len, text.split("\n"))]
     assert visits.plan(text).key(1) == visits.plan(f"SELECT {BY_REGION}").key(1)
 
@@ -583,7 +583,7 @@ def test_odd_spacing_and_remarks_change_nothing(text, visits):
     ],
 )
 def test_the_same_words_elsewhere_are_left_alone(text, visits):
-    assert cut(text) == (text, Options())
+    assert cut_clause(text) == (text, Options())
     visits.plan(text)
 
 
@@ -640,14 +640,14 @@ def test_hostile_texts_are_refused_with_a_reason(text, visits):
 def test_the_clause_belongs_to_the_outer_select():
     inner = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1) COUNT(*) AS n FROM visits"
     with pytest.raises(QuestionRefusedError, match="in a subquery") as caught:
-        cut(f"SELECT SUM(n)\nFROM ({inner})")
+        cut_clause(f"SELECT SUM(n)\nFROM ({inner})")
     assert caught.value.at == Place(2, 14)
     with pytest.raises(QuestionRefusedError, match="in a subquery"):
-        cut(f"WITH found AS ({inner}) SELECT SUM(n) FROM found")
+        cut_clause(f"WITH found AS ({inner}) SELECT SUM(n) FROM found")
     with pytest.raises(QuestionRefusedError, match="two clauses") as caught:
-        cut(f"{inner}\nUNION ALL {inner}")
+        cut_clause(f"{inner}\nUNION ALL {inner}")
     assert caught.value.at == Place(2, 18)
-    text, options = cut(f"WITH north AS (SELECT * FROM visits) {inner}")
+    text, options = cut_clause(f"WITH north AS (SELECT * FROM visits) {inner}")
     assert options.epsilon == 1
     assert " ".join(text.split()) == "WITH north AS (SELECT * FROM visits) SELECT COUNT(*) AS n FROM visits"
 

@@ -15,8 +15,8 @@ from dalenius.errors import NotAllowedError
 from dalenius.measuring._exact import exact
 from dalenius.measuring.plan import Found, Limits
 from dalenius.measuring.statistics.distinct import USUAL
-from dalenius.queries.preview import described, previewed
-from dalenius.queries.rules.price import priced
+from dalenius.queries.preview import describe_plan, preview_plan
+from dalenius.queries.rules.price import price_plan
 
 SALT = "salt"
 ARROW = pa.schema([("user_id", pa.int64()), ("region", pa.string()), ("note", pa.string()), ("free", pa.float64())])
@@ -225,9 +225,9 @@ def test_the_limit_is_part_of_what_is_stored(asker):
 
 def test_a_preview_tells_error_and_limit(visits):
     plan = visits.plan(asked("COUNT(DISTINCT note) AS n", "region"))
-    price = priced(plan, 0.5)
-    found = previewed(plan, (0.5,), 0.95, {})
+    price = price_plan(plan, 0.5)
+    found = preview_plan(plan, (0.5,), 0.95, {})
     assert found.choices[0].noise_error == (float(price.mechanisms[0].noise.noise_error(0.95)),)
     assert "at most 2 pairs" in str(found)
-    text = described(plan, price)
+    text = describe_plan(plan, price)
     assert "count distinct values of note" in text and "at most 2 pairs of group and value" in text

@@ -10,7 +10,7 @@ import pytest
 from dalenius.accounting import conversions, costs
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import Laplace
-from dalenius.queries.rules.price import _up, priced
+from dalenius.queries.rules.price import _up, price_plan
 
 TOLERANCE = 1e-9  # the ledger's
 QUESTIONS = [
@@ -38,7 +38,7 @@ def test_shares_sum_to_one_exactly(sql, accounting, asker):
 @pytest.mark.parametrize("epsilon", [1e-4, 0.05, 1.0, 2.9])
 def test_under_zcdp_the_event_costs_rho_of_epsilon(sql, neighbors, epsilon, asker):
     plan = asker(neighbors=neighbors).plan(sql)
-    found = priced(plan, epsilon)
+    found = price_plan(plan, epsilon)
     assert found.rho is not None and found.rho == plan.table.budget.filter().price(epsilon).rho
     assert conversions.zcdp_epsilon(found.rho, plan.table.budget.delta / 2) == pytest.approx(epsilon, rel=1e-6)
     cost = costs.zcdp(found.event)
@@ -57,7 +57,7 @@ def test_under_zcdp_the_event_costs_rho_of_epsilon(sql, neighbors, epsilon, aske
 @pytest.mark.parametrize("epsilon", [1e-4, 0.05, 1.0, 2.9])
 def test_under_pure_dp_the_event_costs_epsilon(sql, neighbors, epsilon, asker):
     plan = asker(neighbors=neighbors, accounting="pure").plan(sql)
-    found = priced(plan, epsilon)
+    found = price_plan(plan, epsilon)
     assert found.rho is None
     cost = costs.pure_epsilon(found.event)
     assert cost == pytest.approx(epsilon, rel=1e-9) and cost <= epsilon * (1 + TOLERANCE)
@@ -72,7 +72,7 @@ def variance(plan, epsilon):
     """Of the count's noise."""
     found = [
         mechanism
-        for measure, mechanism in zip(plan.measures, priced(plan, epsilon).mechanisms, strict=True)
+        for measure, mechanism in zip(plan.measures, price_plan(plan, epsilon).mechanisms, strict=True)
         if measure.kind == "rows"
     ]
     assert isinstance(found[0], DiscreteGaussian)
@@ -86,8 +86,8 @@ def test_exchanging_a_unit_needs_more_noise_than_removing_one(asker):
 
 
 def test_twice_the_columns_cost_the_same_and_are_noisier(visits):
-    one = priced(visits.plan("SELECT COUNT(*) FROM visits"), 0.5)
-    two = priced(visits.plan("SELECT COUNT(*), SUM(age) FROM visits"), 0.5)
+    one = price_plan(visits.plan("SELECT COUNT(*) FROM visits"), 0.5)
+    two = price_plan(visits.plan("SELECT COUNT(*), SUM(age) FROM visits"), 0.5)
     assert one.rho == two.rho
     plans = (visits.plan(f"SELECT {each} FROM visits") for each in ("COUNT(*)", "COUNT(*), SUM(age)"))
     single, shared = (variance(each, 0.5) for each in plans)

@@ -7,8 +7,8 @@ import sqlglot
 from sqlglot import exp
 
 from dalenius.errors import QuestionRefusedError
-from dalenius.queries.rules.restrict import _ALLOWED, _PARTS, _REFUSED, _allowed, restrict
-from dalenius.queries.rules.stage import Stage
+from dalenius.queries.rules import Stage
+from dalenius.queries.rules.restrict import _ALLOWED, _PARTS, _REFUSED, _allowed, restrict_tree
 
 TWO = "SELECT COUNT(DISTINCT (user_id, day)) FROM visits"
 ALLOWED = [
@@ -134,7 +134,7 @@ def test_every_node_of_sqlglot_that_is_not_in_the_list_is_refused(visits):
         if not any(each is strange for each in tree.walk()):
             continue
         with pytest.raises(QuestionRefusedError):
-            restrict(Stage("SELECT COUNT(*) FROM visits WHERE age > 3", {"visits": visits.table}, tree=tree))
+            restrict_tree(Stage("SELECT COUNT(*) FROM visits WHERE age > 3", {"visits": visits.table}, tree=tree))
         tried += 1
     assert tried > 300
 

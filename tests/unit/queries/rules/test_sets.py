@@ -17,23 +17,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dalenius.errors import DaleniusError, InputError, QuestionRefusedError, SqlSyntaxError
-from dalenius.measuring import ladder
 from dalenius.measuring._exact import exact, exact_lengths
-from dalenius.measuring.clipping import together
 from dalenius.measuring.engines.duckdb.connections import DuckDB
-from dalenius.measuring.engines.duckdb.index import Layout
-from dalenius.measuring.engines.duckdb.indexing import build
-from dalenius.measuring.engines.duckdb.statements import light
+from dalenius.measuring.engines.duckdb.index import IndexFiles
+from dalenius.measuring.engines.duckdb.indexing import build_index
+from dalenius.measuring.engines.duckdb.statements import indexed_sums, running
 from dalenius.measuring.engines.duckdb.statements.keys import weights
 from dalenius.measuring.estimates import noise_variance
 from dalenius.measuring.expressions import Key
-from dalenius.measuring.plan import Found, Limits, needed
-from dalenius.queries import grouped
-from dalenius.queries.answering import Answer, measured
-from dalenius.queries.preview import described, previewed, usual_rows
-from dalenius.queries.rules.price import priced
+from dalenius.measuring.limits import ladder
+from dalenius.measuring.measures import combine_limits
+from dalenius.measuring.plan import Found, Limits, require
+from dalenius.queries import postprocess
+from dalenius.queries.answering import Answer, measure_plan
+from dalenius.queries.preview import describe_plan, preview_plan, usual_rows
+from dalenius.queries.rules.price import price_plan
 from dalenius.queries.rules.sets import MOST_SETS
-from dalenius.tables.fingerprint import fingerprint
+from dalenius.tables.sources.fingerprint import fingerprint
 
 SALT = "salt"
 WIDE = "rows = 100000"
@@ -157,10 +157,10 @@ def of_plan(who, memory, group, rows):
     plan = who.plan(asked(group, ", ".join([*keys, *marks, *what])), Limits(groups=1000, search=0))
     integers = exact(plan, memory(table(rows)), SALT)
     by_kind = {each.kind: integers[plan.start(at)] for at, each in enumerate(plan.statistics)}
-    held = grouped.columns(plan)
+    held = postprocess.key_columns(plan)
     columns = [held[each.expression.number] for each in plan.question.outputs if isinstance(each.expression, Key)]
     columns += [by_kind[kind] for kind in ("rows", "sum", "units", "distinct")]
-    shown = [tuple(column[at] for column in columns) for at in grouped.shown(plan)]
+    shown = [tuple(column[at] for column in columns) for at in postprocess.shown_groups(plan)]
     return Counter(row for row in shown if row[2 * len(keys)])
 
 
@@ -218,7 +218,7 @@ def test_a_row_without_a_key_counts_in_the_sets_that_do_not_have_it(visits, memo
     rows = [{"user_id": 1, "region": None, "smoker": True}, {"user_id": 2, "region": "north", "smoker": None}]
     plan = visits.plan(asked("CUBE (region, smoker)"))
     (found,) = exact(plan, memory(table(rows)), SALT)
-    columns = grouped.columns(plan)
+    columns = postprocess.key_columns(plan)
     held = {tuple(column[at] for column in columns): value for at, value in enumerate(found) if value}
     assert held == {("north", None): 1, (None, True): 1, (None, None): 2}
 
@@ -228,9 +228,9 @@ def test_a_row_without_a_key_counts_in_the_sets_that_do_not_have_it(visits, memo
 
 def test_the_limit_over_all_sets_is_the_least_that_leaves_each_of_them_its_own():
     for limits in ([1], [10], [10, 10], [10] * 3, [7, 1, 30], [2**40] * 5):
-        clip = together(limits, "l2")
+        clip = combine_limits(limits, "l2")
         assert (clip - 1) ** 2 < sum(each**2 for each in limits) <= clip**2
-        assert together(limits, "l1") == sum(limits)
+        assert combine_limits(limits, "l1") == sum(limits)
 
 
 @pytest.mark.parametrize("neighbors", ["add-remove", "substitute"])
@@ -386,10 +386,10 @@ def test_no_neighbours_differ_by_more_than_the_plan_claims(
 @pytest.mark.parametrize("most", [1, 2, 7, 10, 99, 2**61])
 @pytest.mark.parametrize("sets", [1, 2, 3, 17])
 def test_a_unit_that_an_index_calls_light_is_within_the_limit_over_all_sets(most, sets):
-    assert together([light.within(most, sets, "l2")] * sets, "l2") <= most
-    assert together([light.within(most, sets, "l1")] * sets, "l1") <= most
-    assert together([light.within(most, sets, "l2") + 1] * sets, "l2") > most
-    assert together([light.within(most, sets, "l1") + 1] * sets, "l1") > most
+    assert combine_limits([indexed_sums.limit_per_set(most, sets, "l2")] * sets, "l2") <= most
+    assert combine_limits([indexed_sums.limit_per_set(most, sets, "l1")] * sets, "l1") <= most
+    assert combine_limits([indexed_sums.limit_per_set(most, sets, "l2") + 1] * sets, "l2") > most
+    assert combine_limits([indexed_sums.limit_per_set(most, sets, "l1") + 1] * sets, "l1") > most
 
 
 def test_an_index_gives_the_integers_of_the_general_way(asker, tmp_path):
@@ -401,15 +401,15 @@ def test_an_index_gives_the_integers_of_the_general_way(asker, tmp_path):
     for accounting in ("zcdp", "pure"):
         who = asker(contribution="rows = 6", accounting=accounting)
         plain = DuckDB(fingerprint([str(tmp_path / "visits.parquet")]), threads=1)
-        layout = Layout(tmp_path / accounting, who.table, plain.fingerprint)
-        build(layout, plain)
+        layout = IndexFiles(tmp_path / accounting, who.table, plain.fingerprint)
+        build_index(layout, plain)
         fast = DuckDB(plain.fingerprint, threads=1, layout=layout)
         for group in GROUPS[1:5]:
             for what in ("COUNT(*)", "AVG(age), SUM(change) FILTER (WHERE smoker)", "COUNT(*), MEDIAN(age)"):
                 for limits in (Limits(), Limits(groups=2), Limits(search=0.1)):
                     plan = who.plan(asked(group, what), limits)
-                    index = needed(light.checked(plan.table, fast))
-                    helped += bool(light.statement(plan, index, fast, SALT))
+                    index = require(running.valid_index(plan.table, fast))
+                    helped += bool(indexed_sums.statement(plan, index, fast, SALT))
                     assert exact(plan, fast, SALT) == exact(plan, plain, SALT), (group, what, limits)
                     if plan.searched:
                         assert exact_lengths(plan, fast, SALT) == exact_lengths(plan, plain, SALT)
@@ -429,7 +429,7 @@ def test_each_period_has_its_own_vector(asker, memory):
 
 def test_keys_are_found_in_the_sets_that_have_hidden_ones_and_all_others_are_answered(asker, memory):
     plan = asker(contribution="rows = 4").plan(asked("CUBE (region, note)", "region, note, GROUPING(note), COUNT(*)"))
-    selection = needed(plan.selection)
+    selection = require(plan.selection)
     assert plan.sets == ((0, 1), (0,), (1,), ())  # note, region
     assert [plan.sets[each] for each in selection.sets] == [(0, 1), (0,)]
     assert {plan.sets[int(cell[0])] for cell in plan.cells} == {(1,), ()}
@@ -439,7 +439,7 @@ def test_keys_are_found_in_the_sets_that_have_hidden_ones_and_all_others_are_ans
     cells, weighed = weights(plan, engine, SALT, 60.0)
     assert {cell[0] for cell in cells} == {0.0, 1.0} and len(cells) == 4
     assert set(weighed) == {600 * math.floor(2**20 / math.sqrt(2)), math.floor(2**20 / math.sqrt(2))}
-    answer = Answer.read(plan, measured(plan, priced(plan, 40.0, 1e-4), engine, SALT, 60.0), 0.95)
+    answer = Answer.read(plan, measure_plan(plan, price_plan(plan, 40.0, 1e-4), engine, SALT, 60.0), 0.95)
     shown = {tuple(row[:3]): row[3] for row in answer.table().rows}
     assert set(shown) == {
         ("north", "often", 0),
@@ -453,10 +453,10 @@ def test_keys_are_found_in_the_sets_that_have_hidden_ones_and_all_others_are_ans
 
 def test_a_unit_weighs_on_the_keys_of_all_hidden_sets_together(asker):
     who = asker(contribution="rows = 4\ngroups = 3")
-    assert needed(who.plan(asked("note")).selection).cap == 3
-    assert needed(who.plan(asked("ROLLUP (note)")).selection).cap == 3
-    assert needed(who.plan(asked("ROLLUP (note, region)")).selection).cap == 6
-    assert needed(who.plan(asked("CUBE (note, region, smoker)")).selection).cap == 12
+    assert require(who.plan(asked("note")).selection).cap == 3
+    assert require(who.plan(asked("ROLLUP (note)")).selection).cap == 3
+    assert require(who.plan(asked("ROLLUP (note, region)")).selection).cap == 6
+    assert require(who.plan(asked("CUBE (note, region, smoker)")).selection).cap == 12
 
 
 def test_keys_that_are_not_public_are_refused_under_pure(asker):
@@ -472,7 +472,7 @@ SIX = "SELECT region, smoker, COUNT(*) AS n FROM visits GROUP BY ROLLUP (region,
 def released(who, memory, sql, rows=None):
     plan = who.plan(sql)
     engine = memory(table(rows if rows is not None else some_rows(random.Random(3), 100)))
-    return Answer.read(plan, measured(plan, priced(plan, 1.0), engine, SALT, 60.0), 0.95).table()
+    return Answer.read(plan, measure_plan(plan, price_plan(plan, 1.0), engine, SALT, 60.0), 0.95).table()
 
 
 def keys_of(found, width=2):
@@ -500,7 +500,7 @@ def test_a_set_that_is_asked_twice_is_shown_twice_from_one_release(group, visits
     once = group.count("()")
     assert len(found) == 8 + once and len(plan.cells) == 4 + once
     assert found[:4] == found[4 + once :]
-    assert previewed(plan, (1.0,), 0.95, {}).groups == 8 + once
+    assert preview_plan(plan, (1.0,), 0.95, {}).groups == 8 + once
 
 
 def test_grouping_tells_a_set_from_a_value(visits, memory):
@@ -554,8 +554,8 @@ def test_whole_keys_stay_whole_and_dates_stay_dates(visits, memory):
 
 def test_a_preview_tells_the_error_of_every_group(visits):
     plan = visits.plan("SELECT region, COUNT(*), SUM(age), GROUPING(region) FROM visits GROUP BY ROLLUP (region)")
-    price = priced(plan, 0.5)
-    found = previewed(plan, (0.5,), 0.95, {})
+    price = price_plan(plan, 0.5)
+    found = preview_plan(plan, (0.5,), 0.95, {})
     by_kind = {
         each.kind: price.mechanisms[plan.start(at)].noise.noise_error(0.95) * each.measures[0].step
         for at, each in enumerate(plan.statistics)
@@ -570,7 +570,7 @@ def test_more_sets_have_more_noise_by_the_root_of_their_number(asker):
 
     def deviation(group):
         plan = who.plan(asked(group))
-        return math.sqrt(noise_variance(priced(plan, 0.5).mechanisms[0].noise))
+        return math.sqrt(noise_variance(price_plan(plan, 0.5).mechanisms[0].noise))
 
     assert deviation("CUBE (region, smoker)") == pytest.approx(2 * deviation("region"), rel=1e-3)
     assert deviation("ROLLUP (region)") == pytest.approx(math.sqrt(2) * deviation("region"), rel=2e-3)
@@ -584,7 +584,7 @@ def test_averages_are_previewed_for_the_set_with_most_groups(visits):
 
 def test_a_plan_says_its_sets(visits):
     plan = visits.plan(asked("ROLLUP (region, smoker)", "COUNT(*), COUNT(DISTINCT note)"))
-    text = described(plan, priced(plan, 0.5))
+    text = describe_plan(plan, price_plan(plan, 0.5))
     assert "3 sets: (region, smoker), (region), () (13, all public)" in text
     assert "at most 2 of the groups of each set" in text and "pairs of group and value of a unit in each set" in text
 

@@ -19,8 +19,8 @@ from dalenius.measuring.engines.duckdb.connections import public
 from dalenius.measuring.engines.duckdb.rendering import Renderer, identifier
 from dalenius.measuring.engines.duckdb.statements.source import clean
 from dalenius.measuring.expressions import Column, Type, number
-from dalenius.measuring.plan import needed
-from dalenius.queries.rules.total import _Guard, made_total
+from dalenius.measuring.plan import require
+from dalenius.queries.rules.total import _Guard, make_total
 
 HOSTILE = [None, 0.0, -0.0, 1.0, -1.0, 0.5, -7.25, 1e308, -1e308, 1e-308, 5e-324, 2.0**63, -(2.0**64)]
 TEXTS = [None, "", "x", "it's", "12", "1e400", "nan", "inf", "-infinity", "2025-02-30", "99999-01-01", "%_\\", "é" * 50]
@@ -158,8 +158,8 @@ def test_no_row_makes_a_question_fail(visits, memory, value, condition):
 @given(NUMBERS)
 def test_a_value_is_finite_or_null_on_every_row(visits, value):
     try:
-        safe = needed(visits.stage(f"SELECT COUNT(*) FROM visits WHERE COALESCE({value}, 0) = 0", 4).safe)
-        inner = needed(visits.stage(f"SELECT SUM({value}) FROM visits", 4).safe)
+        safe = require(visits.stage(f"SELECT COUNT(*) FROM visits WHERE COALESCE({value}, 0) = 0", 4).safe)
+        inner = require(visits.stage(f"SELECT SUM({value}) FROM visits", 4).safe)
     except DaleniusError:
         return
     renderer = Renderer({name: identifier(name) for name in SCHEMA.names})
@@ -217,7 +217,7 @@ def test_a_guard_is_put_only_where_one_is_needed():
     known = _Guard({"a": (0.0, 1.0), "b": (1.0, 2.0)})
     assert known.finite(known.expression(plain("div", a, b))) == plain("div", a, b)
     assert known.finite(known.expression(plain("div", b, a))) != plain("div", b, a)
-    assert made_total(plain("div", a, b)) == plain("div", a, plain("nullif", b, number(0)))
+    assert make_total(plain("div", a, b)) == plain("div", a, plain("nullif", b, number(0)))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from dalenius.accounting.neighbors import Neighbors
 from dalenius.app.console.frame import attempt, card, empty, heading, page
 from dalenius.app.console.sessions import Session, Sessions
 from dalenius.app.report.elements import factor
-from dalenius.app.summaries import datasets_open_to
+from dalenius.app.views.tables import datasets_open_to
 from dalenius.ledger.budgets import Budget
 from dalenius.tables.registry import Version
 

@@ -10,14 +10,14 @@ from fastapi import FastAPI
 from nicegui import ui
 
 from dalenius.app.console import calls
-from dalenius.app.console.analyst.answer import answered
-from dalenius.app.console.analyst.editor import sql_editor
-from dalenius.app.console.analyst.examples import examples
 from dalenius.app.console.frame import attempt, busy, card, empty, heading, on_a_page, over, page, trouble
-from dalenius.app.console.sessions import Asked, Session, Sessions
+from dalenius.app.console.parts.answer import show_answer
+from dalenius.app.console.parts.editor import examples, sql_editor
+from dalenius.app.console.sessions import PastQuestion, Session, Sessions
 from dalenius.app.http.limits import TooManyError
-from dalenius.app.http.problems import unexpected
-from dalenius.app.summaries import open_to, summary_of
+from dalenius.app.http.responses import unexpected
+from dalenius.app.views import to_minute
+from dalenius.app.views.tables import open_to, summary_of
 from dalenius.errors import AuthMissingError, DaleniusError
 from dalenius.queries.release import shown, with_error
 
@@ -271,9 +271,9 @@ class _Asking:
     def _answered(self, release: Release, sql: str, epsilon: float) -> None:
         self.answer.clear()
         with self.answer:
-            answered(self.session, release)
+            show_answer(self.session, release)
         paid = 0.0 if release.free or release.public else float(release.charge["epsilon"])
-        self.session.asked.append(Asked(sql, epsilon, paid))
+        self.session.asked.append(PastQuestion(sql, epsilon, paid))
 
     def _refused(self, error: DaleniusError) -> None:
         self.answer.clear()
@@ -304,7 +304,7 @@ class _Asking:
             if rows:
                 with ui.expansion(f"All that you were charged for: {len(rows):,}", icon="history").classes("w-full"):
                     for row in rows[: -_EARLIER - 1 : -1]:
-                        when = row["time"][:16].replace("T", " ")
+                        when = to_minute(row["time"])
                         ui.label(f"{when} · {row['dataset']} · paid ε = {row['charge']['epsilon']:g}").classes(
                             "d-muted text-caption d-number"
                         )
@@ -313,11 +313,11 @@ class _Asking:
                 "d-muted text-caption"
             )
 
-    def _put_back(self, asked: Asked) -> None:
+    def _put_back(self, asked: PastQuestion) -> None:
         self.editor.set_value(asked.sql)
         self.slider.set_value(step_below(asked.epsilon))
 
-    def _asked(self, asked: Asked) -> None:
+    def _asked(self, asked: PastQuestion) -> None:
         with ui.row().classes("w-full items-center gap-2 no-wrap"):
             ui.label(f"paid ε = {asked.paid:g}" if asked.paid else "free").classes(
                 "d-tag d-number" + ("" if asked.paid else " d-free")

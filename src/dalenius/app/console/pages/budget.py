@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from fastapi import FastAPI
 from nicegui import ui
 
-from dalenius.app.balances import Total, what_it_buys
-from dalenius.app.burn_down import seen
 from dalenius.app.console.charts import burn_down
 from dalenius.app.console.frame import attempt, card, empty, heading, later, page
 from dalenius.app.console.sessions import Session, Sessions
+from dalenius.app.views.balances import Total, what_it_buys
+from dalenius.app.views.burn_down import visible_lines
 from dalenius.errors import DaleniusError
 from dalenius.ledger.budgets import rounded_down
 from dalenius.ledger.tokens import Role
-from dalenius.queries.names import as_written
 from dalenius.queries.release import with_error
+from dalenius.queries.rules.parse import as_written
 
 Line = list[tuple[str, float]]
 _BUYS = 3  # data sets and periods for which errors are worked out
@@ -48,7 +48,7 @@ def install(app: FastAPI, sessions: Sessions) -> None:  # noqa: ARG001
             if not found:
                 empty("No data set has a budget that you may see.", "savings")
             for each in found:
-                _shown(each, mine=session.token.analyst if session.token.role is Role.ANALYST else "")
+                _show(each, mine=session.token.analyst if session.token.role is Role.ANALYST else "")
 
         later(build, place)
 
@@ -58,7 +58,7 @@ def _found(session: Session) -> list[_Found]:
     mine = session.token.analyst if session.token.role is Role.ANALYST else None
     tables = {each.dataset: each.table for each in reversed(curator.tables())}
     found: dict[tuple[str, str], _Found] = {}
-    for total, line in seen(curator.ledger, mine):
+    for total, line in visible_lines(curator.ledger, mine):
         place = (total.dataset, total.balance.period)
         if not total.analyst:
             found[place] = _Found(total.name)
@@ -85,7 +85,7 @@ def _errors(session: Session, analyst: str, table: str) -> dict[float, str]:
     return {each: with_error(float(error), float(error))[1] for each, error in errors.items() if error is not None}
 
 
-def _shown(found: _Found, mine: str) -> None:
+def _show(found: _Found, mine: str) -> None:
     with card():
         heading(found.name, 2).classes("text-subtitle1 text-weight-medium")
         for total in found.totals:
@@ -115,7 +115,7 @@ def _meter(whose: str, total: Total) -> None:
 
 def _buys(found: _Found, total: Total) -> str:
     """As in "about 40 more counts at ± 30"."""
-    buys = {each: count for each, count in what_it_buys(total.balance.budget, total.guards).items() if count}
+    buys = {each: count for each, count in what_it_buys(total.balance.budget, total.filters).items() if count}
     if not buys:
         return "Nothing is left. What was paid for before stays free."
     priced = {each: count for each, count in buys.items() if each in found.errors}

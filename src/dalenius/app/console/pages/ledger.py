@@ -11,8 +11,9 @@ from nicegui import ui
 
 from dalenius.app.console.frame import attempt, busy, card, page
 from dalenius.app.console.sessions import Session, Sessions
-from dalenius.app.entries import details
 from dalenius.app.http.routes.ledger import entry_shown
+from dalenius.app.views import to_second
+from dalenius.app.views.history import details
 from dalenius.ledger.chain import Entry
 from dalenius.ledger.verification import verify
 from dalenius.queries.release import shown
@@ -53,7 +54,9 @@ class _Entries:
             with ui.row().classes("w-full items-center gap-3"):
                 self.kind = ui.select(list(_KINDS), value="all", label="Kind", on_change=self._load)
                 self.kind.props("outlined dense").style("min-width: 9rem")
-                self.words = ui.input("Find", on_change=self._show).props("outlined dense clearable debounce=200")
+                self.words = ui.input("Find", on_change=self._show).props(
+                    "outlined dense clearable debounce=200 maxlength=200"
+                )
             self.table = ui.table(columns=_COLUMNS, rows=[], row_key="number", pagination=25)
             self.table.classes("w-full d-number").props('flat dense wrap-cells :grid="Quasar.Screen.lt.sm"')
             self.more = ui.label().classes("d-muted text-caption")
@@ -120,7 +123,7 @@ def _row(entry: Entry) -> dict[str, Any]:
     data = entry.data
     return {
         "number": entry.number,
-        "time": entry.time[:19].replace("T", " "),
+        "time": to_second(entry.time),
         "kind": entry.kind,
         "who": shown(data.get("analyst", ""), 40) if data.get("analyst") else "",
         "what": shown(details(entry), 200),

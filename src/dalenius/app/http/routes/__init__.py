@@ -1,33 +1,18 @@
-"""The routes, one file per thing. A new file is added to `ROUTERS`."""
+"""The routes, one file per thing. A new router is added to `ROUTERS`."""
 
 from __future__ import annotations
 
-from dalenius.app.http.routes import (
-    analysts,
-    asking,
-    files,
-    health,
-    ledger,
-    policies,
-    releases,
-    report,
-    spending,
-    suspensions,
-    tables,
-    tokens,
-)
+from dalenius.app.http.routes import asking, files, health, ledger, people, releases, tables
 
 ROUTERS = (
     health.router,
     asking.router,
     tables.router,
-    spending.router,
+    releases.spending_router,
     releases.router,
     ledger.router,
-    report.router,
-    policies.router,
+    tables.policies_router,
     files.router,
-    analysts.router,
-    suspensions.router,
-    tokens.router,
+    people.router,
+    people.tokens_router,
 )

@@ -12,41 +12,42 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response, StreamingResponse
 
-from dalenius.app.http.answers import PROBLEMS, answer
-from dalenius.app.http.jobs import Job, Wanted
-from dalenius.app.http.problems import no_such_path, token_ended
-from dalenius.app.http.roles import ByAnalyst
+from dalenius.app.http.jobs import Job, JobRequest
+from dalenius.app.http.responses import PROBLEMS, answer, no_such_path, token_ended
 from dalenius.app.http.schemas import AskIn, JobOut, PreviewIn, PreviewOut, ReleaseOut
-from dalenius.app.http.service import Caller
+from dalenius.app.http.service import ByAnalyst, Caller
 from dalenius.ledger.requests import QUESTION
 from dalenius.queries.ask import Ask, limits_of_json
 
 router = APIRouter(prefix="/v1", tags=["questions"])
+LATER: dict[int | str, dict[str, Any]] = {
+    **PROBLEMS,
+    202: {"model": JobOut, "description": "It takes long; poll the job, or follow its events."},
+}
 _EVERY = 1.0  # seconds between two events of a stream
 
 
 @router.post(
     "/ask",
     response_model=ReleaseOut,
-    responses={
-        **PROBLEMS,
-        202: {"model": JobOut, "description": "It takes long; poll the job, or follow its events."},
-    },
+    responses=LATER,
 )
 async def ask(caller: ByAnalyst, body: AskIn, request: Request) -> Response:
     """Asks: charged before the data is looked at; the same question again is free."""
-    return await obtained(caller, QUESTION, _asked(body).to_json(), body.idempotency_key, request)
+    return await obtain_release(caller, QUESTION, _read(body).to_json(), body.idempotency_key, request)
 
 
-async def obtained(caller: Caller, kind: str, wish: Mapping[str, Any], key: str | None, request: Request) -> Response:
+async def obtain_release(
+    caller: Caller, kind: str, given: Mapping[str, Any], key: str | None, request: Request
+) -> Response:
     """A release of any kind: the release itself if it comes soon, else a job."""
     service = caller.service
     later = "respond-async" in request.headers.get("prefer", "").lower()
     # A job must be found again by whoever takes it up, also if it failed.
-    wanted = Wanted(kind, wish, key or secrets.token_urlsafe(16))
+    wanted = JobRequest(kind, given, key or secrets.token_urlsafe(16))
     job = service.obtain(caller.token, wanted)
     try:
-        if await _waited(job, request, 0 if later else service.settings.wait):
+        if await _wait(job, request, 0 if later else service.settings.wait):
             service.jobs.forget(job)
             await _check_good(caller, job)
             return await service.run(lambda: answer({**job.echo, **job.result().to_dict()}))
@@ -70,7 +71,7 @@ async def preview(caller: ByAnalyst, body: PreviewIn, request: Request) -> Respo
     """Price and expected error, for nothing. Never touches the data."""
 
     def work() -> Response:
-        ask = _asked(body)
+        ask = _read(body)
         found = caller.analyst.preview(
             ask.question,
             epsilon=ask.epsilon,
@@ -83,7 +84,7 @@ async def preview(caller: ByAnalyst, body: PreviewIn, request: Request) -> Respo
         return answer({"question": body.sql, **found.to_dict(), **plan})
 
     gone = threading.Event()
-    async with _watched(request, gone.set):
+    async with _watching(request, gone.set):
         return await caller.service.preview(caller.token, work, gone.is_set)
 
 
@@ -122,14 +123,14 @@ def _event(found: Job) -> bytes:
     return b"event: status\ndata: " + found.to_json() + b"\n\n"
 
 
-async def _waited(job: Job, request: Request, seconds: float) -> bool:
+async def _wait(job: Job, request: Request, seconds: float) -> bool:
     """Waits for a job's end, at most so long; whether it came. Who goes away is not waited for."""
-    async with _watched(request, job.left.set):
+    async with _watching(request, job.left.set):
         return await job.wait(seconds)
 
 
 @asynccontextmanager
-async def _watched(request: Request, left: Callable[[], None]) -> AsyncIterator[None]:
+async def _watching(request: Request, left: Callable[[], None]) -> AsyncIterator[None]:
     """Tells when the client is gone. What it asked for nothing is then stopped; what is charged goes on to its end."""
 
     async def watch() -> None:
@@ -144,6 +145,6 @@ async def _watched(request: Request, left: Callable[[], None]) -> AsyncIterator[
         watching.cancel()
 
 
-def _asked(body: AskIn | PreviewIn) -> Ask:
+def _read(body: AskIn | PreviewIn) -> Ask:
     limits = None if body.limits is None else limits_of_json(body.limits.model_dump())
     return Ask(body.sql, body.epsilon, body.error, body.confidence, body.delta, limits)

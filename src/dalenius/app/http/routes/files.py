@@ -8,12 +8,10 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from dalenius.app.http.answers import PROBLEMS, answer
-from dalenius.app.http.files import check_listed, check_safe, columns_of, listed, take_in
-from dalenius.app.http.problems import UnreadableError
-from dalenius.app.http.roles import ByOwner
+from dalenius.app.http.files import check_listed, check_safe, columns_of, list_files, take_in
+from dalenius.app.http.responses import PROBLEMS, UnreadableError, answer
 from dalenius.app.http.schemas import FileColumnsOut, FileListOut, FileOut
-from dalenius.app.http.service import Caller
+from dalenius.app.http.service import ByOwner, Caller
 from dalenius.errors import NotAllowedError, SourceUnavailableError
 
 router = APIRouter(prefix="/v1/files", tags=["files"])
@@ -29,7 +27,7 @@ _BYTES: dict[str, Any] = {  # not as a parameter, which FastAPI would read as a 
 async def files(caller: ByOwner) -> Response:
     """Files below data_dir of which a table can be made; no links, nothing hidden."""
     root, home = _root(caller), caller.service.curator.home
-    return await caller.service.run(lambda: answer({"files": listed(root, home)}))
+    return await caller.service.run(lambda: answer({"files": list_files(root, home)}))
 
 
 @router.get("/{name:path}", response_model=FileColumnsOut, responses=PROBLEMS)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, FastAPI, Request
 from starlette.responses import Response
 
-from dalenius.app.http.answers import PROBLEMS, answer
-from dalenius.app.http.description import described
-from dalenius.app.http.metrics import MEDIA
-from dalenius.app.http.roles import ByAnyone, ByAuditor
+from dalenius.app.http.guard import OPEN
+from dalenius.app.http.monitoring import METRICS_MEDIA
+from dalenius.app.http.responses import PROBLEMS, answer
+from dalenius.app.http.service import ByAnyone, ByAuditor
 
 router = APIRouter(tags=["server"])
+_HEADER = {"schema": {"type": "string"}}
+_HEADERS = {"401": {"WWW-Authenticate": _HEADER}, "429": {"Retry-After": _HEADER | {"description": "Seconds."}}}
 _OPEN: dict[int | str, dict[str, Any]] = {status: PROBLEMS[status] for status in (400, 405, 408, 413, 429, 500, 503)}
 
 
@@ -41,10 +43,24 @@ async def readyz(request: Request) -> Response:
 )
 async def metrics(caller: ByAuditor) -> Response:
     """Counts for the owner's monitoring, with an auditor's token; nothing per row."""
-    return Response(caller.service.metrics.text(), media_type=MEDIA)
+    return Response(caller.service.metrics.text(), media_type=METRICS_MEDIA)
 
 
 @router.get("/v1/openapi.json", response_model=dict[str, Any], responses=PROBLEMS)
 async def openapi(caller: ByAnyone, request: Request) -> Response:  # noqa: ARG001
     """This description."""
-    return answer(described(request.app))
+    return answer(describe(request.app))
+
+
+def describe(app: FastAPI) -> dict[str, Any]:
+    """FastAPI's description, with what the guard adds: the tokens, and the headers of refusals. Made once."""
+    if app.openapi_schema is None:
+        found = app.openapi()
+        found["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        for path, methods in found["paths"].items():
+            for operation in methods.values():
+                operation["security"] = [] if path in OPEN else [{"token": []}]
+                for status, headers in _HEADERS.items():
+                    if status in operation["responses"]:
+                        operation["responses"][status]["headers"] = headers
+    return app.openapi_schema or {}

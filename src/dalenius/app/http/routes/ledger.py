@@ -1,20 +1,25 @@
-"""The history, for auditors and the owner; alarms, for the owner."""
+"""The history, alarms and the report, for auditors and the owner."""
 
 from __future__ import annotations
 
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 
-from dalenius.app.alarms import alarms as all_alarms
-from dalenius.app.http.answers import PROBLEMS, answer
-from dalenius.app.http.roles import ByAuditor
+from dalenius.app.http.responses import PROBLEMS, answer
+from dalenius.app.http.service import ByAuditor
+from dalenius.app.report import POLICY, document
+from dalenius.app.report import report as gathered
+from dalenius.app.views.history import alarms as all_alarms
 from dalenius.ledger.chain import Entry
 from dalenius.ledger.verification import verify
 
 router = APIRouter(prefix="/v1", tags=["ledger"])
+# The document's own policy, and what a policy inside of a document cannot say.
+_POLICY = f"{POLICY}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox"
+_EITHER = {"description": "Successful Response", "content": {"text/html": {"schema": {"type": "string"}}}}
 After = Annotated[int, Query(ge=0, le=2**53)]
 
 
@@ -62,6 +67,22 @@ async def verification(caller: ByAuditor, expect: Annotated[str, Query(max_lengt
 async def alarms(caller: ByAuditor, after: After = 0) -> Response:
     """Questions that were not ready in time, or that the engine could not answer."""
     return await caller.service.run(lambda: answer({"alarms": all_alarms(caller.service.curator.ledger, after)}))
+
+
+@router.get("/report", response_model=dict[str, Any], responses={**PROBLEMS, 200: _EITHER})
+async def report(
+    caller: ByAuditor, form: Annotated[Literal["json", "html"], Query(alias="format")] = "json"
+) -> Response:
+    """Verifies the whole history and tells it. One that does not hold is told too, with `verification.holds` false."""
+
+    def work() -> Response:
+        found = gathered(caller.service.curator.ledger)
+        if form == "json":
+            return answer(found.to_dict())
+        named = f'inline; filename="privacy-report-{found.made[:10]}.html"'
+        return HTMLResponse(document(found), headers={"Content-Security-Policy": _POLICY, "Content-Disposition": named})
+
+    return await caller.service.run(work)
 
 
 def entry_shown(entry: Entry) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What has left, of every kind; and new releases of any kind."""
+"""What has left and what it cost: budgets, an analyst's history, receipts, releases of every kind, and new ones."""
 
 from __future__ import annotations
 
@@ -7,22 +7,86 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from dalenius.app.http.answers import PROBLEMS, answer
-from dalenius.app.http.roles import ByAnalyst, ByAnyone
-from dalenius.app.http.routes.asking import obtained
-from dalenius.app.http.routes.spending import whose
-from dalenius.app.http.schemas import JobOut, ObtainIn, ReleasesOut
+from dalenius.app.http.responses import PROBLEMS, answer
+from dalenius.app.http.routes.asking import LATER, obtain_release
+from dalenius.app.http.schemas import ObtainIn, OverTimeOut, ReleasesOut, TokenOut
+from dalenius.app.http.service import ByAnalyst, ByAnyone, Caller
+from dalenius.app.views.balances import balances_json, visible_totals
+from dalenius.app.views.burn_down import visible_lines
+from dalenius.ledger.tokens import Role
 from dalenius.releasing.kinds import kind_of
 from dalenius.releasing.stored import read_release, releases_of
 
+spending_router = APIRouter(prefix="/v1", tags=["spending"])
 router = APIRouter(prefix="/v1", tags=["releases"])
+_After = Annotated[int, Query(ge=0, le=2**53)]
+_Most = Annotated[int, Query(ge=1, le=1000)]
+
+
+@spending_router.get("/me", response_model=TokenOut, responses=PROBLEMS)
+async def me(caller: ByAnyone) -> Response:
+    """Whose token this is, and until when."""
+    return answer(caller.token.to_dict())
+
+
+@spending_router.get("/budget", response_model=dict[str, Any], responses=PROBLEMS)
+async def budget(caller: ByAnyone) -> Response:
+    """What is left: for an analyst, of the data sets that are open to it."""
+
+    def work() -> Response:
+        return answer({"datasets": balances_json(visible_totals(caller.service.curator.ledger, whose(caller)))})
+
+    return await caller.service.run(work)
+
+
+@spending_router.get("/budget/over-time", response_model=OverTimeOut, responses=PROBLEMS)
+async def over_time(caller: ByAnyone) -> Response:
+    """What was left after each charge: of data sets, and of the analyst who asks. At most the six newest periods."""
+
+    def work() -> Response:
+        lines = [
+            {
+                "dataset": total.dataset,
+                "period": total.balance.period or None,
+                "analyst": total.analyst or None,
+                "cap": total.balance.epsilon,
+                "points": [[when.isoformat(), left] for when, left in line],
+            }
+            for total, line in visible_lines(caller.service.curator.ledger, whose(caller))
+            if line
+        ]
+        return answer({"lines": lines})
+
+    return await caller.service.run(work)
+
+
+@spending_router.get("/history", response_model=dict[str, Any], responses=PROBLEMS)
+async def history(
+    caller: ByAnalyst,
+    after: _After = 0,
+    limit: _Most = 1000,
+) -> Response:
+    """Every charge of this analyst, oldest first."""
+
+    def work() -> Response:
+        rows = [each for each in caller.analyst.history() if each["entry"] > after]
+        return _answer_page("history", rows, limit)
+
+    return await caller.service.run(work)
+
+
+@spending_router.get("/receipts/{id}", response_model=dict[str, Any], responses=PROBLEMS)
+async def receipt(caller: ByAnyone, id: str) -> Response:  # noqa: A002
+    """A receipt again; an analyst's own only."""
+    mine = whose(caller)
+    return await caller.service.run(lambda: answer(caller.service.curator.ledger.receipt(id, mine).to_dict()))
 
 
 @router.get("/releases", response_model=ReleasesOut, responses=PROBLEMS)
 async def releases(
     caller: ByAnyone,
-    after: Annotated[int, Query(ge=0, le=2**53)] = 0,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 1000,
+    after: _After = 0,
+    limit: _Most = 1000,
 ) -> Response:
     """Everything that left, oldest first, with its kind; for an analyst, what it paid for itself."""
     mine = whose(caller)
@@ -33,8 +97,7 @@ async def releases(
             for each in releases_of(caller.service.curator.ledger)
             if each.entry > after and mine in {None, each.analyst}
         ]
-        more = len(found) > limit
-        return answer({"releases": found[:limit], "next": found[limit - 1]["entry"] if more else None})
+        return _answer_page("releases", found, limit)
 
     return await caller.service.run(work)
 
@@ -49,12 +112,20 @@ async def release(caller: ByAnyone, id: str) -> Response:  # noqa: A002
 @router.post(
     "/releases/{kind}",
     response_model=dict[str, Any],
-    responses={
-        **PROBLEMS,
-        202: {"model": JobOut, "description": "It takes long; poll the job, or follow its events."},
-    },
+    responses=LATER,
 )
 async def obtain(caller: ByAnalyst, kind: str, body: ObtainIn, request: Request) -> Response:
     """A release of any kind: charged before the data is looked at; the same again is free."""
     kind_of(kind)  # an unknown one is refused here
-    return await obtained(caller, kind, body.request, body.idempotency_key, request)
+    return await obtain_release(caller, kind, body.request, body.idempotency_key, request)
+
+
+def whose(caller: Caller) -> str | None:
+    """The analyst to whom alone it is shown; None: to somebody who sees all."""
+    return caller.token.analyst if caller.token.role is Role.ANALYST else None
+
+
+def _answer_page(name: str, rows: list[dict[str, Any]], limit: int) -> Response:
+    """The first of them, and after which entry the next ones come."""
+    more = len(rows) > limit
+    return answer({name: rows[:limit], "next": rows[limit - 1]["entry"] if more else None})

@@ -22,21 +22,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import SourceChangedError
-from dalenius.measuring.engines.duckdb.rendering import identifier, quoted
+from dalenius.measuring.engines.duckdb.opening import quoted
+from dalenius.measuring.engines.duckdb.rendering import identifier
 from dalenius.measuring.expressions import columns_of
 from dalenius.measuring.periods import unit_part
-from dalenius.tables.fingerprint import identities
+from dalenius.tables.sources.fingerprint import identities
 
 if TYPE_CHECKING:
-    from dalenius.measuring.engines.duckdb.index import Run
+    from dalenius.measuring.engines.duckdb.statements.running import RunSelect
     from dalenius.measuring.plan import Table
-    from dalenius.tables.fingerprint import Fingerprint
+    from dalenius.tables.sources.fingerprint import Fingerprint
 
 NOTE = "sums"  # their name among the notes of the index's first file
 UNITS = ""  # the name of the sum over units alone
 
 
-def written(table: Table, columns: Iterable[str], scan: str, run: Run) -> str:
+def sums_note(table: Table, columns: Iterable[str], scan: str, run: RunSelect) -> str:
     """The sums of a table's rows under a new key, for a note."""
     key, names = secrets.token_hex(16), [UNITS, *columns]
     (found,) = run(_sql(table, names, key, scan))
@@ -52,7 +53,7 @@ class Binding:
         run: Runs a SELECT on a connection that may read them.
     """
 
-    def __init__(self, table: Table, fingerprint: Fingerprint, run: Run) -> None:
+    def __init__(self, table: Table, fingerprint: Fingerprint, run: RunSelect) -> None:
         self._table = table
         self._paths = fingerprint.paths
         self._run = run

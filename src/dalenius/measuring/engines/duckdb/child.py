@@ -42,10 +42,10 @@ def main() -> None:
 def _found(task: Mapping[str, Any]) -> bytes:
     import duckdb
 
-    from dalenius.measuring.engines.duckdb.locked import locked
+    from dalenius.measuring.engines.duckdb.opening import open_locked
     from dalenius.measuring.engines.duckdb.public_checks import refused
 
-    connection = locked([Path(file) for file in task["files"]], memory=f"{task['memory']}B", threads=_THREADS)
+    connection = open_locked([Path(file) for file in task["files"]], memory=f"{task['memory']}B", threads=_THREADS)
     for name, scan in task["views"].items():
         connection.execute(f'CREATE VIEW "{name}" AS SELECT * FROM {scan}')  # noqa: S608
     confine(task["seconds"], task["memory"])

@@ -32,7 +32,7 @@ from typing import Any
 from dalenius.errors import EngineFailedError, EngineTimeoutError, RateLimitedError
 from dalenius.measuring.engines.duckdb import metering
 from dalenius.measuring.engines.duckdb.child import BEGUN, LONGEST
-from dalenius.measuring.turns import NoTurn, Turns
+from dalenius.measuring.fairness import NoTurn, Turns
 
 PLACES = 2  # children that run at once
 PLANS = 3  # questions and previews that are planned at once: few enough that nobody has two places (`_turns`)
@@ -233,7 +233,7 @@ def _answered(task: Mapping[str, Any], seconds: float, gone: Callable[[], bool])
         return None
     with child:
         try:
-            with metering.child(child.pid):  # the analyst's own work
+            with metering.meter_child(child.pid):  # the analyst's own work
                 content = _heard(child, json.dumps(task).encode(), seconds, gone)
             return content if content is not None and child.wait(_GRACE) == 0 else None
         except (OSError, subprocess.TimeoutExpired):

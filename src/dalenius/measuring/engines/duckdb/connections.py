@@ -17,29 +17,25 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from dalenius.errors import EngineFailedError, EngineTimeoutError, InternalError, SourceUnavailableError
+from dalenius.errors import EngineFailedError, EngineTimeoutError, InternalError
 from dalenius.measuring.engines.deadline import left
-from dalenius.measuring.engines.duckdb.csv import header
-from dalenius.measuring.engines.duckdb.index import Index, Layout
-from dalenius.measuring.engines.duckdb.locked import listed, locked
+from dalenius.measuring.engines.duckdb.files import check_readable, scan_of_files, schema
+from dalenius.measuring.engines.duckdb.index import Index, IndexFiles
 from dalenius.measuring.engines.duckdb.measuring import Measuring
 from dalenius.measuring.engines.duckdb.metering import Threads
-from dalenius.measuring.engines.duckdb.schema import schema
-from dalenius.measuring.engines.duckdb.starting import cannot_start, check_can_start
+from dalenius.measuring.engines.duckdb.opening import cannot_start, check_can_start, open_locked
 from dalenius.measuring.engines.duckdb.statements.source import extent_sql
 from dalenius.measuring.engines.recording import note
-from dalenius.tables.fingerprint import Fingerprint
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from duckdb import DuckDBPyConnection, Statement
 
     from dalenius.measuring.engines.duckdb.indexing import Built
-    from dalenius.measuring.engines.duckdb.view import View
     from dalenius.measuring.plan import Table
-    from dalenius.measuring.public import PublicTable
+    from dalenius.tables.sources.fingerprint import Fingerprint
 
     Shape = Callable[[DuckDBPyConnection, Statement], "T"]
 
@@ -54,28 +50,35 @@ _MAY_WRITE = re.compile("copy|insert|update|delete|merge|pragma|query|json_execu
 _RUNS_MORE = {"query", "query_table", "json_execute_serialized_sql"}  # SQL in a string, which nobody has looked at
 _READS = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
 _AGAIN = 0.05  # seconds
-
-
-_SMALL = 4 * 2**20  # bytes
 # To parse a statement takes DuckDB 2.0 a good part of its run on few rows, and often the same one runs several times.
 _PARSED, _SHORT = 32, 20_000  # statements that a connection remembers, and characters of each
 
 
-class _Warm:
-    """A locked connection, opened when first needed, that any number of threads may use."""
+class WarmConnection:
+    """A locked connection, opened when first needed, that any number of threads may use.
 
-    whole = False  # as in `locked`
+    Args:
+        fingerprints: The data versions whose files it may read.
+        memory: The most that all its runs together may use. Nothing spills to the disk.
+        threads: How many it may use; by default one per core.
+        more: Files that it may read besides, which need not be there.
+    """
+
+    whole = False  # as in `open_locked`
     _lock: threading.Lock
     _connection: DuckDBPyConnection | None
     _parsed: OrderedDict[str, Statement]
     _workers: Threads
 
-    def __init__(self, files: Sequence[Path], memory: str, threads: int | None) -> None:
-        self._files = tuple(files)
+    def __init__(
+        self, fingerprints: Sequence[Fingerprint], memory: str, threads: int | None, more: Sequence[Path] = ()
+    ) -> None:
+        self._fingerprints = tuple(fingerprints)
+        self._files = (*(path for each in fingerprints for path in each.paths), *more)
         self._memory = memory
         self._threads = threads
         self.forked()
-        _LIVE.add(self)
+        renew_in_children(self)
 
     def close(self) -> None:
         """Lets go of the connection. What still runs on it ends as usual; the next run would open a new one."""
@@ -167,12 +170,16 @@ class _Warm:
     def _cursor(self) -> DuckDBPyConnection:
         with self._lock:
             if self._connection is None:
+                for each in self._fingerprints:
+                    check_readable(each)
                 with self._workers.opening():
-                    self._connection = locked(self._files, memory=self._memory, threads=self._threads, whole=self.whole)
+                    self._connection = open_locked(
+                        self._files, memory=self._memory, threads=self._threads, whole=self.whole
+                    )
             return self._connection.cursor()
 
 
-class DuckDB(_Warm, Measuring):
+class DuckDB(WarmConnection, Measuring):
     """The files of one data version, on one warm connection that can open nothing else.
 
     Args:
@@ -190,19 +197,19 @@ class DuckDB(_Warm, Measuring):
         *,
         memory: str = "2GB",
         threads: int | None = None,
-        layout: Layout | None = None,
+        layout: IndexFiles | None = None,
     ) -> None:
         held = layout.files if layout is not None and layout.usable else ()
-        super().__init__([*fingerprint.paths, *(file.path for file in held)], memory, threads)
+        super().__init__([fingerprint], memory, threads, [file.path for file in held])
         self.fingerprint = fingerprint
         self.index = Index(layout, self.run) if layout is not None and held else None
         self._extents: dict[str, tuple[int, int]] = {}
-        _check_readable(fingerprint)
+        check_readable(fingerprint)
 
     @cached_property
     def scan(self) -> str:
         """All rows, as an item of FROM."""
-        return scan_of(self.fingerprint)
+        return scan_of_files(self.fingerprint)
 
     @cached_property
     def columns(self) -> Mapping[str, str]:
@@ -216,13 +223,13 @@ class DuckDB(_Warm, Measuring):
 
     def prepare(self, table: Table, progress: Callable[[int, int, str], None]) -> str | Built:
         """Builds the contribution index, unless there is none to build or the one at hand is good."""
-        from dalenius.measuring.engines.duckdb.indexing import build
+        from dalenius.measuring.engines.duckdb.indexing import build_index
 
         if self.index is None:
             return "none"
         if self.index.whole(table, self.fingerprint) and self.index.readable():
             return "kept"
-        return build(self.index.layout, self, progress)
+        return build_index(self.index.layout, self, progress)
 
     def run(self, sql: str, *, seconds: float = 60.0) -> Rows:
         """The rows of one SELECT; integers of any width are Python's.
@@ -248,54 +255,8 @@ class DuckDB(_Warm, Measuring):
             sql, tables or {}, seconds, lambda cursor, statement: cursor.sql(statement).to_arrow_table()
         )
 
-    def _cursor(self) -> DuckDBPyConnection:
-        if self._connection is None:
-            _check_readable(self.fingerprint)
-        return super()._cursor()
 
-
-class Several(_Warm):
-    """The files of several tables, on one warm connection that can open nothing else.
-
-    Args:
-        fingerprints: Their data versions.
-        memory: The most that all its runs together may use.
-        threads: How many it may use.
-    """
-
-    def __init__(self, fingerprints: Sequence[Fingerprint], *, memory: str = "2GB", threads: int | None = None) -> None:
-        self._fingerprints = tuple(fingerprints)
-        super().__init__([path for each in fingerprints for path in each.paths], memory, threads)
-
-    def run(self, sql: str, *, seconds: float = 60.0) -> Rows:
-        """The rows of one SELECT. Raises what `DuckDB.run` does."""
-        return self._run(sql, {}, seconds)
-
-    def _cursor(self) -> DuckDBPyConnection:
-        if self._connection is None:
-            for each in self._fingerprints:
-                _check_readable(each)
-        return super()._cursor()
-
-
-def scan_of(fingerprint: Fingerprint) -> str:
-    """All rows, as an item of FROM. Partition names in paths are not columns; files match by position."""
-    if fingerprint.form == "parquet":
-        return f"read_parquet({listed(fingerprint.paths)}, hive_partitioning = false, union_by_name = false)"
-    return header(fingerprint.paths).scan(fingerprint.paths)
-
-
-def _check_readable(fingerprint: Fingerprint) -> None:
-    for file in fingerprint.paths:
-        if not (file.is_file() and os.access(file, os.R_OK)):
-            raise SourceUnavailableError(
-                f"{file.name} cannot be read.",
-                why="This user has no access to it, or it vanished.",
-                fix="Put it back, or give this user read access.",
-            )
-
-
-class Public(_Warm):
+class Public(WarmConnection):
     """A connection without any file, for what is public: declared keys, and values that were released."""
 
     def __init__(self, *, memory: str = "2GB", threads: int | None = None) -> None:
@@ -306,67 +267,21 @@ class Public(_Warm):
         return self._run(sql, tables or {}, seconds)
 
 
-class Pool:
-    """Warm engines by fingerprint; the least recently used of more than `most` are closed.
+# A forked child inherits locks that nobody there will release, and connections without their threads. This is
+# registered after the hook in `opening`, which keeps those connections from being freed.
+_LIVE: weakref.WeakSet[Forking] = weakref.WeakSet()
 
-    Args:
-        most: How many.
-        storage: The folder of contribution indexes, if there is one.
-    """
 
-    def __init__(self, most: int = 16, storage: Path | None = None) -> None:
-        self._most = most
-        self._storage = storage
-        self._engines: OrderedDict[object, DuckDB | Several] = OrderedDict()
-        self.forked()
-        _LIVE.add(self)
-
-    def of(self, fingerprint: Fingerprint, table: Table | None = None) -> DuckDB:
-        """The engine of this data version, new if there is none; with the index of a table, if it is named."""
-        named = table is not None and self._storage is not None
-        layout = Layout(self._storage, table, fingerprint) if named else None  # type: ignore[arg-type]
-        key = (fingerprint, layout.stem if layout is not None else "")
-        return self._warm(key, lambda: DuckDB(fingerprint, threads=_threads(fingerprint), layout=layout))
-
-    def over(self, table: Table, files: Mapping[str, Fingerprint], publics: Sequence[PublicTable]) -> View:
-        """The engine of several tables, seen as one."""
-        from dalenius.measuring.engines.duckdb.view import View
-
-        return View(table, files, publics, self)
-
-    def several(self, fingerprints: Sequence[Fingerprint]) -> Several:
-        """The engine of several tables' files, new if there is none."""
-        return self._warm(tuple(fingerprints), lambda: Several(fingerprints, threads=_threads(*fingerprints)))
-
-    def _warm(self, key: object, opened: Callable[[], T]) -> T:
-        with self._lock:
-            engine = self._engines.get(key)
-            if engine is None:
-                engine = self._engines[key] = opened()  # type: ignore[assignment]
-            self._engines.move_to_end(key)
-            while len(self._engines) > self._most:
-                self._engines.popitem(last=False)[1].close()
-            return engine  # type: ignore[return-value]
-
-    def close(self) -> None:
-        """Closes all of them."""
-        with self._lock:
-            while self._engines:
-                self._engines.popitem()[1].close()
+class Forking(Protocol):
+    """What has locks or connections, which a forked child cannot use."""
 
     def forked(self) -> None:
-        """Starts anew, as a forked child must; the engines see to themselves."""
-        self._lock = threading.Lock()
+        """Starts anew, in a child."""
 
 
-# A forked child inherits locks that nobody there will release, and connections without their threads. This is
-# registered after the hook in `locked`, which keeps those connections from being freed.
-_LIVE: weakref.WeakSet[_Warm | Pool] = weakref.WeakSet()
-
-
-def _threads(*fingerprints: Fingerprint) -> int | None:
-    """One for a small source: handing its few rows to others takes longer than reading them."""
-    return 1 if sum(file.size for each in fingerprints for file in each.files) < _SMALL else None
+def renew_in_children(each: Forking) -> None:
+    """Has it start anew in every forked child."""
+    _LIVE.add(each)
 
 
 def _forked() -> None:

@@ -22,20 +22,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import DaleniusError
-from dalenius.measuring.domains import column_values
 from dalenius.measuring.engines.duckdb.binding import NOTE as SUMS
 from dalenius.measuring.engines.duckdb.binding import Binding
-from dalenius.measuring.engines.duckdb.locked import listed
+from dalenius.measuring.engines.duckdb.files import PATTERN
+from dalenius.measuring.engines.duckdb.opening import path_list
 from dalenius.measuring.expressions import TRUE, Column
+from dalenius.measuring.function_values import column_values
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
+    from dalenius.measuring.engines.duckdb.statements.running import RunSelect
     from dalenius.measuring.plan import Measure, Plan, Table
-    from dalenius.tables.fingerprint import Fingerprint
     from dalenius.tables.policy import Policy
+    from dalenius.tables.sources.fingerprint import Fingerprint
 
 FORMAT = 4
 NOTE = "dalenius"  # the name of the identity among a Parquet file's own notes
@@ -44,11 +46,10 @@ FEW_KEYS = 16  # pairs are held of units with more keys than that; of the others
 CEILING = 2**62  # what is larger is held as this; every clip is below it
 ENTRY = 2**57  # of a unit's total in one key: the squares of those in 1,000 keys are below 10³⁸, which a file can hold
 SECONDS = 3600.0  # the owner waits
-_PATTERN = re.compile(r"[*?\[]")  # DuckDB would take such a path for a pattern
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class IndexFile:
     """One file of an index: "units" (rows and totals), "keys" of a column, "pairs" and their "weights"."""
 
     kind: str
@@ -59,10 +60,10 @@ class File:
     @property
     def scan(self) -> str:
         """Its rows, in FROM."""
-        return f"read_parquet({listed([self.path])}, hive_partitioning = false)"
+        return f"read_parquet({path_list([self.path])}, hive_partitioning = false)"
 
 
-class Layout:
+class IndexFiles:
     """Where the index of a table lies and what it must say of itself; looks at no file.
 
     Args:
@@ -75,13 +76,13 @@ class Layout:
         self.storage = storage
         self.table = table
         self.fingerprint = fingerprint
-        self.digest = identity(table, fingerprint)
+        self.digest = index_identity(table, fingerprint)
         # Names say nothing of what the files hold: a hash of that would confirm a guess of the whole table.
         place = "\0".join([_meaning(table), *map(str, fingerprint.paths)])
         self.stem = f"{table.policy.name}-{hashlib.sha256(place.encode()).hexdigest()[:16]}"
         # How many rows DuckDB sees in a CSV file depends on the columns that are read (a line that is no UTF-8, an
         # empty line), so a count made with some columns bounds nothing about others.
-        self.usable = fingerprint.form == "parquet" and not _PATTERN.search(str(storage))
+        self.usable = fingerprint.form == "parquet" and not PATTERN.search(str(storage))
 
     @cached_property
     def totals(self) -> tuple[str, ...]:
@@ -89,7 +90,7 @@ class Layout:
         return summable(self.table.policy)
 
     @cached_property
-    def files(self) -> tuple[File, ...]:
+    def files(self) -> tuple[IndexFile, ...]:
         """All files; the first holds rows and totals."""
         policy = self.table.policy
         found = [self._file("units", "", "")]
@@ -98,7 +99,7 @@ class Layout:
             found += [self._file("pairs", name, f"-p{at}"), self._file("weights", name, f"-w{at}")]
         return tuple(found)
 
-    def file(self, kind: str, column: str = "") -> File | None:
+    def file(self, kind: str, column: str = "") -> IndexFile | None:
         """The file of this kind about a column, if the index has one."""
         return next((each for each in self.files if (each.kind, each.column) == (kind, column)), None)
 
@@ -119,9 +120,9 @@ class Layout:
                 found.append(path)
         return found
 
-    def _file(self, kind: str, column: str, ending: str) -> File:
+    def _file(self, kind: str, column: str, ending: str) -> IndexFile:
         said = json.dumps([self.digest, kind, column], ensure_ascii=True)
-        return File(kind, column, self.storage / f"{self.stem}{ending}.parquet", said)
+        return IndexFile(kind, column, self.storage / f"{self.stem}{ending}.parquet", said)
 
 
 def _status(path: Path) -> tuple[int, ...] | None:
@@ -140,7 +141,7 @@ def _alive(process: int) -> bool:
     return True
 
 
-def identity(table: Table, fingerprint: Fingerprint) -> str:
+def index_identity(table: Table, fingerprint: Fingerprint) -> str:
     """The hash of all that the numbers in an index depend on: the files, and what the policy says of unit and columns.
 
     Limits, budgets and analysts are not in it: they decide which units are heavy, not how much a unit holds.
@@ -185,16 +186,9 @@ def unknown(policy: Policy) -> tuple[str, ...]:
 class Bound:
     """An upper bound of what a unit holds: it is light where ``column`` of ``file`` is at most ``most``."""
 
-    file: File
+    file: IndexFile
     column: str
     most: int
-
-
-class Run(Protocol):
-    """An engine's `run`."""
-
-    def __call__(self, sql: str, *, seconds: float = 60.0) -> Sequence[tuple[Any, ...]]:
-        """The rows of a SELECT."""
 
 
 class Index:
@@ -205,7 +199,7 @@ class Index:
         run: Runs a SELECT on a connection that may read those files.
     """
 
-    def __init__(self, layout: Layout, run: Run) -> None:
+    def __init__(self, layout: IndexFiles, run: RunSelect) -> None:
         self.layout = layout
         self._run = run
         self._seen: dict[Path, tuple[tuple[int, ...], dict[str, str]]] = {}
@@ -231,7 +225,7 @@ class Index:
             return False
         return True
 
-    def holds(self, file: File) -> bool:
+    def holds(self, file: IndexFile) -> bool:
         """Whether the file is there, readable, and says of itself what it should."""
         notes = self._notes(file.path)
         return notes is not None and self.matches(notes.get(NOTE, ""), file.identity)
@@ -270,10 +264,10 @@ class Index:
 
     def _identity(self, table: Table, fingerprint: Fingerprint) -> str:
         if fingerprint != self.layout.fingerprint:
-            return identity(table, fingerprint)
+            return index_identity(table, fingerprint)
         known, found = self._known
         if known.policy is not table.policy or (known.period, known.budget) != (table.period, table.budget):
-            found = identity(table, fingerprint)
+            found = index_identity(table, fingerprint)
             self._known = (table, found)
         return found
 
@@ -284,7 +278,7 @@ class Index:
             return None
         try:
             if seen is None or seen[0] != now:
-                rows = self._run(f"SELECT decode(key), decode(value) FROM parquet_kv_metadata({listed([path])})")  # noqa: S608
+                rows = self._run(f"SELECT decode(key), decode(value) FROM parquet_kv_metadata({path_list([path])})")  # noqa: S608
                 seen = self._seen[path] = (now, dict(rows))
         except DaleniusError:
             return None
@@ -326,14 +320,14 @@ class Index:
         file = self.layout.file("keys", plan.keys[0].name)
         return Bound(file, "m", plan.groups) if file is not None and self.holds(file) else None
 
-    def norms(self, plan: Plan) -> File | None:
+    def norms(self, plan: Plan) -> IndexFile | None:
         """The norms over one of the plan's keys; of several, the one with most of them, which splits rows finest."""
         found = [self.layout.file("keys", key.name) for key in plan.keys if isinstance(key, Column)]
         held = [each for each in found if each is not None and self.holds(each)]
         columns = plan.table.policy.columns
         return max(held, key=lambda file: len(column_values(columns[file.column]) or ()), default=None)
 
-    def length(self, plan: Plan, measure: Measure) -> tuple[File, str] | None:
+    def length(self, plan: Plan, measure: Measure) -> tuple[IndexFile, str] | None:
         """The file and the column that hold, for every unit, what its vector over the groups is long.
 
         That is its square where the plan has a key and its norm is L2, else itself. None where the question leaves out

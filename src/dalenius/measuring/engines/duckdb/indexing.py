@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import EngineFailedError
 from dalenius.measuring.engines.duckdb import binding
-from dalenius.measuring.engines.duckdb.index import CEILING, ENTRY, FEW_KEYS, NOTE, SECONDS, File, Layout
-from dalenius.measuring.engines.duckdb.locked import listed, locked
-from dalenius.measuring.engines.duckdb.rendering import Renderer, double, identifier, quoted
-from dalenius.measuring.engines.duckdb.statements.pairs import paired
+from dalenius.measuring.engines.duckdb.index import CEILING, ENTRY, FEW_KEYS, NOTE, SECONDS, IndexFile, IndexFiles
+from dalenius.measuring.engines.duckdb.opening import open_locked, path_list, quoted
+from dalenius.measuring.engines.duckdb.rendering import Renderer, double, identifier
+from dalenius.measuring.engines.duckdb.statements.pairs import pair_rows
 from dalenius.measuring.engines.duckdb.statements.source import cast, clean, extent_sql, there
 from dalenius.measuring.expressions import columns_of
 from dalenius.measuring.periods import unit_part
-from dalenius.measuring.plan import needed
+from dalenius.measuring.plan import require
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from duckdb import DuckDBPyConnection
 
-    from dalenius.measuring.engines.duckdb.runner import Runner
+    from dalenius.measuring.engines.duckdb.statements.running import Runner
     from dalenius.measuring.plan import Table
 
 _SMALL = 2**52  # steps of one value, which need no look whether they fit
@@ -43,7 +43,7 @@ class Built:
     size: int = 0
 
 
-def build(layout: Layout, engine: Runner, progress: Progress | None = None) -> Built:
+def build_index(layout: IndexFiles, engine: Runner, progress: Progress | None = None) -> Built:
     """Writes the index of a table, and removes the table's older ones; all of its files, or none.
 
     Cleaning is that of questions (`statements.source`), so the same rows belong to the same units. Files are the
@@ -67,7 +67,7 @@ def build(layout: Layout, engine: Runner, progress: Progress | None = None) -> B
         layout.storage.mkdir(mode=0o700, exist_ok=True)
         layout.storage.chmod(0o700)
         with _fresh(layout) as fresh:
-            connection = locked([*layout.fingerprint.paths, *fresh.values()])
+            connection = open_locked([*layout.fingerprint.paths, *fresh.values()])
             try:
                 writer = _Writer(layout, engine, connection, fresh)
                 for at, file in enumerate(layout.files):
@@ -100,7 +100,7 @@ def _failed(why: str) -> EngineFailedError:
     )
 
 
-def _named(file: File) -> str:
+def _named(file: IndexFile) -> str:
     return {
         "units": "rows and totals",
         "keys": f"keys of {file.column}",
@@ -110,7 +110,7 @@ def _named(file: File) -> str:
 
 
 @contextlib.contextmanager
-def _fresh(layout: Layout) -> Iterator[dict[File, Path]]:
+def _fresh(layout: IndexFiles) -> Iterator[dict[IndexFile, Path]]:
     """A new, empty, private file for each; what is still there in the end is removed."""
     fresh = {file: layout.storage / f".{file.path.name}.{os.getpid()}" for file in layout.files}
     try:
@@ -128,7 +128,7 @@ class _Writer:
     """Writes the files of one index."""
 
     def __init__(
-        self, layout: Layout, engine: Runner, connection: DuckDBPyConnection, fresh: Mapping[File, Path]
+        self, layout: IndexFiles, engine: Runner, connection: DuckDBPyConnection, fresh: Mapping[IndexFile, Path]
     ) -> None:
         self.layout = layout
         self.table: Table = layout.table
@@ -139,12 +139,12 @@ class _Writer:
         self.units = [f"u{at}" for at in range(len(self.table.policy.unit))]
         self.grouped = [*self.units, *(["period"] if self.part is not None else [])]
 
-    def write(self, file: File) -> None:
+    def write(self, file: IndexFile) -> None:
         """One file, with its identity in it."""
         pairs = self.layout.file("pairs", file.column) if file.column else None
         if file.kind == "units":
             self.connection.execute(f"CREATE OR REPLACE TEMP TABLE units AS {self.rows_and_totals()}")
-            sums = binding.written(self.table, self.layout.bounded, self.engine.scan, self.rows)
+            sums = binding.sums_note(self.table, self.layout.bounded, self.engine.scan, self.rows)
             self.copy(file, "SELECT * FROM units", {"nobody": str(self.nobody()), binding.NOTE: sums})
             self.connection.execute("DROP TABLE units")
             self.check_types(file)
@@ -155,15 +155,15 @@ class _Writer:
             counted = self.counted(file.column)
             self.copy(file, f"SELECT {grouped}, {self.norms()} FROM ({counted}) GROUP BY {grouped}")  # noqa: S608
 
-    def copy(self, file: File, sql: str, notes: Mapping[str, str] | None = None) -> None:
+    def copy(self, file: IndexFile, sql: str, notes: Mapping[str, str] | None = None) -> None:
         said = {NOTE: file.identity, **(notes or {})}
         shown = ", ".join(f"{name}: {quoted(value)}" for name, value in said.items())
         options = f"FORMAT parquet, USE_TMP_FILE false, KV_METADATA {{{shown}}}"
         self.connection.execute(f"COPY ({sql}) TO {quoted(str(self.fresh[file]))} ({options})")
 
-    def check_types(self, file: File) -> None:
+    def check_types(self, file: IndexFile) -> None:
         """A unit whose type a file cannot keep would be compared as another one."""
-        scan = f"read_parquet({listed([self.fresh[file]])}, hive_partitioning = false)"
+        scan = f"read_parquet({path_list([self.fresh[file]])}, hive_partitioning = false)"
         kept = {row[0]: row[1] for row in self.connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()}  # noqa: S608
         if any(kept[f"u{at}"] != self.engine.columns[name] for at, name in enumerate(self.table.policy.unit)):
             raise _failed("A unit's type cannot be kept in a Parquet file.")
@@ -199,7 +199,7 @@ class _Writer:
     def total(self, name: str, value: str, most: int) -> str:
         """Σ of what a question adds, floor(x/step + ½) in doubles, without its sign; or the most that is held."""
         column = self.table.policy.columns[name]
-        bounds, step = needed(column.bounds), float(column.step or 1)
+        bounds, step = require(column.bounds), float(column.step or 1)
         rounded = f"floor({value} / {double(step)} + 0.5e0)"
         rounded = rounded if bounds.low >= 0 else f"abs({rounded})"
         if max(abs(bounds.low), abs(bounds.high)) / step > _SMALL:
@@ -235,7 +235,7 @@ class _Writer:
         """The columns that are read for some, in the order of their numbers."""
         return sorted({*columns, *(columns_of(self.part) if self.part is not None else ())})
 
-    def hidden(self, file: File) -> None:
+    def hidden(self, file: IndexFile) -> None:
         """The three files of a category whose keys are not public, from pairs that are counted once.
 
         They are counted in memory where they may be (`statements.pairs`), else by DuckDB. Keys are numbered first: to
@@ -243,7 +243,7 @@ class _Writer:
         """
         kept = f"WITH kept AS (SELECT u0, key FROM ({self.keyed(file.column)}))"  # noqa: S608
         policy, types = self.table.policy, self.engine.columns
-        pairs = paired(self.fetch, kept, ["key"], policy.unit, types, self.extent) if self.part is None else None
+        pairs = pair_rows(self.fetch, kept, ["key"], policy.unit, types, self.extent) if self.part is None else None
         if pairs is None:
             self.grouped_by_code(file)
             return
@@ -251,9 +251,9 @@ class _Writer:
         tables = {"p": pairs.many(FEW_KEYS), "q": pairs.norms(), "w": pairs.shared(), "codes": pairs.codes}
         for name, table in tables.items():
             self.connection.register(name, table)
-        self.copy(needed(keys), "SELECT u0, norm2, m FROM q")
+        self.copy(require(keys), "SELECT u0, norm2, m FROM q")
         units = "SELECT code, m, CAST(sum(units) AS BIGINT) AS units FROM w GROUP BY code, m"
-        self.copy(needed(weights), f"SELECT key, m, units FROM ({units}) JOIN codes USING (code)")  # noqa: S608
+        self.copy(require(weights), f"SELECT key, m, units FROM ({units}) JOIN codes USING (code)")  # noqa: S608
         self.copy(file, "SELECT u0, key, n, m FROM p JOIN codes USING (code)")
         for name in tables:
             self.connection.unregister(name)
@@ -276,7 +276,7 @@ class _Writer:
             cursor.register(name, table)
         return cursor.sql(sql).to_arrow_table()
 
-    def grouped_by_code(self, file: File) -> None:
+    def grouped_by_code(self, file: IndexFile) -> None:
         """The same by DuckDB alone."""
         keys, weights = (self.layout.file(kind, file.column) for kind in ("keys", "weights"))
         grouped = ", ".join(self.grouped)
@@ -289,9 +289,9 @@ class _Writer:
             "q": f"SELECT {grouped}, {_norm('n', 'norm2')}, count(*) AS m FROM p GROUP BY {grouped}",  # noqa: S608
         }.items():
             self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {sql}")
-        self.copy(needed(keys), "SELECT * FROM q")
+        self.copy(require(keys), "SELECT * FROM q")
         counted = f"SELECT p.code, q.m, count(*) AS units FROM p JOIN q ON {same} GROUP BY p.code, q.m"  # noqa: S608
-        self.copy(needed(weights), f"SELECT key, m, units FROM ({counted}) JOIN codes USING (code)")  # noqa: S608
+        self.copy(require(weights), f"SELECT key, m, units FROM ({counted}) JOIN codes USING (code)")  # noqa: S608
         many = f"p JOIN (SELECT * FROM q WHERE m > {FEW_KEYS}) AS q ON {same} JOIN codes ON p.code = codes.code"  # noqa: S608
         self.copy(file, f"SELECT {own}, key, p.n, q.m FROM {many}")  # noqa: S608
         for name in ("codes", "p", "q"):

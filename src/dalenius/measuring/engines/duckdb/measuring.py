@@ -10,29 +10,29 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dalenius.measuring.engines.duckdb.statements import distinct, keys, lengths, light, light_leaves, sizes
+from dalenius.measuring.engines.duckdb.statements import distinct, indexed_leaves, indexed_sums, keys, sizes
 from dalenius.measuring.engines.duckdb.statements.leaves import KINDS, LeafCompiler
-from dalenius.measuring.engines.duckdb.statements.pairs import Held
-from dalenius.measuring.engines.duckdb.statements.part import Part
+from dalenius.measuring.engines.duckdb.statements.pairs import HeldPairs
+from dalenius.measuring.engines.duckdb.statements.running import Select
 from dalenius.measuring.engines.duckdb.statements.sums import LINEAR, Compiler
 
 if TYPE_CHECKING:
     from dalenius.measuring.domains import Cell
-    from dalenius.measuring.engines.duckdb.runner import Runner
+    from dalenius.measuring.engines.duckdb.statements.running import Runner
     from dalenius.measuring.engines.engine import Prepared
     from dalenius.measuring.plan import Plan, Table
 
-Run = Callable[["Plan", Part, "Runner", str, float], list[list[int]]]
-RUNS: dict[str, Run] = {"sums": light.run, "leaves": light_leaves.run, "distinct": distinct.run}
+Run = Callable[["Plan", Select, "Runner", str, float], list[list[int]]]
+RUNS: dict[str, Run] = {"sums": indexed_sums.run, "leaves": indexed_leaves.run, "distinct": distinct.run}
 
 
-def parts_of(plan: Plan) -> tuple[Part, ...]:
+def selects_of(plan: Plan) -> tuple[Select, ...]:
     """The SELECTs that give a plan's measures; statistics of one kind share a SELECT."""
     parts = []
     if numbers := plan.numbers(LINEAR):
-        parts.append(Part("sums", numbers, Compiler(plan.only(LINEAR)).sql()))
+        parts.append(Select("sums", numbers, Compiler(plan.only(LINEAR)).sql()))
     if numbers := plan.numbers(KINDS):
-        parts.append(Part("leaves", numbers, LeafCompiler(plan.only(KINDS)).sql()))
+        parts.append(Select("leaves", numbers, LeafCompiler(plan.only(KINDS)).sql()))
     parts += [distinct.part(plan, number) for number in plan.numbers({"distinct"})]
     return tuple(parts)
 
@@ -48,33 +48,33 @@ class Measuring:
         return "none"
 
     def measure(
-        self: Runner, plan: Plan, salt: str, *, seconds: float = 60.0, held: Held | None = None
+        self: Runner, plan: Plan, salt: str, *, seconds: float = 60.0, held: HeldPairs | None = None
     ) -> list[list[int]]:
         """As `Engine.measure`."""
         found: list[list[int]] = [[] for _ in plan.measures]
-        for part in parts_of(plan):
-            run = partial(light.run, held=held) if held is not None and part.kind == "sums" else RUNS[part.kind]
+        for part in selects_of(plan):
+            run = partial(indexed_sums.run, held=held) if held is not None and part.kind == "sums" else RUNS[part.kind]
             for number, vector in zip(part.measures, run(plan, part, self, salt, seconds), strict=True):
                 found[number] = vector
         return found
 
     def lengths(self: Runner, plan: Plan, salt: str, *, seconds: float = 60.0) -> list[list[int]]:
         """As `Engine.lengths`."""
-        return lengths.histograms(plan, self, salt, seconds)
+        return sizes.count_lengths(plan, self, salt, seconds)
 
-    def hold(self: Runner, plan: Plan, salt: str, *, seconds: float = 60.0) -> Held:
+    def hold(self: Runner, plan: Plan, salt: str, *, seconds: float = 60.0) -> HeldPairs:
         """The pairs of unit and key, counted when they are first asked for."""
-        return Held(plan, self, salt, seconds)
+        return HeldPairs(plan, self, salt, seconds)
 
     def weights(
-        self: Runner, plan: Plan, salt: str, *, seconds: float = 60.0, held: Held | None = None
+        self: Runner, plan: Plan, salt: str, *, seconds: float = 60.0, held: HeldPairs | None = None
     ) -> tuple[list[Cell], list[int]]:
         """As `Engine.weights`."""
         return keys.weights(plan, self, salt, seconds, held)
 
     def sizes(self: Runner, table: Table, kind: str, column: str, *, seconds: float = 60.0) -> list[tuple[int, int]]:
         """As `Engine.sizes`."""
-        return sizes.counted(table, kind, column, self, seconds)
+        return sizes.count_sizes(table, kind, column, self, seconds)
 
     def rows_within(self: Runner, table: Table, most: int, *, seconds: float = 60.0) -> tuple[int, int]:
         """As `Engine.rows_within`."""

@@ -98,7 +98,7 @@ def helping(work: Callable[[S], T]) -> Callable[[S], T]:
 
 
 @contextmanager
-def child(process: int) -> Iterator[None]:
+def meter_child(process: int) -> Iterator[None]:
     """While a child process works for the question here.
 
     To be left before anybody waits for the child: after that, its number may be another's.

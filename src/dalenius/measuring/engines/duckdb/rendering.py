@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TypeAlias
 
+from dalenius.measuring.engines.duckdb.opening import quoted
 from dalenius.measuring.expressions import (
     Aggregate,
     Call,
@@ -19,16 +20,12 @@ from dalenius.measuring.expressions import (
     columns_of,
 )
 from dalenius.measuring.functions import FUNCTIONS, SKIPPING, TIME, awaits, whole
-from dalenius.measuring.texts import LONGEST_NUMBER, LONGEST_TEXT, SURE_DIGITS, sure
+from dalenius.measuring.work import LONGEST_NUMBER, LONGEST_TEXT, SURE_DIGITS, Work, ballast, has_few_digits
 
 Arguments: TypeAlias = tuple[Expression, ...]
 WHICH_SET = "which_set"  # what the number of a row's grouping set is called
 ZERO = "CAST(0e0 * random() AS INTEGER)"  # which DuckDB takes for another one in each row
-
-
-def quoted(text: str) -> str:
-    """A text as SQL literal; DuckDB knows no escapes in it but the doubled quote."""
-    return "'" + text.replace("'", "''") + "'"
+_MD5, _SINE = 170.0, 10.0  # ns
 
 
 def identifier(name: str) -> str:
@@ -86,6 +83,25 @@ def each_row(shown: str, type_: Type, longest: int = 2**20) -> str:
         case Type.BOOLEAN:
             return f"(CAST({shown} AS INTEGER) + {ZERO} = 1)"
     return shown
+
+
+def heavier(work: Work) -> str:
+    """A condition that always holds and takes `ballast`; empty where none is needed.
+
+    It works on random numbers, so that it is worked out for each row, in a time that no row can change.
+    """
+    left = ballast(work)
+    if left <= 0:
+        return ""
+    digests, shown = int(left // _MD5), "random()"
+    for _ in range(round((left - digests * _MD5) / _SINE)):
+        shown = f"sin({shown})"
+    if not digests:
+        return f"({shown} < 2e0)"
+    shown = f"CAST({shown} AS VARCHAR)"
+    for _ in range(digests):
+        shown = f"md5({shown})"
+    return f"({shown} <> '')"
 
 
 def numeral(text: str) -> str:
@@ -246,7 +262,7 @@ class Renderer:
     def number(self, inner: Expression) -> str:
         """A value as number; a text only if that is quick (`numeral`)."""
         shown = self.argument("to_number", 0, inner)
-        if inner.type is Type.TEXT and not sure(inner):
+        if inner.type is Type.TEXT and not has_few_digits(inner):
             if isinstance(inner, Column | Literal):
                 spelled = numeral(self.sql(inner))
                 cut = self.each_row(spelled, Type.TEXT, LONGEST_NUMBER) if self.rows else spelled

@@ -14,8 +14,9 @@ import pytest
 
 from dalenius.errors import EngineFailedError, EngineTimeoutError, InternalError, SourceUnavailableError
 from dalenius.measuring.engines.deadline import within
-from dalenius.measuring.engines.duckdb.connections import DuckDB, Pool, Public, public
-from dalenius.tables.fingerprint import fingerprint
+from dalenius.measuring.engines.duckdb.backend import DuckDBPool
+from dalenius.measuring.engines.duckdb.connections import DuckDB, Public, public
+from dalenius.tables.sources.fingerprint import fingerprint
 
 CANARY = "Tore Dalenius"
 HEAVY = "SELECT sum(a.range * b.range) FROM range(1000000000) a, range(1000000000) b WHERE (a.range + b.range) % 7 = 3"
@@ -283,7 +284,7 @@ def test_the_users_interrupt_passes(parquet):
     code = (
         "import os, signal, sys, threading\n"
         "from dalenius.measuring.engines.duckdb.connections import DuckDB\n"
-        "from dalenius.tables.fingerprint import fingerprint\n"
+        "from dalenius.tables.sources.fingerprint import fingerprint\n"
         "engine = DuckDB(fingerprint([sys.argv[1]]))\n"
         "engine.run('SELECT 1')  # so that nothing is loaded when the signal comes\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored\n"
@@ -300,10 +301,11 @@ def test_the_users_interrupt_passes(parquet):
 
 FORK = """
 import os, signal, sys, threading
-from dalenius.measuring.engines.duckdb.connections import DuckDB, Pool, public
-from dalenius.tables.fingerprint import fingerprint
+from dalenius.measuring.engines.duckdb.backend import DuckDBPool
+from dalenius.measuring.engines.duckdb.connections import DuckDB, public
+from dalenius.tables.sources.fingerprint import fingerprint
 
-engines = Pool()
+engines = DuckDBPool()
 engine = engines.of(fingerprint([sys.argv[1]]))
 ask = f"SELECT count(*) FROM {engine.scan}, range(1000000)"
 assert engine.run(ask) == [(3000000,)] and public().run("SELECT 1") == [(1,)]
@@ -371,7 +373,7 @@ def test_the_least_recently_used_engine_is_closed(tmp_path):
     for number in range(3):
         pq.write_table(pa.table({"x": [number]}), tmp_path / f"{number}.parquet")
         versions.append(fingerprint([str(tmp_path / f"{number}.parquet")]))
-    engines = Pool(most=2)
+    engines = DuckDBPool(most=2)
     first, second = engines.of(versions[0]), engines.of(versions[1])
     first.ready()
     second.ready()

@@ -17,23 +17,24 @@ import pyarrow.parquet as pq
 import pytest
 from tests.conftest import LONG
 
-from dalenius.audit.fuzzing.engines import engine, indexed
-from dalenius.audit.fuzzing.policies import shape
-from dalenius.audit.fuzzing.questions import question
-from dalenius.audit.fuzzing.tables import pair
+from dalenius.audit.fuzzing.data_sets import draw_table_rows
+from dalenius.audit.fuzzing.engines import OnDisk, with_index, write_data
+from dalenius.audit.fuzzing.questions import write_question
+from dalenius.audit.fuzzing.schemas import draw_table
 from dalenius.curator import Curator
 from dalenius.errors import DaleniusError, EngineFailedError
 from dalenius.measuring._exact import exact
 from dalenius.measuring.engines.duckdb import indexing
+from dalenius.measuring.engines.duckdb.backend import DuckDBPool
 from dalenius.measuring.engines.duckdb.connections import DuckDB
-from dalenius.measuring.engines.duckdb.index import Layout
-from dalenius.measuring.engines.duckdb.indexing import build
-from dalenius.measuring.engines.duckdb.statements import keys, light
-from dalenius.measuring.engines.duckdb.statements.light import Light
+from dalenius.measuring.engines.duckdb.index import IndexFiles
+from dalenius.measuring.engines.duckdb.indexing import build_index
+from dalenius.measuring.engines.duckdb.statements import indexed_sums, keys, running
+from dalenius.measuring.engines.duckdb.statements.indexed_sums import IndexedSums
 from dalenius.measuring.engines.duckdb.statements.sizes import units_sql
 from dalenius.measuring.plan import Found, Limits, Plan
-from dalenius.queries.rules import planned
-from dalenius.tables.fingerprint import fingerprint
+from dalenius.queries.rules import plan_question
+from dalenius.tables.sources.fingerprint import fingerprint
 
 QUESTIONS = (
     "SELECT COUNT(*) FROM visits",
@@ -88,15 +89,15 @@ def table(asker, tmp_path):
 def engines(table, folder: Path) -> tuple[Any, Any]:
     """Without an index, and with one."""
     plain = DuckDB(fingerprint([str(folder / "visits.parquet")]), threads=1)
-    layout = Layout(folder / "storage", table, plain.fingerprint)
-    build(layout, plain)
+    layout = IndexFiles(folder / "storage", table, plain.fingerprint)
+    build_index(layout, plain)
     return plain, DuckDB(plain.fingerprint, threads=1, layout=layout)
 
 
 def way(plan: Plan, engine: DuckDB) -> str | None:
     """The statement that uses the index, if it may be used."""
-    index = light.checked(plan.table, engine)
-    found = None if index is None else light.statement(plan, index, engine, "salt")
+    index = running.valid_index(plan.table, engine)
+    found = None if index is None else indexed_sums.statement(plan, index, engine, "salt")
     return None if found is None else found.sql
 
 
@@ -123,7 +124,7 @@ def test_the_integers_are_the_same_with_and_without_an_index(asker, tmp_path, un
     whose = "DISTINCT (user_id, note)" if "note" in unit else "DISTINCT user_id"
     for sql in QUESTIONS:
         for limits in (Limits(), Limits(rows=1), Limits(groups=1)):
-            plan = planned(sql.replace("DISTINCT user_id", whose), {"visits": table}, limits)
+            plan = plan_question(sql.replace("DISTINCT user_id", whose), {"visits": table}, limits)
             statement = way(plan, fast)
             ways["general" if statement is None else "light" if "heavy" in statement else "alone"] += 1
             assert exact(plan, fast, "salt") == exact(plan, plain, "salt"), sql
@@ -132,21 +133,22 @@ def test_the_integers_are_the_same_with_and_without_an_index(asker, tmp_path, un
 
 def test_some_units_are_heavy_and_most_are_not(table, tmp_path):
     _, fast = engines(table, tmp_path)
-    plan = planned(QUESTIONS[3], {"visits": table})
-    heavy = fast.run(f"SELECT count(*) FROM ({Light(plan, fast.index).heavy()})")[0][0]
+    plan = plan_question(QUESTIONS[3], {"visits": table})
+    heavy = fast.run(f"SELECT count(*) FROM ({IndexedSums(plan, fast.index).heavy()})")[0][0]
     assert 0 < heavy < 15  # of sixty
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_drawn_questions_have_the_same_integers_both_ways(seed, tmp_path):
     chance = Random(f"index {seed}")
-    made = pair(chance, shape(chance, "parquet"))
-    plain = engine(made.shape, made.first, tmp_path / "made")
-    fast = indexed(made.shape, plain, tmp_path / "storage")
+    made = draw_table_rows(chance, draw_table(chance, "parquet"))
+    table = made.schema.first
+    plain = OnDisk(write_data(made.schema, made.first, tmp_path), DuckDBPool()).of(table)
+    fast = with_index(table, plain, tmp_path / "storage")
     asked = 0
     while asked < 8:
         try:
-            plan = planned(question(chance, made.shape), {"made": made.shape.table})
+            plan = plan_question(write_question(chance, made.schema).text, made.schema.tables)
         except DaleniusError:
             continue
         asked += 1
@@ -158,7 +160,7 @@ def test_drawn_questions_have_the_same_integers_both_ways(seed, tmp_path):
 
 def broken_by_a_new_source(table, fast, folder):
     pq.write_table(rows(seed=2), folder / "visits.parquet")
-    layout = Layout(folder / "storage", table, fingerprint([str(folder / "visits.parquet")]))
+    layout = IndexFiles(folder / "storage", table, fingerprint([str(folder / "visits.parquet")]))
     assert layout.stem == fast.index.layout.stem  # names tell nothing of the content, so the check must
     return table, DuckDB(layout.fingerprint, threads=1, layout=layout)
 
@@ -182,8 +184,8 @@ def broken_by_removal(table, fast, folder):
 
 def broken_by_another_tables_file(table, fast, folder):
     other = replace(table, policy=replace(table.policy, name="others"))
-    layout = Layout(folder / "storage", other, fast.fingerprint)
-    build(layout, fast)
+    layout = IndexFiles(folder / "storage", other, fast.fingerprint)
+    build_index(layout, fast)
     shutil.copyfile(layout.files[0].path, fast.index.layout.files[0].path)
     return table, fast
 
@@ -208,17 +210,17 @@ BREAKS = (
 @pytest.mark.parametrize("breaks", BREAKS, ids=lambda each: each.__name__)
 def test_an_index_that_is_not_about_this_is_never_used(breaks, seen, table, tmp_path):
     _, fast = engines(table, tmp_path)
-    plan = planned(QUESTIONS[3], {"visits": table})
+    plan = plan_question(QUESTIONS[3], {"visits": table})
     assert not seen or way(plan, fast) is not None
     table, fast = breaks(table, fast, tmp_path)
-    plan = planned(QUESTIONS[3], {"visits": table})
+    plan = plan_question(QUESTIONS[3], {"visits": table})
     assert way(plan, fast) is None
     assert exact(plan, fast, "salt") == exact(plan, DuckDB(fast.fingerprint, threads=1), "salt")
 
 
 def test_an_index_that_goes_bad_in_the_middle_ends_the_question(table, tmp_path):
     _, fast = engines(table, tmp_path)
-    plan = planned(QUESTIONS[3], {"visits": table})
+    plan = plan_question(QUESTIONS[3], {"visits": table})
     file = fast.index.layout.files[0].path
     content = bytearray(file.read_bytes())
     content[4:200] = b"\xff" * 196  # its end, which says what it is, is as it was
@@ -231,7 +233,7 @@ def test_an_index_that_goes_bad_in_the_middle_ends_the_question(table, tmp_path)
 
 def test_an_index_that_is_exchanged_during_a_question_does_not_count(table, tmp_path, monkeypatch):
     plain, fast = engines(table, tmp_path)
-    plan = planned(QUESTIONS[0], {"visits": table})
+    plan = plan_question(QUESTIONS[0], {"visits": table})
     run = fast.run
 
     def exchanged(sql, *, seconds=60.0):
@@ -286,8 +288,8 @@ def test_keys_that_are_found_weigh_the_same_with_and_without_an_index(asker, tmp
     plain, fast = engines(table, tmp_path)
     for groups in (5, 16, 20, 200):
         sql = "SELECT note, COUNT(*) FROM visits GROUP BY note"
-        plan = planned(sql, {"visits": table}, Limits(groups=groups))
-        used = keys.indexed(plan, fast.index, fast, "salt")
+        plan = plan_question(sql, {"visits": table}, Limits(groups=groups))
+        used = keys.indexed_statement(plan, fast.index, fast, "salt")
         assert (used is None) == (groups < 16)
         one, two = (dict(zip(*keys.weights(plan, each, "salt", 60.0), strict=True)) for each in (fast, plain))
         assert one == two and len(one) > 50
@@ -300,7 +302,7 @@ def test_totals_too_large_for_a_file_are_beyond_every_limit(asker, tmp_path):
     pq.write_table(rows(users=4, nobody=False).slice(0, 4).set_column(1, "age", column), tmp_path / "visits.parquet")
     plain, fast = engines(table, tmp_path)
     assert max(fast.run("SELECT max(t0) FROM " + fast.index.layout.files[0].scan)) == (2**62,)
-    plan = planned("SELECT SUM(age) FROM visits", {"visits": table}, Limits(totals={"age": Fraction(1000)}))
+    plan = plan_question("SELECT SUM(age) FROM visits", {"visits": table}, Limits(totals={"age": Fraction(1000)}))
     assert exact(plan, fast, "salt") == exact(plan, plain, "salt")
 
 
@@ -331,7 +333,7 @@ def both_ways(asker, tmp_path, sql: str, columns: str, **values: list[int | None
     arrays |= {name: pa.array(each, pa.int64()) for name, each in values.items()}
     pq.write_table(pa.table(arrays), tmp_path / "visits.parquet")
     table = asker(WIDE.format(columns=columns)).table
-    plan = planned(sql, {"visits": table})
+    plan = plan_question(sql, {"visits": table})
     return [exact(plan, each, "salt") for each in engines(table, tmp_path)]
 
 
@@ -370,7 +372,7 @@ def test_the_order_of_columns_in_a_policy_does_not_swap_totals(asker, tmp_path):
             found.append(fast[0])
     assert found == [[200], [9]] * 2
     tables = [asker(WIDE.format(columns=columns)).table for columns in orders]
-    layouts = [Layout(tmp_path, table, fingerprint([str(tmp_path / "visits.parquet")])) for table in tables]
+    layouts = [IndexFiles(tmp_path, table, fingerprint([str(tmp_path / "visits.parquet")])) for table in tables]
     assert layouts[0].totals == layouts[1].totals == ("x", "y")
 
 
@@ -465,15 +467,15 @@ def test_a_unit_whose_type_a_file_cannot_keep_has_none(table, tmp_path, monkeypa
     plain = DuckDB(fingerprint([str(tmp_path / "visits.parquet")]), threads=1)
     monkeypatch.setitem(plain.__dict__, "columns", {**plain.columns, "user_id": "HUGEINT"})
     with pytest.raises(EngineFailedError, match="type"):
-        build(Layout(tmp_path / "storage", table, plain.fingerprint), plain)
+        build_index(IndexFiles(tmp_path / "storage", table, plain.fingerprint), plain)
     assert list((tmp_path / "storage").iterdir()) == []
 
 
 def test_progress_names_what_comes_next(table, tmp_path):
     plain = DuckDB(fingerprint([str(tmp_path / "visits.parquet")]), threads=1)
     told: list[tuple[int, int, str]] = []
-    layout = Layout(tmp_path / "storage", table, plain.fingerprint)
-    built = build(layout, plain, lambda *each: told.append(each))
+    layout = IndexFiles(tmp_path / "storage", table, plain.fingerprint)
+    built = build_index(layout, plain, lambda *each: told.append(each))
     assert [done for done, _, _ in told] == list(range(len(layout.files) + 1))
     assert told[0][2] == "rows and totals" and told[-1][2] == ""
     assert set(built.seconds) == {name for _, _, name in told[:-1]}

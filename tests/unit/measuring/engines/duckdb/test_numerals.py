@@ -14,8 +14,7 @@ from dalenius.measuring.canonical import call
 from dalenius.measuring.engines.duckdb.rendering import Renderer
 from dalenius.measuring.engines.duckdb.statements.source import cast
 from dalenius.measuring.expressions import Column, Expression, Type, number, text
-from dalenius.measuring.texts import LONGEST_NUMBER, LONGEST_TIME, SURE_DIGITS, sure
-from dalenius.measuring.work import Meter
+from dalenius.measuring.work import LONGEST_NUMBER, LONGEST_TIME, SURE_DIGITS, Meter, has_few_digits
 from dalenius.tables.policy import Column as Spec
 from dalenius.tables.policy import Kind
 
@@ -106,7 +105,7 @@ SHORT = call("left", X, number(SURE_DIGITS))
 )
 def test_texts_that_are_surely_short_are_cast_as_they_are(inner: Expression, quick: bool) -> None:
     shown = Renderer({"x": "x", "n": "n"}, lengths={}).sql(call("to_number", inner))
-    assert sure(inner) is quick is ("strlen(" not in shown)
+    assert has_few_digits(inner) is quick is ("strlen(" not in shown)
     assert Meter({})(call("to_number", inner)).worst >= (250 if quick else Meter({})(inner).worst + 250)
 
 

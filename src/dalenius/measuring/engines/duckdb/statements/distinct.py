@@ -24,26 +24,26 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from dalenius.measuring.engines.duckdb.statements import source, sums
-from dalenius.measuring.engines.duckdb.statements.part import Part
+from dalenius.measuring.engines.duckdb.statements.running import Select
 from dalenius.measuring.expressions import TRUE, Expression
-from dalenius.measuring.ladder import rungs
+from dalenius.measuring.limits.ladder import rungs
 from dalenius.measuring.plan import Plan
 
 if TYPE_CHECKING:
-    from dalenius.measuring.engines.duckdb.runner import Runner
+    from dalenius.measuring.engines.duckdb.statements.running import Runner
 
 
-def part(plan: Plan, number: int) -> Part:
+def part(plan: Plan, number: int) -> Select:
     """The SELECT that gives one measure."""
-    return Part("distinct", (number,), Pairs(_alone(plan, number)).sql())
+    return Select("distinct", (number,), PairStatement(_alone(plan, number)).sql())
 
 
-def statement(plan: Plan, part: Part, scan: str, types: Mapping[str, str], salt: str) -> str:
+def statement(plan: Plan, part: Select, scan: str, types: Mapping[str, str], salt: str) -> str:
     """The whole SELECT."""
     return f"WITH {source.source_sql(_alone(plan, part.measures[0]), scan, types, salt)},\n{part.sql}"
 
 
-def run(plan: Plan, part: Part, engine: Runner, salt: str, seconds: float) -> list[list[int]]:
+def run(plan: Plan, part: Select, engine: Runner, salt: str, seconds: float) -> list[list[int]]:
     """The measure's exact integers, one per cell; groups without rows are 0."""
     places = {cell: at for at, cell in enumerate(plan.cells)}
     found = [0] * len(plan.cells)
@@ -55,10 +55,10 @@ def run(plan: Plan, part: Part, engine: Runner, salt: str, seconds: float) -> li
 
 
 def ladder(plan: Plan, number: int, engine: Runner, salt: str, seconds: float) -> list[int]:
-    """The values in all groups together, counted at each limit of the measure's ladder (`queries.ladder`)."""
+    """The values in all groups together, counted at each limit of the measure's ladder (`limits.ladder`)."""
     alone = _alone(plan, number)
     read = source.source_sql(alone, engine.scan, engine.columns, salt)
-    (row,) = engine.run(f"WITH {read},\n{Pairs(alone).ladder()}", seconds=seconds)
+    (row,) = engine.run(f"WITH {read},\n{PairStatement(alone).ladder()}", seconds=seconds)
     return [int(count) for count in row]
 
 
@@ -69,7 +69,7 @@ def _alone(plan: Plan, number: int) -> Plan:
     return replace(only, statistics=(statistic,), groups=statistic.measures[0].clip)
 
 
-class Pairs:
+class PairStatement:
     """Writes the SELECT of one measure. Methods are the steps."""
 
     def __init__(self, plan: Plan) -> None:
@@ -80,28 +80,26 @@ class Pairs:
 
     def sql(self) -> str:
         """All steps."""
-        steps = {"clean": self.compiler.clean(), "kept": self.kept(), "pairs": self.pairs(), "chosen": self.chosen()}
-        body = ",\n".join(f"{name} AS ({text})" for name, text in steps.items())
-        grouped = f" GROUP BY {', '.join(self.keys)}" if self.keys else ""
-        return f"{body}\nSELECT {', '.join([*self.keys, 'count(DISTINCT v)'])} FROM chosen{grouped}"
+        body = sums.with_steps([*self.paired(), ("chosen", self.chosen())])
+        counted = ", ".join([*self.keys, "count(DISTINCT v)"])
+        return f"{body}\nSELECT {counted} FROM chosen{sums.grouped_by(self.keys)}"
 
     def ladder(self) -> str:
         """The steps for many limits at once: a value counts from the best place on that it has with any unit."""
         names = ", ".join([*self.keys, "v"])
-        steps = {"clean": self.compiler.clean(), "kept": self.kept(), "pairs": self.pairs(), "placed": self.placed()}
-        steps["first"] = f"SELECT {names}, min(place) AS place FROM placed GROUP BY {names}"  # noqa: S608
-        body = ",\n".join(f"{name} AS ({text})" for name, text in steps.items())
+        first = f"SELECT {names}, min(place) AS place FROM placed GROUP BY {names}"  # noqa: S608
+        body = sums.with_steps([*self.paired(), ("placed", self.placed()), ("first", first)])
         counts = ", ".join(f"count(*) FILTER (WHERE place <= {rung})" for rung in rungs(self.measure.clip))
         return f"{body}\nSELECT {counts} FROM first"
+
+    def paired(self) -> list[tuple[str, str]]:
+        """The steps up to `pairs`."""
+        return [("clean", self.compiler.clean()), ("kept", self.kept()), ("pairs", self.pairs())]
 
     def kept(self) -> str:
         """The rows that count, with their groups and values. −0.0 and 0.0 are one value, as they are one key."""
         compiler, plan = self.compiler, self.plan
-        parts = [each for each in self.units if each != "period"]
-        if compiler.period is not None:
-            parts.append(f"{compiler.renderer.sql(compiler.period)} AS period")
-        parts += [f"{compiler.key(key)} AS {name}" for key, name in zip(plan.keys, self.keys, strict=True)]
-        parts += [f"{compiler.key(cast('Expression', self.measure.value))} AS v", "seed"]
+        parts = [*compiler.grouped(), f"{compiler.key(cast('Expression', self.measure.value))} AS v", "seed"]
         conditions = [compiler.renderer.sql(each) for each in (plan.where, self.measure.where) if each != TRUE]
         where = compiler.counting(conditions)
         return f"SELECT {', '.join(parts)} FROM {compiler.rows()}{where}"  # noqa: S608
@@ -120,8 +118,7 @@ class Pairs:
     def placed(self) -> str:
         """The first K pairs of a unit, each with its place."""
         names = [*self.keys, "v"]
-        hashed = " || '|' || ".join(["seed", *(f"CAST({name} AS VARCHAR)" for name in names)])
-        order = ", ".join([f"md5({hashed})", *names])
+        order = source.hash_order("seed", names)
         own = ", ".join([*self.units, *self.keys[: bool(self.plan.sets)]])  # K in each grouping set
         return (
             f"SELECT {', '.join(names)}, row_number() OVER (PARTITION BY {own} ORDER BY {order}) "  # noqa: S608

@@ -11,14 +11,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dalenius.errors import EngineFailedError
 from dalenius.measuring.engines.duckdb.index import FEW_KEYS
 from dalenius.measuring.engines.duckdb.statements import source
-from dalenius.measuring.engines.duckdb.statements.light import Indexed, looked_up
-from dalenius.measuring.engines.duckdb.statements.pairs import Held
+from dalenius.measuring.engines.duckdb.statements.pairs import HeldPairs
+from dalenius.measuring.engines.duckdb.statements.running import IndexedSelect, no_number, run_indexed
 from dalenius.measuring.engines.duckdb.statements.sums import Compiler
 from dalenius.measuring.expressions import TRUE, Column
-from dalenius.measuring.plan import Plan, needed
+from dalenius.measuring.plan import Plan, require
 from dalenius.mechanisms.key_selection import KeySelection
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
     from dalenius.measuring.domains import Cell
     from dalenius.measuring.engines.duckdb.index import Index
-    from dalenius.measuring.engines.duckdb.runner import Runner
+    from dalenius.measuring.engines.duckdb.statements.running import Runner
 
 # Types of units whose equal values are equal texts. Floats (0.0, -0.0) and intervals (1 month, 30 days) are not.
 _ONE_TEXT = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "VARCHAR", "DATE", "TIMESTAMP", "UUID"})
@@ -34,33 +33,31 @@ _ONE_TEXT |= frozenset({"UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEIN
 
 
 def weights(
-    plan: Plan, engine: Runner, salt: str, seconds: float, held: Held | None = None
+    plan: Plan, engine: Runner, salt: str, seconds: float, held: HeldPairs | None = None
 ) -> tuple[list[Cell], list[int]]:
     """All keys that occur, each with its weight, in no order that says anything; ``held`` keeps pairs for later."""
-    rows = looked_up(plan.table, engine, lambda index: indexed(plan, index, engine, salt), seconds)
-    pairs = (held or Held(plan, engine, salt, seconds)).pairs if rows is None else None
+    rows = run_indexed(plan.table, engine, lambda index: indexed_statement(plan, index, engine, salt), seconds)
+    pairs = (held or HeldPairs(plan, engine, salt, seconds)).pairs if rows is None else None
     if pairs is not None:
-        order = Keys(plan, seeded=False).order(engine.columns, salt)
-        found = zip(pairs.cells, pairs.weights(needed(plan.selection).cap, order), strict=True)
+        order = KeyStatement(plan, seeded=False).order(engine.columns, salt)
+        found = zip(pairs.cells, pairs.weights(require(plan.selection).cap, order), strict=True)
         weighed = {cell: weight for cell, weight in found if weight}  # a key that no unit chose is not there
         return list(weighed), list(weighed.values())
     if rows is None:
         rows = engine.run(statement(plan, engine.scan, engine.columns, salt), seconds=seconds)
     if any(row[-1] is None for row in rows):
-        raise EngineFailedError(
-            "The engine failed.", why="It gave no number where one was expected.", fix="Report it as a bug."
-        )
+        raise no_number()
     return [tuple(row[:-1]) for row in rows], [int(row[-1]) for row in rows]
 
 
 def statement(plan: Plan, scan: str, types: Mapping[str, str], salt: str) -> str:
     """The whole SELECT."""
-    return Keys(plan, seeded=not _one_text(plan, types)).statement(scan, types, salt)
+    return KeyStatement(plan, seeded=not _one_text(plan, types)).statement(scan, types, salt)
 
 
-def indexed(plan: Plan, index: Index, engine: Runner, salt: str) -> Indexed | None:
+def indexed_statement(plan: Plan, index: Index, engine: Runner, salt: str) -> IndexedSelect | None:
     """The same from the pairs of a contribution index; None where there are none for this very question."""
-    if needed(plan.selection).cap < FEW_KEYS:
+    if require(plan.selection).cap < FEW_KEYS:
         return None
     if plan.where != TRUE or len(plan.keys) != 1 or not _one_text(plan, engine.columns):
         return None
@@ -68,14 +65,14 @@ def indexed(plan: Plan, index: Index, engine: Runner, salt: str) -> Indexed | No
     held = (index.pairs(key.name), index.weights(key.name)) if isinstance(key, Column) else (None, None)
     if held[0] is None or held[1] is None:
         return None
-    return Indexed(Keys(plan, seeded=False).from_index(held[0], held[1], engine.columns, salt))
+    return IndexedSelect(KeyStatement(plan, seeded=False).from_index(held[0], held[1], engine.columns, salt))
 
 
 def _one_text(plan: Plan, types: Mapping[str, str]) -> bool:
     return all(types.get(name, "").upper().split("(")[0] in _ONE_TEXT for name in plan.table.policy.unit)
 
 
-class Keys(Compiler):
+class KeyStatement(Compiler):
     """The rows are kept as for sums, but nothing of them is measured.
 
     ``seeded``: every row brings the seed of its unit's hash, and the least of them counts. Which of the texts of a
@@ -84,19 +81,19 @@ class Keys(Compiler):
     """
 
     def __init__(self, plan: Plan, *, seeded: bool = True) -> None:
-        self.cap, self.seeded = needed(plan.selection).cap, seeded
+        self.cap, self.seeded = require(plan.selection).cap, seeded
         # Conditions of single aggregates do not matter: a key is there where a row counts at all.
         super().__init__(replace(plan.only(()), groups=self.cap if seeded else None))
 
     def counted_sets(self) -> Sequence[int]:
         """Only those whose keys are not public: a unit's weight is not spent on what is known."""
-        return needed(self.plan.selection).sets
+        return require(self.plan.selection).sets
 
     def statement(self, scan: str, types: Mapping[str, str], salt: str) -> str:
         """All steps."""
         units, keys = ", ".join(self.units), ", ".join(self.keys)
         same = " AND ".join(f"p.{unit} = h.{unit}" for unit in self.units)
-        there = " AND ".join(f"{each} IS NOT NULL" for each in [*self.keys, *(["period"] if self.period else [])])
+        there = " AND ".join(f"{each} IS NOT NULL" for each in self.required)
         read = source.source_sql(self.plan, scan, types, salt)
         least = ", min(seed) AS seed" if self.seeded else ""
         kept, own = (", ".join(f"p.{each}" for each in names) for names in (self.keys, self.units))
@@ -133,5 +130,4 @@ UNION ALL SELECT k0, {self.cap} AS m, count(*) AS n FROM chosen GROUP BY k0)
         policy = self.plan.table.policy
         own = [f"p.u{at}" for at in range(len(policy.unit))]
         seed = "p.seed" if self.seeded else source.seed(policy, types, salt, own)
-        hashed = " || '|' || ".join([seed, *(f"CAST(p.{key} AS VARCHAR)" for key in self.keys)])
-        return ", ".join([f"md5({hashed})", *(f"p.{key}" for key in self.keys)])
+        return source.hash_order(seed, [f"p.{key}" for key in self.keys])

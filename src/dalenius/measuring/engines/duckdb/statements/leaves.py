@@ -20,46 +20,44 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalenius.errors import EngineFailedError
 from dalenius.measuring.engines.duckdb.rendering import double
 from dalenius.measuring.engines.duckdb.statements import source
-from dalenius.measuring.engines.duckdb.statements.sums import Compiler
+from dalenius.measuring.engines.duckdb.statements.running import no_number
+from dalenius.measuring.engines.duckdb.statements.sums import Compiler, with_steps
 from dalenius.measuring.expressions import TRUE
-from dalenius.measuring.trees import SCALE, Layout, nodes
+from dalenius.measuring.trees import SCALE, TreeLayout, nodes
 
 if TYPE_CHECKING:
-    from dalenius.measuring.engines.duckdb.runner import Runner
-    from dalenius.measuring.engines.duckdb.statements.part import Part
+    from dalenius.measuring.engines.duckdb.statements.running import Runner, Select
     from dalenius.measuring.plan import Measure, Plan
 
 KINDS = frozenset({"leaves"})
 
 
-def statement(plan: Plan, part: Part, scan: str, types: Mapping[str, str], salt: str) -> str:
+def statement(plan: Plan, part: Select, scan: str, types: Mapping[str, str], salt: str) -> str:
     """The whole SELECT."""
     return f"WITH {source.source_sql(plan.only(KINDS), scan, types, salt)},\n{part.sql}"
 
 
-def run(plan: Plan, part: Part, engine: Runner, salt: str, seconds: float) -> list[list[int]]:
+def run(plan: Plan, part: Select, engine: Runner, salt: str, seconds: float) -> list[list[int]]:
     """Each measure's exact integers: group by group, all nodes of the tree."""
     return vectors(plan, part, engine.run(statement(plan, part, engine.scan, engine.columns, salt), seconds=seconds))
 
 
-def vectors(plan: Plan, part: Part, rows: Sequence[tuple[Any, ...]]) -> list[list[int]]:
+def vectors(plan: Plan, part: Select, rows: Sequence[tuple[Any, ...]]) -> list[list[int]]:
     """The rows of the statement as vectors over all nodes."""
     places = {cell: at for at, cell in enumerate(plan.cells)}
     # Weights are below 2²⁰: int64 holds the sum over 2⁴² rows, more than any file has.
     counts = [
-        np.zeros((len(plan.cells), Layout.of(plan.measures[number]).leaves), dtype=np.int64) for number in part.measures
+        np.zeros((len(plan.cells), TreeLayout.of(plan.measures[number]).leaves), dtype=np.int64)
+        for number in part.measures
     ]
     for measure, *cell, leaf, weight in rows:
         at = places.get(tuple(cell))
         if at is None:  # a group that is not public is never shown
             continue
         if leaf is None or weight is None or not 0 <= leaf < counts[measure].shape[1]:
-            raise EngineFailedError(
-                "The engine failed.", why="It gave no number where one was expected.", fix="Report it as a bug."
-            )
+            raise no_number()
         counts[measure][at, leaf] += int(weight)
     return [nodes(each).reshape(-1).tolist() for each in counts]
 
@@ -69,19 +67,9 @@ class LeafCompiler(Compiler):
 
     def sql(self) -> str:
         """All steps."""
-        grouped = self.plan.groups is not None
-        steps = [
-            ("clean", self.clean()),
-            # Read twice. With no keys it is quicker to compute its few columns again than to keep them.
-            ("kept" if self.keys else "kept AS NOT MATERIALIZED", self.kept()),
-            ("sums", self.sums()),
-            *([("chosen", self.chosen())] if grouped else []),
-            ("norms", self.norms("chosen" if grouped else "sums")),
-            *self.roots(),
-            ("factors", self.factors("roots" if self.joint else "norms")),
-            ("weighed", self.weighed()),
-        ]
-        body = ",\n".join(f"{name if ' AS ' in name else f'{name} AS'} ({text})" for name, text in steps)
+        # Read twice. With no keys it is quicker to compute its few columns again than to keep them.
+        again = {} if self.keys else {"kept": "NOT MATERIALIZED "}
+        body = with_steps([*self.steps_to_factors(), ("weighed", self.weighed())], again)
         selects = "\nUNION ALL ".join(self.counted(number) for number in range(len(self.plan.measures)))
         return f"{body}\n{selects}"
 
@@ -106,7 +94,7 @@ class LeafCompiler(Compiler):
 
     def leaf(self, measure: Measure) -> str:
         """⌊(v − low)/size⌋ of v = ⌊x/step + ½⌋, in doubles: exact below 2⁵³; past it, still some leaf."""
-        layout = Layout.of(measure)
+        layout = TreeLayout.of(measure)
         step, low, high = double(float(measure.step)), double(layout.low), double(layout.high)
         rounded = f"greatest({low}, least({high}, floor({self.value(measure)} / {step} + 0.5e0)))"
         place = f"({rounded} - {low})" if layout.low else rounded
@@ -131,8 +119,7 @@ class LeafCompiler(Compiler):
         if self.plan.groups is not None:
             here = " AND ".join(f"k.{each} = c.{each}" for each in [*self.units, *self.keys])
             joined += f" JOIN chosen c ON {here}"
-        period = ["period"] if self.period is not None else []
-        there = " AND ".join(f"k.{each} IS NOT NULL" for each in [*self.keys, *period, f"l{number}"])
+        there = " AND ".join(f"k.{each} IS NOT NULL" for each in [*self.required, f"l{number}"])
         keys = [f"k.{key}" for key in self.keys]
         by = ", ".join([*keys, f"k.l{number}"])
         weight = f"sum(coalesce(f.s{number}, {SCALE}))"

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dalenius.measuring.domains import Cell
-    from dalenius.measuring.engines.duckdb.runner import Runner
+    from dalenius.measuring.engines.duckdb.statements.running import Runner
     from dalenius.measuring.plan import Plan
 
     Integers = NDArray[np.int64]
@@ -54,16 +54,16 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
-class Held:
+class HeldPairs:
     """The pairs of one question, counted when they are first asked for, so that its looks can share them."""
 
     def __init__(self, plan: Plan, engine: Runner, salt: str, seconds: float) -> None:
         self._asked = (plan, engine, salt, seconds)
 
     @cached_property
-    def pairs(self) -> Pairs | None:
+    def pairs(self) -> PairCounts | None:
         """None where the general way must do."""
-        return counted(*self._asked)
+        return count_pairs(*self._asked)
 
     def counts(self, plan: Plan) -> list[list[int]] | None:
         """Each measure's exact integers, one per cell, where all are numbers of rows in groups that are found."""
@@ -75,7 +75,7 @@ class Held:
         return None if pairs is None else pairs.counts([each.clip for each in linear.measures], plan.cells)
 
 
-def counted(plan: Plan, engine: Runner, salt: str, seconds: float) -> Pairs | None:
+def count_pairs(plan: Plan, engine: Runner, salt: str, seconds: float) -> PairCounts | None:
     """Looks at the data: the pairs of all units, or None where they are not for this way.
 
     Which way is taken depends on the question, on types and on how large the whole table is, which no question can
@@ -88,17 +88,17 @@ def counted(plan: Plan, engine: Runner, salt: str, seconds: float) -> Pairs | No
         return None
     read = made.read(engine.scan, engine.columns, salt)
     size = partial(extent, unit[0], seconds=seconds)
-    return paired(partial(fetch, seconds=seconds), read, made.keys, unit, engine.columns, size)
+    return pair_rows(partial(fetch, seconds=seconds), read, made.keys, unit, engine.columns, size)
 
 
-def paired(
+def pair_rows(
     fetch: Fetch,
     read: str,
     keys: Sequence[str],
     unit: Sequence[str],
     types: Mapping[str, str],
     extent: Callable[[], tuple[int, int]],
-) -> Pairs | None:
+) -> PairCounts | None:
     """The pairs of the rows in ``kept``, which a WITH in ``read`` makes: a unit u0 and keys, none of them NULL.
 
     Args:
@@ -133,7 +133,7 @@ def paired(
     if sum(table.num_rows for table in tables) != rows or rows > 2 * MOST_ROWS:
         raise EngineFailedError("The engine failed.", why="On a second look there were other rows.", fix="Ask again.")
     bits = max(1, found.num_rows - 1).bit_length()
-    return Pairs(codes, found["n"].to_numpy().astype(np.int64), _each(partial(Block.of, bits=bits), tables), fetch)
+    return PairCounts(codes, found["n"].to_numpy().astype(np.int64), _each(partial(Block.of, bits=bits), tables), fetch)
 
 
 def _cores() -> int:
@@ -260,7 +260,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class PairCounts:
     """All pairs of a question. ``codes`` has its keys by their codes, ``rows`` how many rows each has."""
 
     codes: pa.Table
@@ -313,7 +313,7 @@ SELECT code, count(*) AS n FROM chosen GROUP BY code""",  # noqa: S608
         """The rows in each cell, for each clip of a unit's vector.
 
         A unit's vector of rows over all keys is brought within the clip in L2, ⌊n·C/k⌋ ≤ n·C/k with k = ⌈‖n‖⌉: adding
-        or removing it changes the counts by at most that, whichever of them are then shown (`measuring.clipping`).
+        or removing it changes the counts by at most that, whichever of them are then shown (`measuring.measures`).
         """
         size, places = self.codes.num_rows, {cell: at for at, cell in enumerate(self.cells)}
         found = []

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from dalenius.measuring.engines.duckdb.rendering import double, each_row, identifier, literal, numeral, quoted
+from dalenius.measuring.engines.duckdb.opening import quoted
+from dalenius.measuring.engines.duckdb.rendering import double, each_row, identifier, literal, numeral
 from dalenius.measuring.expressions import Type, columns_of
 from dalenius.measuring.functions import TYPES
 from dalenius.measuring.periods import unit_part
-from dalenius.measuring.texts import LONGEST_BYTES, LONGEST_NUMBER, LONGEST_TEXT, LONGEST_TIME
+from dalenius.measuring.work import LONGEST_BYTES, LONGEST_NUMBER, LONGEST_TEXT, LONGEST_TIME
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
@@ -42,6 +43,12 @@ def seed(policy: Policy, types: Mapping[str, str], salt: str, units: Sequence[st
     named = zip(policy.unit, units, strict=True)
     unit = " || '|' || ".join(f"coalesce({_text(shown, types.get(name, ''))}, '')" for name, shown in named)
     return f"md5({quoted(salt)} || {unit})"
+
+
+def hash_order(seed: str, names: Sequence[str]) -> str:
+    """ORDER BY a keyed hash of a unit's seed and some values: fixed, whatever the order of rows; nobody's choice."""
+    hashed = " || '|' || ".join([seed, *(f"CAST({name} AS VARCHAR)" for name in names)])
+    return ", ".join([f"md5({hashed})", *names])
 
 
 def columns_read(plan: Plan) -> dict[str, str]:

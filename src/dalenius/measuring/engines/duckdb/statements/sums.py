@@ -14,23 +14,21 @@ clipped  the scaled vectors, truncated toward zero
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from dalenius.errors import EngineFailedError
-from dalenius.measuring.engines.duckdb.ballast import heavier
-from dalenius.measuring.engines.duckdb.rendering import WHICH_SET, Renderer, double
+from dalenius.measuring.engines.duckdb.rendering import WHICH_SET, Renderer, double, heavier
 from dalenius.measuring.engines.duckdb.statements import source
+from dalenius.measuring.engines.duckdb.statements.running import no_number
 from dalenius.measuring.expressions import TRUE, Expression, Type
 from dalenius.measuring.periods import unit_part
 from dalenius.measuring.plan import MOST_GROUPS, Measure, Plan
-from dalenius.measuring.work import of
+from dalenius.measuring.work import work_of
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
-    from dalenius.measuring.engines.duckdb.runner import Runner
-    from dalenius.measuring.engines.duckdb.statements.part import Part
+    from dalenius.measuring.engines.duckdb.statements.running import Runner, Select
 
 
 LINEAR = frozenset({"sums"})  # the statements that give sums of clipped vectors
@@ -41,17 +39,17 @@ _CALENDAR = {
 }
 
 
-def statement(plan: Plan, part: Part, scan: str, types: Mapping[str, str], salt: str) -> str:
+def statement(plan: Plan, part: Select, scan: str, types: Mapping[str, str], salt: str) -> str:
     """The whole SELECT."""
     return f"WITH {source.source_sql(plan.only(LINEAR), scan, types, salt)},\n{part.sql}"
 
 
-def run(plan: Plan, part: Part, engine: Runner, salt: str, seconds: float) -> list[list[int]]:
+def run(plan: Plan, part: Select, engine: Runner, salt: str, seconds: float) -> list[list[int]]:
     """Each measure's exact integers, one per cell; groups without rows are 0."""
     return vectors(plan, part, engine.run(statement(plan, part, engine.scan, engine.columns, salt), seconds=seconds))
 
 
-def vectors(plan: Plan, part: Part, rows: Sequence[tuple[Any, ...]]) -> list[list[int]]:
+def vectors(plan: Plan, part: Select, rows: Sequence[tuple[Any, ...]]) -> list[list[int]]:
     """The rows of the statement as one vector per measure."""
     width = len(plan.keys)
     places = {cell: at for at, cell in enumerate(plan.cells)}
@@ -63,9 +61,7 @@ def vectors(plan: Plan, part: Part, rows: Sequence[tuple[Any, ...]]) -> list[lis
         for measure, value in enumerate(row[width:]):
             if value is None:
                 if width or len(rows) != 1:
-                    raise EngineFailedError(
-                        "The engine failed.", why="It gave no number where one was expected.", fix="Report it as a bug."
-                    )
+                    raise no_number()
                 continue  # a sum over no units at all
             found[measure][at] += int(value)
     return found
@@ -82,7 +78,7 @@ class Compiler:
         policy = plan.table.policy
         integers = frozenset(name for name, each in policy.columns.items() if each.kind is Kind.INTEGER)
         self.renderer = Renderer(self.columns, integers, lengths=source.text_lengths(policy.columns))
-        self.ballast = heavier(of(plan))
+        self.ballast = heavier(work_of(plan))
         self.units = [f"u{at}" for at in range(len(policy.unit))]
         self.period = unit_part(plan.table)
         if self.period is not None:
@@ -105,20 +101,39 @@ class Compiler:
 
     def sql(self) -> str:
         """All steps."""
-        grouped = self.plan.groups is not None
-        steps = [
+        body = with_steps([*self.steps_to_factors(), ("clipped", self.clipped(self.vectors))])
+        sums = ", ".join([*self.keys, *(f"sum({each}) AS {each}" for each in self.weights)])
+        return f"{body}\nSELECT {sums} FROM clipped{grouped_by(self.keys)}"
+
+    def steps_to_lengths(self) -> list[tuple[str, str]]:
+        """The steps up to the lengths of units' vectors."""
+        return [
             ("clean", self.clean()),
             ("kept", self.kept()),
             ("sums", self.sums()),
-            *([("chosen", self.chosen())] if grouped else []),
-            ("norms", self.norms("chosen" if grouped else "sums")),
+            *([("chosen", self.chosen())] if self.plan.groups is not None else []),
+            ("norms", self.norms(self.vectors)),
             *self.roots(),
-            ("factors", self.factors("roots" if self.joint else "norms")),
-            ("clipped", self.clipped("chosen" if grouped else "sums")),
         ]
-        body = ",\n".join(f"{name} AS ({text})" for name, text in steps)
-        sums = ", ".join([*self.keys, *(f"sum({each}) AS {each}" for each in self.weights)])
-        return f"{body}\nSELECT {sums} FROM clipped{_grouped(self.keys)}"
+
+    def steps_to_factors(self) -> list[tuple[str, str]]:
+        """The steps up to the factors."""
+        return [*self.steps_to_lengths(), ("factors", self.factors(self.lengths))]
+
+    @property
+    def vectors(self) -> str:
+        """The step that has units' vectors, over the groups that count."""
+        return "sums" if self.plan.groups is None else "chosen"
+
+    @property
+    def lengths(self) -> str:
+        """The step that has the lengths of these vectors."""
+        return "roots" if self.joint else "norms"
+
+    @property
+    def required(self) -> list[str]:
+        """What a row must have, to be in a group: its keys, and its period where there are any."""
+        return [*self.keys, *(["period"] if self.period is not None else [])]
 
     @property
     def joint(self) -> bool:
@@ -127,7 +142,7 @@ class Compiler:
 
     def clean(self) -> str:
         """Every column within its policy; those of several tables are so already (`statements.relation`)."""
-        policy, joined = self.plan.table.policy, self.plan.table.relation is not None
+        policy, joined = self.plan.table.policy, not self.plan.table.relation.single
         parts = [f"u{at}" for at in range(len(policy.unit))]
         parts += [
             column if joined else f"{source.clean(policy.columns[name], column)} AS {column}"
@@ -138,15 +153,17 @@ class Compiler:
 
     def kept(self) -> str:
         """The rows that count, with their groups and integers."""
-        parts = [each for each in self.units if each != "period"]
-        if self.period is not None:
-            parts.append(f"{self.renderer.sql(self.period)} AS period")
-        parts += [f"{self.key(key)} AS {name}" for key, name in zip(self.plan.keys, self.keys, strict=True)]
-        parts += [f"{self.integer(each)} AS {name}" for each, name in self._measured()]
-        parts += self.more()
+        parts = [*self.grouped(), *(f"{self.integer(each)} AS {name}" for each, name in self._measured()), *self.more()]
         parts += ["seed"] if self.plan.groups is not None else []
         where = self.counting([] if self.plan.where == TRUE else [self.renderer.sql(self.plan.where)])
         return f"SELECT {', '.join(parts)} FROM {self.rows()}{where}"  # noqa: S608
+
+    def grouped(self) -> list[str]:
+        """Of each row its unit, its period and its keys."""
+        parts = [each for each in self.units if each != "period"]
+        if self.period is not None:
+            parts.append(f"{self.renderer.sql(self.period)} AS period")
+        return [*parts, *(f"{self.key(key)} AS {name}" for key, name in zip(self.plan.keys, self.keys, strict=True))]
 
     def counting(self, conditions: Sequence[str]) -> str:
         """WHERE: which rows count. The ballast of `work` comes first, in one with the rest: all rows must do it."""
@@ -218,9 +235,9 @@ class Compiler:
             total = f"max({name})::HUGEINT" if measure.kind == "units" else f"sum({name})"
             parts.append(f"{self.clamped(measure, total)} AS {name}")
         parts += ["min(seed) AS seed"] if self.plan.groups is not None else []
-        there = " AND ".join(f"{each} IS NOT NULL" for each in [*self.keys, *(["period"] if self.period else [])])
+        there = " AND ".join(f"{each} IS NOT NULL" for each in self.required)
         where = f" WHERE {there}" if there else ""
-        return f"SELECT {', '.join(parts)} FROM kept{where}{_grouped([*self.units, *self.keys])}"  # noqa: S608
+        return f"SELECT {', '.join(parts)} FROM kept{where}{grouped_by([*self.units, *self.keys])}"  # noqa: S608
 
     def clamped(self, measure: Measure, value: str) -> str:
         """An entry small enough that squares can be summed; 2⁴⁰ rows of one unit are more than any file holds."""
@@ -234,8 +251,7 @@ class Compiler:
 
     def chosen(self) -> str:
         """At most so many groups of a unit, by a keyed hash of unit and group: fixed, and not the analyst's choice."""
-        hashed = " || '|' || ".join(["seed", *(f"CAST({key} AS VARCHAR)" for key in self.keys)])
-        order = ", ".join([f"md5({hashed})", *self.keys])
+        order = source.hash_order("seed", self.keys)
         partition = ", ".join([*self.units, *self.keys[: bool(self.plan.sets)]])  # so many in each grouping set
         parts = ", ".join([*self.units, *self.keys, *self.weights])
         return (
@@ -247,7 +263,7 @@ class Compiler:
         """The length of each unit's vector, at least 1: its square where the norm is L2, otherwise itself."""
         length = "{0} * {0}" if self.joint else "abs({0})"
         parts = [*self.units, *(f"greatest(1, sum({length.format(each)})) AS {each}" for each in self.weights)]
-        return f"SELECT {', '.join(parts)} FROM {source}{_grouped(self.units)}"  # noqa: S608
+        return f"SELECT {', '.join(parts)} FROM {source}{grouped_by(self.units)}"  # noqa: S608
 
     def roots(self) -> list[tuple[str, str]]:
         """k = ⌈√q⌉ on integers: a double's root, one step of Newton (which never falls below ⌊√q⌋), a comparison.
@@ -323,5 +339,12 @@ def integer_type(measure: Measure) -> str:
     return "BIGINT" if max(before, after) < 2**62 else "HUGEINT"
 
 
-def _grouped(names: Sequence[str]) -> str:
+def with_steps(steps: Iterable[tuple[str, str]], how: Mapping[str, str] | None = None) -> str:
+    """Steps as entries of WITH; ``how`` says which of them are [NOT] MATERIALIZED."""
+    said = how or {}
+    return ",\n".join(f"{name} AS {said.get(name, '')}({text})" for name, text in steps)
+
+
+def grouped_by(names: Sequence[str]) -> str:
+    """GROUP BY, where there is something to group by."""
     return f" GROUP BY {', '.join(names)}" if names else ""

@@ -16,7 +16,7 @@ from tests.conftest import LONG
 
 from dalenius.measuring._exact import exact
 from dalenius.measuring.engines.duckdb.connections import public
-from dalenius.measuring.engines.duckdb.measuring import Measuring, parts_of
+from dalenius.measuring.engines.duckdb.measuring import Measuring, selects_of
 from dalenius.measuring.engines.duckdb.statements.sums import Compiler, statement
 from dalenius.measuring.expressions import Call, Column, Literal
 from dalenius.tables.policy import Kind
@@ -405,7 +405,7 @@ def test_rows_of_nobody_are_gone(asker, memory):
 
 def test_the_analysts_words_are_not_in_the_statement(visits):
     plan = visits.plan("SELECT COUNT(*) AS injected FROM visits AS strange WHERE note = 'x''; DROP'")
-    sql = statement(plan, parts_of(plan)[0], "rows", {}, SALT)
+    sql = statement(plan, selects_of(plan)[0], "rows", {}, SALT)
     assert "injected" not in sql and "strange" not in sql
     assert "'x''; DROP'" in sql and "md5" not in sql  # a constant stays one constant
     assert sql.count(";") == 1
@@ -457,10 +457,10 @@ def test_which_groups_of_a_unit_count_does_not_depend_on_the_order_of_its_rows(t
 
     from dalenius.measuring.engines.duckdb.connections import DuckDB
     from dalenius.measuring.plan import Table
-    from dalenius.owner.protecting import budget_of
-    from dalenius.queries.rules import planned
-    from dalenius.tables.fingerprint import fingerprint
+    from dalenius.owner.protect import budget_of
+    from dalenius.queries.rules import plan_question
     from dalenius.tables.reading import read_text
+    from dalenius.tables.sources.fingerprint import fingerprint
 
     text = f"""
 [table]
@@ -480,7 +480,7 @@ groups = 1
     policy = read_text(text)
     budget = budget_of(policy)
     assert budget is not None
-    plan = planned("SELECT x % 3, COUNT(*) FROM t GROUP BY 1", {"t": Table(policy, budget)})
+    plan = plan_question("SELECT x % 3, COUNT(*) FROM t GROUP BY 1", {"t": Table(policy, budget)})
     answers = set()
     for xs in ((-3, 3, 1, 2), (3, -3, 1, 2)):
         rows = [(u, x) for u in range(200) for x in xs]
@@ -497,10 +497,10 @@ def test_a_moment_beyond_the_calendar_fails_no_condition(moment, tmp_path):
 
     from dalenius.measuring.engines.duckdb.connections import DuckDB
     from dalenius.measuring.plan import Table
-    from dalenius.owner.protecting import budget_of
-    from dalenius.queries.rules import planned
-    from dalenius.tables.fingerprint import fingerprint
+    from dalenius.owner.protect import budget_of
+    from dalenius.queries.rules import plan_question
     from dalenius.tables.reading import read_text
+    from dalenius.tables.sources.fingerprint import fingerprint
 
     text = f"""
 [table]
@@ -520,5 +520,5 @@ rows = 20
     assert budget is not None
     moments = pa.array([0, None, 5, moment] * 3, pa.int64()).view(pa.timestamp("us"))
     pq.write_table(pa.table({"u": list(range(12)), "label": moments}), tmp_path / "t.parquet")
-    plan = planned("SELECT COUNT(*) FROM t WHERE LENGTH(label) > 3", {"t": Table(policy, budget)})
+    plan = plan_question("SELECT COUNT(*) FROM t WHERE LENGTH(label) > 3", {"t": Table(policy, budget)})
     assert exact(plan, DuckDB(fingerprint(policy.source)), "salt") == [[6]]

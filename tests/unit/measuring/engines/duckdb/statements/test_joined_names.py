@@ -13,13 +13,14 @@ from dalenius.ledger.budgets import Accounting, Budget
 from dalenius.measuring._exact import exact
 from dalenius.measuring.engines.duckdb.connections import Public
 from dalenius.measuring.engines.duckdb.measuring import Measuring
-from dalenius.measuring.engines.duckdb.public import Lookup
-from dalenius.measuring.engines.duckdb.statements.relation import Files, scan_of
+from dalenius.measuring.engines.duckdb.public_values import DuckDBLookup
+from dalenius.measuring.engines.duckdb.statements.relation import scan_of
+from dalenius.measuring.engines.duckdb.statements.units import Files
 from dalenius.measuring.plan import Table
 from dalenius.measuring.public import looked_up
-from dalenius.queries.rules import planned
-from dalenius.tables.fingerprint import Fingerprint
+from dalenius.queries.rules import plan_question
 from dalenius.tables.reading import read_tree
+from dalenius.tables.sources.fingerprint import Fingerprint
 
 
 class Memory(Measuring):
@@ -52,7 +53,7 @@ def table(name, unit, columns, through=(), **contribution):
 
 
 def integers(sql, tables, memory, publics=None):
-    plan = planned(sql, {each.policy.name: each for each in tables}, publics=publics or {})
+    plan = plan_question(sql, {each.policy.name: each for each in tables}, publics=publics or {})
     return exact(plan, memory.of(plan.table), "salt")
 
 
@@ -67,7 +68,7 @@ def test_a_column_may_be_called_as_statements_call_things(name):
 def test_people_behind_a_public_table_in_exists_are_refused():
     visits = table("visits", "who", {"region": {"type": "text"}})
     memory = Memory(visits=pa.table({"who": [1], "region": ["a"]}), regions=pa.table({"code": ["a"]}))
-    regions = looked_up("regions", Fingerprint("parquet", ()), Lookup({"code": "VARCHAR"}, "regions", memory))
+    regions = looked_up("regions", Fingerprint("parquet", ()), DuckDBLookup({"code": "VARCHAR"}, "regions", memory.run))
     tail = (
         "SELECT 1 FROM regions r LEFT JOIN visits w ON w.region = r.code WHERE r.code = v.region",
         "SELECT 1 FROM regions r WHERE r.code = v.region AND EXISTS (SELECT 1 FROM visits w WHERE w.region = r.code)",
@@ -107,9 +108,9 @@ def test_a_huge_public_number_makes_no_key_that_cannot_be_written():
     visits = table("visits", "who", {"region": {"type": "text"}})
     memory = Memory(visits=pa.table({"who": [1], "region": ["a"]}), regions=pa.table({"code": ["a"], "far": [1e300]}))
     types = {"code": "VARCHAR", "far": "DOUBLE"}
-    regions = looked_up("regions", Fingerprint("parquet", ()), Lookup(types, "regions", memory))
+    regions = looked_up("regions", Fingerprint("parquet", ()), DuckDBLookup(types, "regions", memory.run))
     sql = "SELECT r.far - r.far % 2e-13, COUNT(*) FROM visits v JOIN regions r ON v.region = r.code GROUP BY 1"
-    plan = planned(sql, {"visits": visits}, publics={"regions": regions})
+    plan = plan_question(sql, {"visits": visits}, publics={"regions": regions})
     assert plan.cells == ((1e300,),)  # all that the public table has
-    left = planned(sql.replace("JOIN", "LEFT JOIN"), {"visits": visits}, publics={"regions": regions})
+    left = plan_question(sql.replace("JOIN", "LEFT JOIN"), {"visits": visits}, publics={"regions": regions})
     assert left.selection is not None  # as other keys that nobody can list

@@ -27,8 +27,8 @@ from dalenius.measuring._exact import exact
 from dalenius.measuring.engines.duckdb.measuring import Measuring
 from dalenius.measuring.engines.duckdb.statements.leaves import LeafCompiler
 from dalenius.measuring.plan import Found, Limits, Table
-from dalenius.measuring.trees import SCALE, Layout, largest
-from dalenius.queries.rules import planned
+from dalenius.measuring.trees import SCALE, TreeLayout, largest
+from dalenius.queries.rules import plan_question
 
 ASKED = [
     "MEDIAN(age)",
@@ -54,7 +54,7 @@ def model(plan, rows):
             held[unit][group].append(row)
     found = []
     for measure in plan.measures:
-        layout = Layout.of(measure)
+        layout = TreeLayout.of(measure)
         leaves = [[0] * layout.leaves for _ in plan.cells]
         for unit, groups in held.items():
             kept = chosen(unit, groups, plan.groups, SALT)
@@ -142,7 +142,7 @@ def test_with_one_row_per_unit_every_unit_weighs_the_same(asker, memory):
     plan = asker(POLICY, contribution="rows = 40").plan("SELECT MEDIAN(age) FROM visits", Limits(rows=1))
     row = {"day": 1, "odd": 0, "region": None, "change": None, "big": 0.0, "smoker": None}
     rows = [{**row, "user_id": 1, "age": 30.0}] * 32 + [{**row, "user_id": 2, "age": 50.0}]
-    layout = Layout.of(plan.measures[0])
+    layout = TreeLayout.of(plan.measures[0])
     leaves = exact(plan, memory(table_of(rows)), SALT)[0][-layout.leaves :]
     assert leaves[30 - 18] == leaves[50 - 18] == SCALE
 
@@ -206,7 +206,7 @@ def test_a_quantile_needs_a_limit_of_rows(asker):
 def test_leaves_get_fewer_with_more_groups_and_too_many_groups_are_refused(visits):
     alone = visits.plan("SELECT MEDIAN(amount) FROM visits").measures[0]
     by_day = visits.plan('SELECT MEDIAN(amount) FROM visits GROUP BY "when"').measures[0]
-    assert Layout.of(alone).leaves == 2**16 and Layout.of(by_day).leaves == 2**8
+    assert TreeLayout.of(alone).leaves == 2**16 and TreeLayout.of(by_day).leaves == 2**8
     error = visits.error('SELECT MEDIAN(amount) FROM visits GROUP BY "when", age')
     assert isinstance(error, QuestionRefusedError) and "26,645" in error.message
 
@@ -216,10 +216,10 @@ def test_found_limits_are_lowered_for_trees_and_given_ones_are_not(asker):
     found = Found(rows=400, units=1000, row_count=5000)
     table = Table(who.table.policy, who.table.budget, None, found)
     ask = "SELECT MEDIAN(age) FROM visits"
-    assert planned(ask, {"visits": table}).measures[0].clip == math.ceil(400 / math.sqrt(8))
-    assert planned(ask, {"visits": table}, Limits(rows=300)).measures[0].clip == 300
+    assert plan_question(ask, {"visits": table}).measures[0].clip == math.ceil(400 / math.sqrt(8))
+    assert plan_question(ask, {"visits": table}, Limits(rows=300)).measures[0].clip == 300
     busy = Table(who.table.policy, who.table.budget, None, Found(rows=400, units=10, row_count=1500))
-    assert planned(ask, {"visits": busy}).measures[0].clip == 300  # twice the average
+    assert plan_question(ask, {"visits": busy}).measures[0].clip == 300  # twice the average
     assert asker(contribution="rows = 400").plan(ask).measures[0].clip == 400
 
 

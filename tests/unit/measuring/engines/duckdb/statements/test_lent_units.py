@@ -11,10 +11,11 @@ import pytest
 from dalenius.measuring._exact import exact
 from dalenius.measuring.engines.duckdb.connections import public
 from dalenius.measuring.engines.duckdb.measuring import Measuring
-from dalenius.measuring.engines.duckdb.statements.relation import Files, scan_of
+from dalenius.measuring.engines.duckdb.statements.relation import scan_of
+from dalenius.measuring.engines.duckdb.statements.units import Files
 from dalenius.measuring.plan import Plan, Table
-from dalenius.owner.protecting import budget_of
-from dalenius.queries.rules import planned
+from dalenius.owner.protect import budget_of
+from dalenius.queries.rules import plan_question
 from dalenius.tables.reading import read_text
 
 ORDERS = """
@@ -81,7 +82,7 @@ def tables() -> dict[str, Table]:
 
 
 def asked(sql: str) -> tuple[Plan, Engine]:
-    plan = planned(sql, tables())
+    plan = plan_question(sql, tables())
     return plan, Engine(*scan_of(plan.table, Files({name: (f"rows_{name}", each) for name, each in TYPES.items()})))
 
 
@@ -95,7 +96,7 @@ def asked(sql: str) -> tuple[Plan, Engine]:
         ("SELECT COUNT(*) FROM orders o WHERE NOT EXISTS (SELECT * FROM items i WHERE i.order = o.order)", 1, [1]),
         # one of two occurrences walks the path for both
         ("SELECT COUNT(*) FROM items a JOIN items b ON a.order = b.order", 1, [9]),
-        # rows that are cut by unit (`repeats`), a table that may be left out, another key: the table walks its path
+        # rows that are cut by unit (`join_fanout`), a table that may be left out, another key: the table walks its path
         ("SELECT COUNT(*) FROM orders o LEFT JOIN items i ON i.order = o.order", 2, [6]),
         (
             """SELECT COUNT(*) FROM items a

@@ -14,14 +14,14 @@ import pytest
 from dalenius.measuring._exact import exact
 from dalenius.measuring.engines.duckdb import indexing
 from dalenius.measuring.engines.duckdb.connections import DuckDB
-from dalenius.measuring.engines.duckdb.index import Layout
-from dalenius.measuring.engines.duckdb.indexing import build
-from dalenius.measuring.engines.duckdb.measuring import parts_of
+from dalenius.measuring.engines.duckdb.index import IndexFiles
+from dalenius.measuring.engines.duckdb.indexing import build_index
+from dalenius.measuring.engines.duckdb.measuring import selects_of
 from dalenius.measuring.engines.duckdb.statements import keys, pairs, sums
 from dalenius.measuring.plan import Limits
-from dalenius.queries.answering import Answer, measured
-from dalenius.queries.rules.price import priced
-from dalenius.tables.fingerprint import fingerprint
+from dalenius.queries.answering import Answer, measure_plan
+from dalenius.queries.rules.price import price_plan
+from dalenius.tables.sources.fingerprint import fingerprint
 
 SALT = "salt"
 QUESTION = "SELECT note, COUNT(*) FROM visits GROUP BY note"
@@ -95,14 +95,14 @@ def plan_of(asker, sql=QUESTION, groups=None, rows=10):
 def same_both_ways(plan, engine) -> tuple[dict[Any, int], list[list[int]]]:
     """Weights and counts by pairs, after a comparison with the statements."""
     general = engine.run(keys.statement(plan, engine.scan, engine.columns, SALT))
-    held = pairs.Held(plan, engine, SALT, 60.0)
+    held = pairs.HeldPairs(plan, engine, SALT, 60.0)
     assert held.pairs is not None
     cells, weights = keys.weights(plan, engine, SALT, 60.0, held)
     weighed = dict(zip(cells, weights, strict=True))
     assert len(weighed) == len(cells) and weighed == {tuple(row[:-1]): row[-1] for row in general}
     plan = replace(plan, cells=(*cells, *((None,) * len(plan.keys),)))
     counts = exact(plan, engine, SALT, held=held)
-    assert counts == [each for part in parts_of(plan) for each in sums.run(plan, part, engine, SALT, 60.0)]
+    assert counts == [each for part in selects_of(plan) for each in sums.run(plan, part, engine, SALT, 60.0)]
     return weighed, counts
 
 
@@ -178,7 +178,7 @@ def test_a_question_counts_pairs_once(asker, engine, monkeypatch):
     def ask(sql):
         plan = plan_of(asker, sql)
         ran.clear()
-        return Answer.read(plan, measured(plan, priced(plan, 40.0, 1e-4), found, SALT, 60.0), 0.95).table().rows
+        return Answer.read(plan, measure_plan(plan, price_plan(plan, 40.0, 1e-4), found, SALT, 60.0), 0.95).table().rows
 
     found.extent("user_id")  # looked up once, whatever is asked
     assert ask(QUESTION) and ran == ["arrow"] * 3  # keys, rows, and the choice of units with too many keys
@@ -200,7 +200,7 @@ def test_what_is_unusual_goes_the_general_way(why, asker, engine, monkeypatch):
         }[why]
         monkeypatch.setattr(pairs, name, value)
     plan, found = asker(unit=unit, contribution="rows = 10").plan(QUESTION), engine(table)
-    assert pairs.counted(plan, found, SALT, 60.0) is None
+    assert pairs.count_pairs(plan, found, SALT, 60.0) is None
     general = found.run(keys.statement(plan, found.scan, found.columns, SALT))
     assert dict(zip(*keys.weights(plan, found, SALT, 60.0), strict=True)) == {row[:-1]: row[-1] for row in general}
 
@@ -209,7 +209,7 @@ def test_periods_go_the_general_way(asker, engine):
     who = asker(period='period = { column = "when", every = "month" }', contribution="rows = 10")
     table = drawn().rename_columns(["user_id", "note", "free", "when", "age", "amount"])
     plan = who.plan("SELECT note, COUNT(*) FROM visits WHERE \"when\" < DATE '2025-03-01' GROUP BY note")
-    assert pairs.counted(plan, engine(table), SALT, 60.0) is None
+    assert pairs.count_pairs(plan, engine(table), SALT, 60.0) is None
 
 
 # --- the index
@@ -221,8 +221,8 @@ def test_an_index_holds_the_same_either_way(unit, asker, engine, tmp_path, monke
     monkeypatch.setattr(indexing, "FEW_KEYS", 3)
     for most, name in ((pairs.MOST_ROWS, "pairs"), (0, "general")):
         monkeypatch.setattr(pairs, "MOST_ROWS", most)
-        layout = Layout(tmp_path / name, table, found.fingerprint)
-        build(layout, found)
+        layout = IndexFiles(tmp_path / name, table, found.fingerprint)
+        build_index(layout, found)
         files = [each for each in layout.files if each.column == "note"]
         assert {each.kind for each in files} == {"keys", "pairs", "weights"}
         held.append({each.kind: pq.read_table(each.path) for each in files})

@@ -12,9 +12,9 @@ import pytest
 from dalenius.measuring.engines.duckdb.connections import DuckDB, public
 from dalenius.measuring.engines.duckdb.statements.sizes import units_sql
 from dalenius.measuring.plan import Table
-from dalenius.owner.protecting import budget_of
-from dalenius.tables.fingerprint import fingerprint
+from dalenius.owner.protect import budget_of
 from dalenius.tables.reading import read_text
+from dalenius.tables.sources.fingerprint import fingerprint
 
 POLICY = """
 [table]

@@ -1,1 +1,0 @@
-"""What the page Ask is made of: questions to begin with, the editor, and the answer."""

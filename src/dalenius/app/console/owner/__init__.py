@@ -1,1 +1,0 @@
-"""What the page Protect is made of: files, the form and its policy, tables, analysts, alarms."""

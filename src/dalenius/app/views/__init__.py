@@ -1,0 +1,18 @@
+"""What the command line, the server, the web page and the report tell alike: each thing is worked out here, once."""
+
+from __future__ import annotations
+
+
+def readable(text: object) -> str:
+    """Text from entries and receipts, with everything a terminal would obey rather than show made visible as �."""
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in str(text))
+
+
+def to_minute(time: str) -> str:
+    """A time of the ledger, to the minute."""
+    return time[:16].replace("T", " ")
+
+
+def to_second(time: str) -> str:
+    """A time of the ledger, to the second."""
+    return time[:19].replace("T", " ")

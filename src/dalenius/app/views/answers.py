@@ -1,0 +1,149 @@
+"""Releases and previews on a terminal. Names and keys are text from outside: shown, never obeyed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from dalenius.queries.release import FREE, shown, with_error
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dalenius.queries.preview import Choice, Preview
+    from dalenius.queries.release import Release
+
+SHOWN = 50  # rows; the rest is for -o and --json
+_KEY_WIDTH = 40
+_BARS = 30
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+def print_release(
+    console: Console, release: Release, *, chart: bool = False, true: Sequence[Sequence[Any]] | None = None
+) -> None:
+    """The table, what it promises and what it cost.
+
+    Args:
+        console: Where.
+        release: What.
+        chart: Draw a bar beside each row, where there is one key and one number.
+        true: The true cells, of made-up data only.
+    """
+    rows = release.rows[:SHOWN]
+    table = Table(box=None, padding=(0, 3, 0, 0), header_style="dim", pad_edge=False)
+    columns: list[list[Text]] = []
+    for place, (name, key) in enumerate(zip(release.columns, release.keys, strict=True)):
+        left = key and not (release.public and _numbers(row[place] for row in rows))
+        table.add_column(Text(shown(name)), justify="left" if left else "right", overflow="fold")
+        if key:
+            columns.append([Text(shown(row[place], _KEY_WIDTH)) for row in rows])
+            continue
+        columns.append(_noisy(release, place))
+        if true is not None:
+            table.add_column("true", justify="right", style="cyan")
+            columns.append([Text(shown(_near(row[place], each))) for row, each in zip(true, columns[-1], strict=True)])
+    drawn = [] if not chart else _bars(console, release, columns)
+    if drawn:
+        table.add_column("", no_wrap=True)
+        columns.append(drawn)
+    for cells in zip(*columns, strict=True):
+        table.add_row(*cells)
+    console.print(table)
+    if len(release.rows) > SHOWN:
+        console.print(Text(f"… {len(release.rows) - SHOWN:,} more; -o FILE and --json have all of them", "dim"))
+    if not release.rows:
+        console.print(Text("no rows", "dim"))
+    for line in (release.summary, *map(shown, release.notes)):
+        console.print(Text(line, "dim"))
+
+
+def print_preview(console: Console, preview: Preview) -> None:
+    """The noise error of each column at each price, and whether it can be paid."""
+    from dalenius.ledger.budgets import rounded_down
+
+    if preview.public:
+        console.print(Text(", ".join(map(shown, preview.columns))))
+        for line in (FREE, *map(shown, preview.notes)):
+            console.print(Text(line, "dim"))
+        return
+    table = Table(box=None, padding=(0, 3, 0, 0), header_style="dim", pad_edge=False)
+    table.add_column("ε", justify="right")
+    noisy = [place for place in range(len(preview.columns)) if any(_error(each, place) for each in preview.choices)]
+    for place in noisy:
+        table.add_column(Text(shown(preview.columns[place])), justify="right", overflow="fold")
+    left = {who: rounded_down(each["epsilon"]) for who, each in preview.remaining.items()}
+    most = min(each["epsilon"] for each in preview.remaining.values())
+    if any(choice.epsilon > most for choice in preview.choices):
+        table.add_column("")
+    for choice in preview.choices:
+        cells = [Text(_error(choice, place) or "–") for place in noisy]
+        dear = [Text("more than is left", "yellow")] if choice.epsilon > most else []
+        table.add_row(Text(f"{choice.epsilon:g}"), *cells, *dear)
+    console.print(table)
+    groups = preview.size("row")
+    starred = any(_error(each, place).endswith("*") for each in preview.choices for place in noisy)
+    about = f"{preview.confidence * 100:.10g}% of answers are at most so far off, from the noise alone"
+    lines = [f"{groups} · {about} · left: you ε ≤ {left['analyst']:g}, data set ε ≤ {left['dataset']:g}"]
+    if starred:
+        lines.append(f"* in a group of {preview.rows:,} rows that spread evenly over the bounds; more rows, less error")
+    lines += map(shown, preview.notes)
+    for line in lines:
+        console.print(Text(line, "dim"))
+
+
+def _error(choice: Choice, place: int) -> str:
+    error, per_rows = choice.noise_error[place], choice.noise_error_per_rows[place]
+    found = per_rows if error is None else error
+    return "" if found is None else f"± {with_error(float(found), float(found))[1]}{'*' if error is None else ''}"
+
+
+def _noisy(release: Release, place: int) -> list[Text]:
+    """Value ± error, each to the digits that the error justifies, aligned."""
+    pairs = [
+        with_error(row[place], errors[place])
+        for row, errors in zip(release.rows[:SHOWN], release.noise_error, strict=False)
+    ]
+    wide = max((len(error) for _, error in pairs), default=0)
+    return [Text.assemble((value, "bold"), f" ± {error:>{wide}}" if error else "") for value, error in pairs]
+
+
+def _numbers(cells: Iterable[Any]) -> bool:
+    return all(isinstance(each, int | float | Decimal | None) and not isinstance(each, bool) for each in cells)
+
+
+def _near(true: Any, private: Text) -> str:
+    """A true number with as many decimals as the private one has."""
+    _, point, decimals = private.plain.split(" ")[0].partition(".")
+    return f"{true:,.{len(decimals) if point else 0}f}" if isinstance(true, int | float) else str(true)
+
+
+def _bars(console: Console, release: Release, columns: Sequence[Sequence[Text]]) -> list[Text]:
+    """One bar per row, in what is left of the line."""
+    noisy = [place for place, key in enumerate(release.keys) if not key]
+    values = [row[noisy[0]] for row in release.rows] if len(noisy) == 1 else []
+    if (
+        sum(release.keys) != 1
+        or not 2 <= len(values) <= SHOWN
+        or any(not isinstance(each, int | float) for each in values)
+    ):
+        return []
+    taken = sum(3 + max(each.cell_len for each in column) for column in columns)
+    width = min(_BARS, console.width - taken - 12)
+    if width < 8:
+        return []
+    return [Text(bar(float(value), float(max(values)), width), "cyan") for value in values]
+
+
+def bar(value: float, top: float, width: int) -> str:
+    """One bar, ``width`` characters long for ``top``, an eighth of a character fine.
+
+    >>> bar(3, 8, 4), bar(-1, 8, 4)
+    ('█▌', '▏')
+    """
+    eighths = round(8 * width * max(value, 0.0) / top) if top > 0 else 0
+    return "█" * (eighths // 8) + (_EIGHTHS[eighths % 8] if eighths % 8 else "") or "▏"
