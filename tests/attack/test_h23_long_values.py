@@ -203,4 +203,6 @@ def test_numbers_beside_the_middle_of_two_doubles_take_no_longer(tmp_path: Path)
             start = time.process_time()
             sides[at].analyst("eve").ask(question, epsilon=0.01 + turn / 1000)
             taken[at].append(time.process_time() - start)
+        if turn and min(taken[1]) < 1.4 * min(taken[0]):
+            break
     assert min(taken[1]) < 1.8 * min(taken[0])  # 2.6 before, 1.1 now

@@ -1,5 +1,7 @@
 """The tour shows what it claims."""
 
+import contextlib
+import io
 import json
 import os
 import pty
@@ -27,9 +29,18 @@ def elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def test_the_tour_asks_a_real_curator_and_compares_four_ways_of_adding_up(tmp_path, capsys):
-    assert run(build(), ["demo", "--json", "--quiet"]) == 0
-    shown = json.loads(capsys.readouterr().out)
+@pytest.fixture(scope="module")
+def toured(tmp_path_factory):
+    """A folder where a demo was before, and what the tour says there."""
+    folder = tmp_path_factory.mktemp("toured")
+    (lay_anew(folder) / "old").touch()
+    with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()) as out:
+        assert run(build(), ["demo", "--json", "--quiet"]) == 0
+    return folder, json.loads(out.getvalue())
+
+
+def test_the_tour_asks_a_real_curator_and_compares_four_ways_of_adding_up(toured):
+    folder, shown = toured
     spending = shown["spending"]
     errors = spending["noise_error"]
     assert spending["counts"] == [1, 10, 100, 1000] and set(errors) == {"basic", "advanced", "zcdp", "pld"}
@@ -48,7 +59,7 @@ def test_the_tour_asks_a_real_curator_and_compares_four_ways_of_adding_up(tmp_pa
     assert again["free"] and again["charge"]["epsilon"] == 0 and again["rows"] == editors["rows"][:2]
     assert shape["error"]["code"] == "sql.refused" and budget["error"]["code"] == "budget.exhausted"
     assert budget["error"]["fits"]["epsilon"] == shown["remaining"]["visits"]["analyst"]
-    found = verify(Ledger.open(tmp_path / ".dalenius-demo"))
+    found = verify(Ledger.open(folder / ".dalenius-demo"))
     assert found.charges == 3 and found.head == shown["verified"]["head"]
 
 
@@ -69,10 +80,8 @@ def test_people_see_tables_a_chart_refusals_and_commands_that_work_as_printed(tm
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_the_demo_home_is_laid_anew_and_readable_by_its_owner_only(tmp_path, capsys):
-    (lay_anew(tmp_path) / "old").touch()
-    assert run(build(), ["demo", "--quiet"]) == 0
-    home = tmp_path / ".dalenius-demo"
+def test_the_demo_home_is_laid_anew_and_readable_by_its_owner_only(toured):
+    home = toured[0] / ".dalenius-demo"
     assert (home / "DEMO").is_file() and not (home / "old").exists()
     assert all(each.stat().st_mode & 0o077 == 0 for each in home.rglob("*"))
 
