@@ -33,10 +33,10 @@ DEMO_READY := $(VENV)/.ready-demo
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long lint format docs bench clean
+.PHONY: help demo test test-long test-lowest lint format docs bench clean
 
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 demo: $(DEMO_READY) ## install, run the tour, then serve its tables (in a terminal)
 	@$(RUN) -m dalenius demo
@@ -48,6 +48,10 @@ test: $(DEV_READY) ## run the whole test suite, long tests in their short form
 test-long: $(DEV_READY) ## run the whole test suite with full counts
 	@scripts/system-packages
 	@export DALENIUS_LONG=1; $(pytest)
+
+test-lowest: ## run the whole test suite with the lowest versions that pyproject.toml allows, in .venv-lowest
+	@scripts/lowest > .venv-lowest.txt
+	@CONSTRAINTS=.venv-lowest.txt $(MAKE) --no-print-directory test VENV=.venv-lowest
 
 lint: $(DEV_READY) ## style, types and import rules
 	@$(RUN) -m ruff check .
@@ -71,7 +75,7 @@ bench: $(DEV_READY) ## run every benchmark in bench/
 	[ -n "$$found" ] || echo "There is no benchmark in bench/ yet."
 
 clean: ## remove the environment and everything that was built
-	rm -rf $(VENV) site dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .dalenius-demo
+	rm -rf $(VENV) .venv-lowest .venv-lowest.txt site dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .dalenius-demo
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(DEMO_READY): pyproject.toml scripts/environment
