@@ -403,7 +403,7 @@ def test_any_function_with_any_number_of_arguments_is_priced_or_refused(curator,
 
 def test_the_mutations_would_find_a_pass_that_lets_an_exception_through(tmp_path, monkeypatch):
     """Teeth: a reader of whole numbers that is broken is found in half of the short run."""
-    from dalenius.queries.rules import syntax
+    from dalenius.queries.rules.scope import SelectScope
 
     def broken(*_):
         raise KeyError
@@ -411,5 +411,5 @@ def test_the_mutations_would_find_a_pass_that_lets_an_exception_through(tmp_path
     curator = protected(tmp_path, people(victim=False, units=20, rows=60))
     eve = curator.analyst("eve")
     chance = random.Random(21)
-    monkeypatch.setattr(syntax, "_whole", broken)
+    monkeypatch.setattr(SelectScope, "whole_number", broken)
     assert any(isinstance(failure(eve, mutated(chance)), KeyError) for _ in range(400))

@@ -53,8 +53,8 @@ def join_multiplicity_ignored(monkeypatch):
         if id(each) in self.lenders:  # another table has its unit
             return owned(self, each)
         rows = limit_of(each) or 1
-        units = ", ".join(units.unit_name(at) for at in range(len(each.table.policy.unit)))
-        return f"SELECT * FROM ({owned(self, each)}) QUALIFY row_number() OVER (PARTITION BY {units}) <= {rows}"
+        parts = ", ".join(units.unit_name(at) for at in range(len(each.table.policy.unit)))
+        return f"SELECT * FROM ({owned(self, each)}) QUALIFY row_number() OVER (PARTITION BY {parts}) <= {rows}"
 
     monkeypatch.setattr(relation.RelationScan, "owned", limited)
     monkeypatch.setattr(joins, "_times", lambda join, within: 1)

@@ -142,13 +142,13 @@ def a_unit_with_a_length_in_each_group(monkeypatch):
 def noise_for_a_lower_clip_than_the_one_that_runs(monkeypatch):
     limited = measures.clip_measure
     monkeypatch.setattr(
-        in_question, "limited", lambda measure, *args: replace(limited(measure, *args), clip=measure.clip)
+        in_question, "clip_measure", lambda measure, *args: replace(limited(measure, *args), clip=measure.clip)
     )
 
 
 def grouping_sets_each_within_the_limit_of_one(monkeypatch):
     """Every set's vector is clipped by itself, and the noise is for one of them: a unit is in all at once."""
-    monkeypatch.setattr(building, "together", lambda limits, norm: max(limits))
+    monkeypatch.setattr(building, "combine_limits", lambda limits, norm: max(limits))
     norms = Compiler.norms
 
     def of_the_longest(self, source):
@@ -165,7 +165,7 @@ def grouping_sets_each_within_the_limit_of_one(monkeypatch):
 
 def pairs_of_grouping_sets_as_if_of_one(monkeypatch):
     limited = measures.clip_measure
-    monkeypatch.setattr(distinct, "limited", lambda measure, *rest: limited(replace(measure, sets=1), *rest))
+    monkeypatch.setattr(distinct, "clip_measure", lambda measure, *rest: limited(replace(measure, sets=1), *rest))
 
 
 def a_stale_index_that_is_used(monkeypatch):

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from dalenius.app.http.limits import KeptResults, too_many
 from dalenius.app.http.responses import encode, problem, unexpected
 from dalenius.errors import NOTHING, Charge, DaleniusError, RateLimitedError
-from dalenius.ledger import holders
+from dalenius.ledger.questions import is_dead, new_holder
 from dalenius.ledger.requests import QUESTION
 from dalenius.releasing.kinds import kind_of
 
@@ -180,7 +180,7 @@ class Jobs:
 
     def __init__(self, home: Path, most: int = BYTES, each: int = BYTES_EACH) -> None:
         self._folder = home / FOLDER
-        self._holder = holders.me()
+        self._holder = new_holder()
         self._jobs: dict[str, Job] = {}
         self._written: dict[str, deque[Job]] = {}  # by token, oldest first
         self.kept = KeptResults(most, each)
@@ -261,7 +261,7 @@ class Jobs:
         if held["analyst"] != token.analyst:
             return None
         holder = held.get("holder", "")
-        return JobRequest.of_json(held), holder != self._holder and not holders.is_dead(holder)
+        return JobRequest.of_json(held), holder != self._holder and not is_dead(holder)
 
     def _file(self, id_: str) -> Path:
         return self._folder / f"{id_}.json"
