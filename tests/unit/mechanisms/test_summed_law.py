@@ -9,12 +9,14 @@ from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, Su
 
 
 def chances(law, reach):
-    """P(X = k) for |k| ≤ reach, in doubles."""
+    """P(X = k) for |k| ≤ reach, in doubles. What is below 1e-100 is left out: products of such take a hundred times as
+    long as others, where they are too small for the usual form of a double."""
     k = np.arange(-reach, reach + 1, dtype=np.float64)
     if isinstance(law, DiscreteGaussianLaw):
         found = np.exp(-k * k / (2 * float(law.variance)))
     else:
         found = np.exp(-abs(k) / float(law.scale))
+    found[found < 1e-100] = 0
     return found / found.sum()
 
 
