@@ -51,17 +51,52 @@ class NoisySum:
     law: Noise
 
 
-def total(part: NoisySum, step: Fraction, confidence: float, shift: Fraction | int = 0) -> Estimate:
+def level_parts(parts: Sequence[tuple[Noise, Sequence[int]]], bits: Sequence[int]) -> list[tuple[Noise, list[int]]]:
+    """Noisy sums that are counted in different parts of a step (`fixed_point`), all in the finest of these.
+
+    Of noise that is counted in finer parts the deviation grows with them; on integers its law is then not quite that of
+    a discrete one, by less than the least part.
+    """
+    finest = max(bits, default=0)
+    return [
+        (law, list(values)) if each == finest else (scale_law(law, finest - each), [v << finest - each for v in values])
+        for (law, values), each in zip(parts, bits, strict=True)
+    ]
+
+
+@lru_cache(maxsize=1024)
+def scale_law(law: Noise, bits: int) -> Noise:
+    """The law of noise that is counted in 2^bits parts of what it was counted in."""
+    from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, SummedLaw
+
+    def scaled(one: Law) -> Law:
+        if isinstance(one, DiscreteGaussianLaw):
+            return DiscreteGaussianLaw(one.variance * 4**bits)
+        return DiscreteLaplaceLaw(one.scale * 2**bits)
+
+    return SummedLaw(scaled(law.first), scaled(law.second)) if isinstance(law, SummedLaw) else scaled(law)
+
+
+def total(part: NoisySum, step: Fraction, confidence: float, shift: Fraction | int = 0, bits: int = 0) -> Estimate:
     """A sum: ``value``·step + shift, an int when step and shift are whole.
+
+    Counted in 2^bits parts of a step it is rounded to whole ones, and its error w is the least number of them with
+    P(|noise| < w + ½) at the confidence asked: a sum of whole steps is missed by more than w just where the noise is
+    beyond w + ½.
 
     >>> from dalenius.mechanisms.laws import DiscreteGaussianLaw
     >>> total(NoisySum(1234, DiscreteGaussianLaw(Fraction(100))), Fraction(1, 2), 0.95)
     Estimate(value=617.0, noise_error=10.0, low=607.0, high=627.0)
+    >>> total(NoisySum(1234 * 16 + 9, DiscreteGaussianLaw(Fraction(160**2))), Fraction(1), 0.95, bits=4)
+    Estimate(value=1235, noise_error=20.0, low=1215.0, high=1255.0)
     """
+    steps, width = part.value, _noise_error(part.law, confidence)
+    if bits:
+        half = 1 << bits >> 1
+        steps, width = steps + half >> bits, max(0, -(half - width >> bits))
     if step == 1 and shift == 0:  # most counts, and many of them
-        width = _noise_error(part.law, confidence)
-        return Estimate(part.value, float(width), float(part.value - width), float(part.value + width))
-    value, error = part.value * step + shift, _noise_error(part.law, confidence) * step
+        return Estimate(steps, float(width), float(steps - width), float(steps + width))
+    value, error = steps * step + shift, width * step
     whole = (step.denominator, Fraction(shift).denominator) == (1, 1)
     return Estimate(int(value) if whole else float(value), float(error), float(value - error), float(value + error))
 

@@ -9,7 +9,7 @@ over the groups: the sum of its rows' integers in each. It is brought within the
     v = w                  where ‖w‖ ≤ C,
     v = trunc(w·C/k)       else, with k = ⌈‖w‖⌉ settled on integers,
 
-so ‖v‖ ≤ C: truncation only shrinks, and ‖w‖·C/k ≤ C. Hence adding or removing a unit changes the sum over all units by
+so ‖v‖ ≤ C, where all of these count in fractions of a row or a step (`fixed_point`): truncation only shrinks, and ‖w‖·C/k ≤ C. Hence adding or removing a unit changes the sum over all units by
 at most C in that norm, whatever its rows hold; exchanging one changes it by at most 2C, and Δ2² = 2C² where no entry
 is negative (`mechanisms.vector`). With grouping sets the vector goes over the groups of all sets, and is clipped as a
 whole; `combine_limits` says at what.
@@ -49,6 +49,7 @@ class Primitive:
             part of their noise (`queries.answering`).
         alone: Whether the rows are gone through for it alone, rather than for all such measures at once.
         search: How a question finds a lower limit for it (`limits.in_question`); None: it has none that could be lower.
+        scaled: Whether a unit's vector is scaled down to its limit, and so counted in fractions (`fixed_point`).
         reads: How often its value stands in the statement (`work`).
         tests: How often its condition does.
     """
@@ -62,13 +63,14 @@ class Primitive:
     tree: bool = False
     alone: bool = False
     search: str | None = "lengths"
+    scaled: bool = True
     reads: int = 2
     tests: int = 1
 
 
 PRIMITIVES = {
     "rows": Primitive("count rows"),
-    "units": Primitive("count units", clip="ones in at most {clip:,} groups", search=None),
+    "units": Primitive("count units", clip="ones in at most {clip:,} groups", search=None, scaled=False),
     "sum": Primitive("sum", degree=1, rounded=True),
     "square": Primitive("sum of squares", degree=2, signed=False, rounded=True, reads=3),
     "product": Primitive("sum of products", degree=2, rounded=True),
@@ -80,6 +82,7 @@ PRIMITIVES = {
         tree=True,
         alone=True,
         search=None,
+        scaled=False,
         reads=4,
         tests=2,
     ),
@@ -89,6 +92,7 @@ PRIMITIVES = {
         clip="at most {clip:,} pairs of group and value of a unit{each}, chosen by a keyed hash",
         alone=True,
         search="ladder",
+        scaled=False,
     ),
 }
 
@@ -96,11 +100,14 @@ PRIMITIVES = {
 # --- clipping
 
 
-def clip_measure(measure: Measure, clip: int, norm: str, neighbors: Neighbors) -> Measure:
-    """The measure with a unit's vector brought within ``clip``, and what one unit can then change (see above)."""
-    sensitivity = change_within(clip, norm, neighbors, non_negative=not _signed(measure))
+def clip_measure(measure: Measure, clip: int, norm: str, neighbors: Neighbors, bits: int = 0) -> Measure:
+    """The measure with a unit's vector brought within ``clip``, and what one unit can then change (see above).
+
+    It is counted in 2^bits parts, so that is a change of ``clip``·2^bits.
+    """
+    sensitivity = change_within(clip << bits, norm, neighbors, non_negative=not _signed(measure))
     # Pairs are limited in each of so many grouping sets; of all other vectors the clip is that of all sets together.
-    return replace(measure, clip=clip, sensitivity=sensitivity * measure.sets)
+    return replace(measure, clip=clip, bits=bits, sensitivity=sensitivity * measure.sets)
 
 
 def change_within(clip: int, norm: str, neighbors: Neighbors, *, non_negative: bool) -> int:

@@ -219,6 +219,7 @@ class Measure:
     One unit's vector over the groups is brought within ``clip`` in the plan's norm; for "units" it holds ones, at most
     ``clip`` of them; for "leaves" it holds rows by groups, and the integers are the nodes of a tree (`trees`); for
     "distinct" it is no vector: a unit keeps at most ``clip`` pairs of group and value.
+    The engine counts all of that in 2^bits parts of a step, so that scaling leaves something of a single row.
 
     Attributes:
         sensitivity: Δ2² where the norm is L2, Δ1 where it is L1: what one unit can change, as an exact integer.
@@ -227,6 +228,8 @@ class Measure:
         times: The second factor of a product.
         search: The part of the question's price that first goes into finding a lower clip; 0 where it stays.
         sets: For "distinct": in so many grouping sets a unit keeps that many pairs each.
+        bits: What one of its integers stands for is 2^−bits of a step (`fixed_point`). It is no part of the canonical
+            text: an answer that was measured before at other bits is an answer to the same question.
     """
 
     kind: str
@@ -243,6 +246,7 @@ class Measure:
     times: Measure | None = None
     search: Fraction = Fraction(0)
     sets: int = 1
+    bits: int = 0
 
     @property
     def primitive(self) -> Primitive:
@@ -261,8 +265,13 @@ class Measure:
 
     @property
     def unit(self) -> Fraction:
-        """What one of its integers stands for."""
+        """What one step of its clip stands for."""
         return self.step**self.primitive.degree if self.times is None else self.step * self.times.step
+
+    @property
+    def limit(self) -> int:
+        """The clip, as its integers count it."""
+        return self.clip << self.bits
 
     def written(self) -> str:
         """In the fixed notation."""

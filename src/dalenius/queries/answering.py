@@ -23,6 +23,7 @@ from dalenius.measuring._exact import exact
 from dalenius.measuring.domains import in_order
 from dalenius.measuring.estimates import Estimate, noise_variance
 from dalenius.measuring.expressions import Aggregate, Scalar, Type, walk
+from dalenius.measuring.fixed_point import count_in
 from dalenius.measuring.limits.in_question import Clip, clip_notes, report_clips, search_limits
 from dalenius.measuring.plan import Plan, require
 from dalenius.mechanisms import noise
@@ -40,7 +41,10 @@ if TYPE_CHECKING:
     from dalenius.mechanisms.laws import Law
     from dalenius.queries.rules.price import Priced
 
-FORMAT, COARSENED = 1, 2  # as measured; made from another answer, so that its noise is a sum (`coarsen`)
+# As measured; made from another answer, so that its noise is a sum (`coarsen`). Before measures were counted in parts of
+# a step (`fixed_point`) these were 1 and 2, and what was stored then is read as ever.
+FORMAT, COARSENED = 3, 4
+_MEASURED, _SUMMED = {1, FORMAT}, {2, COARSENED}
 SHARED = (
     "This was asked before: the noise of your ε was added to that answer, so the margin is wider than a preview says. "
     "Only your allotment paid for it."
@@ -72,7 +76,7 @@ def measure_plan(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds:
     for measure, mechanism, vector in zip(plan.measures, priced.mechanisms, integers, strict=True):
         values = mechanism.release(vector).value if vector else np.empty(0, dtype=np.int64)
         stored = pack(values, mechanism.noise) if measure.primitive.tree else list(map(str, values.tolist()))
-        content["measures"].append({"law": law_to_json(mechanism.noise), "values": stored})
+        content["measures"].append({"law": law_to_json(mechanism.noise), "values": stored, "bits": measure.bits})
     return json.dumps(content, separators=(",", ":")).encode()
 
 
@@ -103,7 +107,7 @@ def coarsen(plan: Plan, priced: Priced, content: bytes) -> bytes:
 
     Guarantee:
         Every measure's stored integers get noise of its own mechanism at the price that the asker typed, in full, as
-        fresh integers would. Towards this asker the answer is as private as that mechanism, whatever noise is there
+        fresh integers would, for what one unit changes in the parts of a step that they were counted in. Towards this asker the answer is as private as that mechanism, whatever noise is there
         already; towards all together it is post-processing of what was released before. Why, and when:
         `dalenius.ledger.sharing`.
 
@@ -112,18 +116,19 @@ def coarsen(plan: Plan, priced: Priced, content: bytes) -> bytes:
     data = json.loads(content)
     stored = data["measures"]
     sizes = [len(plan.cells) * each.width for each in plan.measures]
-    plain = data["format"] == FORMAT and not {"cells", "limits"} & set(data) and shareable(plan)
+    plain = data["format"] in _MEASURED and not {"cells", "limits"} & set(data) and shareable(plan)
     if not plain or [len(each["values"]) for each in stored] != sizes:
         raise LedgerCorruptError(
             "A stored answer cannot be read.", why="It has another form.", fix="Update dalenius, or ask the owner."
         )
     noise.fresh_key()
     measures: list[dict[str, Any]] = []
+    priced = price_plan(_as_stored(plan, data), priced.epsilon, priced.delta)
     for mechanism, each in zip(priced.mechanisms, stored, strict=True):
         integers = [int(value) for value in each["values"]]
         values = mechanism.release(integers).value.tolist() if integers else []
         law = law_to_json(mechanism.noise) | {"beside": each["law"]}
-        measures.append({"law": law, "values": [str(value) for value in values]})
+        measures.append({"law": law, "values": [str(value) for value in values], "bits": each.get("bits", 0)})
     found = {"format": COARSENED, "epsilon": priced.epsilon, "rho": priced.rho, "measures": measures}
     return json.dumps(found, separators=(",", ":")).encode()
 
@@ -155,12 +160,13 @@ class Answer:
         sizes = [len(values) for _, values in measures]
         clips = tuple(map(Clip.of_json, data.get("limits", ())))
         found = tuple(each.measure for each in clips) == plan.searched
-        known = data["format"] in {FORMAT, COARSENED}
+        known = data["format"] in _MEASURED | _SUMMED
         if not known or not found or sizes != [len(plan.cells) * each.width for each in plan.measures]:
             raise LedgerCorruptError(
                 "A stored answer cannot be read.", why="It has another form.", fix="Update dalenius, or ask the owner."
             )
-        return cls(plan, data["epsilon"], data["rho"], measures, confidence, clips, data["format"] == COARSENED)
+        plan, coarsened = _as_stored(plan, data), data["format"] in _SUMMED
+        return cls(plan, data["epsilon"], data["rho"], measures, confidence, clips, coarsened)
 
     @property
     def limits(self) -> tuple[dict[str, Any], ...]:
@@ -203,6 +209,11 @@ class Answer:
     def keys(self) -> list[list[Any]]:
         """The groups' keys, column by column, as people write them."""
         return key_columns(self.plan)
+
+
+def _as_stored(plan: Plan, data: Mapping[str, Any]) -> Plan:
+    """The plan with its measures counted in the parts of a step that the stored integers are counted in."""
+    return count_in(plan, [each.get("bits", 0) for each in data["measures"]])
 
 
 def _key_to_json(value: Scalar) -> Any:

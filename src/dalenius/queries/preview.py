@@ -292,6 +292,8 @@ def _steps(plan: Plan, measure: Measure, mechanism: Any, found: Priced) -> list[
         lines.append(
             f"  search  a lower norm first, from noisy counts of units; {float(measure.search):.0%} of the price"
         )
+    if measure.bits:
+        lines.append(f"  parts   counted in 1/{2**measure.bits:,} of a {'row' if measure.value is None else 'step'}")
     change = f"Δ2² = {measure.sensitivity:,}" if plan.norm == "l2" else f"Δ1 = {measure.sensitivity:,}"
     if found.rho is not None:
         price = f"ρ = {float(measure.share) * found.rho:.6g}"

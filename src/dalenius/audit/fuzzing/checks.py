@@ -348,4 +348,4 @@ def _most(measure: Measure, norm: str) -> int:
     """
     if measure.kind == "leaves":
         return largest(measure, norm)
-    return measure.sets * (measure.clip**2 if norm == "l2" and measure.kind != "units" else measure.clip)
+    return measure.sets * (measure.limit**2 if norm == "l2" and measure.kind != "units" else measure.limit)

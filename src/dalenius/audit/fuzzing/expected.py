@@ -115,17 +115,20 @@ def _contribution(plan: Plan, columns: Mapping[str, Declared], rows: Sequence[di
     for statistic in plan.statistics:
         needed = _values(statistic)
         sums = [sum(_integer(measure, needed, columns, row) for row in rows) for measure in statistic.measures]
-        sums = [max(-most, min(most, each)) for each in sums]
+        clamped = [
+            max(-(most >> measure.bits), min(most >> measure.bits, each)) << measure.bits
+            for measure, each in zip(statistic.measures, sums, strict=True)
+        ]
         if statistic.kind in {"units", "distinct"}:
             found.append(1)
             continue
         factors = [
-            Fraction(measure.clip, abs(each))
-            for measure, each in zip(statistic.measures, sums, strict=True)
-            if abs(each) > measure.clip
+            Fraction(measure.limit, abs(each))
+            for measure, each in zip(statistic.measures, clamped, strict=True)
+            if abs(each) > measure.limit
         ]
         factor = min([Fraction(1), *factors])
-        found += [math.trunc(each * factor) for each in sums]
+        found += [math.trunc(each * factor) for each in clamped]
     return found
 
 
@@ -217,7 +220,7 @@ def _same(
 ) -> str | None:
     """What the plan has in one group, where it is not what DuckDB says."""
     kind, measure = plan.statistics[statistic].kind, plan.measures[number]
-    mine = integers[number][place]
+    mine = Fraction(integers[number][place], 1 << measure.bits)
     if kind in {"rows", "units", "distinct"}:
         return None if mine == int(says or 0) else str(mine)
     if kind == "sum" and measure.step == 1 and measure.centre == 0:
@@ -225,11 +228,11 @@ def _same(
     if kind == "moments":
         # count, and the sum of what is left of a centre
         summed = plan.measures[number + 1]
-        total = integers[number + 1][place]
+        total = Fraction(integers[number + 1][place], 1 << summed.bits)
         if summed.step != 1 or summed.kind != "sum":
             return None
         if not mine or says is None:
             return None if not mine and says is None else f"{mine} values"
-        average = float(Fraction(total, mine) + summed.centre)
+        average = float(total / mine + summed.centre)
         return None if math.isclose(average, says, rel_tol=1e-9, abs_tol=1e-9) else str(average)
     return None

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.measuring._exact import exact_lengths
 from dalenius.measuring.expressions import TRUE, Call, Column, Expression, columns_of, conjuncts, written
+from dalenius.measuring.fixed_point import count_in, refine
 from dalenius.measuring.join_fanout import limit_of
 from dalenius.measuring.limits import ladder
 from dalenius.measuring.limits.histogram import CLASSES, choose_limit, guess_size, share_beyond
@@ -356,16 +357,15 @@ def lower_clips(plan: Plan, clips: Mapping[int, int]) -> Plan:
     Adding or removing a unit (exchanging one) then changes a measure by what `measures` says of its new clip.
     """
     statistics, number = [], 0
-    for statistic in plan.statistics:
+    for statistic in count_in(plan, [0] * len(plan.measures)).statistics:
         measures = []
         for measure in statistic.measures:
             clip = clips.get(number, measure.clip)
-            same = clip == measure.clip
-            measures.append(measure if same else clip_measure(measure, clip, plan.norm, plan.neighbors))
+            measures.append(clip_measure(measure, clip, plan.norm, plan.neighbors))
             number += 1
         new = replace(statistic, measures=tuple(measures))
         statistics.append(new if new == statistic else statistic.family.reshare(statistic, new, plan.norm))
-    return replace(plan, statistics=tuple(statistics))
+    return refine(replace(plan, statistics=tuple(statistics)))
 
 
 def _noise_per_step(plan: Plan, price: Price, measure: Measure) -> float:

@@ -36,7 +36,7 @@ from dalenius.measuring.estimates import (
     unknown_between,
 )
 from dalenius.measuring.plan import Measure, Statistic
-from dalenius.measuring.statistics.family import AggregateForm, Estimator, Ratio, StatisticRequest
+from dalenius.measuring.statistics.family import AggregateForm, Estimator, Ratio, StatisticRequest, one_row
 
 if TYPE_CHECKING:
     from dalenius.errors import Place
@@ -95,7 +95,8 @@ class Covariance(Ratio):
         a, b = statistic.measures[1:3]
         unit = a.step * b.step
         most = unit * (a.high - a.low) * (b.high - b.low) / 4
-        return lambda parts: covariance(*parts[:4], unit=unit, most=most, confidence=confidence, sample=sample)
+        row = one_row(statistic)
+        return lambda parts: covariance(*parts[:4], unit=unit, most=most, confidence=confidence, sample=sample, row=row)
 
     def usual(self, statistic: Statistic, rows: int) -> list[int]:
         """The sums of rows whose values spread evenly over the bounds, half correlated.
@@ -207,6 +208,7 @@ def covariance(
     most: Fraction,
     confidence: float,
     sample: bool,
+    row: int = 1,
 ) -> Estimate:
     """The covariance of integers from n, s, t and p.
 
@@ -221,6 +223,7 @@ def covariance(
         most: The largest covariance that the bounds allow: a quarter of the product of both ranges.
         confidence: Chance that the interval covers.
         sample: Divide by n − 1 rather than by n; n is the noisy one.
+        row: What one row adds to n, where all are counted in parts of a row.
 
     >>> from dalenius.mechanisms.laws import DiscreteGaussianLaw
     >>> parts = [NoisySum(value, DiscreteGaussianLaw(Fraction(100))) for value in (1000, 2000, -1000, 10000)]
@@ -230,14 +233,14 @@ def covariance(
     """
     n, s, t, p = count.value, first.value, second.value, products.value
     ceiling = float(most)
-    if n <= 0 or (sample and n <= 1.5):
+    if n <= 0 or (sample and n <= 1.5 * row):
         # n/(n − 1) is at most 2, at the two rows that a sample needs
         return unknown_between(-ceiling * (1 + sample), ceiling * (1 + sample))
     mean, other = s / n, t / n
     found = (p * n - s * t) / (n * n)  # exact integers, rounded once
     noise = [(1.0, products.law), (-other, first.law), (-mean, second.law)]
     ends = ratio_ends(found, mean * other, count, noise, confidence)
-    factor = n / (n - 1) if sample else 1.0
+    factor = n / (n - row) if sample else 1.0
     value = min(max(found * float(unit), -ceiling), ceiling) * factor
     scaled = None if ends is None else [end * float(unit) * factor for end in ends]
     edge = ceiling * (factor if scaled else 1 + sample)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
 
-from dalenius.measuring.estimates import Estimate, NoisySum, total
+from dalenius.measuring.estimates import Estimate, NoisySum, level_parts, total
 from dalenius.measuring.expressions import Aggregate, Expression, Type
 
 if TYPE_CHECKING:
@@ -156,8 +156,9 @@ class Cellwise(Family):
         """What turns the noisy measures of one group into the aggregate's number. Post-processing."""
 
     def read(self, statistic: Statistic, columns: Sequence[Column], cells: int, confidence: float) -> Reading:
-        """Group by group."""
-        return _Cells(self, statistic, columns, cells, confidence)
+        """Group by group, all measures counted in the same parts."""
+        levelled = level_parts(columns, [each.bits for each in statistic.measures])
+        return _Cells(self, statistic, levelled, cells, confidence)
 
 
 class Single(Cellwise):
@@ -166,22 +167,26 @@ class Single(Cellwise):
     def estimator(self, aggregate: Aggregate, statistic: Statistic, confidence: float) -> Estimator:  # noqa: ARG002
         """The number itself."""
         (measure,) = statistic.measures
-        return lambda parts: total(parts[0], measure.step, confidence)
+        return lambda parts: total(parts[0], measure.step, confidence, bits=measure.bits)
 
     def expected_error(
         self,
-        aggregate: Aggregate,  # noqa: ARG002 it is the same for all
+        aggregate: Aggregate,
         statistic: Statistic,
         laws: Sequence[Law],
         rows: int,  # noqa: ARG002 it does not depend on them
         confidence: float,
     ) -> tuple[float | None, float | None]:
         """That of the noise, whatever the rows are."""
-        return float(laws[0].noise_error(confidence) * statistic.measures[0].step), None
+        estimate = self.estimator(aggregate, statistic, confidence)
+        return estimate([NoisySum(0, laws[0])]).noise_error, None
 
 
 class Ratio(Cellwise):
-    """A family of several sums, which have one factor per unit, so that they stay about the same rows."""
+    """A family of several sums, which have one factor per unit, so that they stay about the same rows.
+
+    They are read in the same parts of a row and a step (`one_row`): a quotient does not depend on which.
+    """
 
     @abstractmethod
     def usual(self, statistic: Statistic, rows: int) -> list[int]:
@@ -191,8 +196,16 @@ class Ratio(Cellwise):
         self, aggregate: Aggregate, statistic: Statistic, laws: Sequence[Law], rows: int, confidence: float
     ) -> tuple[float | None, float | None]:
         """That of the usual group."""
-        parts = [NoisySum(value, law) for value, law in zip(self.usual(statistic, rows), laws, strict=True)]
+        bits = [each.bits for each in statistic.measures]
+        usual = [[value << each] for value, each in zip(self.usual(statistic, rows), bits, strict=True)]
+        levelled = level_parts(list(zip(laws, usual, strict=True)), bits)
+        parts = [NoisySum(value, law) for law, (value,) in levelled]
         return None, self.estimator(aggregate, statistic, confidence)(parts).noise_error
+
+
+def one_row(statistic: Statistic) -> int:
+    """What a row counts for in a ratio whose sums are all read in the finest parts of them."""
+    return int(2 ** max(each.bits for each in statistic.measures))
 
 
 @dataclass(frozen=True, slots=True)

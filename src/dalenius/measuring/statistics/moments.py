@@ -18,7 +18,7 @@ from dalenius.measuring.building import split_price
 from dalenius.measuring.canonical import call
 from dalenius.measuring.estimates import Estimate, NoisySum, cut_between, ratio_ends, unknown_between
 from dalenius.measuring.plan import Measure, Statistic
-from dalenius.measuring.statistics.family import AggregateForm, Estimator, PerGroup, Ratio, StatisticRequest
+from dalenius.measuring.statistics.family import AggregateForm, Estimator, PerGroup, Ratio, StatisticRequest, one_row
 
 if TYPE_CHECKING:
     from dalenius.errors import Place
@@ -94,6 +94,7 @@ class Moments(Ratio):
             confidence=confidence,
             sample=spread.sample,
             root=spread.root,
+            row=one_row(statistic),
         )
 
     def usual(self, statistic: Statistic, rows: int) -> list[int]:
@@ -178,6 +179,7 @@ def variance(
     confidence: float,
     sample: bool,
     root: bool,
+    row: int = 1,
 ) -> Estimate:
     """The variance or standard deviation of integers v from n, s = Σy and q = Σy², y = v − centre.
 
@@ -194,6 +196,7 @@ def variance(
         confidence: Chance that the interval covers.
         sample: Divide by n − 1 rather than by n; n is the noisy one.
         root: Answer the standard deviation.
+        row: What one row adds to n, where all three are counted in parts of a row.
 
     >>> from dalenius.mechanisms.laws import DiscreteGaussianLaw
     >>> parts = [NoisySum(value, DiscreteGaussianLaw(Fraction(100))) for value in (1000, 2000, 29000)]
@@ -206,14 +209,14 @@ def variance(
     n, s, q = count.value, first.value, second.value
     unit = float(step * step)
     ceiling = float((high - low) ** 2) / 4
-    if n <= 0 or (sample and n <= 1.5):
+    if n <= 0 or (sample and n <= 1.5 * row):
         # n/(n − 1) is at most 2, at the two rows a sample variance needs
         return _rooted(unknown_between(0.0, ceiling * (1 + sample)), root)
     slope = s / n
     spread = (q * n - s * s) / (n * n)  # exact integers, rounded once
     noise = [(1.0, second.law), (-2 * slope, first.law)]
     ends = ratio_ends(spread, slope * slope, count, noise, confidence)
-    factor = n / (n - 1) if sample else 1.0
+    factor = n / (n - row) if sample else 1.0
     value = min(max(spread * unit, 0.0), ceiling) * factor
     scaled = None if ends is None else [end * unit * factor for end in ends]
     return _rooted(cut_between(value, scaled, 0.0, ceiling * (factor if scaled else 1 + sample)), root)

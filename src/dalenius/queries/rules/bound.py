@@ -19,6 +19,7 @@ from dalenius.ledger.budgets import Accounting
 from dalenius.measuring.building import Builder, Tightened
 from dalenius.measuring.canonical import call
 from dalenius.measuring.expressions import Aggregate, Column, Expression, columns_of, written
+from dalenius.measuring.fixed_point import refine
 from dalenius.measuring.function_values import column_values
 from dalenius.measuring.periods import charged_periods, within_periods
 from dalenius.measuring.plan import Limits, Plan, SelectionPlan, Table, require
@@ -94,7 +95,7 @@ def bound_measures(stage: Stage) -> Stage:
         ),
         sets=groups.sets,
     )
-    return stage.with_(plan=plan)
+    return stage.with_(plan=refine(plan))
 
 
 def _identity(aggregate: Aggregate, value: Expression | None, where: Expression) -> tuple[str, ...]:

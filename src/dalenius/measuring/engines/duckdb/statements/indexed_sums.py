@@ -27,6 +27,7 @@ from dalenius.measuring.engines.duckdb.statements.sums import (
     LINEAR,
     Compiler,
     grouped_by,
+    in_parts,
     integer_type,
     with_steps,
 )
@@ -82,9 +83,10 @@ def from_index(plan: Plan, index: Index) -> str | None:
         column = _held(plan, measure, index)
         if column is None:
             return None
-        limit = min(measure.clip, most)
+        limit = min(measure.clip, most >> measure.bits)
         total = "count(*)" if measure.kind == "units" else f"sum(least({column}, {limit}))"
-        parts.append(f"{'-' if measure.low < 0 else ''}{total} AS w{at}")
+        signed = f"-{total}" if measure.low < 0 else total
+        parts.append(f"{in_parts(measure, signed)} AS w{at}")
     return f"SELECT {', '.join(parts)} FROM {index.layout.files[0].scan}"  # noqa: S608
 
 
@@ -111,7 +113,8 @@ class IndexedSums(Compiler):
 
     def whole(self, scan: str, types: Mapping[str, str], salt: str) -> str:
         """The whole SELECT."""
-        raw = ", ".join([*self.keys, *(f"-r{each} AS {each}" for each in self.weights)])
+        measured = zip(self.plan.measures, self.weights, strict=True)
+        raw = ", ".join([*self.keys, *(f"{in_parts(each, f'-r{name}')} AS {name}" for each, name in measured)])
         steps = [
             ("plain", plain_sums(self.plan, self.index.nobody, scan, types)),
             *self.heavy_steps(scan, types, salt),
@@ -164,7 +167,8 @@ class IndexedSums(Compiler):
 
     def _bounds(self) -> Sequence[Bound] | None:
         sets = max(1, len(self.plan.sets))
-        most = [limit_per_set(min(each.clip, self.most), sets, self.plan.norm) for each in self.plan.measures]
+        clips = [min(each.clip, self.most >> each.bits) for each in self.plan.measures]
+        most = [limit_per_set(each, sets, self.plan.norm) for each in clips]
         found = [self.index.bound(self.plan, *each) for each in zip(self.plan.measures, most, strict=True)]
         if self.plan.groups is not None:
             found.append(self.index.groups(self.plan))
@@ -251,7 +255,9 @@ class PlainSums(PlainRows):
         """The SELECT, per group."""
         read = f"SELECT {', '.join(self.casts(types)) or '1'} FROM {scan}{self.owned(types)}"  # noqa: S608
         keys = [self.late.get(key, key) for key in self.keys]
-        shown = ", ".join([*(f"{text} AS {key}" for text, key in zip(keys, self.keys, strict=True)), *self.weights])
+        parts = [f"{text} AS {key}" for text, key in zip(keys, self.keys, strict=True)]
+        parts += [f"{in_parts(each, name)} AS {name}" for each, name in self._measured()]
+        shown = ", ".join(parts)
         return (
             f"WITH source AS ({read}), clean AS ({self.clean()}), kept AS ({self.kept()}), "  # noqa: S608
             f"sums AS ({self.sums()}) SELECT {shown} FROM sums"

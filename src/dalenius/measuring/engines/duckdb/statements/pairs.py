@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from dalenius.measuring.domains import Cell
     from dalenius.measuring.engines.duckdb.statements.running import Runner
-    from dalenius.measuring.plan import Plan
+    from dalenius.measuring.plan import Measure, Plan
 
     Integers = NDArray[np.int64]
 
@@ -72,7 +72,7 @@ class HeldPairs:
         if plan.selection is None or plan.sets or not plain or plan.norm != "l2" or plan.groups is not None:
             return None
         pairs = self.pairs
-        return None if pairs is None else pairs.counts([each.clip for each in linear.measures], plan.cells)
+        return None if pairs is None else pairs.counts(linear.measures, plan.cells)
 
 
 def count_pairs(plan: Plan, engine: Runner, salt: str, seconds: float) -> PairCounts | None:
@@ -207,18 +207,14 @@ class Block:
         own = each[np.minimum(self.held, cap + 1)]
         return np.bincount(self.codes, np.repeat(own, self.held), size).astype(np.int64)
 
-    def lost(self, clip: int, size: int) -> Integers:
-        """Of each code, the rows that are beyond: n − ⌊n·C/k⌋ for units with k = ⌈√Σn²⌉ > C."""
+    def beyond(self, clip: int) -> pa.Table:
+        """The pairs of units whose length is beyond a clip: code, n rows, norm2 = Σn² of that unit."""
         import numpy as np
+        import pyarrow as pa
 
-        squares = self.squares
-        lengths = np.ceil(np.sqrt(squares.astype(np.float64))).astype(np.int64)  # off by less than one, below 2⁵³
-        lengths -= (lengths - 1) * (lengths - 1) >= squares
-        lengths += lengths * lengths < squares
-        heavy = lengths > clip
-        which = np.repeat(heavy, self.held)
-        rows, length = self.rows[which], np.repeat(lengths[heavy], self.held[heavy])
-        return np.bincount(self.codes[which], rows - rows * clip // length, size).astype(np.int64)
+        heavy = self.squares > min(clip, 2**31) ** 2
+        which, norms = np.repeat(heavy, self.held), np.repeat(self.squares[heavy], self.held[heavy])
+        return pa.table({"code": self.codes[which], "n": self.rows[which], "norm2": norms})
 
     def many(self, cap: int) -> pa.Table:
         """The pairs of units with more keys than the cap: u0, code, n rows, m keys of that unit."""
@@ -309,18 +305,36 @@ SELECT code, count(*) AS n FROM chosen GROUP BY code""",  # noqa: S608
 
         return pa.concat_tables(_each(work, self.blocks))
 
-    def counts(self, clips: Sequence[int], cells: Sequence[Cell]) -> list[list[int]]:
-        """The rows in each cell, for each clip of a unit's vector.
+    def counts(self, measures: Sequence[Measure], cells: Sequence[Cell]) -> list[list[int]]:
+        """The rows in each cell, for each measure at its clip C, in S = 2^bits parts of a row (`fixed_point`).
 
-        A unit's vector of rows over all keys is brought within the clip in L2, ⌊n·C/k⌋ ≤ n·C/k with k = ⌈‖n‖⌉: adding
-        or removing it changes the counts by at most that, whichever of them are then shown (`measuring.measures`).
+        A unit's vector n of rows over all keys is brought within S·C in L2, ⌊S·n·S·C/k⌋ with k = ⌈‖S·n‖⌉: adding or
+        removing it changes the counts by at most that, whichever of them are then shown (`measuring.measures`).
         """
-        size, places = self.codes.num_rows, {cell: at for at, cell in enumerate(self.cells)}
-        found = []
-        for clip in clips:
-            left = (self.rows - _sum(_each(partial(Block.lost, clip=clip, size=size), self.blocks), size)).tolist()
+        places, found = {cell: at for at, cell in enumerate(self.cells)}, []
+        for measure in measures:
+            left = [rows << measure.bits for rows in self.rows.tolist()]
+            for code, lost in self._lost(measure):
+                left[code] -= lost
             found.append([left[places[cell]] if cell in places else 0 for cell in cells])
         return found
+
+    def _lost(self, measure: Measure) -> Iterable[tuple[int, int]]:
+        """Of each code, what clipping takes: S·n − ⌊S·n·S·C/k⌋ of units with ‖n‖ > C. The root is that of `sums`.
+
+        It takes more than 64 bits, so that is DuckDB's. Below 2¹⁰⁴ the root of a double is off by less than one; norms
+        are below 2⁵³ here, and parts at most 2²⁵.
+        """
+        parts = 2**measure.bits
+        lost = self.fetch(
+            f"""WITH scaled AS (SELECT code, CAST(n AS HUGEINT) * {parts} AS w,
+CAST(norm2 AS HUGEINT) * {parts * parts} AS q FROM beyond),
+near AS (SELECT code, w, q, CAST(floor(sqrt(CAST(q AS DOUBLE))) AS HUGEINT) + 1 AS r FROM scaled),
+roots AS (SELECT code, w, CASE WHEN r * r < q THEN r + 1 WHEN (r - 1) * (r - 1) >= q THEN r - 1 ELSE r END AS k FROM near)
+SELECT code, CAST(sum(w - (w * {measure.limit}) // k) AS BIGINT) AS lost FROM roots GROUP BY code""",  # noqa: S608
+            {"beyond": self._together(partial(Block.beyond, clip=measure.clip))},
+        )
+        return zip(lost["code"].to_pylist(), lost["lost"].to_pylist(), strict=True)
 
 
 def _sum(parts: Iterable[Integers], size: int) -> Integers:

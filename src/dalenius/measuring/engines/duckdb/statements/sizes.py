@@ -22,6 +22,7 @@ from dalenius.measuring.engines.duckdb.statements.running import IndexedSelect, 
 from dalenius.measuring.engines.duckdb.statements.source import cast, clean, source_sql, there
 from dalenius.measuring.engines.duckdb.statements.sums import Compiler, grouped_by, with_steps
 from dalenius.measuring.expressions import columns_of
+from dalenius.measuring.fixed_point import count_in
 from dalenius.measuring.limits.histogram import CLASSES
 from dalenius.measuring.limits.ladder import scale_counts
 from dalenius.measuring.periods import unit_part
@@ -165,8 +166,8 @@ class LengthStatement(Compiler):
             replace(each, measures=tuple(m for at, m in enumerate(each.measures, plan.start(place)) if at in numbers))
             for place, each in enumerate(plan.statistics)
         ]
-        statistics = tuple(each for each in kept if each.measures)
-        super().__init__(replace(plan, statistics=statistics, answers={}))
+        whole = replace(plan, statistics=tuple(each for each in kept if each.measures), answers={})
+        super().__init__(count_in(whole, [0] * len(whole.measures)))  # lengths are in whole rows and steps
         self.most = min(self.most, ENTRY)
 
     def statement(self, scan: str, types: Mapping[str, str], salt: str) -> str:

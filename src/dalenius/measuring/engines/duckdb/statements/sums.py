@@ -3,7 +3,7 @@
 source   the columns of the file that are needed, cast without failing      (`source_sql`, where the file is known)
 clean    each column within its policy: finite, clipped, declared keys only; rows without a unit are gone
 kept     rows that count, with their groups and integers
-sums     one vector per unit: its integers summed per group
+sums     one vector per unit: its integers summed per group, in fractions of a step (`fixed_point`)
 chosen   at most `groups` groups per unit, by a keyed hash
 norms    the length of each unit's vector
 factors  what each unit's vector is scaled by
@@ -22,8 +22,9 @@ from dalenius.measuring.engines.duckdb.rendering import WHICH_SET, Renderer, dou
 from dalenius.measuring.engines.duckdb.statements import source
 from dalenius.measuring.engines.duckdb.statements.running import no_number
 from dalenius.measuring.expressions import TRUE, Expression, Type
+from dalenius.measuring.fixed_point import reach_of
 from dalenius.measuring.periods import unit_part
-from dalenius.measuring.plan import MOST_GROUPS, Measure, Plan
+from dalenius.measuring.plan import Measure, Plan
 from dalenius.measuring.work import work_of
 from dalenius.tables.policy import Kind
 
@@ -87,17 +88,12 @@ class Compiler:
         self.weights = [f"w{at}" for at in range(len(plan.measures))]
         # Σw² of one unit must fit 127 bits; an entry that is clamped is far beyond what clipping leaves of it. Where
         # limits are small, 104 bits: then a double's root is off by less than one, and needs no step of Newton.
-        sets = max(1, len(plan.sets))
-        reach = plan.groups * sets if plan.groups is not None else len(plan.cells)
-        if plan.groups is None and plan.selection is not None:
-            reach = MOST_GROUPS * sets
-        low = max((measure.clip for measure in plan.measures), default=0) < 2**50 // max(1, reach)
-        self.small = low and not self.WIDE
-        self.most = math.isqrt(2 ** (104 if self.small else 126) // max(1, reach))
+        reach, largest = reach_of(plan), max((measure.limit for measure in plan.measures), default=0)
+        self.small = largest < 2**50 // reach and not self.WIDE
+        self.most = math.isqrt(2 ** (104 if self.small else 126) // reach)
         if not self.joint:
             # Lengths are then sums of up to `reach` entries, and factors are compared crosswise: length × limit.
-            largest = max((measure.clip for measure in plan.measures), default=1)
-            self.most = min(self.most, 2**126 // (max(1, largest) * max(1, reach)))
+            self.most = min(self.most, 2**126 // (max(1, largest) * reach))
 
     def sql(self) -> str:
         """All steps."""
@@ -233,7 +229,7 @@ class Compiler:
         parts = [*self.units, *self.keys]
         for measure, name in self._measured():
             total = f"max({name})::HUGEINT" if measure.kind == "units" else f"sum({name})"
-            parts.append(f"{self.clamped(measure, total)} AS {name}")
+            parts.append(f"{in_parts(measure, self.clamped(measure, total))} AS {name}")
         parts += ["min(seed) AS seed"] if self.plan.groups is not None else []
         there = " AND ".join(f"{each} IS NOT NULL" for each in self.required)
         where = f" WHERE {there}" if there else ""
@@ -241,13 +237,13 @@ class Compiler:
 
     def clamped(self, measure: Measure, value: str) -> str:
         """An entry small enough that squares can be summed; 2⁴⁰ rows of one unit are more than any file holds."""
-        largest = max(abs(measure.low), abs(measure.high))
+        largest, most = max(abs(measure.low), abs(measure.high)), self.most >> measure.bits
         if measure.kind in {"square", "product"}:
             factor = measure.times or measure
             largest *= max(abs(factor.low), abs(factor.high))
-        if largest * 2**40 <= self.most:
+        if largest * 2**40 <= most:
             return value
-        return f"greatest(-{self.most}::HUGEINT, least({self.most}::HUGEINT, {value}))"
+        return f"greatest(-{most}::HUGEINT, least({most}::HUGEINT, {value}))"
 
     def chosen(self) -> str:
         """At most so many groups of a unit, by a keyed hash of unit and group: fixed, and not the analyst's choice."""
@@ -293,7 +289,7 @@ class Compiler:
         for number, statistic in enumerate(self.plan.statistics):
             pairs = []
             for measure in statistic.measures:
-                pairs.append((f"least({measure.clip}, w{at})", f"w{at}"))
+                pairs.append((f"least({measure.limit}, w{at})", f"w{at}"))
                 at += 1
             numerator, denominator = self.factor(pairs)
             if statistic.kind == "units":  # ones, and no more of them than groups: nothing to scale
@@ -325,6 +321,11 @@ class Compiler:
     def truncated(self, value: str, top: str, bottom: str) -> str:
         """v·p/q toward zero: DuckDB's // on integers drops the remainder."""
         return f"({value} * {top}) // {bottom}"
+
+
+def in_parts(measure: Measure, value: str) -> str:
+    """A sum of whole steps as it is counted, in 2^bits parts of each (`fixed_point`)."""
+    return f"({value}) * {2**measure.bits}::HUGEINT" if measure.bits else value
 
 
 def integer_type(measure: Measure) -> str:
