@@ -178,13 +178,13 @@ def test_one_heavy_unit_stays_within_every_clip(accounting, neighbors, asker, me
         plan.measures, exact(plan, memory(pa.Table.from_pylist(rows, ARROW)), "salt"), strict=True
     ):
         if accounting == "pure":
-            assert sum(map(abs, vector)) <= measure.clip
-            assert measure.sensitivity == measure.clip * (1 if neighbors == "add-remove" else 2)
+            assert sum(map(abs, vector)) <= measure.limit
+            assert measure.sensitivity == measure.limit * (1 if neighbors == "add-remove" else 2)
         else:
             signed = measure.kind in {"sum", "product"}
             factor = 1 if neighbors == "add-remove" else 4 if signed else 2
-            assert sum(each * each for each in vector) <= measure.clip**2
-            assert measure.sensitivity == factor * measure.clip**2
+            assert sum(each * each for each in vector) <= measure.limit**2
+            assert measure.sensitivity == factor * measure.limit**2
 
 
 def test_a_product_of_values_of_one_sign_has_one(asker):
@@ -193,7 +193,7 @@ def test_a_product_of_values_of_one_sign_has_one(asker):
     count, age, amount, products = plan.measures
     assert (age.centre, amount.centre) == (0, 0)
     assert products.clip == min(age.clip * amount.high, amount.clip * age.high)
-    assert products.sensitivity == 2 * products.clip**2
+    assert products.sensitivity == 2 * products.limit**2
     assert products.times is not None and products.times.value == amount.value
     assert count.clip == 10
 

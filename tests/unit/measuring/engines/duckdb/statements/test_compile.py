@@ -121,7 +121,10 @@ def model(plan, rows, salt=SALT):
         for statistic in plan.statistics:
             numbers = range(at, at + len(statistic.measures))
             at += len(statistic.measures)
-            mine = [{group: clamped(vectors[number][unit][group], most) for group in kept} for number in numbers]
+            mine = [
+                {group: counted(plan.measures[number], vectors[number][unit][group], most) for group in kept}
+                for number in numbers
+            ]
             for number, clipped in zip(numbers, scaled(statistic, mine, plan), strict=True):
                 for group, amount in clipped.items():
                     results[number][plan.cells.index(group)] += amount
@@ -207,9 +210,10 @@ def md5(text):
     return hashlib.md5(text.encode()).hexdigest()
 
 
-def clamped(entry, most):
-    """An entry that the engine can square; what it is cut to is far beyond what clipping leaves."""
-    return min(max(entry, -most), most)
+def counted(measure, entry, most):
+    """An entry in parts of a step, which the engine can square; what it is cut to is far beyond what clipping leaves."""
+    least = most >> measure.bits
+    return min(max(entry, -least), least) << measure.bits
 
 
 def scaled(statistic, vectors, plan):
@@ -219,8 +223,8 @@ def scaled(statistic, vectors, plan):
     factor = Fraction(1)
     for measure, vector in zip(statistic.measures, vectors, strict=True):
         k = length(vector.values(), plan.norm)
-        if k > measure.clip:
-            factor = min(factor, Fraction(measure.clip, k))
+        if k > measure.limit:
+            factor = min(factor, Fraction(measure.limit, k))
     return [{group: math.trunc(entry * factor) for group, entry in vector.items()} for vector in vectors]
 
 
@@ -332,13 +336,13 @@ def test_a_unit_stays_within_its_clip_even_where_its_sums_are_clamped(accounting
     found = exact(plan, memory(table_of(rows)), SALT)
     for measure, vector in zip(plan.measures, found, strict=True):
         if accounting == "pure":
-            assert sum(map(abs, vector)) <= measure.clip
+            assert sum(map(abs, vector)) <= measure.limit
         else:
-            assert sum(each * each for each in vector) <= measure.clip**2
+            assert sum(each * each for each in vector) <= measure.limit**2
     summed = plan.answers[plan.question.aggregates[0]]
     at = sum(len(each.measures) for each in plan.statistics[:summed])
     size = length(found[at], plan.norm)
-    assert size > plan.measures[at].clip * 0.999999  # and clipping leaves nearly all that it may
+    assert size > plan.measures[at].limit * 0.999999  # and clipping leaves nearly all that it may
 
 
 @pytest.mark.parametrize("rows", [10, 50_000_000_000])  # small limits, and such as need all bits
