@@ -137,14 +137,17 @@ def case(source: Path, accounting: str, neighbors: str, question: str | Sequence
     plan = plan_question(text, {"people": Table(policy, require(budget_of(policy)))})
     price = price_plan(plan, 0.1)
     for _ in range(2):  # noise is about proportional to 1/ε
-        price = price_plan(plan, price.epsilon * faintest(price) / FAINTEST)
-    assert faintest(price) >= 50
+        price = price_plan(plan, price.epsilon * faintest(plan, price) / FAINTEST)
+    assert faintest(plan, price) >= 50
     return Case(plan, price, exact(plan, DuckDB(fingerprint(policy.source)), "salt"))
 
 
-def faintest(price: Priced) -> float:
+def faintest(plan: Plan, price: Priced) -> float:
     """The least standard deviation of its noises, in steps."""
-    return min(math.sqrt(noise_variance(mechanism.noise)) for mechanism in price.mechanisms)
+    return min(
+        math.sqrt(noise_variance(mechanism.noise)) / 2**measure.bits
+        for measure, mechanism in zip(plan.measures, price.mechanisms, strict=True)
+    )
 
 
 @pytest.mark.parametrize(("accounting", "neighbors"), WAYS)

@@ -39,8 +39,12 @@ ASKED = [*QUESTIONS.values()] if LONG else [["COUNT(*)", "SUM(x)"], ["AVG(x)"]]
 def stored(found: Case) -> bytes:
     """The bytes that `answering.measure_plan` would store, of another analyst's answer at the same price."""
     measures = [
-        {"law": law_to_json(mechanism.noise), "values": [str(value) for value in mechanism.release(vector).value]}
-        for mechanism, vector in zip(found.price.mechanisms, found.integers, strict=True)
+        {
+            "law": law_to_json(mechanism.noise),
+            "values": list(map(str, mechanism.release(vector).value)),
+            "bits": each.bits,
+        }
+        for each, mechanism, vector in zip(found.plan.measures, found.price.mechanisms, found.integers, strict=True)
     ]
     content = {"format": FORMAT, "epsilon": found.price.epsilon, "rho": found.price.rho, "measures": measures}
     return json.dumps(content).encode()

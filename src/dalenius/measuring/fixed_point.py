@@ -1,8 +1,8 @@
 """How finely a unit's vector is counted, so that scaling it down does not lose it.
 
-A unit beyond its limit C is scaled: v = trunc(w·C/k), with k = ⌈‖w‖⌉. In whole rows that would lose nearly all of it: of
-one row in each of 30 groups and a limit of 5, each entry would be trunc(5/6) = 0. So the engine counts every row as S
-= 2^bits, and every step likewise:
+A unit beyond its limit C is scaled: v = trunc(w·C/k), with k = ⌈‖w‖⌉. In whole rows that would lose nearly all of it:
+of one row in each of 30 groups and a limit of 5, each entry would be trunc(5/6) = 0. So the engine counts every row as
+S = 2^bits, and every step likewise:
 
     v = trunc(S·w·(S·C)/k),   k = ⌈‖S·w‖⌉.
 
@@ -12,13 +12,13 @@ is public: it follows from the number of groups and from C.
 
 *What truncation takes.* Each entry loses less than 1 of S·w·C/k, and k exceeds ‖S·w‖ by less than 1. A vector that is
 spread evenly over m groups keeps L/√m in each (in L1: L/m), so with L ≥ 1024·√m it loses less than a thousandth; S
-itself is at least 1024·⌈√m⌉ wherever there is room, which is so for counts of rows. The measures of a ratio are scaled by
-the smallest of their factors, which may be far below a measure's own: they have 1024 times as many parts.
+itself is at least 1024·⌈√m⌉ wherever there is room, which is so for counts of rows. The measures of a ratio are scaled
+by the smallest of their factors, which may be far below a measure's own: they have 1024 times as many parts.
 
-*Room.* Σv² must fit an engine's integers. Where L is below 2⁵⁰ over the number of groups that a unit can be in, 104 bits
-do, and roots are quick; a measure whose own steps are as fine as that, such as a sum of squares, gets fewer bits or
-none. Only where that would leave less than 1024·√m of L (where groups are still to be found, there may be any number of
-them) are 126 bits used. Under L1 there are no squares, but products of a length and a limit, which need no more.
+*Room.* Σv² must fit an engine's integers. Where L is below 2⁵⁰ over the number of groups that a unit can be in, 104
+bits do, and roots are quick; a measure whose own steps are as fine as that, such as a sum of squares, gets fewer bits
+or none. Only where that would leave less than 1024·√m of L (where groups are still to be found, there may be any number
+of them) are 126 bits used. Under L1 there are no squares, but products of a length and a limit, which need no more.
 """
 
 from __future__ import annotations
@@ -49,9 +49,14 @@ def count_in(plan: Plan, bits: Sequence[int]) -> Plan:
     left = iter(bits)
     statistics = []
     for each in plan.statistics:
-        measures = (clip_measure(one, one.clip, plan.norm, plan.neighbors, next(left)) for one in each.measures)
-        statistics.append(replace(each, measures=tuple(measures)))
+        measures = tuple(_counted(one, plan, next(left)) for one in each.measures)
+        statistics.append(replace(each, measures=measures))
     return replace(plan, statistics=tuple(statistics))
+
+
+def _counted(measure: Measure, plan: Plan, bits: int) -> Measure:
+    # What one unit changes in trees, ones and values is another matter, and nothing of theirs is scaled down.
+    return clip_measure(measure, measure.clip, plan.norm, plan.neighbors, bits) if measure.primitive.scaled else measure
 
 
 def bits_for(plan: Plan, statistic: Statistic, measure: Measure) -> int:

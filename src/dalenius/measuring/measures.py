@@ -9,10 +9,10 @@ over the groups: the sum of its rows' integers in each. It is brought within the
     v = w                  where ‖w‖ ≤ C,
     v = trunc(w·C/k)       else, with k = ⌈‖w‖⌉ settled on integers,
 
-so ‖v‖ ≤ C, where all of these count in fractions of a row or a step (`fixed_point`): truncation only shrinks, and ‖w‖·C/k ≤ C. Hence adding or removing a unit changes the sum over all units by
+so ‖v‖ ≤ C: truncation only shrinks, and ‖w‖·C/k ≤ C. Hence adding or removing a unit changes the sum over all units by
 at most C in that norm, whatever its rows hold; exchanging one changes it by at most 2C, and Δ2² = 2C² where no entry
-is negative (`mechanisms.vector`). With grouping sets the vector goes over the groups of all sets, and is clipped as a
-whole; `combine_limits` says at what.
+is negative (`mechanisms.vector`). All of these are counted in parts of a row or a step (`fixed_point`). With grouping
+sets the vector goes over the groups of all sets, and is clipped as a whole; `combine_limits` says at what.
 
 Measures of one ratio share the smallest of their factors C/k, so that numerator and denominator stay about the same
 rows; each is then within its own C.

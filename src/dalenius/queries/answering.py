@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from dalenius.mechanisms.laws import Law
     from dalenius.queries.rules.price import Priced
 
-# As measured; made from another answer, so that its noise is a sum (`coarsen`). Before measures were counted in parts of
-# a step (`fixed_point`) these were 1 and 2, and what was stored then is read as ever.
+# As measured; made from another answer, so that its noise is a sum (`coarsen`). Before measures were counted in parts
+# of a step (`fixed_point`) these were 1 and 2, and what was stored then is read as ever.
 FORMAT, COARSENED = 3, 4
 _MEASURED, _SUMMED = {1, FORMAT}, {2, COARSENED}
 SHARED = (
@@ -107,9 +107,9 @@ def coarsen(plan: Plan, priced: Priced, content: bytes) -> bytes:
 
     Guarantee:
         Every measure's stored integers get noise of its own mechanism at the price that the asker typed, in full, as
-        fresh integers would, for what one unit changes in the parts of a step that they were counted in. Towards this asker the answer is as private as that mechanism, whatever noise is there
-        already; towards all together it is post-processing of what was released before. Why, and when:
-        `dalenius.ledger.sharing`.
+        fresh integers would, for what one unit changes in the parts of a step that they were counted in. Towards this
+        asker the answer is as private as that mechanism, whatever noise is there already; towards all together it is
+        post-processing of what was released before. Why, and when: `dalenius.ledger.sharing`.
 
     What an interval covers is another matter: there both noises count.
     """

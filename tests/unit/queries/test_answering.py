@@ -109,7 +109,7 @@ def test_nothing_but_noisy_integers_and_their_laws_is_stored(visits, memory):
     _, stored = content(visits, memory, SQL, 0.7)
     data = json.loads(stored)
     assert set(data) == {"format", "epsilon", "delta", "rho", "measures"}
-    assert all(set(each) == {"law", "values"} for each in data["measures"])
+    assert all(set(each) == {"law", "values", "bits"} for each in data["measures"])
 
 
 def test_packed_integers_come_back_within_a_thousandth_of_their_noise():

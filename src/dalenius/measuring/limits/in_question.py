@@ -361,7 +361,8 @@ def lower_clips(plan: Plan, clips: Mapping[int, int]) -> Plan:
         measures = []
         for measure in statistic.measures:
             clip = clips.get(number, measure.clip)
-            measures.append(clip_measure(measure, clip, plan.norm, plan.neighbors))
+            same = clip == measure.clip
+            measures.append(measure if same else clip_measure(measure, clip, plan.norm, plan.neighbors))
             number += 1
         new = replace(statistic, measures=tuple(measures))
         statistics.append(new if new == statistic else statistic.family.reshare(statistic, new, plan.norm))

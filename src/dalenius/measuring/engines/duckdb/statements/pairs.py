@@ -330,7 +330,8 @@ SELECT code, count(*) AS n FROM chosen GROUP BY code""",  # noqa: S608
             f"""WITH scaled AS (SELECT code, CAST(n AS HUGEINT) * {parts} AS w,
 CAST(norm2 AS HUGEINT) * {parts * parts} AS q FROM beyond),
 near AS (SELECT code, w, q, CAST(floor(sqrt(CAST(q AS DOUBLE))) AS HUGEINT) + 1 AS r FROM scaled),
-roots AS (SELECT code, w, CASE WHEN r * r < q THEN r + 1 WHEN (r - 1) * (r - 1) >= q THEN r - 1 ELSE r END AS k FROM near)
+roots AS (SELECT code, w,
+CASE WHEN r * r < q THEN r + 1 WHEN (r - 1) * (r - 1) >= q THEN r - 1 ELSE r END AS k FROM near)
 SELECT code, CAST(sum(w - (w * {measure.limit}) // k) AS BIGINT) AS lost FROM roots GROUP BY code""",  # noqa: S608
             {"beyond": self._together(partial(Block.beyond, clip=measure.clip))},
         )

@@ -1,0 +1,18 @@
+"""Exact integers as numbers of rows and steps, however finely they were counted (`measuring.fixed_point`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dalenius.measuring.plan import Plan
+
+
+def in_steps(plan: Plan, integers: Sequence[Sequence[int]]) -> list[list[Fraction]]:
+    """What each integer stands for: whole where nobody was scaled down."""
+    return [
+        [Fraction(value, 2**measure.bits) for value in values]
+        for measure, values in zip(plan.measures, integers, strict=True)
+    ]
