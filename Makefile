@@ -47,7 +47,7 @@ test: $(DEV_READY) ## run the whole test suite, long tests in their short form
 
 test-long: $(DEV_READY) ## run the whole test suite with full counts
 	@scripts/system-packages
-	@export DALENIUS_LONG=1; $(pytest)
+	@export DALENIUS_LONG=1 PYTEST_ADDOPTS="-o faulthandler_timeout=10800"; $(pytest)
 
 test-lowest: ## run the whole test suite with the lowest versions that pyproject.toml allows, in .venv-lowest
 	@scripts/lowest > .venv-lowest.txt

@@ -50,7 +50,8 @@ class Slow:
         if not self.only or threading.current_thread().name in self.only:
             time.sleep(self.sleep)
             if self.together is not None:
-                self.together.wait()
+                with suppress(threading.BrokenBarrierError):  # others may have been refused: nobody waits for ever
+                    self.together.wait(10 * ANSWER)
             end = time.thread_time() + self.burn
             while time.thread_time() < end:
                 pass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -108,6 +108,10 @@ class Memory(Measuring):
     def run(self, sql: str, *, seconds: float = 60.0) -> list[tuple[Any, ...]]:
         self.ran.append(sql)
         return public().run(sql, {"rows": self.table}, seconds=seconds)
+
+    def stream(self, sql: str, *, rows: int, seconds: float = 60.0) -> Iterator[pa.RecordBatch]:
+        self.ran.append(sql)
+        return public().stream(sql, {"rows": self.table}, rows=rows, seconds=seconds)
 
 
 @pytest.fixture(scope="session")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
+    from dalenius.measuring.batches import UnitBatch, UnitRows
     from dalenius.measuring.domains import Cell
     from dalenius.measuring.plan import Plan, Table
 
@@ -27,7 +28,8 @@ class Prepared(Protocol):
 class Engine(Protocol):
     """The rows of one version of a table, or of several tables seen as one.
 
-    Every number is exact: integers, clipped per unit as the plan says (`measures`). Which statements run, in which
+    Every number is exact: integers, clipped per unit as the plan says (`measures`), or what single rows hold, so many
+    of each unit (`batches`). Which statements run, in which
     order and with what success depends on the plan, on types and on sizes, never on what single units hold.
     """
 
@@ -66,3 +68,21 @@ class Engine(Protocol):
 
     def rows_within(self, table: Table, most: int, *, seconds: float = 60.0) -> tuple[int, int]:
         """How many units there are, and how many rows they have where none counts for more than ``most``."""
+
+    def batches(
+        self, reading: UnitRows, salt: str, *, units: int, passes: int = 1, seconds: float = 60.0
+    ) -> Iterator[UnitBatch]:
+        """What is read of units, so many of them at a time; the last batch may have fewer, and there may be none.
+
+        The same reading, salt and source give the same units, rows and order each time, whatever the numbers below are.
+        Adding or removing one unit changes nothing about any other (`measuring.batches`, which says what whoever
+        reads must keep to).
+
+        Args:
+            reading: What is read.
+            salt: The secret that decides the order of units, and which rows of a unit are read if it has too many.
+            units: A batch has so many at most, and at most `UnitRows.rows` rows of each, whatever there is.
+            passes: The source is read so often, each time for another share of the units: it takes longer, and the
+                engine holds fewer rows at once. To be chosen by what is public, as ``units`` is.
+            seconds: How long a pass may take, without what is done with its batches.
+        """

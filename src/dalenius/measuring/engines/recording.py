@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 
 class Ran(NamedTuple):
-    """One statement, and what became of it: "done", "failed", "late", or "refused" before it ran."""
+    """One statement, and what became of it: "done", "failed", "late", or "refused" before it ran; "left" half read."""
 
     text: str
     outcome: str

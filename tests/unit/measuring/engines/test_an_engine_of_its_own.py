@@ -10,9 +10,12 @@ import pytest
 from tests.shop import Shop
 
 from dalenius.errors import NotAllowedError
+from dalenius.measuring._exact import exact_batches
+from dalenius.measuring.batches import UnitRows
 from dalenius.measuring.engines import sources
 from dalenius.measuring.engines.duckdb import backend
 from dalenius.measuring.engines.duckdb.backend import DuckDBPool
+from dalenius.measuring.expressions import Column, Type
 from dalenius.measuring.plan import Plan
 
 QUESTIONS = (
@@ -34,6 +37,10 @@ class Toy:
     def measure(self, plan: Plan, salt: str, **options):
         self.measured.append(plan.canonical())
         return self.inner.measure(plan, salt, **options)
+
+    def batches(self, reading: UnitRows, salt: str, **options):
+        self.measured.append(f"rows of {reading.table.policy.name}")
+        yield from self.inner.batches(reading, salt, **options)
 
 
 class ToyPool(DuckDBPool):
@@ -69,6 +76,15 @@ def test_an_engine_is_a_module_and_a_line(measured, tmp_path):
         shop.ana.preview(question, epsilon=1.0)
         assert shop.ana.ask(question, epsilon=1.0).rows
     assert len(measured) == len(QUESTIONS)
+
+
+def test_it_gives_the_rows_of_units_too(measured, tmp_path):
+    shop = Shop.protected(tmp_path)
+    plan, reading = shop.planned("SELECT SUM(amount) FROM orders")
+    rows = UnitRows(plan.table, (Column("amount", Type.NUMBER),), 2)
+    found = list(exact_batches(rows, reading.engine(shop.curator.engines), "a salt", units=4))
+    assert measured == ["rows of orders"]
+    assert [len(each.tags) for each in found] == [4, 4, 1] and all(len(each.owners) <= 8 for each in found)
 
 
 def test_tables_of_two_engines_are_not_asked_about_together(measured, tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import lru_cache
 from types import MappingProxyType
@@ -20,6 +20,8 @@ from dalenius.measuring.engines.duckdb.rendering import identifier
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pyarrow as pa
 
     from dalenius.measuring.engines.sources import Columns
     from dalenius.measuring.plan import Table
@@ -172,6 +174,10 @@ class MultiTable(Measuring):
     def run(self, sql: str, *, seconds: float = 60.0) -> list[tuple[Any, ...]]:
         """The rows of one SELECT. Raises what `DuckDB.run` does."""
         return self._engine.run(sql, seconds=seconds)
+
+    def stream(self, sql: str, *, rows: int, seconds: float = 60.0) -> Iterator[pa.RecordBatch]:
+        """As `WarmConnection.stream`."""
+        return self._engine.stream(sql, rows=rows, seconds=seconds)
 
 
 @lru_cache(maxsize=256)

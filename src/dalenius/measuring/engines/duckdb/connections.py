@@ -11,9 +11,10 @@ import json
 import os
 import re
 import threading
+import time
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -116,19 +117,50 @@ class WarmConnection:
         cursor = self._cursor()
         try:
             statement = self._statement(cursor, sql)
-            if statement is None:
-                note(sql, "refused")
-                raise InternalError(
-                    "The compiler made SQL that may not run.",
-                    why="An engine runs one SELECT at a time, and none that writes.",
-                    fix="This is a bug of ours; report it without any data in it.",
-                )
             limit = _Limit(cursor, seconds)
             with self._workers.working():
                 rows = _fetched(cursor, statement, tables, limit, shape)
         finally:
             cursor.close()
-        note(sql, "late" if limit.struck else "failed" if rows is None else "done")
+        note(sql, _outcome(limit, rows))
+        return self._there(limit, rows, seconds)
+
+    def stream(
+        self, sql: str, tables: Mapping[str, pa.Table] | None = None, *, rows: int, seconds: float = 60.0
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of one SELECT in columns, so many at a time. Raises what `DuckDB.run` does.
+
+        ``seconds`` pass while the engine works, not while somebody looks at what it gave. Whoever stops early
+        lets go of the iterator.
+        """
+        cursor, outcome, left_over = self._cursor(), "", seconds
+        opened: list[Iterator[pa.RecordBatch]] = []
+        try:
+            statement = self._statement(cursor, sql)
+
+            def step(cursor: DuckDBPyConnection, statement: Statement) -> list[pa.RecordBatch]:
+                if not opened:
+                    opened.append(iter(cursor.sql(statement).to_arrow_reader(rows)))
+                return [each for each in [next(opened[0], None)] if each is not None]
+
+            while True:
+                limit, began = _Limit(cursor, left_over), time.monotonic()
+                with self._workers.working():
+                    found = _fetched(cursor, statement, {} if opened else tables or {}, limit, step)
+                left_over -= time.monotonic() - began
+                outcome = _outcome(limit, found)
+                given = self._there(limit, found, seconds)
+                if not given:
+                    return
+                outcome = "left"
+                yield from given
+        finally:
+            cursor.close()
+            if outcome:  # else it was refused, which is noted
+                note(sql, outcome)
+
+    def _there(self, limit: _Limit, rows: T | None, seconds: float) -> T:
+        """The rows, if there are any; else why not, in words that hold nothing of them."""
         if limit.struck:
             raise EngineTimeoutError(
                 "The engine took too long.",
@@ -144,12 +176,19 @@ class WarmConnection:
             )
         return rows
 
-    def _statement(self, cursor: DuckDBPyConnection, sql: str) -> Statement | None:
+    def _statement(self, cursor: DuckDBPyConnection, sql: str) -> Statement:
         """As `_checked`, which depends on the text alone. DuckDB runs a copy of a statement: any cursor may have it."""
         with self._lock:
             found = self._parsed.pop(sql, None)
         found = found or _checked(cursor, sql)
-        if found is not None and len(sql) <= _SHORT:
+        if found is None:
+            note(sql, "refused")
+            raise InternalError(
+                "The compiler made SQL that may not run.",
+                why="An engine runs one SELECT at a time, and none that writes.",
+                fix="This is a bug of ours; report it without any data in it.",
+            )
+        if len(sql) <= _SHORT:
             with self._lock:
                 self._parsed[sql] = found
                 while len(self._parsed) > _PARSED:
@@ -361,6 +400,11 @@ def _only_reads(tree: Any) -> bool:
         elif isinstance(node, list):
             waiting += node
     return True
+
+
+def _outcome(limit: _Limit, rows: object) -> str:
+    """What became of a statement, for its record."""
+    return "late" if limit.struck else "failed" if rows is None else "done"
 
 
 def _fetched(

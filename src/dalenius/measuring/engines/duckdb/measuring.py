@@ -6,17 +6,25 @@ constants do.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dalenius.measuring.engines.duckdb.statements import distinct, indexed_leaves, indexed_sums, keys, sizes
+from dalenius.measuring.engines.duckdb.statements import (
+    batches,
+    distinct,
+    indexed_leaves,
+    indexed_sums,
+    keys,
+    sizes,
+)
 from dalenius.measuring.engines.duckdb.statements.leaves import KINDS, LeafCompiler
 from dalenius.measuring.engines.duckdb.statements.pairs import HeldPairs
 from dalenius.measuring.engines.duckdb.statements.running import Select
 from dalenius.measuring.engines.duckdb.statements.sums import LINEAR, Compiler
 
 if TYPE_CHECKING:
+    from dalenius.measuring.batches import UnitBatch, UnitRows
     from dalenius.measuring.domains import Cell
     from dalenius.measuring.engines.duckdb.statements.running import Runner
     from dalenius.measuring.engines.engine import Prepared
@@ -79,3 +87,9 @@ class Measuring:
     def rows_within(self: Runner, table: Table, most: int, *, seconds: float = 60.0) -> tuple[int, int]:
         """As `Engine.rows_within`."""
         return sizes.rows_within(table, most, self, seconds)
+
+    def batches(
+        self: Runner, reading: UnitRows, salt: str, *, units: int, passes: int = 1, seconds: float = 60.0
+    ) -> Iterator[UnitBatch]:
+        """As `Engine.batches`."""
+        return batches.read_batches(reading, self, salt, units=units, passes=passes, seconds=seconds)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dalenius.errors import EngineFailedError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from dalenius.measuring.engines.duckdb.index import Index
     from dalenius.measuring.plan import Table
 
@@ -47,6 +49,13 @@ class Runner(Protocol):
 
     def run(self, sql: str, *, seconds: float = 60.0) -> list[tuple[Any, ...]]:
         """Runs generated SQL."""
+
+
+class Streaming(Protocol):
+    """A `Runner` that need not hold all that a SELECT gives."""
+
+    def stream(self, sql: str, *, rows: int, seconds: float = 60.0) -> Iterator[pa.RecordBatch]:
+        """Runs generated SQL, and gives so many rows at a time."""
 
 
 def no_number() -> EngineFailedError:
