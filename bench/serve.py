@@ -278,7 +278,7 @@ def checked(home: Path, done: Done, more: int = 0) -> list[str]:
         wrong.append(f"clients paid {done.paid:.4f}, the ledger charged {spent:.4f}")
     for who, cap in {"": BUDGET, **ledger.allotments("visits")}.items():
         rho = sum(each["rho"] for each in charges if who in {"", each["analyst"]})
-        if rho and zcdp_epsilon(rho, balance.budget.delta / 2) > cap * (1 + 1e-9):
+        if rho and zcdp_epsilon(rho, balance.budget.conversion_delta) > cap * (1 + 1e-9):
             wrong.append(f"{who or 'the data set'} overspent")
     return wrong
 

@@ -134,7 +134,8 @@ class Analyst:
             epsilon: The price, where the question's own OPTIONS(epsilon = …) do not say it; or
             error: the noise error that is good enough, for all columns or by name: the least ε that gives it is paid.
             confidence: Of the noise errors.
-            delta: For finding keys that are not public; by default a fortieth of the budget's. Not used otherwise.
+            delta: For finding keys that are not public; by default as much as fits what is left and the
+                price (`Preview.delta`). Not used otherwise.
             limits: Tighter limits of what one unit adds, for this question; or which share of the price goes into
                 finding some (`Limits.search`), by default a tenth where limits of the whole table are likely too wide.
             idempotency_key: For who may have to ask again without knowing what became of the first time: the same key

@@ -68,6 +68,7 @@ def test_a_line_starts_full_and_ends_with_what_is_left(server: Server) -> None:
     for who, balance in ((None, left["dataset"]), ("ana", left["analysts"]["ana"])):
         line = found["visits", None, who]
         assert line["cap"] == balance["epsilon"]
+        assert [each["epsilon"] for each in balance["finding_keys"]] == [0.05, 0.2, 0.5]
         assert line["points"][0][1] == pytest.approx(line["cap"])
         assert line["points"][-1][1] == balance["remaining"]["epsilon"] < line["cap"]
         times = [datetime.fromisoformat(when) for when, _ in line["points"]]

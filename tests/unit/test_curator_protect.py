@@ -137,6 +137,7 @@ def test_more_epsilon_needs_a_reason_and_less_does_not(folder):
     ("before", "after"),
     [
         ("delta = 1e-6", "delta = 1e-5"),
+        ("delta = 1e-6", "delta = 1e-6\nselection = 0.6"),
         ("delta = 1e-6", 'accounting = "pure"'),
         ('unit = "user_id"', 'unit = "age"'),
         ('unit = "user_id"', 'unit = "user_id"\nneighbors = "substitute"'),

@@ -85,9 +85,11 @@ class PureFilter:
 
 
 class ZCDPFilter:
-    """Approximate zCDP: Σρ ≤ ρ(ε, δ/2) and Σδ ≤ δ/2 keep the whole interaction (ε, δ)-DP.
+    """Approximate zCDP: Σρ ≤ ρ(ε, (1 − s)δ) and Σδ ≤ sδ keep the whole interaction (ε, δ)-DP.
 
-    Half of δ pays for turning Σρ into ε, half caps the δ of approximate parts (key selection and the like).
+    One part of δ pays for turning Σρ into ε; the part s, ``selection`` (half of it, if nothing is said), caps the δ of
+    approximate parts: key selection and the like. The two never add up to more than δ, also in their last digits. The
+    theorem is about caps that are fixed before the first charge: s is never changed afterwards.
 
     References:
         Whitehouse, Ramdas, Rogers & Wu, Fully-Adaptive Composition in Differential Privacy (2023), Thm. 1.
@@ -105,14 +107,15 @@ class ZCDPFilter:
         delta: float,
         neighbors: Neighbors = Neighbors.ADD_REMOVE,
         *,
+        selection: float = parameters.SELECTION,
         units: tuple[int, int] = (0, 0),
     ) -> None:
         self.epsilon = parameters.epsilon(epsilon)
         self.delta = parameters.delta(delta)
         self.neighbors = neighbors
-        self.conversion_delta = self.delta / 2
+        self.conversion_delta = conversion_delta(self.delta, selection)
         self._cap_rho = _floor(conversions.zcdp_rho(self.epsilon, self.conversion_delta) if self.delta else 0.0)
-        self._cap_delta = _floor(self.delta / 2)
+        self._cap_delta = _floor_difference(self.delta, self.conversion_delta)
         self._rho, self._delta = units
 
     @property
@@ -180,6 +183,15 @@ class ZCDPFilter:
     def spent(self) -> ZCDP:
         """Σρ and Σδ so far."""
         return ZCDP(_up(self._rho), _up(self._delta), self.neighbors)
+
+
+def conversion_delta(delta: float, selection: float = parameters.SELECTION) -> float:
+    """The part of δ that turns Σρ into ε: what finding keys leaves of it.
+
+    >>> conversion_delta(1e-6), conversion_delta(1e-6, selection=0.75)
+    (5e-07, 2.5e-07)
+    """
+    return delta * (1 - parameters.selection(selection))
 
 
 class ZCDPOdometer:
@@ -269,6 +281,12 @@ def whole_units(value: float) -> int:
 def _floor(value: float) -> int:
     numerator, denominator = value.as_integer_ratio()
     return (numerator << _BITS) // denominator
+
+
+def _floor_difference(value: float, less: float) -> int:
+    """The exact difference of two doubles, in whole units, rounded down."""
+    (first, by), (second, of) = value.as_integer_ratio(), less.as_integer_ratio()
+    return ((first * of - second * by) << _BITS) // (by * of)
 
 
 def _down(units: int) -> float:

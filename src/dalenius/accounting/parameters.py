@@ -19,6 +19,8 @@ SMALLEST = 1e-100
 LARGEST = 1e100
 MOST = 10**100  # of anything that is counted
 SMALLEST_DELTA = 1e-300
+SELECTION = 0.5  # of a budget's δ, for finding keys, where nobody says otherwise
+LEAST_SELECTION = 0.001
 
 
 def real(value: object, name: str, *, fix: str = "Give a number.") -> Real:
@@ -67,6 +69,23 @@ def delta(value: object, name: str = "delta") -> float:
             fix=fix,
         )
     return float(number) + 0.0  # -0.0 becomes 0.0
+
+
+def selection(value: object, name: str = "selection") -> float:
+    """The part of a budget's δ that finding keys may use: so that something is left of δ for ρ, and for keys.
+
+    >>> selection(0.5)
+    0.5
+    """
+    fix = f"Give a part such as 0.5, the usual one; {LEAST_SELECTION:g} to {1 - LEAST_SELECTION:g} will do."
+    number = float(real(value, name, fix=fix))
+    if not LEAST_SELECTION <= number <= 1 - LEAST_SELECTION:
+        raise InputError(
+            f"{name} must lie between 0 and 1, and not next to either.",
+            why="It is the part of δ for finding keys; the rest turns ρ into ε, and neither works with nothing.",
+            fix=fix,
+        )
+    return number
 
 
 def probability(value: object, name: str) -> float:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from dalenius._fields import Fields
 from dalenius.accounting import conversions, costs, parameters
 from dalenius.accounting.events import Event
-from dalenius.accounting.filters import PureFilter, ZCDPFilter, rounded_down
+from dalenius.accounting.filters import PureFilter, ZCDPFilter, conversion_delta, rounded_down
 from dalenius.accounting.guarantees import ZCDP, ApproxDP, PureDP
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError, NotAllowedError
@@ -74,7 +74,8 @@ class Accounting(Enum):
 class Budget:
     """The cap of one data set: what may ever be learned about one unit.
 
-    With ``period`` (such as "month"), each period has a budget of this size of its own.
+    With ``period`` (such as "month"), each period has a budget of this size of its own. ``selection`` is the part of δ
+    that finding keys may use; the rest turns ρ into ε.
     """
 
     epsilon: float
@@ -83,14 +84,22 @@ class Budget:
     unit: str = "unit"
     neighbors: Neighbors = Neighbors.ADD_REMOVE
     period: str | None = None
+    selection: float = parameters.SELECTION
 
     def __post_init__(self) -> None:
         parameters.epsilon(self.epsilon)
+        parameters.selection(self.selection)
         if self.accounting is Accounting.ZCDP and parameters.delta(self.delta) == 0:
             raise InputError(
                 "A zcdp budget needs a δ above 0.",
-                why="Half of it converts ρ into ε.",
+                why="A part of it converts ρ into ε.",
                 fix='Give a δ such as 1e-6, or accounting = "pure".',
+            )
+        if self.accounting is Accounting.PURE and self.selection != parameters.SELECTION:
+            raise InputError(
+                "A pure budget has no δ for finding keys.",
+                why="Its promise never fails, and keys that are found may fail it.",
+                fix='Leave selection out, or use accounting = "zcdp".',
             )
         if self.accounting is Accounting.PURE and self.delta != 0:
             raise InputError(
@@ -104,11 +113,21 @@ class Budget:
         cap = self.epsilon if epsilon is None else epsilon
         if self.accounting is Accounting.PURE:
             return PureFilter(cap, self.neighbors, units=units)
-        return ZCDPFilter(cap, self.delta, self.neighbors, units=units)
+        return ZCDPFilter(cap, self.delta, self.neighbors, selection=self.selection, units=units)
+
+    @property
+    def conversion_delta(self) -> float:
+        """The part of δ that turns ρ into ε."""
+        return conversion_delta(self.delta, self.selection)
 
     def check_change(self, after: Budget) -> None:
-        """Refuses a change of anything but the size."""
-        fixed = ("accounting", "delta", "neighbors", "unit", "period")
+        """Refuses a change of anything but the size.
+
+        Of ``selection`` too, though ε and δ would stay: the filter's theorem is about caps on ρ and δ that were there
+        first. Who moves δ from one cap to the other after seeing answers could let the promise fail in either way,
+        each with its own chance, and the two add up to more than δ (docs/decisions/0018-delta-for-found-keys.md).
+        """
+        fixed = ("accounting", "delta", "neighbors", "unit", "period", "selection")
         changed = [each for each in fixed if getattr(self, each) != getattr(after, each)]
         if changed:
             raise NotAllowedError(
@@ -119,7 +138,10 @@ class Budget:
 
     def to_dict(self) -> dict[str, Any]:
         """As it stands in the history."""
-        return asdict(self) | {"accounting": self.accounting.value, "neighbors": self.neighbors.value}
+        found = asdict(self) | {"accounting": self.accounting.value, "neighbors": self.neighbors.value}
+        if self.selection == parameters.SELECTION:
+            del found["selection"]  # as old budgets have it: not said
+        return found
 
     @staticmethod
     @lru_cache(maxsize=256)
@@ -154,13 +176,14 @@ class Balance:
             return self.spent.to_approx()
         if self.spent.rho == 0:
             return ApproxDP(0.0, self.spent.delta, self.spent.neighbors)
-        epsilon = conversions.zcdp_epsilon(self.spent.rho, self.budget.delta / 2)
-        return ApproxDP(epsilon, self.budget.delta / 2 + self.spent.delta, self.spent.neighbors)
+        converts = self.budget.conversion_delta
+        epsilon = conversions.zcdp_epsilon(self.spent.rho, converts)
+        return ApproxDP(epsilon, converts + self.spent.delta, self.spent.neighbors)
 
     def group(self, size: int) -> ApproxDP:
         """What has been spent, for groups of units: k²ρ where no δ was spent beside it, else by (ε, δ)."""
         if isinstance(self.spent, ZCDP) and self.spent.delta == 0 and self.spent.rho > 0:
-            return self.spent.group(size).to_approx(self.budget.delta / 2)
+            return self.spent.group(size).to_approx(self.budget.conversion_delta)
         return self.spent_guarantee.group(size)
 
     def untouched(self) -> Balance:
@@ -195,6 +218,7 @@ class Balance:
             "accounting": self.budget.accounting.value,
             "every": self.budget.period,
             "budget": self.budget.epsilon,
+            "selection": self.budget.selection if self.budget.accounting is Accounting.ZCDP else None,
         }
 
     @classmethod
@@ -209,7 +233,9 @@ class Balance:
             raise found.wrong("accounting")
         accounting, neighbors = Accounting(found.text("accounting")), Neighbors.of(found.text("neighbors"))
         every = found.text("every") if "every" in found else None
-        budget = Budget(found.number("budget"), found.number("delta"), accounting, found.text("unit"), neighbors, every)
+        part = found.number("selection") if "selection" in found else parameters.SELECTION
+        size, delta, unit = found.number("budget"), found.number("delta"), found.text("unit")
+        budget = Budget(size, delta, accounting, unit, neighbors, every, part)
         gone, left = found.fields("spent"), found.fields("remaining")
         spent: PureDP | ZCDP
         if accounting is Accounting.PURE:

@@ -228,11 +228,15 @@ def _running(state: Projection, request: Request) -> ChargedQuestion | None:
 
 
 def _suitable(state: Projection, request: Request) -> list[ChargedQuestion]:
-    """The questions of the same meaning that were charged at least what is asked now, oldest first."""
+    """The questions of the same meaning that were charged at least what is asked now, oldest first.
+
+    A δ that nobody typed asks for nothing: it follows what is left, and the same question must stay free.
+    """
+    least = 0.0 if request.delta_chosen else request.delta
     return [
         each
         for each in state.asked_before(request.dataset, request.stored_key)
-        if each.epsilon >= request.epsilon and each.delta >= request.delta
+        if each.epsilon >= request.epsilon and each.delta >= least
     ]
 
 

@@ -28,7 +28,8 @@ class Request:
     of analyst and idempotency key, and SHA-256 of the request's body. ``paid_only`` asks for what was paid for before
     and for nothing else: it is never charged. ``shareable``: nothing in it is chosen from the data and the owner allows
     it, so another analyst's answer to it may serve (`sharing`). ``kind``: of what leaves, a name that this package does
-    not look into.
+    not look into. ``delta_chosen``: nobody typed the δ (`key_delta`), which is another one each time; the asker's own
+    answer to the same question serves whatever its δ was.
     """
 
     dataset: str
@@ -44,6 +45,7 @@ class Request:
     paid_only: bool = False
     shareable: bool = False
     kind: str = QUESTION
+    delta_chosen: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", parameters.epsilon(self.epsilon))

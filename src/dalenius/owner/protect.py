@@ -134,6 +134,7 @@ def budget_of(policy: Policy) -> Budget | None:
         ", ".join(policy.unit),
         policy.neighbors,
         spec.period.every if spec.period else None,
+        spec.selection,
     )
 
 

@@ -23,7 +23,7 @@ class Ask:
         epsilon: The price, where the question's own OPTIONS(epsilon = …) do not say it; or
         error: the noise error that is good enough, for all columns or by name: the least ε that gives it is paid.
         confidence: Of the noise errors.
-        delta: For finding keys that are not public.
+        delta: For finding keys that are not public; by default what `ledger.key_delta` says.
         limits: Tighter limits of what one unit adds, for this question.
     """
 

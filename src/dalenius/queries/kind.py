@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dalenius.accounting import parameters
 from dalenius.errors import InputError
+from dalenius.ledger.key_delta import Left
 from dalenius.ledger.questions import never_charged
 from dalenius.ledger.requests import QUESTION
 from dalenius.measuring import pace
@@ -103,7 +104,9 @@ def _leaving(asker: Asker, ask: Ask, found: Planned) -> Leaving:
     if found.epsilon is None:
         raise RuntimeError("A question without a price was planned to leave.")
     plan, snapshot = found.plan, found.snapshot
-    price = price_plan(plan, found.epsilon, ask.delta)
+    chosen = plan.selection is not None and ask.delta is None
+    left = Left.of(asker.remaining(snapshot.dataset, plan.periods)) if chosen else None
+    price = price_plan(plan, found.epsilon, ask.delta, left)
 
     def look(charged: Look) -> bytes:
         # The noise is that of what was charged, which may be more than was asked for now.
@@ -127,6 +130,7 @@ def _leaving(asker: Asker, ask: Ask, found: Planned) -> Leaving:
         share,
         shareable(plan) and _shares(asker, snapshot.dataset),
         plan,
+        chosen,
     )
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dalenius._fields import Fields
 from dalenius.accounting import parameters
 from dalenius.errors import InputError, QuestionRefusedError
+from dalenius.ledger.key_delta import Left
 from dalenius.measuring.expressions import Aggregate, Expression, written
 from dalenius.queries.postprocess import describe_groups, most_groups, shown_groups
 from dalenius.queries.release import FREE
@@ -32,18 +33,23 @@ ROWS = 1000  # a group of so many rows stands for the ones that nobody has count
 
 @dataclass(frozen=True)
 class Choice:
-    """One price, and the noise error of each column at it; None for keys and for what depends on the answer."""
+    """One price, and the noise error of each column at it; None for keys and for what depends on the answer.
+
+    ``delta`` is what finding the groups costs besides; 0 where they are public.
+    """
 
     epsilon: float
     rho: float | None
     noise_error: tuple[float | None, ...]
     noise_error_per_rows: tuple[float | None, ...]
+    delta: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """For `--json`."""
         return {
             "epsilon": self.epsilon,
             "rho": self.rho,
+            "delta": self.delta,
             "noise_error": list(self.noise_error),
             f"noise_error_at_{ROWS}_rows": list(self.noise_error_per_rows),
         }
@@ -54,7 +60,7 @@ class Choice:
         found = Fields(data, "preview")
         rho = found.number("rho") if "rho" in found else None
         errors = found.numbers("noise_error"), found.numbers(f"noise_error_at_{ROWS}_rows")
-        return cls(found.number("epsilon"), rho, *errors)
+        return cls(found.number("epsilon"), rho, *errors, found.number("delta") if "delta" in found else 0.0)
 
 
 @dataclass(frozen=True)
@@ -70,7 +76,7 @@ class Preview:
         remaining: What is left to spend.
         notes: What the reader should know besides.
         rows: How many rows a group is reckoned to have, where the error depends on that.
-        delta: What finding the groups costs besides; 0 where they are public.
+        delta: What finding the groups costs besides at the first of them; 0 where they are public.
         search: The share of the price with which the question first finds its own limits; the noise errors are then
             the most that they will be.
         public: It is about public tables only: answered exactly, and for nothing. There are no choices then.
@@ -136,7 +142,9 @@ class Preview:
     def size(self, what: str) -> str:
         """How many rows or groups, in words."""
         if self.groups is None:
-            return f"groups found privately, δ = {self.delta:.3g}"
+            found = [self.delta, *(each.delta for each in self.choices if each.delta)]
+            least, most = f"{min(found):.3g}", f"{max(found):.3g}"
+            return f"groups found privately, δ = {least if least == most else f'{least} to {most}'}"
         return f"{self.groups:,} {what}{'s' if self.groups != 1 else ''}"
 
     def __str__(self) -> str:
@@ -165,21 +173,24 @@ def preview_plan(
     delta: float | None = None,
 ) -> Preview:
     """The preview at some prices; what charges later is what is looked at here (`rules.price`)."""
+    chosen = plan.selection is not None and delta is None
+    left = Left.of(remaining) if chosen and remaining else None
     choices = []
     for epsilon in epsilons:
-        found = price_plan(plan, epsilon, delta)
+        found = price_plan(plan, epsilon, delta, left)
         errors = [_error(plan, output.expression, found, confidence) for output in plan.question.outputs]
-        choices.append(Choice(epsilon, found.rho, tuple(each[0] for each in errors), tuple(each[1] for each in errors)))
+        always, usual = (tuple(each[kind] for each in errors) for kind in (0, 1))
+        choices.append(Choice(epsilon, found.rho, always, usual, found.delta))
     return Preview(
         tuple(output.name for output in plan.question.outputs),
         None if plan.selection is not None else len(shown_groups(plan)),
         tuple(choices),
         confidence,
-        describe_plan(plan, price_plan(plan, epsilons[0], delta)),
+        describe_plan(plan, price_plan(plan, epsilons[0], delta, left)),
         remaining,
         (*plan.notes, *_search_notes(plan)),
         usual_rows(plan),
-        price_plan(plan, epsilons[0], delta).delta,
+        choices[0].delta,
         float(sum(each.search for each in plan.measures)),
     )
 

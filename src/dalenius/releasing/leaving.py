@@ -132,6 +132,7 @@ class Leaving:
         coarsen: Makes its bytes from those of the same release at a higher price: given ε, δ and the bytes.
         shareable: Whether another analyst's may serve so: nothing is chosen from the data, and the owner allows it.
         plan: What its kind needs to show it (`Kind.show`).
+        delta_chosen: Nobody typed the δ: what was paid for before is the same release, whatever its δ was.
     """
 
     kind: str
@@ -147,6 +148,7 @@ class Leaving:
     coarsen: Callable[[float, float, bytes], bytes] | None = None
     shareable: bool = False
     plan: Any = None
+    delta_chosen: bool = False
 
 
 def release(
@@ -195,6 +197,7 @@ def release(
         paid_only=asker.resumes,
         shareable=leaving.shareable and leaving.coarsen is not None,
         kind=leaving.kind,
+        delta_chosen=leaving.delta_chosen,
     )
     more = {} if patience is None else {"patience": patience}
     return ledger.ask(request, work, waited=waited, **more)

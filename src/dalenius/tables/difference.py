@@ -12,6 +12,7 @@ from dalenius.tables.writing import literal, to_plain, to_tree
 _NOTES = (
     ("budget.epsilon", "how much may ever be learned about one unit"),
     ("budget.share_answers", "whether analysts are served from one another's answers; false: each asks the data anew"),
+    ("budget.selection", "how much of δ is for finding keys, and how much turns ρ into ε; fixed once it is protected"),
     ("analysts.", "what this analyst may spend"),
     ("contribution.units", "more hides more of the groups whose keys have to be found"),
     ("contribution.", "more keeps more of the heavy units, and adds noise"),

@@ -51,6 +51,7 @@ unit = {unit}
 epsilon = 1.0
 delta = 1e-6                       # the chance that the promise fails; well below 1/(number of units)
 accounting = "zcdp"                # or "pure", without delta
+# selection = 0.5                  # the part of δ for finding keys that are not declared; fixed once it is protected
 # share_answers = false            # who asks what another has asked is charged to the budget anew, and learns of nobody
 
 [analysts.ana]                     # what each analyst may spend of it

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from dalenius.accounting.neighbors import Neighbors
+from dalenius.accounting.parameters import SELECTION
 
 Value: TypeAlias = "bool | int | Fraction | str | date | datetime"
 
@@ -130,6 +131,7 @@ class BudgetSpec:
     """The budget that a policy asks for; the ledger's is the one that counts.
 
     ``share_answers``: whether analysts may be served from one another's answers (`ledger.sharing`).
+    ``selection``: the part of δ that finding keys may use.
     """
 
     epsilon: float
@@ -137,6 +139,7 @@ class BudgetSpec:
     accounting: str = "zcdp"
     period: Period | None = None
     share_answers: bool = True
+    selection: float = SELECTION
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,9 +102,8 @@ def read_budget(top: PolicySection, columns: Mapping[str, Column]) -> BudgetSpec
     """The section [budget], if there is one."""
     if "budget" not in top:
         return None
-    section = PolicySection(
-        top.values["budget"], "budget", ("epsilon", "delta", "accounting", "period", "share_answers")
-    )
+    known = ("epsilon", "delta", "accounting", "period", "share_answers", "selection")
+    section = PolicySection(top.values["budget"], "budget", known)
     epsilon = _epsilon(section)
     accounting = section.one_of("accounting", ("zcdp", "pure"), "zcdp")
     delta = section.checked("delta", lambda given: parameters.delta(plain_number(given)), 0)
@@ -117,8 +116,12 @@ def read_budget(top: PolicySection, columns: Mapping[str, Column]) -> BudgetSpec
         )
     if accounting == "pure" and delta != 0:
         raise invalid(section.at("delta"), "a pure budget has no δ.", why="Its promise never fails.", fix="Remove it.")
+    if accounting == "pure" and "selection" in section:
+        why = "Keys that are not declared cannot be found under it."
+        raise invalid(section.at("selection"), "a pure budget has no δ to share out.", why=why, fix="Remove it.")
     share = section.flag("share_answers", default=True)
-    return BudgetSpec(epsilon, delta, accounting, _period(section, columns), share)
+    part = section.checked("selection", lambda given: parameters.selection(plain_number(given)), parameters.SELECTION)
+    return BudgetSpec(epsilon, delta, accounting, _period(section, columns), share, part)
 
 
 def _period(budget: PolicySection, columns: Mapping[str, Column]) -> Period | None:

@@ -10,6 +10,7 @@ from datetime import date
 from fractions import Fraction
 from typing import Any
 
+from dalenius.accounting.parameters import SELECTION
 from dalenius.tables.policy import Column, Policy, path_text
 from dalenius.tables.values import WIDEST, decimal_text
 
@@ -35,7 +36,9 @@ def to_tree(policy: Policy) -> dict[str, Any]:
                 "delta": spec.delta,
                 "accounting": spec.accounting,
                 "period": period,
-                "share_answers": None if spec.share_answers else False,  # as old policies have it: not said
+                # as old policies have them: not said
+                "share_answers": None if spec.share_answers else False,
+                "selection": None if spec.selection == SELECTION else spec.selection,
             }
         )
     tree["analysts"] = {name: {"epsilon": epsilon} for name, epsilon in policy.analysts.items()}

@@ -58,6 +58,16 @@ def test_it_verifies_and_lists_what_left(before):
     curator.ledger.database.close()
 
 
+def test_its_budgets_have_the_halves_of_delta_that_they_had(before):
+    curator = Curator(PLACE / "home")
+    for dataset in curator.ledger.datasets():
+        budget = curator.ledger.budget(dataset)
+        assert budget.selection == 0.5 and budget.conversion_delta == budget.delta / 2
+        assert "selection" not in budget.to_dict()
+    assert all("selection" not in each.text for each in curator.tables())
+    curator.ledger.database.close()
+
+
 def test_it_goes_on_charging(before):
     curator = Curator(PLACE / "home")
     sql = "SELECT COUNT(*) AS n FROM people WHERE region = 'north'"

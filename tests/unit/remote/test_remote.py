@@ -588,6 +588,7 @@ def test_a_release_prints_the_same_after_the_way_through_json(release):
     "budget",
     [
         Budget(3.0, 1e-6, unit="user_id"),
+        Budget(3.0, 1e-6, selection=0.8),
         Budget(3.0, accounting=Accounting.PURE),
         Budget(2.0, 1e-6, period="month", neighbors=dalenius.Neighbors.SUBSTITUTE),
     ],

@@ -48,6 +48,8 @@ def test_a_filled_in_draft_is_accepted():
     text = text.replace(days, '["2025-01-01", "2025-12-31"]', 1)
     text = text.replace(days, '["2025-01-01T00:00:00", "2025-12-31T23:59:59"]')
     policy = read_text(text)
+    assert policy.budget is not None and policy.budget.selection == 0.5
+    assert read_text(text.replace("# selection = 0.5", "selection = 0.5")).version == policy.version
     check_columns(policy, SCHEMA)
     assert policy.columns["seen_at"].zone == "UTC" and policy.columns["grade"].kind is Kind.CATEGORY
 

@@ -128,6 +128,20 @@ def test_whether_answers_are_shared_is_true_or_false(visits, value):
     assert "budget.share_answers" in str(caught.value)
 
 
+def test_how_delta_is_parted_is_said_only_where_it_is_not_in_halves(visits):
+    """So policies of before have the version and the text they had, and stored answers stay good."""
+    halves = read_text(visits)
+    other = read_text(visits.replace("[budget]", "[budget]\nselection = 0.8"))
+    assert halves.budget is not None and halves.budget.selection == 0.5 and "selection" not in halves.text
+    assert read_text(visits.replace("[budget]", "[budget]\nselection = 0.5")).version == halves.version
+    assert other.budget is not None and other.budget.selection == 0.8
+    assert "selection = 0.8" in other.text and read_text(other.text) == other
+    assert other.version != halves.version and other.meaning == halves.meaning
+    (change,) = difference(halves, other)
+    assert str(change) == "budget.selection: + 0.8" and "finding keys" in change.note
+    assert other.to_dict()["budget"]["selection"] == 0.8
+
+
 def test_the_order_of_sections_does_not_matter(visits):
     start, end = visits.index("[columns.age]"), visits.index("[columns.region]")
     moved = visits[:start] + visits[end:] + visits[start:end]

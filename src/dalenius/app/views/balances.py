@@ -75,10 +75,17 @@ def balances_json(found: Iterable[Total]) -> dict[str, Any]:
         if balance.budget.period is not None or balance.period:
             place = place.setdefault("periods", {}).setdefault(balance.period, {})
         if each.analyst:
-            place["analysts"][each.analyst] = balance.to_dict()
+            place["analysts"][each.analyst] = _balance_json(each)
         else:
-            place.update({"dataset": balance.to_dict(), "analysts": {}})
+            place.update({"dataset": _balance_json(each), "analysts": {}})
     return datasets
+
+
+def _balance_json(total: Total) -> dict[str, Any]:
+    """A balance, with how many questions it would let find their keys; null where none may."""
+    counts = finding_keys(total)
+    listed = [{"epsilon": size, "questions": count} for size, count in counts.items()]
+    return total.balance.to_dict() | {"finding_keys": listed or None}
 
 
 def totals_of(datasets: Mapping[str, Any]) -> list[Total]:
@@ -120,6 +127,35 @@ def what_it_buys(budget: Budget, filters: Sequence[SpentFilter]) -> dict[float, 
     {0.05: 59, 0.2: 14, 0.5: 6}
     """
     return {size: min(_count(budget, each, size) for each in filters) for size in USUAL}
+
+
+def finding_keys(total: Total) -> dict[float, int]:
+    """About how many more questions of each usual size could find their keys, each with the δ that it takes by itself.
+
+    Nothing under pure accounting, where keys are never found. An approximation: others may ask too, or type a δ.
+    """
+    from dalenius.ledger.key_delta import Left, count_questions
+
+    budget = total.balance.budget
+    if budget.delta == 0:
+        return {}
+    whole = budget.filter(*total.filters[0])  # that of the data set comes first
+    left = Left(whole.remaining_epsilon, total.balance.remaining_delta)
+    buys = what_it_buys(budget, total.filters)
+    return {size: count_questions(budget, size, left, most) for size, most in buys.items()}
+
+
+def keys_words(total: Total) -> str:
+    """The same in words; "" under pure accounting."""
+    from dalenius.ledger.key_delta import shortened
+
+    if total.balance.budget.delta == 0:
+        return ""
+    counts = [f"{count:,} of ε = {size:g}" for size, count in finding_keys(total).items() if count]
+    left = f"δ ≤ {shortened(total.balance.remaining_delta):g} is left for them"
+    if not counts:
+        return f"no more questions of usual size that find their keys ({left})"
+    return f"of questions that find their keys, about {', or '.join(counts)} ({left})"
 
 
 def _count(budget: Budget, so_far: SpentFilter, epsilon: float) -> int:
@@ -186,6 +222,8 @@ def _print_total(console: Console, total: Total) -> None:
     counts = what_it_buys(balance.budget, total.filters)
     buys = "".join(f", or {count:,} of ε = {each:g}" for each, count in counts.items() if count)
     detail(f"left: one question of ε ≤ {left:g}{buys}" if left > 0 else "nothing is left")
+    if left > 0 and (words := keys_words(total)):
+        detail(words)
     if gone.epsilon > 0:
         promises = ((size, balance.group(size)) for size in GROUPS)
         groups = (f"{size}: " + (f"ε = {each.epsilon:.3g}" if each.delta < 1 else "none") for size, each in promises)

@@ -283,4 +283,4 @@ def _ledger_budget(policy: Policy, unit: str) -> Budget:
     spec = policy.budget
     assert spec is not None  # noqa: S101 (drawn above)
     every = spec.period.every if spec.period is not None else None
-    return Budget(spec.epsilon, spec.delta, Accounting(spec.accounting), unit, policy.neighbors, every)
+    return Budget(spec.epsilon, spec.delta, Accounting(spec.accounting), unit, policy.neighbors, every, spec.selection)

@@ -268,6 +268,6 @@ def _price(budget: Budget) -> tuple[float, float | None]:
     whole = budget.filter().price(budget.epsilon)
     if not isinstance(whole, ZCDP):
         return min(EPSILON, PART * budget.epsilon), None
-    epsilon = conversions.zcdp_epsilon(min(RHO, PART * whole.rho), budget.delta / 2)
+    epsilon = conversions.zcdp_epsilon(min(RHO, PART * whole.rho), budget.conversion_delta)
     cost = budget.filter().price(epsilon)
     return epsilon, cost.rho if isinstance(cost, ZCDP) else None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from dalenius.accounting.events import Composed, Pure, Zcdp
 from dalenius.accounting.guarantees import ZCDP
+from dalenius.ledger.key_delta import default_delta
 from dalenius.measuring.plan import require
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.mechanisms.key_selection import WEIGHT, KeySelection
@@ -21,10 +22,10 @@ from dalenius.mechanisms.laplace import Laplace
 
 if TYPE_CHECKING:
     from dalenius.accounting.events import Event
+    from dalenius.ledger.key_delta import Left
     from dalenius.measuring.plan import Plan
     from dalenius.queries.rules import Stage
 
-_SELECTS = 1 / 40  # of the budget's δ, for finding the keys of one question
 _BITS = 24  # variances are rounded up to so many bits past the leading one
 
 
@@ -86,8 +87,10 @@ class Priced:
         return Composed((self.selection.event, *after))
 
 
-def price_plan(plan: Plan, epsilon: float, delta: float | None = None) -> Priced:
-    """The noise that ``epsilon`` buys; ``delta`` is for finding keys, by default a fortieth of the budget's.
+def price_plan(plan: Plan, epsilon: float, delta: float | None = None, left: Left | None = None) -> Priced:
+    """The noise that ``epsilon`` buys; ``delta`` is for finding keys, by default what `ledger.key_delta` says.
+
+    ``left`` is what the asker has left for that; without it, all that the budget has.
 
     Guarantee:
         Under zCDP measure i, of squared sensitivity Δ2², gets discrete Gaussian noise of variance Δ2²/2ρᵢ, which is
@@ -101,7 +104,7 @@ def price_plan(plan: Plan, epsilon: float, delta: float | None = None) -> Priced
     if plan.selection is None:
         delta = 0.0
     elif delta is None:
-        delta = plan.table.budget.delta * _SELECTS
+        delta = default_delta(plan.table.budget, epsilon, left)
     cost = plan.table.budget.filter().price(epsilon, delta)
     size = max(1, len(plan.cells))  # unknown, where groups are found first
     searches = {at: plan.measures[at].search for at in plan.searched}

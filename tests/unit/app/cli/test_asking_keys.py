@@ -46,6 +46,38 @@ def test_without_a_price_the_choices_come_with_their_delta(shop):
     assert code == 2 and found["preview"]["groups"] is None and "groups found privately" in found["error"]["why"]
 
 
+def test_a_preview_without_a_price_says_what_each_takes(shop):
+    code, found = shop.json("preview", BY_CLASS, *WHO)
+    taken = [each["delta"] for each in found["choices"]]
+    assert code == 0 and taken == [2.5e-10, 1.56e-9, 8.85e-9] and found["delta"] == taken[0]
+    _, out, _ = shop.call("preview", BY_CLASS, *WHO)
+    assert "groups found privately, δ = 2.5e-10 to 8.85e-09" in " ".join(out.split())
+    code, one = shop.json("ask", BY_CLASS, *WHO, "--epsilon", 0.5)
+    assert code == 0 and one["charge"]["delta"] == 8.85e-9
+
+
+def test_an_owner_who_gives_finding_keys_more_of_delta(empty_shop):
+    """Checked, compared, protected, asked; and what was parted once is not parted anew."""
+    shop = empty_shop
+    other = shop.policy.replace("delta = 1e-6", "delta = 1e-6\nselection = 0.8")
+    shop.lay(policy=other)
+    code, found = shop.json("policy", "check", "visits.toml")
+    assert code == 0 and found["policy"]["budget"]["selection"] == 0.8
+    code, found = shop.json("budget")
+    whole = found["datasets"]["visits"]["dataset"]
+    assert whole["selection"] == 0.8 and 7.99e-7 < whole["remaining"]["delta"] <= 8e-7
+    code, found = shop.json("ask", BY_CLASS, *WHO, "--epsilon", 0.8, "--delta", "7e-7")
+    assert code == 0 and [row[0] for row in found["rows"]] == [0]
+    assert shop.refused("budget.exhausted", 4, "ask", BY_WEIGHT, *WHO, "--epsilon", 0.1, "--delta", "2e-7")
+    for part in ("selection = 0.9", ""):
+        (shop.folder / "visits.toml").write_text(other.replace("selection = 0.8", part))
+        code, found = shop.json("policy", "diff", "visits.toml")
+        assert code == 0 and "budget.selection" in json.dumps(found)
+        error = shop.refused("policy.not-allowed", 3, "protect", "visits.toml", "--yes")
+        assert "selection" in error["message"] and "promised under it" in error["why"]
+    assert shop.json("ledger", "verify")[0] == 0
+
+
 def test_public_groups_still_have_their_number(shop):
     code, found = shop.json("preview", "SELECT region, COUNT(*) FROM visits GROUP BY region", *WHO)
     assert code == 0 and found["groups"] == 3 and found["delta"] == 0

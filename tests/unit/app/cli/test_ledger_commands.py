@@ -65,6 +65,41 @@ def test_budget_says_what_is_left_and_what_it_buys(call):
     assert code == 3 and json.loads(out)["error"]["code"] == "policy.not-allowed"
 
 
+def test_budget_says_how_many_questions_can_still_find_their_keys(call, home):
+    _, out, _ = call("budget", "--json")
+    students = json.loads(out)["datasets"]["students"]
+    whole, own = students["dataset"], students["analysts"]["ana"]
+    counts = {each["epsilon"]: each["questions"] for each in whole["finding_keys"]}
+    assert list(counts) == [0.05, 0.2, 0.5] and counts[0.05] > 100 > counts[0.2] > counts[0.5] > 0
+    pairs = zip(own["finding_keys"], whole["finding_keys"], strict=True)
+    assert all(one["questions"] <= other["questions"] for one, other in pairs)
+    _, out, _ = call("budget", "--analyst", "ana")
+    words = " ".join(out.split())
+    assert f"of questions that find their keys, about {counts[0.05]:,} of ε = 0.05" in words
+    assert "δ ≤ 5e-07 is left for them" in words
+    Ledger.open(home).charge(Request("students", "ana", "keys", 0.01, Zcdp(1e-9, 4.999e-7), delta=4.999e-7))
+    _, out, _ = call("budget", "--analyst", "ana", "--json")
+    gone = json.loads(out)["datasets"]["students"]["dataset"]
+    assert [each["questions"] for each in gone["finding_keys"]] == [0, 0, 0]
+    assert "no more questions of usual size that find their keys" in " ".join(call("budget")[1].split())
+
+
+def test_a_pure_budget_counts_none_that_find_their_keys(tmp_path, call, home):
+    Ledger.open(home).set_budget("pure", Budget(1.0, accounting=Accounting.PURE))
+    _, out, _ = call("budget", "--json")
+    pure = json.loads(out)["datasets"]["pure"]["dataset"]
+    assert pure["finding_keys"] is None and pure["selection"] is None
+    assert call("budget")[1].count("find their keys") == 2  # of the students, all and ana
+
+
+def test_what_is_counted_at_a_server_is_what_its_json_says(home):
+    """The client counts from the balances that it got."""
+    from dalenius.app.views.balances import balances_json, totals, totals_of
+
+    found = balances_json(totals(Ledger.open(home)))
+    assert balances_json(totals_of(json.loads(json.dumps(found)))) == found
+
+
 @pytest.mark.parametrize("command", ["budget", "ledger show"])
 def test_burn_down_is_drawn(call, tmp_path, command):
     code, _, _ = call(*command.split(), "--plot", tmp_path / "burn.svg")

@@ -11,7 +11,7 @@ from nicegui import ui
 from dalenius.app.console.charts import burn_down
 from dalenius.app.console.frame import attempt, card, empty, heading, later, page
 from dalenius.app.console.sessions import Session, Sessions
-from dalenius.app.views.balances import Total, what_it_buys
+from dalenius.app.views.balances import Total, keys_words, what_it_buys
 from dalenius.app.views.burn_down import visible_lines
 from dalenius.errors import DaleniusError
 from dalenius.ledger.budgets import rounded_down
@@ -118,11 +118,12 @@ def _buys(found: _Found, total: Total) -> str:
     buys = {each: count for each, count in what_it_buys(total.balance.budget, total.filters).items() if count}
     if not buys:
         return "Nothing is left. What was paid for before stays free."
+    keys = f" And {words}." if (words := keys_words(total)) else ""
     priced = {each: count for each, count in buys.items() if each in found.errors}
     if not priced:
-        return f"What is left buys {_or(f'{count:,} questions of ε = {each:g}' for each, count in buys.items())}."
+        return f"What is left buys {_or(f'{count:,} questions of ε = {each:g}' for each, count in buys.items())}.{keys}"
     counts = _or(f"{count:,} at ± {found.errors[each]} (ε = {each:g} each)" for each, count in priced.items())
-    return f"What is left buys more counts of the rows of {found.table}: about {counts}."
+    return f"What is left buys more counts of the rows of {found.table}: about {counts}.{keys}"
 
 
 def _or(parts: Iterable[str]) -> str:
