@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
+from tests.whole import exact_steps
 
 from dalenius import Curator
 from dalenius.analyst import Analyst
 from dalenius.errors import DaleniusError
-from dalenius.measuring._exact import exact
 from dalenius.measuring.plan import Limits, Plan
 from dalenius.queries.ask import Ask
 from dalenius.queries.planning import plan_ask
@@ -203,18 +204,18 @@ class Shop:
         plan, reading = self.planned(sql)
         return plan.key(reading.data_version)
 
-    def exact(self, sql: str, limits: Limits | None = None) -> list[list[int]]:
-        """The plan's integers before noise, measure by measure."""
+    def exact(self, sql: str, limits: Limits | None = None) -> list[list[Fraction]]:
+        """The plan's integers before noise, measure by measure, in rows and steps."""
         return self.integers(*self.planned(sql, limits))
 
-    def integers(self, plan: Plan, reading: Snapshot) -> list[list[int]]:
+    def integers(self, plan: Plan, reading: Snapshot) -> list[list[Fraction]]:
         """The same of a plan that is there already."""
-        return exact(plan, reading.engine(self.curator.engines), "a salt")
+        return exact_steps(plan, reading.engine(self.curator.engines), "a salt")
 
     def count(self, sql: str, limits: Limits | None = None) -> int:
         """The one integer of a question with one measure and no groups."""
         ((found,),) = self.exact(sql, limits)
-        return found
+        return int(found)
 
     def plain(self, sql: str) -> list[tuple[Any, ...]]:
         """What plain DuckDB says, on the rows that belong to somebody."""

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from dalenius.measuring._exact import exact
+
 if TYPE_CHECKING:
+    from dalenius.measuring.engines.engine import Engine
     from dalenius.measuring.plan import Plan
 
 
@@ -16,3 +19,8 @@ def in_steps(plan: Plan, integers: Sequence[Sequence[int]]) -> list[list[Fractio
         [Fraction(value, 2**measure.bits) for value in values]
         for measure, values in zip(plan.measures, integers, strict=True)
     ]
+
+
+def exact_steps(plan: Plan, engine: Engine, salt: str) -> list[list[Fraction]]:
+    """A plan's exact integers, in rows and steps."""
+    return in_steps(plan, exact(plan, engine, salt))

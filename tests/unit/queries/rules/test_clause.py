@@ -10,6 +10,7 @@ from itertools import product
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.whole import exact_steps
 
 from dalenius import Curator
 from dalenius.errors import (
@@ -21,7 +22,6 @@ from dalenius.errors import (
     QuestionRefusedError,
     SqlSyntaxError,
 )
-from dalenius.measuring._exact import exact
 from dalenius.measuring.plan import Found, Limits
 from dalenius.queries.rules import plan_question
 from dalenius.queries.rules.clause import Options, cut_clause
@@ -277,7 +277,7 @@ def engine(memory):
 
 def integers(plan, engine):
     """What would be released of the first measure, without noise: by region, in its own units."""
-    (first, *_), measure = exact(plan, engine, "salt"), plan.measures[0]
+    (first, *_), measure = exact_steps(plan, engine, "salt"), plan.measures[0]
     return [Fraction(each) * measure.step for each in first]
 
 
@@ -314,7 +314,7 @@ def test_no_unit_adds_more_to_a_group_than_its_bounds(visits, memory):
         regions = [region for region, n in zip(REGIONS, counts, strict=False) for _ in range(n)]
         columns = {"user_id": [1] * len(regions), "region": regions}
         table = pa.table({name: pa.array(columns.get(name, [None] * len(regions)), kinds.get(name)) for name in names})
-        found = exact(plan, memory(table), "salt")[0]
+        found = exact_steps(plan, memory(table), "salt")[0]
         assert all(each <= min(3, n) for each, n in zip(found, (*counts, 0, 0), strict=True))
         assert sum(each**2 for each in found) <= 9
 
@@ -389,7 +389,7 @@ def test_a_limit_that_was_chosen_is_not_searched_again(visits):
 @pytest.mark.parametrize("per", ["contribution_bounds_per_row", "contribution_bounds_per_group"])
 def test_values_are_clamped_and_null_stays_null(per, visits, engine):
     plan = visits.plan(f"{WITH}() AVG(amount, {per} => (35, 60)) FROM visits")
-    rows, summed = (vector[0] for vector in exact(plan, engine, "salt"))
+    rows, summed = (vector[0] for vector in exact_steps(plan, engine, "salt"))
     measure = plan.measures[1]
     kept = [amount for _, _, amount in ROWS if amount is not None]
     assert rows == len(kept)

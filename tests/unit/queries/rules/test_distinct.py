@@ -10,6 +10,7 @@ from datetime import date
 
 import pyarrow as pa
 import pytest
+from tests.whole import exact_steps
 
 from dalenius.errors import NotAllowedError
 from dalenius.measuring._exact import exact
@@ -141,7 +142,7 @@ def test_several_of_them_and_other_aggregates_go_together(asker, memory):
         "SELECT COUNT(DISTINCT note), COUNT(*), COUNT(DISTINCT free) FILTER (WHERE note <> 'n1'), "
         "COUNT(DISTINCT user_id) FROM visits GROUP BY region"
     )
-    found = exact(plan, memory(pa.Table.from_pylist(rows, ARROW)), SALT)
+    found = exact_steps(plan, memory(pa.Table.from_pylist(rows, ARROW)), SALT)
     by_kind = {
         (statistic.kind, statistic.measures[0].written()[:14]): vector
         for statistic, vector in zip(plan.statistics, found, strict=True)
