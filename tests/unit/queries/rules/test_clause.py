@@ -245,7 +245,8 @@ def test_the_unit_cannot_be_changed(named, visits):
 
 
 @pytest.mark.parametrize(
-    ("named", "nearest"), [("user_di", "user_id"), ("agee", "age"), ("nobody", None), ('""', None), ("v.userid", "user_id")]
+    ("named", "nearest"),
+    [("user_di", "user_id"), ("agee", "age"), ("nobody", None), ('""', None), ("v.userid", "user_id")],
 )
 def test_a_unit_that_is_no_column_is_refused_with_the_nearest_one_and_what_the_unit_is(named, nearest, visits):
     error = visits.error(f"{WITH}(privacy_unit_column = {named}) COUNT(*) FROM visits v")
