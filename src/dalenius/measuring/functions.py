@@ -7,11 +7,11 @@ not comfort: a failure that depends on one row tells about that row.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from dalenius.measuring.expressions import NULL, Aggregate, Call, Column, Expression, Literal, Type, columns_of
+from dalenius.measuring.expressions import NULL, Aggregate, Call, Column, Expression, Key, Literal, Type, columns_of
 from dalenius.tables import policy as tables
 
 Range: TypeAlias = tuple[float, float]
@@ -160,22 +160,31 @@ def awaits(arguments: tuple[Expression, ...], at: int) -> bool:
     return not isinstance(arguments[at], Literal) and any(isinstance(each, Call) for each in arguments[at + 1 :])
 
 
-def whole(expression: Expression, integers: frozenset[str]) -> bool:
-    """Whether its value is always a whole number; ``integers`` are the columns of type integer."""
+def whole(expression: Expression, integers: frozenset[str], released: Container[Expression] = ()) -> bool:
+    """Whether its value is always a whole number.
+
+    Args:
+        expression: Over rows, or over what was released.
+        integers: The columns of type integer.
+        released: Keys and aggregates whose values are whole.
+    """
     match expression:
         case Literal(value=value):
             return value is None or (isinstance(value, float) and value.is_integer())
         case Column(name=name):
             return name in integers
+        case Key() | Aggregate():
+            return expression in released
         case Call(function=function, arguments=arguments):
             if function in _WHOLE:
                 return True
             if function == "round":
-                return len(arguments) == 1 or _not_above_zero(arguments[1]) or whole(arguments[0], integers)
+                digits = arguments[1:]
+                return not digits or _not_above_zero(digits[0]) or whole(arguments[0], integers, released)
             if function in _KEEPS_WHOLE:
-                return all(whole(each, integers) for each in arguments)
+                return all(whole(each, integers, released) for each in arguments)
             if function == "case":
-                return all(whole(each, integers) for each in branches(expression))
+                return all(whole(each, integers, released) for each in branches(expression))
     return False
 
 

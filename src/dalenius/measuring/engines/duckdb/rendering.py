@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from datetime import datetime
 from typing import TypeAlias
 
@@ -135,6 +135,8 @@ _TYPES = {
 class Renderer:
     """Writes expressions; ``columns`` says how each column is spelled, ``integers`` which hold whole numbers only.
 
+    ``whole`` are the keys and aggregates that do, of what was released.
+
     ``lengths`` are the categories among columns of rows, each with how many characters functions get of it: all where
     there are keys. They are grouped by, compared and listed as they are, which takes no longer than to read them. None:
     no rows are read.
@@ -155,12 +157,14 @@ class Renderer:
         lengths: Mapping[str, int] | None = None,
         listed: frozenset[str] = frozenset(),
         random: bool = True,
+        whole: Container[Expression] = (),
     ) -> None:
         self.columns, self.listed, self.random = columns, listed, random
         self.lengths, self.rows = lengths or {}, lengths is not None
         self.integers = integers
         self.keys = keys or {}
         self.aggregates = aggregates or {}
+        self.whole = whole
 
     def sql(self, expression: Expression) -> str:
         """The expression as SQL."""
@@ -289,7 +293,7 @@ class Renderer:
     def as_text(self, inner: Expression) -> str:
         """A value as text; whole numbers without a decimal point."""
         shown = self.written_out("to_text", inner, self.sql(inner))
-        if inner.type is Type.NUMBER and whole(inner, self.integers):
+        if inner.type is Type.NUMBER and whole(inner, self.integers, self.whole):
             shown = f"TRY_CAST({shown} AS BIGINT)"
         return f"CAST({shown} AS VARCHAR)"
 
