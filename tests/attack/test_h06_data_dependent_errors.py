@@ -147,6 +147,7 @@ HOSTILE: dict[str, list[str]] = {
     + number(*(f"DATE_DIFF('{unit}', m, CAST(s AS TIMESTAMP))" for unit in UNITS)),
     "to_number": number("CAST(s AS DOUBLE)", "1 / CAST(s AS DOUBLE)", "CAST(s AS DECIMAL(3, 1))"),
     "to_integer": number("CAST(s AS INTEGER)", "CAST(x AS TINYINT)", "CAST(x * y AS BIGINT)", "CAST(u AS HUGEINT)"),
+    "round_even": number("CAST(x AS BIGINT)", "CAST(x / y AS INTEGER)", "CAST(w * 1e300 AS BIGINT)"),
     "to_text": text("CAST(x AS VARCHAR)", "CAST(n AS VARCHAR)", "CAST(m AS VARCHAR)", "CAST(CAST(s AS DATE) AS TEXT)"),
     "to_boolean": ["CAST(s AS BOOLEAN)", "CAST(x AS BOOLEAN)"],
     "to_date": moment("CAST(s AS DATE)", "CAST(m AS DATE)", "CAST(CAST(s AS TIMESTAMP) AS DATE)"),

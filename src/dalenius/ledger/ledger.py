@@ -333,6 +333,14 @@ class Ledger:
         with self.state() as state:
             return sorted({period for where, period, _ in state.totals if where == dataset}) or [WHOLE]
 
+    def periods_between(self, dataset: str, after: int, before: int | None = None) -> frozenset[str]:
+        """The periods that were charged past one entry and before another; None: until now."""
+        with self.state() as state:
+            asked = (each for each in state.questions.values() if each.dataset == dataset and each.number > after)
+            return frozenset(
+                label for each in asked if before is None or each.number < before for label in each.periods
+            )
+
     def balance(self, dataset: str, analyst: str = "", period: str = WHOLE) -> Balance:
         """What a data set, or one analyst in it, has spent and has left."""
         with self.state() as state:

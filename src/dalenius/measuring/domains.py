@@ -27,6 +27,7 @@ from dalenius.measuring.expressions import (
 )
 from dalenius.measuring.function_values import MOST_CELLS, Columns, arrow_type, column_values, sort_key, values_of
 from dalenius.measuring.functions import TYPES
+from dalenius.measuring.moments import stand_ins
 from dalenius.tables import policy as tables
 from dalenius.tables.policy import Kind
 
@@ -310,18 +311,24 @@ def _tried(keys: Sequence[Expression], columns: Columns, known: Facts, held: dic
     values: list[tuple[tuple[str, ...], pa.Table]] = [
         (tied, _table(held, ("joint", tied, rows), tied, partial(tuple, rows), columns)) for tied, rows in known.joint
     ]
+    conditions: Sequence[Expression] = known.conditions
     for name in names:
         if any(name in tied for tied, _ in values):
             continue
         domain = _table(held, name, (name,), partial(_column_rows, columns[name]), columns)
         if domain is None:
-            return None
+            moments = stand_ins(columns[name], keys, conditions, name, _MOST_TRIED)
+            if moments is None:
+                return None
+            found_moments, conditions = moments
+            rows = partial(_with_absent, columns[name], found_moments)
+            domain = _table(held, ("moments", name, tuple(found_moments)), (name,), rows, columns)
         values.append(((name,), domain))
     tries = math.prod(len(rows) for _, rows in values)
     if tries > _MOST_TRIED:
         return None
     integers = frozenset(name for name in names if columns[name].kind is Kind.INTEGER)
-    found = reference().combinations(keys, values, integers, known.conditions)
+    found = reference().combinations(keys, values, integers, conditions)
 
     def made() -> list[Cell]:
         return list(in_order(row for row in found.rows() if None not in row))
@@ -361,8 +368,10 @@ def _table(
 
 def _column_rows(column: tables.Column) -> list[Cell] | None:
     domain = column_values(column)
-    if domain is None:
-        return None
+    return None if domain is None else _with_absent(column, domain)
+
+
+def _with_absent(column: tables.Column, domain: Sequence[Scalar]) -> list[Cell]:
     # a value may be absent, and a function of that is a value again: COALESCE(region, 'unknown')
     absent = [None] if column.default is None else []
     return [(each,) for each in (*domain, *absent)]

@@ -157,7 +157,7 @@ def _image_values(
         ):
             if one == other and by:
                 return _multiples(bounded(one, ranges), abs(by))
-        case Call(function="round" | "to_integer", arguments=(one, *digits)) if one.type is Type.NUMBER:
+        case Call(function="round" | "to_integer" | "round_even", arguments=(one, *digits)) if one.type is Type.NUMBER:
             return _rounded(key, bounded(one, ranges), digits)
     return None
 

@@ -7,11 +7,11 @@ not comfort: a failure that depends on one row tells about that row.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from dalenius.measuring.expressions import NULL, Call, Column, Expression, Literal, Type, columns_of
+from dalenius.measuring.expressions import NULL, Aggregate, Call, Column, Expression, Key, Literal, Type, columns_of
 from dalenius.tables import policy as tables
 
 Range: TypeAlias = tuple[float, float]
@@ -118,6 +118,7 @@ FUNCTIONS: Mapping[str, Function] = {
     # casts that fail give NULL
     "to_number": Function(_of(ANY), N, "CAST(a AS DOUBLE)"),
     "to_integer": Function(_of(ANY), N, "CAST(a AS INTEGER)"),
+    "round_even": Function(_of(N), N, "CAST(a / 2 AS INTEGER)"),
     "to_text": Function(_of(ANY), T, "CAST(a AS VARCHAR)"),
     "to_boolean": Function(_of(ANY), B, "CAST(a AS BOOLEAN)"),
     "to_date": Function(_of(ANY), D, "CAST(a AS DATE)"),
@@ -143,10 +144,15 @@ _PART_RANGES = {
     "minute": (0.0, 59.0),
     "second": (0.0, 59.0),
 }
-_WHOLE = frozenset({"floor", "ceil", "trunc", "intdiv", "sign", "length", "date_part", "date_diff", "to_integer"})
+_WHOLE = frozenset({"floor", "ceil", "trunc", "intdiv", "sign", "length", "date_part", "date_diff"})
+_WHOLE |= {"to_integer", "round_even"}
 _KEEPS_WHOLE = frozenset(
     {"add", "sub", "mul", "neg", "abs", "least", "greatest", "mod", "round", "coalesce", "nullif", "finite"}
 )
+
+
+_COUNTS = frozenset({"count", "units", "distinct"})
+_KEEPS_TYPE = frozenset({"sum", "min", "max"})
 
 
 def awaits(arguments: tuple[Expression, ...], at: int) -> bool:
@@ -154,22 +160,51 @@ def awaits(arguments: tuple[Expression, ...], at: int) -> bool:
     return not isinstance(arguments[at], Literal) and any(isinstance(each, Call) for each in arguments[at + 1 :])
 
 
-def whole(expression: Expression, integers: frozenset[str]) -> bool:
-    """Whether its value is always a whole number; ``integers`` are the columns of type integer."""
+def whole(expression: Expression, integers: frozenset[str], released: Container[Expression] = ()) -> bool:
+    """Whether its value is always a whole number.
+
+    Args:
+        expression: Over rows, or over what was released.
+        integers: The columns of type integer.
+        released: Keys and aggregates whose values are whole.
+    """
     match expression:
         case Literal(value=value):
             return value is None or (isinstance(value, float) and value.is_integer())
         case Column(name=name):
             return name in integers
+        case Key() | Aggregate():
+            return expression in released
         case Call(function=function, arguments=arguments):
             if function in _WHOLE:
                 return True
             if function == "round":
-                return len(arguments) == 1 or _not_above_zero(arguments[1]) or whole(arguments[0], integers)
+                digits = arguments[1:]
+                return not digits or _not_above_zero(digits[0]) or whole(arguments[0], integers, released)
             if function in _KEEPS_WHOLE:
-                return all(whole(each, integers) for each in arguments)
+                return all(whole(each, integers, released) for each in arguments)
             if function == "case":
-                return all(whole(each, integers) for each in branches(expression))
+                return all(whole(each, integers, released) for each in branches(expression))
+    return False
+
+
+def decimal(expression: Expression, integers: frozenset[str]) -> bool:
+    """Whether DuckDB has it as an integer or a decimal: half of one rounds away from zero, of a double to even.
+
+    A quotient, and a column of type number, is a double. Of a constant the question's text has to say.
+    """
+    if whole(expression, integers):
+        return True
+    match expression:
+        case Literal(value=float()):
+            return True
+        case Aggregate(kind=kind, value=value):
+            return kind in _COUNTS or (kind in _KEEPS_TYPE and value is not None and decimal(value, integers))
+        case Call(function="case"):
+            return all(decimal(each, integers) for each in branches(expression))
+        case Call(function=function, arguments=arguments):
+            parts = arguments[:1] if function == "round" else arguments
+            return function in _KEEPS_WHOLE and all(decimal(each, integers) for each in parts)
     return False
 
 
@@ -356,6 +391,7 @@ _RULES: dict[str, Rule] = {
     "ceil": _monotone(lambda x: float(math.ceil(x))),
     "trunc": _monotone(lambda x: float(math.trunc(x))),
     "to_integer": _outward,  # half rounds away from zero
+    "round_even": _outward,
     "to_number": lambda a: a,
     "finite": lambda a: a,
     "round": _rounded,

@@ -3,20 +3,26 @@
 With `period = { column = "when", every = "month" }` the unit is the person-month. A question is charged to every month
 between the bounds of the column, or between those that its WHERE allows; rows outside of the charged months are not
 read, so that the charge always covers what was looked at.
+
+A policy with other bounds moves rows to other months: what lay past the last one was counted in it, and has a month of
+its own now. Such rows were paid for where they were. So whoever reads them in their new month pays from both: all that
+was ever learned about a row is in the total of each month that it was counted in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import NotAllowedError
 from dalenius.measuring.expressions import TRUE, Call, Column, Expression, Literal, Type, conjuncts
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
-    from dalenius.measuring.plan import Table
+    from dalenius.measuring.plan import EarlierPeriods, Table
+    from dalenius.tables.policy import Column as Spec
 
 WHOLE = ("",)
 MOST = 1000
@@ -36,6 +42,45 @@ def charged_periods(
             f"{reader} reads more than {MOST} periods.", why="It is charged to every one of them.", fix=fix
         )
     return tuple(found)
+
+
+def paying_periods(table: Table, read: tuple[str, ...]) -> tuple[str, ...]:
+    """The periods that pay for reading some: these, and those in which their rows were counted under other policies.
+
+    Args:
+        table: With what is known of earlier policies for the same data.
+        read: As `charged_periods` gives them.
+    """
+    every = table.budget.period
+    if read == WHOLE or every is None:
+        return read
+    now = table.policy.columns[_column(table).name]
+    before = {
+        label for each in table.relation.tables() for one in each.moved for label in _before(one, now, read, every)
+    }
+    return tuple(sorted({*read, *before}))
+
+
+def _before(earlier: EarlierPeriods, now: Spec, read: tuple[str, ...], every: str) -> Iterator[str]:
+    """The periods, of those that were charged, in which rows of these periods may have been."""
+    was = earlier.column
+    if was.bounds is None or now.bounds is None or replace(was, **_placing(now)) != now:
+        yield from earlier.charged  # read in another way altogether: any of them
+        return
+    # What lies beyond a bound is counted at it, and may lie anywhere beyond.
+    first = date.min if read[0] <= _label(_day(now.bounds.low), every) else _beginning(read[0], every)
+    after = _after(_beginning(read[-1], every), every)
+    beyond = after is None or read[-1] >= _label(_day(now.bounds.high), every)
+    last = date.max if after is None or beyond else after - timedelta(days=1)
+    ends = [_label(min(max(day, _day(was.bounds.low)), _day(was.bounds.high)), every) for day in (first, last)]
+    yield from (label for label in earlier.charged if ends[0] <= label <= ends[1] and now.bounds != was.bounds)
+    if isinstance(now.default, date) and isinstance(was.default, date) and _label(_day(now.default), every) in read:
+        yield from {_label(_day(was.default), every)} & earlier.charged
+
+
+def _placing(column: Spec) -> dict[str, Any]:
+    """What of a column decides only where a value is counted."""
+    return {"name": column.name, "bounds": column.bounds, "default": column.default}
 
 
 def within_periods(table: Table, periods: tuple[str, ...]) -> Expression:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dalenius.ledger.budgets import Budget
     from dalenius.measuring.relations import Relation
     from dalenius.measuring.statistics.family import Family
-    from dalenius.tables.policy import Period, Policy
+    from dalenius.tables.policy import Column, Period, Policy
 
 
 MOST_GROUPS = 2**31  # of one unit, where groups are not public: no file holds more rows of one unit
@@ -66,6 +66,14 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class EarlierPeriods:
+    """How a policy before this one told the periods of the same data, and the periods that were charged under it."""
+
+    column: Column
+    charged: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """A protected table, with the budget that pays for questions about it and the limits that were found for it.
 
@@ -73,6 +81,7 @@ class Table:
     several; its policy is then made up for the question. ``texts``: the columns that lie in the files as text, and are
     cast when they are read, which takes its time (`work`); None: that is not known, and any of them may. ``work``:
     nanoseconds that a question can do with one row of joined tables, which each of their rows makes up for.
+    ``moved``: in which periods its rows may have been counted before the policy changed.
     """
 
     policy: Policy
@@ -83,6 +92,7 @@ class Table:
     made_of: Relation | None = None
     texts: frozenset[str] | None = None
     work: float = field(default=0.0, compare=False)
+    moved: tuple[EarlierPeriods, ...] = ()
 
     @property
     def relation(self) -> Relation:
@@ -344,7 +354,7 @@ class Plan:
         statistics: What is measured.
         answers: Which statistic, and what of it, gives each aggregate.
         norm: "l2" (discrete Gaussian noise, zCDP) or "l1" (discrete Laplace, pure).
-        periods: The budget's periods that it reads.
+        periods: The budget's periods that pay for it: those that it reads, and those in which these rows were before.
         sets: The different grouping sets, by places of the question's keys; none where there is one only.
     """
 

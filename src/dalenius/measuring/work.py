@@ -100,6 +100,7 @@ _FIXED = {
     **dict.fromkeys(("sqrt", "ln", "log10", "log2", "exp", "intdiv"), 30.0),
     **dict.fromkeys(("round", "date_add", "date_part", "date_trunc", "date_diff"), 50.0),
     "power": 80.0,
+    "round_even": 80.0,
     "nullif": 20.0,
 }
 # What one takes on a text: for itself, and for each character.
@@ -123,7 +124,7 @@ _TWICE = frozenset({"finite", "nullif", "to_date", "to_datetime", "intdiv"})  # 
 # What a batch takes longer, for each of its rows, as soon as one of them is NULL, or alone takes a branch; of the first
 # four for each argument.
 _BATCH = {"and": 3.5, "or": 3.5, "coalesce": 6.0, "case": 2.0, "finite": 2.5, "nullif": 2.5}
-_BATCH |= dict.fromkeys(("to_number", "to_integer", "to_date", "to_datetime", "date_trunc"), 5.0)
+_BATCH |= dict.fromkeys(("to_number", "to_integer", "round_even", "to_date", "to_datetime", "date_trunc"), 5.0)
 _BATCH_ELSE = 1.5
 _EACH = frozenset({"and", "or", "coalesce", "case"})
 _AWAITED, _BATCH_AWAITED = Work(40.0, 10.0), 6.0  # of an argument that may be NULL (`rendering.awaited`)

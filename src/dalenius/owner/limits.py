@@ -15,7 +15,7 @@ from dalenius.owner.protect import Protected, next_budget
 from dalenius.releasing.kinds import Kind
 from dalenius.releasing.leaving import Asker, Leaving, release
 from dalenius.releasing.pacing import Pace
-from dalenius.releasing.snapshot import Snapshot, through
+from dalenius.releasing.snapshot import Snapshot, moved_from, through
 
 if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger
@@ -177,4 +177,5 @@ def table_of(version: Version, planned: Sequence[Protected], registry: Registry,
     period = carrier.budget.period if carrier.budget else None
     ways = through(version.policy, versions | {each.version.table: each.version for each in planned})
     on_the_way = {name: Table(each.policy, budget, period) for name, each in ways.items()}
-    return Table(version.policy, budget, period, through=on_the_way)
+    moved = moved_from(version, period, registry, ledger)
+    return Table(version.policy, budget, period, through=on_the_way, moved=moved)

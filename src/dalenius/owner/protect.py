@@ -18,6 +18,7 @@ from dalenius.ledger.budgets import Accounting, Budget
 from dalenius.ledger.chain import Entry
 from dalenius.ledger.ledger import Ledger
 from dalenius.measuring.engines.sources import Columns, check_decodes, schema
+from dalenius.owner.other_homes import check_first_home
 from dalenius.owner.paths import check_paths, check_units
 from dalenius.owner.public_files import check_public, find_beside, inspect_lists, inspect_public, public_changes
 from dalenius.tables.compatibility import check_columns
@@ -217,6 +218,7 @@ def _planned(
     )
     version = replace(version, lists=inspect_lists(policy, before))
     _check_source(version, known)
+    check_first_home(version, registry, None if ledger is None else ledger.home)
     if before is None:
         check_people(version, registry)
         return Protected(version, "new", (), _needs(policy, None, ledger, reason))

@@ -20,12 +20,15 @@ from typing import TYPE_CHECKING, Any
 from dalenius.errors import BudgetError, EngineError, NotAllowedError, PolicyInvalidError, SourceError
 from dalenius.ledger.actions import ENOUGH, explains
 from dalenius.owner import index, limits
+from dalenius.owner.other_homes import check_first_home
 from dalenius.owner.paths import repeated_keys
 from dalenius.owner.protect import Protected, check_not_behind, check_people, concerns, inspect, overtaken
 from dalenius.owner.public_files import check_public
 from dalenius.tables.sources.fingerprint import Fingerprint, unchanged
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dalenius.ledger.ledger import Ledger
     from dalenius.measuring.engines.sources import Engines
     from dalenius.tables.registry import Registry, Version
@@ -118,7 +121,7 @@ def refresh(
     """Does it. Where another process comes first it is thought through again: that one may have done the same."""
     for _ in range(_TRIES):
         since = registry.place
-        planned = _plan(request, registry, CHECKS if checks is None else checks)
+        planned = _plan(request, registry, CHECKS if checks is None else checks, ledger.home)
         done = _priced(planned.done, request, registry, ledger)
         if request.dry_run or (done.needs and not request.yes):
             return done
@@ -138,7 +141,7 @@ def refresh(
     raise overtaken()
 
 
-def _plan(request: RefreshRequest, registry: Registry, checks: Sequence[Check]) -> _Planned:
+def _plan(request: RefreshRequest, registry: Registry, checks: Sequence[Check], home: Path) -> _Planned:
     """What would be written; raises for whatever may not be done."""
     before = registry.history(request.table)[-1]
     found, state = _looked_at(before)
@@ -160,7 +163,7 @@ def _plan(request: RefreshRequest, registry: Registry, checks: Sequence[Check]) 
         epoch=epoch + begins if request.new_people else before.epoch,
     )
     if state != "unchanged":
-        _check_files(version, registry)
+        _check_files(version, registry, home)
     was_closed = registry.closed(before.table) is not None
     current = registry.current() | {version.table: version}
     closed = _checked(version, current, registry, checks) if state != "unchanged" or was_closed else {}
@@ -210,7 +213,7 @@ def _looked_at(before: Version) -> tuple[Fingerprint, str]:
     return found, "moved" if whole and found.same_content(before.fingerprint) else "changed"
 
 
-def _check_files(version: Version, registry: Registry) -> None:
+def _check_files(version: Version, registry: Registry, home: Path) -> None:
     known = registry.known_as(version.fingerprint, version.dataset)
     if known is not None:
         raise NotAllowedError(
@@ -218,6 +221,7 @@ def _check_files(version: Version, registry: Registry) -> None:
             why=f"That belongs to the data set {known.dataset!r}: the same people would have two budgets.",
             fix="Take that file out of the source.",
         )
+    check_first_home(version, registry, home)
     check_public([version], registry)
     check_people(version, registry)
 

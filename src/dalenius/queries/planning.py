@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dalenius.accounting import parameters
 from dalenius.errors import InputError, NotAllowedError
 from dalenius.measuring.plan import Limits, Plan, Table
-from dalenius.releasing.snapshot import Snapshot, found_of, texts_of, through
+from dalenius.releasing.snapshot import Snapshot, found_of, moved_from, texts_of, through
 
 if TYPE_CHECKING:
     from dalenius.measuring.public import PublicTable
@@ -79,6 +79,7 @@ def tables_of(asker: Asker, versions: Mapping[str, Version]) -> dict[str, Table]
             periods.get(version.dataset),
             found_of(asker.registry, version),
             texts=texts_of(version.fingerprint),
+            moved=moved_from(version, periods.get(version.dataset), asker.registry, asker.ledger),
         )
         for name, version in seen.items()
     }

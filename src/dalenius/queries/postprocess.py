@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dalenius.measuring.plan import Order, Plan
 
 Interval = tuple[float, float]
+_SURE = 2.0**53  # past it, doubles are not all integers that there are
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,9 @@ class _View:
         self.keys, self.estimates = keys, estimates
         self.size, self.types = len(plan.cells), key_types(plan)
         self.shared = plan.answers  # which statistic an aggregate comes from
+        integers = (each for each, found in estimates.items() if _counts(each) and _are_whole(found))
+        whole_keys = (Key(at, self.types[at]) for at, integer in enumerate(_whole_keys(plan)) if integer)
+        self.whole: frozenset[Expression] = frozenset((*integers, *whole_keys))
 
     def column(self, expression: Expression) -> list[_Cell]:
         match expression:
@@ -85,8 +89,13 @@ class _View:
                 found = self.estimates[expression]
                 return [_Cell(each.value, each.noise_error, each.low, each.high) for each in found]
             case Literal(value=value):
-                return [_Cell(value) for _ in range(self.size)]
+                return [_Cell(self.typed(expression, value)) for _ in range(self.size)]
         return self.computed(expression)
+
+    def typed(self, expression: Expression, value: Any) -> Any:
+        """A number as an integer where the expression's type is one: made of integers alone, and not a quotient."""
+        known = isinstance(value, float) and abs(value) < _SURE
+        return int(value) if known and whole(expression, frozenset(), self.whole) else value
 
     def computed(self, expression: Expression) -> list[_Cell]:
         """Arithmetic on released values. Its noise error adds those of its parts as independent noise adds.
@@ -111,7 +120,7 @@ class _View:
         found = []
         for at, value in enumerate(base):
             if not isinstance(value, float) or not parts:
-                found.append(_Cell(value))
+                found.append(_Cell(self.typed(expression, value)))
                 continue
             # Aggregates of one statistic share their noise, so their effects may all point the same way.
             effects: dict[int, float] = {}
@@ -120,7 +129,7 @@ class _View:
                 effect = max((abs(each - value) for each in moved_to if each is not None), default=0.0)
                 effects[self.shared[part]] = effects.get(self.shared[part], 0.0) + effect
             error = math.hypot(*effects.values())
-            found.append(_Cell(value, error, value - error, value + error))
+            found.append(_Cell(self.typed(expression, value), error, value - error, value + error))
         return found
 
     def _evaluated(
@@ -137,7 +146,7 @@ class _View:
         for at, part in enumerate(parts):
             values = [value for variant in variants for value in variant[part]]
             table[f"a{at}"] = pa.array([None if v is None else float(v) for v in values], pa.float64())
-        found = reference().evaluated(make_total(expression), pa.table(table), parts)
+        found = reference().evaluated(make_total(expression), pa.table(table), parts, self.whole)
         rows = [each if is_sayable(each, expression.type) else None for each in found]
         return [rows[at * self.size : (at + 1) * self.size] for at in range(len(variants))]
 
@@ -159,6 +168,15 @@ def _sorted(places: list[int], order: Sequence[Order], view: _View) -> list[int]
     return sorted(places, key=cmp_to_key(compare)) if columns else places
 
 
+def _counts(aggregate: Aggregate) -> bool:
+    """Whether it is a number of something, or a sum: of integers an integer, as averages and quantiles are not."""
+    return aggregate.kind in {"count", "units", "distinct", "sum"}
+
+
+def _are_whole(found: Sequence[Estimate]) -> bool:
+    return all(each.value is None or isinstance(each.value, int) for each in found)
+
+
 def _is_key(expression: Expression) -> bool:
     return not any(isinstance(each, Aggregate) for each in walk(expression))
 
@@ -172,16 +190,22 @@ def _interval(cell: _Cell) -> Interval | None:
 
 def key_columns(plan: Plan) -> list[list[Any]]:
     """The groups' keys, column by column, as people write them: whole numbers without a point. Then GROUPING(…)."""
-    declared = plan.table.policy.columns
-    integers = frozenset(name for name, each in declared.items() if each.kind is Kind.INTEGER)
     found: list[list[Any]] = []
-    for at, key in enumerate(plan.question.keys):
+    for at, integer in enumerate(_whole_keys(plan)[: len(plan.question.keys)]):
         values: list[Any] = [_value(plan, cell, at) for cell in plan.cells]
-        if key.type is Type.NUMBER and whole(key, integers):
+        if integer:
             values = [None if value is None else int(value) for value in values]
         found.append(values)
     marks = ([_marks(_set(plan, cell), places) for cell in plan.cells] for places in plan.question.groupings)
     return [*found, *marks]
+
+
+def _whole_keys(plan: Plan) -> list[bool]:
+    """Which of these columns are whole numbers."""
+    declared = plan.table.policy.columns
+    integers = frozenset(name for name, each in declared.items() if each.kind is Kind.INTEGER)
+    keys = [key.type is Type.NUMBER and whole(key, integers) for key in plan.question.keys]
+    return [*keys, *(True for _ in plan.question.groupings)]
 
 
 def key_types(plan: Plan) -> Mapping[int, Type]:

@@ -26,6 +26,7 @@ from dalenius.measuring.expressions import FALSE, NULL, TRUE, Literal, Type, num
 from dalenius.measuring.public import public_table
 from dalenius.queries.preview import Preview
 from dalenius.queries.release import PUBLIC, Release
+from dalenius.queries.rules.clause import check_nobody_named
 from dalenius.queries.rules.parse import DIALECT, parse_sql, place
 from dalenius.tables.registry import check_public_unchanged
 from dalenius.tables.sources.fingerprint import Fingerprint
@@ -329,6 +330,7 @@ def _planned(text: str, versions: Sequence[Version]) -> tuple[PublicQuestion, li
     question = public_question(text, known) if known else None
     if question is None:
         return None
+    check_nobody_named(text)
     _check_unchanged(question, versions)
     declared = (known[name] for name in sorted(question.tables))
     return question, [public_table(version.policy.public[name], version.public[name]) for version, name in declared]

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from dalenius.errors import SourceUnavailableError
 from dalenius.measuring.engines.sources import schema
-from dalenius.measuring.plan import Found
+from dalenius.measuring.plan import EarlierPeriods, Found
 from dalenius.tables.sources.fingerprint import check_unchanged, identities, source_changed
 from dalenius.tables.sources.homes import check_outside
 
 if TYPE_CHECKING:
+    from dalenius.ledger.ledger import Ledger
     from dalenius.measuring.engines.engine import Engine
     from dalenius.measuring.engines.sources import Engines
     from dalenius.measuring.plan import Table
     from dalenius.measuring.public import PublicTable
-    from dalenius.tables.policy import Policy
+    from dalenius.tables.policy import Period, Policy
     from dalenius.tables.registry import Registry, Version
     from dalenius.tables.sources.fingerprint import Fingerprint
 
@@ -92,6 +94,28 @@ def texts_of(fingerprint: Fingerprint) -> frozenset[str] | None:
         return frozenset(name for name, type_ in schema(fingerprint.paths, fingerprint.form) if type_ == "VARCHAR")
     except SourceUnavailableError:
         return None
+
+
+def moved_from(
+    version: Version, period: Period | None, registry: Registry, ledger: Ledger | None
+) -> tuple[EarlierPeriods, ...]:
+    """How earlier policies told the periods of the same data, where that was another way and something was charged.
+
+    Data that `refresh` recorded begin anew: the unit is the person in one period as each data version tells it. So does
+    what was planned under one policy and charged right after the next was recorded.
+    """
+    if period is None or ledger is None:
+        return ()
+    known, now = registry.versions().get(version.table, []), version.policy.columns.get(period.column)
+    found = []
+    for each, following in zip_longest(known, known[1:]):
+        was = each.policy.columns.get(period.column)
+        if was is None or was == now or (each.data_version, each.epoch) != (version.data_version, version.epoch):
+            continue
+        charged = ledger.periods_between(version.dataset, each.entry, None if following is None else following.entry)
+        if charged:
+            found.append(EarlierPeriods(was, charged))
+    return tuple(dict.fromkeys(found))
 
 
 def found_of(registry: Registry, version: Version) -> Found | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from datetime import date, datetime, time, timedelta
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from tests.conftest import examples
+from tests.unit.conftest import POLICY
 from tests.whole import in_steps
 
 from dalenius.errors import QuestionRefusedError
@@ -17,6 +19,7 @@ from dalenius.measuring._exact import exact
 from dalenius.measuring.engines.duckdb.connections import public
 from dalenius.measuring.engines.duckdb.rendering import Renderer, identifier
 from dalenius.measuring.engines.duckdb.statements.source import clean
+from dalenius.measuring.expressions import columns_of
 from dalenius.measuring.function_values import MOST_CELLS
 from dalenius.tables.policy import Kind
 
@@ -343,3 +346,132 @@ def test_what_is_left_out_had_no_rows(visits, memory, where):
     (counts,), (total,) = (in_steps(plan, exact(plan, memory(rows), "salt")) for plan in (grouped, alone))
     assert sum(counts) == total[0] > 0
     assert len(grouped.cells) < 12
+
+
+# --- groups of a datetime that the question rules out
+
+
+@pytest.mark.parametrize(
+    ("key", "where", "groups"),
+    [
+        ("DATE_TRUNC('day', \"at\")", "\"at\" >= '2025-02-03' AND \"at\" < '2025-02-05'", ["2025-02-03", "2025-02-04"]),
+        (
+            "DATE_TRUNC('day', \"at\")",
+            "\"at\" BETWEEN '2025-02-03' AND '2025-02-05'",
+            ["2025-02-03", "2025-02-04", "2025-02-05"],
+        ),
+        (
+            "DATE_TRUNC('day', \"at\")",
+            "\"at\" > '2025-02-03 23:59:59.999999' AND \"at\" < '2025-02-05'",
+            ["2025-02-04"],
+        ),
+        ("DATE_TRUNC('day', \"at\")", "\"at\" = '2025-02-03 17:00:00'", ["2025-02-03"]),
+        ("DATE_TRUNC('day', \"at\")", "\"at\" IN ('2025-02-03 17:00:00', '2025-02-09')", ["2025-02-03", "2025-02-09"]),
+        ("DATE_TRUNC('day', \"at\")", "CAST(\"at\" AS DATE) = DATE '2025-02-07'", ["2025-02-07"]),
+        ("DATE_TRUNC('day', \"at\")", "CAST(\"at\" AS DATE) < '2025-02-01'", ["2025-01-30", "2025-01-31"]),
+        ("DATE_TRUNC('day', \"at\")", "DATE_TRUNC('month', \"at\") = '2025-03-01'", ["2025-03-01", "2025-03-02"]),
+        ("DATE_TRUNC('day', \"at\")", 'EXTRACT(month FROM "at") = 3', ["2025-03-01", "2025-03-02"]),
+        ("DATE_TRUNC('day', \"at\")", "\"at\" >= DATE '2025-03-03' - INTERVAL 2 DAY", ["2025-03-01", "2025-03-02"]),
+        ("DATE_TRUNC('day', \"at\")", "NOT (\"at\" >= '2025-02-01' OR \"at\" < '2025-01-31')", ["2025-01-31"]),
+        ("DATE_TRUNC('month', \"at\")", "\"at\" >= '2025-02-10' AND \"at\" < '2025-03-01'", ["2025-02-01"]),
+        ("DATE_TRUNC('month', \"at\")", "\"at\" <= '2025-02-01'", ["2025-01-01", "2025-02-01"]),
+        ("DATE_TRUNC('week', \"at\")", "\"at\" >= '2025-02-26'", ["2025-02-24"]),
+        ("DATE_TRUNC('hour', \"at\")", "\"at\" < '2025-01-30 11:30:00'", ["2025-01-30 10:00", "2025-01-30 11:00"]),
+        (
+            "DATE_TRUNC('second', \"at\")",
+            "\"at\" BETWEEN '2025-02-01 10:00:00' AND '2025-02-01 10:00:00.7'",
+            ["2025-02-01 10:00"],
+        ),
+    ],
+)
+def test_a_condition_on_a_datetime_leaves_only_the_groups_that_it_allows(visits, key, where, groups):
+    assert left(visits, key, where) == [(moment(each),) for each in groups]
+
+
+def test_days_of_a_datetime_are_narrowed_as_those_of_a_date_are(visits):
+    where = "\"{0}\" >= '2025-02-03' AND \"{0}\" < '2025-02-10'"
+    days = [(day("2025-02-03") + timedelta(days=at),) for at in range(7)]
+    assert (
+        left(visits, 'CAST("at" AS DATE)', where.format("at")) == left(visits, '"when"', where.format("when")) == days
+    )
+
+
+def test_one_month_of_two_years_has_the_days_of_a_month(asker):
+    two_years = 'bounds = ["2023-01-01 00:00:00", "2024-12-31 23:59:59"]\nzone = "Europe/Berlin"'
+    who = asker(POLICY.replace('bounds = ["2025-01-30 10:00:00", "2025-03-02 09:30:00"]', two_years))
+    march = "\"at\" >= '2024-03-01' AND \"at\" < '2024-04-01'"
+    for key in ("DATE_TRUNC('day', \"at\")", 'CAST("at" AS DATE)'):
+        assert len(cells(who, key)) == 731 and len(left(who, key, march)) == 31
+        assert len(left(who, f"{key}, region", march)) == 31 * 4
+    assert left(who, "DATE_TRUNC('month', \"at\")", march) == [(moment("2024-03-01"),)]
+    # what was too fine to be listed for two years is not, for a day
+    minutes = "DATE_TRUNC('minute', \"at\")"
+    assert who.plan(f"SELECT COUNT(*) FROM visits GROUP BY {minutes}").selection is not None
+    assert len(left(who, minutes, "CAST(\"at\" AS DATE) = '2024-03-31'")) == 24 * 60
+
+
+@pytest.mark.parametrize(
+    "where", ["TRUE", "note = 'x'", 'DATE_DIFF(\'day\', "at", "when") < 3', "\"at\" < '2020-01-01'"]
+)
+def test_what_says_nothing_of_a_datetime_leaves_its_groups_as_they_were(visits, where):
+    for key in ("DATE_TRUNC('day', \"at\")", 'HOUR("at"), DATE_TRUNC(\'week\', "at")'):
+        assert left(visits, key, where) == cells(visits, key)
+
+
+LOW, HIGH = moment("2025-01-30 10:00:00"), moment("2025-03-02 09:30:00")  # of the policy
+MOMENTS = st.one_of(
+    st.sampled_from(
+        [LOW, HIGH, moment("2025-02-01"), moment("2025-02-28 23:59:59.999999"), moment("2025-02-03 10:15:30")]
+    ),
+    st.integers(-90_000, 2_800_000).map(lambda seconds: LOW + timedelta(seconds=seconds)),
+)
+COMPARED = [
+    '"at"',
+    'CAST("at" AS DATE)',
+    *(f"DATE_TRUNC('{unit}', \"at\")" for unit in ("week", "month", "day", "hour")),
+]
+
+
+@st.composite
+def conditions(draw, depth=2):
+    """Conditions on a datetime, alone and with other columns."""
+    kind = draw(st.integers(0, 9))
+    if depth and kind < 4:
+        one, other = draw(conditions(depth - 1)), draw(conditions(depth - 1))
+        return f"({one} {draw(st.sampled_from(['AND', 'AND', 'OR']))} {other})"
+    if depth and kind == 4:
+        return f"NOT ({draw(conditions(depth - 1))})"
+    given_ = draw(MOMENTS)
+    if kind == 5:
+        return draw(st.sampled_from(['"at" IS NULL', "region = 'north'", 'HOUR("at") < 7', 'DAYOFWEEK("at") = 1']))
+    if kind == 6:
+        return f"\"at\" IN ('{given_}', '{draw(MOMENTS)}')"
+    subject, sign = draw(st.sampled_from(COMPARED)), draw(st.sampled_from(["<", "<=", ">", ">=", "=", "<>"]))
+    return f"{subject} {sign} '{given_.date() if 'DATE)' in subject else given_}'"
+
+
+OF_MOMENTS = [*COMPARED[1:], "DATE_TRUNC('quarter', \"at\")", 'HOUR("at")', 'MONTH("at")', "region"]
+OF_MOMENTS += ["COALESCE(CAST(\"at\" AS DATE), DATE '2020-01-01')", "\"at\" < '2025-02-14 12:00:00'"]
+
+
+@settings(max_examples=examples(60))
+@given(conditions(), st.lists(st.sampled_from(OF_MOMENTS), min_size=1, max_size=2, unique=True))
+def test_a_group_is_left_out_exactly_where_no_moment_could_be_in_it(visits, where, keys):
+    """Against all quarters of an hour, and the microseconds around every constant of the question."""
+    plan = visits.plan(f"SELECT COUNT(*) FROM visits WHERE {where} GROUP BY {', '.join(keys)}")
+    said = [moment(each) for each in re.findall(r"'(\d{4}-\d\d-\d\d[^']*)'", where + " ".join(keys))]
+    tried = {LOW + timedelta(minutes=15 * at) for at in range(4 * 24 * 32)}
+    tried |= {each + timedelta(microseconds=by) for each in [*said, LOW, HIGH] for by in (-1, 0, 1)}
+    tried |= {datetime.combine(each.date(), time()) for each in tried}
+    moments = [*(each for each in sorted(tried) if LOW <= each <= HIGH), None]
+    rows = pa.table({"at": pa.array(moments, pa.timestamp("us"))})
+    regions = pa.table({"region": pa.array([*REGIONS, None])})
+    renderer = Renderer({name: identifier(name) for name in ("at", "region")})
+    shown = ", ".join(map(renderer.sql, plan.keys))
+    sql = f"SELECT DISTINCT {shown} FROM t, r WHERE {renderer.sql(plan.where)}"
+    possible = {tuple(row) for row in public().run(sql, {"t": rows, "r": regions}) if None not in row}
+    assert set(plan.cells) >= possible, "a group that a row could be in is missing"
+    read = frozenset().union(*map(columns_of, plan.keys))
+    if possible and "at" in columns_of(plan.where) <= read:  # what is about other columns is no reason
+        assert set(plan.cells) == possible, "a group is left that no row could be in"
+        event("exactly")

@@ -57,7 +57,10 @@ def evaluated(expression):
 
 def grown(children):
     unary = st.sampled_from(
-        ["neg", "abs", "sign", "floor", "ceil", "trunc", "round", "sqrt", "ln", "log10", "log2", "exp", "to_integer"]
+        [
+            *("neg", "abs", "sign", "floor", "ceil", "trunc", "round", "to_integer", "round_even"),
+            *("sqrt", "ln", "log10", "log2", "exp"),
+        ]
     )
     binary = st.sampled_from(["add", "sub", "mul", "div", "intdiv", "mod", "least", "greatest", "nullif", "coalesce"])
     return st.one_of(

@@ -76,6 +76,17 @@ def test_a_public_question_needs_no_price_and_leaves_no_trace(curator):
     assert state(curator) == before and ana.history() == []
 
 
+@pytest.mark.parametrize("named", ["user_id", "code", "nobody"])
+def test_nobody_is_a_unit_of_public_tables(curator, named):
+    ana = curator.analyst("ana")
+    clause = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.5, privacy_unit_column = {named})"
+    for asked in (ana.ask, ana.preview):
+        with pytest.raises(NotAllowedError, match=named) as caught:
+            asked(f"{clause} sum(pop) AS people FROM regions")
+        assert "public tables only" in caught.value.why and caught.value.at is not None
+    assert ana.ask("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.5) sum(pop) FROM regions").value == 30
+
+
 def test_a_question_about_people_still_has_its_price(curator):
     ana = curator.analyst("ana")
     with pytest.raises(InputError, match="no price yet"):

@@ -165,6 +165,7 @@ FORMS: Mapping[str, Sequence[Form]] = {
     "date_diff": [(lambda r: f"DATE_DIFF('{r.choice(_UNITS)}', {{0}}, {{1}})", each * 2, N) for each in (D, M)],
     "to_number": [_as_is("CAST({0} AS DOUBLE)", each, N) for each in (T, N, B)],
     "to_integer": [_as_is("CAST({0} AS INTEGER)", each, N) for each in (T, N, B)],
+    "round_even": [_as_is("CAST({0} / 2 AS INTEGER)", N, N)],
     "to_text": [_as_is("CAST({0} AS VARCHAR)", each, T) for each in (N, T, D, M, B)],
     "to_boolean": [_as_is("CAST({0} AS BOOLEAN)", each, B) for each in (T, N)],
     "to_date": [_as_is("CAST({0} AS DATE)", each, D) for each in (T, D, M)],

@@ -6,7 +6,7 @@ schema: names, and types in the words of `tables.compatibility`, whatever its en
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
@@ -89,8 +89,17 @@ class Reference(Protocol):
             conditions: What holds for all rows.
         """
 
-    def evaluated(self, expression: Expression, table: pa.Table, aggregates: Sequence[Aggregate]) -> list[Any]:
-        """An expression of keys (columns k0, k1 …) and aggregates (a0, a1 …), in the order of the column ``place``."""
+    def evaluated(
+        self,
+        expression: Expression,
+        table: pa.Table,
+        aggregates: Sequence[Aggregate],
+        whole: Container[Expression] = (),
+    ) -> list[Any]:
+        """An expression of keys (columns k0, k1 …) and aggregates (a0, a1 …), in the order of the column ``place``.
+
+        Those of ``whole`` have whole values, and are printed without a point.
+        """
 
     def public_combinations(
         self, relation: Relation, wanted: tuple[str, ...], most: int, most_rows: int

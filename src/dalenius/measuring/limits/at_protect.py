@@ -31,7 +31,7 @@ from dalenius.measuring.expressions import TRUE
 from dalenius.measuring.function_values import column_values
 from dalenius.measuring.functions import ranges_of
 from dalenius.measuring.limits.histogram import CLASSES, ChosenLimit, choose_limit
-from dalenius.measuring.periods import charged_periods
+from dalenius.measuring.periods import charged_periods, paying_periods
 from dalenius.measuring.plan import Found
 from dalenius.mechanisms import noise
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -111,7 +111,7 @@ class ProtectSearch:
         if not wanted:
             return None
         epsilon, rho = _price(table.budget)
-        return cls(table, wanted, epsilon, rho, _periods(table))
+        return cls(table, wanted, epsilon, rho, paying_periods(table, _periods(table)))
 
     @property
     def event(self) -> Event:

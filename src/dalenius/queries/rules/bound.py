@@ -21,7 +21,7 @@ from dalenius.measuring.canonical import call
 from dalenius.measuring.expressions import Aggregate, Column, Expression, columns_of, written
 from dalenius.measuring.fixed_point import refine
 from dalenius.measuring.function_values import column_values
-from dalenius.measuring.periods import charged_periods, within_periods
+from dalenius.measuring.periods import charged_periods, paying_periods, within_periods
 from dalenius.measuring.plan import Limits, Plan, SelectionPlan, Table, require
 from dalenius.measuring.statistics import family_for
 from dalenius.measuring.statistics.family import StatisticRequest
@@ -43,7 +43,8 @@ def bound_measures(stage: Stage) -> Stage:
     table = question.table
     limits = _tightened(table, stage.limits)
     first = question.places.get(question.aggregates[0])
-    periods = charged_periods(table, safe.where)
+    read = charged_periods(table, safe.where)
+    periods = paying_periods(table, read)
     norm = "l1" if table.budget.accounting is Accounting.PURE else "l2"
     columns = table.policy.columns
     possible = partial(facts_about, table, safe.where)
@@ -77,7 +78,7 @@ def bound_measures(stage: Stage) -> Stage:
     numbers = {each: order.index(identity) for identity, aggregates in shared.items() for each in aggregates}
     plan = Plan(
         question,
-        call("and", safe.where, within_periods(table, periods)),
+        call("and", safe.where, within_periods(table, read)),
         groups.keys,
         groups.cells,
         limits.groups if limits.groups is not None and limits.groups < groups.finest else None,
@@ -87,7 +88,8 @@ def bound_measures(stage: Stage) -> Stage:
         periods,
         selection,
         notes=(
-            *_notes(table, question.aggregates, periods),
+            *_notes(table, question.aggregates, read),
+            *_both_pay(read, periods),
             *_unseen(table, question.aggregates),
             *builder.notes,
             *question.notes,
@@ -113,6 +115,14 @@ def _notes(table: Table, aggregates: Sequence[Aggregate], periods: tuple[str, ..
     if periods != ("",) and any(map(_counts_units, aggregates)):
         return (f"Each period has its own units: somebody in two periods counts twice ({', '.join(table.unit)}).",)
     return ()
+
+
+def _both_pay(read: tuple[str, ...], periods: tuple[str, ...]) -> tuple[str, ...]:
+    others = [each for each in periods if each not in read]
+    if not others:
+        return ()
+    shown = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
+    return (f"It is charged to {shown} too: some of these rows were counted there before the policy's bounds changed.",)
 
 
 def _unseen(table: Table, aggregates: Sequence[Aggregate]) -> tuple[str, ...]:

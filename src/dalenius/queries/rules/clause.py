@@ -13,7 +13,7 @@ to one aggregate (`clamp`), and ε and δ are what the caller would have typed (
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -106,16 +106,40 @@ def settle_price(question: str, epsilon: float | None, delta: float | None) -> t
     )
 
 
-def not_the_unit(options: Options, unit: Sequence[str]) -> NotAllowedError:
-    """The error about a privacy_unit_column that is not the unit."""
+def not_the_unit(options: Options, unit: Sequence[str], known: Iterable[str]) -> NotAllowedError:
+    """The error about a privacy_unit_column that is not the unit.
+
+    Args:
+        options: What the question says.
+        unit: The columns that name the unit.
+        known: All columns that the question could name.
+    """
+    said, name, protects = ".".join(options.unit)[:60], options.unit[-1], " + ".join(unit)
+    columns = {each.lower(): each for each in (*known, *unit)}
+    why = f"The policy protects each {protects}, and no question can change that."
+    if name.lower() not in columns:
+        meant = nearest(name, columns.values())
+        why = f"There is no column {name[:60]!r}{f'; the nearest is {meant!r}' if meant else ''}. {why}"
     return NotAllowedError(
-        f"The privacy unit is not {'.'.join(options.unit)[:60]!r}.",
-        why=f"The policy protects each {' + '.join(unit)}, and no question can change that.",
+        f"The privacy unit is not {said!r}.",
+        why=why,
         fix=f"Write privacy_unit_column = {unit[0]}, or leave it out."
         if len(unit) == 1
         else "Leave it out: the unit is known.",
         at=options.places.get("privacy_unit_column"),
     )
+
+
+def check_nobody_named(text: str) -> None:
+    """Refuses a privacy_unit_column where only public tables are read: whatever it names protects nobody there."""
+    _, options = cut_clause(text)
+    if options.unit:
+        raise NotAllowedError(
+            f"There is no privacy unit {'.'.join(options.unit)[:60]!r} here.",
+            why="The question reads public tables only: nobody is protected in them, and the answer is exact.",
+            fix="Leave privacy_unit_column out.",
+            at=options.places.get("privacy_unit_column"),
+        )
 
 
 def check_options(options: Options, *, found: bool) -> tuple[str, ...]:

@@ -229,9 +229,9 @@ class _Reader(Nested):
         from sqlglot import exp
 
         self.clamps, self.claimed, self.notes = options.clamps, set(), {}
-        *before, name = options.unit or ("",)
-        if not name:
+        if not options.unit:
             return
+        *before, name = options.unit
         known = len(before) <= 1 and {each.lower() for each in before} <= {each.lower() for each in self.names}
         try:
             named = known and self.units_named([exp.column(name, *before)])
@@ -239,7 +239,8 @@ class _Reader(Nested):
             error.at = options.places.get("privacy_unit_column")
             raise
         if not named:
-            raise not_the_unit(options, self.table.unit)
+            columns = [each for names in self.names.values() for each, _ in names.values()]
+            raise not_the_unit(options, self.table.unit, columns)
 
     def check_keys(self, keys: tuple[Expression, ...]) -> None:
         """A group of one unit's rows is about that unit."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.measuring.expressions import FALSE, NULL, TRUE, Expression, Literal, Type, number, text
 from dalenius.measuring.function_values import MOST_CELLS
+from dalenius.measuring.functions import decimal, whole
 from dalenius.measuring.work import LONGEST_TEXT
 from dalenius.queries.rules import dates
 from dalenius.queries.rules.aggregated import aggregate_nodes, function_of
@@ -355,7 +356,23 @@ def _cast(reader: Aggregating, node: Any) -> Expression:
         raise reader.mismatch(node, "text", value.type.value)
     if value.type in {Type.DATE, Type.DATETIME} and function == "to_boolean":
         raise reader.mismatch(node, "text", value.type.value)
+    if function == "to_integer" and value.type is Type.NUMBER and not whole(value, reader.integers):
+        exact = decimal(value, reader.integers) and not _has_double(node.this)
+        function = "to_integer" if exact else "round_even"
     return reader.apply(node, function, value)
+
+
+def _has_double(node: Any) -> bool:
+    """Whether a value is worked out in doubles, by its text alone: 25 / 10.0 and 25e-1 are, 2.5 is not."""
+    from sqlglot import exp
+
+    def is_double(each: Any) -> bool:
+        if isinstance(each, exp.Literal):
+            return not each.is_string and "e" in each.name.lower()
+        to = each.args["to"].this if isinstance(each, exp.Cast) else None
+        return isinstance(each, exp.Div) or getattr(to, "name", "") in {"DOUBLE", "FLOAT", "REAL"}
+
+    return any(map(is_double, node.walk(prune=lambda each: isinstance(each, exp.Predicate))))
 
 
 def _by_name(reader: Aggregating, node: Any) -> Expression:

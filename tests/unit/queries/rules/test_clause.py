@@ -244,6 +244,22 @@ def test_the_unit_cannot_be_changed(named, visits):
     assert isinstance(error, NotAllowedError) and error.at == Place(2, 3) and "user_id" in error.fix
 
 
+@pytest.mark.parametrize(
+    ("named", "nearest"),
+    [("user_di", "user_id"), ("agee", "age"), ("nobody", None), ('""', None), ("v.userid", "user_id")],
+)
+def test_a_unit_that_is_no_column_is_refused_with_the_nearest_one_and_what_the_unit_is(named, nearest, visits):
+    error = visits.error(f"{WITH}(privacy_unit_column = {named}) COUNT(*) FROM visits v")
+    assert isinstance(error, NotAllowedError) and error.at == Place(1, 42)
+    assert "There is no column" in error.why and "protects each user_id" in error.why and "= user_id" in error.fix
+    assert ("the nearest is" in error.why) == (nearest is not None) and (nearest is None or repr(nearest) in error.why)
+
+
+def test_another_column_than_the_unit_is_not_called_missing(visits):
+    error = visits.error(f"{WITH}(privacy_unit_column = AGE) COUNT(*) FROM visits")
+    assert isinstance(error, NotAllowedError) and "no column" not in error.why and "each user_id" in error.why
+
+
 def test_a_unit_of_two_columns_has_no_name(asker):
     both = asker(unit='["user_id", "when"]')
     assert isinstance(both.error(f"{WITH}(privacy_unit_column=user_id) COUNT(*) FROM visits"), NotAllowedError)

@@ -6,7 +6,7 @@ out what comes after a release.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -69,10 +69,12 @@ def combinations(
     return Combinations(size, lambda: [tuple(row) for row in public().run(sql, given)])
 
 
-def evaluated(expression: Expression, table: pa.Table, aggregates: Sequence[Aggregate]) -> list[Any]:
+def evaluated(
+    expression: Expression, table: pa.Table, aggregates: Sequence[Aggregate], whole: Container[Expression] = ()
+) -> list[Any]:
     """An expression of keys (columns k0, k1 …) and aggregates (a0, a1 …), in the order of the column ``place``."""
     keys = {int(name[1:]): name for name in table.column_names if name.startswith("k")}
-    renderer = Renderer({}, keys=keys, aggregates={each: f"a{at}" for at, each in enumerate(aggregates)})
+    renderer = Renderer({}, keys=keys, aggregates={each: f"a{at}" for at, each in enumerate(aggregates)}, whole=whole)
     sql = f"SELECT {renderer.sql(expression)} AS v FROM released ORDER BY place"  # noqa: S608
     return [row[0] for row in public().run(sql, {"released": table})]
 
