@@ -145,7 +145,7 @@ def case(source: Path, accounting: str, neighbors: str, question: str | Sequence
 def faintest(plan: Plan, price: Priced) -> float:
     """The least standard deviation of its noises, in steps."""
     return min(
-        math.sqrt(noise_variance(mechanism.noise)) / 2**measure.bits
+        math.sqrt(noise_variance(mechanism.noise)) / (1 << measure.bits)
         for measure, mechanism in zip(plan.measures, price.mechanisms, strict=True)
     )
 
