@@ -6,16 +6,30 @@ than 20,000 pairs in the long form. Here every pair has an index, and the bugs t
 
 from __future__ import annotations
 
+from datetime import date
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from dalenius.audit import fuzz as fuzzer
 from dalenius.audit.fuzzing import traces
 from dalenius.errors import EngineFailedError
-from dalenius.measuring.engines.duckdb.connections import public
+from dalenius.measuring._exact import exact
+from dalenius.measuring.engines.duckdb.connections import DuckDB, public
+from dalenius.measuring.engines.duckdb.index import IndexFiles
+from dalenius.measuring.engines.duckdb.indexing import build_index
 from dalenius.measuring.engines.duckdb.rendering import double
 from dalenius.measuring.engines.duckdb.statements import sums
 from dalenius.measuring.engines.duckdb.statements.indexed_sums import PlainSums
+from dalenius.measuring.engines.duckdb.statements.running import valid_index
 from dalenius.measuring.engines.recording import Ran, note, recorded
+from dalenius.measuring.plan import Table, require
+from dalenius.owner.protect import budget_of
+from dalenius.queries.rules import plan_question
+from dalenius.tables.reading import read_text
+from dalenius.tables.sources.fingerprint import fingerprint
 
 SEED = 1977
 NEAR = 40  # cases, from where the bug was last seen
@@ -96,3 +110,48 @@ def test_a_swallowed_failure_is_a_difference_even_where_both_sides_fail():
 def test_files_are_not_part_of_a_trace():
     _, trace = traces.trace(lambda: note("SELECT 'x' FROM read_parquet(['/a/it''s.parquet', '/b.parquet'])", "done"))
     assert trace == (Ran("SELECT 'x' FROM read_parquet(['file', 'file'])", "done"),)
+
+
+# --- rows without a period
+
+BY_QUARTER = """
+[table]
+name = "visits"
+source = "/data/visits.parquet"
+unit = "person"
+[budget]
+epsilon = 3.0
+delta = 1e-6
+period = { column = "seen", every = "quarter" }
+[columns.seen]
+type = "date"
+bounds = ["2024-01-01", "2024-06-30"]
+[columns.value]
+type = "integer"
+bounds = [0, 10]
+[contribution]
+rows = 2
+"""
+ROWS = [(unit, date(2024, 1 + unit % 6, 1 + unit), unit % 10) for unit in range(20)]
+
+
+@pytest.mark.parametrize("what", ["SUM(value)", "COUNT(*), MEDIAN(value)"])
+def test_somebody_without_any_period_changes_no_statement(what, tmp_path):
+    """Rows without a period are left out, and are a person's all the same; the index knows whether there are any."""
+    policy = read_text(BY_QUARTER)
+    table = Table(policy, require(budget_of(policy)), require(policy.budget).period)
+    plan = plan_question(f"SELECT {what} FROM visits", {"visits": table})
+    found = []
+    for name, rows in (("with", [*ROWS, (99, None, 4)]), ("without", ROWS)):
+        person, seen, value = zip(*rows, strict=True)
+        path = tmp_path / f"{name}.parquet"
+        pq.write_table(pa.table({"person": person, "seen": pa.array(seen, pa.date32()), "value": value}), path)
+        plain = DuckDB(fingerprint([str(path)]), threads=1)
+        layout = IndexFiles(tmp_path / name, table, plain.fingerprint)
+        build_index(layout, plain)
+        engine = DuckDB(plain.fingerprint, threads=1, layout=layout)
+        assert valid_index(table, engine) is not None
+        found.append(traces.trace(partial(exact, plan, engine, "salt")))
+    (first, ran), (second, others) = found
+    assert first == second
+    assert traces.trace_difference(ran, others) is None

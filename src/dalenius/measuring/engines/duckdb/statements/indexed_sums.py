@@ -214,15 +214,14 @@ class PlainRows(Compiler):
 
     Args:
         plan: What is measured.
-        nobody: Whether some rows belong to nobody.
+        nobody: Whether some rows have no unit. No unit's rows can change that.
     """
 
     def __init__(self, plan: Plan, *, nobody: bool) -> None:
         super().__init__(replace(plan, groups=None))
-        self.nobody = nobody
+        # With periods it is always asked: a row without one belongs to nobody, and is somebody's all the same.
+        self.nobody = nobody or self.period is not None
         self.ballast = heavier(work_of(plan) * TWICE)
-        if not nobody:  # every row has a unit, and a period
-            self.period = None
 
     def casts(self, types: Mapping[str, str]) -> list[str]:
         """The columns that are read, each in its declared type."""
