@@ -80,20 +80,19 @@ def scale_law(law: Noise, bits: int) -> Noise:
 def total(part: NoisySum, step: Fraction, confidence: float, shift: Fraction | int = 0, bits: int = 0) -> Estimate:
     """A sum: ``value``·step + shift, an int when step and shift are whole.
 
-    Counted in 2^bits parts of a step it is rounded to whole ones, and its error w is the least number of them with
-    P(|noise| < w + ½) at the confidence asked: a sum of whole steps is missed by more than w just where the noise is
-    beyond w + ½.
+    Counted in 2^bits parts of a step it is rounded to whole ones. What is covered need not be whole, where somebody was
+    scaled down: the width is that of the noise and half a step, in whole ones.
 
     >>> from dalenius.mechanisms.laws import DiscreteGaussianLaw
     >>> total(NoisySum(1234, DiscreteGaussianLaw(Fraction(100))), Fraction(1, 2), 0.95)
     Estimate(value=617.0, noise_error=10.0, low=607.0, high=627.0)
     >>> total(NoisySum(1234 * 16 + 9, DiscreteGaussianLaw(Fraction(160**2))), Fraction(1), 0.95, bits=4)
-    Estimate(value=1235, noise_error=20.0, low=1215.0, high=1255.0)
+    Estimate(value=1235, noise_error=21.0, low=1214.0, high=1256.0)
     """
     steps, width = part.value, _noise_error(part.law, confidence)
     if bits:
         half = 1 << bits >> 1
-        steps, width = steps + half >> bits, max(0, -(half - width >> bits))
+        steps, width = steps + half >> bits, -(-(width + half) >> bits)
     if step == 1 and shift == 0:  # most counts, and many of them
         return Estimate(steps, float(width), float(steps - width), float(steps + width))
     value, error = steps * step + shift, width * step

@@ -18,7 +18,8 @@ by the smallest of their factors, which may be far below a measure's own: they h
 *Room.* Σv² must fit an engine's integers. Where L is below 2⁵⁰ over the number of groups that a unit can be in, 104
 bits do, and roots are quick; a measure whose own steps are as fine as that, such as a sum of squares, gets fewer bits
 or none. Only where that would leave less than 1024·√m of L (where groups are still to be found, there may be any number
-of them) are 126 bits used. Under L1 there are no squares, but products of a length and a limit, which need no more.
+of them) are 126 bits used. Under L1 there are no squares, but products of a length and the largest limit. And 2⁴⁰ rows,
+more than any file has of one unit, must fit 127 bits before anything is clamped.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 FINE = 1024  # parts of what is left of a row, at the least
 _FOUND = 2**20  # groups, where they are still to be found: how many is not known yet
 _ROOM, _ALL = 2**50, 2**126  # of a limit times groups, for quick roots; of squares, at the most
+_ROW = 86  # bits of what one row adds: 2⁴⁰ of them are below 2¹²⁶
 
 
 def refine(plan: Plan) -> Plan:
@@ -69,11 +71,12 @@ def bits_for(plan: Plan, statistic: Statistic, measure: Measure) -> int:
         return 0
     spread = cells if plan.norm == "l1" else math.isqrt(cells - 1) + 1
     parts, reach = FINE * spread * (FINE if ratio else 1), reach_of(plan)
-    wanted = (parts - 1).bit_length()
+    wanted = min((parts - 1).bit_length(), max(0, _ROW - measure.one_row.bit_length()))
     quick = min(wanted, _fitting(measure.clip, _ROOM // reach))
     if measure.clip << quick >= parts:
         return quick
-    return min(wanted, _fitting(measure.clip, math.isqrt(_ALL // reach) // 2))
+    largest = max(each.clip for each in plan.measures)
+    return min(wanted, _fitting(measure.clip, min(math.isqrt(_ALL // reach) // 2, _ALL // (largest * reach))))
 
 
 def _fitting(clip: int, most: int) -> int:

@@ -29,7 +29,7 @@ from dalenius.measuring.engines.duckdb.statements.conditions import (
     with_spare,
     without_spare,
 )
-from dalenius.measuring.engines.duckdb.statements.source import cast, clean, there
+from dalenius.measuring.engines.duckdb.statements.source import cast, clean, one_spelling, there
 from dalenius.measuring.engines.duckdb.statements.units import (
     OURS,
     Files,
@@ -232,8 +232,8 @@ class RelationScan(Conditions):
     def cut(self, source: Source, text: str) -> str:
         """Of each unit as many rows as its limit says, where rows meet one another (`repeats`).
 
-        In the order of what is in them, so that no other unit's rows decide which: those that tie are alike. Only the
-        rows of units that have more are put in order; hardly any has.
+        In the order of what is in them, so that no other unit's rows decide which: those that tie are alike, as −0.0 is
+        spelled 0.0 before (`owned`). Only the rows of units that have more are put in order; hardly any has.
         """
         most = self.cuts.get(id(source))
         if most is None:
@@ -262,12 +262,21 @@ class RelationScan(Conditions):
         kinds = self.files.types(walked[-1].table) if walked else types
         rows = _path_joins(source.table, self.files) if walked else f"{self.files.scan(policy.name)} AS t0"
         columns = [each for each in policy.columns.values() if full(source, each.name) in self.needed]
-        units = [f"t{len(walked)}.{identifier(name)} AS u{at}" for at, name in enumerate(unit)]
+        units = [
+            f"{one_spelling(f't{len(walked)}.{identifier(name)}', kinds.get(name, ''))} AS u{at}"
+            for at, name in enumerate(unit)
+        ]
         reads = [f"{cast(each, types, f't0.{identifier(each.name)}')} AS c{at}" for at, each in enumerate(columns)]
-        keys = [f"t0.{identifier(name)} AS {identifier(raw_name(name))}" for name in source.identities]
+        keys = [
+            f"{one_spelling(f't0.{identifier(name)}', types.get(name, ''))} AS {identifier(raw_name(name))}"
+            for name in source.identities
+        ]
         inner = f"SELECT {', '.join([*units, *reads, *keys])} FROM {rows}"  # noqa: S608
         shown = [f"u{at} AS {unit_name(at)}" for at in range(len(unit))]
-        shown += [f"{clean(each, f'c{at}')} AS {identifier(each.name)}" for at, each in enumerate(columns)]
+        for at, each in enumerate(columns):
+            value, number = clean(each, f"c{at}"), each.kind in {Kind.INTEGER, Kind.NUMBER}
+            value = one_spelling(value, "DOUBLE") if number and id(source) in self.cuts else value
+            shown.append(f"{value} AS {identifier(each.name)}")
         shown += [identifier(raw_name(name)) for name in source.identities]
         named = {f"u{at}": kinds.get(name, "") for at, name in enumerate(unit)}
         only = there(tuple(named), named) if named else "TRUE"

@@ -81,6 +81,15 @@ def there(unit: Sequence[str], types: Mapping[str, str]) -> str:
     return " AND ".join(there)
 
 
+def one_spelling(shown: str, type_: str) -> str:
+    """A unit or a key as it is, but never −0.0, which equals 0.0.
+
+    Rows of one unit that are alike but for that tie wherever they are put in order, and the one that stands for a group
+    is chance; other units' rows would decide which, and with it on the hash that chooses groups.
+    """
+    return f"({shown} + CAST(0 AS {type_}))" if type_.upper() in _FLOATS else shown
+
+
 def extent_sql(scan: str, column: str, types: Mapping[str, str]) -> str:
     """How many rows a table has, and how many bytes the texts in one of its columns; 0 where they are none."""
     text = types.get(column, "").upper() == "VARCHAR"
