@@ -306,11 +306,11 @@ def test_under_pure_groups_that_are_not_public_are_refused_before_any_charge(pur
 
 @pytest.mark.parametrize("shape", FOUND)
 def test_the_victims_own_keys_do_not_leave(curator, shape):
-    """δ is 2.5e-8 here: a victim's key that is seen is no accident."""
+    """δ is at most 2.5e-8 here: a victim's key that is seen is no accident."""
     from tests.attack.hostile import RARE
 
     release = curator.analyst("eve").ask(FOUND[shape], epsilon=0.3)
-    assert release.charge["delta"] == pytest.approx(1e-6 / 40)
+    assert 0 < release.charge["delta"] <= 1e-6 / 40
     shown = {value for row in release.rows for value in row}
     assert not shown & {RARE, 5000.0, 7500.0, f"{RARE}5000.0"}
 

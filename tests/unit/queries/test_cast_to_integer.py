@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from tests.unit.queries.test_postprocess import shown
 
-from dalenius.measuring._exact import exact
+from tests.whole import exact_steps
 
 CONSTANTS = [
     *("2.5", "-2.5", "0.5", "3.5", "25 / 10.0", "-25 / 10.0", "35 / 10.0", "25e-1", "CAST(2.5 AS DOUBLE)", "'2.5'"),
@@ -55,7 +55,7 @@ def test_a_double_rounds_to_even_and_a_decimal_away_from_zero():
 def test_a_constant_is_what_duckdb_says_before_and_after_aggregation(expression, visits, memory):
     (expected,) = by_duckdb(expression)
     plan = visits.plan(f"SELECT COUNT(*) FROM visits WHERE CAST({expression} AS BIGINT) = {expected}")
-    assert exact(plan, memory(rows()), "salt")[0][0] == len(AMOUNTS)
+    assert exact_steps(plan, memory(rows()), "salt")[0][0] == len(AMOUNTS)
     found = shown(visits, f"SELECT COUNT(*), CAST({expression} AS BIGINT) AS e FROM visits", [[7]])
     assert found.rows == ((7, expected),)
 
@@ -64,7 +64,7 @@ def test_a_constant_is_what_duckdb_says_before_and_after_aggregation(expression,
 def test_every_row_is_in_the_group_that_duckdb_puts_it_in(expression, visits, memory):
     expected = by_duckdb(expression, rows())
     plan = visits.plan(f"SELECT COUNT(*) FROM visits GROUP BY CAST({expression} AS INTEGER)")
-    counts = dict(zip((cell[0] for cell in plan.cells), exact(plan, memory(rows()), "salt")[0], strict=True))
+    counts = dict(zip((cell[0] for cell in plan.cells), exact_steps(plan, memory(rows()), "salt")[0], strict=True))
     assert {value: count for value, count in counts.items() if count} == {
         float(each): expected.count(each) for each in expected
     }
