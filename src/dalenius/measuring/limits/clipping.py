@@ -36,15 +36,16 @@ if TYPE_CHECKING:
     from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
     from dalenius.mechanisms.laplace import Laplace
 
-FAVOUR = 0.75  # of what a group is reckoned to miss: how far heavy units may favour it, as a deviation
+FAVOUR = 1.0  # of what a group is reckoned to miss: how far heavy units may favour it, as a deviation
 _HALF = 0.5  # of the way to the upper end of a class, as a deviation, where its units may be alike
 _WIDER = 2.0  # into so many times as many groups heavy units' rows may fall, as a deviation
-_ONE_ROW = (0.1, 0.5)  # of values, one row is about the length of the lightest units, of these parts of all
+_ONE_ROW = (0.3, 0.7)  # of values, one row is about the length of the lightest units, of these parts of all
 _FAR = 30  # classes past the last real one, as far as a tail is followed
 _UPPER = 0.975
 _UNSEEN = 1.0  # how far what an extrapolated tail loses may be higher, at the least, as a multiple of it
 _RARE = 0.02  # of the groups: fewer than that have units so heavy, and theirs is no chance that all groups take
 _UNTOLD = 1.0  # how far a share may be off, as a multiple of it, where the counts that it came from are not kept
+_SCATTERED = 2.0  # the same of a share of norms: those of heavy units' totals may be larger
 _HEAVY = 4.0  # times the limit: what heavy units lose by the square, for each that they lose, where only that is known
 _POINTS = 8  # by which a class is gone through
 _HALVINGS = 30
@@ -198,7 +199,7 @@ def loss_of_share(share: float, clip: int, spread: Spread) -> Loss:
     """From the share that was reckoned to lie beyond a limit, where the counts that it came from are not kept."""
     factor = share / (1 - min(share, _MOST))
     chance = 0.0 if spread.groups == 1 else _HEAVY * clip * factor * max(spread.total, 0.0)
-    return Loss(factor, 0.0, _UNTOLD * factor, chance, spread.favour)
+    return Loss(factor, 0.0, (_SCATTERED if spread.scattered else _UNTOLD) * factor, chance, spread.favour)
 
 
 def _points(classes: int, spread: Spread) -> tuple[Array, Array, Array]:
