@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dalenius.measuring.estimates import normal_width
-from dalenius.measuring.limits.histogram import CLASSES, class_top, noise_deviation, see_classes
+from dalenius.measuring.limits.histogram import CLASSES, class_top, noise_deviation, see_classes, stands_alone
 from dalenius.measuring.limits.tails import Array, possible_tails
 
 if TYPE_CHECKING:
@@ -121,9 +121,13 @@ NOTHING = Loss(0.0)
 
 
 def loss_of_counts(counts: Sequence[int], law: DiscreteGaussian | Laplace, clip: int, spread: Spread) -> Loss | None:
-    """From noisy counts of units by length, at the limit that was used; None where no class stands out of the noise."""
+    """From noisy counts of units by length, at the limit that was used; None where no class stands out of the noise.
+
+    Classes that stand out only together are enough to choose a limit, where a wrong one costs accuracy, but not to say
+    how much lies beyond it.
+    """
     found, _ = see_classes(counts, law)
-    if not found:
+    if not found or not stands_alone(counts, law):
         return None
     rows = [1.0] if spread.rows else [_length_of(found, part) for part in _ONE_ROW]
     each = [_loss(found, counts, noise_deviation(law), clip, spread, one) for one in rows]

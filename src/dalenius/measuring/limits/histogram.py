@@ -104,6 +104,11 @@ def see_classes(noisy: Sequence[int], law: DiscreteGaussian | Laplace) -> tuple[
     return seen, _tail(noisy, last, law)
 
 
+def stands_alone(noisy: Sequence[int], law: DiscreteGaussian | Laplace) -> bool:
+    """Whether a single class surely holds units, and not only several together."""
+    return max(noisy[1:]) > law.utility(_ALARM)
+
+
 def class_top(place: int) -> float:
     """The largest size of a class."""
     return _TOP[place]

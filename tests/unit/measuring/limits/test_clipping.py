@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dalenius.measuring.limits.clipping import FAVOUR, NOTHING, Loss, Spread, loss_of_counts, loss_of_share
-from dalenius.measuring.limits.histogram import CLASSES
+from dalenius.measuring.limits.histogram import CLASSES, see_classes
 from dalenius.measuring.limits.in_question import LengthCounts
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import Laplace
@@ -59,6 +59,11 @@ def test_units_that_are_all_alike_may_lie_at_the_end_of_their_class():
 
 def test_where_no_unit_stands_out_nothing_is_known():
     assert loss_of_counts([3, *[-5, 4] * 64], LAW, 10, Spread(1, False, 0, rows=True)) is None
+
+
+def test_classes_that_stand_out_only_together_tell_a_limit_but_no_share():
+    few = [0, *[70] * 8, *[0] * 120]  # of each three and a half deviations, of all together ten
+    assert see_classes(few, LAW)[0] and loss_of_counts(few, LAW, 4, Spread(1, False, 2000, rows=True)) is None
 
 
 def test_a_limit_above_all_units_takes_next_to_nothing():
