@@ -384,7 +384,8 @@ def test_quantiles_by_group_beside_other_aggregates(ana, monkeypatch):
              FROM visits WHERE "when" < DATE '2025-04-01' GROUP BY region ORDER BY region"""
     release = ana.ask(sql, epsilon=0.9)
     assert [row[0] for row in release.rows] == ["north", "south"]
-    assert len([each for each in seen if "weighed" in each]) == 1 and len(release.notes) == 2
+    assert len([each for each in seen if "weighed" in each]) == 1
+    assert len([each for each in release.notes if "private extreme" in each]) == 2
     for row, interval in zip(release.rows, release.interval, strict=True):
         assert row[2] is None or interval[2][0] <= row[2] <= interval[2][1]
     again = ana.ask(sql.replace("MEDIAN(age)", "QUANTILE_CONT(age, 0.1)"), epsilon=0.9)

@@ -127,7 +127,7 @@ def half_width(noise: Combination, confidence: float) -> float:
     scales = [coefficient * float(law.scale) for coefficient, law in single if isinstance(law, DiscreteLaplaceLaw)]
     if len(scales) == len(single):
         return _laplace_width(scales, 1 - confidence)
-    return _normal(confidence) * deviation_of(heard)
+    return normal_width(confidence) * deviation_of(heard)
 
 
 def _parts(noise: Noise) -> tuple[Law, ...]:
@@ -160,7 +160,7 @@ def ratio_ends(
     # Looked up once: this runs for every cell of an answer.
     fixed_variance, count_variance = deviation_of(fixed) ** 2, noise_variance(count.law)
     f, k = math.sqrt(fixed_variance) / count.value, math.sqrt(count_variance) / count.value
-    normal = _normal(confidence) if fixed_variance and _gaussian([*fixed, (1.0, count.law)]) else None
+    normal = normal_width(confidence) if fixed_variance and _gaussian([*fixed, (1.0, count.law)]) else None
 
     def end(side: int) -> float | None:
         u = centre
@@ -213,7 +213,7 @@ def _gaussian(noise: Combination) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _normal(confidence: float) -> float:
+def normal_width(confidence: float) -> float:
     """The z with P(|N| ≤ z) = ``confidence`` for normal N."""
     return NormalDist().inv_cdf((1 + confidence) / 2)
 

@@ -30,6 +30,7 @@ from dalenius.mechanisms import noise
 from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, SummedLaw
 from dalenius.queries.postprocess import ReleasedTable, key_columns, tabulate
 from dalenius.queries.rules.price import Priced, price_plan
+from dalenius.queries.total_intervals import Clipped, Unknown, clipped_aggregate, clipping_notes
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.engine import Engine, Held
@@ -179,6 +180,21 @@ class Answer:
         return {each: self.readings[number].estimates(each) for each, number in self.plan.answers.items()}
 
     @cached_property
+    def clipped(self) -> Mapping[Aggregate, Clipped | Unknown]:
+        """What clipping took from every aggregate, as far as what is stored or public can tell."""
+        return {
+            each: clipped_aggregate(
+                self.plan,
+                number,
+                self.measures[self.plan.start(number)][1],
+                self.estimates[each],
+                self.clips,
+                self.confidence,
+            )
+            for each, number in self.plan.answers.items()
+        }
+
+    @cached_property
     def readings(self) -> Mapping[int, Reading]:
         """The statistics, by their numbers, each read once."""
         found = {}
@@ -191,19 +207,25 @@ class Answer:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the reader should know besides, at this price."""
-        shown = [part for output in self.plan.question.outputs for part in walk(output.expression)]
-        own = (
-            note
-            for each in shown
-            if isinstance(each, Aggregate)
-            for note in self.readings[self.plan.answers[each]].notes(each)
-        )
+        parts = (part for output in self.plan.question.outputs for part in walk(output.expression))
+        shown = [part for part in parts if isinstance(part, Aggregate)]
+        own = (note for each in shown for note in self.readings[self.plan.answers[each]].notes(each))
+        clips = clip_notes(self.plan, self.clips, self._shares)
+        errors = {each: sum(one.noise_error or 0.0 for one in self.estimates[each]) for each in shown}
+        losses = clipping_notes(self.plan, {each: self.clipped[each] for each in shown}, errors)
         shared = (SHARED,) if self.coarsened else ()
-        return (*self.plan.notes, *dict.fromkeys(own), *clip_notes(self.plan, self.clips), *shared)
+        return (*self.plan.notes, *dict.fromkeys(own), *clips, *losses, *shared)
+
+    @property
+    def _shares(self) -> Mapping[int, float]:
+        """What is reckoned to be lost of each measure, by its number."""
+        found = ((self.plan.answers[each], clipped) for each, clipped in self.clipped.items())
+        return {self.plan.start(number): each.loss.share for number, each in found if isinstance(each, Clipped)}
 
     def table(self) -> ReleasedTable:
         """What the question asked to see."""
-        return tabulate(self.plan, self.keys, self.estimates)
+        known = {each: clipped for each, clipped in self.clipped.items() if isinstance(clipped, Clipped)}
+        return tabulate(self.plan, self.keys, self.estimates, known)
 
     @cached_property
     def keys(self) -> list[list[Any]]:

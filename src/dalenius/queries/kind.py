@@ -157,6 +157,8 @@ def _shown(asker: Asker, question: str, answer: Answer, answered: Answered) -> R
         rows=table.rows,
         noise_error=table.noise_error,
         interval=table.interval,
+        total_interval=table.total_interval,
+        clipping=table.clipping,
         confidence=answer.confidence,
         guarantee={
             "kind": "pure" if answer.rho is None else "approx",

@@ -21,6 +21,7 @@ from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
     from dalenius.measuring.plan import Order, Plan
+    from dalenius.queries.total_intervals import Clipped
 
 Interval = tuple[float, float]
 _SURE = 2.0**53  # past it, doubles are not all integers that there are
@@ -28,21 +29,30 @@ _SURE = 2.0**53  # past it, doubles are not all integers that there are
 
 @dataclass(frozen=True)
 class ReleasedTable:
-    """Columns, rows, and the noise in every cell; None where there is none."""
+    """Columns, rows, and the noise in every cell; None where there is none.
+
+    ``total_interval`` also allows for what clipping took, of which ``clipping`` is the share in each column; None where
+    that is not known.
+    """
 
     columns: tuple[str, ...]
     keys: tuple[bool, ...]
     rows: tuple[tuple[Any, ...], ...]
     noise_error: tuple[tuple[float | None, ...], ...]
     interval: tuple[tuple[Interval | None, ...], ...]
+    total_interval: tuple[tuple[Interval | None, ...], ...]
+    clipping: tuple[float | None, ...]
 
 
 def tabulate(
-    plan: Plan, keys: Sequence[Sequence[Any]], estimates: Mapping[Aggregate, Sequence[Estimate]]
+    plan: Plan,
+    keys: Sequence[Sequence[Any]],
+    estimates: Mapping[Aggregate, Sequence[Estimate]],
+    clipped: Mapping[Aggregate, Clipped] | None = None,
 ) -> ReleasedTable:
-    """The question's own view of keys and estimates."""
+    """The question's own view of keys and estimates; ``clipped``: what clipping took, where that is known."""
     question = plan.question
-    view = _View(plan, keys, estimates)
+    view = _View(plan, keys, estimates, clipped or {})
     columns = [view.column(output.expression) for output in question.outputs]
     places = shown_groups(plan)
     if question.having != TRUE:
@@ -57,6 +67,8 @@ def tabulate(
         tuple(tuple(column[at].value for column in columns) for at in places),
         tuple(tuple(column[at].noise_error for column in columns) for at in places),
         tuple(tuple(_interval(column[at]) for column in columns) for at in places),
+        tuple(tuple(column[at].total for column in columns) for at in places),
+        tuple(view.share(output.expression) for output in question.outputs),
     )
 
 
@@ -66,15 +78,20 @@ class _Cell:
     noise_error: float | None = None
     low: float | None = None
     high: float | None = None
+    total: Interval | None = None
 
 
 class _View:
     """Keys and estimates as columns of one table, one row per group."""
 
     def __init__(
-        self, plan: Plan, keys: Sequence[Sequence[Any]], estimates: Mapping[Aggregate, Sequence[Estimate]]
+        self,
+        plan: Plan,
+        keys: Sequence[Sequence[Any]],
+        estimates: Mapping[Aggregate, Sequence[Estimate]],
+        clipped: Mapping[Aggregate, Clipped],
     ) -> None:
-        self.keys, self.estimates = keys, estimates
+        self.keys, self.estimates, self.clipped = keys, estimates, clipped
         self.size, self.types = len(plan.cells), key_types(plan)
         self.shared = plan.answers  # which statistic an aggregate comes from
         integers = (each for each, found in estimates.items() if _counts(each) and _are_whole(found))
@@ -86,8 +103,12 @@ class _View:
             case Key(number=number):
                 return [_Cell(value) for value in self.keys[number]]
             case Aggregate():
-                found = self.estimates[expression]
-                return [_Cell(each.value, each.noise_error, each.low, each.high) for each in found]
+                known, estimates = self.clipped.get(expression), self.estimates[expression]
+                totals = [None] * self.size if known is None else known.totals
+                return [
+                    _Cell(each.value, each.noise_error, each.low, each.high, total)
+                    for each, total in zip(estimates, totals, strict=True)
+                ]
             case Literal(value=value):
                 return [_Cell(self.typed(expression, value)) for _ in range(self.size)]
         return self.computed(expression)
@@ -97,12 +118,19 @@ class _View:
         known = isinstance(value, float) and abs(value) < _SURE
         return int(value) if known and whole(expression, frozenset(), self.whole) else value
 
+    def share(self, expression: Expression) -> float | None:
+        """What clipping took of the one aggregate that a column is made of; of several, their losses cancel or add."""
+        parts = {each for each in walk(expression) if isinstance(each, Aggregate)}
+        known = self.clipped.get(*parts) if len(parts) == 1 else None
+        return None if known is None else known.loss.share
+
     def computed(self, expression: Expression) -> list[_Cell]:
         """Arithmetic on released values. Its noise error adds those of its parts as independent noise adds.
 
         Each aggregate in turn is moved up and down by its noise error; the larger effect counts. Effects of different
         statistics add in squares, which to first order is the half-width of the whole at the same confidence; those
-        of one statistic (AVG and VAR of one column) add up plainly, which is no less.
+        of one statistic (AVG and VAR of one column) add up plainly, which is no less. Of one aggregate whose losses are
+        known, the ends of its total interval are moved to as well.
         """
         parts = list(dict.fromkeys(each for each in walk(expression) if isinstance(each, Aggregate)))
         values = {each: [estimate.value for estimate in self.estimates[each]] for each in parts}
@@ -115,6 +143,10 @@ class _View:
                     for value, error in zip(values[moved], errors[moved], strict=True)
                 ]
                 variants.append({**values, moved: shifted})
+        known = self.clipped.get(parts[0]) if len(parts) == 1 else None
+        if known is not None:
+            ends_of = ([None if each is None else each[end] for each in known.totals] for end in (0, 1))
+            variants += [{parts[0]: each} for each in ends_of]
         results = self._evaluated(expression, parts, variants)
         base, around = results[0], results[1:]
         found = []
@@ -129,7 +161,10 @@ class _View:
                 effect = max((abs(each - value) for each in moved_to if each is not None), default=0.0)
                 effects[self.shared[part]] = effects.get(self.shared[part], 0.0) + effect
             error = math.hypot(*effects.values())
-            found.append(_Cell(self.typed(expression, value), error, value - error, value + error))
+            ends = [] if known is None else [each[at] for each in around[-2:]]
+            sure = bool(ends) and all(isinstance(each, float) for each in ends)
+            total = (min(value - error, *ends), max(value + error, *ends)) if sure else None
+            found.append(_Cell(self.typed(expression, value), error, value - error, value + error, total))
         return found
 
     def _evaluated(

@@ -35,6 +35,9 @@ class Release:
         rows: The cells. None in a noisy column: the noise leaves nothing to say.
         noise_error: Half-width of each cell at ``confidence`` from the noise alone; None for keys.
         interval: Low and high of each cell; None for keys, and where the noise error tells it all.
+        total_interval: The same with an estimate of what clipping took, so that it covers the raw rows as well as can
+            be said; None for keys, and where nothing is known of clipping.
+        clipping: Of each noisy column the estimated share that clipping took; None for keys, and where it is not known.
         confidence: Chance that an interval covers.
         guarantee: `kind`, `epsilon`, `delta`, `unit`, `neighbors`. Of the kind "public": the answer is about public
             tables only, exact, and was charged nothing; then all columns count as keys.
@@ -78,6 +81,16 @@ class Release:
     question: str
     notes: tuple[str, ...] = ()
     limits: tuple[Mapping[str, Any], ...] = ()
+    total_interval: tuple[tuple[tuple[float, float] | None, ...], ...] = ()
+    clipping: tuple[float | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Nothing is known of clipping where nothing is said."""
+        unknown = (None,) * len(self.columns)
+        if not self.total_interval:
+            object.__setattr__(self, "total_interval", (unknown,) * len(self.rows))
+        if not self.clipping:
+            object.__setattr__(self, "clipping", unknown)
 
     @property
     def value(self) -> Any:
@@ -109,6 +122,8 @@ class Release:
             "rows": _plain(self.rows),
             "noise_error": _plain(self.noise_error),
             "interval": _plain(self.interval),
+            "total_interval": _plain(self.total_interval),
+            "clipping": _plain(self.clipping),
             "confidence": self.confidence,
             "guarantee": _plain(self.guarantee),
             "charge": _plain(self.charge),
@@ -136,8 +151,13 @@ class Release:
         found = Fields(data, "release")
         columns, keys = found.texts("columns"), tuple(found.each("keys", bool))
         rows, errors, intervals = (found.each(name, list) for name in ("rows", "noise_error", "interval"))
-        wide = {len(columns), len(keys), *(len(row) for part in (rows, errors, intervals) for row in part)}
-        if len(wide) != 1 or not len(rows) == len(errors) == len(intervals):
+        # An older release says nothing of clipping.
+        unknown = [None] * len(columns)
+        totals = found.each("total_interval", list) if "total_interval" in found else [unknown] * len(rows)
+        clipping = found.numbers("clipping") if "clipping" in found else tuple(unknown)
+        parts = (rows, errors, intervals, totals)
+        wide = {len(columns), len(keys), len(clipping), *(len(row) for part in parts for row in part)}
+        if len(wide) != 1 or len(set(map(len, parts))) != 1:
             raise found.wrong("rows")
         guarantee, charge, remaining = (found.mapping(name) for name in ("guarantee", "charge", "remaining"))
         _check_amounts(found, guarantee, charge, *(remaining[who] for who in remaining if remaining[who] is not None))
@@ -158,6 +178,8 @@ class Release:
             question=found.text("question") if question is None else question,
             notes=found.texts("notes"),
             limits=tuple(found.each("limits", dict)),
+            total_interval=tuple(tuple(_interval(found, each) for each in row) for row in totals),
+            clipping=clipping,
         )
 
     def to_arrow(self) -> Any:

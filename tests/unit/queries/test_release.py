@@ -65,7 +65,7 @@ def test_many_numbers_have_no_value(columns, rows):
 def test_json_has_the_agreed_shape(regions):
     out = json.loads(json.dumps(regions.to_dict(), allow_nan=False))
     assert list(out) == [
-        *("columns", "keys", "rows", "noise_error", "interval", "confidence"),
+        *("columns", "keys", "rows", "noise_error", "interval", "total_interval", "clipping", "confidence"),
         *("guarantee", "charge", "remaining", "free", "receipt", "notes", "limits"),
     ]
     assert out["rows"] == [["north", 1234], ["south", 98]]

@@ -127,6 +127,8 @@ class ReleaseOut(BaseModel):
     rows: list[list[Any]]
     noise_error: list[list[float | None]]
     interval: list[list[Any]]
+    total_interval: list[list[Any]]
+    clipping: list[float | None]
     confidence: float
     guarantee: dict[str, Any]
     charge: dict[str, float | None]

@@ -58,7 +58,7 @@ def choose_limit(
     >>> choose_limit([0, 5000, *[0] * 127], law, lambda limit: 3.0 * limit)
     ChosenLimit(limit=1, clipped=0.0)
     """
-    seen, tail = _seen(noisy, law)
+    seen, tail = see_classes(noisy, law)
     if not seen:
         return ChosenLimit(1, None)
     # An extrapolation decides only as far as it can be trusted; what may lie beyond is told twice as far.
@@ -69,7 +69,7 @@ def choose_limit(
 
 def share_beyond(noisy: Sequence[int], law: DiscreteGaussian | Laplace, limit: int) -> float | None:
     """About which share of all mass lies beyond a limit; None where the noise hides all units."""
-    seen, tail = _seen(noisy, law)
+    seen, tail = see_classes(noisy, law)
     return _beyond([*seen, *tail], limit) / max(_beyond([*seen, *tail], 0), 1.0) if seen else None
 
 
@@ -88,20 +88,30 @@ def guess_size(noisy: Sequence[int], law: DiscreteGaussian | Laplace) -> int | N
         for at in range(1, CLASSES - width + 1)
     }
     best = max(sums, key=lambda each: sums[each])
-    if sums[best] <= _deviation(law) * math.sqrt(2 * math.log(len(sums) / _FAINT)):
+    if sums[best] <= noise_deviation(law) * math.sqrt(2 * math.log(len(sums) / _FAINT)):
         return None
     start, width = best
-    last = max(at for at in range(start, start + width) if noisy[at] > _deviation(law))
+    last = max(at for at in range(start, start + width) if noisy[at] > noise_deviation(law))
     return math.ceil(_TOP[last])
 
 
-def _seen(noisy: Sequence[int], law: DiscreteGaussian | Laplace) -> tuple[list[float], list[float]]:
+def see_classes(noisy: Sequence[int], law: DiscreteGaussian | Laplace) -> tuple[list[float], list[float]]:
     """The classes as far as they stand out of the noise, and what may be in those after them; none where none does."""
     last = _last(noisy, law)
     if last is None:
         return [], []
-    seen = [float(each) if each > 2 * _deviation(law) else 0.0 for each in noisy[: last + 1]]
+    seen = [float(each) if each > 2 * noise_deviation(law) else 0.0 for each in noisy[: last + 1]]
     return seen, _tail(noisy, last, law)
+
+
+def stands_alone(noisy: Sequence[int], law: DiscreteGaussian | Laplace) -> bool:
+    """Whether a single class surely holds units, and not only several together."""
+    return max(noisy[1:]) > law.utility(_ALARM)
+
+
+def class_top(place: int) -> float:
+    """The largest size of a class."""
+    return _TOP[place]
 
 
 def _beyond(counts: Sequence[float], limit: int) -> float:
@@ -132,7 +142,7 @@ def _last(noisy: Sequence[int], law: DiscreteGaussian | Laplace) -> int | None:
         if sums[best] <= _together(law):
             return None
         window = range(best, best + _WINDOW)
-        sure = [at for at in window if noisy[at] > 2 * _deviation(law)] or [max(window, key=lambda at: noisy[at])]
+        sure = [at for at in window if noisy[at] > 2 * noise_deviation(law)] or [max(window, key=lambda at: noisy[at])]
     last = sure[-1]
     while near := [at for at in range(last + 1, min(last + _NEAR + 1, CLASSES)) if noisy[at] > mild]:
         last = near[-1]
@@ -146,7 +156,7 @@ def _together(law: DiscreteGaussian | Laplace) -> float:
     """
     chance = math.log(CLASSES / _ALARM)
     if isinstance(law, DiscreteGaussian):
-        return _deviation(law) * math.sqrt(2 * _WINDOW * chance)
+        return noise_deviation(law) * math.sqrt(2 * _WINDOW * chance)
     return float(law.scale) * (chance + _WINDOW * math.log(25 / 9)) / 0.8
 
 
@@ -159,7 +169,7 @@ def _tail(noisy: Sequence[int], last: int, law: DiscreteGaussian | Laplace) -> l
     """
     mild = law.noise_error(1 - _MILD)
     real = [at for at in range(1, last + 1) if noisy[at] > mild]
-    curve = _curve(noisy, real, last, _deviation(law) ** 2)
+    curve = _curve(noisy, real, last, noise_deviation(law) ** 2)
     if curve is None:
         return []
     start, slope, bend = curve
@@ -202,7 +212,8 @@ def _fitted(
     return found[0], found[1], found[2] if degree == 2 else 0.0
 
 
-def _deviation(law: DiscreteGaussian | Laplace) -> float:
+def noise_deviation(law: DiscreteGaussian | Laplace) -> float:
+    """Of each count."""
     if isinstance(law, DiscreteGaussian):
         return math.sqrt(float(law.variance))
     return math.sqrt(2) * float(law.scale)

@@ -61,28 +61,73 @@ class Price(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class LengthCounts:
+    """Noisy counts of units by the class of their length, and what noise they have: a variance, or Laplace's scale."""
+
+    noisy: tuple[int, ...]
+    gaussian: Fraction | None = None
+    laplace: Fraction | None = None
+
+    @classmethod
+    def of(cls, noisy: Sequence[int], mechanism: DiscreteGaussian | Laplace) -> LengthCounts:
+        """As the mechanism released them."""
+        from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
+
+        if isinstance(mechanism, DiscreteGaussian):
+            return cls(tuple(noisy), gaussian=Fraction(mechanism.variance))
+        return cls(tuple(noisy), laplace=Fraction(mechanism.scale))
+
+    @property
+    def law(self) -> DiscreteGaussian | Laplace:
+        """A mechanism with that noise, for what the counts can tell."""
+        from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
+        from dalenius.mechanisms.laplace import Laplace
+
+        if self.gaussian is not None:
+            return DiscreteGaussian(self.gaussian, dimension=len(self.noisy))
+        return Laplace(1 / require(self.laplace), dimension=len(self.noisy))
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is stored; the classes at the end are noise around 0 and stay, for they say that nobody is there."""
+        law = {"gaussian": str(self.gaussian)} if self.gaussian is not None else {"laplace": str(self.laplace)}
+        return law | {"noisy": list(self.noisy)}
+
+    @classmethod
+    def of_json(cls, data: Mapping[str, Any]) -> LengthCounts:
+        """As `to_json` wrote it."""
+        gaussian, laplace = (
+            None if data.get(name) is None else Fraction(data[name]) for name in ("gaussian", "laplace")
+        )
+        return cls(tuple(map(int, data["noisy"])), gaussian, laplace)
+
+
+@dataclass(frozen=True, slots=True)
 class Clip:
     """The clip that was found for a measure, and about which part of all that units add lies beyond it.
 
     ``beyond`` is None where no class stands out of the noise. The clip is then that of the little that may be seen;
     else the plan's own stays, but for joins that leave few rows of each unit (``little``): there it is one row's.
     ``hidden`` is the noise error (95%) of each count of units: so many heavy units of one size do not show, and are
-    not in ``beyond``.
+    not in ``beyond``. ``counts`` are the noisy counts by class that it was chosen from, where these are of lengths;
+    answers that were stored before they were kept have none. They are paid for, and as private as the clip itself.
     """
 
     measure: int
     clip: int
     beyond: float | None
     hidden: int
+    counts: LengthCounts | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored with the answer."""
-        return {"measure": self.measure, "clip": str(self.clip), "beyond": self.beyond, "hidden": self.hidden}
+        found = {"measure": self.measure, "clip": str(self.clip), "beyond": self.beyond, "hidden": self.hidden}
+        return found if self.counts is None else found | {"counts": self.counts.to_json()}
 
     @classmethod
     def of_json(cls, data: Mapping[str, Any]) -> Clip:
         """As `to_json` wrote it."""
-        return cls(data["measure"], int(data["clip"]), data["beyond"], data["hidden"])
+        counts = LengthCounts.of_json(data["counts"]) if "counts" in data else None
+        return cls(data["measure"], int(data["clip"]), data["beyond"], data["hidden"], counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,12 +224,12 @@ class LengthSearch(ClipSearch):
     def fit(self, counts: NoisyCounts) -> Clip:
         """Where clipping would cost about as much as the measure's own noise."""
         most, noisy, mechanism = counts.measure.clip, counts.noisy, counts.mechanism
-        hidden = mechanism.noise_error(0.95)
+        hidden, kept = mechanism.noise_error(0.95), LengthCounts.of(noisy, mechanism)
         if share_beyond(noisy, mechanism, most) is None:
-            return Clip(counts.number, min(most, guess_size(noisy, mechanism) or counts.little), None, hidden)
+            return Clip(counts.number, min(most, guess_size(noisy, mechanism) or counts.little), None, hidden, kept)
         found = choose_limit(noisy, mechanism, lambda limit: counts.per_step * limit, counts.cells)
         clip = min(most, found.limit)
-        return Clip(counts.number, clip, share_beyond(noisy, mechanism, clip), hidden)
+        return Clip(counts.number, clip, share_beyond(noisy, mechanism, clip), hidden, kept)
 
     def named(self, measure: Measure) -> str:
         """The sum, or rows."""
@@ -276,9 +321,11 @@ def report_clips(plan: Plan, found: Sequence[Clip]) -> tuple[dict[str, Any], ...
     return tuple(reports)
 
 
-def clip_notes(plan: Plan, found: Sequence[Clip]) -> tuple[str, ...]:
-    """The same as sentences."""
-    measured = [(plan.measures[each.measure], each) for each in found]
+def clip_notes(plan: Plan, found: Sequence[Clip], shares: Mapping[int, float] | None = None) -> tuple[str, ...]:
+    """The same as sentences; ``shares``: what is reckoned to be lost, by the measure's number, where more is known."""
+    better = shares or {}
+    told = [replace(each, beyond=better.get(each.measure, each.beyond)) for each in found]
+    measured = [(plan.measures[each.measure], each) for each in told]
     return tuple(search_of(measure).sentence(plan, measure, each) for measure, each in measured)
 
 

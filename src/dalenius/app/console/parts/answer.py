@@ -23,6 +23,7 @@ _MEANING = (
     "likely to have moved it: in {share} of answers, the number without noise lies inside. It says nothing about "
     "people who are missing from the data, nor about what was cut off of those who add very much."
 )
+_CUT_OFF = "Of {column}, about {share} was cut off of those who add very much, as far as noisy counts tell."
 
 
 def show_answer(session: Session, release: Release) -> None:
@@ -38,6 +39,9 @@ def show_answer(session: Session, release: Release) -> None:
         with ui.expansion("± What does this mean?", icon="help_outline").classes("w-full"):
             if not release.public:
                 ui.label(_MEANING.format(share=f"{release.confidence:.0%}"))
+            for name, share in zip(release.columns, release.clipping, strict=True):
+                if share is not None:
+                    ui.label(_CUT_OFF.format(column=shown(name, 40), share=f"{share:.1%}"))
             ui.label(release.summary).classes("d-muted")
         for note in release.notes:
             ui.label(note).classes("d-muted text-caption")

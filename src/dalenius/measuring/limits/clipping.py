@@ -1,0 +1,245 @@
+"""What clipping took from an answer, estimated from what is released: post-processing, which costs nothing.
+
+A unit whose vector w ≥ 0 has a length k beyond its limit C keeps w·C/k and loses w·(1 − C/k). Noisy counts of units by
+length tell about how much that is in all: with n units of length k, whose total is r(k) times their length,
+
+    lost = Σ n·r·(k − C)⁺,   kept = Σ n·r·min(k, C),   factor = lost/kept.
+
+*r* lies between 1 (all in one group) and √groups (evenly in all). N rows that fall at random into m groups have
+k² = N + N(N − 1)/m on average, which gives N, and r = N/k; m is what makes kept agree with the sum of all groups.
+
+*Units past the last class* that stands out of the noise are extrapolated (`tails`): each tail that the noisy counts
+allow weighs by how well it fits them.
+
+*A group* that shows y misses about y·factor. It may miss more, for reasons that add in squares: its noise; what the
+counts do not tell (their noise, sizes within a class, the tail, how heavy units spread); chance, where the heavy units
+are few and each has groups of its own, which is Σ n·(1 − r²/groups)·((k − C)⁺ − factor·min(k, C))² over all groups; and
+heavy units that favour some groups, for which a *fixed* part of what it misses is allowed (`FAVOUR`). That part is an
+assumption and no bound: a group to which half of the heavy units go misses more. Nor is there anything here of a few
+units far larger than all others: noise of one unit's worth hides them by design.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dalenius.measuring.estimates import normal_width
+from dalenius.measuring.limits.histogram import CLASSES, class_top, noise_deviation, see_classes, stands_alone
+from dalenius.measuring.limits.tails import Array, possible_tails
+
+if TYPE_CHECKING:
+    from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
+    from dalenius.mechanisms.laplace import Laplace
+
+FAVOUR = 1.0  # of what a group is reckoned to miss: how far heavy units may favour it, as a deviation
+_HALF = 0.5  # of the way to the upper end of a class, as a deviation, where its units may be alike
+_WIDER = 2.0  # into so many times as many groups heavy units' rows may fall, as a deviation
+_ONE_ROW = (0.3, 0.7)  # of values, one row is about the length of the lightest units, of these parts of all
+_FAR = 30  # classes past the last real one, as far as a tail is followed
+_UPPER = 0.975
+_UNSEEN = 1.0  # how far what an extrapolated tail loses may be higher, at the least, as a multiple of it
+_RARE = 0.02  # of the groups: fewer than that have units so heavy, and theirs is no chance that all groups take
+_UNTOLD = 1.0  # how far a share may be off, as a multiple of it, where the counts that it came from are not kept
+_SCATTERED = 2.0  # the same of a share of norms: those of heavy units' totals may be larger
+_HEAVY = 4.0  # times the limit: what heavy units lose by the square, for each that they lose, where only that is known
+_POINTS = 8  # by which a class is gone through
+_HALVINGS = 30
+_MOST = 0.999  # of all mass may be lost, as far as it is reckoned with
+_DIGITS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Over what units' vectors go.
+
+    Attributes:
+        groups: How many there are.
+        scattered: Whether a vector may be shorter than its total: its norm is L2, over several groups.
+        total: The released groups added up, in steps.
+        rows: Whether rows are counted, so that one row is the least.
+    """
+
+    groups: int
+    scattered: bool
+    total: float
+    rows: bool
+
+    @property
+    def favour(self) -> float:
+        """How far heavy units may favour a group; where there is one, they cannot."""
+        return FAVOUR if self.groups > 1 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What clipping took from a column.
+
+    Attributes:
+        factor: Lost for each that was kept.
+        deviation: How far that may be off.
+        more: What it may be higher besides, at 95%, where a tail was extrapolated.
+        chance: Variance of what groups lose by chance, of all together, in squared steps.
+        favour: How far heavy units may favour one group, as a part of what it misses.
+    """
+
+    factor: float
+    deviation: float = 0.0
+    more: float = 0.0
+    chance: float = 0.0
+    favour: float = 0.0
+
+    @property
+    def share(self) -> float:
+        """Of all mass, what was lost."""
+        return float(f"{self.factor / (1 + self.factor):.{_DIGITS}g}")
+
+    def missed(self, value: float) -> float:
+        """How much a group is reckoned to miss that shows so much."""
+        return self.factor * max(0.0, value)
+
+    def reach(self, value: float, error: float, part: float, confidence: float) -> float:
+        """How far above its value the raw truth of a group may lie: never less than its noise allows.
+
+        Args:
+            value: What it shows, in steps.
+            error: Half-width of its noise at ``confidence``.
+            part: Its part of all groups.
+            confidence: Of the whole.
+        """
+        missed, z = self.missed(value), normal_width(confidence)
+        told = max(0.0, value) * z * (self.deviation + self.more / normal_width(0.95))
+        chance = z * math.sqrt(self.chance * part)
+        return max(error, missed + math.hypot(error * (1 + self.factor), told, chance, z * self.favour * missed))
+
+
+NOTHING = Loss(0.0)
+
+
+def loss_of_counts(counts: Sequence[int], law: DiscreteGaussian | Laplace, clip: int, spread: Spread) -> Loss | None:
+    """From noisy counts of units by length, at the limit that was used; None where no class stands out of the noise.
+
+    Classes that stand out only together are enough to choose a limit, where a wrong one costs accuracy, but not to say
+    how much lies beyond it.
+    """
+    found, _ = see_classes(counts, law)
+    if not found or not stands_alone(counts, law):
+        return None
+    rows = [1.0] if spread.rows else [_length_of(found, part) for part in _ONE_ROW]
+    each = [_loss(found, counts, noise_deviation(law), clip, spread, one) for one in rows]
+    factor = math.fsum(one.factor for one in each) / len(each)
+    apart = max(one.factor for one in each) - factor
+    return Loss(
+        factor,
+        math.hypot(max(one.deviation for one in each), apart),
+        max(one.more for one in each),
+        max(one.chance for one in each),
+        spread.favour,
+    )
+
+
+def _loss(
+    found: Sequence[float], counts: Sequence[int], deviation: float, clip: int, spread: Spread, one: float
+) -> Loss:
+    """The same where one row has the length ``one``."""
+    size, last = min(CLASSES, len(found) + _FAR), len(found)
+    seen, noisy = np.array([*found, *[0.0] * (size - last)]), np.array(counts[:size], dtype=float)
+    sizes, low, high = _points(size, spread)
+    groups = _effective(lambda each: float(seen @ _clip(sizes, clip, one, each).kept), spread)
+    parts = _clip(sizes, clip, one, groups)
+    tails, chances = possible_tails(noisy, last, deviation, *(np.log(_rows(each, one, groups)) for each in (low, high)))
+    units = seen + tails  # one row for each tail that the counts allow
+    factors: Array = (units @ parts.lost) / np.maximum(units @ parts.kept, 1.0)
+    factor = float(chances @ factors)
+    order = np.argsort(factors)
+    upper = factors[order][min(len(order) - 1, int(np.searchsorted(np.cumsum(chances[order]), _UPPER)))]
+    mean = seen + chances @ tails
+    whole = max(float(mean @ parts.kept), 1.0)
+    unseen = float((mean - seen) @ parts.lost) / whole
+    # Each count moves the factor by what its units lose more than others.
+    noise = deviation * float(np.linalg.norm((parts.lost - factor * parts.kept)[:last])) / whole
+    # All units of a class may have the size of its upper end, unless the classes beside it hold as many.
+    pile = np.maximum(seen - np.maximum(np.append(seen[1:], 0.0), np.append(0.0, seen[:-1])), 0.0)
+    place = _HALF * float(np.linalg.norm(pile * (parts.highest - parts.lost))) / whole
+    wider = _clip(sizes, clip, one, min(_WIDER * groups, spread.groups)) if spread.scattered else parts
+    wide = float(mean @ wider.lost) / max(float(mean @ wider.kept), 1.0) - factor
+    ratio = parts.ratio
+    alone = np.maximum(0.0, 1 - ratio**2 / spread.groups)  # of a unit that is in all groups alike, chance moves nothing
+    over, within = np.maximum(sizes - clip, 0.0), np.minimum(sizes, clip)
+    # So few groups have a unit as large as that or larger that it is not chance, but those groups' own.
+    heavier = np.cumsum(mean[::-1])[::-1] * (ratio**2).mean(1) / spread.groups
+    chance = float((mean * (heavier >= _RARE)) @ (alone * (over - factor * within) ** 2).mean(1))
+    more = max(0.0, float(upper) - factor, _UNSEEN * unseen)
+    return Loss(factor, math.hypot(noise, place, max(0.0, wide)), more, chance)
+
+
+@dataclass(frozen=True, slots=True)
+class _Clipped:
+    """What a unit of each class loses and keeps; what it loses at the upper end; its total per length by points."""
+
+    lost: Array
+    kept: Array
+    highest: Array
+    ratio: Array
+
+
+def _clip(sizes: Array, clip: int, one: float, groups: float) -> _Clipped:
+    ratio = np.maximum(1.0, _rows(sizes, one, groups) * one / np.maximum(sizes, 0.5))
+    lost = ratio * np.maximum(sizes - clip, 0.0)
+    return _Clipped(lost.mean(1), (ratio * np.minimum(sizes, clip)).mean(1), lost.max(1), ratio)
+
+
+def _rows(sizes: Array, one: float, groups: float) -> Array:
+    """How many rows of the size ``one`` have such a length, where they fall at random into so many groups."""
+    length, rest = sizes / one, 1 - 1 / groups
+    return (np.sqrt(rest * rest + 4 * length * length / groups) - rest) * groups / 2
+
+
+def loss_of_share(share: float, clip: int, spread: Spread) -> Loss:
+    """From the share that was reckoned to lie beyond a limit, where the counts that it came from are not kept."""
+    factor = share / (1 - min(share, _MOST))
+    chance = 0.0 if spread.groups == 1 else _HEAVY * clip * factor * max(spread.total, 0.0)
+    return Loss(factor, 0.0, (_SCATTERED if spread.scattered else _UNTOLD) * factor, chance, spread.favour)
+
+
+def _points(classes: int, spread: Spread) -> tuple[Array, Array, Array]:
+    """Sizes within each class, evenly by their logarithm, and its ends.
+
+    Lengths are counted as whole numbers, rounded up. Those of rows are whole, or roots of whole numbers.
+    """
+    tops = np.array([class_top(place) for place in range(classes)])
+    low, high = np.append(0.0, tops[:-1]), tops
+    if spread.rows:
+        low, high = np.floor(low), np.floor(high)
+        low, high = (np.sqrt(each**2 + 0.5) if spread.scattered else each + 0.5 for each in (low, high))
+    low, high = np.maximum(low, 0.5), np.maximum(high, 0.5)
+    steps = (np.arange(_POINTS) + 0.5) / _POINTS
+    sizes = np.minimum(low[:, None] * (high / low)[:, None] ** steps, np.floor(tops)[:, None])
+    sizes[1] = 1.0
+    return sizes, low, high
+
+
+def _effective(kept: Callable[[float], float], spread: Spread) -> float:
+    """Into how many groups rows fall at random, so that what is kept agrees with what was released."""
+    if not spread.scattered:
+        return 1.0
+    low, high = 0.0, math.log(spread.groups)
+    if kept(spread.groups) <= spread.total:
+        return float(spread.groups)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if kept(math.exp(middle)) < spread.total else (low, middle)
+    return math.exp(high)
+
+
+def _length_of(seen: Sequence[float], part: float) -> float:
+    """So long is a unit at most, in that part of them."""
+    least, so_far, place = part * sum(seen), 0.0, 0
+    while place + 1 < len(seen) and (so_far < least or not place):
+        place += 1
+        so_far += seen[place]
+    return class_top(place)

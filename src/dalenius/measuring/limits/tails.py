@@ -1,0 +1,53 @@
+"""What may lie past the last class of sizes that stands out of the noise: public post-processing of noisy counts.
+
+By the logarithm x of their size, units are reckoned to lie as exp(a + b·x + c·x²) with c ≤ 0, from the fullest class or
+the last few that stand out on: a straight line is Pareto's tail, a bent one is log-normal, or ends soon. Every pair of
+b and c on a grid, with the best a, weighs by how well it fits. The counts past the last real class decide, too: each is
+mostly noise, but so many units as a slow tail has would show in them.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[np.float64]
+
+_FITTED = 4  # classes that stand out, which say how the tail begins to fall
+_ROUGH = 0.2  # how far counts may be off a smooth curve, as a part of them
+_SLOPES = np.linspace(-4.0, -1.0, 25)  # b; a tail that falls more slowly has no mean
+_BENDS = np.array([0.0, -0.02, -0.05, -0.1, -0.2, -0.3, -0.5, -0.8, -1.2, -2.0, -4.0])  # c
+_STRAIGHT = 10.0  # how much likelier a straight tail is than each bent one, before anything is seen
+_STEEPEST = 40.0  # of exponents: enough for any counts, and no overflow
+
+
+def possible_tails(noisy: Array, last: int, deviation: float, low: Array, high: Array) -> tuple[Array, Array]:
+    """Units in each class from ``last`` on, one row for each tail; and how likely each is.
+
+    Args:
+        noisy: Counts of units by class.
+        last: So many classes stand out of the noise, or lie before one that does.
+        deviation: Of the noise of each count.
+        low: The logarithm of the least size in each class.
+        high: That of the largest; a class whose ends are the same can hold nobody.
+    """
+    width, middle = high - low, (low + high) / 2
+    density = np.where(width > 0, noisy / np.maximum(width, 1e-9), -np.inf)[1:last]
+    start = max(1 + int(np.argmax(density)), last - _FITTED)
+    x, there = (middle - middle[last - 1])[start:], noisy[start:]
+    slopes, bends = (each.ravel()[:, None] for each in np.meshgrid(_SLOPES, _BENDS))
+    shape = np.exp(np.minimum(slopes * x + bends * x * x, _STEEPEST)) * width[start:]
+    real = np.maximum(there, 0.0)
+    variance = deviation**2 + real + (_ROUGH * real) ** 2
+    # For each b and c the height exp(a) with the least Σ (count − expected)²/variance, which is 0 or more.
+    height = np.maximum((shape @ (there / variance)) / np.maximum(shape**2 @ (1 / variance), 1e-300), 0.0)
+    expected = height[:, None] * shape
+    misfit = ((there - expected) ** 2 / variance).sum(1)
+    likely = np.where(bends[:, 0] == 0, _STRAIGHT, 1.0) * np.exp((misfit.min() - misfit) / 2)
+    tails = np.zeros((len(expected), len(noisy)))
+    tails[:, last:] = expected[:, last - start :]
+    heavier = np.cumsum(tails[:, ::-1], 1)[:, ::-1]
+    tails[heavier < 1] = 0.0  # from where on not even one unit is expected
+    return tails, likely / likely.sum()

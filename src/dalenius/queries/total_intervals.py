@@ -1,0 +1,193 @@
+"""What clipping took from each aggregate of an answer, and the intervals that allow for it.
+
+Two sources, both released by now: the noisy counts of units that a question chose its own limit from, which are stored
+with its answer; and else the shares that `protect` reckoned to lie beyond the limits it found, where the question asks
+just for what they were found for. Where the owner declared the limits nothing is known. Others' questions never matter.
+
+An interval here covers the sum of raw rows as well as these can tell (`limits.clipping`): it holds the interval of the
+noise, and reaches further where clipping takes away. What bounds did to single values, and rounding, is not in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from dalenius.measuring.expressions import TRUE, Aggregate, Column
+from dalenius.measuring.limits.clipping import NOTHING, Loss, Spread, loss_of_counts, loss_of_share
+from dalenius.measuring.limits.in_question import Clip, search_of
+
+if TYPE_CHECKING:
+    from dalenius.measuring.estimates import Estimate
+    from dalenius.measuring.plan import Found, Measure, Plan, Statistic
+
+Interval = tuple[float, float]
+_FLOOR = 0.2  # of an average group: none has a smaller part in what chance does
+_OUTWEIGHS = (
+    0.5  # of the noise error, which is about one deviation: from here on clipping moves a value more than noise
+)
+DECLARED = (
+    "The owner declared how much one {unit} may add. How much of the data lies beyond that is not known, and not in ±."
+)
+
+
+class Unknown(Enum):
+    """Why nothing can be said of what clipping took."""
+
+    DECLARED = "the owner declared the limit"
+    HIDDEN = "the noise hides how much units add"
+    MEANINGLESS = "it is no sum of what units add, or one of both signs"
+    OTHER = "the limit is not one that was found for what is asked"
+
+
+@dataclass(frozen=True)
+class Clipped:
+    """What clipping took from one aggregate.
+
+    Attributes:
+        loss: As far as that can be told.
+        totals: The interval of each group that allows for it.
+        missed: What each group is reckoned to miss.
+        measure: Whose limit it is.
+        clip: The limit that was used.
+        found: Whether the question found it itself.
+    """
+
+    loss: Loss
+    totals: Sequence[Interval | None]
+    missed: Sequence[float]
+    measure: Measure
+    clip: int
+    found: bool
+
+
+def clipped_aggregate(
+    plan: Plan,
+    number: int,
+    values: Sequence[int],
+    estimates: Sequence[Estimate],
+    clips: Sequence[Clip],
+    confidence: float,
+) -> Clipped | Unknown:
+    """What clipping took from the aggregate of a statistic with one measure.
+
+    Args:
+        plan: What was asked.
+        number: Of the statistic.
+        values: The noisy integers of its first measure.
+        estimates: The aggregate's number in every group.
+        clips: The limits that the question found itself.
+        confidence: Of the intervals.
+    """
+    statistic = plan.statistics[number]
+    measure, own = statistic.measures[0], {each.measure: each for each in clips}.get(plan.start(number))
+    if statistic.kind not in {"rows", "units", "sum"} or (measure.low < 0 < measure.high):
+        return Unknown.MEANINGLESS
+    sign = -1 if measure.high <= 0 else 1
+    released = [sign * value / 2**measure.bits for value in values]
+    spread = Spread(
+        groups=max(1, len(plan.cells)),
+        scattered=plan.norm == "l2" and len(plan.cells) > 1,
+        total=max(0.0, math.fsum(released)),
+        rows=measure.kind == "rows",
+    )
+    loss = _loss(plan, statistic, own, spread)
+    if isinstance(loss, Unknown):
+        return loss
+    step, least = float(measure.step), _FLOOR * spread.total / spread.groups
+    parts = [max(value, least) for value in released]
+    whole = max(math.fsum(parts), 1e-9)
+    totals, missed = list[Interval | None](), list[float]()
+    for value, part, each in zip(released, parts, estimates, strict=True):
+        if each.low is None or each.high is None or each.noise_error is None:
+            totals.append(None)
+            missed.append(0.0)
+            continue
+        reach = step * loss.reach(value, each.noise_error / step, part / whole, confidence)
+        further = max(0.0, reach - each.noise_error)
+        if isinstance(each.value, int):  # of whole numbers, up to a whole one
+            further = float(math.ceil(further))
+        totals.append((each.low, each.high + further) if sign > 0 else (each.low - further, each.high))
+        missed.append(step * loss.missed(value))
+    return Clipped(loss, totals, missed, measure, measure.clip if own is None else own.clip, own is not None)
+
+
+def _loss(plan: Plan, statistic: Statistic, own: Clip | None, spread: Spread) -> Loss | Unknown:
+    measure = statistic.measures[0]
+    if plan.groups is not None:  # rows in further groups do not count at all
+        return Unknown.OTHER
+    if measure.kind == "units":  # one in each group, and nothing is cut off
+        return NOTHING
+    if own is not None:
+        if own.beyond is None:
+            return Unknown.HIDDEN
+        if own.counts is None:
+            return loss_of_share(own.beyond, own.clip, spread)
+        return loss_of_counts(own.counts.noisy, own.counts.law, own.clip, spread) or Unknown.HIDDEN
+    found, declared = plan.table.found, plan.table.policy.contribution
+    if found is None or declared.rows is not None:
+        return Unknown.DECLARED
+    if plan.where != TRUE or plan.sets or not plan.table.relation.single:
+        return Unknown.OTHER
+    name = _found_for(plan, measure, found)
+    if name is None:
+        return Unknown.OTHER
+    share = found.clipped.get(name)
+    return Unknown.HIDDEN if share is None else loss_of_share(share, measure.clip, spread)
+
+
+def _found_for(plan: Plan, measure: Measure, found: Found) -> str | None:
+    """The name of the limit that `protect` found and this measure has; None where it has another one."""
+    if measure.kind == "rows" and measure.where == TRUE:
+        limits = {"rows": found.rows}
+        if plan.norm == "l2":
+            keys = [each.name for each in plan.question.keys if isinstance(each, Column)]
+            limits |= {f"norm {key}": found.norms[key] for key in keys if key in found.norms}
+        name = min(limits, key=lambda each: limits[each])
+        # Over several keys a vector is no longer than over one of them, so no more of it is lost.
+        return name if limits[name] == measure.clip else None
+    if isinstance(measure.value, Column) and measure.value.name in found.totals:
+        name = measure.value.name
+        whole = name not in plan.table.policy.contribution.totals
+        same = math.floor(found.totals[name] / measure.step) == measure.clip
+        return f"total {name}" if whole and same else None
+    return None
+
+
+# --- for people
+
+
+def clipping_notes(
+    plan: Plan, clipped: Mapping[Aggregate, Clipped | Unknown], errors: Mapping[Aggregate, float]
+) -> tuple[str, ...]:
+    """A warning where clipping outweighs the noise, with what would mend it; and where nothing is known of it.
+
+    Args:
+        plan: What was asked.
+        clipped: What clipping took from each aggregate that is shown.
+        errors: The noise errors of all groups of each, added up.
+    """
+    found, unit = list[str](), " + ".join(plan.table.unit)
+    for aggregate, each in clipped.items():
+        if each is Unknown.DECLARED:
+            found.append(DECLARED.format(unit=unit))
+        elif isinstance(each, Clipped) and math.fsum(each.missed) > _OUTWEIGHS * errors[aggregate]:
+            found.append(_warning(each, unit))
+    return tuple(dict.fromkeys(found))
+
+
+def _warning(each: Clipped, unit: str) -> str:
+    rows = each.measure.kind == "rows"
+    what = "the rows were" if rows else f"the {search_of(each.measure).named(each.measure)} was"
+    if each.found:
+        more = f"a limit above {each.clip:,} (--rows N)" if rows else "a higher limit (--total COL=X)"
+        mend = f"A higher ε, {more} or the table's own limit (--find-limits 0) cuts off less."
+    else:
+        mend = f"The owner can declare a higher limit: [contribution] {'rows' if rows else 'totals'}."
+    return (
+        f"To reduce noise, what one {unit} adds was capped; about {each.loss.share:.1%} of {what} not counted. That "
+        f"matters more than the noise, and ± does not show it: `total_interval` does. {mend}"
+    )

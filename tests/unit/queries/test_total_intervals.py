@@ -1,0 +1,261 @@
+"""What an answer says of clipping: where it is known, where it is not, and what is stored for it."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.unit.remote.server import TOKEN, Server
+
+from dalenius import connect
+from dalenius.curator import Curator
+from dalenius.measuring.plan import Limits
+from dalenius.queries.answering import Answer
+from dalenius.queries.release import Release
+
+POLICY = """
+[table]
+name = "visits"
+source = "visits.parquet"
+unit = "person"
+[budget]
+epsilon = 60.0
+delta = 1e-6
+[analysts.ana]
+epsilon = 30.0
+[analysts.ben]
+epsilon = 30.0
+[columns.region]
+type = "category"
+keys = ["north", "south", "east", "west"]
+[columns.day]
+type = "integer"
+bounds = [0, 23]
+[columns.amount]
+type = "number"
+bounds = [0, 1000]
+step = 1
+[columns.debt]
+type = "number"
+bounds = [-1000, 0]
+step = 1
+[columns.change]
+type = "number"
+bounds = [-50, 50]
+step = 1
+"""
+GROUPED = "SELECT region, day, COUNT(*) AS n FROM visits GROUP BY region, day"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("clipped")
+    chance = random.Random(18)
+    people = [person for person in range(8000) for _ in range(min(400, int(chance.paretovariate(1.2))))]
+    amounts = [min(1000, round(5 * chance.paretovariate(1.3))) for _ in people]
+    rows = {
+        "person": people,
+        "region": [chance.choice(["north", "south", "east", "west"]) for _ in people],
+        "day": [chance.randrange(24) for _ in people],
+        "amount": amounts,
+        "debt": [-each for each in amounts],
+        "change": [chance.randint(-50, 50) for _ in people],
+    }
+    pq.write_table(pa.table(rows), folder / "visits.parquet")
+    (folder / "visits.toml").write_text(POLICY)
+    (folder / "declared.toml").write_text(POLICY.replace('"visits"', '"declared"') + "[contribution]\nrows = 5\n")
+    for name in ("visits", "declared"):
+        Curator(folder / name).protect(folder / f"{name}.toml")
+    return folder
+
+
+@pytest.fixture
+def ana(folder: Path):
+    return Curator(folder / "visits").analyst("ana")
+
+
+def ends(release: Release, column: int = -1):
+    """Interval and total interval of each row."""
+    return [(row[column], total[column]) for row, total in zip(release.interval, release.total_interval, strict=True)]
+
+
+def test_a_column_has_its_share_and_each_cell_an_interval_that_holds_that_of_the_noise(ana):
+    release = ana.ask(GROUPED, epsilon=0.5)
+    assert release.clipping[:2] == (None, None) and 0.02 < release.clipping[2] < 0.9
+    assert all(row[:2] == (None, None) for row in release.total_interval)
+    for noise, total in ends(release):
+        assert total[0] == noise[0] and total[1] >= noise[1]
+    assert sum(total[1] > noise[1] for noise, total in ends(release)) > 80
+    assert all(float(each).is_integer() for _, total in ends(release) for each in total)
+
+
+def test_json_has_both_near_and_over_http(folder, ana):
+    near = ana.ask(GROUPED, epsilon=0.5)
+    data = json.loads(json.dumps(near.to_dict(), allow_nan=False))
+    assert data["clipping"] == list(near.clipping)
+    assert data["total_interval"][0] == [None, None, list(near.total_interval[0][2])]
+    again = Release.from_dict({**data, "question": GROUPED})
+    assert (again.clipping, again.total_interval) == (near.clipping, near.total_interval)
+    server = Server(Curator(folder / "visits"))
+    try:
+        with connect(server.url, TOKEN, timeout=20) as remote:
+            far = remote.ask(GROUPED, epsilon=0.5)
+        assert far.free and (far.clipping, far.total_interval) == (near.clipping, near.total_interval)
+    finally:
+        server.stop()
+
+
+def test_a_release_from_before_says_nothing_of_clipping(ana):
+    data = ana.ask(GROUPED, epsilon=0.5).to_dict()
+    del data["clipping"], data["total_interval"]
+    old = Release.from_dict({**data, "question": GROUPED})
+    assert old.clipping == (None, None, None)
+    assert old.total_interval == ((None, None, None),) * len(old.rows)
+
+
+def test_a_warning_says_that_clipping_outweighs_the_noise_and_what_mends_it(ana):
+    release = ana.ask(GROUPED, epsilon=0.5)
+    (warning,) = (each for each in release.notes if each.startswith("To reduce noise"))
+    assert f"about {release.clipping[2]:.1%} of the rows were not counted" in warning
+    assert "what one person adds was capped" in warning and "--rows N" in warning and "--find-limits 0" in warning
+    assert warning in str(release)
+    wide = ana.ask(GROUPED, epsilon=0.05, limits=Limits(search=0))
+    assert not any(each.startswith("To reduce noise") for each in wide.notes)
+
+
+def test_limits_that_protect_found_are_known_where_the_question_asks_for_just_these(ana):
+    for sql in ("SELECT COUNT(*) FROM visits", "SELECT region, COUNT(*) FROM visits GROUP BY region"):
+        release = ana.ask(sql, epsilon=0.4)
+        assert release.limits == () and release.clipping[-1] is not None
+    total = ana.ask("SELECT SUM(amount) FROM visits", epsilon=0.4)
+    assert total.limits == () and total.clipping[0] is not None
+    assert total.total_interval[0][0][1] > total.interval[0][0][1]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT AVG(amount) FROM visits",
+        "SELECT VAR_POP(amount) FROM visits",
+        "SELECT MEDIAN(amount) FROM visits",
+        "SELECT SUM(change) FROM visits WHERE day < 12",
+        "SELECT SUM(amount) / COUNT(*) FROM visits",
+        "SELECT COUNT(DISTINCT day) FROM visits",
+    ],
+)
+def test_what_is_no_sum_of_one_sign_says_nothing(ana, sql):
+    release = ana.ask(sql, epsilon=0.3)
+    assert release.clipping == (None,) and release.total_interval == ((None,),)
+
+
+def test_a_limit_of_the_question_and_a_condition_that_protect_did_not_look_at_say_nothing(ana):
+    tight = ana.ask("SELECT COUNT(*) FROM visits", epsilon=0.3, limits=Limits(rows=2))
+    some = ana.ask("SELECT COUNT(*) FROM visits WHERE day < 3", epsilon=0.3, limits=Limits(search=0))
+    sets = ana.ask("SELECT region, COUNT(*) FROM visits GROUP BY ROLLUP (region)", epsilon=0.3, limits=Limits(search=0))
+    assert tight.clipping == some.clipping == (None,) and sets.clipping == (None, None)
+
+
+def test_declared_limits_say_so(folder):
+    release = Curator(folder / "declared").analyst("ana").ask("SELECT COUNT(*) AS n FROM declared", epsilon=0.3)
+    assert release.clipping == (None,) and release.total_interval == ((None,),)
+    assert any(each.startswith("The owner declared how much one person may add.") for each in release.notes)
+
+
+def test_units_are_never_clipped_where_they_count_in_all_groups(folder):
+    declared = Curator(folder / "declared").analyst("ana")
+    release = declared.ask("SELECT region, COUNT(DISTINCT person) FROM declared GROUP BY region", epsilon=0.3)
+    assert release.clipping == (None, 0.0)
+    assert all(noise == total for noise, total in ends(release))
+
+
+def test_sums_below_zero_reach_further_down(ana):
+    up = ana.ask("SELECT region, SUM(amount) FROM visits WHERE day < 12 GROUP BY region", epsilon=0.5)
+    down = ana.ask("SELECT region, SUM(debt) FROM visits WHERE day < 12 GROUP BY region", epsilon=0.5)
+    assert up.clipping[1] and down.clipping[1]
+    assert all(total[0] == noise[0] and total[1] > noise[1] for noise, total in ends(up))
+    assert all(total[0] < noise[0] and total[1] == noise[1] for noise, total in ends(down))
+
+
+def test_arithmetic_on_one_aggregate_moves_its_ends(ana):
+    plain = ana.ask(GROUPED, epsilon=0.5)
+    made = ana.ask("SELECT region, day, 2 * COUNT(*) + 1 AS n FROM visits GROUP BY region, day", epsilon=0.5)
+    assert made.free and made.clipping == plain.clipping
+    for (_, once), (noise, twice) in zip(ends(plain), ends(made), strict=True):
+        assert twice == pytest.approx((2 * once[0] + 1, 2 * once[1] + 1))
+        assert twice[0] <= noise[0] and noise[1] <= twice[1]
+
+
+def test_a_wider_confidence_is_wider_and_free(ana):
+    usual, sure = (ana.ask(GROUPED, epsilon=0.5, confidence=each) for each in (0.95, 0.999))
+    assert sure.free and sure.clipping == usual.clipping
+    assert all(b[1] > a[1] for (_, a), (_, b) in zip(ends(usual), ends(sure), strict=True))
+
+
+def test_an_answer_made_from_another_has_its_own_noise_and_the_same_share(folder, ana):
+    sql = "SELECT COUNT(*) AS n FROM visits"
+    first = ana.ask(sql, epsilon=0.5)
+    second = Curator(folder / "visits").analyst("ben").ask(sql, epsilon=0.2)
+    assert any("was asked before" in each for each in second.notes)
+    assert second.clipping == first.clipping != (None,)
+    (noise, total), (sharper, _) = ends(second)[0], ends(first)[0]
+    assert noise[1] - noise[0] > sharper[1] - sharper[0] and total[1] > noise[1]
+
+
+@pytest.mark.parametrize("accounting", ["zcdp", "pure"])
+def test_stored_answers_without_counts_are_read_by_their_share(found, memory, accounting):
+    plan, stored = found(memory, accounting)
+    data = json.loads(stored)
+    assert len(data["limits"][0]["counts"]["noisy"]) == 129
+    with_counts = Answer.read(plan, stored, 0.95)
+    del data["limits"][0]["counts"]
+    old = Answer.read(plan, json.dumps(data).encode(), 0.95)
+    assert with_counts.table().rows == old.table().rows and with_counts.limits == old.limits
+    assert old.table().clipping[1] == pytest.approx(old.limits[0]["beyond"], rel=0.01)
+    for noise, total in zip(old.table().interval, old.table().total_interval, strict=True):
+        assert total[1] is not None and noise[1] is not None
+        assert total[1][0] == noise[1][0] and total[1][1] >= noise[1][1]
+    data["limits"][0]["beyond"] = None
+    unknown = Answer.read(plan, json.dumps(data).encode(), 0.95).table()
+    assert unknown.clipping == (None, None) and all(row == (None, None) for row in unknown.total_interval)
+
+
+@pytest.fixture
+def found(asker):
+    """`found(memory, accounting)`: a question that found its own limit, and what is stored for it."""
+    from dataclasses import replace
+
+    from dalenius.measuring.plan import Found
+    from dalenius.queries.answering import measure_plan
+    from dalenius.queries.rules.price import price_plan
+
+    def made(memory, accounting):
+        plain = asker(accounting=accounting, contribution="")
+        limits = Found(rows=300, norms={"region": 90}, units=3000, row_count=9000)
+        plan = replace(plain, table=replace(plain.table, found=limits)).plan(
+            "SELECT region, COUNT(*) AS n FROM visits GROUP BY region", Limits(search=0.2)
+        )
+        chance = random.Random(4)
+        people = [each for each in range(3000) for _ in range(min(250, int(chance.paretovariate(1.1))))]
+        regions = [chance.choice(["north", "south", "east"]) for _ in people]
+        table = pa.table({"user_id": pa.array(people, pa.int64()), "region": regions})
+        return plan, measure_plan(plan, price_plan(plan, 1.0), memory(table), "salt", 60.0)
+
+    return made
+
+
+def test_found_keys_have_total_intervals_too(folder, tmp_path):
+    text = POLICY.replace('keys = ["north", "south", "east", "west"]', "")
+    (tmp_path / "visits.toml").write_text(text)
+    (tmp_path / "visits.parquet").write_bytes((folder / "visits.parquet").read_bytes())
+    curator = Curator(tmp_path / "home")
+    curator.protect(tmp_path / "visits.toml")
+    release = curator.analyst("ana").ask(
+        "SELECT region, COUNT(*) FROM visits WHERE day < 12 GROUP BY region", epsilon=1
+    )
+    assert release.rows and release.clipping[1] is not None
+    assert all(total[1] >= noise[1] and math.isfinite(total[1]) for noise, total in ends(release))
