@@ -101,6 +101,12 @@ class Grid:
         index = np.arange(self.offset, self.offset + self.probabilities.size, dtype=np.int64)
         return index.astype(np.float64) * self.interval
 
+    @cached_property
+    def held(self) -> tuple[Array, Array]:
+        """The losses that have any probability, and theirs: of a few atoms far apart, a few points of very many."""
+        where = np.flatnonzero(self.probabilities)
+        return self.losses[where], self.probabilities[where]
+
 
 def dominating_pair(event: Event) -> DominatingPair | None:
     """The dominating pair of an event, or None where only a guarantee of another kind is known."""

@@ -48,6 +48,7 @@ TRUNCATED_SHARE = 1e-9
 # Connect-the-dots shares are computed with an error below this, and what cancels on fine grids (see `_misplaced`).
 SHARE_ERROR = 2.0**-24
 _NOTHING = 1e-300
+_UNDERFLOW = -746.0  # whose exponential is 0
 
 
 @dataclass(frozen=True)
@@ -340,8 +341,10 @@ def _misplaced(grids: list[tuple[Grid, int]]) -> float:
 
 def _power(transform: ComplexArray, times: int) -> ComplexArray:
     """transform^times, without the rounding of many multiplications."""
-    magnitude = np.maximum(np.abs(transform), _NOTHING)
-    power: ComplexArray = np.exp(times * np.log(magnitude) + 1j * times * np.angle(transform))
+    exponent = times * np.log(np.maximum(np.abs(transform), _NOTHING))
+    kept = exponent > _UNDERFLOW
+    power = np.zeros_like(transform)
+    power[kept] = np.exp(exponent[kept] + 1j * times * np.angle(transform[kept]))
     return power
 
 
@@ -382,17 +385,19 @@ def _rough(loss: DominatingPair, tail: float, points: int) -> Grid:
 
 def _log_moment(grid: Grid, tilt: float) -> float:
     """ln Σ p·e^(tilt·x)."""
-    exponent = tilt * grid.losses
-    peak = max(exponent[0], exponent[-1])  # an end of the grid, whether or not it has mass
-    total = float(grid.probabilities @ np.exp(exponent - peak))
+    losses, probabilities = grid.held
+    exponent = tilt * losses
+    peak = max(exponent[0], exponent[-1])
+    total = float(probabilities @ np.exp(exponent - peak))
     return float(peak) + math.log(total) if total > 1e-250 else _moments(grid, tilt)[0]
 
 
 def _moments(grid: Grid, tilt: float) -> tuple[float, float, float]:
     """ln Σ p·e^(tilt·x), and mean and variance of the law tilted so."""
-    exponent = tilt * grid.losses
-    peak = float(exponent[grid.probabilities > 0].max())
-    weights = grid.probabilities * np.exp(np.minimum(exponent - peak, 0.0))
+    losses, probabilities = grid.held
+    exponent = tilt * losses
+    peak = float(exponent.max())
+    weights = probabilities * np.exp(exponent - peak)
     mass = float(weights.sum())
-    mean = float(weights @ grid.losses) / mass
-    return peak + math.log(mass), mean, float(weights @ (grid.losses - mean) ** 2) / mass
+    mean = float(weights @ losses) / mass
+    return peak + math.log(mass), mean, float(weights @ (losses - mean) ** 2) / mass
