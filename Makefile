@@ -18,10 +18,11 @@ ALONE = $(if $(wildcard $(ARGS)),,$(shell grep -rl "pytest.mark.alone" tests --i
 # The files of tests lie in memory where there is room: a ledger waits for the disk several times for each charge, and
 # nothing here depends on what a power cut would leave.
 MEMORY = $(shell df -Pk /dev/shm 2>/dev/null | awk '$$1 == "tmpfs" && $$4 > 2000000 {print "/dev/shm"}')
+# Several processes keep the cores busy: a second thread for a scalar product would only wait for its turn, at full speed.
 # Compiled modules are kept, whatever the environment says: tests start many processes, and each would compile anew.
 define pytest
 status=0; \
-export PYTHONDONTWRITEBYTECODE=; \
+export PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1; \
 export TMPDIR="$${TMPDIR:-$(MEMORY)}"; \
 $(RUN) -m pytest -m alone $(ALONE) $(ARGS) || [ $$? -eq 5 ] || status=1; \
 $(RUN) -m pytest -m "not alone" -n $(JOBS) --dist worksteal $(ARGS) || [ $$? -eq 5 ] || status=1; \

@@ -38,6 +38,7 @@ from dalenius.tables.sources.fingerprint import fingerprint
 pytestmark = pytest.mark.statistical
 
 AREAS, ROWS = 64, 12_000
+ALIKE = 10  # so many of the rows are alike: one of them is in the file, and all sums are taken so many times
 GROUPED, UNGROUPED = 2000 if LONG else 40, 12_000
 FAINTEST = 60  # least standard deviation in steps, so that widths in whole steps are nearly exact
 WAYS = [("zcdp", "add-remove"), ("pure", "substitute")]
@@ -110,7 +111,7 @@ class Case:
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two rows per person; a tenth of x is missing, and so is a tenth of y, which is correlated with it."""
     draw = np.random.default_rng(7)
-    person = np.arange(AREAS * ROWS) // 2
+    person = np.arange(AREAS * ROWS // ALIKE) // 2
     values = draw.beta(2, 3, person.size) * 100
     x = pa.array(values, mask=draw.random(person.size) < 0.1)
     y = pa.array(values / 2 + draw.normal(-20, 10, person.size), mask=draw.random(person.size) < 0.1)
@@ -139,7 +140,8 @@ def case(source: Path, accounting: str, neighbors: str, question: str | Sequence
     for _ in range(2):  # noise is about proportional to 1/ε
         price = price_plan(plan, price.epsilon * faintest(plan, price) / FAINTEST)
     assert faintest(plan, price) >= 50
-    return Case(plan, price, exact(plan, DuckDB(fingerprint(policy.source)), "salt"))
+    integers = exact(plan, DuckDB(fingerprint(policy.source)), "salt")
+    return Case(plan, price, [[ALIKE * each for each in vector] for vector in integers])
 
 
 def faintest(plan: Plan, price: Priced) -> float:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pytest
@@ -96,6 +97,11 @@ def repeated(run: Callable[[], bool], n: int) -> int:
     return sum(run() for _ in range(n))
 
 
+def chosen(mechanism: Any, values: Any, n: int, *more: Any) -> list[Any]:
+    """What one mechanism releases in n runs."""
+    return [mechanism.release(values, *more).value for _ in range(n)]
+
+
 def loses(rate: float, gap: int) -> float:
     """P(the worse of two candidates) for weights exp(rate·score)."""
     return 1 / (1 + math.exp(rate * gap))
@@ -159,35 +165,33 @@ CASES = {
         lambda e: 2 * gaussian_tail(9 / float(e) ** 2, 6),
     ),
     "exponential": Case(
-        lambda e, n: repeated(lambda: m.Exponential(e).release([0, 6]).value == 0, n),
+        lambda e, n: chosen(m.Exponential(e), [0, 6], n).count(0),
         lambda e: loses(float(e) / 2, 6),
         200_000,
     ),
     "exponential, monotonic": Case(
-        lambda e, n: repeated(lambda: m.Exponential(e, monotonic=True).release([0, 3]).value == 0, n),
+        lambda e, n: chosen(m.Exponential(e, monotonic=True), [0, 3], n).count(0),
         lambda e: loses(float(e), 3),
         200_000,
     ),
     "noisy max": Case(
         # both coins show heads with probability e^(−3); then one of the two
-        lambda e, n: repeated(lambda: m.NoisyMax(e).release([0, 6]).value == 0, n),
+        lambda e, n: chosen(m.NoisyMax(e), [0, 6], n).count(0),
         lambda e: math.exp(-3 * float(e)) / 2,
         400_000,
     ),
     "top-k": Case(
-        lambda e, n: repeated(lambda: m.TopK(e, k=2).release([0, 6, 0]).value[0] != 1, n),
+        lambda e, n: n - [first for first, _ in chosen(m.TopK(e, k=2), [0, 6, 0], n)].count(1),
         lambda e: 2 * math.exp(-3 * float(e)) / (1 + 2 * math.exp(-3 * float(e))),
         200_000,
     ),
     "quantile": Case(
-        lambda e, n: repeated(lambda: m.Quantile(e, 0, 1).release([1, 1, 1]).value == 0, n),
+        lambda e, n: chosen(m.Quantile(e, 0, 1), [1, 1, 1], n).count(0),
         lambda e: loses(float(e), 3),
         200_000,
     ),
     "sample and aggregate": Case(
-        lambda e, n: repeated(
-            lambda: m.SampleAndAggregate(e, 6, 0, 1).release({}, lambda block: 1, lambda unit: 0).value == 0, n
-        ),
+        lambda e, n: chosen(m.SampleAndAggregate(e, 6, 0, 1), {}, n, lambda block: 1, lambda unit: 0).count(0),
         lambda e: loses(float(e) / 2, 6),
         200_000,
     ),
@@ -196,12 +200,12 @@ CASES = {
         lambda e: sparse_vector_hit(e, 12),
     ),
     "propose-test-release, the test": Case(
-        lambda e, n: repeated(lambda: _tested(e, 3).value is not None, n),
+        lambda e, n: n - _tested(e, 3, n).count(None),
         # the threshold depends on ε; three below it the noise must exceed three
         lambda e: laplace_tail(1 / float(e), 4),
     ),
     "propose-test-release, the release": Case(
-        lambda e, n: repeated(lambda: abs(_tested(e, -FAR).value) >= 13, n),
+        lambda e, n: sum(abs(value) >= 13 for value in _tested(e, -FAR, n)),
         lambda e: 2 * laplace_tail(5 / float(e), 13),
     ),
     "smooth sensitivity": Case(smooth, lambda e: 2 * laplace_tail(10 / float(e), 25)),
@@ -228,10 +232,11 @@ CASES = {
 }
 
 
-def _tested(epsilon: Fraction, below: int):
-    """A run at a distance so far below the threshold."""
+def _tested(epsilon: Fraction, below: int, n: int) -> list[Any]:
+    """Runs at a distance so far below the threshold."""
     mechanism = m.ProposeTestRelease(epsilon, Fraction(1, 10**6), bound=5)
-    return mechanism.release(0, distance=mechanism.threshold - below)
+    distance = mechanism.threshold - below
+    return [mechanism.release(0, distance=distance).value for _ in range(n)]
 
 
 def p_value(count: int, n: int, chance: float) -> float:

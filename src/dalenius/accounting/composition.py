@@ -14,7 +14,7 @@ from scipy import special
 from dalenius.accounting import costs
 from dalenius.accounting.events import Approx, Exponential, Single
 from dalenius.accounting.guarantees import PureDP
-from dalenius.accounting.losses import Array, approximate
+from dalenius.accounting.losses import Array, approximate, inner
 from dalenius.accounting.pld import Composition, Tail
 
 Tally = Mapping[Single, int]
@@ -138,7 +138,7 @@ def exponential_delta(epsilon: float, times: int, target: float) -> float:
         log_mass = log_binomial + lower * math.log1p(-upper_probability)
         log_mass += (times - lower) * math.log(upper_probability)
         gain = -np.expm1(np.minimum(target - times * level + lower * epsilon, 0.0))
-        worst = max(worst, float(np.exp(log_mass) @ gain))
+        worst = max(worst, inner(np.exp(log_mass), gain))
     return worst
 
 

@@ -101,6 +101,21 @@ class Grid:
         index = np.arange(self.offset, self.offset + self.probabilities.size, dtype=np.int64)
         return index.astype(np.float64) * self.interval
 
+    @cached_property
+    def held(self) -> tuple[Array, Array]:
+        """The losses that have any probability, and theirs: of a few atoms far apart, a few points of very many."""
+        where = np.flatnonzero(self.probabilities)
+        return self.losses[where], self.probabilities[where]
+
+
+def inner(one: Array, other: Array) -> float:
+    """Σ one·other, in this thread alone.
+
+    By `@` OpenBLAS would share a long one with a thread for each core, which then wait for more at full speed: several
+    times the processor's work, and on a busy machine several times the time.
+    """
+    return float((one * other).sum())
+
 
 def dominating_pair(event: Event) -> DominatingPair | None:
     """The dominating pair of an event, or None where only a guarantee of another kind is known."""
@@ -327,7 +342,7 @@ def _mirrored_curve(source: Curve, p_above: float, q_above: float) -> Curve:
 
 def atoms_delta(loss: DominatingPair, epsilon: float) -> float:
     """δ(ε) of a pair that has atoms only, by summing them: no grid."""
-    return loss.infinity + float(np.maximum(-np.expm1(epsilon - loss.atoms), 0.0) @ loss.masses)
+    return loss.infinity + inner(np.maximum(-np.expm1(epsilon - loss.atoms), 0.0), loss.masses)
 
 
 def discretize(loss: DominatingPair, interval: float, tail: float) -> Grid:

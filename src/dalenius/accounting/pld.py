@@ -31,7 +31,16 @@ from scipy import fft
 from dalenius.accounting import conversions, events, parameters
 from dalenius.accounting.events import Event, Single
 from dalenius.accounting.guarantees import ApproxDP
-from dalenius.accounting.losses import Array, DominatingPair, Grid, discretize, dominating_pair, extent, merge_gaussians
+from dalenius.accounting.losses import (
+    Array,
+    DominatingPair,
+    Grid,
+    discretize,
+    dominating_pair,
+    extent,
+    inner,
+    merge_gaussians,
+)
 from dalenius.accounting.neighbors import Neighbors, common_neighbors
 from dalenius.errors import InputError
 
@@ -48,6 +57,7 @@ TRUNCATED_SHARE = 1e-9
 # Connect-the-dots shares are computed with an error below this, and what cancels on fine grids (see `_misplaced`).
 SHARE_ERROR = 2.0**-24
 _NOTHING = 1e-300
+_UNDERFLOW = -746.0  # whose exponential is 0
 
 
 @dataclass(frozen=True)
@@ -247,7 +257,7 @@ class Tail:
             return 1.0  # what lies below the window is not known
         above = self.losses > epsilon - self.shift
         weights = -np.expm1(np.minimum(epsilon - self.shift - self.losses[above], 0.0))
-        return self.infinity + math.exp(self.scale) * float(weights @ self.masses[above])
+        return self.infinity + math.exp(self.scale) * inner(weights, self.masses[above])
 
     def epsilon(self, delta: float) -> float:
         """The smallest ε with δ(ε) ≤ δ: solved on the piece between two losses where it lies."""
@@ -261,7 +271,7 @@ class Tail:
             return float(self.losses[0]) + self.shift  # no more is known than that it suffices
         # … and between it and the one before, δ(ε) = upper − e^(ε−loss)·lower.
         upper = float(self.masses[high:].sum())
-        lower = float(self.masses[high:] @ np.exp(self.losses[high] - self.losses[high:]))
+        lower = inner(self.masses[high:], np.exp(self.losses[high] - self.losses[high:]))
         before = float(self.losses[low]) if low >= 0 else 0.0
         if upper <= target:
             return max(0.0, before + self.shift)
@@ -278,7 +288,7 @@ class Tail:
         while high - low > 1:
             middle = (low + high) // 2
             nearer, lower = self.masses[middle:high], float(self.losses[middle] - self.losses[high])
-            found = float(-np.expm1(self.losses[middle] - self.losses[middle:high]) @ nearer)
+            found = inner(-np.expm1(self.losses[middle] - self.losses[middle:high]), nearer)
             found += math.exp(lower) * beyond - math.expm1(lower) * mass
             if found <= target:
                 high, beyond, mass = middle, found, mass + float(nearer.sum())
@@ -340,8 +350,10 @@ def _misplaced(grids: list[tuple[Grid, int]]) -> float:
 
 def _power(transform: ComplexArray, times: int) -> ComplexArray:
     """transform^times, without the rounding of many multiplications."""
-    magnitude = np.maximum(np.abs(transform), _NOTHING)
-    power: ComplexArray = np.exp(times * np.log(magnitude) + 1j * times * np.angle(transform))
+    exponent = times * np.log(np.maximum(np.abs(transform), _NOTHING))
+    kept = exponent > _UNDERFLOW
+    power = np.zeros_like(transform)
+    power[kept] = np.exp(exponent[kept] + 1j * times * np.angle(transform[kept]))
     return power
 
 
@@ -382,17 +394,19 @@ def _rough(loss: DominatingPair, tail: float, points: int) -> Grid:
 
 def _log_moment(grid: Grid, tilt: float) -> float:
     """ln Σ p·e^(tilt·x)."""
-    exponent = tilt * grid.losses
-    peak = max(exponent[0], exponent[-1])  # an end of the grid, whether or not it has mass
-    total = float(grid.probabilities @ np.exp(exponent - peak))
+    losses, probabilities = grid.held
+    exponent = tilt * losses
+    peak = max(exponent[0], exponent[-1])
+    total = inner(probabilities, np.exp(exponent - peak))
     return float(peak) + math.log(total) if total > 1e-250 else _moments(grid, tilt)[0]
 
 
 def _moments(grid: Grid, tilt: float) -> tuple[float, float, float]:
     """ln Σ p·e^(tilt·x), and mean and variance of the law tilted so."""
-    exponent = tilt * grid.losses
-    peak = float(exponent[grid.probabilities > 0].max())
-    weights = grid.probabilities * np.exp(np.minimum(exponent - peak, 0.0))
+    losses, probabilities = grid.held
+    exponent = tilt * losses
+    peak = float(exponent.max())
+    weights = probabilities * np.exp(exponent - peak)
     mass = float(weights.sum())
-    mean = float(weights @ grid.losses) / mass
-    return peak + math.log(mass), mean, float(weights @ (grid.losses - mean) ** 2) / mass
+    mean = inner(weights, losses) / mass
+    return peak + math.log(mass), mean, inner(weights, (losses - mean) ** 2) / mass

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -160,4 +160,5 @@ def _write(file: Path, rows: Sequence[Any]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    pq.write_table(pa.Table.from_pylist([asdict(row) for row in rows]), file)
+    columns = {each.name: [getattr(row, each.name) for row in rows] for each in fields(rows[0])}
+    pq.write_table(pa.table(columns), file)
