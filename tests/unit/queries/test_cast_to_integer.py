@@ -6,7 +6,6 @@ import duckdb
 import pyarrow as pa
 import pytest
 from tests.unit.queries.test_postprocess import shown
-
 from tests.whole import exact_steps
 
 CONSTANTS = [
