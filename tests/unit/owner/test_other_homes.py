@@ -119,12 +119,38 @@ def test_the_home_in_which_the_data_lie_is_known(tmp_path, project):
     assert protect(Path("second"), home / "data" / "d.parquet", "again").tables()
 
 
+def test_a_mark_makes_no_demo_of_a_home_that_protects_what_lies_elsewhere(project):
+    (project / ".dalenius" / "DEMO").touch()
+    with pytest.raises(NotAllowedError, match="another home"):
+        protect(Path("second"), project / "data" / "a.parquet", "again")
+
+
 def test_a_file_that_a_refresh_brings_is_looked_at_too(project):
     write(project / "data" / "b-1.parquet", range(50, 90))
     curator = protect(Path("second"), project / "data" / "b-*.parquet", "others")
     shutil.copy(project / "data" / "a.parquet", project / "data" / "b-2.parquet")
     with pytest.raises(NotAllowedError, match="another home, as table 'visits'"):
         curator.refresh("others")
+
+
+@pytest.mark.parametrize("how", ["refresh", "protect"])
+def test_a_path_of_its_own_does_not_open_a_home_to_what_another_has_protected(project, how):
+    write(project / "data" / "b.parquet", range(50, 60))
+    curator = protect(Path("second"), project / "data" / "b.parquet", "others")
+    shutil.copy(project / "data" / "a.parquet", project / "data" / "b.parquet")
+    with pytest.raises(NotAllowedError, match="another home"):
+        curator.refresh("others", yes=True) if how == "refresh" else protect(
+            Path("second"), project / "data" / "b.parquet", "others", yes=True
+        )
+    assert [each.data_version for each in curator.history("others")] == [1]
+
+
+def test_a_known_content_does_not_open_a_home_to_the_path_that_another_protects(project):
+    write(project / "data" / "b.parquet", range(50, 60))
+    protect(Path("second"), project / "data" / "b.parquet", "others")
+    shutil.copy(project / "data" / "b.parquet", project / "data" / "a.parquet")
+    with pytest.raises(NotAllowedError, match="another home"):
+        protect(Path("second"), project / "data" / "a.parquet", "others", yes=True)
 
 
 def test_a_table_that_two_homes_have_since_long_ago_can_still_be_changed(project, monkeypatch):
