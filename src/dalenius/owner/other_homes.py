@@ -4,7 +4,7 @@ Which homes there are is not written down anywhere: such a list would tell one p
 after they are gone. So homes are looked for where one would find them by oneself: `.dalenius` in the folder of a source
 or above it, the home in whose `data` it lies, the one that DALENIUS_HOME names, and the nearest from the working folder
 upwards. What such a home has ever protected is read from its history. A home that was deleted stops nobody; one that
-lies elsewhere, or that this user may not read, is not known (docs/sharp-edges.md).
+lies elsewhere, belongs to another user than this one and root, or may not be read is not known (docs/sharp-edges.md).
 
 There is no way around by `--yes`: nobody who says yes could take back what a second budget would tell.
 """
@@ -12,12 +12,12 @@ There is no way around by `--yes`: nobody who says yes could take back what a se
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dalenius.errors import HomeMissingError, NotAllowedError
+from dalenius.errors import HomeMissingError, OtherHomeError
 from dalenius.ledger.database import NAME
 from dalenius.ledger.elsewhere import actions_of
 from dalenius.ledger.home import FOLDER, find_home
@@ -49,17 +49,17 @@ def check_first_home(version: Version, registry: Registry, home: Path | None) ->
     for other in _homes_around(version.fingerprint.paths):
         if home is not None and os.path.exists(home) and os.path.samefile(other, home):  # noqa: PTH110, PTH121
             continue
-        theirs = [(record, named) for record in actions_of(other, _KINDS) for named in _files_of(record)]
-        if _is_demo(other, [path for _, (path, _) in theirs]):
+        theirs = {named for record in actions_of(other, _KINDS) for named in _files_of(record)}
+        if _is_demo(other, [path for path, _ in theirs]):
             continue
-        for record, (path, content) in theirs:
-            if path in paths or content in hashes:
-                raise NotAllowedError(
-                    f"The source of {version.table!r} is protected in another home, as table {record.get('table')!r}.",
-                    why="Each home has its own budgets: the same people would get a second one.",
-                    fix=f"Use that home: --home {other}. There another table of these files joins its data set: "
-                    f'write dataset = "{record.get("dataset")}" in [table], without [budget].',
-                )
+        if any(path in paths or content in hashes for path, content in theirs):
+            raise OtherHomeError(
+                f"The source of {version.table!r} is protected in another home.",
+                why="Each home has its own budgets: the same people would get a second one.",
+                fix="Use that home. There another table of these files joins its data set: "
+                "write dataset = … in [table], without [budget].",
+                home=other,
+            )
 
 
 def _ever_protected(registry: Registry) -> list[SourceFile]:
@@ -75,7 +75,7 @@ def _files_of(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield str(file.get("path", "")), str(file.get("hash", ""))
 
 
-def _is_demo(home: Path, paths: Sequence[str]) -> bool:
+def _is_demo(home: Path, paths: Iterable[str]) -> bool:
     """Whether it is a demo's home, and has protected nothing but what lies in it: no mark frees other people's data."""
     if not os.path.exists(home / _DEMO):  # noqa: PTH110
         return False
