@@ -10,6 +10,7 @@ DaleniusError                   code                  exit  HTTP
 │   ├── UnknownTableError       policy.unknown-table     3   404
 │   ├── UnknownColumnError      policy.unknown-column    3   404
 │   └── NotAllowedError         policy.not-allowed       3   422
+│       └── OtherHomeError
 ├── QuestionError
 │   ├── SqlSyntaxError          sql.syntax               2   400
 │   └── QuestionRefusedError    sql.refused              3   422
@@ -43,6 +44,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 
@@ -208,6 +210,30 @@ class NotAllowedError(PolicyError):
     """The policy forbids what was asked."""
 
     code, exit_code, status = "policy.not-allowed", 3, 422
+
+
+class OtherHomeError(NotAllowedError):
+    """Another home stands in the way: it has protected these files, or nobody can tell whether it has.
+
+    Which home it is does not stand in the words: they reach owners far away, to whom other projects are no concern.
+
+    Attributes:
+        home: Where it lies, for who is at this machine; None where that is not known.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        why: str,
+        fix: str,
+        charge: Charge = NOTHING,
+        fits: Fits | None = None,
+        at: Place | None = None,
+        home: Path | None = None,
+    ) -> None:
+        super().__init__(message, why=why, fix=fix, charge=charge, fits=fits, at=at)
+        self.home = home
 
 
 class QuestionError(DaleniusError):

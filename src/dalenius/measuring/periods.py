@@ -6,7 +6,8 @@ read, so that the charge always covers what was looked at.
 
 A policy with other bounds moves rows to other months: what lay past the last one was counted in it, and has a month of
 its own now. Such rows were paid for where they were. So whoever reads them in their new month pays from both: all that
-was ever learned about a row is in the total of each month that it was counted in.
+was ever learned about a row is in the total of each month that it was counted in. This holds until the owner declares
+new people: a refresh leaves rows of before among those that it brings.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def paying_periods(table: Table, read: tuple[str, ...]) -> tuple[str, ...]:
     """The periods that pay for reading some: these, and those in which their rows were counted under other policies.
 
     Args:
-        table: With what is known of earlier policies for the same data.
+        table: With what is known of earlier policies for the same people.
         read: As `charged_periods` gives them.
     """
     every = table.budget.period

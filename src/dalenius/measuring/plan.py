@@ -67,7 +67,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class EarlierPeriods:
-    """How a policy before this one told the periods of the same data, and the periods that were charged under it."""
+    """How a policy before this one told the periods of the same people, and the periods that were charged under it."""
 
     column: Column
     charged: frozenset[str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from dalenius.errors import SourceUnavailableError
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dalenius.measuring.engines.sources import Engines
     from dalenius.measuring.plan import Table
     from dalenius.measuring.public import PublicTable
-    from dalenius.tables.policy import Period, Policy
+    from dalenius.tables.policy import Column, Period, Policy
     from dalenius.tables.registry import Registry, Version
     from dalenius.tables.sources.fingerprint import Fingerprint
 
@@ -99,23 +99,26 @@ def texts_of(fingerprint: Fingerprint) -> frozenset[str] | None:
 def moved_from(
     version: Version, period: Period | None, registry: Registry, ledger: Ledger | None
 ) -> tuple[EarlierPeriods, ...]:
-    """How earlier policies told the periods of the same data, where that was another way and something was charged.
+    """How earlier policies told the periods of the same people, where that was another way and something was charged.
 
-    Data that `refresh` recorded begin anew: the unit is the person in one period as each data version tells it. So does
-    what was planned under one policy and charged right after the next was recorded.
+    A refresh, or a policy with other files, changes nothing about that: the rows of before may still be there. Only
+    people who were declared to be new ones begin anew. What was planned under one policy and charged right after the
+    next was recorded counts as charged under that one.
     """
     if period is None or ledger is None:
         return ()
     known, now = registry.versions().get(version.table, []), version.policy.columns.get(period.column)
-    found = []
-    for each, following in zip_longest(known, known[1:]):
-        was = each.policy.columns.get(period.column)
-        if was is None or was == now or (each.data_version, each.epoch) != (version.data_version, version.epoch):
-            continue
-        charged = ledger.periods_between(version.dataset, each.entry, None if following is None else following.entry)
-        if charged:
-            found.append(EarlierPeriods(was, charged))
-    return tuple(dict.fromkeys(found))
+    # One look at the ledger for each way in a row, however many refreshes there were meanwhile.
+    ways = [
+        (was, epoch, next(same).entry)
+        for (was, epoch), same in groupby(known, lambda each: (each.policy.columns.get(period.column), each.epoch))
+    ]
+    ends = [entry for _, _, entry in ways[1:]] + [None]
+    found: dict[Column, frozenset[str]] = {}
+    for (was, epoch, entry), end in zip(ways, ends, strict=True):
+        if was is not None and was != now and epoch == version.epoch:
+            found[was] = found.get(was, frozenset()) | ledger.periods_between(version.dataset, entry, end)
+    return tuple(EarlierPeriods(was, charged) for was, charged in found.items() if charged)
 
 
 def found_of(registry: Registry, version: Version) -> Found | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,7 +16,7 @@ from tests.conftest import examples
 
 from dalenius import Curator
 from dalenius.errors import BudgetError
-from dalenius.ledger import verify
+from dalenius.ledger import Ledger, verify
 from dalenius.measuring.expressions import TRUE
 from dalenius.measuring.periods import charged_periods, paying_periods
 from dalenius.measuring.plan import EarlierPeriods
@@ -112,13 +113,45 @@ def test_where_nothing_was_counted_before_only_the_month_itself_pays(folder):
     assert charges(curator) == {"2024-02": 1, "2025-03": 1}
 
 
-def test_a_refresh_begins_anew_as_it_tells_the_months(folder):
-    protect(folder, POLICY).analyst("ana").ask(month("2024-12"), epsilon=0.3)
+@pytest.mark.parametrize("when", ["before the policy", "after the policy", "by the policy", "again and again"])
+def test_a_refresh_does_not_let_rows_of_before_be_asked_for_twice(folder, when):
+    curator = protect(folder, POLICY)
+    curator.analyst("ana").ask(month("2024-12"), epsilon=0.95)
+    for rows in {"before the policy": (7,), "again and again": (7, 8, 9)}.get(when, ()):
+        write(folder / "visits.parquet", rows)
+        curator.refresh("visits")
+    if when == "by the policy":
+        write(folder / "others.parquet", 7)
+    curator = protect(folder, WIDER.replace("visits.parquet", "others.parquet") if when == "by the policy" else WIDER)
+    for rows in {"after the policy": (7,), "again and again": (10, 11)}.get(when, ()):
+        write(folder / "visits.parquet", rows)
+        curator.refresh("visits")
+    with pytest.raises(BudgetError, match="2024-12"):
+        curator.analyst("ana").ask(month("2025-03"), epsilon=0.6)
+    curator.analyst("ana").ask(month("2024-11"), epsilon=0.6)  # which was never charged for them
+    assert charges(curator) == {"2024-11": 1, "2024-12": 1}
+
+
+def test_new_people_begin_anew_as_their_policy_tells_the_months(folder):
+    protect(folder, POLICY).analyst("ana").ask(month("2024-12"), epsilon=0.95)
     curator = protect(folder, WIDER)
     write(folder / "visits.parquet", 7)
-    curator.refresh("visits")
-    curator.analyst("ana").ask(month("2025-03"), epsilon=0.3)
-    assert charges(curator) == {"2024-12": 1, "2025-03": 1}
+    curator.refresh("visits", new_people=True, yes=True, reason="the wave of another year")
+    release = curator.analyst("ana").ask(month("2025-03"), epsilon=0.6)
+    assert not any("before" in each for each in release.notes)
+
+
+def test_a_way_to_tell_the_months_is_looked_up_once_however_often_the_data_changed(folder, monkeypatch):
+    curator = protect(folder, POLICY)
+    for rows in (7, 8, 9):
+        curator.analyst("ana").ask(month("2024-12"), epsilon=0.1 + rows / 100)
+        write(folder / "visits.parquet", rows)
+        curator.refresh("visits")
+    curator = protect(folder, WIDER)
+    looked = Mock(side_effect=curator.ledger.periods_between)
+    monkeypatch.setattr(Ledger, "periods_between", looked)
+    curator.analyst("ana").preview(month("2025-03"), epsilon=0.1)
+    assert looked.call_count == 1
 
 
 def test_another_change_of_the_policy_charges_no_more(folder):

@@ -20,7 +20,7 @@ from typer.core import TyperGroup
 
 from dalenius.app.cli import output
 from dalenius.app.cli.frame import Frame, group
-from dalenius.errors import DaleniusError, InputError, InternalError
+from dalenius.errors import DaleniusError, InputError, InternalError, OtherHomeError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,6 +130,8 @@ def _invoke(app: typer.Typer, arguments: Sequence[str], as_json: bool) -> int:
 
 
 def _fail(error: DaleniusError, as_json: bool) -> int:
+    if isinstance(error, OtherHomeError) and error.home is not None:  # found here, by who could look there
+        error.fix = f"{error.fix} That home is {error.home}"
     try:
         if as_json:
             output.print_json(error.to_dict())
