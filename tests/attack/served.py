@@ -43,7 +43,7 @@ def behind(
 def at_once(number: int, work: Callable[[int], Any]) -> list[Any]:
     """Runs ``work(i)`` in so many threads that start together; results in order, an exception as itself."""
     results: list[Any] = [None] * number
-    barrier = threading.Barrier(number)
+    barrier = threading.Barrier(number, timeout=60)
 
     def run(place: int) -> None:
         barrier.wait()

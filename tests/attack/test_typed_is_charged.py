@@ -181,7 +181,7 @@ def test_second_askers_at_once_pay_once_each_and_the_data_set_once(tmp_path):
     names = ("eve", "ann", "ben", "cat")
     curator = shop(tmp_path, names=names)
     curator.analyst("eve").ask(COUNT, epsilon=0.8, limits=KEPT)
-    start, found = threading.Barrier(6), []
+    start, found = threading.Barrier(6, timeout=60), []
 
     def ask(name):
         start.wait()

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Dialog, Page
 
 
-# What a test has no use for. Two pages of Chromium's own stand ready behind the address line of every window, which
-# takes more of the processor than most of our pages do. The rest is what Playwright switches off: the last list holds.
+# What a test has no use for. Two pages of Chromium's own stand ready behind the address line of every window, and take
+# more of the processor than most of ours do. The rest is what Playwright switches off: only the last such list holds.
 UNUSED = (
     *("WebUIOmniboxPopup", "WebUIOmniboxAimPopup"),
     *("AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades", "LensOverlay"),

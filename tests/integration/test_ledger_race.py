@@ -21,7 +21,7 @@ EPSILON = 0.8  # of a budget of 1: room for exactly one
 def at_once(number: int, ask) -> list[Any]:
     """Runs ``ask(i)`` in so many threads that start together; results or errors in order."""
     results: list[Any] = [None] * number
-    barrier = threading.Barrier(number)
+    barrier = threading.Barrier(number, timeout=60)
 
     def run(place: int) -> None:
         barrier.wait()
@@ -73,7 +73,7 @@ def test_64_askers_in_8_processes_cannot_spend_the_same_budget(tmp_path, rounds)
         fresh(ledger, f"same {number}")
     ledger.database.close()
     context = multiprocessing.get_context("spawn")
-    start, answers = context.Barrier(PROCESSES), context.Queue()
+    start, answers = context.Barrier(PROCESSES, timeout=300), context.Queue()
     workers = [context.Process(target=worker, args=(ledger.home, start, total, answers)) for _ in range(PROCESSES)]
     for each in workers:
         each.start()

@@ -137,12 +137,9 @@ def _parts(noise: Noise) -> tuple[Law, ...]:
     return (noise.first, noise.second) if isinstance(noise, SummedLaw) else (noise,)
 
 
-@lru_cache(maxsize=1024)
 def noise_variance(law: Noise) -> float:
-    """The variance of a law; remembered, because every cell of a column has the same noise."""
-    from dalenius.mechanisms.laws import variance_of
-
-    return variance_of(law)
+    """The variance of a law."""
+    return law.float_variance
 
 
 def ratio_ends(

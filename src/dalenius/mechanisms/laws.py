@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,7 +28,7 @@ _UNSEEN = 1e-20  # chances that no sum of tails sees
 _REACH = 40  # P(|X| > 40σ) < 1e-340: no double sees it
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DiscreteLaplaceLaw:
     """P(k) = tanh(1/2b)·exp(−|k|/b) on the integers, b = ``scale``.
 
@@ -37,6 +37,12 @@ class DiscreteLaplaceLaw:
     """
 
     scale: Fraction
+
+    @cached_property
+    def float_variance(self) -> float:
+        """2e^(−1/b)/(1 − e^(−1/b))²."""
+        rate = float(1 / self.scale)
+        return 2 * math.exp(-rate) / math.expm1(-rate) ** 2
 
     def draw(self, size: int | None = None) -> Any:
         """Exact draws: a Python int, or an array of ``size``."""
@@ -53,7 +59,7 @@ class DiscreteLaplaceLaw:
         return _least(lambda k: self.log_upper_tail(k + 1) <= target)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DiscreteGaussianLaw:
     """P(k) ∝ exp(−k²/2σ²) on the integers, σ² = ``variance``.
 
@@ -62,6 +68,11 @@ class DiscreteGaussianLaw:
     """
 
     variance: Fraction
+
+    @cached_property
+    def float_variance(self) -> float:
+        """σ²."""
+        return float(self.variance)
 
     def draw(self, size: int | None = None) -> Any:
         """Exact draws: a Python int, or an array of ``size``."""
@@ -91,7 +102,7 @@ class DiscreteGaussianLaw:
 Law: TypeAlias = DiscreteLaplaceLaw | DiscreteGaussianLaw
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SummedLaw:
     """The law of two independent noises together, both Gaussian or both Laplace.
 
@@ -106,6 +117,11 @@ class SummedLaw:
 
     first: Law
     second: Law
+
+    @cached_property
+    def float_variance(self) -> float:
+        """That of both."""
+        return self.first.float_variance + self.second.float_variance
 
     def __post_init__(self) -> None:
         if type(self.first) is not type(self.second):
@@ -132,17 +148,12 @@ class SummedLaw:
 
 
 def variance_of(law: Law | SummedLaw) -> float:
-    """The variance of a law; of discrete Laplace noise 2e^(−1/b)/(1 − e^(−1/b))², of a sum that of both.
+    """The variance of a law, which remembers it: every cell of a column has the same noise.
 
     >>> round(variance_of(DiscreteLaplaceLaw(Fraction(1))), 4)
     1.8413
     """
-    if isinstance(law, SummedLaw):
-        return variance_of(law.first) + variance_of(law.second)
-    if isinstance(law, DiscreteLaplaceLaw):
-        rate = float(1 / law.scale)
-        return 2 * math.exp(-rate) / math.expm1(-rate) ** 2
-    return float(law.variance)
+    return law.float_variance
 
 
 def discrete_gaussian_delta(variance: Fraction, sensitivity: int, epsilon: float) -> float:

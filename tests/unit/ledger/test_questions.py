@@ -72,7 +72,7 @@ def test_keys_of_two_analysts_are_two_keys(ledger, request_for):
 
 
 def test_of_two_threads_with_one_key_one_is_charged(ledger, request_for):
-    start, found, worked = threading.Barrier(2), [], []
+    start, found, worked = threading.Barrier(2, timeout=60), [], []
 
     def work(claim):
         worked.append(claim)

@@ -218,7 +218,7 @@ def test_second_askers_at_once_each_pay_what_they_typed(ledger, shared, request_
     names = [f"analyst {number}" for number in range(4)]
     for name in names:
         ledger.set_allotment("students", name, 0.5)
-    start, found = threading.Barrier(8), []
+    start, found = threading.Barrier(8, timeout=60), []
 
     def asking(name):
         start.wait()

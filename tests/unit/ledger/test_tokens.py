@@ -115,7 +115,7 @@ def test_a_revocation_holds_at_once_for_everybody_and_is_written_once(ledger, to
 
 def test_of_many_who_revoke_at_once_one_writes(ledger, tokens):
     _, token = tokens.create(Role.OWNER)
-    start = threading.Barrier(4)
+    start = threading.Barrier(4, timeout=60)
 
     def revoking():
         start.wait()

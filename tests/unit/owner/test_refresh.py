@@ -836,7 +836,7 @@ def test_processes_that_refresh_together_agree(curator, folder):
     curator.ledger.database.close()
     write(folder / "visits.parquet", range(120))
     context = multiprocessing.get_context("spawn")
-    start, found = context.Barrier(3), context.Queue()
+    start, found = context.Barrier(3, timeout=120), context.Queue()
     processes = [context.Process(target=_refresh, args=(curator.home, start, found)) for _ in range(3)]
     for each in processes:
         each.start()

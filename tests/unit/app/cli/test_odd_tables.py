@@ -49,7 +49,7 @@ def all_null():
 @pytest.mark.parametrize(
     ("table", "declared", "only"),
     [
-        (no_rows(), True, (0, 1, 2)),
+        (no_rows(), True, (0,)),
         (no_rows(), False, (2,)),
         (one_unit(10_000), True, (1,)),
         (one_unit(1), False, (0,)),

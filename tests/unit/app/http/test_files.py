@@ -175,7 +175,7 @@ def test_of_two_files_of_one_name_that_come_in_together_one_is_kept(tmp_path):
 
         async def pieces(content):
             yield content[:1]
-            await gate.wait()
+            await asyncio.wait_for(gate.wait(), 60)
             yield content[1:]
 
         return await asyncio.gather(

@@ -72,7 +72,7 @@ def test_no_value_is_given_twice_from_a_stock():
 
 def test_threads_draw_from_streams_of_their_own():
     found: list[set[int]] = []
-    start = threading.Barrier(8)
+    start = threading.Barrier(8, timeout=60)
 
     def work() -> None:
         start.wait()

@@ -69,7 +69,7 @@ def test_on_one_engine_threads_are_shared_by_those_who_run():
 
     thread = threading.Thread(target=heavy)
     thread.start()
-    begun.wait()
+    assert begun.wait(60)
     with metered("eve") as seconds:
         for _ in range(5):
             engine.run("SELECT sum(i) FROM range(1000) AS t(i)")
@@ -86,12 +86,12 @@ def test_own_questions_at_once_count_together():
         with metered("eve"):
             burn(0.1)
             ready.set()
-            over.wait()
+            over.wait(60)
 
     with metered("eve") as seconds:
         thread = threading.Thread(target=load)
         thread.start()
-        ready.wait()
+        assert ready.wait(60)
         assert seconds() >= 0.09  # while the other is still at it
         over.set()
         thread.join()

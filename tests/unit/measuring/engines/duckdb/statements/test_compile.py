@@ -285,7 +285,7 @@ def table_of(rows):
 
 @pytest.mark.parametrize("block", range(8))
 def test_the_engines_integers_are_those_of_the_plain_model(block, asker, memory):
-    seen, cases = 0, 800 if LONG else 20
+    seen, cases = 0, 800 if LONG else 10
     for case in range(cases):
         chance = random.Random(f"{block} {case}")
         who, unit = random_asker(chance, asker)
