@@ -24,7 +24,7 @@ from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.measuring.engines.duckdb.statements.sums import Compiler
 from dalenius.queries.rules import plan_question
 
-LITTLE: dict[str, int] = {} if LONG else {"tries": 25}  # to make a case small takes most of the time
+TRIES = 200 if LONG else 25  # to make a case small takes most of the time
 
 
 @pytest.mark.parametrize(("joins", "cases"), [(False, 10), (True, 6)], ids=["one table", "several"])
@@ -154,7 +154,7 @@ def test_shrinking_goes_over_all_tables():
 
 def test_a_violation_is_printed_whole_and_exits_with_6(monkeypatch, capsys):
     monkeypatch.setattr(Compiler, "factor", lambda self, pairs: ("1::HUGEINT", "1::HUGEINT"))
-    monkeypatch.setattr(fuzzer, "shrink", partial(shrink, **LITTLE))
+    monkeypatch.setattr(fuzzer, "shrink", partial(shrink, tries=TRIES))
     small, whole = {}, fuzzer._violation  # both runs find the same case, and to make it small takes most of the time
 
     def once(report, *rest):
@@ -218,7 +218,7 @@ def test_all_kinds_of_data_sets_are_drawn():
 
 def test_a_violation_of_joined_tables_is_printed_whole(monkeypatch, capsys):
     monkeypatch.setattr(Compiler, "factor", lambda self, pairs: ("1::HUGEINT", "1::HUGEINT"))
-    monkeypatch.setattr(fuzzer, "shrink", partial(shrink, **LITTLE))
+    monkeypatch.setattr(fuzzer, "shrink", partial(shrink, tries=TRIES))
     assert run(build(), ["audit", "fuzz", "--joins", "--cases", "60", "--seed", "1"]) == 6
     out = capsys.readouterr().out
     for part in ("SELECT", "[contribution]", "its neighbour: ", "claimed at most"):
