@@ -86,7 +86,7 @@ def test_the_same_question_again_is_free_and_marked_so(analyst, server):
     assert shown and numbers(again) == shown
     assert Ledger.open(server.home).head.count == before
     past = page.locator(".d-card").filter(has=page.get_by_role("heading", name="Your questions"))
-    assert past.locator(".d-tag").all_inner_texts() == ["free", "paid ε = 0.2"]
+    expect(past.locator(".d-tag")).to_have_text(["free", "paid ε = 0.2"])
     assert len(server.client(server.token("analyst", "ada", trusted=True)).get("/v1/history").json["history"]) == 1
 
 

@@ -41,7 +41,7 @@ CHECKS = [
     response_schema_conformance,
 ]
 BAD = schemathesis.GenerationMode.NEGATIVE
-EXAMPLES = 200 if LONG else 4  # for each route, role and way of generating
+EXAMPLES = 200 if LONG else 6  # for each route, role and way of generating
 ROLES = ("owner", "auditor", "analyst", "nobody")
 POLICY = """
 [table]
