@@ -166,7 +166,7 @@ def cancelling(folder: Path, rows: int) -> list[list[list[int]]]:
     return found
 
 
-@pytest.mark.parametrize("rows", [1, 2, 3, 33])
+@pytest.mark.parametrize("rows", [1, 2, 3, 33] if LONG else [1, 33])
 def test_mixed_magnitudes_of_one_unit_are_summed_exactly(tmp_path, rows):
     """1e16 + 1 − 1e16 is 0 or 1 in doubles, by order."""
     assert cancelling(tmp_path, rows) == [[[rows]]] * 4

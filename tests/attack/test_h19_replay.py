@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 from tests.attack.hostile import integers_of, people, plan_of, protected, state
+from tests.conftest import LONG
 
 from dalenius import Curator
 
@@ -174,7 +175,7 @@ def test_pages_come_from_one_draw(curator):
     for order in ("", " ORDER BY age", " ORDER BY n DESC, age", " ORDER BY n, age DESC"):
         all_rows = eve.ask(question + order, epsilon=0.5).rows
         assert sorted(all_rows) == sorted(whole.rows)
-        for size in (1, 7, 30):
+        for size in (1, 7, 30) if LONG or not order else (7, 30):
             pages = []
             for start in range(0, len(all_rows) + size, size):
                 page = eve.ask(f"{question}{order} LIMIT {size} OFFSET {start}", epsilon=0.5)
