@@ -376,7 +376,7 @@ def _settled(home: Path) -> None:
         _account(home, seen)
         if seen.charges == seen.answers + seen.failures:
             return
-        time.sleep(1)
+        time.sleep(0.2)
 
 
 def _account(home: Path, seen: Seen) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from dalenius.ledger.ledger import Ledger
     from dalenius.measuring.engines.sources import Engines
     from dalenius.measuring.plan import Limits
+    from dalenius.queries.ask import Error
     from dalenius.queries.preview import Preview
     from dalenius.queries.release import Release
     from dalenius.releasing.pacing import Pacer
@@ -39,7 +39,7 @@ class Asking(Protocol):
         question: str,
         *,
         epsilon: float | None = None,
-        error: float | Mapping[str, float] | None = None,
+        error: Error | None = None,
         confidence: float = 0.95,
         delta: float | None = None,
         limits: Limits | None = None,
@@ -52,7 +52,7 @@ class Asking(Protocol):
         question: str,
         *,
         epsilon: float | None = None,
-        error: float | Mapping[str, float] | None = None,
+        error: Error | None = None,
         confidence: float = 0.95,
         delta: float | None = None,
         limits: Limits | None = None,
@@ -103,7 +103,7 @@ class Analyst:
         question: str,
         *,
         epsilon: float | None = None,
-        error: float | Mapping[str, float] | None = None,
+        error: Error | None = None,
         confidence: float = 0.95,
         delta: float | None = None,
         limits: Limits | None = None,
@@ -119,7 +119,7 @@ class Analyst:
         question: str,
         *,
         epsilon: float | None = None,
-        error: float | Mapping[str, float] | None = None,
+        error: Error | None = None,
         confidence: float = 0.95,
         delta: float | None = None,
         limits: Limits | None = None,
@@ -132,8 +132,11 @@ class Analyst:
         Args:
             question: SQL, one SELECT over a protected table, or over public ones.
             epsilon: The price, where the question's own OPTIONS(epsilon = …) do not say it; or
-            error: the noise error that is good enough, for all columns or by name: the least ε that gives it is paid.
-            confidence: Of the noise errors.
+            error: the error that is good enough, for all columns or by name: a number, or a per cent of what each
+                group shows ("2%", for groups of at least half the average size). The least ε that is expected to give
+                it is paid; with what limits cut off, where that is known. ``epsilon`` beside it is the most that is
+                paid; without one, a price above a quarter of what is left is refused, for nothing.
+            confidence: Of the errors.
             delta: For finding keys that are not public; by default as much as fits what is left and the
                 price (`Preview.delta`). Not used otherwise.
             limits: Tighter limits of what one unit adds, for this question; or which share of the price goes into

@@ -104,7 +104,7 @@ def outcome(
         releases.append(release)
     places = [at for at, key in enumerate(release.keys) if key]
     # Limits chosen from noisy counts are noise too.
-    own = ("found its own limit", "looked for a lower limit", "the question found itself")
+    own = ("found its own limit", "looked for a lower limit")
     notes = tuple(each for each in release.notes if not any(words in each for words in own))
     return Outcome(
         "answered",

@@ -33,12 +33,13 @@ def measured(*parts: Any) -> bytes:
         if kind is None:
             raise {"MemoryError": MemoryError, "ValueError": ValueError}[told["fail"]]("a value of a row")
         raise kind("It failed.", why="The test made it.", fix="Nothing.")
-    content = _measured(*parts)
-    time.sleep(told.get("sleep", 0.0))
-    end = time.thread_time() + told.get("burn", 0.0)
-    while time.thread_time() < end:
-        pass
-    return content
+    try:
+        return _measured(*parts)
+    finally:  # also when a busy machine had the real work stopped
+        time.sleep(told.get("sleep", 0.0))
+        end = time.thread_time() + told.get("burn", 0.0)
+        while time.thread_time() < end:
+            pass
 
 
 def release(self: Any, vector: Any, *more: Any, **named: Any) -> Any:

@@ -69,10 +69,11 @@ class Tampering:
         with opened(file) as connection:
             before = self.table.image(connection)
             self._write(connection, before, self._after(before))
+            after = self.table.image(connection)  # in which SQLite has made a number of a key that is NULL
         yield
         if restored:
             with opened(file) as connection:
-                self._restore(connection, before, self._after(before))
+                self._restore(connection, before, after)
 
     def fits(self, file: Path) -> bool:
         """Whether it changes anything and SQLite lets it."""

@@ -30,10 +30,14 @@ BUDGET = "[budget]\nepsilon = 1.0\ndelta = 1e-6\n[analysts.ana]\nepsilon = 1.0"
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """One protected table, half of its budget gone."""
+def here(tmp_path, monkeypatch):
     monkeypatch.delenv("DALENIUS_HOME", raising=False)
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def folder(tmp_path, here):
+    """One protected table, half of its budget gone."""
     (tmp_path / "data").mkdir()
     pq.write_table(pa.table({"user_id": [1, 2], "age": [20, 30]}), tmp_path / "data" / "a.parquet")
     curator = protect(tmp_path, "visits", "data/a.parquet")

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.attack.hostile import nothing_charged
 from tests.attack.joined import shop_of, tables
+from tests.kept import laid
 from tests.shop import BUDGET, Shop
 
 from dalenius import Curator
@@ -32,8 +33,9 @@ ASKED = [
 
 
 @pytest.fixture
-def shop(tmp_path):
-    return shop_of(tmp_path, victim=True, budget=TWO)
+def shop(place):
+    curator = laid(place, "test_h16_joins", lambda there: shop_of(there, victim=True, budget=TWO).curator)
+    return Shop(curator, place)
 
 
 def spent(curator):

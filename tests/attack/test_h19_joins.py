@@ -8,7 +8,8 @@ from __future__ import annotations
 import pytest
 from tests.attack.hostile import state
 from tests.attack.joined import shop_of
-from tests.shop import BUDGET, REGIONS, questions
+from tests.kept import laid
+from tests.shop import BUDGET, REGIONS, Shop, questions
 
 from dalenius import Curator
 from dalenius.measuring.plan import Limits
@@ -53,8 +54,9 @@ OTHER = [
 
 
 @pytest.fixture
-def shop(tmp_path):
-    return shop_of(tmp_path, victim=True, budget=BUDGET + "[analysts.eve]\nepsilon = 50.0\n")
+def shop(place):
+    budget = BUDGET + "[analysts.eve]\nepsilon = 50.0\n"
+    return Shop(laid(place, "test_h19_joins", lambda there: shop_of(there, victim=True, budget=budget).curator), place)
 
 
 def by_name(release):

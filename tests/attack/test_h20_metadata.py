@@ -45,6 +45,12 @@ REFUSED = [
     "SELECT COUNT(* FROM visits",
     "SELECT COUNT(*) FROM visits WHERE 1 / 0 = 'a'",
 ]
+# Before anything is asked: later on, what is expected is worked out from noisy answers of one's own, too.
+PREVIEWS = [
+    ["preview", "SELECT COUNT(*) FROM visits"],
+    ["preview", ASKED[1], "--analyst", "eve", "--epsilon", "0.1", "--json"],
+    ["preview", ASKED[7], "--analyst", "eve", "--plan"],
+]
 COMMANDS = [
     ["tables"],
     ["tables", "visits"],
@@ -54,9 +60,7 @@ COMMANDS = [
     ["policy", "show", "visits", "--json"],
     ["budget", "--analyst", "eve"],
     ["budget", "--json"],
-    *([command, *question] for command in ("preview", "ask") for question in [["SELECT COUNT(*) FROM visits"]]),
-    ["preview", ASKED[1], "--analyst", "eve", "--epsilon", "0.1", "--json"],
-    ["preview", ASKED[7], "--analyst", "eve", "--plan"],
+    ["ask", "SELECT COUNT(*) FROM visits"],
     *(["ask", question, "--analyst", "eve", "--epsilon", "0.1"] for question in REFUSED),
 ]
 
@@ -97,6 +101,7 @@ def observed(folder, monkeypatch, caplog, capfd, *, victim: bool) -> dict[str, s
             found[f"plan: {question}"] = f"{plan.canonical()}\n{selects_of(plan)}\n{plan.cells}\n{plan.notes}"
             preview = eve.preview(question, epsilon=0.1)
             found[f"preview: {question}"] = f"{preview}\n{preview.plan}\n{json.dumps(preview.to_dict())}"
+        found |= printed(PREVIEWS, here, capfd)
         for question in REFUSED:
             found[f"refusal: {question}"] = outcome(lambda question=question: eve.ask(question, epsilon=0.1))
         with monkeypatch.context() as patch:
@@ -112,12 +117,19 @@ def observed(folder, monkeypatch, caplog, capfd, *, victim: bool) -> dict[str, s
         found["log"] = "\n".join(masked(record.getMessage()) for record in caplog.records)
         out, err = capfd.readouterr()
         found["stdout and stderr of all this"] = out + err
-        for command in COMMANDS:
-            code = run(build(), [*command, "--home", str(here / "home")])
-            out, err = capfd.readouterr()
-            found[f"$ {' '.join(command)}"] = masked(f"{code}\n{out}\n{err}")
+        found |= printed(COMMANDS, here, capfd)
     found["files at the end"] = listing(here / "home", sizes=False)
     shutil.move(here, folder / f"gone {victim}")
+    return found
+
+
+def printed(commands, here, capfd) -> dict[str, str]:
+    """What each command prints, and its exit code."""
+    found = {}
+    for command in commands:
+        code = run(build(), [*command, "--home", str(here / "home")])
+        out, err = capfd.readouterr()
+        found[f"$ {' '.join(command)}"] = masked(f"{code}\n{out}\n{err}")
     return found
 
 

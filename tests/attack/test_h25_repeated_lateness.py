@@ -46,16 +46,20 @@ class Slow:
         self._real = answering.measure_plan
 
     def __call__(self, *parts: Any) -> bytes:
-        content = self._real(*parts)
-        if not self.only or threading.current_thread().name in self.only:
-            time.sleep(self.sleep)
-            if self.together is not None:
-                with suppress(threading.BrokenBarrierError):  # others may have been refused: nobody waits for ever
-                    self.together.wait(10 * ANSWER)
-            end = time.thread_time() + self.burn
-            while time.thread_time() < end:
-                pass
-        return content
+        try:
+            return self._real(*parts)
+        finally:  # also when a busy machine had the real work stopped: how much is burnt is not up to others
+            if not self.only or threading.current_thread().name in self.only:
+                self._slow_down()
+
+    def _slow_down(self) -> None:
+        time.sleep(self.sleep)
+        if self.together is not None:
+            with suppress(threading.BrokenBarrierError):  # others may have been refused: nobody waits for ever
+                self.together.wait(10 * ANSWER)
+        end = time.thread_time() + self.burn
+        while time.thread_time() < end:
+            pass
 
 
 @pytest.fixture

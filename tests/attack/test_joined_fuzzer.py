@@ -150,7 +150,7 @@ def an_exists_about_anybody(monkeypatch):
 PLANTED = {
     join_multiplicity_ignored: ({}, 1),
     null_units_kept: ({}, 15),
-    a_path_key_that_is_not_unique: ({"repeated": 0.5}, 1),
+    a_path_key_that_is_not_unique: ({"repeated": 0.5}, 3),
     an_outer_join_that_keeps_public_rows: ({"public_first": 0.5}, 5),
     a_second_occurrence_without_a_bound: ({"wrong": 0.3}, 1),
     an_exists_about_anybody: ({"wrong": 0.5}, 6),

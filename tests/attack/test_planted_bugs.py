@@ -196,7 +196,7 @@ LEAKS = {
     a_cast_that_fails: 2,
     an_unbounded_weight_of_rows_in_quantiles: 13,
     a_unit_with_a_length_in_each_group: 2,
-    noise_for_a_lower_clip_than_the_one_that_runs: 0,
+    noise_for_a_lower_clip_than_the_one_that_runs: 12,
     grouping_sets_each_within_the_limit_of_one: 9,
     pairs_of_grouping_sets_as_if_of_one: 12,
 }

@@ -150,7 +150,7 @@ def without_noise(body: Any) -> Any:
     rows = [[cell if key else "<noisy>" for cell, key in zip(row, keys, strict=True)] for row in body["rows"]]
     receipt = {name: "<random>" if name in _RECEIPT else value for name, value in body["receipt"].items()}
     # The limits that a question found itself, and what is said about them, are noisy too.
-    own = ("found its own limit", "looked for a lower limit", "the question found itself", "was capped")
+    own = ("found its own limit", "looked for a lower limit", "was capped")
     notes = [each for each in body["notes"] if not any(words in each for words in own)]
     sizes = {name: [len(row) for row in body[name]] for name in ("noise_error", "interval", "total_interval")}
     sizes |= {name: [len(body[name])] for name in ("limits", "clipping")}

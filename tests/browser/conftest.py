@@ -53,8 +53,8 @@ def browser() -> Iterator[Browser]:
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table of 400 people; each test has an analyst of its own, so that none depends on what another spent."""
     folder = tmp_path_factory.mktemp("console")
-    names = ("eve", "ada", "bob", "cleo", "dan", "fay", "gus", "hal", "ida", "joe")
-    allotments = dict.fromkeys(names, 1.0) | {"poor": 0.3}
+    names = ("eve", "ada", "bob", "cleo", "dan", "fay", "gus", "hal", "ida", "joe", "lea", "max")
+    allotments = dict.fromkeys(names, 1.0) | {"poor": 0.3, "kit": 4.0}
     curator = protected(folder, people(victim=False, units=400, rows=2000), epsilon=30.0, analysts=allotments)
     curator.ledger.database.close()
     return curator.home

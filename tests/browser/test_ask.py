@@ -16,10 +16,12 @@ from tests.browser.walking import (
     price,
     ready,
     sign_in,
+    slide,
     whiskers,
     write,
 )
 
+from dalenius.app.console.pages.ask import accuracy_at, price_at
 from dalenius.ledger import Ledger
 from dalenius.ledger.tokens import Role, Tokens
 
@@ -115,7 +117,7 @@ def test_who_runs_out_sees_why_and_what_would_pass_and_keeps_what_was_asked(anal
     expect(expected(page)).to_contain_text("More than is left of your allotment")
     page.get_by_role("button", name=re.compile("^Put back: SELECT region")).click()  # with what it was asked at
     expect(page.get_by_text("Price: ε = 0.2", exact=True)).to_be_visible()
-    expect(expected(page)).to_contain_text("What was paid for before stays free")
+    expect(expected(page)).to_contain_text("Known already: free.")
     expect(asked(page)).to_contain_text("free: asked before")
 
 
@@ -170,11 +172,78 @@ def test_the_whole_way_without_a_mouse_and_where_one_is_can_be_seen(opened, serv
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("ArrowRight")
     expect(page.get_by_text("Price: ε = 0.21")).to_be_visible()
-    page.keyboard.press("Shift+Tab")  # back in the editor
+    for _ in range(3):
+        page.keyboard.press("Shift+Tab")  # past the switch, back in the editor
     page.keyboard.press("Control+Enter")
     expect(page.get_by_role("region", name="Answer")).to_be_visible()
     expect(chart(page.get_by_role("region", name="Answer"))).to_be_visible()
     expect(page.get_by_role("region", name="Answer")).to_contain_text("paid ε = 0.21")
+
+
+def test_an_analyst_may_choose_the_accuracy_and_pays_what_it_is_shown_to_cost(analyst, server):
+    page = analyst("kit")
+    page.get_by_role("button", name="How many rows?").click()
+    page.get_by_role("button", name="Accuracy", exact=True).click()
+    expect(expected(page)).to_contain_text("Nobody knows yet how large 'n' is")  # the owner declared all limits
+    expected(page).get_by_role("button", name="Choose the price instead").click()
+    price(page, *["ArrowRight"] * 10)
+    expect(page.get_by_text("Price: ε = 0.37", exact=True)).to_be_visible()
+    expect(asked(page)).to_contain_text("paid ε = 0.37")  # so that n is known to about 450 of 2,000
+    page.get_by_role("button", name="Accuracy", exact=True).click()
+    finer = page.get_by_role("slider", name="Accuracy, per cent")
+    expect(finer).to_be_visible()
+    expect(page.get_by_role("slider", name="Price, epsilon")).to_be_hidden()
+    costs = re.compile(r"^Accuracy: ± 2% for ε = ([0-9.]+)$")
+    fine = costs.match(page.get_by_text(costs).inner_text())
+    pictured(page, "analyst-ask-accuracy-1440-light")
+    slide(page, "Accuracy, per cent", *["ArrowLeft"] * 40, *["ArrowRight"] * 10)  # coarser, and cheaper
+    costs = re.compile(r"^Accuracy: ± 13% for ε = ([0-9.]+)$")
+    coarse = costs.match(page.get_by_text(costs).inner_text(timeout=60_000))
+    assert fine and coarse and 2 * float(coarse[1]) < float(fine[1])
+    expect(finer).to_have_attribute("aria-valuenow", "22")
+    expect(expected(page)).not_to_contain_text("Known already")
+    expect(asked(page)).to_contain_text("paid ε = ")
+    expect(expected(page)).to_contain_text("Known already: free.")
+    expect(page.get_by_text(costs)).to_be_visible()
+    expect(asked(page)).to_contain_text("free: asked before")
+    slide(page, "Accuracy, per cent", *["ArrowRight"] * 15)  # more than anybody pays who names no ceiling
+    costs = re.compile(r"^Accuracy: ± 5% for ε = ([0-9.]+)$")
+    (shown,) = costs.findall(page.get_by_text(costs).inner_text(timeout=60_000))
+    expect(expected(page)).to_contain_text(f"ε = {shown} is more than a quarter of what you have left.")
+    expect(expected(page)).not_to_contain_text("--epsilon")
+    expect(asked(page)).to_contain_text(f"paid ε = {shown}")  # the page names the price that it shows
+    page.get_by_role("button", name="Price", exact=True).click()
+    expect(page.get_by_text("Price: ε = 0.37", exact=True)).to_be_visible()
+
+
+@pytest.mark.parametrize("name", ["Price, epsilon", "Accuracy, per cent"])
+def test_a_slider_ends_where_it_was_left_however_fast_its_keys_are_pressed(analyst, name):
+    page = analyst("lea")
+    page.get_by_role("button", name=name.partition(",")[0], exact=True).click()
+    slider = page.get_by_role("slider", name=name)
+    expect(slider).to_be_visible()
+    start = int(slider.get_attribute("aria-valuenow"))
+    for keys, place in (
+        (["ArrowRight"] * 40, start + 40),
+        (["ArrowLeft"] * 40, start),
+        (["PageDown", "PageUp", "ArrowRight"] * 20, start + 20),
+    ):
+        slide(page, name, *keys)
+        expect(slider).to_have_attribute("aria-valuenow", str(place))  # what the browser shows
+        words = f"{price_at(place):g}" if name.startswith("Price") else accuracy_at(place)
+        said = page.get_by_text(re.compile(rf"^(Price: ε =|Accuracy: ±) {re.escape(words)}( for |$)"))
+        expect(said).to_be_visible()  # what the server would ask for
+
+
+def test_who_moves_the_slider_after_the_press_is_not_charged_another_price(analyst):
+    page = analyst("max")
+    write(page, "SELECT COUNT(*) AS before FROM visits")
+    page.keyboard.press("Control+Enter")
+    price(page, *["ArrowRight"] * 20)  # while the price of what was asked is still looked up
+    answer = page.get_by_role("region", name="Answer")
+    expect(answer).to_contain_text("before", timeout=60_000)
+    expect(answer).to_contain_text("paid ε = 0.2")
+    expect(page.get_by_text("Price: ε = 0.68", exact=True)).to_be_visible()
 
 
 def test_what_is_typed_is_completed_from_the_policy(analyst):

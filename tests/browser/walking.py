@@ -80,10 +80,15 @@ def chart(answer: Locator) -> Locator:
 
 
 def price(page: Page, *keys: str) -> None:
-    """Moves the slider."""
-    knob = page.get_by_role("slider", name="Price, epsilon").locator("[tabindex='0']")
+    """Moves the slider of the price."""
+    slide(page, "Price, epsilon", *keys)
+
+
+def slide(page: Page, name: str, *keys: str) -> None:
+    """Moves a slider by its keys, as fast as they can be pressed."""
+    page.get_by_role("slider", name=name).locator("[tabindex='0']").focus()
     for each in keys:
-        knob.press(each)
+        page.keyboard.press(each)
 
 
 def combinations(page: Page) -> Iterator[str]:

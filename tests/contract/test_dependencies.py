@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -26,6 +27,7 @@ def name_of(requirement: str) -> str:
     return re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0].lower().replace("_", "-")
 
 
+@cache
 def imported() -> set[str]:
     """The names of all packages that are imported anywhere in src, also inside functions."""
     modules: set[str] = set()

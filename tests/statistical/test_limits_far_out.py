@@ -13,7 +13,8 @@ import random
 
 import pytest
 
-from dalenius.measuring.limits.histogram import CLASSES, choose_limit
+from dalenius.measuring.limits.choosing import choose_limit
+from dalenius.measuring.limits.histogram import CLASSES
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import Laplace
 

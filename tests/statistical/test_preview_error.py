@@ -30,7 +30,8 @@ from dalenius.measuring.plan import Plan, Table, require
 from dalenius.mechanisms import noise
 from dalenius.owner.protect import budget_of
 from dalenius.queries.answering import Answer
-from dalenius.queries.preview import ROWS, Choice, preview_plan
+from dalenius.queries.preview import Choice, preview_plan
+from dalenius.queries.public_knowledge import ROWS
 from dalenius.queries.rules import plan_question
 from dalenius.queries.rules.price import Priced, price_plan
 from dalenius.tables.reading import read_text
@@ -151,8 +152,7 @@ class Case:
 
 
 def shown(choice: Choice, at: int) -> float:
-    always, usual = choice.noise_error[at], choice.noise_error_per_rows[at]
-    return require(usual if always is None else always)
+    return require(choice.noise_error[at])
 
 
 @pytest.mark.parametrize(("accounting", "neighbors"), WAYS)

@@ -402,8 +402,8 @@ def test_an_empty_selection_gives_no_quantile(ana):
 def test_a_quantile_is_priced_by_its_error_and_unit_level_ones_are_cheaper(ana):
     sql = "SELECT MEDIAN(age) AS m FROM visits"
     rows, units = (ana.preview(sql, error=5, limits=limits).choices[0] for limits in (None, Limits(rows=1)))
-    assert units.epsilon < rows.epsilon and rows.noise_error_per_rows[0] <= 5
+    assert units.epsilon < rows.epsilon and rows.noise_error[0] <= 5
     finer = ana.preview(sql, error={"m": 2}).choices[0]
-    assert finer.epsilon > rows.epsilon and finer.noise_error_per_rows[0] <= 2
+    assert finer.epsilon > rows.epsilon and finer.noise_error[0] <= 2
     assert "m ±" in str(ana.preview(sql, epsilon=0.5)) and "rows" in str(ana.preview(sql, epsilon=0.5))
     assert "tree of values of age" in ana.preview(sql, epsilon=0.5).plan

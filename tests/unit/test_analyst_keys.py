@@ -98,8 +98,9 @@ def test_what_many_share_is_found_counted_and_charged(ana, curator):
     assert release.receipt["charge"]["delta"] == release.charge["delta"]
     assert "charged ε = 3, δ = 5.47e-08" in str(release)
     assert release.remaining["dataset"]["delta"] == pytest.approx(0.5e-5 - 5.47e-8)
-    (note,) = release.notes
+    declared, note = release.notes
     assert note.startswith("Keys were found privately") and "units" in note
+    assert declared.startswith("The owner declared how much one") and declared.endswith("not in ±.")
 
 
 def test_the_same_question_is_free_with_less_delta_and_charged_with_more(ana, curator, monkeypatch):

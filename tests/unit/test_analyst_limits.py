@@ -66,7 +66,8 @@ def test_a_selective_question_finds_a_lower_limit_and_less_noise(ana):
     assert limit["measure"] == "rows" and limit["share"] == 0.1 and limit["limit"] < limit["of"]
     assert 0 <= limit["beyond"] < 0.2
     assert release.noise_error[0][0] < plain.noise_error[0][0] / 2
-    assert any(f"found its own limit: {limit['limit']} rows a unit (of {limit['of']})" in n for n in release.notes)
+    said = f"found its own limit: at most {limit['limit']} rows of one person count instead of {limit['of']}"
+    assert any(said in note for note in release.notes)
     assert release.charge["epsilon"] == 0.5
     assert release.charge["rho"] == pytest.approx(plain.charge["rho"])
     again = ana.ask(RARE.replace(" AS n", " AS other"), epsilon=0.4)
@@ -90,11 +91,14 @@ def test_a_preview_promises_no_less_noise_than_there_will_be(ana):
     assert ana.preview("SELECT COUNT(*) FROM visits", epsilon=0.5).search == 0
 
 
-def test_a_question_priced_by_its_error_searches_nothing_unless_asked(ana):
-    assert ana.preview(RARE, error=400.0).search == 0
+def test_a_question_priced_by_its_error_finds_its_own_limits_as_others_do(ana):
+    assert ana.preview(RARE, error=400.0).search == 0.1
     assert ana.preview(RARE, error=400.0, limits=Limits(search=0.2)).search == 0.2
+    found = ana.preview(RARE, error=400.0).choices[0].epsilon
+    kept = ana.preview(RARE, error=400.0, limits=Limits(search=0)).choices[0].epsilon
+    assert found < kept  # a lower limit costs less
     release = ana.ask(RARE, error=400.0)
-    assert release.limits == () and release.noise_error[0][0] <= 400
+    assert release.limits and release.noise_error[0][0] <= 800
 
 
 def test_the_command_line_takes_a_share(home, capsys):

@@ -261,6 +261,17 @@ def rounded_down(epsilon: float, digits: int = 4) -> float:
     return rounded
 
 
+def rounded_up(epsilon: float, digits: int = 4) -> float:
+    """To so many digits, never down: a price that is shown must suffice when it is typed.
+
+    >>> rounded_up(0.55581), rounded_up(26.3412), rounded_up(0.2), rounded_up(999.99)
+    (0.5559, 26.35, 0.2, 1000.0)
+    """
+    place = digits - 1 - math.floor(math.log10(epsilon))
+    rounded = float(f"{epsilon:.{digits}g}")
+    return rounded if rounded >= epsilon else float(f"{rounded + 10.0**-place:.{digits}g}")
+
+
 def _refusal(asked: float, fits: float) -> BudgetError:
     shown = rounded_down(fits)
     return BudgetError(

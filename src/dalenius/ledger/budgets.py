@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from dalenius._fields import Fields
 from dalenius.accounting import conversions, costs, parameters
 from dalenius.accounting.events import Event
-from dalenius.accounting.filters import PureFilter, ZCDPFilter, conversion_delta, rounded_down
+from dalenius.accounting.filters import PureFilter, ZCDPFilter, conversion_delta, rounded_down, rounded_up
 from dalenius.accounting.guarantees import ZCDP, ApproxDP, PureDP
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError, NotAllowedError
@@ -31,6 +31,7 @@ __all__ = [
     "covers",
     "made_within",
     "rounded_down",
+    "rounded_up",
 ]
 
 

@@ -30,7 +30,7 @@ from dalenius.errors import (
     LedgerUnavailableError,
     SourceChangedError,
 )
-from dalenius.ledger import derived, questions, receipts, sharing, suspensions
+from dalenius.ledger import derived, paid, questions, receipts, sharing, suspensions
 from dalenius.ledger.actions import ENOUGH, explains
 from dalenius.ledger.budgets import Budget, Filter, covers, made_within, rounded_down
 from dalenius.ledger.chain import digest
@@ -75,7 +75,7 @@ def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered |
             return known
         _check_epoch(state, request)
         price = _price(request, budget)
-        stored = _stored(state, request)
+        stored = paid.best_answer(state, request)
         if request.paid_only and stored is None:
             raise questions.never_charged()
         if stored is not None:
@@ -88,6 +88,7 @@ def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered |
                 return Waiting(running.number, other)
             return questions.take_over(connection, running, holder, fence + 1)
         guards = _guards(state, request, budget, allotment)
+        _check_ceiling(state, request, guards)
         source = sharing.source(state, request)
         payers = [guard for guard in guards if source is None or guard[1]]  # the data set has paid for a source
         if not all(guard.admits(price) for _, _, guard in payers):
@@ -210,34 +211,10 @@ def _check_epoch(state: Projection, request: Request) -> None:
         )
 
 
-def _stored(state: Projection, request: Request) -> ChargedQuestion | None:
-    """Of the answers this analyst has paid for and that are as accurate as asked, the most accurate."""
-    paid = [
-        each
-        for each in _suitable(state, request)
-        if each.state == "answered"
-        and (each.analyst == request.analyst or (each.number, request.analyst) in state.grants)
-    ]
-    return max(paid, key=lambda each: each.epsilon, default=None)
-
-
 def _running(state: Projection, request: Request) -> ChargedQuestion | None:
     """The same question of the same analyst: nobody finishes another's, or could be seen to."""
-    own = (each for each in _suitable(state, request) if each.analyst == request.analyst)
+    own = (each for each in paid.suitable(state, request) if each.analyst == request.analyst)
     return next((each for each in own if each.state == "claimed"), None)
-
-
-def _suitable(state: Projection, request: Request) -> list[ChargedQuestion]:
-    """The questions of the same meaning that were charged at least what is asked now, oldest first.
-
-    A δ that nobody typed asks for nothing: it follows what is left, and the same question must stay free.
-    """
-    least = 0.0 if request.delta_chosen else request.delta
-    return [
-        each
-        for each in state.asked_before(request.dataset, request.stored_key)
-        if each.epsilon >= request.epsilon and each.delta >= least
-    ]
 
 
 # --- deciding and writing
@@ -270,6 +247,22 @@ def _guards(state: Projection, request: Request, budget: Budget, allotment: floa
         for analyst, cap in {"": budget.epsilon, request.analyst: allotment}.items():
             guards.append((period, analyst, state.filter_of(request.dataset, period, analyst, cap)))
     return guards
+
+
+def _check_ceiling(state: Projection, request: Request, guards: list[tuple[str, str, Filter]]) -> None:
+    """Refuses a price that nobody typed, and that is more than its asker would pay.
+
+    By the balance that the asker is shown, and before it is looked up whether another's answer could serve.
+    """
+    if request.ceiling is None:
+        return
+    balances = (state.balance(request.dataset, request.analyst, period) for period in request.periods)
+    left = min(each.remaining_epsilon for each in balances)
+    if request.ceiling.allows(request.epsilon, left):
+        return
+    if request.ceiling.epsilon is None and request.epsilon > left:  # to name it would not help
+        raise _refusal(request, guards)
+    raise request.ceiling.refusal(request.epsilon, left)
 
 
 def _charge_body(guards: list[tuple[str, str, Filter]], request: Request, price: PureDP | ZCDP) -> dict[str, Any]:

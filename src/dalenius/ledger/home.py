@@ -66,6 +66,22 @@ def future_home(given: Path | None = None) -> Path:
     return (given or _from_environment() or Path.cwd() / FOLDER).absolute()
 
 
+def is_above(home: Path, given: Path | None = None) -> bool:
+    """Whether a home that nobody named was found in a folder above the working directory."""
+    return given is None and _from_environment() is None and home.parent != Path.cwd()
+
+
+def shown_home(given: Path | None = None) -> str:
+    """The home, there or to be made, for people: as it was named, else seen from the working directory."""
+    named = given or _from_environment()
+    if named is not None:
+        return str(named)
+    try:
+        return os.path.relpath(find_home())
+    except HomeMissingError:
+        return os.path.relpath(future_home())
+
+
 def _from_environment() -> Path | None:
     value = os.environ.get(VARIABLE, "")
     return Path(value) if value else None

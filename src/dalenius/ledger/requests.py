@@ -8,6 +8,7 @@ from typing import Any
 from dalenius.accounting import parameters
 from dalenius.accounting.events import Event
 from dalenius.errors import InputError
+from dalenius.ledger.ceilings import Ceiling
 from dalenius.ledger.receipts import Receipt
 
 WHOLE = ""  # the one period of a budget that has none
@@ -29,7 +30,8 @@ class Request:
     and for nothing else: it is never charged. ``shareable``: nothing in it is chosen from the data and the owner allows
     it, so another analyst's answer to it may serve (`sharing`). ``kind``: of what leaves, a name that this package does
     not look into. ``delta_chosen``: nobody typed the δ (`key_delta`), which is another one each time; the asker's own
-    answer to the same question serves whatever its δ was.
+    answer to the same question serves whatever its δ was. ``ceiling``: nobody typed the ε either, and more than that is
+    not charged for it; None: it was typed.
     """
 
     dataset: str
@@ -46,6 +48,7 @@ class Request:
     shareable: bool = False
     kind: str = QUESTION
     delta_chosen: bool = False
+    ceiling: Ceiling | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", parameters.epsilon(self.epsilon))
@@ -69,9 +72,14 @@ class Request:
 
     @property
     def stored_key(self) -> str:
-        """The key under which it is written down: an answer about other people is never the same answer."""
-        key = self.key if self.kind in {QUESTION, LIMITS} else f"{self.kind} {self.key}"
-        return f"{self.epoch} {key}" if self.epoch else key
+        """The key under which it is written down."""
+        return key_stored(self.kind, self.key, self.epoch)
+
+
+def key_stored(kind: str, key: str, epoch: int) -> str:
+    """The key under which a release is written down: an answer about other people is never the same answer."""
+    whole = key if kind in {QUESTION, LIMITS} else f"{kind} {key}"
+    return f"{epoch} {whole}" if epoch else whole
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,7 +114,14 @@ def times_plain(plan: Plan) -> float:
 def _passes(plan: Plan) -> int:
     """How often a plan's rows are gone through: for each kind of statement, and for keys and limits to be found."""
     alone = [each.primitive.alone for each in plan.measures]
-    return max(1, sum(alone) + (not all(alone))) + (2 if plan.selection is not None else 0) + bool(plan.searched)
+    return max(1, sum(alone) + (not all(alone))) + (2 if plan.selection is not None else 0) + _searches(plan)
+
+
+def _searches(plan: Plan) -> int:
+    """How often rows are gone through to find limits: for lengths, and for totals."""
+    from dalenius.measuring.limits.in_question import counts_totals
+
+    return bool(plan.searched) + any(counts_totals(plan, number) for number in plan.searched)
 
 
 def latest(plan: Plan) -> int:

@@ -15,6 +15,7 @@ from dalenius.accounting import parameters
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import InputError
 from dalenius.measuring.expressions import TRUE, Aggregate, Expression, Scalar, written
+from dalenius.measuring.limits.counts import LengthCounts
 from dalenius.measuring.measures import PRIMITIVES, Primitive
 
 if TYPE_CHECKING:
@@ -34,7 +35,9 @@ class Found:
 
     ``distinct`` is how many different keys of a column one unit has, where they are not public. ``units`` and
     ``row_count`` are noisy numbers of units and (clipped) rows, for previews. ``clipped`` estimates which share of the
-    mass lies beyond each limit, by name ("rows", "total amount"), as far as the noise lets it be seen.
+    mass lies beyond each limit, by name ("rows", "total amount"), as far as the noise lets it be seen. ``sizes`` are
+    the noisy counts of units that the limits were chosen from, by the same names; what was found before they were kept
+    has none. ``carried``: the data changed since, so that neither tells anything of what lies beyond now.
     """
 
     rows: int
@@ -44,6 +47,8 @@ class Found:
     row_count: int = 0
     distinct: Mapping[str, int] = field(default_factory=dict)
     clipped: Mapping[str, float] = field(default_factory=dict)
+    sizes: Mapping[str, LengthCounts] = field(default_factory=dict)
+    carried: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """As it stands in the ledger."""
@@ -55,6 +60,7 @@ class Found:
             "row_count": self.row_count,
             "distinct": dict(self.distinct),
             "clipped": dict(self.clipped),
+            "sizes": {name: each.to_json() for name, each in self.sizes.items()},
         }
 
     @classmethod
@@ -62,7 +68,9 @@ class Found:
         """As `to_dict` wrote it."""
         totals = {name: Fraction(value) for name, value in data["totals"].items()}
         distinct, clipped = dict(data.get("distinct", {})), dict(data.get("clipped", {}))
-        return cls(data["rows"], totals, dict(data["norms"]), data["units"], data["row_count"], distinct, clipped)
+        sizes = {name: LengthCounts.of_json(each) for name, each in data.get("sizes", {}).items()}
+        norms, units, rows = dict(data["norms"]), data["units"], data["row_count"]
+        return cls(data["rows"], totals, norms, units, rows, distinct, clipped, sizes)
 
 
 @dataclass(frozen=True, slots=True)

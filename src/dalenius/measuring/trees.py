@@ -23,10 +23,10 @@ neighbouring ends is nearly independent, and with many of them one survives by c
 two are looked at, about an eighth of the interval apart. That is chosen by the noisy ranks; a test measures coverage.
 
 *Widths before anything is measured*, for previews. The width depends on the noise, so it is averaged over made-up
-noise, on a group of rows that spread evenly over the bounds. In a consistent tree the noise of a node is shared by its
-children half and half, but for what the left one has more than the right one (above). So the noise of ranks can be
-drawn from the root downwards, and only where it matters: around the quantile, at ends so close that a finer look
-changes nothing. That makes many draws cheap, however many leaves there are.
+noise, on a group of rows that spread over the bounds, evenly or as their mean says (`value_spread`). In a consistent
+tree the noise of a node is shared by its children half and half, but for what the left one has more than the right one
+(above). So the noise of ranks can be drawn from the root downwards, and only where it matters: around the quantile, at
+ends so close that a finer look changes nothing. That makes many draws cheap, however many leaves there are.
 
 References:
     Hay, Rastogi, Miklau & Suciu (2010), "Boosting the accuracy of differentially private histograms through
@@ -45,8 +45,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius._numbers import count_of
 from dalenius.measuring.estimates import Estimate, noise_variance
 from dalenius.measuring.expressions import written
+from dalenius.measuring.value_spread import EVEN, ValueSpread
 from dalenius.mechanisms.laws import DiscreteLaplaceLaw
 
 if TYPE_CHECKING:
@@ -64,6 +66,7 @@ EXTREMES = {"min": (0.0, 1.0, "below"), "max": (1.0, -1.0, "above")}
 _APART = 4  # ends that are looked at lie so many times closer than half the interval
 _DRAWS, _MOST = 800, 4000  # one width varies by about a quarter of itself: the mean of so many by 1% or 0.4%
 _POINTS = 2**19  # that are drawn in all, where that gives more than the fewest
+_LARGEST = 2**22  # of them, even where that gives fewer draws
 _FINE = 128  # ends in an interval, at least, where there are so many
 _AROUND = 6  # half-widths on either side of the quantile that are drawn
 _SEED = 1977  # fixed, and it hides nothing: there is no data here
@@ -248,7 +251,9 @@ class Tree:
         name = "" if aggregate.value is None else written(aggregate.value)
         side, said = EXTREMES[aggregate.kind][2], aggregate.kind.upper()
         groups = " in each group" if len(self.before) > 1 else ""
-        return (f"{said}({name}) is a private extreme: about {shown:,.0f} rows may lie {side} it{groups}.",)
+        return (
+            f"{said}({name}) is a private extreme: about {count_of(round(shown), 'row')} may lie {side} it{groups}.",
+        )
 
     def estimates(self, aggregate: Aggregate) -> list[Estimate]:
         """The quantile, or private extreme, in every group.
@@ -343,9 +348,11 @@ def _power(values: Floats) -> NDArray[np.int64]:
 # --- widths, before anything is measured
 
 
-def expected_error(aggregate: Aggregate, measure: Measure, law: Law, rows: int, confidence: float) -> float:
-    """The mean noise error of a quantile, or private extreme, in a group of so many rows, spread evenly."""
-    group = _Group(TreeLayout.of(measure), law, float(rows) * SCALE, confidence)
+def expected_error(
+    aggregate: Aggregate, measure: Measure, law: Law, rows: int, confidence: float, spread: ValueSpread = EVEN
+) -> float:
+    """The mean noise error of a quantile, or private extreme, in a group of so many rows, with values spread so."""
+    group = _Group(TreeLayout.of(measure), law, float(rows) * SCALE, confidence, spread)
     if aggregate.kind not in EXTREMES:
         return float(group.errors(float(aggregate.parameter or 0.0), 0.0)[0].mean())
     edge = group.width * float(deviations(group.layout.leaves, 0.0)[: group.layout.used + 1].max())
@@ -362,12 +369,13 @@ def expected_error(aggregate: Aggregate, measure: Measure, law: Law, rows: int, 
 
 @dataclass(frozen=True)
 class _Group:
-    """So much weight, spread evenly over the leaves that hold values, and the noise of one node."""
+    """So much weight, spread over the leaves that hold values, and the noise of one node."""
 
     layout: TreeLayout
     law: Law
     weight: float
     confidence: float
+    spread: ValueSpread = EVEN
 
     @property
     def width(self) -> float:
@@ -385,7 +393,7 @@ class _Group:
         noise, total = _drawn(layout.leaves, first, last, apart)
         ends = np.minimum(np.arange(first, last + apart, apart), layout.used)
         whole = self.weight + self.deviation * total
-        before = self.weight * ends / layout.used + self.deviation * noise[:, : len(ends)]
+        before = self.weight * self.spread.all_below(ends / layout.used) + self.deviation * noise[:, : len(ends)]
         off = before - share * whole[:, None] - shift
         place, within, low, high = locate(off, self.width * deviations(layout.leaves, share)[ends])
         size, most = layout.size * apart, layout.high - layout.low
@@ -398,23 +406,32 @@ class _Group:
     def _window(self, share: float, shift: float) -> tuple[int, int, int]:
         """First and last leaf that matter, and how far ends lie apart: powers of two, so that they are in the tree."""
         leaves, used = self.layout.leaves, self.layout.used
-        centre = min(max((share + shift / self.weight) * used, 0.0), float(used))
-        half = self.width * float(deviations(leaves, share)[round(centre)]) * used / self.weight
+        part = share + shift / self.weight
+        centre = self.spread.place(part) * used
+        off = self.width * float(deviations(leaves, share)[round(centre)]) / self.weight
+        ends = self.spread.place(part - off) * used, self.spread.place(part + off) * used
+        # Of evenly spread values, what lies past the bounds counts as well: the noise goes on there.
+        half = max(centre - ends[0], ends[1] - centre, off * used if self.spread == EVEN else 0.0)
         apart = 1
         while min(2 * half, used) > 2 * apart * _FINE:
             apart *= 2
         block = apart
         while block < min(leaves, half):
             block *= 2
-        first = max(0, math.floor((centre - _AROUND * half) / block)) * block
-        last = min(leaves, (math.floor((centre + _AROUND * half) / block) + 1) * block)
+        low, high = centre - _AROUND * half, centre + _AROUND * half
+        if self.spread != EVEN:  # where values are rare, ranks hardly rise, and ends far away may not be ruled out
+            low = min(low, self.spread.place(part - _AROUND * off) * used)
+            high = max(high, self.spread.place(part + _AROUND * off) * used)
+        first = max(0, math.floor(low / block)) * block
+        last = min(leaves, (math.floor(high / block) + 1) * block)
         return first, min(last, -(-used // apart) * apart), apart
 
 
 def _drawn(leaves: int, first: int, last: int, apart: int) -> tuple[Floats, Floats]:
     """Noise of the ranks at every ``apart``-th end from ``first`` to ``last``, and of all, per deviation of a node."""
     chance, variance = np.random.default_rng(_SEED), variances(leaves.bit_length() - 1)
-    draws = max(_DRAWS, min(_MOST, _POINTS * apart // (last - first + apart)))
+    points = (last - first) // apart + 1
+    draws = max(min(_DRAWS, _LARGEST // points), min(_MOST, _POINTS // points))
     total = math.sqrt(variance[-1]) * chance.standard_normal(draws)
     nodes, start, before, size = total[:, None], 0, np.zeros(draws), leaves
     while size > apart:

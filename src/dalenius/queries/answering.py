@@ -10,7 +10,7 @@ import base64
 import json
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from fractions import Fraction
 from functools import cached_property
@@ -24,12 +24,14 @@ from dalenius.measuring.domains import in_order
 from dalenius.measuring.estimates import Estimate, noise_variance
 from dalenius.measuring.expressions import Aggregate, Scalar, Type, walk
 from dalenius.measuring.fixed_point import count_in
-from dalenius.measuring.limits.in_question import Clip, clip_notes, report_clips, search_limits
+from dalenius.measuring.limits.clip_search import Clip, clip_notes, report_clips
+from dalenius.measuring.limits.in_question import apply_clips, search_limits
 from dalenius.measuring.plan import Plan, require
 from dalenius.mechanisms import noise
 from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, SummedLaw
 from dalenius.queries.postprocess import ReleasedTable, key_columns, tabulate
 from dalenius.queries.rules.price import Priced, price_plan
+from dalenius.queries.scaled_estimates import ScaledAggregate, Stored, scale_aggregate
 from dalenius.queries.total_intervals import Clipped, Unknown, clipped_aggregate, clipping_notes
 
 if TYPE_CHECKING:
@@ -53,8 +55,12 @@ SHARED = (
 _BITS = 10  # of the noise's standard deviation are kept in `pack`: rounding adds 10⁻⁷ of its variance
 
 
-def measure_plan(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: float) -> bytes:
+def measure_plan(
+    plan: Plan, priced: Priced, engine: Engine, salt: str, seconds: float, beside: Mapping[str, Any] | None = None
+) -> bytes:
     """Looks at the data: exact integers, exact noise, bytes. To be called once the charge is on disk, and only then.
+
+    ``beside`` is stored with them; it is made of the question alone.
 
     Guarantee:
         That of ``priced``: every measure's vector gets the noise of its own mechanism, drawn under a fresh key.
@@ -62,6 +68,7 @@ def measure_plan(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds:
     noise.fresh_key()
     # What it was made at, so that the ledger can compare it with what was charged.
     content: dict[str, Any] = {"format": FORMAT, "epsilon": priced.epsilon, "delta": priced.delta, "rho": priced.rho}
+    content |= beside or {}
     held = None
     if priced.selection is not None:
         held = engine.hold(plan, salt, seconds=seconds)
@@ -69,7 +76,8 @@ def measure_plan(plan: Plan, priced: Priced, engine: Engine, salt: str, seconds:
         priced = price_plan(plan, priced.epsilon, priced.delta)  # the same noise, on as many groups as were found
         content |= {"cells": [[_key_to_json(value) for value in cell] for cell in plan.cells]}
     if priced.searches:
-        plan, clips = search_limits(plan, priced, engine, salt, seconds)
+        clips = search_limits(plan, priced, engine, salt, seconds)
+        plan = apply_clips(plan, clips)
         priced = price_plan(plan, priced.epsilon, priced.delta)  # the same price, on what one unit adds here
         content["limits"] = [each.to_json() for each in clips]
     content["measures"] = []
@@ -103,7 +111,7 @@ def shareable(plan: Plan) -> bool:
     return plan.selection is None and not plan.searched and not trees
 
 
-def coarsen(plan: Plan, priced: Priced, content: bytes) -> bytes:
+def coarsen(plan: Plan, priced: Priced, content: bytes, beside: Mapping[str, Any] | None = None) -> bytes:
     """The bytes of an answer at ``priced``, from those of another analyst's. Never looks at the data.
 
     Guarantee:
@@ -130,7 +138,7 @@ def coarsen(plan: Plan, priced: Priced, content: bytes) -> bytes:
         values = mechanism.release(integers).value.tolist() if integers else []
         law = law_to_json(mechanism.noise) | {"beside": each["law"]}
         measures.append({"law": law, "values": [str(value) for value in values], "bits": each.get("bits", 0)})
-    found = {"format": COARSENED, "epsilon": priced.epsilon, "rho": priced.rho, "measures": measures}
+    found = {"format": COARSENED, "epsilon": priced.epsilon, "rho": priced.rho, **(beside or {}), "measures": measures}
     return json.dumps(found, separators=(",", ":")).encode()
 
 
@@ -147,6 +155,7 @@ class Answer:
     measures: tuple[tuple[Noise, tuple[int, ...]], ...]
     confidence: float
     clips: tuple[Clip, ...] = ()
+    again: Mapping[int, Stored] = field(default_factory=dict)  # at a higher limit, by the measure's number
     coarsened: bool = False  # made from an answer to somebody else
 
     @classmethod
@@ -157,17 +166,25 @@ class Answer:
             types = [key.type for key in plan.keys]
             cells = (tuple(map(_key_of_json, cell, types)) for cell in data["cells"])
             plan = replace(plan, cells=tuple(cells))
-        measures = tuple((_law_of_json(each["law"]), _values(each["values"])) for each in data["measures"])
-        sizes = [len(values) for _, values in measures]
         clips = tuple(map(Clip.of_json, data.get("limits", ())))
+        # in the order in which they were measured
+        twice = sorted(each.measure for each in clips if each.rescaled is not None and each.rescaled.heavy is not None)
+        stored, second = data["measures"][: len(plan.measures)], data["measures"][len(plan.measures) :]
+        measures = tuple(map(read_measure, stored))
+        sizes = [len(values) for _, values in measures]
         found = tuple(each.measure for each in clips) == plan.searched
         known = data["format"] in _MEASURED | _SUMMED
+        found &= [len(each["values"]) for each in second] == [len(plan.cells) for _ in twice]
         if not known or not found or sizes != [len(plan.cells) * each.width for each in plan.measures]:
             raise LedgerCorruptError(
                 "A stored answer cannot be read.", why="It has another form.", fix="Update dalenius, or ask the owner."
             )
+        again = {
+            number: Stored(_law_of_json(each["law"]), _values(each["values"]), each["bits"])
+            for number, each in zip(twice, second, strict=True)
+        }
         plan, coarsened = _as_stored(plan, data), data["format"] in _SUMMED
-        return cls(plan, data["epsilon"], data["rho"], measures, confidence, clips, coarsened)
+        return cls(plan, data["epsilon"], data["rho"], measures, confidence, clips, again, coarsened)
 
     @property
     def limits(self) -> tuple[dict[str, Any], ...]:
@@ -177,13 +194,31 @@ class Answer:
     @cached_property
     def estimates(self) -> Mapping[Aggregate, list[Estimate]]:
         """Every aggregate's number in every group."""
-        return {each: self.readings[number].estimates(each) for each, number in self.plan.answers.items()}
+        return {
+            each: self.scaled[number].estimates if number in self.scaled else self.readings[number].estimates(each)
+            for each, number in self.plan.answers.items()
+        }
+
+    @cached_property
+    def scaled(self) -> Mapping[int, ScaledAggregate]:
+        """The statistics whose groups are scaled up to their total, by their numbers."""
+        found = {}
+        for each in self.clips:
+            if each.rescaled is not None:
+                law, values = self.measures[each.measure]
+                tight = Stored(law, values, self.plan.measures[each.measure].bits)
+                number = next(at for at in self.plan.answers.values() if self.plan.start(at) == each.measure)
+                again = self.again.get(each.measure)
+                found[number] = scale_aggregate(self.plan, number, each, tight, again, self.confidence)
+        return found
 
     @cached_property
     def clipped(self) -> Mapping[Aggregate, Clipped | Unknown]:
         """What clipping took from every aggregate, as far as what is stored or public can tell."""
         return {
-            each: clipped_aggregate(
+            each: self.scaled[number].clipped
+            if number in self.scaled
+            else clipped_aggregate(
                 self.plan,
                 number,
                 self.measures[self.plan.start(number)][1],
@@ -211,8 +246,9 @@ class Answer:
         shown = [part for part in parts if isinstance(part, Aggregate)]
         own = (note for each in shown for note in self.readings[self.plan.answers[each]].notes(each))
         clips = clip_notes(self.plan, self.clips, self._shares)
-        errors = {each: sum(one.noise_error or 0.0 for one in self.estimates[each]) for each in shown}
-        losses = clipping_notes(self.plan, {each: self.clipped[each] for each in shown}, errors)
+        errors = {each: [one.noise_error or 0.0 for one in self.estimates[each]] for each in shown}
+        clipped = {each: self.clipped[each] for each in shown if self.estimates[each]}  # where any group was found
+        losses = clipping_notes(self.plan, clipped, errors)
         shared = (SHARED,) if self.coarsened else ()
         return (*self.plan.notes, *dict.fromkeys(own), *clips, *losses, *shared)
 
@@ -233,9 +269,14 @@ class Answer:
         return key_columns(self.plan)
 
 
+def read_measure(stored: Mapping[str, Any]) -> tuple[Noise, tuple[int, ...]]:
+    """The law of a measure's noise, and its noisy integers."""
+    return _law_of_json(stored["law"]), _values(stored["values"])
+
+
 def _as_stored(plan: Plan, data: Mapping[str, Any]) -> Plan:
     """The plan with its measures counted in the parts of a step that the stored integers are counted in."""
-    return count_in(plan, [each.get("bits", 0) for each in data["measures"]])
+    return count_in(plan, [each.get("bits", 0) for each in data["measures"]][: len(plan.measures)])
 
 
 def _key_to_json(value: Scalar) -> Any:

@@ -6,12 +6,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 from dalenius.errors import InputError
 from dalenius.measuring.plan import Limits
 
 _TOTAL = re.compile(r"-?\d{1,1100}(\.\d{0,60})?(e[+-]?\d{1,3})?(/\d{1,1100})?", re.IGNORECASE)  # 1e-3, 99.95, 1999/20
+
+Amount: TypeAlias = "float | str"  # of an error: a number, or a per cent such as "2%"
+Error: TypeAlias = "Amount | Mapping[str, Amount]"
 
 
 @dataclass(frozen=True)
@@ -20,16 +23,18 @@ class Ask:
 
     Attributes:
         question: SQL, one SELECT over a protected table, or over public ones.
-        epsilon: The price, where the question's own OPTIONS(epsilon = …) do not say it; or
-        error: the noise error that is good enough, for all columns or by name: the least ε that gives it is paid.
-        confidence: Of the noise errors.
+        epsilon: The price, where the question's own OPTIONS(epsilon = …) do not say it; beside an error, the most
+            that may be paid for that (`ledger.ceilings`); or
+        error: the error that is good enough, for all columns or by name, as a number or as a per cent ("2%") of what
+            each group shows: the least ε that is expected to give it is paid (`accuracy`).
+        confidence: Of the errors.
         delta: For finding keys that are not public; by default what `ledger.key_delta` says.
         limits: Tighter limits of what one unit adds, for this question.
     """
 
     question: str
     epsilon: float | None = None
-    error: float | Mapping[str, float] | None = None
+    error: Error | None = None
     confidence: float = 0.95
     delta: float | None = None
     limits: Limits | None = None

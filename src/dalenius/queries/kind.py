@@ -8,18 +8,23 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from dalenius._numbers import count_of
 from dalenius.accounting import parameters
 from dalenius.errors import InputError
+from dalenius.ledger.ceilings import Ceiling
 from dalenius.ledger.key_delta import Left
 from dalenius.ledger.questions import never_charged
 from dalenius.ledger.requests import QUESTION
 from dalenius.measuring import pace
+from dalenius.measuring.plan import require
+from dalenius.queries.accuracy import as_asked, missed_notes, price_notes
 from dalenius.queries.ask import Ask
+from dalenius.queries.own_answers import about
 from dalenius.queries.planning import open_versions, plan_ask
-from dalenius.queries.preview import CHOICES, Preview, preview_plan
+from dalenius.queries.preview import CHOICES, Preview, preview_expected
 from dalenius.queries.public_questions import is_public, public_preview, public_release
 from dalenius.releasing.kinds import Kind
-from dalenius.releasing.leaving import Leaving
+from dalenius.releasing.leaving import Leaving, is_paid
 from dalenius.releasing.pacing import Pace
 
 if TYPE_CHECKING:
@@ -43,7 +48,7 @@ class QuestionKind(Kind):
 
         ask = Ask.of(request)
         with asker.own_work():
-            epsilon, delta = settle_price(ask.question, ask.epsilon, ask.delta)
+            epsilon, delta = settle_price(ask.question, ask.epsilon, ask.delta, at_most=ask.error is not None)
             ask = replace(ask, epsilon=epsilon, delta=delta)
             versions = open_versions(asker)
             if not asker.free and is_public(ask.question, versions):
@@ -62,7 +67,7 @@ class QuestionKind(Kind):
         from dalenius.queries.answering import Answer
 
         ask = Ask.of(request)
-        return _shown(asker, ask.question, Answer.read(leaving.plan, answered.content, ask.confidence), answered)
+        return _shown(asker, ask, Answer.read(leaving.plan, answered.content, ask.confidence), answered)
 
     def read(self, content: bytes) -> dict[str, Any]:
         """The noisy integers with the laws of their noise; asked again, the question tells what they mean."""
@@ -86,15 +91,26 @@ def preview(asker: Asker, ask: Ask) -> Preview:
     from dalenius.queries.rules.clause import settle_price
 
     with asker.own_work():
-        epsilon, delta = settle_price(ask.question, ask.epsilon, ask.delta)
-        ask = replace(ask, epsilon=epsilon, delta=delta)
+        epsilon, delta = settle_price(ask.question, ask.epsilon, ask.delta, at_most=ask.error is not None)
+        ask = replace(ask, epsilon=None if epsilon is None else parameters.epsilon(epsilon), delta=delta)
         public = public_preview(ask.question, open_versions(asker), ask.confidence)
         if public is not None:
             return public
-        found = plan_ask(asker, ask)
+        found = plan_ask(asker, ask, expecting=True)
+        expectations = require(found.expectations)
         prices = CHOICES if found.epsilon is None else (parameters.epsilon(found.epsilon),)
         left = asker.remaining(found.snapshot.dataset, found.plan.periods)
-        return preview_plan(found.plan, prices, ask.confidence, left, ask.delta)
+        known = {each: found.own[-1] for each in prices if _is_known(asker, ask, found, each)} if found.own else {}
+        notes = () if ask.error is None else price_notes(expectations, ask.error, prices[0])
+        if ask.error is not None and prices[0] not in known:
+            told = Ceiling(ask.epsilon).note(prices[0], left["analyst"]["epsilon"])
+            notes = (*notes, told) if told else notes
+        return preview_expected(expectations, prices, left, known, notes)
+
+
+def _is_known(asker: Asker, ask: Ask, found: Planned, epsilon: float) -> bool:
+    """Whether asking at this price is free: decided by what would decide it then."""
+    return is_paid(_leaving(asker, ask, replace(found, epsilon=epsilon)), asker)
 
 
 def _leaving(asker: Asker, ask: Ask, found: Planned) -> Leaving:
@@ -107,14 +123,17 @@ def _leaving(asker: Asker, ask: Ask, found: Planned) -> Leaving:
     chosen = plan.selection is not None and ask.delta is None
     left = Left.of(asker.remaining(snapshot.dataset, plan.periods)) if chosen else None
     price = price_plan(plan, found.epsilon, ask.delta, left)
+    beside: dict[str, Any] = {"about": about(plan, snapshot.data_version)}
+    if ask.error is not None:
+        beside["asked"] = as_asked(ask.error, ask.confidence)
 
     def look(charged: Look) -> bytes:
         # The noise is that of what was charged, which may be more than was asked for now.
         paid = price_plan(plan, charged.epsilon, charged.delta)
-        return measure_plan(plan, paid, charged.engine, charged.salt, charged.seconds)
+        return measure_plan(plan, paid, charged.engine, charged.salt, charged.seconds, beside)
 
     def share(epsilon: float, delta: float, content: bytes) -> bytes:
-        return coarsen(plan, price_plan(plan, epsilon, delta), content)
+        return coarsen(plan, price_plan(plan, epsilon, delta), content, beside)
 
     return Leaving(
         QUESTION,
@@ -131,6 +150,7 @@ def _leaving(asker: Asker, ask: Ask, found: Planned) -> Leaving:
         shareable(plan) and _shares(asker, snapshot.dataset),
         plan,
         chosen,
+        None if ask.error is None else Ceiling(ask.epsilon),
     )
 
 
@@ -144,12 +164,13 @@ def _unpriced(found: Preview) -> InputError:
     return InputError("The question has no price yet.", why=f"It would give {found}", fix="Ask again with an epsilon.")
 
 
-def _shown(asker: Asker, question: str, answer: Answer, answered: Answered) -> Release:
+def _shown(asker: Asker, ask: Ask, answer: Answer, answered: Answered) -> Release:
     from dalenius.queries.release import Release
 
     plan = answer.plan
     table, budget = answer.table(), plan.table.budget
     unit = ", ".join([*plan.table.unit, *([budget.period] if budget.period else [])])
+    missed = () if ask.error is None else missed_notes(plan, ask.error, table)
     paid = {"epsilon": 0.0, "delta": 0.0, "rho": None if answer.rho is None else 0.0}
     return Release(
         columns=table.columns,
@@ -171,8 +192,8 @@ def _shown(asker: Asker, question: str, answer: Answer, answered: Answered) -> R
         remaining=asker.remaining(answered.receipt.dataset, plan.periods),
         free=answered.free,
         receipt=answered.receipt.to_dict(),
-        question=question,
-        notes=(*answer.notes, *_found(plan, answered.receipt.charge)),
+        question=ask.question,
+        notes=(*answer.notes, *_found(plan, answered.receipt.charge), *missed),
         limits=answer.limits,
     )
 
@@ -184,7 +205,7 @@ def _found(plan: Plan, charge: Mapping[str, Any]) -> tuple[str, ...]:
     if plan.selection is None:
         return ()
     least = price_plan(plan, charge["epsilon"], charge["delta"]).least_units
-    shown = f"At ε = {charge['epsilon']:g} and δ = {charge['delta']:.3g} a key needs about {least:,} units"
+    shown = f"At ε = {charge['epsilon']:g} and δ = {charge['delta']:.3g} a key needs about {count_of(least, 'unit')}"
     if not plan.cells:
         return (f"No key was found: {shown[0].lower()}{shown[1:]}. A larger ε or δ, or coarser keys, find more.",)
     return (f"Keys were found privately; those of few units are missing. {shown}, or more where units have many.",)

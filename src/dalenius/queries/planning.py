@@ -2,52 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dalenius.accounting import parameters
 from dalenius.errors import InputError, NotAllowedError
-from dalenius.measuring.plan import Limits, Plan, Table
+from dalenius.ledger.key_delta import Left
+from dalenius.measuring.plan import Plan, Table
+from dalenius.queries.own_answers import known_parts, own_answers
 from dalenius.releasing.snapshot import Snapshot, found_of, moved_from, texts_of, through
 
 if TYPE_CHECKING:
     from dalenius.measuring.public import PublicTable
     from dalenius.queries.ask import Ask
+    from dalenius.queries.expectations import Expectations
+    from dalenius.queries.own_answers import OwnAnswer
     from dalenius.releasing.leaving import Asker
     from dalenius.tables.registry import Version
 
 
 @dataclass(frozen=True)
 class Planned:
-    """A plan, the snapshot that it will read, and the ε that it is asked at; None: it has no price yet."""
+    """A plan, the snapshot that it will read, and the ε that it is asked at; None: it has no price yet.
+
+    ``expectations`` are what its asker may know of the answer before, and ``own`` the asker's earlier answers to it;
+    they are looked up for previews and prices by accuracy only.
+    """
 
     plan: Plan
     snapshot: Snapshot
     epsilon: float | None
+    expectations: Expectations | None = None
+    own: Sequence[OwnAnswer] = ()
 
 
-def plan_ask(asker: Asker, ask: Ask) -> Planned:
-    """The plan of a question; raises for whatever cannot be asked. Never touches the data."""
+def plan_ask(asker: Asker, ask: Ask, *, expecting: bool = False) -> Planned:
+    """The plan of a question; raises for whatever cannot be asked. Never touches the data.
+
+    Args:
+        asker: Who asks.
+        ask: What is asked.
+        expecting: Whether it is to be known what may be expected of the answer.
+    """
+    from dalenius.queries.accuracy import epsilon_for
     from dalenius.queries.rules import plan_question
 
     _check_confidence(ask.confidence)
     if ask.delta is not None:
         parameters.delta(ask.delta)
     versions = asker.registry.current()
-    limits = ask.limits
-    if ask.error is not None and (limits is None or limits.search is None):
-        # Priced by its error, a question costs the least at the limits that are known.
-        limits = replace(limits or Limits(), search=0)
     tables = tables_of(asker, versions)
-    plan = plan_question(ask.question, tables, limits, _publics(versions, tables))
+    plan = plan_question(ask.question, tables, ask.limits, _publics(versions, tables))
     if plan.selection is not None and ask.delta == 0:
         raise InputError(
             "delta must be above 0.", why="Keys cannot be found without any.", fix="Give a δ such as 1e-7."
         )
     _check_open(asker, *plan.table.reads)
-    epsilon = ask.epsilon if ask.error is None else _by_error(plan, ask)
-    return Planned(plan, Snapshot.of(plan.table, versions), epsilon)
+    snapshot = Snapshot.of(plan.table, versions)
+    if ask.error is None and not expecting:
+        return Planned(plan, snapshot, ask.epsilon)
+    own = own_answers(asker, plan, snapshot, ask.confidence)
+    expectations = _expectations(asker, ask, plan, snapshot, own)
+    epsilon = ask.epsilon if ask.error is None else epsilon_for(expectations, ask.error, own)
+    return Planned(plan, snapshot, epsilon, expectations, own)
+
+
+def _expectations(asker: Asker, ask: Ask, plan: Plan, snapshot: Snapshot, own: Sequence[OwnAnswer]) -> Expectations:
+    """What is public, and what the asker's most accurate answer says, or parts of others."""
+    from dalenius.queries.expectations import Expectations
+
+    chosen = plan.selection is not None and ask.delta is None
+    left = Left.of(asker.remaining(snapshot.dataset, plan.periods)) if chosen else None
+    if own and own[-1].answer.plan.cells:
+        return Expectations(plan, ask.confidence, ask.delta, left, own[-1].answer)
+    parts = known_parts(asker, plan, snapshot, ask.confidence)
+    return Expectations(plan, ask.confidence, ask.delta, left, parts.answer, parts.rows)
 
 
 def open_versions(asker: Asker) -> list[Version]:
@@ -111,14 +141,6 @@ def _check_open(asker: Asker, *tables: str) -> None:
         why = asker.registry.closed(name)
         if why is not None:
             raise NotAllowedError(f"Table {name!r} is closed.", why=why, fix="Ask the owner to refresh it.")
-
-
-def _by_error(plan: Plan, ask: Ask) -> float:
-    from dalenius.queries.preview import epsilon_for
-
-    if ask.epsilon is not None or ask.error is None:
-        raise InputError("There are two prices.", why="An error is a price too.", fix="Give ε or the error.")
-    return epsilon_for(plan, ask.error, ask.confidence)
 
 
 def _check_confidence(confidence: object) -> None:

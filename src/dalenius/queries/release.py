@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 import math
 import unicodedata
@@ -16,10 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from dalenius._fields import Fields
+from dalenius._numbers import count_of, to_digits
+from dalenius.accounting.filters import rounded_down
 from dalenius.errors import InputError, SourceUnavailableError
 
 _ROWS = 50  # shown as text; the rest is in `rows`
 _KEY_WIDTH = 48
+_MORE = 1.05  # times the noise error: what is hardly more is not worth a word
 _UNKNOWN = "unknown"
 PUBLIC = "public"  # the kind of guarantee of an answer that is about nobody
 FREE = "public, exact, free"
@@ -43,7 +47,7 @@ class Release:
             tables only, exact, and was charged nothing; then all columns count as keys.
         charge: `epsilon`, `delta`, `rho`, as charged for this question.
         remaining: `analyst` and `dataset`, each with the `epsilon` and `delta` that one more question may ask.
-        free: Asked before, so the stored answer came back for nothing.
+        free: Paid for before, by this question or by another that it follows from: it came back for nothing.
         receipt: Proof of the charge.
         question: As it was asked.
         notes: What the reader should know besides.
@@ -64,7 +68,7 @@ class Release:
     north   1,234 ± 56
     south      98 ± 56
     95% from the noise alone · (ε = 0.5, δ = 1e-06)-DP for one user_id (add-remove) · charged ε = 0.5 ·
-    left: ana ε = 0.41, data set ε = 2.1
+    left: ana ε ≤ 0.41, data set ε ≤ 2.1
     """
 
     columns: tuple[str, ...]
@@ -103,8 +107,8 @@ class Release:
         if len(noisy) == len(self.rows) == 1:
             return self.rows[0][noisy[0]]
         raise InputError(
-            f"This release has no single value: it has {_count(len(self.rows), 'row')} and "
-            f"{_count(len(noisy), 'column')} of values.",
+            f"This release has no single value: it has {count_of(len(self.rows), 'row')} and "
+            f"{count_of(len(noisy), 'column')} of values.",
             why="`value` is for answers that are one number.",
             fix="Use `rows`, `to_arrow()`, `to_pandas()` or `to_polars()`.",
         )
@@ -280,18 +284,29 @@ class Release:
         if self.public:
             return FREE
         if self.free:
-            cost = "free: asked before"
+            cost = self.why_free
         else:
             delta = self.charge.get("delta")
             cost = f"charged ε = {_number(self.charge.get('epsilon'))}" + (f", δ = {_number(delta)}" if delta else "")
         name = (self.receipt or {}).get("analyst") or "you"
         left = [
-            f"{who} ε = {_floor(self.remaining[whose].get('epsilon'))}"
+            f"{who} ε ≤ {_left(self.remaining[whose].get('epsilon'))}"
             for whose, who in (("analyst", shown(str(name))), ("dataset", "data set"))
             if self.remaining.get(whose)
         ]
         parts = [self.promise, cost, *([f"left: {', '.join(left)}"] if left else [])]
         return " · ".join(parts)
+
+    @property
+    def why_free(self) -> str:
+        """Whether just this was asked before, or its answer is made of what was paid for in other words.
+
+        Quantiles and extremes of a column are read from one tree, so MAX is free after a median that nobody calls MAX.
+        The receipt tells: it has the hash of the question that was charged.
+        """
+        paid = (self.receipt or {}).get("question")
+        same = paid is None or paid == hashlib.sha256(self.question.encode("utf-8", "replace")).hexdigest()
+        return "free: asked before" if same else "free: follows from an earlier answer"
 
     @property
     def promise(self) -> str:
@@ -302,7 +317,20 @@ class Release:
         delta = guarantee.get("delta")
         terms = f"ε = {_number(guarantee.get('epsilon'))}" + (f", δ = {_number(delta)}" if delta else "")
         unit, neighbors = shown(str(guarantee.get("unit"))), shown(str(guarantee.get("neighbors")))
-        return f"{self.confidence * 100:.10g}% from the noise alone · ({terms})-DP for one {unit} ({neighbors})"
+        told = any(self.in_all(at, place) for at in range(len(self.rows)) for place in range(len(self.columns)))
+        off = "from the noise alone" + (", in all with what limits cut off" if told else "")
+        return f"{self.confidence * 100:.10g}% {off} · ({terms})-DP for one {unit} ({neighbors})"
+
+    def in_all(self, row: int, place: int) -> str:
+        """Where the raw truth of a cell may lie, as text: "" where that is not known, or what its ± says already."""
+        error, ends = self.noise_error[row][place], self.total_interval[row][place]
+        if error is None or ends is None or not all(map(math.isfinite, (error, *ends))):
+            return ""
+        if ends[1] - ends[0] <= 2 * _MORE * error:
+            return ""
+        digit = _place(error or ends[1] - ends[0])
+        digit = min(digit, 0) if isinstance(self.rows[row][place], int) else digit
+        return f"{_rounded(ends[0], digit)} to {_rounded(ends[1], digit)}"
 
     def _cells(self) -> list[list[str]]:
         """The cells as text, by column, down to the last row shown."""
@@ -314,9 +342,9 @@ class Release:
                 continue
             pairs = [with_error(self.rows[row][place], self.noise_error[row][place]) for row in rows]
             wide, errors = (max((len(pair[side]) for pair in pairs), default=0) for side in (0, 1))
-            table.append(
-                [f"{value:>{wide}} ± {error:>{errors}}" if error else f"{value:>{wide}}" for value, error in pairs]
-            )
+            cells = [f"{value:>{wide}} ± {error:>{errors}}" if error else f"{value:>{wide}}" for value, error in pairs]
+            ends = [self.in_all(row, place) for row in rows]
+            table.append([f"{cell} (in all {each})" if each else cell for cell, each in zip(cells, ends, strict=True)])
         return table
 
     def _more(self) -> Iterator[str]:
@@ -327,17 +355,28 @@ class Release:
 def with_error(value: Any, error: float | None) -> tuple[str, str]:
     """Value and error as text, both to the second digit of the error.
 
-    >>> with_error(1234.5678, 56.21), with_error(98765, 4321.0), with_error(0.123456, 0.00234)
-    (('1,235', '56'), ('98,800', '4,300'), ('0.1235', '0.0023'))
+    >>> with_error(1234.5678, 56.21), with_error(98765, 4321.0), with_error(0.123456, 0.00234), with_error(3.5, 0.0)
+    (('1,235', '56'), ('98,800', '4,300'), ('0.1235', '0.0023'), ('3.5', '0'))
     """
     if value is None:
-        return _UNKNOWN, "" if error is None else _rounded(error, _place(error))
+        return _UNKNOWN, "" if error is None else shown_error(error)
     if not isinstance(value, int | float | Decimal | Fraction) or isinstance(value, bool):
         return shown(value, _KEY_WIDTH), ""
-    if not error or not math.isfinite(error):
-        return _number(value, grouped=True), ""
+    if error == 0:  # the noise moves it by less than a step
+        return _as_it_is(value), shown_error(error)
+    if error is None or not math.isfinite(error):
+        return _as_it_is(value), ""
     place = min(_place(error), 0) if isinstance(value, int) else _place(error)
     return _rounded(value, place), _rounded(error, place)
+
+
+def shown_error(error: float) -> str:
+    """An error to its second digit.
+
+    >>> shown_error(26123.0), shown_error(0.0234), shown_error(0.0)
+    ('26,000', '0.023', '0')
+    """
+    return _rounded(error, _place(error)) if error else "0"
 
 
 def shown(value: Any, width: int | None = None) -> str:
@@ -358,7 +397,7 @@ def shown(value: Any, width: int | None = None) -> str:
 
 def _place(error: float) -> int:
     """How many digits after the point (or, negative, before it) the error justifies."""
-    return 1 - math.floor(math.log10(error)) if error and math.isfinite(error) else 0
+    return 1 - math.floor(math.log10(abs(error))) if error and math.isfinite(error) else 0
 
 
 def _rounded(value: Any, place: int) -> str:
@@ -369,25 +408,22 @@ def _rounded(value: Any, place: int) -> str:
     return f"{near:,.{max(place, 0)}f}" if place > 0 or not isinstance(near, int) else f"{near:,}"
 
 
-def _number(value: Any, *, grouped: bool = False) -> str:
+def _as_it_is(value: Any) -> str:
+    """A value of which no digit is noise; doubles to the twelfth, so that they do not show how they are kept."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    return to_digits(float(value), 12) if math.isfinite(value) else _number(value)
+
+
+def _number(value: Any) -> str:
     if value is None:
         return "∞"  # JSON's null for an ε without end
-    if isinstance(value, int) and grouped:
-        return f"{value:,}"
-    return f"{float(value):{',' if grouped else ''}.6g}".replace("inf", "∞")
+    return f"{float(value):.6g}".replace("inf", "∞")
 
 
-def _floor(value: float | None) -> str:
-    """Three digits, rounded down: what is left must not look like more."""
-    if not value or not math.isfinite(value):
-        return _number(value)
-    place = 2 - math.floor(math.log10(abs(value)))
-    nearest = round(value, place)
-    return f"{nearest if nearest <= value else nearest - 10.0**-place:.3g}"
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
+def _left(value: float | None) -> str:
+    """As budgets and previews show it: what is left must not look like more."""
+    return _number(value) if not value or not math.isfinite(value) else f"{rounded_down(value):g}"
 
 
 def _width(text: str) -> int:

@@ -1,8 +1,9 @@
 """What clipping took from each aggregate of an answer, and the intervals that allow for it.
 
 Two sources, both released by now: the noisy counts of units that a question chose its own limit from, which are stored
-with its answer; and else the shares that `protect` reckoned to lie beyond the limits it found, where the question asks
-just for what they were found for. Where the owner declared the limits nothing is known. Others' questions never matter.
+with its answer; and else those that `protect` chose its limits from (of older homes, the share that it reckoned to lie
+beyond), where the question asks just for what they were found for. Where the owner declared the limits nothing is
+known. Others' questions never matter.
 
 An interval here covers the sum of raw rows as well as these can tell (`limits.clipping`): it holds the interval of the
 noise, and reaches further where clipping takes away. What bounds did to single values, and rounding, is not in it.
@@ -12,13 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from dalenius.measuring.expressions import TRUE, Aggregate, Column
+from dalenius.measuring.limits.clip_search import Clip, search_of, takes_all
 from dalenius.measuring.limits.clipping import NOTHING, Loss, Spread, loss_of_counts, loss_of_share
-from dalenius.measuring.limits.in_question import Clip, search_of
 
 if TYPE_CHECKING:
     from dalenius.measuring.estimates import Estimate
@@ -34,13 +35,29 @@ DECLARED = (
 )
 
 
+HIDDEN = (
+    "What one {unit} adds was capped low, since too few of them can be seen to choose better. How much was cut off is "
+    "not known, may be most of it, and is not in ±. A higher ε tells more."
+)
+OTHER = "How much the limits of this question cut off is not known, and not in ±."
+
+
 class Unknown(Enum):
     """Why nothing can be said of what clipping took."""
 
     DECLARED = "the owner declared the limit"
-    HIDDEN = "the noise hides how much units add"
-    MEANINGLESS = "it is no sum of what units add, or one of both signs"
+    HIDDEN = "the noise hides how much units add, and the limit is a guess"
+    MEANINGLESS = "it is no sum of what units add"
+    BOTH_SIGNS = "what is cut off may be of either sign"
     OTHER = "the limit is not one that was found for what is asked"
+
+
+_SAID: Mapping[Unknown, str] = {
+    Unknown.DECLARED: DECLARED,
+    Unknown.HIDDEN: HIDDEN,
+    Unknown.BOTH_SIGNS: OTHER,
+    Unknown.OTHER: OTHER,
+}
 
 
 @dataclass(frozen=True)
@@ -84,8 +101,10 @@ def clipped_aggregate(
     """
     statistic = plan.statistics[number]
     measure, own = statistic.measures[0], {each.measure: each for each in clips}.get(plan.start(number))
-    if statistic.kind not in {"rows", "units", "sum"} or (measure.low < 0 < measure.high):
+    if statistic.kind not in {"rows", "units", "sum"}:
         return Unknown.MEANINGLESS
+    if measure.low < 0 < measure.high:
+        return Unknown.BOTH_SIGNS
     sign = -1 if measure.high <= 0 else 1
     released = [sign * value / 2**measure.bits for value in values]
     spread = Spread(
@@ -116,27 +135,32 @@ def clipped_aggregate(
 
 
 def _loss(plan: Plan, statistic: Statistic, own: Clip | None, spread: Spread) -> Loss | Unknown:
-    measure = statistic.measures[0]
+    measure, declared = statistic.measures[0], plan.table.policy.contribution
     if plan.groups is not None:  # rows in further groups do not count at all
-        return Unknown.OTHER
+        return Unknown.OTHER if declared.groups is None else Unknown.DECLARED
     if measure.kind == "units":  # one in each group, and nothing is cut off
         return NOTHING
     if own is not None:
+        hidden = Unknown.HIDDEN if own.clip < measure.clip else Unknown.OTHER
         if own.beyond is None:
-            return Unknown.HIDDEN
+            return hidden
         if own.counts is None:
             return loss_of_share(own.beyond, own.clip, spread)
-        return loss_of_counts(own.counts.noisy, own.counts.law, own.clip, spread) or Unknown.HIDDEN
-    found, declared = plan.table.found, plan.table.policy.contribution
+        return loss_of_counts(own.counts.noisy, own.counts.law, own.clip, spread) or hidden
+    found = plan.table.found
     if found is None or declared.rows is not None:
         return Unknown.DECLARED
-    if plan.where != TRUE or plan.sets or not plan.table.relation.single:
+    if found.carried or plan.where != TRUE or plan.sets or not plan.table.relation.single:
         return Unknown.OTHER
     name = _found_for(plan, measure, found)
     if name is None:
         return Unknown.OTHER
-    share = found.clipped.get(name)
-    return Unknown.HIDDEN if share is None else loss_of_share(share, measure.clip, spread)
+    counts, share = found.sizes.get(name), found.clipped.get(name)
+    if counts is not None:
+        # Sizes of norms are lengths over the groups; others are totals, which are no shorter.
+        lengths = spread if name.startswith("norm ") else replace(spread, scattered=False)
+        return loss_of_counts(counts.noisy, counts.law, measure.clip, lengths) or Unknown.OTHER
+    return Unknown.OTHER if share is None else loss_of_share(share, measure.clip, spread)
 
 
 def _found_for(plan: Plan, measure: Measure, found: Found) -> str | None:
@@ -149,7 +173,7 @@ def _found_for(plan: Plan, measure: Measure, found: Found) -> str | None:
         name = min(limits, key=lambda each: limits[each])
         # Over several keys a vector is no longer than over one of them, so no more of it is lost.
         return name if limits[name] == measure.clip else None
-    if isinstance(measure.value, Column) and measure.value.name in found.totals:
+    if isinstance(measure.value, Column) and measure.value.name in found.totals and takes_all(measure.where):
         name = measure.value.name
         whole = name not in plan.table.policy.contribution.totals
         same = math.floor(found.totals[name] / measure.step) == measure.clip
@@ -161,33 +185,39 @@ def _found_for(plan: Plan, measure: Measure, found: Found) -> str | None:
 
 
 def clipping_notes(
-    plan: Plan, clipped: Mapping[Aggregate, Clipped | Unknown], errors: Mapping[Aggregate, float]
+    plan: Plan, clipped: Mapping[Aggregate, Clipped | Unknown], errors: Mapping[Aggregate, Sequence[float]]
 ) -> tuple[str, ...]:
     """A warning where clipping outweighs the noise, with what would mend it; and where nothing is known of it.
 
     Args:
         plan: What was asked.
         clipped: What clipping took from each aggregate that is shown.
-        errors: The noise errors of all groups of each, added up.
+        errors: The noise error of each group of each.
     """
     found, unit = list[str](), " + ".join(plan.table.unit)
     for aggregate, each in clipped.items():
-        if each is Unknown.DECLARED:
-            found.append(DECLARED.format(unit=unit))
-        elif isinstance(each, Clipped) and math.fsum(each.missed) > _OUTWEIGHS * errors[aggregate]:
+        if isinstance(each, Unknown):
+            found += [_SAID[each].format(unit=unit)] if each in _SAID else []
+        elif _outweighs(each.missed, errors[aggregate]):
             found.append(_warning(each, unit))
     return tuple(dict.fromkeys(found))
+
+
+def _outweighs(missed: Sequence[float], errors: Sequence[float]) -> bool:
+    """Whether groups miss more than their noise hides: each by what it misses, so that empty ones do not matter."""
+    pairs = list(zip(missed, errors, strict=True))
+    return math.fsum(each * each for each, _ in pairs) > _OUTWEIGHS * math.fsum(each * error for each, error in pairs)
 
 
 def _warning(each: Clipped, unit: str) -> str:
     rows = each.measure.kind == "rows"
     what = "the rows were" if rows else f"the {search_of(each.measure).named(each.measure)} was"
-    if each.found:
+    if each.found and each.clip < each.measure.clip:
         more = f"a limit above {each.clip:,} (--rows N)" if rows else "a higher limit (--total COL=X)"
         mend = f"A higher ε, {more} or the table's own limit (--find-limits 0) cuts off less."
     else:
         mend = f"The owner can declare a higher limit: [contribution] {'rows' if rows else 'totals'}."
     return (
         f"To reduce noise, what one {unit} adds was capped; about {each.loss.share:.1%} of {what} not counted. That "
-        f"matters more than the noise, and ± does not show it: `total_interval` does. {mend}"
+        f"matters more than the noise, and ± does not show it; the ends in all (`total_interval`) do. {mend}"
     )

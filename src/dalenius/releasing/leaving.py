@@ -21,14 +21,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import EngineError
-from dalenius.ledger import suspensions
+from dalenius.ledger import paid, suspensions
 from dalenius.ledger.actions import CURATOR
-from dalenius.ledger.requests import OWNER, WHOLE, Answered, Claim, Request
+from dalenius.ledger.requests import OWNER, WHOLE, Answered, Claim, Request, key_stored
 from dalenius.releasing.pacing import Pace, Pacer, hold_for, run_paced
 
 if TYPE_CHECKING:
     from dalenius.accounting.events import Event
+    from dalenius.ledger.ceilings import Ceiling
     from dalenius.ledger.ledger import Ledger
+    from dalenius.ledger.paid import PaidAnswer
     from dalenius.measuring.engines.engine import Engine
     from dalenius.measuring.engines.sources import Engines
     from dalenius.releasing.snapshot import Snapshot
@@ -133,6 +135,7 @@ class Leaving:
         shareable: Whether another analyst's may serve so: nothing is chosen from the data, and the owner allows it.
         plan: What its kind needs to show it (`Kind.show`).
         delta_chosen: Nobody typed the δ: what was paid for before is the same release, whatever its δ was.
+        ceiling: The most that may be charged where nobody typed the price, as it follows from an accuracy.
     """
 
     kind: str
@@ -149,6 +152,7 @@ class Leaving:
     shareable: bool = False
     plan: Any = None
     delta_chosen: bool = False
+    ceiling: Ceiling | None = None
 
 
 def release(
@@ -183,8 +187,28 @@ def release(
         alarm, allowed = _Alarm(asker, leaving, claim), _allowed(asker, snapshot.dataset)
         return run_paced(pacer, leaving.pace, look, alarm, whose=asker.whose, allowed=allowed)
 
-    request = Request(
-        snapshot.dataset,
+    more = {} if patience is None else {"patience": patience}
+    return ledger.ask(_request(leaving, asker, retry), work, waited=waited, **more)
+
+
+def is_paid(leaving: Leaving, asker: Asker) -> bool:
+    """Whether this asker has paid for just that before, so that it would leave for nothing. Others' do not count."""
+    return paid.is_paid(asker.ledger, _request(leaving, asker))
+
+
+def paid_answers(asker: Asker, kind: str, snapshot: Snapshot, key: str) -> list[PaidAnswer]:
+    """This asker's own releases of one meaning, at any price, oldest first: they are the asker's to read."""
+    return paid.answers_to(asker.ledger, snapshot.dataset, asker.name, key_stored(kind, key, snapshot.epoch))
+
+
+def recent_answers(asker: Asker, snapshot: Snapshot, most: int) -> list[PaidAnswer]:
+    """This asker's latest own releases about the same data set, newest first."""
+    return paid.recent_answers(asker.ledger, snapshot.dataset, asker.name, most)
+
+
+def _request(leaving: Leaving, asker: Asker, retry: tuple[str, str] | None = None) -> Request:
+    return Request(
+        leaving.snapshot.dataset,
         asker.name,
         leaving.key,
         leaving.epsilon,
@@ -192,15 +216,14 @@ def release(
         leaving.delta,
         question=leaving.asked,
         periods=leaving.periods,
-        epoch=snapshot.epoch,
+        epoch=leaving.snapshot.epoch,
         retry=retry,
         paid_only=asker.resumes,
         shareable=leaving.shareable and leaving.coarsen is not None,
         kind=leaving.kind,
         delta_chosen=leaving.delta_chosen,
+        ceiling=leaving.ceiling,
     )
-    more = {} if patience is None else {"patience": patience}
-    return ledger.ask(request, work, waited=waited, **more)
 
 
 def _coarsen(leaving: Leaving, claim: Claim, content: bytes) -> bytes:

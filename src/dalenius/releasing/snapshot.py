@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -124,4 +124,8 @@ def moved_from(
 def found_of(registry: Registry, version: Version) -> Found | None:
     """The limits that were found for a version."""
     known = registry.limits(version)
-    return None if known is None else Found.from_dict(known)
+    if known is None:
+        return None
+    found = Found.from_dict(known)
+    # Limits that a refresh left are as good as before; how many units there are of each size, nobody knows now.
+    return replace(found, sizes={}, carried=True) if "data_version" in known else found

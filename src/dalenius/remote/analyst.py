@@ -27,6 +27,7 @@ from dalenius.remote.wire import RemoteJob, body_of, quote_part
 if TYPE_CHECKING:
     from dalenius.ledger.budgets import Balance
     from dalenius.measuring.plan import Limits
+    from dalenius.queries.ask import Error
     from dalenius.queries.preview import Preview
     from dalenius.queries.release import Release
     from dalenius.releasing.kinds import Shown
@@ -115,7 +116,7 @@ class RemoteAnalyst:
         question: str,
         *,
         epsilon: float | None = None,
-        error: float | Mapping[str, float] | None = None,
+        error: Error | None = None,
         confidence: float = 0.95,
         delta: float | None = None,
         limits: Limits | None = None,
@@ -131,7 +132,7 @@ class RemoteAnalyst:
         question: str,
         *,
         epsilon: float | None = None,
-        error: float | Mapping[str, float] | None = None,
+        error: Error | None = None,
         confidence: float = 0.95,
         delta: float | None = None,
         limits: Limits | None = None,

@@ -15,6 +15,7 @@ from dalenius.errors import DaleniusError, InputError, SourceUnavailableError
 
 if TYPE_CHECKING:
     from dalenius.measuring.plan import Limits
+    from dalenius.queries.ask import Amount, Error
 
 _LONGEST = 20_000  # characters of one part of an error
 _EXACT = re.compile(r"[0-9]{1,60}(\.[0-9]{1,60}|/[1-9][0-9]{0,60})?")  # as the ledger writes decimals and fractions
@@ -27,7 +28,7 @@ _ID = re.compile(r"[0-9A-Za-z_-]{1,100}")
 def body_of(
     question: object,
     epsilon: float | None,
-    error: float | Mapping[str, float] | None,
+    error: Error | None,
     confidence: float,
     delta: float | None,
     limits: Limits | None,
@@ -39,13 +40,18 @@ def body_of(
     if epsilon is not None:
         body["epsilon"] = parameters.epsilon(epsilon)
     if isinstance(error, Mapping):
-        body["error"] = {str(name): _number(value, "error") for name, value in error.items()}
+        body["error"] = {str(name): _amount(value) for name, value in error.items()}
     elif error is not None:
-        body["error"] = _number(error, "error")
+        body["error"] = _amount(error)
     if delta is not None:
         body["delta"] = parameters.delta(delta)
     found = {} if limits is None else _limits_body(limits)
     return body | ({"limits": found} if found else {})
+
+
+def _amount(given: Amount) -> float | str:
+    """An error: a number, or a per cent, which the server reads."""
+    return given if isinstance(given, str) else _number(given, "error")
 
 
 def _limits_body(limits: Limits) -> dict[str, Any]:
@@ -177,6 +183,9 @@ def summary(data: object) -> dict[str, Any]:
             limits.whole("data_version")
         if "clipped" in limits:
             _check_numbers(limits, "clipped")
+        if "sizes" in limits:
+            for counts in limits.mapping("sizes").values():
+                Fields(counts, "table").numbers("noisy")
     for public in found.mapping("public").values():
         table = Fields(public, "table")
         table.texts("key")

@@ -15,11 +15,15 @@ _NOTES = (
     ("budget.selection", "how much of δ is for finding keys, and how much turns ρ into ε; fixed once it is protected"),
     ("analysts.", "what this analyst may spend"),
     ("contribution.units", "more hides more of the groups whose keys have to be found"),
-    ("contribution.", "more keeps more of the heavy units, and adds noise"),
     ("table.source", "where the data is"),
     ("public.", "what analysts may read exactly, and for nothing"),
     ("time.", "when answers leave"),
 )
+_UNDECLARED = {  # what holds once a limit of what one unit adds is no longer declared, by the beginning of its place
+    "contribution.rows": "no longer declared: 'protect' finds limits privately, once, for a part of the budget",
+    "contribution.groups": "no longer declared: one unit may be in any number of groups",
+    "contribution.totals": "no longer declared: rows and bounds limit it, or 'protect' finds a limit privately",
+}
 _ANSWERS = "stored answers no longer fit; asking again is charged"
 _LONG = 60
 
@@ -46,18 +50,30 @@ def difference(before: Policy, after: Policy) -> tuple[Change, ...]:
     old, new = dict(_leaves(to_tree(before))), dict(_leaves(to_tree(after)))
     meaning = before.meaning != after.meaning
     return tuple(
-        Change(place, old.get(place), new.get(place), _note(place, meaning))
+        Change(place, old.get(place), new.get(place), _note(place, old.get(place), new.get(place), meaning))
         for place in dict.fromkeys([*new, *old])
         if old.get(place) != new.get(place)
     )
 
 
-def _note(place: str, meaning: bool) -> str:
-    for beginning, words in _NOTES:
+def _note(place: str, before: Any, after: Any, meaning: bool) -> str:
+    notes = (*_NOTES, ("contribution.", _limit_note(place, before, after)))
+    for beginning, words in notes:
         if place.startswith(beginning):
             changes = meaning and beginning.startswith(("contribution.", "public."))
             return f"{words}; {_ANSWERS}" if changes else words
     return _ANSWERS if meaning and place.startswith("columns.") else ""
+
+
+def _limit_note(place: str, before: Any, after: Any) -> str:
+    """What it means that a limit of what one unit adds is there, is gone, is higher or is lower."""
+    if before is None:
+        return "declared now: what one unit adds beyond it is cut off"
+    if after is None:
+        return next((words for beginning, words in _UNDECLARED.items() if place.startswith(beginning)), "")
+    if after > before:
+        return "higher: cuts off less of heavy units, and adds noise"
+    return "lower: cuts off more of heavy units, and adds less noise"
 
 
 def _leaves(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:

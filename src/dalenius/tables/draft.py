@@ -1,7 +1,7 @@
-"""A first policy for a source, from its schema alone.
+"""A first policy for a source, from its schema alone: names and types of columns.
 
-Nothing in it comes from a row: no extremes, no counts, no keys. What only the owner can know is marked `FILL IN`, which
-`policy check` refuses.
+Only the types of a CSV's columns depend on rows: they are guessed from its first ones. Nothing else does: no extremes,
+no counts, no keys. What only the owner can know is marked `FILL IN`, which `policy check` refuses.
 """
 
 from __future__ import annotations
@@ -75,13 +75,16 @@ EPSILONS = (
 )
 
 _TAIL = """\
-# What one unit adds at most; the rest of heavier units is cut off. The limits are public: do not read them off the
-# data.
+# What one unit adds at most; the rest of heavier units is cut off, and noise grows with the limit. The limits are
+# public: do not read them off the data. Without rows, 'dalenius protect' finds limits privately: once, for a part of
+# the budget ('protect --dry-run' says how much), and public from then on. With fewer than some {few:,} units it cannot
+# see much: then declare rows.
 [contribution]
-rows = "{blank}: rows of one unit that count, such as 100"
-groups = "{blank}: groups of an answer that one unit may be in, such as 8"
+rows = "{blank}: rows of one unit that count, where you know what is usual; else delete this line"
+# groups = 8                       # groups of an answer that one unit may be in; without it, all
 # totals = {{ amount = 1000 }}       # the most that one unit's sum of a column counts for
 """
+FEW = 2000  # units; below that, limits found privately are mostly noise
 
 
 def draft_policy(
@@ -112,14 +115,15 @@ def draft_policy(
             )
     guessed = unit or guess_unit(schema)
     head = opening(
-        f"for {Path(source).name}, drafted from its schema: names and types of columns, and nothing else of the data.",
+        f"for {Path(source).name}, drafted from names and types of columns. (Of a CSV, the types are guessed from\n"
+        "# its first rows; nothing else comes from a row.)",
         file=file,
         name=table_name(Path(source).name.split(".")[0]),
         source=source,
         unit=guessed or WHOSE,
     )
     columns = [_column(name, declared, (keys or {}).get(name), guessed) for name, declared in schema if name != guessed]
-    return "\n".join([head, *columns, _TAIL.format(blank=BLANK)])
+    return "\n".join([head, *columns, _TAIL.format(blank=BLANK, few=FEW)])
 
 
 def opening(origin: str, *, file: str, name: str, source: str, unit: str | Sequence[str], more: str = "") -> str:

@@ -163,13 +163,13 @@ def test_a_violation_is_printed_whole_and_exits_with_6(monkeypatch, capsys):
         return small[report.cases]
 
     monkeypatch.setattr(fuzzer, "_violation", once)
-    assert run(build(), ["audit", "fuzz", "--cases", "400", "--seed", "1", "--json"]) == 6
+    assert run(build(), ["audit", "fuzz", "--cases", "400", "--seed", "5", "--json"]) == 6
     answer = json.loads(capsys.readouterr().out)
     (found,) = answer["violations"]
     assert found["seen"] != found["claimed"]
     assert "[contribution]" in found["policy"] and found["sql"].startswith("SELECT")
 
-    assert run(build(), ["audit", "fuzz", "--cases", str(found["case"] + 1), "--seed", "1"]) == 6
+    assert run(build(), ["audit", "fuzz", "--cases", str(found["case"] + 1), "--seed", "5"]) == 6
     out = capsys.readouterr().out
     for part in (found["sql"], "[contribution]", "its neighbour", found["claimed"], found["seen"]):
         assert part in out
@@ -219,7 +219,7 @@ def test_all_kinds_of_data_sets_are_drawn():
 def test_a_violation_of_joined_tables_is_printed_whole(monkeypatch, capsys):
     monkeypatch.setattr(Compiler, "factor", lambda self, pairs: ("1::HUGEINT", "1::HUGEINT"))
     monkeypatch.setattr(fuzzer, "shrink", partial(shrink, tries=TRIES))
-    assert run(build(), ["audit", "fuzz", "--joins", "--cases", "60", "--seed", "1"]) == 6
+    assert run(build(), ["audit", "fuzz", "--joins", "--cases", "60", "--seed", "5"]) == 6
     out = capsys.readouterr().out
     for part in ("SELECT", "[contribution]", "its neighbour: ", "claimed at most"):
         assert part in out

@@ -24,7 +24,8 @@ from dalenius.measuring.plan import Limits
 from dalenius.measuring.statistics.covariance import correlation, covariance
 from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
 from dalenius.queries.answering import Answer
-from dalenius.queries.preview import describe_plan, preview_plan
+from dalenius.queries.plan_words import describe_plan
+from dalenius.queries.preview import preview_plan
 from dalenius.queries.rules.price import price_plan
 
 DRAWS, CONFIDENCE, SLACK = 4_000, 0.95, 0.0175
@@ -228,7 +229,7 @@ def test_shares_are_better_than_equal_ones(what, accounting, asker):
     (statistic,) = plan.statistics
     equal = tuple(replace(each, share=Fraction(1, len(statistic.measures))) for each in statistic.measures)
     plain = replace(plan, statistics=(replace(statistic, measures=equal),))
-    ours, theirs = (preview_plan(each, (100.0,), 0.95, {}).choices[0].noise_error_per_rows[0] for each in (plan, plain))
+    ours, theirs = (preview_plan(each, (100.0,), 0.95, {}).choices[0].noise_error[0] for each in (plan, plain))
     assert ours is not None and theirs is not None and 0 < ours <= theirs
 
 

@@ -13,6 +13,8 @@ import pytest
 from dalenius.curator import Curator
 from dalenius.errors import BudgetError, NotAllowedError
 from dalenius.ledger.verification import verify
+from dalenius.measuring.limits.choosing import share_beyond
+from dalenius.measuring.limits.histogram import CLASSES, noise_deviation
 from dalenius.releasing.snapshot import found_of
 
 POLICY = """
@@ -183,6 +185,17 @@ def test_the_share_beyond_each_limit_is_told_and_kept(folder: Path):
     assert all(0 <= share < 0.5 for share in done.limits["clipped"].values())
     found = found_of(curator.registry, done.version)
     assert found is not None and found.clipped == done.limits["clipped"]
+
+
+def test_the_noisy_counts_that_limits_were_chosen_from_are_public_too(folder: Path):
+    curator = Curator(folder / "home")
+    (done,) = curator.protect(folder / "visits.toml")
+    found = found_of(curator.registry, done.version)
+    assert found is not None and set(found.sizes) == {"rows", "total age", "norm age", "norm region"}
+    for name, counts in found.sizes.items():
+        assert len(counts.noisy) == CLASSES
+        assert abs(sum(counts.noisy) - found.units) < 20 * CLASSES**0.5 * noise_deviation(counts.law), name
+        assert share_beyond(counts.noisy, counts.law, 1) is not None, name
 
 
 def test_a_budget_that_is_gone_leaves_the_table_closed_to_counts(folder: Path, monkeypatch: pytest.MonkeyPatch):

@@ -350,5 +350,5 @@ def test_a_preview_reckons_with_the_rows_that_were_found(visits):
     for count in (100_000, 1000):
         who = replace(visits, table=replace(visits.table, found=Found(10, row_count=count)))
         plan = who.plan("SELECT note, AVG(amount) FROM visits GROUP BY note")
-        errors.append(require(preview_plan(plan, (1.0,), 0.95, {}).choices[0].noise_error_per_rows[1]))
+        errors.append(require(preview_plan(plan, (1.0,), 0.95, {}).choices[0].noise_error[1]))
     assert errors[0] < errors[1]

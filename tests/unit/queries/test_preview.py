@@ -8,10 +8,12 @@ from fractions import Fraction
 
 import pytest
 
+from dalenius.app.views.answers import expected_error
 from dalenius.measuring.engines.duckdb.backend import DuckDBPool
 from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.measuring.plan import Found
-from dalenius.queries.preview import CHOICES, describe_plan, preview_plan
+from dalenius.queries.plan_words import describe_plan
+from dalenius.queries.preview import CHOICES, Choice, Preview, preview_plan
 from dalenius.queries.rules import plan_question
 from dalenius.queries.rules.price import price_plan
 
@@ -51,13 +53,20 @@ def test_more_epsilon_is_less_error(visits, no_engine):
     assert found.choices[0].noise_error[0] is None  # a key has none
 
 
+def test_errors_are_told_to_two_digits_and_never_with_an_exponent_or_as_nothing():
+    choice = Choice(0.5, None, (None, 26_123.0, 0.0, 0.0234), (None, 6_554.3, None, None), 0.0, (False,) * 4)
+    found = Preview(("k", "a", "b", "c"), 1, (choice,), 0.95, "", LEFT)
+    assert "a ± 26,000 (in all 6,600), b ± 0, c ± 0.023" in str(found) and str(found).startswith("1 group,")
+    assert [expected_error(choice, place) for place in range(4)] == ["", "± 26,000", "± 0", "± 0.023"]
+
+
 def test_an_average_is_told_for_a_group_of_some_size(visits, no_engine):
     found = preview_plan(visits.plan("SELECT AVG(age), STDDEV(age), AVG(age) * 2 FROM visits"), (0.5,), 0.95, LEFT)
     (choice,) = found.choices
-    assert choice.noise_error == (None, None, None)
-    average, deviation, computed = choice.noise_error_per_rows
+    average, deviation, computed = choice.noise_error
     assert average is not None and deviation is not None and 0 < average < 90 and 0 < deviation < 90
-    assert computed is None or computed > 0
+    assert computed == pytest.approx(2 * average)  # arithmetic on expected numbers
+    assert choice.total_error == (None, None, None) and "group of 1,000 rows" in found.notes[-1]
 
 
 def test_a_preview_reads_as_text_and_as_json(visits, no_engine):
@@ -105,6 +114,5 @@ def test_every_aggregate_has_a_preview_where_keys_have_to_be_found(found, asker,
         assert preview.groups is None and preview.delta > 0 and "found privately" in str(preview)
         assert "found privately" in preview.plan and preview.to_dict()["groups"] is None
         for choice in preview.choices:
-            (_, always), (_, usual) = choice.noise_error, choice.noise_error_per_rows
-            (error,) = [each for each in (always, usual) if each is not None]
-            assert math.isfinite(error) and error > 0, asked
+            _, error = choice.noise_error
+            assert error is not None and math.isfinite(error) and error > 0, asked

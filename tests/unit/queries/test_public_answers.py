@@ -3,6 +3,7 @@
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.kept import laid
 
 from dalenius import Curator
 from dalenius.errors import (
@@ -51,14 +52,18 @@ TOTAL = "SELECT sum(pop) AS people FROM regions"
 
 
 @pytest.fixture
-def curator(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def curator(place, monkeypatch):
+    monkeypatch.chdir(place)
+    return laid(place, "test_public_answers", lay)
+
+
+def lay(folder):
     for name, ages in (("visits", [20, 30]), ("orders", [40, 50])):
-        pq.write_table(pa.table({"user_id": [1, 2], "age": ages}), tmp_path / f"{name}.parquet")
-        (tmp_path / f"{name}.toml").write_text(POLICY if name == "visits" else OTHER)
-    (tmp_path / "regions.csv").write_text("code,name,pop\n1,north,10\n2,south,20\n")
-    found = Curator(tmp_path / "home")
-    found.protect("visits.toml", "orders.toml", yes=True)
+        pq.write_table(pa.table({"user_id": [1, 2], "age": ages}), folder / f"{name}.parquet")
+        (folder / f"{name}.toml").write_text(POLICY if name == "visits" else OTHER)
+    (folder / "regions.csv").write_text("code,name,pop\n1,north,10\n2,south,20\n")
+    found = Curator(folder / "home")
+    found.protect(folder / "visits.toml", folder / "orders.toml", yes=True)
     return found
 
 
@@ -121,8 +126,8 @@ def test_public_tables_are_for_those_who_have_an_allotment_beside_them(curator):
         assert caught.value.code in {"policy.not-allowed", "policy.unknown-table"}
 
 
-def test_a_public_table_that_changed_is_not_read(curator, tmp_path):
-    (tmp_path / "regions.csv").write_text("code,name,pop\n1,north,11\n2,south,20\n")
+def test_a_public_table_that_changed_is_not_read(curator, place):
+    (place / "regions.csv").write_text("code,name,pop\n1,north,11\n2,south,20\n")
     with pytest.raises(SourceChangedError, match="'regions'"):
         curator.analyst("ana").ask(TOTAL)
     curator.protect("visits.toml", yes=True)

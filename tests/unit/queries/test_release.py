@@ -91,7 +91,10 @@ def test_json_has_no_infinity_and_dates_are_iso():
         (41.23456, 0.41, ("41.23", "0.41")),
         (41.2, 0.0123, ("41.200", "0.012")),
         (99.97, 9.96, ("100.0", "10.0")),
-        (3, 0.0, ("3", "")),
+        (3, 0.0, ("3", "0")),
+        (2.5, 0.0, ("2.5", "0")),
+        (12_345_678.25, 0.0, ("12,345,678.25", "0")),
+        (2.5, float("inf"), ("2.5", "")),
         (2.5, None, ("2.5", "")),
         (None, 50.0, ("unknown", "50")),
         (2**90, 2.0**60, ("1.23794e+27", "1.15292e+18")),
@@ -109,7 +112,7 @@ def test_text_is_an_aligned_table_with_guarantee_and_price(regions):
         "──────  ──────────",
         "north   1,234 ± 56",
         "south      98 ± 56",
-        f"{PROMISE} · charged ε = 0.5 · left: ana ε = 0.419, data set ε = 2.1",
+        f"{PROMISE} · charged ε = 0.5 · left: ana ε ≤ 0.4199, data set ε ≤ 2.1",
     ]
     assert repr(regions) == str(regions)
 

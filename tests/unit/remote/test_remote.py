@@ -101,6 +101,10 @@ def test_a_server_answers_as_the_curator_at_home(server, remote):
     assert remote.preview(COUNT, error={"n": 90}, limits=Limits(rows=1, totals={"age": Fraction(1, 10)})) == (
         at_home.preview(COUNT, error={"n": 90}, limits=Limits(rows=1, totals={"age": Fraction(1, 10)}))
     )
+    for wish in (200, {"n": 200}, "40%", {"n": "40%"}):  # the own answer says how large groups are
+        by_accuracy = remote.preview(BY_REGION, error=wish if isinstance(wish, dict) else {"n": wish})
+        assert by_accuracy == at_home.preview(BY_REGION, error=wish if isinstance(wish, dict) else {"n": wish})
+    assert remote.preview(BY_REGION, epsilon=0.05).choices[0].known
     assert remote.budget() == at_home.budget() and remote.history() == at_home.history()
     assert remote.name == "ana" and len(remote.history()) >= 1
 

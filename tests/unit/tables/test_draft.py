@@ -33,15 +33,22 @@ def test_a_draft_is_toml_that_check_refuses_until_it_is_filled_in():
     assert all(who in text and epsilon in text for who, epsilon, _ in EPSILONS)
     with pytest.raises(PolicyInvalidError, match=r"columns\.age\.bounds") as caught:
         read_text(text)
-    assert "contribution.rows" in caught.value.message
+    assert "contribution.rows" in caught.value.message and "contribution.groups" not in caught.value.message
+
+
+def test_a_draft_says_what_came_from_rows_and_that_limits_may_be_left_out():
+    text = draft_policy("visits.csv", SCHEMA)
+    words = " ".join(text.replace("#", " ").split())
+    assert "(Of a CSV, the types are guessed from its first rows; nothing else comes from a row.)" in words
+    assert "Without rows, 'dalenius protect' finds limits privately: once, for a part of the budget" in words
+    assert "With fewer than some 2,000 units it cannot see much: then declare rows." in words
 
 
 def test_a_filled_in_draft_is_accepted():
     text = draft_policy("visits.parquet", SCHEMA, keys={})
     for blank, value in (
         ('["FILL IN: lowest", "FILL IN: highest"]', "[0, 100]"),
-        ('"FILL IN: rows of one unit that count, such as 100"', "100"),
-        ('"FILL IN: groups of an answer that one unit may be in, such as 8"', "8"),
+        ('"FILL IN: rows of one unit that count, where you know what is usual; else delete this line"', "100"),
     ):
         text = text.replace(blank, value)
     days = '["FILL IN: earliest", "FILL IN: latest"]'

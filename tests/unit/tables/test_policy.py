@@ -170,6 +170,24 @@ def test_a_difference_names_places_in_order(visits):
     }
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("rows = 300\n", "rows = 400\n", "higher: cuts off less of heavy units, and adds noise"),
+        ("rows = 300\n", "rows = 200\n", "lower: cuts off more of heavy units, and adds less noise"),
+        ("rows = 300\n", "", "no longer declared: 'protect' finds limits privately"),
+        ("groups = 8\n", "", "no longer declared: one unit may be in any number of groups"),
+        ("totals = { amount = 20000 }\n", "", "no longer declared: rows and bounds limit it"),
+        ("", "[contribution]\nrows = 300\n", "declared now: what one unit adds beyond it is cut off"),
+    ],
+)
+def test_a_changed_limit_says_what_that_change_does(visits, before, after, said):
+    bare = visits[: visits.index("[contribution]")]
+    old, new = (visits, visits.replace(before, after)) if before else (bare, bare + after)
+    (change,) = difference(read_text(old), read_text(new))
+    assert change.note.startswith(said) and change.note.endswith("asking again is charged")
+
+
 def test_long_lists_of_keys_are_shown_by_what_came_and_went(visits):
     many = ", ".join(f'"key{number}"' for number in range(40))
     old = read_text(visits.replace('"north"', many))

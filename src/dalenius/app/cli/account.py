@@ -10,6 +10,7 @@ import typer
 
 from dalenius._fields import once
 from dalenius.app.cli.frame import Frame, framed, read_input
+from dalenius.app.views import NO_BOUND
 from dalenius.errors import InputError, Place
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def _print(console: Console, spent: Account, groups: dict[int, ApproxDP]) -> Non
         table.add_row(method, _number(epsilon), _WORDS[method], style=style)
     console.print(table)
     for size in GROUPS:
-        promise = f"ε = {groups[size].epsilon:.4g}, δ = {groups[size].delta:.1g}" if size in groups else "nothing"
+        promise = f"ε = {groups[size].epsilon:.4g}, δ = {groups[size].delta:.1g}" if size in groups else NO_BOUND
         console.print(Text(f"  groups of {size}: {promise}", "dim"))
 
 

@@ -25,15 +25,24 @@ if TYPE_CHECKING:
     from dalenius.remote import RemoteAnalyst
 
 _DECIMAL = re.compile(r"\d{1,30}(\.\d{1,30})?")
+_AMOUNT = re.compile(r"\d{1,30}(\.\d{1,30})?%?")
 
 Sql = Annotated[str, typer.Argument(metavar="SQL", help="One SELECT; - reads stdin, @FILE a file.")]
 Who = Annotated[str | None, typer.Option("--analyst", metavar="A", help="Whose allotment pays.")]
-Epsilon = Annotated[float | None, typer.Option("--epsilon", metavar="E", help="The price of the whole question.")]
+Epsilon = Annotated[
+    float | None,
+    typer.Option("--epsilon", metavar="E", help="The price of the whole question; beside --error, the most to pay."),
+]
 Errors = Annotated[
     list[str] | None,
-    typer.Option("--error", metavar="X|COL=X", help="Pay for a noise error of X instead: of all columns, or of COL."),
+    typer.Option(
+        "--error",
+        metavar="X|X%|COL=X",
+        help="Pay for an error of X, or of X% of each group, instead: in all columns, or in COL. "
+        "Without --epsilon at most a quarter of what is left is paid.",
+    ),
 ]
-Confidence = Annotated[float, typer.Option("--confidence", help="Of the noise errors.")]
+Confidence = Annotated[float, typer.Option("--confidence", help="Of the errors.")]
 Delta = Annotated[float | None, typer.Option("--delta", metavar="D", help="For finding keys that are not public.")]
 Rows = Annotated[int | None, typer.Option("--rows", metavar="N", help="Of one unit count at most so many rows.")]
 Groups = Annotated[int | None, typer.Option("--groups", metavar="N", help="One unit counts in at most so many groups.")]
@@ -236,23 +245,27 @@ def analyst_of(
     return curator.analyst(name)
 
 
-def error_of(given: Sequence[str] | None) -> float | dict[str, float] | None:
-    """The noise error that is good enough: one for all columns, or one per column."""
+def error_of(given: Sequence[str] | None) -> float | str | dict[str, float | str] | None:
+    """The error that is good enough: one for all columns, or one per column; per cent stay texts."""
     if not given:
         return None
     pairs = [each.rpartition("=") for each in given]
     names = [name for name, _, _ in pairs]
-    if not all(_DECIMAL.fullmatch(value) for _, _, value in pairs) or len(set(names)) < len(names):
+    if not all(_AMOUNT.fullmatch(value) for _, _, value in pairs) or len(set(names)) < len(names):
         raise InputError(
             "--error cannot be read.",
-            why="It is X, or COL=X once for each column, with X a decimal number.",
-            fix="Write for example --error 200, or --error people=200.",
+            why="It is X, or COL=X once for each column, with X a decimal number or per cent.",
+            fix="Write for example --error 200, --error 2%, or --error people=200.",
         )
     if names == [""]:
-        return float(pairs[0][2])
+        return _amount(pairs[0][2])
     if "" in names:
         raise InputError("--error is given for all columns and for one.", why="Which holds?", fix="Give one of them.")
-    return {name: float(value) for name, _, value in pairs}
+    return {name: _amount(value) for name, _, value in pairs}
+
+
+def _amount(text: str) -> float | str:
+    return text if text.endswith("%") else float(text)
 
 
 def limits_of(

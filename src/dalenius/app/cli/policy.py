@@ -56,7 +56,9 @@ def draft(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Overwrite the file.")] = False,
 ) -> None:
-    """Drafts a policy from the schema of a source, or from SmartNoise's metadata: never from a value.
+    """Drafts a policy from names and types of a source's columns, or from SmartNoise's metadata.
+
+    Only the types of a CSV's columns are guessed, from its first rows; nothing else comes from a row.
 
     Example: dalenius policy draft visits.parquet -o visits.toml --keys region=codes.csv:code
     """
@@ -211,10 +213,13 @@ def print_difference(console: Console, name: str, changes: Sequence[Change]) -> 
 
 
 def print_policy(console: Console, policy: Policy) -> None:
-    """What may be asked: columns, types, bounds, keys, limits."""
+    """What may be asked: columns, types, bounds, keys, limits; and that limits will be found, where they will."""
     from dalenius.app.views.tables import print_shape, shape
 
     print_shape(console, shape(policy))
+    if policy.contribution.rows is None:
+        words = "without rows, 'protect' finds limits privately; 'protect --dry-run' says what that costs"
+        console.print(f"    {words}", style="dim", markup=False, highlight=False)
 
 
 def _schema(source: str) -> Sequence[tuple[str, str]]:

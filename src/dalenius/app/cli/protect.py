@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from dalenius.owner.refresh import Refreshed
 
 
-_FEW = 2000  # units; below that, limits found privately are mostly noise
-
-
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
     app.command("protect")(protect)
@@ -46,11 +43,13 @@ def protect(
     """
     from dalenius.curator import Curator
     from dalenius.errors import HomeMissingError
-    from dalenius.ledger.home import future_home
+    from dalenius.ledger.home import future_home, is_above, shown_home
 
     curator = Curator(frame.home)
     try:
         before = curator.home
+        if is_above(before, frame.home):
+            frame.note(f"Using the home of a folder above: {shown_home(frame.home)}.")
     except HomeMissingError:
         before = None
         if dry_run:
@@ -145,7 +144,9 @@ def _note_missing_index(frame: Frame, *done: Protected | Refreshed) -> None:
 
 def _confirm_change(frame: Frame, planned: Sequence[Protected], reason: str) -> str:
     """Shows what would change and asks; who cannot be asked must say so with --yes."""
-    changed = [each for each in planned if each.needs]
+    from dalenius.ledger.home import shown_home
+
+    changed, home = [each for each in planned if each.needs], shown_home(frame.home)
     names = ", ".join(repr(each.version.table) for each in changed)
     near = [words for each in changed for words in each.beside]
     if frame.json or not sys.stdin.isatty():
@@ -156,7 +157,7 @@ def _confirm_change(frame: Frame, planned: Sequence[Protected], reason: str) -> 
                 fix="If it is not, run this again with --yes, or keep such files in a folder of their own.",
             )
         raise InputError(
-            f"The policy of {names} changes what is in force.",
+            f"The policy of {names} changes what is in force in the home {home}.",
             why="A change is recorded only when the owner has seen it.",
             fix="See 'dalenius policy diff P.toml', then run this again with --yes"
             + (" and --reason TEXT." if any("reason" in each.needs for each in changed) else "."),
@@ -170,7 +171,7 @@ def _confirm_change(frame: Frame, planned: Sequence[Protected], reason: str) -> 
     for words in near:
         stderr().print(f"    {words}", style="yellow", markup=False, highlight=False)
     words = "Everyone who may ask can read such files. Is nobody's data in them, and shall it be recorded?"
-    typer.confirm(words if near else "Record this?", abort=True, err=True)
+    typer.confirm(words if near else f"Record this in the home {home}?", abort=True, err=True)
     if any("reason" in each.needs for each in changed):
         return str(typer.prompt("More ε widens what was promised. Why", err=True))
     return reason
@@ -206,20 +207,18 @@ def _print_protected(console: Console, done: Sequence[Protected], dry_run: bool)
 
 def _print_search(console: Console, each: Protected | Refreshed, dry_run: bool) -> None:
     """What was found for limits that are not declared, or what finding them will cost."""
-    from dalenius.app.views.tables import left, limit_lines
+    from dalenius.app.views.tables import found_words, limit_lines, search_words
+    from dalenius.tables.draft import FEW
 
-    unit = ", ".join(each.version.policy.unit)
+    unit = each.version.policy.unit
     if each.search is not None:
-        verb = "will be" if dry_run or not each.recorded else "were"
-        cost = f"ε = {each.search['epsilon']:.2g}, {each.search['part']:.1%} of the budget, once"
-        console.print(f"    limits {verb} searched privately ({cost})", style="dim", highlight=False)
+        words = search_words(each.search, done=each.recorded and not dry_run)
+        console.print(f"    {words}", style="dim", markup=False, highlight=False)
     if each.limits is not None:
         found = each.limits
-        words = f"    found: about {found['units']:,} × {unit}, {found['row_count']:,} rows{left(found)}"
-        console.print(words, style="dim", highlight=False)
-        for line in limit_lines(found):
+        for line in (found_words(found, unit), *limit_lines(found, unit)):
             console.print(f"    {line}", style="dim", markup=False, highlight=False)
-        if found["units"] < _FEW:
+        if found["units"] < FEW:
             words = "    that is too few to see much: declare \\[contribution] rows, and protect again"
             console.print(words, style="yellow", highlight=False)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import AsyncIterable, Awaitable, Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -51,9 +52,20 @@ async def call(session: Session, route: str, work: Callable[[], T]) -> T:
     return await _pass(session, route, done)
 
 
-async def ask(session: Session, sql: str, epsilon: float, waiting: Waiting) -> Release:
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a question is asked for: a price, or an accuracy such as "2%", with the most to pay for it."""
+
+    epsilon: float | None
+    error: str | None
+
+    def __str__(self) -> str:
+        return f"Price: ε = {self.epsilon:g}" if self.error is None else f"Accuracy: ± {self.error}"
+
+
+async def ask(session: Session, sql: str, wish: Wish, waiting: Waiting) -> Release:
     """Asks. Charged before the data is looked at; the answer comes when its time has come."""
-    wanted = JobRequest(QUESTION, Ask(sql, epsilon).to_json(), secrets.token_urlsafe(16))
+    wanted = JobRequest(QUESTION, Ask(sql, wish.epsilon, wish.error).to_json(), secrets.token_urlsafe(16))
 
     async def done(token: Token) -> Release:
         service = session.service

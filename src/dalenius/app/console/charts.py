@@ -102,8 +102,9 @@ def burn_down(lines: dict[str, list[tuple[str, float]]], cap: float) -> dict[str
 
 
 def _ends(release: Release, at: int, place: int) -> tuple[float, float] | None:
-    """Low and high of a cell, from the noise alone."""
+    """Low and high of a cell: with what limits cut off where that is known, else from the noise alone."""
     interval, error, value = release.interval[at][place], release.noise_error[at][place], release.rows[at][place]
+    interval = release.total_interval[at][place] or interval
     if interval is not None:
         return float(interval[0]), float(interval[1])
     if error is not None and _is_number(value):

@@ -84,6 +84,7 @@ body.body--dark .text-warning {{ --q-warning: var(--d-warn); }}
 .cm-editor {{ font-size: 14px; border-radius: 8px; }}
 .cm-editor .cm-activeLine, .cm-editor .cm-activeLineGutter {{ background: transparent !important; }}
 .d-sql {{ height: auto; }}
+.d-sql .cm-gutters {{ border-radius: 7px 0 0 7px; }}
 .d-sql .cm-editor {{ min-height: 5.5rem; max-height: 40vh; }}
 #q-loading-bar {{ display: none; }}
 .nicegui-content {{ padding: 0; }}

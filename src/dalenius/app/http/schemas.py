@@ -27,12 +27,24 @@ class LimitsIn(_Given):
     search: Annotated[float, Field(ge=0, le=0.5)] | None = None
 
 
+PerCent = Annotated[str, Field(pattern=r"^[0-9]{1,30}(\.[0-9]{1,30})?%$")]
+Amount = float | PerCent
+
+
 class _Question(_Given):
     """What asking and previewing have in common."""
 
     sql: Annotated[str, Field(min_length=1, max_length=100_000, examples=["SELECT COUNT(*) AS n FROM visits"])]
-    epsilon: float | None = Field(None, examples=[0.2])
-    error: float | dict[str, float] | None = None
+    epsilon: float | None = Field(
+        None,
+        description="The price. Beside an error, the most that may be paid for it; else a quarter of what is left.",
+        examples=[0.2],
+    )
+    error: Amount | dict[str, Amount] | None = Field(
+        None,
+        description="The error that is good enough, in all columns or by name: a number, or a per cent of each group.",
+        examples=["2%"],
+    )
     confidence: float = 0.95
     delta: float | None = None
     limits: LimitsIn | None = None
@@ -45,7 +57,7 @@ class PreviewIn(_Question):
 
 
 class AskIn(_Question):
-    """A question, and its price: ε, or the noise error that is good enough."""
+    """A question, and its price: ε, or the error that is good enough."""
 
     idempotency_key: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
         None, description="The same key is charged once, however often the request is sent."

@@ -19,7 +19,7 @@ from dalenius.app.report.elements import (
     wide,
 )
 from dalenius.app.report.model import ANALYST, EVERYBODY, OWNER, Group, Promise, Report
-from dalenius.app.views import to_minute
+from dalenius.app.views import NO_BOUND, to_minute
 from dalenius.ledger.budgets import GROUPS, rounded_down
 
 _BARS = 24  # periods in a chart, the newest
@@ -92,7 +92,7 @@ def _groups(report: Report, promise: Promise) -> str:
 
 def _bound(of: Group | None) -> tuple[str, str, str]:
     """ε, its factor, and δ; none where no δ below 1 can be promised."""
-    return (rounded_up(of.epsilon), factor(of.epsilon), chance(of.delta)) if of else ("no bound", "", "")
+    return (rounded_up(of.epsilon), factor(of.epsilon), chance(of.delta)) if of else (NO_BOUND, "", "")
 
 
 def spent(report: Report) -> str:

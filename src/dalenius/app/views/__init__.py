@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+NO_BOUND = "no bound"  # where nothing is promised to so many units together
+
 
 def readable(text: object) -> str:
     """Text from entries and receipts, with everything a terminal would obey rather than show made visible as �."""
@@ -16,3 +18,8 @@ def to_minute(time: str) -> str:
 def to_second(time: str) -> str:
     """A time of the ledger, to the second."""
     return time[:19].replace("T", " ")
+
+
+def as_sentence(words: str) -> str:
+    """Words of a list, as a sentence of their own."""
+    return f"{words[:1].upper()}{words[1:]}."

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from dalenius.queries.release import FREE, shown, with_error
+from dalenius.queries.preview import KNOWN
+from dalenius.queries.release import FREE, shown, shown_error, with_error
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,6 +22,7 @@ SHOWN = 50  # rows; the rest is for -o and --json
 _KEY_WIDTH = 40
 _BARS = 30
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
+_MORE = 1.05  # times the noise error: a total error below that is not worth a word
 
 
 def print_release(
@@ -43,10 +45,15 @@ def print_release(
         if key:
             columns.append([Text(shown(row[place], _KEY_WIDTH)) for row in rows])
             continue
-        columns.append(_noisy(release, place))
+        noisy = _noisy(release, place)
+        columns.append(noisy)
+        ends = [Text(release.in_all(at, place)) for at in range(len(rows))]
+        if any(ends):
+            table.add_column("in all", justify="right", style="dim")
+            columns.append(ends)
         if true is not None:
             table.add_column("true", justify="right", style="cyan")
-            columns.append([Text(shown(_near(row[place], each))) for row, each in zip(true, columns[-1], strict=True)])
+            columns.append([Text(shown(_near(row[place], each))) for row, each in zip(true, noisy, strict=True)])
     drawn = [] if not chart else _bars(console, release, columns)
     if drawn:
         table.add_column("", no_wrap=True)
@@ -63,7 +70,7 @@ def print_release(
 
 
 def print_preview(console: Console, preview: Preview) -> None:
-    """The noise error of each column at each price, and whether it can be paid."""
+    """The error of each column at each price, and whether it can be paid, or is free."""
     from dalenius.ledger.budgets import rounded_down
 
     if preview.public:
@@ -73,33 +80,41 @@ def print_preview(console: Console, preview: Preview) -> None:
         return
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="dim", pad_edge=False)
     table.add_column("ε", justify="right")
-    noisy = [place for place in range(len(preview.columns)) if any(_error(each, place) for each in preview.choices)]
+    noisy = [
+        place
+        for place in range(len(preview.columns))
+        if any(each.noise_error[place] is not None for each in preview.choices)
+    ]
     for place in noisy:
         table.add_column(Text(shown(preview.columns[place])), justify="right", overflow="fold")
     left = {who: rounded_down(each["epsilon"]) for who, each in preview.remaining.items()}
     most = min(each["epsilon"] for each in preview.remaining.values())
-    if any(choice.epsilon > most for choice in preview.choices):
+    if any(choice.known or choice.epsilon > most for choice in preview.choices):
         table.add_column("")
     for choice in preview.choices:
-        cells = [Text(_error(choice, place) or "–") for place in noisy]
-        dear = [Text("more than is left", "yellow")] if choice.epsilon > most else []
-        table.add_row(Text(f"{choice.epsilon:g}"), *cells, *dear)
+        cells = [Text(expected_error(choice, place) or "–") for place in noisy]
+        said = [Text("more than is left", "yellow")] if choice.epsilon > most else []
+        said = [Text(KNOWN, "green")] if choice.known else said
+        table.add_row(Text(f"{choice.epsilon:g}"), *cells, *said)
     console.print(table)
-    groups = preview.size("row")
-    starred = any(_error(each, place).endswith("*") for each in preview.choices for place in noisy)
-    about = f"{preview.confidence * 100:.10g}% of answers are at most so far off, from the noise alone"
-    lines = [f"{groups} · {about} · left: you ε ≤ {left['analyst']:g}, data set ε ≤ {left['dataset']:g}"]
-    if starred:
-        lines.append(f"* in a group of {preview.rows:,} rows that spread evenly over the bounds; more rows, less error")
-    lines += map(shown, preview.notes)
-    for line in lines:
+    about = f"{preview.confidence * 100:.10g}% of answers are at most so far off"
+    about += ": by the noise, and in all with what limits cut off" if preview.tells_totals else ", from the noise alone"
+    for line in (
+        f"{preview.size('row')} · {about} · left: you ε ≤ {left['analyst']:g}, data set ε ≤ {left['dataset']:g}",
+        *map(shown, preview.notes),
+    ):
         console.print(Text(line, "dim"))
 
 
-def _error(choice: Choice, place: int) -> str:
-    error, per_rows = choice.noise_error[place], choice.noise_error_per_rows[place]
-    found = per_rows if error is None else error
-    return "" if found is None else f"± {with_error(float(found), float(found))[1]}{'*' if error is None else ''}"
+def expected_error(choice: Choice, place: int) -> str:
+    """What is expected of one column: ± from the noise, and in all where clipping is known; empty for keys."""
+    told = choice.told(place)
+    if told.noise_error is None:
+        return ""
+    said = f"± {'at most ' if told.at_most else ''}{shown_error(told.noise_error)}"
+    if told.total_error is not None and told.total_error > _MORE * told.noise_error:
+        said += f" (in all {shown_error(told.total_error)})"
+    return said
 
 
 def _noisy(release: Release, place: int) -> list[Text]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dalenius._fields import Fields
 from dalenius.accounting.filters import whole_units
 from dalenius.accounting.guarantees import ZCDP, PureDP
-from dalenius.app.views import readable
+from dalenius.app.views import NO_BOUND, readable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 _SHOWN_PERIODS = 6  # on a terminal, the newest
 USUAL = (0.05, 0.2, 0.5)  # sizes of question in which the rest is counted
+RHO_ADDS_UP = (
+    "What is spent and what is left do not add up to the budget in ε: losses are added up in ρ, where many small "
+    "questions cost less than the sum of their ε."
+)
 
 
 class SpentFilter(NamedTuple):
@@ -186,7 +190,8 @@ def print_totals(console: Console, found: Iterable[Total]) -> None:
     """Every balance; of many periods the last few."""
     from rich.text import Text
 
-    for dataset, group in groupby(found, lambda each: each.dataset):
+    shown_totals = list(found)
+    for dataset, group in groupby(shown_totals, lambda each: each.dataset):
         of_dataset = list(group)
         periods = list(dict.fromkeys(each.balance.period for each in of_dataset))
         shown = periods[-_SHOWN_PERIODS:]
@@ -196,6 +201,14 @@ def print_totals(console: Console, found: Iterable[Total]) -> None:
         for each in of_dataset:
             if each.balance.period in shown:
                 _print_total(console, each)
+    if words := adding_up(shown_totals):
+        console.print(Text(words, "dim"))
+
+
+def adding_up(found: Iterable[Total]) -> str:
+    """Why what is spent and what is left do not add up to the budget, where they do not; else ""."""
+    spent = (each.balance.spent for each in found)
+    return RHO_ADDS_UP if any(isinstance(each, ZCDP) and each.rho > 0 for each in spent) else ""
 
 
 def _print_total(console: Console, total: Total) -> None:
@@ -226,8 +239,9 @@ def _print_total(console: Console, total: Total) -> None:
         detail(words)
     if gone.epsilon > 0:
         promises = ((size, balance.group(size)) for size in GROUPS)
-        groups = (f"{size}: " + (f"ε = {each.epsilon:.3g}" if each.delta < 1 else "none") for size, each in promises)
-        detail(f"what was spent means for groups of {', '.join(groups)}")
+        groups = [f"{size}: " + (f"ε = {each.epsilon:.3g}" if each.delta < 1 else NO_BOUND) for size, each in promises]
+        nothing = f" ({NO_BOUND}: nothing is promised to so many together)" if groups[-1].endswith(NO_BOUND) else ""
+        detail(f"what was spent means for groups of {', '.join(groups)}{nothing}")
 
 
 def _filters_of(ledger: Ledger, dataset: str, analyst: str, balance: Balance) -> tuple[SpentFilter, ...]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
+from dalenius._numbers import about_percent, count_of, to_digits, to_percent
 from dalenius.app.views import readable
 from dalenius.errors import NotAllowedError, SourceError
 from dalenius.ledger.tokens import Role
@@ -108,7 +109,7 @@ def print_table(console: Console, summary: Mapping[str, Any]) -> None:
     console.print(Text(readable(summary["name"]), "bold"))
     _print_closed(console, summary)
     print_shape(console, summary)
-    for line in limit_lines(summary["limits"] or {}):
+    for line in limit_lines(summary["limits"] or {}, summary["unit"]):
         _print_dim(console, line)
     for name, found in summary["public"].items():
         known = found["columns"] or {"its files changed": ""}
@@ -136,22 +137,35 @@ def print_shape(console: Console, shape: Mapping[str, Any]) -> None:
         table.add_row(*(Text(readable(cell)) for cell in cells))
     console.print(table)
     limits = shape["contribution"]
-    parts = [f"{limits[name]:,} {name}" for name in ("rows", "groups") if limits.get(name)]
-    parts += [f"a total {name} of {_literal(total)}" for name, total in (limits.get("totals") or {}).items()]
+    parts = [count_of(limits[name], name.removesuffix("s")) for name in ("rows", "groups") if limits.get(name)]
+    parts += [f"total of {name} {_literal(total)}" for name, total in (limits.get("totals") or {}).items()]
     if limits.get("units"):
         _print_dim(console, f"groups whose keys have to be found: of {limits['units']:,} {unit} or more")
-    _print_dim(console, f"of one {unit} count at most: {', '.join(parts) or 'no limit was declared'}")
+    _print_dim(console, f"limits for one {unit}, declared: {', '.join(parts) or 'none'}")
 
 
-def limit_lines(found: Mapping[str, Any]) -> list[str]:
-    """The limits that were found, with what lies beyond them, for people."""
+def search_words(search: Mapping[str, Any], *, done: bool) -> str:
+    """That limits are found privately, and what that costs the data set, in the currency that its budget adds up."""
+    adds_up = "ε" if search["rho"] is None else "ρ"
+    cost = f"ε = {search['epsilon']:.2g}, {to_percent(search['part'])} of the budget's {adds_up}, once"
+    return f"limits {'were' if done else 'will be'} found privately ({cost})"
+
+
+def found_words(found: Mapping[str, Any], unit: Sequence[str]) -> str:
+    """How many units and rows there are, as `protect` found: both numbers are noisy."""
+    units, rows = count_of(found["units"], "unit"), count_of(found["row_count"], "row")
+    return f"found: about {units} (unit: {', '.join(unit)}) and {rows}{left(found)}"
+
+
+def limit_lines(found: Mapping[str, Any], unit: Sequence[str]) -> list[str]:
+    """The limits that were found for one unit, with what lies beyond them, for people."""
     if not found:
         return []
-    clipped = found.get("clipped", {})
-    lines = [f"limits: {found['rows']:,} rows a unit" + _beyond(clipped.get("rows"), "rows") + left(found)]
+    clipped, begin = found.get("clipped", {}), f"limits for one {', '.join(unit)}, found privately:"
+    lines = [f"{begin} {count_of(found['rows'], 'row')}" + _beyond(clipped.get("rows"), "rows") + left(found)]
     for name, total in found["totals"].items():
         beyond = _beyond(clipped.get(f"total {name}"), f"total of {name}")
-        lines.append(f"limits: {float(Fraction(total)):,.10g} of {name} a unit" + beyond)
+        lines.append(f"{begin} total of {name} {to_digits(float(Fraction(total)), 10)}" + beyond)
     return lines
 
 
@@ -164,8 +178,7 @@ def _beyond(share: float | None, what: str) -> str:
     """Says it only where it was estimated; an estimate of nothing means that the noise hides it."""
     if share is None:
         return ""
-    about = f"about {100 * share:.2g}%" if share >= 0.001 else "less than 0.1%"
-    return f"; {about} of the {what} {'lie' if what == 'rows' else 'lies'} beyond"
+    return f"; {about_percent(share)} of the {what} {'lie' if what == 'rows' else 'lies'} beyond"
 
 
 def _print_closed(console: Console, summary: Mapping[str, Any]) -> None:

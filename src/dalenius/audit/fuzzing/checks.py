@@ -31,7 +31,7 @@ from dalenius.measuring._exact import exact, exact_lengths
 from dalenius.measuring.domains import in_order
 from dalenius.measuring.engines.duckdb.backend import DuckDBPool
 from dalenius.measuring.expressions import Type
-from dalenius.measuring.limits.in_question import lower_clips
+from dalenius.measuring.limits.in_question import lower_clips, totals_plan
 from dalenius.measuring.limits.ladder import sensitivity
 from dalenius.measuring.plan import Limits, Measure, Plan, require
 from dalenius.measuring.trees import largest
@@ -47,6 +47,7 @@ SECONDS = 20.0
 FAILURES = (EngineFailedError, EngineTimeoutError, InternalError, SourceUnavailableError)
 _ALONE = 0.4  # of the cases: a look at the victim alone
 _ORDER = 0.15  # and at the rows in another order
+_AGAIN = 0.5  # of the limits that are found: measured a second time, at a higher one
 _WIDE = 10**6  # groups
 _SHOWN = {Type.NUMBER: float, Type.BOOLEAN: bool, Type.TEXT: str, Type.DATE: date, Type.DATETIME: datetime}
 T = TypeVar("T")
@@ -168,6 +169,8 @@ class Sides:
                 return with_cells
             plan = with_cells
         found = self._check_search(plan) if plan.searched else None
+        if found is None and (totals := totals_plan(plan)) is not None:
+            found = self._check_search(totals)
         return found or self._check_measures(_tighten(plan), all_=all_)
 
     def _look(self, look: Callable[[Engine], T]) -> tuple[T, T, bool]:
@@ -324,12 +327,17 @@ def _all_keys(*tables: Mapping[Any, int]) -> tuple[Cell, ...]:
 
 
 def _tighten(plan: Plan) -> Plan:
-    """The plan at clips that its search might find: any from 1 up to its own. The same each time."""
+    """The plan at clips that its search might find: any from 1 up to its own. The same each time.
+
+    Some measures are measured again at a higher clip, as those are that may be scaled up.
+    """
     if not plan.searched:
         return plan
     random = Random(plan.canonical())  # noqa: S311
     clips = {at: max(1, int(plan.measures[at].clip ** random.random())) for at in plan.searched}
-    return lower_clips(plan, clips)
+    single = {plan.start(at) for at, each in enumerate(plan.statistics) if each.kind in {"rows", "sum"}}
+    heavy = {at: min(4 * clip, plan.measures[at].clip) for at, clip in clips.items() if random.random() < _AGAIN}
+    return lower_clips(plan, clips, {at: clip for at, clip in heavy.items() if at in single})
 
 
 def _subtract(first: Sequence[int], second: Sequence[int]) -> list[int]:

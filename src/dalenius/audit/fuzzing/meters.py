@@ -17,6 +17,7 @@ from dalenius.measuring.domains import in_order
 from dalenius.measuring.engines.duckdb.backend import DuckDBPool
 from dalenius.measuring.engines.duckdb.index import IndexFiles
 from dalenius.measuring.engines.duckdb.indexing import build_index
+from dalenius.measuring.limits.in_question import lower_clips, totals_plan
 from dalenius.queries.answering import measure_plan
 from dalenius.queries.rules.price import price_plan
 
@@ -66,7 +67,10 @@ class MeteredSide:
         measure_plan(plan, price_plan(plan, EPSILON, DELTA), self.tables.of(plan.table), SALT, SECONDS)
 
     def look(self, plan: Plan) -> None:
-        """The same without noise: the weights of keys, the lengths of units, and the integers of all keys."""
+        """The same without noise: the weights of keys, the lengths of units, and the integers of all keys.
+
+        What may be measured again, to be scaled up, is.
+        """
         engine, held = self.tables.of(plan.table), None
         if plan.selection is not None:
             held = engine.hold(plan, SALT, seconds=SECONDS)
@@ -74,6 +78,11 @@ class MeteredSide:
             plan = replace(plan, cells=in_order([*plan.cells, *cells[:_CELLS]]))
         if plan.searched:
             exact_lengths(plan, engine, SALT, seconds=SECONDS)
+            if (totals := totals_plan(plan)) is not None:
+                exact_lengths(totals, engine, SALT, seconds=SECONDS)
+            clips = {at: plan.measures[at].clip for at in plan.searched}
+            single = {plan.start(at) for at, each in enumerate(plan.statistics) if each.kind in {"rows", "sum"}}
+            plan = lower_clips(plan, clips, {at: clip for at, clip in clips.items() if at in single})
         exact(plan, engine, SALT, seconds=SECONDS, held=held)
 
     def spent(self, plan: Plan, *, looks: bool = False) -> Spent:

@@ -30,7 +30,9 @@ from dalenius.ledger.budgets import Accounting
 from dalenius.measuring.expressions import TRUE
 from dalenius.measuring.function_values import column_values
 from dalenius.measuring.functions import ranges_of
-from dalenius.measuring.limits.histogram import CLASSES, ChosenLimit, choose_limit
+from dalenius.measuring.limits.choosing import MEDIAN, ChosenLimit, choose_limit
+from dalenius.measuring.limits.counts import LengthCounts
+from dalenius.measuring.limits.histogram import CLASSES, noise_deviation
 from dalenius.measuring.periods import charged_periods, paying_periods
 from dalenius.measuring.plan import Found
 from dalenius.mechanisms import noise
@@ -95,7 +97,8 @@ class ProtectSearch:
     Guarantee:
         Each histogram is a vector in which one unit has a single 1: Δ1 = Δ2² = 1 (2 where one unit replaces another).
         Units and rows are counted at the limits just found, with Δ2² = 1 and C². All are composed; ``event`` is the
-        whole price.
+        whole price. The noisy histograms themselves are released with the limits (``sizes``): what is chosen from them
+        is post-processing, so that costs no more.
     """
 
     table: Table
@@ -142,20 +145,24 @@ class ProtectSearch:
 
         shares = self._shares()
         found: dict[Quantity, ChosenLimit] = {}
+        sizes: dict[Quantity, LengthCounts] = {}
         for quantity, share in zip(self.quantities, shares, strict=False):
             counts = [0] * CLASSES
             for place, count in engine.sizes(self.table, quantity.kind, quantity.column, seconds=left()):
                 counts[place] = count
             law = self._mechanism(1, share, CLASSES)
             noisy = [int(value) for value in law.release(counts).value.tolist()]
+            sizes[quantity] = LengthCounts.of(noisy, law)
             found[quantity] = choose_limit(noisy, law, self._noise(quantity), self._cells(quantity))
         rows = found[Quantity("rows")].limit
         units, total = engine.rows_within(self.table, rows, seconds=left())
         units = self._mechanism(1, shares[-2]).release(units).value
         total = self._mechanism(rows, shares[-1]).release(total).value
-        return json.dumps(self._written(found, units, total)).encode()
+        return json.dumps(self._written(found, sizes, units, total)).encode()
 
-    def _written(self, found: Mapping[Quantity, ChosenLimit], units: int, rows: int) -> dict[str, Any]:
+    def _written(
+        self, found: Mapping[Quantity, ChosenLimit], sizes: Mapping[Quantity, LengthCounts], units: int, rows: int
+    ) -> dict[str, Any]:
         columns = self.table.policy.columns
         limits = {
             each: self._unseen(each, found) if choice.clipped is None else choice.limit
@@ -170,6 +177,7 @@ class ProtectSearch:
             "units": max(0, units),
             "row_count": max(0, rows),
             "clipped": {each.name: _shown(one.clipped) for each, one in found.items() if one.clipped is not None},
+            "sizes": {each.name: counts.to_json() for each, counts in sizes.items()},
         }
 
     def _unseen(self, quantity: Quantity, found: Mapping[Quantity, ChosenLimit]) -> int:
@@ -202,7 +210,7 @@ class ProtectSearch:
         It grows with the limit; where a unit adds ones to so many groups, with its root (Δ2² = limit).
         """
         cost = self.table.budget.filter().price(_USUAL)
-        each = 0.6745 / math.sqrt(2 * cost.rho) if isinstance(cost, ZCDP) else math.log(2) / _USUAL
+        each = MEDIAN / math.sqrt(2 * cost.rho) if isinstance(cost, ZCDP) else math.log(2) / _USUAL
         return (lambda limit: each * math.sqrt(limit)) if quantity.kind == "distinct" else (lambda limit: each * limit)
 
     def _cells(self, quantity: Quantity) -> int:
@@ -239,6 +247,7 @@ def known_limits(search: ProtectSearch, before: Sequence[tuple[Table, Found]]) -
         whole.row_count,
         {each.column: one.distinct[each.column] for each, one in found if each.kind == "distinct"},
         {each.name: one.clipped[each.name] for each, one in found if each.name in one.clipped},
+        {each.name: one.sizes[each.name] for each, one in found if each.name in one.sizes},
     )
 
 
@@ -256,6 +265,12 @@ def _periods(table: Table) -> tuple[str, ...]:
 def _shown(share: float) -> float:
     """Two digits: the rest is noise."""
     return float(f"{share:.2g}") if share >= _LEAST_SHARE else 0.0
+
+
+def rows_deviation(found: Found) -> float:
+    """Of the noise of the number of rows: for what one unit adds, at a smaller part of the price than the sizes had."""
+    law, part = found.sizes["rows"].law, Quantity("rows").weight
+    return found.rows * noise_deviation(law) * (math.sqrt(part) if isinstance(law, DiscreteGaussian) else part)
 
 
 def read_limits(content: bytes) -> Found:

@@ -30,7 +30,7 @@ import numpy as np
 
 from dalenius.measuring.estimates import normal_width
 from dalenius.measuring.limits.histogram import CLASSES, class_top, noise_deviation, see_classes, stands_alone
-from dalenius.measuring.limits.tails import Array, possible_tails
+from dalenius.measuring.limits.tails import FAR, Array, possible_tails
 
 if TYPE_CHECKING:
     from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -40,7 +40,6 @@ FAVOUR = 1.0  # of what a group is reckoned to miss: how far heavy units may fav
 _HALF = 0.5  # of the way to the upper end of a class, as a deviation, where its units may be alike
 _WIDER = 2.0  # into so many times as many groups heavy units' rows may fall, as a deviation
 _ONE_ROW = (0.3, 0.7)  # of values, one row is about the length of the lightest units, of these parts of all
-_FAR = 30  # classes past the last real one, as far as a tail is followed
 _UPPER = 0.975
 _UNSEEN = 1.0  # how far what an extrapolated tail loses may be higher, at the least, as a multiple of it
 _RARE = 0.02  # of the groups: fewer than that have units so heavy, and theirs is no chance that all groups take
@@ -126,10 +125,10 @@ def loss_of_counts(counts: Sequence[int], law: DiscreteGaussian | Laplace, clip:
     Classes that stand out only together are enough to choose a limit, where a wrong one costs accuracy, but not to say
     how much lies beyond it.
     """
-    found, _ = see_classes(counts, law)
+    found = see_classes(counts, law)
     if not found or not stands_alone(counts, law):
         return None
-    rows = [1.0] if spread.rows else [_length_of(found, part) for part in _ONE_ROW]
+    rows = [1.0] if spread.rows else [length_of_part(found, part) for part in _ONE_ROW]
     each = [_loss(found, counts, noise_deviation(law), clip, spread, one) for one in rows]
     factor = math.fsum(one.factor for one in each) / len(each)
     apart = max(one.factor for one in each) - factor
@@ -146,12 +145,14 @@ def _loss(
     found: Sequence[float], counts: Sequence[int], deviation: float, clip: int, spread: Spread, one: float
 ) -> Loss:
     """The same where one row has the length ``one``."""
-    size, last = min(CLASSES, len(found) + _FAR), len(found)
+    size, last = min(CLASSES, len(found) + FAR), len(found)
     seen, noisy = np.array([*found, *[0.0] * (size - last)]), np.array(counts[:size], dtype=float)
-    sizes, low, high = _points(size, spread)
-    groups = _effective(lambda each: float(seen @ _clip(sizes, clip, one, each).kept), spread)
-    parts = _clip(sizes, clip, one, groups)
-    tails, chances = possible_tails(noisy, last, deviation, *(np.log(_rows(each, one, groups)) for each in (low, high)))
+    sizes, low, high = class_points(size, rows=spread.rows, scattered=spread.scattered)
+    groups = _effective(lambda each: float(seen @ clip_classes(sizes, clip, one, each).kept), spread)
+    parts = clip_classes(sizes, clip, one, groups)
+    tails, chances = possible_tails(
+        noisy, last, deviation, *(np.log(rows_of_length(each, one, groups)) for each in (low, high))
+    )
     units = seen + tails  # one row for each tail that the counts allow
     factors: Array = (units @ parts.lost) / np.maximum(units @ parts.kept, 1.0)
     factor = float(chances @ factors)
@@ -165,7 +166,7 @@ def _loss(
     # All units of a class may have the size of its upper end, unless the classes beside it hold as many.
     pile = np.maximum(seen - np.maximum(np.append(seen[1:], 0.0), np.append(0.0, seen[:-1])), 0.0)
     place = _HALF * float(np.linalg.norm(pile * (parts.highest - parts.lost))) / whole
-    wider = _clip(sizes, clip, one, min(_WIDER * groups, spread.groups)) if spread.scattered else parts
+    wider = clip_classes(sizes, clip, one, min(_WIDER * groups, spread.groups)) if spread.scattered else parts
     wide = float(mean @ wider.lost) / max(float(mean @ wider.kept), 1.0) - factor
     ratio = parts.ratio
     alone = np.maximum(0.0, 1 - ratio**2 / spread.groups)  # of a unit that is in all groups alike, chance moves nothing
@@ -178,7 +179,7 @@ def _loss(
 
 
 @dataclass(frozen=True, slots=True)
-class _Clipped:
+class ClippedClasses:
     """What a unit of each class loses and keeps; what it loses at the upper end; its total per length by points."""
 
     lost: Array
@@ -187,16 +188,20 @@ class _Clipped:
     ratio: Array
 
 
-def _clip(sizes: Array, clip: int, one: float, groups: float) -> _Clipped:
-    ratio = np.maximum(1.0, _rows(sizes, one, groups) * one / np.maximum(sizes, 0.5))
+def clip_classes(sizes: Array, clip: int, one: float, groups: float) -> ClippedClasses:
+    """What a limit takes from units of each class, whose rows of the size ``one`` fall into so many groups."""
+    ratio = np.maximum(1.0, rows_of_length(sizes, one, groups) * one / np.maximum(sizes, 0.5))
     lost = ratio * np.maximum(sizes - clip, 0.0)
-    return _Clipped(lost.mean(1), (ratio * np.minimum(sizes, clip)).mean(1), lost.max(1), ratio)
+    return ClippedClasses(lost.mean(1), (ratio * np.minimum(sizes, clip)).mean(1), lost.max(1), ratio)
 
 
-def _rows(sizes: Array, one: float, groups: float) -> Array:
+def rows_of_length(sizes: Array, one: float, groups: float) -> Array:
     """How many rows of the size ``one`` have such a length, where they fall at random into so many groups."""
     length, rest = sizes / one, 1 - 1 / groups
-    return (np.sqrt(rest * rest + 4 * length * length / groups) - rest) * groups / 2
+    # the positive root of rows²/groups + rest·rows = length², in the form that does not cancel
+    return np.asarray(
+        2 * length * length / np.maximum(np.sqrt(rest * rest + 4 * length * length / groups) + rest, 1e-300)
+    )
 
 
 def loss_of_share(share: float, clip: int, spread: Spread) -> Loss:
@@ -206,16 +211,16 @@ def loss_of_share(share: float, clip: int, spread: Spread) -> Loss:
     return Loss(factor, 0.0, (_SCATTERED if spread.scattered else _UNTOLD) * factor, chance, spread.favour)
 
 
-def _points(classes: int, spread: Spread) -> tuple[Array, Array, Array]:
+def class_points(classes: int, *, rows: bool, scattered: bool) -> tuple[Array, Array, Array]:
     """Sizes within each class, evenly by their logarithm, and its ends.
 
     Lengths are counted as whole numbers, rounded up. Those of rows are whole, or roots of whole numbers.
     """
     tops = np.array([class_top(place) for place in range(classes)])
     low, high = np.append(0.0, tops[:-1]), tops
-    if spread.rows:
+    if rows:
         low, high = np.floor(low), np.floor(high)
-        low, high = (np.sqrt(each**2 + 0.5) if spread.scattered else each + 0.5 for each in (low, high))
+        low, high = (np.sqrt(each**2 + 0.5) if scattered else each + 0.5 for each in (low, high))
     low, high = np.maximum(low, 0.5), np.maximum(high, 0.5)
     steps = (np.arange(_POINTS) + 0.5) / _POINTS
     sizes = np.minimum(low[:, None] * (high / low)[:, None] ** steps, np.floor(tops)[:, None])
@@ -236,7 +241,7 @@ def _effective(kept: Callable[[float], float], spread: Spread) -> float:
     return math.exp(high)
 
 
-def _length_of(seen: Sequence[float], part: float) -> float:
+def length_of_part(seen: Sequence[float], part: float) -> float:
     """So long is a unit at most, in that part of them."""
     least, so_far, place = part * sum(seen), 0.0, 0
     while place + 1 < len(seen) and (so_far < least or not place):

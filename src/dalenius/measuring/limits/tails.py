@@ -3,11 +3,13 @@
 By the logarithm x of their size, units are reckoned to lie as exp(a + b·x + c·x²) with c ≤ 0, from the fullest class or
 the last few that stand out on: a straight line is Pareto's tail, a bent one is log-normal, or ends soon. Every pair of
 b and c on a grid, with the best a, weighs by how well it fits. The counts past the last real class decide, too: each is
-mostly noise, but so many units as a slow tail has would show in them.
+mostly noise, but so many units as a slow tail has would show in them. Or there are none: sizes often end at an edge,
+such as a quota, or a daily round, however many units there are just below it.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TypeAlias
 
 import numpy as np
@@ -15,16 +17,18 @@ from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[np.float64]
 
+FAR = 30  # classes past the last real one, as far as a tail is followed
 _FITTED = 4  # classes that stand out, which say how the tail begins to fall
 _ROUGH = 0.2  # how far counts may be off a smooth curve, as a part of them
 _SLOPES = np.linspace(-4.0, -1.0, 25)  # b; a tail that falls more slowly has no mean
 _BENDS = np.array([0.0, -0.02, -0.05, -0.1, -0.2, -0.3, -0.5, -0.8, -1.2, -2.0, -4.0])  # c
 _STRAIGHT = 10.0  # how much likelier a straight tail is than each bent one, before anything is seen
+_NONE, _ALIKE = 0.5, 3.0  # how likely an end is beside all tails, before anything is seen; where all have one size
 _STEEPEST = 40.0  # of exponents: enough for any counts, and no overflow
 
 
 def possible_tails(noisy: Array, last: int, deviation: float, low: Array, high: Array) -> tuple[Array, Array]:
-    """Units in each class from ``last`` on, one row for each tail; and how likely each is.
+    """Units in each class from ``last`` on, one row for each tail, the last one without any; how likely each is.
 
     Args:
         noisy: Counts of units by class.
@@ -50,4 +54,9 @@ def possible_tails(noisy: Array, last: int, deviation: float, low: Array, high: 
     tails[:, last:] = expected[:, last - start :]
     heavier = np.cumsum(tails[:, ::-1], 1)[:, ::-1]
     tails[heavier < 1] = 0.0  # from where on not even one unit is expected
-    return tails, likely / likely.sum()
+    likely /= likely.sum()
+    # A sudden end fits what stands out as well as if each class were fitted by itself, which costs 1 for each.
+    end = last - start + float((there**2 / variance)[last - start :].sum())
+    alike = np.count_nonzero(noisy[1:last] > 4 * deviation) < 2
+    none = (_ALIKE if alike else _NONE) * math.exp(min((float(misfit.min()) - end) / 2, _STEEPEST))
+    return np.vstack([tails, np.zeros(len(noisy))]), np.append(likely, none) / (1 + none)

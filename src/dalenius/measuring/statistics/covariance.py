@@ -240,7 +240,7 @@ def covariance(
     found = (p * n - s * t) / (n * n)  # exact integers, rounded once
     noise = [(1.0, products.law), (-other, first.law), (-mean, second.law)]
     ends = ratio_ends(found, mean * other, count, noise, confidence)
-    factor = n / (n - row) if sample else 1.0
+    factor = min(2.0, n / (n - row)) if sample else 1.0  # 2 at the two rows that a sample needs
     value = min(max(found * float(unit), -ceiling), ceiling) * factor
     scaled = None if ends is None else [end * float(unit) * factor for end in ends]
     edge = ceiling * (factor if scaled else 1 + sample)

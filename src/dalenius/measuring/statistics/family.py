@@ -108,6 +108,19 @@ class Reading(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class UsualGroup:
+    """A group as it is reckoned to be before anything is measured, from what is public.
+
+    Attributes:
+        rows: How many of its rows are counted.
+        mean: Of the value, in the column's own units; None where it is not known.
+    """
+
+    rows: int
+    mean: float | None = None
+
+
 class Family(ABC):
     """Aggregates that are made of the same measures, and share them where they are asked together.
 
@@ -138,10 +151,10 @@ class Family(ABC):
         """What the noisy measures of so many groups say. Post-processing."""
 
     @abstractmethod
-    def expected_error(
-        self, aggregate: Aggregate, statistic: Statistic, laws: Sequence[Law], rows: int, confidence: float
-    ) -> tuple[float | None, float | None]:
-        """The noise error, for previews: always the same; or else that of a group of so many rows. Sees no data."""
+    def expected(
+        self, aggregate: Aggregate, statistic: Statistic, laws: Sequence[Law], group: UsualGroup, confidence: float
+    ) -> Estimate:
+        """The number that such a group is expected to show, with its noise error, for previews. Sees no data."""
 
     def reshare(self, before: Statistic, after: Statistic, norm: str) -> Statistic:  # noqa: ARG002 others need all
         """Measures whose clips the question has lowered, with shares that fit these; together they cost the same."""
@@ -169,17 +182,12 @@ class Single(Cellwise):
         (measure,) = statistic.measures
         return lambda parts: total(parts[0], measure.step, confidence, bits=measure.bits)
 
-    def expected_error(
-        self,
-        aggregate: Aggregate,
-        statistic: Statistic,
-        laws: Sequence[Law],
-        rows: int,  # noqa: ARG002 it does not depend on them
-        confidence: float,
-    ) -> tuple[float | None, float | None]:
-        """That of the noise, whatever the rows are."""
-        estimate = self.estimator(aggregate, statistic, confidence)
-        return estimate([NoisySum(0, laws[0])]).noise_error, None
+    def expected(
+        self, aggregate: Aggregate, statistic: Statistic, laws: Sequence[Law], group: UsualGroup, confidence: float
+    ) -> Estimate:
+        """As many as there are rows; the noise is the same whatever they are."""
+        (measure,) = statistic.measures
+        return self.estimator(aggregate, statistic, confidence)([NoisySum(group.rows << measure.bits, laws[0])])
 
 
 class Ratio(Cellwise):
@@ -192,15 +200,19 @@ class Ratio(Cellwise):
     def usual(self, statistic: Statistic, rows: int) -> list[int]:
         """The measures of a group of so many rows, where they spread evenly over what the bounds allow."""
 
-    def expected_error(
-        self, aggregate: Aggregate, statistic: Statistic, laws: Sequence[Law], rows: int, confidence: float
-    ) -> tuple[float | None, float | None]:
-        """That of the usual group."""
+    def sums_of(self, statistic: Statistic, group: UsualGroup) -> list[int]:
+        """The measures of a group, with all that is known of it."""
+        return self.usual(statistic, group.rows)
+
+    def expected(
+        self, aggregate: Aggregate, statistic: Statistic, laws: Sequence[Law], group: UsualGroup, confidence: float
+    ) -> Estimate:
+        """What its sums give."""
         bits = [each.bits for each in statistic.measures]
-        usual = [[value << each] for value, each in zip(self.usual(statistic, rows), bits, strict=True)]
+        usual = [[value << each] for value, each in zip(self.sums_of(statistic, group), bits, strict=True)]
         levelled = level_parts(list(zip(laws, usual, strict=True)), bits)
         parts = [NoisySum(value, law) for law, (value,) in levelled]
-        return None, self.estimator(aggregate, statistic, confidence)(parts).noise_error
+        return self.estimator(aggregate, statistic, confidence)(parts)
 
 
 def one_row(statistic: Statistic) -> int:

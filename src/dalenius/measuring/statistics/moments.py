@@ -18,7 +18,15 @@ from dalenius.measuring.building import split_price
 from dalenius.measuring.canonical import call
 from dalenius.measuring.estimates import Estimate, NoisySum, cut_between, ratio_ends, unknown_between
 from dalenius.measuring.plan import Measure, Statistic
-from dalenius.measuring.statistics.family import AggregateForm, Estimator, PerGroup, Ratio, StatisticRequest, one_row
+from dalenius.measuring.statistics.family import (
+    AggregateForm,
+    Estimator,
+    PerGroup,
+    Ratio,
+    StatisticRequest,
+    UsualGroup,
+    one_row,
+)
 
 if TYPE_CHECKING:
     from dalenius.errors import Place
@@ -107,6 +115,17 @@ class Moments(Ratio):
             typical = Fraction(summed.clip, count.clip)
             middle, spread = min(middle, typical), min(spread, typical * typical)
         sums = [rows, round(rows * middle), round(rows * (spread + middle * middle))]
+        return sums[: len(statistic.measures)]
+
+    def sums_of(self, statistic: Statistic, group: UsualGroup) -> list[int]:
+        """The same around their mean, where that is known; they then spread about as far from it as it is large."""
+        if group.mean is None:
+            return self.usual(statistic, group.rows)
+        summed = statistic.measures[1]
+        mean = group.mean / float(summed.step)
+        spread = min(2 * mean * mean, float((statistic.high - statistic.low) / summed.step) ** 2 / 12)
+        middle = mean - summed.centre
+        sums = [group.rows, round(group.rows * middle), round(group.rows * (spread + middle * middle))]
         return sums[: len(statistic.measures)]
 
     def reshare(self, before: Statistic, after: Statistic, norm: str) -> Statistic:  # noqa: ARG002 all is in `after`
@@ -216,7 +235,7 @@ def variance(
     spread = (q * n - s * s) / (n * n)  # exact integers, rounded once
     noise = [(1.0, second.law), (-2 * slope, first.law)]
     ends = ratio_ends(spread, slope * slope, count, noise, confidence)
-    factor = n / (n - row) if sample else 1.0
+    factor = min(2.0, n / (n - row)) if sample else 1.0  # 2 at the two rows that a sample needs
     value = min(max(spread * unit, 0.0), ceiling) * factor
     scaled = None if ends is None else [end * unit * factor for end in ends]
     return _rooted(cut_between(value, scaled, 0.0, ceiling * (factor if scaled else 1 + sample)), root)

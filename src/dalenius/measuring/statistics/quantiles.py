@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from dalenius.errors import QuestionRefusedError
 from dalenius.measuring import trees
+from dalenius.measuring.estimates import Estimate
 from dalenius.measuring.expressions import Type
 from dalenius.measuring.measures import change_within
 from dalenius.measuring.plan import MOST_GROUPS, Statistic
-from dalenius.measuring.statistics.family import AggregateForm, Column, Family, Reading, StatisticRequest
+from dalenius.measuring.statistics.family import AggregateForm, Column, Family, Reading, StatisticRequest, UsualGroup
+from dalenius.measuring.value_spread import ValueSpread
 
 if TYPE_CHECKING:
     from dalenius.measuring.building import Builder
@@ -70,13 +72,16 @@ class Quantiles(Family):
         (law, values), (measure,) = columns[0], statistic.measures
         return trees.Tree.read(measure, law, values, confidence)
 
-    def expected_error(
-        self, aggregate: Aggregate, statistic: Statistic, laws: Sequence[Law], rows: int, confidence: float
-    ) -> tuple[float | None, float | None]:
-        """That of rows which spread evenly over the bounds."""
-        from dalenius.measuring.trees import expected_error
-
-        return None, expected_error(aggregate, statistic.measures[0], laws[0], rows, confidence)
+    def expected(
+        self, aggregate: Aggregate, statistic: Statistic, laws: Sequence[Law], group: UsualGroup, confidence: float
+    ) -> Estimate:
+        """That of rows which spread over the bounds, evenly or as their mean says."""
+        low, high = float(statistic.low), float(statistic.high)
+        spread = ValueSpread.of(low, high, group.mean)
+        error = trees.expected_error(aggregate, statistic.measures[0], laws[0], group.rows, confidence, spread)
+        share = trees.EXTREMES[aggregate.kind][0] if aggregate.kind in trees.EXTREMES else aggregate.parameter
+        value = low + (high - low) * spread.place(float(share or 0.0))
+        return Estimate(value, error, value - error, value + error)
 
 
 def _tree_limit(builder: Builder, clip: int, levels: int) -> int:

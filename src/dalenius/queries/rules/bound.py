@@ -91,6 +91,7 @@ def bound_measures(stage: Stage) -> Stage:
             *_notes(table, question.aggregates, read),
             *_both_pay(read, periods),
             *_unseen(table, question.aggregates),
+            *_kept(table, stage.limits),
             *builder.notes,
             *question.notes,
             *said,
@@ -137,6 +138,23 @@ def _unseen(table: Table, aggregates: Sequence[Aggregate]) -> tuple[str, ...]:
     unit = " + ".join(table.unit)
     why = "there are too few of them to see privately how many rows they have"
     return (f"Only 1 row of one {unit} counts: {why}. The owner can declare it: [contribution] rows.",)
+
+
+def _kept(table: Table, asked: Limits) -> tuple[str, ...]:
+    """Says which limits that were asked for are none, since the table's own are lower."""
+    declared, found = table.policy.contribution, table.found
+    rows = declared.rows if declared.rows is not None or found is None else found.rows
+    totals = {**(found.totals if found else {}), **declared.totals}
+    pairs: list[tuple[str, Fraction | int | None, Fraction | int | None]] = [
+        ("rows", asked.rows, rows),
+        ("groups", asked.groups, declared.groups),
+        *((f"the total of {name}", value, totals.get(name)) for name, value in asked.totals.items()),
+    ]
+    return tuple(
+        f"The table's own limit of {what} is lower than the one you gave, and holds: {float(own):,.10g}."
+        for what, value, own in pairs
+        if value is not None and own is not None and value > own
+    )
 
 
 def _tightened(table: Table, asked: Limits) -> Tightened:

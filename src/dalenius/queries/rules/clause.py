@@ -12,6 +12,7 @@ to one aggregate (`clamp`), and ε and δ are what the caller would have typed (
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -94,14 +95,21 @@ def cut_clause(text: str) -> tuple[str, Options]:
     return arguments.blanked(), replace(options, clamps=clamps)
 
 
-def settle_price(question: str, epsilon: float | None, delta: float | None) -> tuple[float | None, float | None]:
-    """ε and δ as the caller gave them, or as the question says; it is a mistake when they differ."""
+def settle_price(
+    question: str, epsilon: float | None, delta: float | None, *, at_most: bool = False
+) -> tuple[float | None, float | None]:
+    """ε and δ as the caller gave them, or as the question says; it is a mistake when they differ.
+
+    ``at_most``: ε is the most to pay, beside an accuracy; of two, the lower one is.
+    """
     from dalenius.queries.rules.parse import check_text
 
     check_text(question)
     _, options = cut_clause(question)
+    both = at_most and epsilon is not None and options.epsilon is not None
+    priced = min(parameters.epsilon(epsilon), options.epsilon or math.inf) if both else None
     return (
-        _one("epsilon", epsilon, options.epsilon, parameters.epsilon, options),
+        _one("epsilon", epsilon, options.epsilon, parameters.epsilon, options) if priced is None else priced,
         _one("delta", delta, options.delta, parameters.delta, options),
     )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dalenius.errors import Place, QuestionRefusedError, SqlSyntaxError
 from dalenius.queries.rules.clause import cut_clause
+from dalenius.queries.rules.clause_order import check_order
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -31,14 +32,16 @@ def parse_question(stage: Stage) -> Stage:
 
 def parse_sql(text: str) -> exp.Expr:
     """The one statement of a text, whatever it is; not too long and not too deep."""
-    import sqlglot
-    from sqlglot import exp
+    from sqlglot import Dialect, exp
     from sqlglot.errors import SqlglotError
 
     check_text(text)
     text, _ = cut_clause(text)
     try:
-        found = sqlglot.parse(text, dialect=DIALECT)
+        dialect = Dialect.get_or_raise(DIALECT)
+        tokens = dialect.tokenize(text)
+        check_order(text, tokens)
+        found = dialect.parser().parse(tokens, text)
         trees = [each for each in found if each is not None and not isinstance(each, exp.Semicolon)]  # ; -- a remark
         if not trees:
             raise _syntax("The question is empty.", why="There is no SQL in it.", at=None)

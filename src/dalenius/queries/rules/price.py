@@ -138,10 +138,13 @@ def _search(
     plan: Plan, number: int, *, rho: Fraction | None = None, epsilon: Fraction | None = None
 ) -> DiscreteGaussian | Laplace:
     """Noise for what a measure finds its own clip from: a histogram of units, or a ladder of distinct values."""
-    from dalenius.measuring.limits.in_question import search_of
+    from dalenius.measuring.limits.clip_search import search_of
+    from dalenius.measuring.limits.in_question import counts_totals
 
     measure = plan.measures[number]
     change, size = search_of(measure).counted(measure, plan.norm, plan.neighbors)
+    if counts_totals(plan, number):  # two histograms, in which a unit is once each
+        change, size = 2 * change, 2 * size
     # Discrete Gaussian noise of variance Δ2²/2ρ is ρ-zCDP, Laplace noise of scale Δ1/ε ε-DP.
     if rho is None:
         return Laplace(require(epsilon), change, size, plan.neighbors)

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dalenius.measuring.expressions import TRUE, Column, Type, conjuncts, walk
-from dalenius.measuring.limits.in_question import search_of, searchable
+from dalenius.measuring.limits.clip_search import search_of, searchable
 from dalenius.measuring.plan import Measure, Statistic, require
 
 if TYPE_CHECKING:

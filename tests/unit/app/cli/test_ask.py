@@ -42,7 +42,8 @@ def test_the_question_may_say_its_price_as_bigquery_writes_it(shop):
     assert shop.json("preview", asked.format(0.1), "--analyst", "ana")[1]["choices"][0]["epsilon"] == 0.1
     error = shop.refused("input.invalid", 2, "ask", asked.format(0.5), "--analyst", "ana", "--epsilon", 0.4)
     assert error["at"] == {"line": 1, "column": 42} and "two values" in error["message"]
-    shop.refused("input.invalid", 2, "ask", asked.format(0.5), "--analyst", "ana", "--error", 100)
+    error = shop.refused("input.invalid", 2, "ask", asked.format(0.5), "--analyst", "ana", "--error", 20)
+    assert "more than the ε = 0.5 that you would pay" in error["message"]
     error = shop.refused("sql.refused", 3, "ask", asked.format("1, k_threshold=2"), "--analyst", "ana")
     assert "k_threshold" in error["message"]
     shop.refused("budget.exhausted", 4, "ask", asked.format("1e20"), "--analyst", "ana")
@@ -54,7 +55,7 @@ def test_people_see_value_and_error_and_one_line_of_summary(shop):
     words = " ".join(out.split())
     assert "region n north" in words and "[red]" in words and words.count(" ± ") == 3
     assert "(ε = 0.5, δ = 1e-06)-DP for one user_id (add-remove)" in words
-    assert "charged ε = 0.5" in words and "left: ana ε = 0." in words
+    assert "charged ε = 0.5" in words and "left: ana ε ≤ 0." in words
     assert "█" not in out  # charts are for terminals
 
 
@@ -73,7 +74,16 @@ def test_the_same_in_other_words_is_free(shop):
     code, found = shop.json("ask", again, "--analyst", "ana", "--epsilon", 0.2)
     assert code == 0 and found["free"] and found["charge"]["epsilon"] == 0
     assert found["rows"][0] in first["rows"] and shop.spent() == before
-    assert "free: asked before" in " ".join(shop.call("ask", again, "--analyst", "ana", "--epsilon", 0.2)[1].split())
+    said = " ".join(shop.call("ask", again, "--analyst", "ana", "--epsilon", 0.2)[1].split())
+    assert "free: follows from an earlier answer" in said and "asked before" not in said
+    said = " ".join(shop.call("ask", BY_REGION, "--analyst", "ana", "--epsilon", 0.2)[1].split())
+    assert "free: asked before" in said
+
+
+def test_an_extreme_that_nobody_asked_for_before_is_not_called_asked_before(shop):
+    shop.json("ask", "SELECT MEDIAN(age) FROM visits", "--analyst", "ana", "--epsilon", 0.3)
+    code, out, _ = shop.call("ask", "SELECT MAX(age) FROM visits", "--analyst", "ana", "--epsilon", 0.3)
+    assert code == 0 and "free: follows from an earlier answer" in " ".join(out.split())
 
 
 def test_the_only_analyst_need_not_be_named(shop):

@@ -92,6 +92,32 @@ def test_a_pure_budget_counts_none_that_find_their_keys(tmp_path, call, home):
     assert call("budget")[1].count("find their keys") == 2  # of the students, all and ana
 
 
+def test_budget_says_why_spent_and_left_do_not_add_up_where_rho_does(call, home):
+    said = "do not add up to the budget in ε: losses are added up in ρ"
+    assert " ".join(call("budget")[1].split()).count(said) == 1
+
+
+def test_a_pure_budget_adds_up_and_needs_no_explanation(tmp_path, capsys):
+    ledger = Ledger.create(tmp_path / "pure")
+    ledger.set_budget("pure", Budget(3.0, accounting=Accounting.PURE))
+    ledger.set_allotment("pure", "ana", 1.0)
+    ledger.ask(Request("pure", "ana", "count", 0.5, Laplace(10.0)), lambda claim: b"42")
+    ledger.database.close()
+    assert run(build(), ["budget", "--home", str(tmp_path / "pure")]) == 0
+    assert "add up" not in capsys.readouterr().out
+
+
+def test_groups_to_whom_nothing_is_promised_have_no_bound(tmp_path, capsys):
+    ledger = Ledger.create(tmp_path / "wide")
+    ledger.set_budget("wide", Budget(40.0, 1e-6))
+    ledger.set_allotment("wide", "ana", 40.0)
+    ledger.ask(Request("wide", "ana", "keys", 10.0, Zcdp(1e-9, 1e-7), 1e-7), lambda claim: b"42")
+    ledger.database.close()
+    assert run(build(), ["budget", "--home", str(tmp_path / "wide")]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "10: no bound (no bound: nothing is promised to so many together)" in said and "none" not in said
+
+
 def test_what_is_counted_at_a_server_is_what_its_json_says(home):
     """The client counts from the balances that it got."""
     from dalenius.app.views.balances import balances_json, totals, totals_of

@@ -77,12 +77,23 @@ def test_draft_check_protect_is_the_way(call, ask, folder):
         code == 2 and found["error"]["code"] == "policy.invalid" and "columns.age.bounds" in found["error"]["message"]
     )
     text = text.replace('["FILL IN: lowest", "FILL IN: highest"]', "[18, 90]")
-    text = text.replace('"FILL IN: rows of one unit that count, such as 100"', "10")
-    text = text.replace('"FILL IN: groups of an answer that one unit may be in, such as 8"', "4")
+    blank = '"FILL IN: rows of one unit that count, where you know what is usual; else delete this line"'
+    assert blank in text
+    text = text.replace(blank, "10")
     (folder / "draft.toml").write_text(text)
     assert ask("policy", "check", "draft.toml")[0] == 0
     code, found = ask("protect", "draft.toml")
     assert code == 0 and found["tables"][0]["recorded"]
+
+
+def test_only_the_types_of_a_csv_depend_on_its_rows_and_the_help_says_so(call, ask, folder):
+    drafts = []
+    for rows in ("1,34\n2,57\n", "8,90\n9,18\n" * 3, "1,elderly\n2,57\n"):
+        (folder / "people.csv").write_text("user_id,age\n" + rows)
+        drafts.append(ask("policy", "draft", "people.csv")[1]["policy"])
+    assert drafts[0] == drafts[1] and 'type = "text"' in drafts[2] and "elderly" not in drafts[2]
+    said = " ".join(call("policy", "draft", "--help")[1].split())
+    assert "types of a CSV's columns are guessed, from its first rows; nothing else comes from a row" in said
 
 
 def test_draft_prints_without_a_file_and_never_overwrites(call, ask, folder):
@@ -140,9 +151,16 @@ def test_a_draft_that_cannot_be_made_says_why(words, exit_code, code, ask, folde
     assert (got, found["error"]["code"]) == (exit_code, code)
 
 
-def test_check_prints_what_may_be_asked(call):
+def test_check_prints_what_may_be_asked(call, folder):
     code, out, _ = call("policy", "check", "visits.toml")
-    assert code == 0 and "18 to 90" in out and "[red]" in out and "300 rows" in out
+    assert code == 0 and "18 to 90" in out and "[red]" in out
+    assert "limits for one user_id, declared: 300 rows, total of age 900" in " ".join(out.split())
+    change(folder, "rows = 300", "rows = 1")
+    said = " ".join(call("policy", "check", "visits.toml")[1].split())
+    assert "declared: 1 row, total of age 900" in said and "finds limits" not in said
+    change(folder, "rows = 1\ntotals = { age = 900 }\n", "")
+    said = " ".join(call("policy", "check", "visits.toml")[1].split())
+    assert "declared: none without rows, 'protect' finds limits privately" in said
 
 
 def test_protect_makes_a_home_and_says_so(call, ask, folder):
@@ -173,6 +191,20 @@ def test_a_change_is_shown_and_needs_yes_and_a_reason_for_more(call, ask, folder
     assert code == 0 and "budget.epsilon: 3.0 → 4.0" in out
     code, out, _ = call("policy", "diff", "visits.toml")
     assert code == 0 and "nothing changes" in out
+
+
+def test_a_change_names_the_home_that_it_would_change(call, ask, folder, monkeypatch):
+    assert "home of a folder above" not in call("protect", "visits.toml")[2]
+    change(folder, "[18, 90]", "[18, 99]")
+    assert ask("protect", "visits.toml")[1]["error"]["message"].endswith("what is in force in the home .dalenius.")
+    (folder / "sub").mkdir()
+    monkeypatch.chdir(folder / "sub")
+    code, out, err = call("protect", "../visits.toml")
+    assert code == 2 and "Using the home of a folder above: ../.dalenius." in err
+    assert "changes what is in force in the home ../.dalenius." in " ".join((out + err).split())
+    _, found = ask("protect", "../visits.toml", "--home", "../.dalenius/")
+    assert "in the home ../.dalenius." in found["error"]["message"]
+    assert "folder above" not in call("protect", "../visits.toml", "--home", "../.dalenius")[2]
 
 
 def test_a_person_is_asked(call, folder, monkeypatch):
@@ -223,19 +255,23 @@ def test_found_limits_are_shown_with_what_lies_beyond(call, ask, folder):
     assert code == 0 and found["tables"][0]["search"]["part"] <= 0.06 and found["tables"][0]["limits"] is None
     code, out, _ = call("protect", "visits.toml")
     said = " ".join(out.split())
-    assert code == 0 and "were searched privately" in said
-    pattern = r"limits: \d+ rows a unit; (about [\d.]+%|less than 0.1%) of the rows lie beyond"
-    assert re.search(pattern, said)
+    assert code == 0 and re.search(r"limits were found privately \(ε = [\d.]+, [\d.]+% of the budget's ρ, once\)", said)
+    begin = r"limits for one user_id, found privately: "
+    pattern = begin + r"\d+ rows; (about [\d.]+%|less than 0.1%) of the rows lie beyond"
+    assert re.search(pattern, said) and re.search(r"found: about [\d,]+ units \(unit: user_id\) and [\d,]+ rows", said)
     code, out, _ = call("tables", "visits")
     said = " ".join(out.split())
-    assert code == 0 and re.search(pattern, said) and "of the total of age lies beyond" in said
+    assert code == 0 and re.search(pattern, said) and "limits for one user_id, declared: none" in said
+    assert re.search(
+        begin + r"total of age [\d,.]+; (about [\d.]+%|less than 0.1%) of the total of age lies beyond", said
+    )
     for words in (("tables", "visits"), ("tables",), ("protect", "visits.toml")):
         code, found = ask(*words)
         limits = found["tables"][0]["limits"]
         assert code == 0 and {"rows", "total age"} <= set(limits["clipped"]) and 4 <= limits["rows"] <= 200
     # it was paid for, so it is not said to cost anything again
     assert found["tables"][0]["search"] is None
-    assert "searched" not in call("protect", "visits.toml")[1]
+    assert "limits were" not in call("protect", "visits.toml")[1]
 
 
 def test_practice_rows_come_from_the_policy_alone(call, ask, folder):
@@ -280,3 +316,13 @@ def test_bad_policies_charge_nothing_and_show_no_value(ask, folder, before, afte
         assert found["error"]["charge"] == {"epsilon": 0, "delta": 0} and found["error"]["fix"]
         assert "secret" not in json.dumps(found) and "424242" not in json.dumps(found)
     assert not (folder / ".dalenius").exists()
+
+
+def test_a_small_price_of_the_limits_is_not_shown_as_nothing(call, folder):
+    change(folder, "rows = 300\ntotals = { age = 900 }\n", "")
+    change(folder, "epsilon = 3.0", "epsilon = 60.0")
+    code, out, _ = call("protect", "visits.toml", "--dry-run")
+    said = " ".join(out.split())
+    assert code == 0 and re.search(
+        r"will be found privately \(ε = [\d.]+, less than 0.1% of the budget's ρ, once\)", said
+    )

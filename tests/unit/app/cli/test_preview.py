@@ -29,10 +29,10 @@ def test_what_is_previewed_is_what_is_paid_and_got(shop):
     assert choice["noise_error"] == release["noise_error"][0] and choice["rho"] == release["charge"]["rho"]
 
 
-def test_people_see_errors_footnotes_and_what_is_left(standing_shop):
+def test_people_see_errors_what_they_rest_on_and_what_is_left(standing_shop):
     code, out, err = standing_shop.call("preview", BY_REGION)
     words = " ".join(out.split())
-    assert code == 0 and words.count("±") == 6 and "*" in words and "1,000 rows" in words
+    assert code == 0 and words.count("±") == 6 and "Nobody has counted the rows" in words and "1,000 rows" in words
     assert "95% of answers" in words and "left: you ε ≤ 1, data set ε ≤ 3" in words and "ana" in err
     assert "more than is left" in standing_shop.call("preview", COUNT, "--epsilon", 2)[1]
     assert "more than is left" not in out

@@ -97,9 +97,9 @@ def test_finding_limits_again_is_priced_first(call, ask, folder):
     code, done = ask("refresh", "visits", "--find-limits", "--dry-run")
     assert code == 0 and done["search"]["epsilon"] > 0 and not done["recorded"]
     code, out, _ = call("refresh", "visits", "--find-limits", "--dry-run")
-    assert "limits will be searched privately" in out
+    assert "limits will be found privately" in out
     code, out, _ = call("refresh", "visits", "--find-limits")
-    assert code == 0 and "limits were searched privately" in out and "in data version" not in out
+    assert code == 0 and "limits were found privately" in out and "in data version" not in out
 
 
 def test_new_people_are_declared_in_full(call, ask, folder):

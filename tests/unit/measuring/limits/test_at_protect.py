@@ -10,7 +10,8 @@ from dalenius.accounting import costs
 from dalenius.errors import NotAllowedError
 from dalenius.ledger.budgets import Accounting
 from dalenius.measuring.limits.at_protect import RHO, ProtectSearch, Quantity, identity, known_limits, quantities
-from dalenius.measuring.limits.histogram import CLASSES, ChosenLimit
+from dalenius.measuring.limits.choosing import ChosenLimit
+from dalenius.measuring.limits.histogram import CLASSES
 from dalenius.measuring.plan import Found, Table
 from dalenius.owner.protect import budget_of
 from dalenius.tables.reading import read_text
@@ -154,7 +155,7 @@ def test_a_limit_that_the_noise_hides_is_what_the_rows_allow():
     assert search is not None
     seen = {each: ChosenLimit(12, 0.01) for each in search.quantities}
     hidden = {each: ChosenLimit(1, None) for each in search.quantities} | {Quantity("rows"): ChosenLimit(12, 0.01)}
-    assert search._written(seen, 5, 9)["totals"] == {"age": "12"}
-    found = search._written(hidden, 5, 9)
+    assert search._written(seen, {}, 5, 9)["totals"] == {"age": "12"}
+    found = search._written(hidden, {}, 5, 9)
     assert found["totals"] == {"age": str(12 * 91)}  # a unit of 12 rows, none above 90
     assert set(found["norms"].values()) == {12} and found["clipped"] == {"rows": 0.01}

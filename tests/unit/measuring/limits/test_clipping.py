@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dalenius.measuring.limits.clipping import FAVOUR, NOTHING, Loss, Spread, loss_of_counts, loss_of_share
+from dalenius.measuring.limits.counts import LengthCounts
 from dalenius.measuring.limits.histogram import CLASSES, see_classes
-from dalenius.measuring.limits.in_question import LengthCounts
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import Laplace
 
@@ -63,7 +63,7 @@ def test_where_no_unit_stands_out_nothing_is_known():
 
 def test_classes_that_stand_out_only_together_tell_a_limit_but_no_share():
     few = [0, *[70] * 8, *[0] * 120]  # of each three and a half deviations, of all together ten
-    assert see_classes(few, LAW)[0] and loss_of_counts(few, LAW, 4, Spread(1, False, 2000, rows=True)) is None
+    assert see_classes(few, LAW) and loss_of_counts(few, LAW, 4, Spread(1, False, 2000, rows=True)) is None
 
 
 def test_a_limit_above_all_units_takes_next_to_nothing():

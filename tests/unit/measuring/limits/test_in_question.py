@@ -18,8 +18,10 @@ from dalenius.accounting import costs
 from dalenius.accounting.events import Zcdp
 from dalenius.errors import InputError, LedgerCorruptError
 from dalenius.measuring._exact import exact, exact_lengths
-from dalenius.measuring.limits.histogram import CLASSES, share_beyond
-from dalenius.measuring.limits.in_question import Clip, clip_notes, fit_clip, lower_clips, report_clips
+from dalenius.measuring.limits.choosing import share_beyond
+from dalenius.measuring.limits.clip_search import Clip, clip_notes, report_clips
+from dalenius.measuring.limits.histogram import CLASSES
+from dalenius.measuring.limits.in_question import fit_clip, lower_clips
 from dalenius.measuring.plan import Found, Limits, Plan
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.queries.answering import Answer, measure_plan
@@ -185,14 +187,18 @@ def test_a_lower_limit_is_chosen_and_never_a_higher_one(found):
     assert 2 <= found_.clip <= 16 and found_.beyond is not None and found_.beyond < 0.1
     assert fit(plan, noise_free({2**14: 5000})).clip == plan.measures[0].clip == 300
     middle = 2**14 * (1 - math.sqrt(0.5)) / math.log(math.sqrt(2))  # of sizes from 2¹³·√2 to 2¹⁴
-    assert fit(plan, noise_free({2**14: 5000})).beyond == pytest.approx(1 - 300 / middle)
+    assert fit(plan, noise_free({2**14: 5000})).beyond == pytest.approx(1 - 300 / middle, rel=1e-5)
 
 
 def test_where_nothing_stands_out_the_limit_stays(found):
     plan = found().plan("SELECT COUNT(*) FROM visits WHERE smoker")
     hidden = price_plan(plan, 1.0).searches[0].noise_error(0.95)
     assert replace(fit(plan, [3, *[-5, 4] * 64]), counts=None) == Clip(0, 300, None, hidden)
-    assert "do not tell how much lies beyond" in clip_notes(plan, [Clip(0, 300, None, 29)])[0]
+    assert clip_notes(plan, [Clip(0, 300, None, 29)])[0] == (
+        "This question looked for a lower limit and kept the one it had: at most 300 rows of one user_id count; "
+        "noisy counts (± 29) do not tell how much was not counted."
+    )
+    assert "at most 1 row of one user_id counts instead of 300;" in clip_notes(plan, [Clip(0, 1, 0.5, 29)])[0]
 
 
 def test_where_little_is_seen_the_limit_is_near_it(found):
@@ -401,5 +407,8 @@ def test_limits_are_told_in_the_units_of_the_answer(found):
     assert told["sum of squares of age less 54"]["limit"] == 1000
     assert all(each["beyond"] == 0.0123 for each in told.values())
     said = " ".join(clip_notes(plan, clips))
-    assert "10 of the sum of amount a unit, as a norm over its groups (of 9,000)" in said
-    assert "about 1.2% of it lies beyond, as far as counts of units ± 29 tell" in said
+    over = "(over several groups: √(a² + b² + …))"
+    assert f"own limit: the sum of amount of one user_id counts up to 10 instead of 9,000 {over}; about 1.2%" in said
+    assert "about 1.2% of it was not counted, as far as noisy counts (± 29) tell." in said
+    large = " ".join(clip_notes(plan, [replace(each, clip=123_456_789) for each in clips]))
+    assert "counts up to 1,234,570 instead" in large and "e+" not in large

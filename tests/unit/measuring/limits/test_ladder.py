@@ -11,6 +11,7 @@ import pytest
 from dalenius.accounting import costs
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.measuring._exact import exact, exact_lengths
+from dalenius.measuring.limits.clip_search import Clip, clip_notes
 from dalenius.measuring.limits.in_question import lower_clips
 from dalenius.measuring.limits.ladder import best_limit, multiple, rungs, scale_counts, sensitivity
 from dalenius.measuring.plan import Limits
@@ -88,3 +89,11 @@ def test_the_least_limit_that_sees_nearly_all_is_chosen():
     assert limit == 4 and missed == pytest.approx(0.05, abs=0.01)
     assert best_limit(64, scale_counts(64, [100, 400, 1600, 6400]), law, 5.0, 1)[0] == 64
     assert best_limit(64, [0, 0, 0, 0], law, 5.0, 1) == (1, 0.0)
+
+
+def test_the_limit_that_was_found_is_told_by_the_name_of_who_is_protected(plan):
+    (note,) = clip_notes(plan, [Clip(0, 4, 0.031, 29)])
+    assert note == (
+        "COUNT(DISTINCT note): this question found its own limit: at most 4 values of one user_id count instead of "
+        f"{plan.measures[0].clip}; about 3.1% of all were not counted, as far as a noisy count (± 29) tells."
+    )

@@ -10,6 +10,7 @@ from itertools import product
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.kept import laid
 from tests.whole import exact_steps
 
 from dalenius import Curator
@@ -693,14 +694,18 @@ groups = 2
 
 
 @pytest.fixture
-def ana(tmp_path):
+def ana(place):
+    return laid(place, "test_clause", lay).analyst("ana")
+
+
+def lay(folder):
     people = range(600)
     columns = {"user_id": [*people], "region": ["north", "south"] * 300, "product": ["apple", "pear"] * 300}
-    pq.write_table(pa.table(columns), tmp_path / "visits.parquet")
-    (tmp_path / "visits.toml").write_text(SHOP)
-    curator = Curator(tmp_path / "home")
-    curator.protect(tmp_path / "visits.toml")
-    return curator.analyst("ana")
+    pq.write_table(pa.table(columns), folder / "visits.parquet")
+    (folder / "visits.toml").write_text(SHOP)
+    curator = Curator(folder / "home")
+    curator.protect(folder / "visits.toml")
+    return curator
 
 
 def test_the_clause_is_the_price(ana):
@@ -739,7 +744,6 @@ def test_a_tighter_clause_is_another_question(ana):
     [
         ({"epsilon": 0.5}, "epsilon"),
         ({"delta": 1e-6}, "delta"),
-        ({"error": 100.0}, "prices"),
         ({"epsilon": "x"}, "epsilon"),
     ],
 )
@@ -750,6 +754,16 @@ def test_two_prices_are_a_mistake(given, what, way, ana):
     with pytest.raises(InputError, match=what):
         getattr(ana, way)(asked, **given)
     assert ana.budget() == before
+
+
+def test_beside_an_error_the_clause_says_the_most_to_pay(ana):
+    (price,) = [each.epsilon for each in ana.preview(f"SELECT {BY_REGION}", error=40).choices]
+    dear, cheap = (REGIONS_PAID.replace("0.25", f"{part * price}") for part in (0.9, 1.1))
+    before = ana.budget()
+    with pytest.raises(InputError, match="that you would pay"):
+        ana.ask(dear, error=40)
+    assert ana.budget() == before
+    assert ana.ask(cheap, error=40).charge["epsilon"] == price
 
 
 def test_the_clause_says_the_delta_for_finding_keys(ana):

@@ -16,7 +16,8 @@ from dalenius.errors import NotAllowedError
 from dalenius.measuring._exact import exact
 from dalenius.measuring.plan import Found, Limits
 from dalenius.measuring.statistics.distinct import USUAL
-from dalenius.queries.preview import describe_plan, preview_plan
+from dalenius.queries.plan_words import describe_plan
+from dalenius.queries.preview import preview_plan
 from dalenius.queries.rules.price import price_plan
 
 SALT = "salt"
@@ -194,8 +195,12 @@ def test_the_limit_of_pairs_is_the_declared_one_or_a_usual_one(what, keys, contr
     alone = replace(limits or Limits(), search=0)  # the limit from which a question starts to look for its own
     plan = asker(contribution=contribution).plan(asked(f"COUNT(DISTINCT {what})", keys), alone)
     assert plan.measures[0].clip == most
-    (note,) = plan.notes
+    *kept, note = plan.notes
     assert f"at most {most:,} " in note and "left out" in note
+    asked_for = None if limits is None else limits.groups
+    higher = asked_for is not None and asked_for > most
+    said = f"The table's own limit of groups is lower than the one you gave, and holds: {most}."
+    assert kept == [said] * higher
     declared = "groups" in contribution or (limits is not None and limits.groups is not None)
     assert ("--groups" in note) == (what == "note" and not declared)
 

@@ -31,7 +31,8 @@ from dalenius.measuring.measures import combine_limits
 from dalenius.measuring.plan import Found, Limits, require
 from dalenius.queries import postprocess
 from dalenius.queries.answering import Answer, measure_plan
-from dalenius.queries.preview import describe_plan, preview_plan, usual_rows
+from dalenius.queries.plan_words import describe_plan
+from dalenius.queries.preview import preview_plan
 from dalenius.queries.rules.price import price_plan
 from dalenius.queries.rules.sets import MOST_SETS
 from dalenius.tables.sources.fingerprint import fingerprint
@@ -583,8 +584,8 @@ def test_more_sets_have_more_noise_by_the_root_of_their_number(asker):
 
 def test_averages_are_previewed_for_the_set_with_most_groups(visits):
     who = replace(visits, table=replace(visits.table, found=Found(10, units=1000, row_count=8000)))
-    assert usual_rows(who.plan(asked("CUBE (region, smoker)", "AVG(age)"))) == 1000
-    assert usual_rows(who.plan(asked("region, smoker", "AVG(age)"))) == 1000
+    assert preview_plan(who.plan(asked("CUBE (region, smoker)", "AVG(age)")), (1.0,), 0.95, {}).rows == 1000
+    assert preview_plan(who.plan(asked("region, smoker", "AVG(age)")), (1.0,), 0.95, {}).rows == 1000
 
 
 def test_a_plan_says_its_sets(visits):

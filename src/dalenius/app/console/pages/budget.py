@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fastapi import FastAPI
 from nicegui import ui
 
+from dalenius._numbers import count_of
 from dalenius.app.console.charts import burn_down
 from dalenius.app.console.frame import attempt, card, empty, heading, later, page
 from dalenius.app.console.sessions import Session, Sessions
@@ -16,7 +17,7 @@ from dalenius.app.views.burn_down import visible_lines
 from dalenius.errors import DaleniusError
 from dalenius.ledger.budgets import rounded_down
 from dalenius.ledger.tokens import Role
-from dalenius.queries.release import with_error
+from dalenius.queries.release import shown_error
 from dalenius.queries.rules.parse import as_written
 
 Line = list[tuple[str, float]]
@@ -82,7 +83,7 @@ def _errors(session: Session, analyst: str, table: str) -> dict[float, str]:
     except DaleniusError:  # a closed table, say
         return {}
     errors = {each.epsilon: each.noise_error[0] for each in found.choices}
-    return {each: with_error(float(error), float(error))[1] for each, error in errors.items() if error is not None}
+    return {each: shown_error(error) for each, error in errors.items() if error is not None}
 
 
 def _show(found: _Found, mine: str) -> None:
@@ -121,7 +122,8 @@ def _buys(found: _Found, total: Total) -> str:
     keys = f" And {words}." if (words := keys_words(total)) else ""
     priced = {each: count for each, count in buys.items() if each in found.errors}
     if not priced:
-        return f"What is left buys {_or(f'{count:,} questions of ε = {each:g}' for each, count in buys.items())}.{keys}"
+        questions = _or(f"{count_of(count, 'question')} of ε = {each:g}" for each, count in buys.items())
+        return f"What is left buys {questions}.{keys}"
     counts = _or(f"{count:,} at ± {found.errors[each]} (ε = {each:g} each)" for each, count in priced.items())
     return f"What is left buys more counts of the rows of {found.table}: about {counts}.{keys}"
 

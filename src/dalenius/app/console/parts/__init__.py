@@ -1,1 +1,1 @@
-"""What the pages Ask and Protect are made of: the editor, the answer, tables, the form of a policy, analysts."""
+"""What the pages Ask and Protect are made of: the editor, sliders, answers, tables, the form of a policy, analysts."""

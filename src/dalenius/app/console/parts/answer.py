@@ -11,6 +11,7 @@ from nicegui import ui
 
 from dalenius.app.console.charts import bars, drawable
 from dalenius.app.console.frame import attempt, card, heading
+from dalenius.app.console.parts.choices import Choices
 from dalenius.queries.release import shown, with_error
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def show_answer(session: Session, release: Release) -> None:
 def _paid(release: Release) -> str:
     if release.public:
         return "public: exact and free"
-    return "free: asked before" if release.free else f"paid ε = {release.charge['epsilon']:g}"
+    return release.why_free if release.free else f"paid ε = {release.charge['epsilon']:g}"
 
 
 def _chart(release: Release) -> None:
@@ -73,7 +74,7 @@ def _chart(release: Release) -> None:
         drawn.update()
 
     if len(places) > 1:
-        choice = ui.toggle(names, value=places[0], on_change=lambda event: choose(event.value))
+        choice = Choices(names, value=places[0], on_change=lambda event: choose(event.value))
         choice.props('dense no-caps unelevated aria-label="Column in the chart"')
         choice.move(target_index=1)
 
@@ -97,7 +98,8 @@ def _table(release: Release) -> None:
                 cells[f"c{place}"] = shown(row[place], 80)
             else:
                 value, error = with_error(row[place], release.noise_error[at][place])
-                cells[f"c{place}"] = f"{value} ± {error}" if error else value
+                ends = release.in_all(at, place)
+                cells[f"c{place}"] = (f"{value} ± {error}" if error else value) + (f" (in all {ends})" if ends else "")
         rows.append(cells)
     paged = len(rows) > 10
     table = ui.table(columns=columns, rows=rows, row_key="id", pagination=10 if paged else 0)

@@ -18,6 +18,8 @@ from dalenius.app.console.parts.tables import changes
 from dalenius.app.console.said import LONGEST
 from dalenius.app.http import files
 from dalenius.app.http.guard import UPLOAD
+from dalenius.app.views import as_sentence
+from dalenius.app.views.tables import found_words, search_words
 from dalenius.queries.release import shown
 from dalenius.tables.draft import EPSILONS
 from dalenius.tables.policy import BOUNDED, KEYED, TIMES, Kind
@@ -395,13 +397,9 @@ class Protecting:
                     ui.icon("verified" if each.recorded else "fact_check", color="secondary", size="sm")
                     ui.label(f"{words}: {each.version.table} ({each.state}).").classes("text-subtitle1")
                 if each.search is not None:
-                    when = "were" if each.recorded else "will be"
-                    _muted(
-                        f"Limits {when} searched privately: ε = {each.search['epsilon']:.2g}, "
-                        f"{each.search['part']:.1%} of the budget, once."
-                    )
+                    _muted(as_sentence(search_words(each.search, done=each.recorded)))
                 if each.limits is not None:
-                    _muted(f"Found: about {each.limits['units']:,} units, {each.limits['row_count']:,} rows.")
+                    _muted(as_sentence(found_words(each.limits, each.version.policy.unit)))
                 changes(each.difference)
                 for words in each.beside:
                     _muted(f"{words}.")

@@ -18,7 +18,8 @@ from dalenius.tables.writing import literal, toml_key
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _HEAD = """\
-# Drafted from names and types of columns. (Of a CSV file, types are guessed from its values.)
+# Drafted from names and types of columns. (Of a CSV, the types are guessed from its first rows; nothing else comes
+# from a row.)
 
 [table]
 name = {name}

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from nicegui import ui
 
 from dalenius.app.console.frame import attempt, busy, card, dialog_named, empty, heading
-from dalenius.app.views import to_second
+from dalenius.app.views import as_sentence, to_second
+from dalenius.app.views.tables import search_words
 from dalenius.ledger.actions import ENOUGH
 from dalenius.queries.release import shown
 from dalenius.tables.difference import Change, difference
@@ -178,7 +179,7 @@ def _would(done: Refreshed) -> None:
         for name, why in done.closed.items():
             ui.label(f"Closed to everyone: {name}. {why}").classes("text-warning")
         if done.search is not None:
-            ui.label(f"Limits are searched privately, once: ε = {done.search['epsilon']:.2g}.").classes("d-muted")
+            ui.label(as_sentence(search_words(done.search, done=False))).classes("d-muted")
 
 
 def _versions(session: Session, name: str) -> list[tuple[Version, tuple[Change, ...]]]:
