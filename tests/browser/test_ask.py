@@ -142,6 +142,16 @@ def test_who_asks_while_the_price_is_still_looked_up_asks_what_stands_there(anal
     expect(answer.get_by_role("columnheader")).to_contain_text("at_once")
 
 
+def test_a_press_on_what_cannot_be_answered_says_why_and_leaves_no_older_answer(analyst):
+    page = analyst("bob")
+    expect(asked(page)).to_have_attribute("role", "region")
+    write(page, "SELECT note FROM visits")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("alert")).to_contain_text("No budget was spent")
+    expect(page.get_by_role("region", name="Answer")).to_have_count(0)
+    expect(ask_button(page)).to_be_disabled()
+
+
 def test_the_whole_way_without_a_mouse_and_where_one_is_can_be_seen(opened, server):
     page = opened()
     page.goto(f"{server.url}/sign-in")

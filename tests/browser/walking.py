@@ -57,12 +57,12 @@ def ask_button(page: Page) -> Locator:
 
 
 def asked(page: Page) -> Locator:
-    """Presses Ask; what came of it, an answer or a refusal."""
-    before = page.get_by_role("region", name="Answer").element_handles()
+    """Presses Ask; what came of it, an answer or a refusal, and not what stood there before."""
+    answer = page.get_by_role("region", name="Answer").or_(page.get_by_role("alert"))
+    before = answer.element_handles()
     ask_button(page).click()
     for each in before:
         each.wait_for_element_state("hidden")
-    answer = page.get_by_role("region", name="Answer").or_(page.get_by_role("alert"))
     expect(answer).to_be_visible(timeout=60_000)
     expect(ask_button(page)).to_be_enabled()
     return answer

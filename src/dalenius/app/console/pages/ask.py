@@ -271,24 +271,19 @@ class _Asking:
     async def ask(self) -> None:
         """Asks; the page stays usable meanwhile, and the answer comes when its time has come.
 
-        Whoever types and asks at once means what stands there now: the press waits until that was looked at, and is not
-        judged by what stood there before. Nor does it ask what is put there while it waits: who moves the slider after
-        the press is not charged another price. For an accuracy no more is paid than the price that stood there at the
-        press, or, where none did yet, than anybody pays who names none.
+        What stands there at the press is asked, at the price that stands there, whatever the last preview was of: who
+        types and asks at once means what was typed, and who moves the slider after the press is not charged another
+        price. A press always shows: what was there before makes room, and a question that cannot be answered says why.
+        For an accuracy no more is paid than the price that stood there, or, where none did yet, than anybody pays who
+        names none.
         """
         if self.asking:
             return
         self.asking = True
         self._enable()
+        busy(self.answer, "Asking…")
         sql, wish = self.editor.value, self.wish
         paid_for = wish if wish.error is None else replace(wish, epsilon=self._price_told(sql, wish))
-        await self.previews.settled()
-        is_as_it_was = (sql, wish) == (self.editor.value, self.wish)
-        if is_as_it_was and not self.can_be_asked:
-            self.asking = False
-            self._enable()
-            return
-        busy(self.answer, "Asking…")
 
         def waiting(seconds: float | None) -> None:
             if seconds:

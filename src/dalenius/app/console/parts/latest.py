@@ -27,7 +27,6 @@ class Latest(Generic[T]):
     ) -> None:
         self._look, self._show, self._pause = look, show, pause
         self._changes, self._busy = 0, False
-        self._idle = asyncio.Event()
 
     async def changed(self) -> None:
         """Something has changed. The first to say so stays until all is shown; the others return at once."""
@@ -35,7 +34,6 @@ class Latest(Generic[T]):
         if self._busy:
             return
         self._busy = True
-        self._idle.clear()
         try:
             seen = 0
             while seen != self._changes:
@@ -45,15 +43,10 @@ class Latest(Generic[T]):
                     self._show(found)
         finally:
             self._busy = False
-            self._idle.set()
 
     def look_again(self) -> None:
         """What is looked up now is not to be shown; there is another look after it."""
         self._changes += 1
-
-    async def settled(self) -> None:
-        """Waits until what stands there was looked at."""
-        await self._idle.wait()
 
     async def _quiet(self) -> int:
         """Waits until changes pause; how many there were by then."""
