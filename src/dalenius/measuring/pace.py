@@ -118,10 +118,11 @@ def _passes(plan: Plan) -> int:
 
 
 def _searches(plan: Plan) -> int:
-    """How often rows are gone through to find limits: for lengths, and for totals."""
+    """How often rows are gone through to find limits: for lengths, for totals, and for the sum of each total."""
     from dalenius.measuring.limits.in_question import counts_totals
 
-    return bool(plan.searched) + any(counts_totals(plan, number) for number in plan.searched)
+    totals = sum(counts_totals(plan, number) for number in plan.searched)
+    return bool(plan.searched) + bool(totals) + totals
 
 
 def latest(plan: Plan) -> int:

@@ -21,7 +21,8 @@ from dalenius.measuring.expressions import TRUE, Aggregate, walk
 from dalenius.measuring.limits import ladder
 from dalenius.measuring.limits.clip_search import Clip
 from dalenius.measuring.limits.histogram import noise_deviation
-from dalenius.measuring.limits.in_question import apply_clips, counts_totals, fit_clip
+from dalenius.measuring.limits.in_question import apply_clips, counts_totals, cut_deviation, cut_limit, fit_clip
+from dalenius.measuring.limits.question_total import CutOff
 from dalenius.measuring.statistics.distinct import public_values
 from dalenius.measuring.statistics.family import Cellwise, Single, UsualGroup
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -96,7 +97,8 @@ class ExpectedAnswer:
                 noisy = [
                     count + made for count, made in zip(counts, _made_up(mechanism, len(counts), draw), strict=True)
                 ]
-                clips.append(fit_clip(plan, priced, number, noisy, mechanism))
+                cut_off = _cut_off(expectations, priced, number, noisy, draw)
+                clips.append(fit_clip(plan, priced, number, noisy, mechanism, cut_off))
                 continue
             past = () if expectations.past is None else expectations.past.clips
             own = next((each for each in past if each.measure == number), None)
@@ -395,6 +397,17 @@ def _counts(expectations: Expectations, number: int) -> list[int] | None:
     # By the total over the groups, too, where groups may be scaled up to that.
     totals = lengths.by_size().counts() if counts_totals(expectations.known, number) else []
     return [*lengths.counts(), *totals]
+
+
+def _cut_off(expectations: Expectations, priced: Priced, number: int, noisy: Sequence[int], draw: int) -> CutOff | None:
+    """The sum of totals that a question would measure after that, with made-up noise; None where it would not."""
+    limit = cut_limit(expectations.known, priced, number, noisy, priced.searches[number])
+    lengths = expectations.lengths.get(number)
+    if limit is None or lengths is None:
+        return None
+    off = cut_deviation(priced, number, limit)
+    chance = float(np.random.default_rng([_SEED, draw, number]).standard_normal())
+    return CutOff(limit, lengths.by_size().kept(limit) + off * chance, off)
 
 
 def _rungs(expectations: Expectations, measure: Measure) -> list[int] | None:

@@ -13,9 +13,9 @@ import pytest
 from dalenius.curator import Curator
 from dalenius.measuring.limits.clip_search import Clip
 from dalenius.measuring.limits.histogram import CLASSES
-from dalenius.measuring.limits.in_question import apply_clips
+from dalenius.measuring.limits.in_question import SUMMED, apply_clips
 from dalenius.measuring.limits.rescaled import Rescaled, Total
-from dalenius.measuring.limits.rescaling import ChosenLimits
+from dalenius.measuring.limits.rescaling import TwoLimits
 from dalenius.measuring.plan import Limits
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.queries.ask import Ask
@@ -103,7 +103,9 @@ def test_two_columns_that_are_measured_again_keep_their_own(folder, curator, mon
     """The measures of a second limit are stored after all others, in their order."""
     from dalenius.measuring.limits import rescaling
 
-    monkeypatch.setattr(rescaling, "choose_limits", lambda lengths, noise, most: ChosenLimits(max(1, most // 8), most))
+    monkeypatch.setattr(
+        rescaling, "choose_limits", lambda lengths, plain, heavy, _: TwoLimits(max(1, heavy // 8), heavy)
+    )
     truth = truths(folder, "area", "day")
     release = curator.analyst("ana").ask(TWO, epsilon=1.2)
     assert [each["rescaled"]["measured_again"] is not None for each in release.limits] == [True, True]
@@ -137,9 +139,10 @@ def test_two_limits_cost_what_one_does(curator):
     assert isinstance(search, DiscreteGaussian) and search.dimension == 2 * CLASSES
     measured = apply_clips(plan, [Clip(0, 3, 0.1, 9, rescaled=Rescaled(Total(30_000, 900), heavy=12))])
     assert len(measured.measures) == len(plan.measures) + 1
-    assert sum(each.share for each in measured.measures) == sum(each.share for each in plan.measures)
+    assert sum(each.share for each in measured.measures) == (1 - SUMMED) * sum(each.share for each in plan.measures)
     after = price_plan(measured, 0.2)
-    spent = float(1 / search.variance)  # of two histograms, Δ2² = 2
+    (total,) = priced.totals.values()
+    spent = float(1 / search.variance) + float(total)  # of two histograms, Δ2² = 2
     for each, law in zip(measured.measures, after.mechanisms, strict=True):
         assert isinstance(law, DiscreteGaussian)
         assert each.sensitivity == (each.clip << each.bits) ** 2

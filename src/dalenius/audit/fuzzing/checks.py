@@ -31,7 +31,7 @@ from dalenius.measuring._exact import exact, exact_lengths
 from dalenius.measuring.domains import in_order
 from dalenius.measuring.engines.duckdb.backend import DuckDBPool
 from dalenius.measuring.expressions import Type
-from dalenius.measuring.limits.in_question import lower_clips, totals_plan
+from dalenius.measuring.limits.in_question import cut_plan, lower_clips, totals_plan
 from dalenius.measuring.limits.ladder import sensitivity
 from dalenius.measuring.plan import Limits, Measure, Plan, require
 from dalenius.measuring.trees import largest
@@ -48,6 +48,7 @@ FAILURES = (EngineFailedError, EngineTimeoutError, InternalError, SourceUnavaila
 _ALONE = 0.4  # of the cases: a look at the victim alone
 _ORDER = 0.15  # and at the rows in another order
 _AGAIN = 0.5  # of the limits that are found: measured a second time, at a higher one
+_BEYOND = 1.25  # limits of totals may be above the limit of a vector: up to this power of it
 _WIDE = 10**6  # groups
 _SHOWN = {Type.NUMBER: float, Type.BOOLEAN: bool, Type.TEXT: str, Type.DATE: date, Type.DATETIME: datetime}
 T = TypeVar("T")
@@ -170,7 +171,7 @@ class Sides:
             plan = with_cells
         found = self._check_search(plan) if plan.searched else None
         if found is None and (totals := totals_plan(plan)) is not None:
-            found = self._check_search(totals)
+            found = self._check_search(totals) or self._check_cut_off(plan, totals.searched)
         return found or self._check_measures(_tighten(plan), all_=all_)
 
     def _look(self, look: Callable[[Engine], T]) -> tuple[T, T, bool]:
@@ -216,6 +217,20 @@ class Sides:
             for vector, most in ((_subtract(first[at], second[at]), two), (alone[at], one)):
                 if (seen := vector_length(vector, plan.norm)) > most:
                     return Broken("search", str(most), str(seen), measure.written())
+        return None
+
+    def _check_cut_off(self, plan: Plan, numbers: Sequence[int]) -> Broken | None:
+        """Sums of totals that count up to a limit: whichever it is, one unit changes them by no more than that."""
+        for number in numbers:
+            random = Random(f"{number} {plan.canonical()}")  # noqa: S311
+            limit = max(1, int(plan.measures[number].clip ** (_BEYOND * random.random())))
+            cut = cut_plan(plan, number, limit)
+            first, second, same = self._look(partial(_add_up, cut))
+            most = 0 if self.made.nobody else limit << cut.measures[0].bits
+            if abs(first - second) > most:
+                return Broken("difference", str(most), str(abs(first - second)), f"sum of {cut.canonical()}")
+            if not same:
+                return Broken("index", "the same sum", "another", cut.canonical())
         return None
 
     def _check_measures(self, plan: Plan, *, all_: bool) -> Broken | None:
@@ -307,6 +322,12 @@ class Sides:
             if len(lone) > require(plan.selection).cap or max(lone, default=0) > most:
                 return "lone", f"{most} each", str(max(lone))
         return None
+
+
+def _add_up(plan: Plan, engine: Engine) -> int:
+    """All groups of a plan with one measure."""
+    (integers,) = exact(plan, engine, SALT, seconds=SECONDS)
+    return sum(integers)
 
 
 def _weigh(plan: Plan, engine: Engine) -> Weights:

@@ -17,7 +17,7 @@ from dalenius.measuring.domains import in_order
 from dalenius.measuring.engines.duckdb.backend import DuckDBPool
 from dalenius.measuring.engines.duckdb.index import IndexFiles
 from dalenius.measuring.engines.duckdb.indexing import build_index
-from dalenius.measuring.limits.in_question import lower_clips, totals_plan
+from dalenius.measuring.limits.in_question import cut_plan, lower_clips, totals_plan
 from dalenius.queries.answering import measure_plan
 from dalenius.queries.rules.price import price_plan
 
@@ -80,6 +80,8 @@ class MeteredSide:
             exact_lengths(plan, engine, SALT, seconds=SECONDS)
             if (totals := totals_plan(plan)) is not None:
                 exact_lengths(totals, engine, SALT, seconds=SECONDS)
+                for at in totals.searched:
+                    exact(cut_plan(plan, at, plan.measures[at].clip), engine, SALT, seconds=SECONDS)
             clips = {at: plan.measures[at].clip for at in plan.searched}
             single = {plan.start(at) for at, each in enumerate(plan.statistics) if each.kind in {"rows", "sum"}}
             plan = lower_clips(plan, clips, {at: clip for at, clip in clips.items() if at in single})

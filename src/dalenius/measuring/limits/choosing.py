@@ -89,8 +89,8 @@ def _possible(noisy: Sequence[int], law: DiscreteGaussian | Laplace) -> tuple[Ar
         return np.empty((0, 0)), np.empty(0)
     last, size = len(seen), min(CLASSES, len(seen) + FAR)
     counts = np.array(noisy[:size], dtype=float)
-    tails, chances = possible_tails(counts, last, noise_deviation(law), _LOW[:size], _HIGH[:size])
-    return tails + np.array([*seen, *[0.0] * (size - last)]), chances
+    tails = possible_tails(counts, last, noise_deviation(law), _LOW[:size], _HIGH[:size])
+    return tails.units + np.array([*seen, *[0.0] * (size - last)]), tails.chances
 
 
 def _excess(limits: Array) -> Array:

@@ -172,12 +172,8 @@ class LengthSearch(ClipSearch):
         hidden, kept = mechanism.noise_error(0.95), LengthCounts.of(noisy, mechanism)
         if share_beyond(noisy, mechanism, most) is None:
             return Clip(counts.number, min(most, guess_size(noisy, mechanism) or counts.little), None, hidden, kept)
-        scaled = _scale(counts)
-        if scaled is not None:
-            return replace(scaled, hidden=hidden, counts=kept)
-        found = choose_limit(noisy, mechanism, lambda limit: counts.per_step * limit, counts.cells)
-        clip = min(most, found.limit)
-        return Clip(counts.number, clip, share_beyond(noisy, mechanism, clip), hidden, kept)
+        clip, rescaled = _scale(counts) or (min(most, _plain(counts, counts.cells)), None)
+        return Clip(counts.number, clip, share_beyond(noisy, mechanism, clip), hidden, kept, rescaled)
 
     def named(self, measure: Measure) -> str:
         """The sum, or rows."""
@@ -213,19 +209,23 @@ class LengthSearch(ClipSearch):
         return said + f"{about_percent(found.beyond)} of {what} not counted, {told}."
 
 
-def _scale(counts: NoisyCounts) -> Clip | None:
-    """The clip at which groups are scaled up to their total; None where that is not known, or does not pay."""
-    from dalenius.measuring.limits.rescaling import Lengths, choose_limits, tellable
+def _plain(counts: NoisyCounts, groups: int) -> int:
+    """The clip of one plain measure, where what is cut off is spread over so many groups."""
+    return choose_limit(counts.noisy, counts.mechanism, lambda limit: counts.per_step * limit, groups).limit
 
-    noisy, law, groups = counts.noisy, counts.mechanism, counts.cells
-    if counts.total is None or not tellable(noisy, law, groups):
+
+def _scale(counts: NoisyCounts) -> tuple[int, Rescaled] | None:
+    """The clip at which groups are scaled up to their total, and how; None where that is not known."""
+    from dalenius.measuring.limits.rescaling import Lengths, choose_limits, favoured_groups, tellable
+
+    noisy, law, groups, total = counts.noisy, counts.mechanism, counts.cells, counts.total
+    if total is None or not tellable(noisy, law, groups):
         return None
-    lengths = Lengths(noisy, law, groups, counts.total, rows=counts.measure.kind == "rows")
-    found = choose_limits(lengths, counts.per_step / MEDIAN, counts.measure.clip)
-    if found is None:
-        return None
-    beyond = share_beyond(noisy, law, found.clip)
-    return Clip(counts.number, found.clip, beyond, 0, rescaled=Rescaled(counts.total, found.heavy))
+    plain, heavy = (min(counts.measure.clip, _plain(counts, each)) for each in (groups, favoured_groups(groups)))
+    noise = heavy * counts.per_step / MEDIAN / (max(total.mean, 1.0) / groups)
+    lengths = Lengths(noisy, law, groups, total, rows=counts.measure.kind == "rows")
+    found = choose_limits(lengths, plain, heavy, noise)
+    return found.tight, Rescaled(total, found.heavy)
 
 
 class LadderSearch(ClipSearch):

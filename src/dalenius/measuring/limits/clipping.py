@@ -150,15 +150,13 @@ def _loss(
     sizes, low, high = class_points(size, rows=spread.rows, scattered=spread.scattered)
     groups = _effective(lambda each: float(seen @ clip_classes(sizes, clip, one, each).kept), spread)
     parts = clip_classes(sizes, clip, one, groups)
-    tails, chances = possible_tails(
-        noisy, last, deviation, *(np.log(rows_of_length(each, one, groups)) for each in (low, high))
-    )
-    units = seen + tails  # one row for each tail that the counts allow
+    tails = possible_tails(noisy, last, deviation, *(np.log(rows_of_length(each, one, groups)) for each in (low, high)))
+    units, chances = seen + tails.units, tails.chances  # one row for each tail that the counts allow
     factors: Array = (units @ parts.lost) / np.maximum(units @ parts.kept, 1.0)
     factor = float(chances @ factors)
     order = np.argsort(factors)
     upper = factors[order][min(len(order) - 1, int(np.searchsorted(np.cumsum(chances[order]), _UPPER)))]
-    mean = seen + chances @ tails
+    mean = seen + tails.mean
     whole = max(float(mean @ parts.kept), 1.0)
     unseen = float((mean - seen) @ parts.lost) / whole
     # Each count moves the factor by what its units lose more than others.
@@ -174,7 +172,8 @@ def _loss(
     # So few groups have a unit as large as that or larger that it is not chance, but those groups' own.
     heavier = np.cumsum(mean[::-1])[::-1] * (ratio**2).mean(1) / spread.groups
     chance = float((mean * (heavier >= _RARE)) @ (alone * (over - factor * within) ** 2).mean(1))
-    more = max(0.0, float(upper) - factor, _UNSEEN * unseen)
+    giants = normal_width(0.95) * tails.giants(parts.lost) / whole
+    more = max(0.0, math.hypot(float(upper) - factor, giants), _UNSEEN * unseen)
     return Loss(factor, math.hypot(noise, place, max(0.0, wide)), more, chance)
 
 

@@ -168,8 +168,8 @@ def _with_tail(seen: Sequence[float], counts: LengthCounts) -> list[float]:
     noisy = np.array(counts.noisy[:size], dtype=float)
     tops = np.array([class_top(place) for place in range(size)])
     low, high = (np.log(np.maximum(np.floor(each) + 0.5, 0.5)) for each in (np.append(0.0, tops[:-1]), tops))
-    tails, chances = possible_tails(noisy, last, noise_deviation(counts.law), low, high)
-    mean = np.array([*seen, *[0.0] * (size - last)]) + chances @ tails
+    tails = possible_tails(noisy, last, noise_deviation(counts.law), low, high)
+    mean = np.array([*seen, *[0.0] * (size - last)]) + tails.mean
     return [float(each) for each in mean]
 
 

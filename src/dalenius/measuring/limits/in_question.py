@@ -6,10 +6,11 @@ what it costs are decided from public things alone.
 
 Guarantee:
     The counts are ρ₁-zCDP (ε₁-DP under pure): a unit is in one class (`clip_search`), or in one of each of two
-    histograms (`counts_totals`). What is chosen from them is post-processing. For every clip C that may be chosen, the
-    measure's sensitivity is that of C (`measures`), and its noise is made for it: ρ₂-zCDP; where it is
-    measured at two clips, these share ρ₂. The second mechanism is chosen by looking at what the first released, so the
-    whole is (ρ₁ + ρ₂)-zCDP by adaptive composition, for the plan's own relation of neighbours.
+    histograms (`counts_totals`). What is chosen from them is post-processing. For every limit T that may be chosen, the
+    sum of totals that each count up to T changes by at most T with one unit (`cut_off_total`): ρ₂-zCDP. For every clip
+    C that may be chosen, the measure's sensitivity is that of C (`measures`), and its noise is made for it: ρ₃-zCDP;
+    where it is measured at two clips, these share ρ₃. Each mechanism is chosen by looking at what those before it
+    released, so the whole is (ρ₁ + ρ₂ + ρ₃)-zCDP by adaptive composition, for the plan's own relation of neighbours.
 
 References:
     Bun & Steinke, Concentrated differential privacy (2016), Lemma 2.3 (adaptive composition of zCDP); Dwork & Roth
@@ -24,7 +25,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
-from dalenius.measuring._exact import exact_lengths
+from dalenius.measuring._exact import exact, exact_lengths
 from dalenius.measuring.expressions import columns_of, conjuncts
 from dalenius.measuring.fixed_point import count_in, refine
 from dalenius.measuring.join_fanout import limit_of
@@ -38,9 +39,13 @@ from dalenius.measuring.relations import Owned, full
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.engine import Engine
+    from dalenius.measuring.limits.question_total import CutOff
     from dalenius.measuring.plan import Measure, Plan, Statistic
     from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
     from dalenius.mechanisms.laplace import Laplace
+
+
+SUMMED = Fraction(1, 20)  # of a measure's price, where its groups may be scaled up: for their total
 
 
 class Price(Protocol):
@@ -58,6 +63,10 @@ class Price(Protocol):
     def searches(self) -> Mapping[int, DiscreteGaussian | Laplace]:
         """The noise of what is counted, for each measure that is searched, by its number."""
 
+    @property
+    def totals(self) -> Mapping[int, Fraction]:
+        """The ρ of the sum of totals, for each measure whose groups may be scaled up to it, by its number."""
+
 
 def search_limits(plan: Plan, price: Price, engine: Engine, salt: str, seconds: float) -> list[Clip]:
     """Looks at the data, once the charge is on disk: the clips that were found."""
@@ -66,7 +75,12 @@ def search_limits(plan: Plan, price: Price, engine: Engine, salt: str, seconds: 
         price.searches.items(), exact_lengths(plan, engine, salt, seconds=seconds), strict=True
     ):
         noisy = [int(value) for value in mechanism.release([*counts, *totals.get(number, [])]).value.tolist()]
-        found.append(fit_clip(plan, price, number, noisy, mechanism))
+        limit = cut_limit(plan, price, number, noisy, mechanism)
+        cut_off = None
+        if limit is not None:
+            exactly = sum(exact(cut_plan(plan, number, limit), engine, salt, seconds=seconds)[0])
+            cut_off = cut_off_total(plan, price, number, limit, exactly)
+        found.append(fit_clip(plan, price, number, noisy, mechanism, cut_off))
     return found
 
 
@@ -97,6 +111,48 @@ def totals_plan(plan: Plan) -> Plan | None:
     return replace(plan, norm="l1", statistics=tuple(statistics))
 
 
+def cut_limit(
+    plan: Plan, price: Price, number: int, noisy: Sequence[int], mechanism: DiscreteGaussian | Laplace
+) -> int | None:
+    """Up to which limit the totals of units are added up; None where nobody does. Post-processing of noisy counts."""
+    from dalenius.measuring.limits.question_total import choose_cut, known_sizes
+
+    if number not in price.totals:
+        return None
+    counts = known_sizes(plan, number, LengthCounts.of(noisy[CLASSES:], mechanism))
+    return choose_cut(counts, cut_deviation(price, number, 1))
+
+
+def cut_plan(plan: Plan, number: int, limit: int) -> Plan:
+    """The plan whose integers, added up, are the sum of totals that each count up to ``limit``."""
+    statistic = next(each for at, each in enumerate(plan.statistics) if plan.start(at) == number)
+    measure = replace(clip_measure(plan.measures[number], limit, "l1", plan.neighbors), search=Fraction(0))
+    return refine(replace(plan, norm="l1", statistics=(replace(statistic, measures=(measure,)),), answers={}))
+
+
+def cut_off_total(plan: Plan, price: Price, number: int, limit: int, exactly: int) -> CutOff:
+    """The sum of totals that each count up to a limit T, with noise.
+
+    Guarantee:
+        In parts of a step, of which there are S, a unit's vector v ≥ 0 over the groups is brought within ‖v‖₁ ≤ S·T
+        (`measures`). Its entries add up to between 0 and S·T, so adding, removing or exchanging a unit changes the sum
+        over all by at most S·T. Discrete Gaussian noise of variance (S·T)²/2ρ makes that ρ-zCDP.
+    """
+    from dalenius.measuring.limits.question_total import CutOff
+    from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
+
+    parts = 1 << cut_plan(plan, number, limit).measures[0].bits
+    square = (parts * limit) ** 2
+    variance = Fraction(square) / (2 * price.totals[number])
+    noisy = DiscreteGaussian(math.ceil(variance), square, 1, plan.neighbors).release([exactly]).value.tolist()[0]
+    return CutOff(limit, int(noisy) / parts, cut_deviation(price, number, limit))
+
+
+def cut_deviation(price: Price, number: int, limit: int) -> float:
+    """Of the noise of that sum, in steps."""
+    return limit / math.sqrt(2 * float(price.totals[number]))
+
+
 def _exact_totals(plan: Plan, engine: Engine, salt: str, seconds: float) -> dict[int, list[int]]:
     other = totals_plan(plan)
     if other is None:
@@ -105,14 +161,22 @@ def _exact_totals(plan: Plan, engine: Engine, salt: str, seconds: float) -> dict
 
 
 def fit_clip(
-    plan: Plan, price: Price, number: int, noisy: Sequence[int], mechanism: DiscreteGaussian | Laplace
+    plan: Plan,
+    price: Price,
+    number: int,
+    noisy: Sequence[int],
+    mechanism: DiscreteGaussian | Laplace,
+    cut_off: CutOff | None = None,
 ) -> Clip:
-    """The clip of a measure, from noisy counts of units by length, and by total where these follow. Post-processing."""
+    """The clip of a measure, from noisy counts of units by length, and by total where these follow. Post-processing.
+
+    ``cut_off`` is the sum of totals, where that was measured.
+    """
     total = None
     if len(noisy) > CLASSES and searched_by_length(plan.measures[number]):
         from dalenius.measuring.limits.question_total import question_total
 
-        total = question_total(plan, number, LengthCounts.of(noisy[CLASSES:], mechanism))
+        total = question_total(plan, number, LengthCounts.of(noisy[CLASSES:], mechanism), cut_off)
         noisy = noisy[:CLASSES]
         mechanism = LengthCounts.of(noisy, mechanism).law
     measure = plan.measures[number]
@@ -141,7 +205,8 @@ def lower_clips(plan: Plan, clips: Mapping[int, int], heavy: Mapping[int, int] |
     """The plan with lower clips; the measures of a ratio share their price anew.
 
     Adding or removing a unit (exchanging one) then changes a measure by what `measures` says of its new clip. The
-    measures in ``heavy`` are measured a second time, at that clip: after all others, and for a part of their price.
+    measures in ``heavy`` are measured a second time, at that clip: after all others, and for a part of their price. A
+    part of it was spent where their totals were added up.
     """
     statistics: list[Statistic] = []
     again: list[Statistic] = []
@@ -152,10 +217,12 @@ def lower_clips(plan: Plan, clips: Mapping[int, int], heavy: Mapping[int, int] |
             clip = clips.get(number, measure.clip)
             same = clip == measure.clip
             lowered = measure if same else clip_measure(measure, clip, plan.norm, plan.neighbors)
+            if number in clips and counts_totals(plan, number):
+                lowered = replace(lowered, share=measure.share * (1 - SUMMED))
             if heavy and number in heavy:
                 second = clip_measure(measure, heavy[number], plan.norm, plan.neighbors)
-                again.append(replace(statistic, measures=(replace(second, share=measure.share * (1 - TIGHT)),)))
-                lowered = replace(lowered, share=measure.share * TIGHT)
+                again.append(replace(statistic, measures=(replace(second, share=lowered.share * (1 - TIGHT)),)))
+                lowered = replace(lowered, share=lowered.share * TIGHT)
             measures.append(lowered)
             number += 1
         new = replace(statistic, measures=tuple(measures))

@@ -1,19 +1,12 @@
-"""Where a tight limit and a total together tell more than any one limit: which limits, and what is off then.
+"""What a tight limit takes, as far as noisy counts of units by length tell: public post-processing.
 
 Clipping tightly makes little noise and takes the same part from groups alike, but for those that heavy units favour.
 Where their total is known as well (`question_total`), groups that were clipped tightly are scaled up to it. To see
-where heavy units are, the same vectors may be measured a second time at a higher limit, with less of the price
-(`heavy_band`).
+where heavy units are, the same vectors are measured a second time at a higher limit
+(`choose_limits`, `heavy_band`).
 
-Reckoned with, per group and in squares, at a limit C with factor f = what is lost for each that is kept:
-
-    noise (1 + f)²  +  what the total may be off  +  chance (who is where)  +  (FAVOUR·f·kept)² for favoured groups.
-
-Units that are all alike lose the same part wherever they are; nothing is allowed for favour then.
-
-*Guarantee.* Limits are chosen from noisy counts: post-processing. What is measured has noise for the
-limits that were chosen (`in_question`); the second measure is the first one at another limit, and the two share its
-price, so they compose by addition.
+What is reckoned with here, at a limit C: f = what is lost for each that is kept; how far that may be off; and chance,
+which is who happens to be where, over all groups.
 """
 
 from __future__ import annotations
@@ -28,7 +21,7 @@ import numpy as np
 from dalenius.measuring.limits.clipping import class_points, clip_classes, length_of_part, rows_of_length
 from dalenius.measuring.limits.histogram import CANDIDATES, CLASSES, noise_deviation, see_classes, stands_alone
 from dalenius.measuring.limits.rescaled import FEWEST, Total
-from dalenius.measuring.limits.tails import FAR, Array, possible_tails
+from dalenius.measuring.limits.tails import FAR, Tails, possible_tails
 
 if TYPE_CHECKING:
     from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -38,11 +31,13 @@ FAVOUR = 0.35  # how far heavy units may favour a group, as a part of what it mi
 _OWN = 2.0  # how far lengths may be off about what is lost, as a part of it
 _UNSEEN = 3.0  # the same of what an extrapolated tail loses
 _PLACE = 0.5  # of the way to the upper end of a class, as a deviation, where its units may be alike
-_EVEN = 1.1  # times the squared error of a plain limit: scaled groups do not depend on where in a class units lie
-_PAYS = 0.12  # of the squared error, from which on favour is worth measuring
-_LOST = 0.12  # for each that is kept, likewise
-_MOST_LOST = 3.0  # likewise: so little of all units is not enough to go by, even where all seem alike
-_TIGHTER, _HIGHER = 1.5, 4  # so many times below and above the one best limit are the two
+_TIGHTER = 16  # times below the heavy limit is the tight one: found by trying, and flat between 8 and 16
+_DISTORTED = 0.01  # of a group: so far off tight limits leave one beside another, if units are alike; else twice that
+_HIDDEN = 0.25  # of a group: with more noise than that hardly any favour shows
+_HIGHER = 6  # times the tight limit: a lower one tells nothing that the tight one does not
+_ALIKE = 0.03  # of `Taken.unequal`: less than that is nobody heavier than others
+_NEARLY = 1.01  # times the least noise
+_FEW = 1.0  # times the root of their number
 _RARE = 0.02  # of the groups: fewer have units so heavy, and theirs is no chance that all groups take
 _WITHIN = 1.1  # half the width of a class, about
 _HALVINGS = 14
@@ -79,10 +74,6 @@ class Taken:
         factor *= min(1.0, (factor / max(deviation, 1e-12)) ** 2)
         return Taken(min(factor, most), min(deviation, most), kept, self.chance, self.unequal)
 
-    def favour(self, groups: int) -> float:
-        """What is allowed for favoured groups, on average, as a deviation."""
-        return FAVOUR * math.sqrt(self.unequal) * self.factor * self.kept / groups
-
 
 class Lengths:
     """Noisy counts of units by length, and a total that says over how many groups their rows are spread."""
@@ -98,8 +89,7 @@ class Lengths:
         self.one = 1.0 if rows else length_of_part(found, 0.5)
         self.sizes, self.low, self.high = class_points(size, rows=rows, scattered=True)
         self.spread = self._spread()
-        tails, chances = self._tails(self.spread)
-        self.mean = self.seen + chances @ tails
+        self.mean = self.seen + self._tails(self.spread).mean
         # Where units lie within a class is not known: that explains a little of what the lengths do not add up to.
         whole = max(float(self.mean @ clip_classes(self.sizes, 2**62, self.one, self.spread).kept), 1.0)
         self.within = min(max(total.mean / whole, 1.0), _WITHIN)
@@ -109,7 +99,7 @@ class Lengths:
         """The largest size that stands out of the noise."""
         return float(self.sizes[self.last - 1].max())
 
-    def _tails(self, spread: float) -> tuple[Array, Array]:
+    def _tails(self, spread: float) -> Tails:
         ends = (np.log(rows_of_length(each, self.one, spread)) for each in (self.low, self.high))
         return possible_tails(self.noisy, self.last, self.deviation, *ends)
 
@@ -117,9 +107,8 @@ class Lengths:
         """Over how many groups rows are spread at random, so that the lengths add up to the total."""
 
         def whole(spread: float) -> float:
-            tails, chances = self._tails(spread)
             everything = clip_classes(self.sizes, 2**62, self.one, spread).kept
-            return float((self.seen + chances @ tails) @ everything)
+            return float((self.seen + self._tails(spread).mean) @ everything)
 
         return math.exp(_halved(lambda each: whole(math.exp(each)) < self.total.mean, math.log(self.groups)))
 
@@ -143,42 +132,44 @@ class Lengths:
 
 
 @dataclass(frozen=True, slots=True)
-class ChosenLimits:
-    """A limit, and a higher one at which to measure again; None: that would not pay."""
+class TwoLimits:
+    """At which limit groups are measured, and at which higher one again; None: once is enough."""
 
-    clip: int
+    tight: int
     heavy: int | None
 
 
-def choose_limits(lengths: Lengths, noise: float, most: int) -> ChosenLimits | None:
-    """The limits at which scaled-up groups are nearest to the truth; None where one plain limit is expected to do.
+def choose_limits(lengths: Lengths, plain: int, heavy: int, noise: float) -> TwoLimits:
+    """The limits at which groups are measured, to be scaled up.
+
+    A tight limit makes little noise, and the same for all that are beyond it: scaled up, that is least where the limit
+    over what it keeps is least. Beside it the heavy one tells where heavy units are, unless its noise hides that. Where
+    all units are about alike, a tight limit is as good as any for them, and it is the highest of those. And where noise
+    is next to nothing the plain limit is the only one: groups in which units happen to be longer lose a little more to
+    a tight one than others do.
 
     Args:
         lengths: What units add here.
-        noise: The deviation of the measure's noise, for a limit of 1.
-        most: The measure's own limit.
+        plain: The limit that one measure would have alone.
+        heavy: A limit up to which it is worth seeing heavy units.
+        noise: The deviation of the noise at the heavy one, as a part of an average group.
     """
-    groups = lengths.groups
-    scaled: list[tuple[float, int, float, float]] = []
-    plain = []
-    for clip in (each for each in CANDIDATES if each <= max(1, min(most, 4 * lengths.longest))):
-        taken = lengths.taken(clip).with_total(lengths.total)
-        if taken.factor > _MOST_LOST:
-            continue
-        known, average = clip * noise, taken.kept / groups
-        favour = taken.favour(groups) ** 2
-        error = (known * (1 + taken.factor)) ** 2 + (average * taken.deviation) ** 2 + taken.chance / groups + favour
-        scaled.append((error, clip, favour / max(error, 1e-18), taken.factor))
-        plain.append(known**2 + average**2 * (taken.factor**2 + taken.deviation**2) + taken.chance / groups)
-    if not scaled:
-        return None
-    error, clip, favour, factor = min(scaled)
-    if error >= _EVEN * min(plain):
-        return None
-    heavy = min(most, _HIGHER * clip)
-    if favour < _PAYS or factor < _LOST or heavy <= clip:
-        return ChosenLimits(clip, None)
-    return ChosenLimits(max(1, round(clip / _TIGHTER)), heavy)
+    tight = max(1, round(heavy / _TIGHTER))
+    alike = lengths.taken(tight).unequal < _ALIKE
+    if noise < _DISTORTED * (1 if alike else 2):
+        return TwoLimits(plain, None)
+    if alike:
+        limits = [each for each in CANDIDATES if tight <= each <= heavy]
+        scaled = [each / lengths.taken(each).kept for each in limits]
+        least = _NEARLY * min(scaled)
+        return TwoLimits(max(each for each, one in zip(limits, scaled, strict=True) if one <= least), None)
+    seen = min(heavy, math.floor(heavy * _HIDDEN / noise))
+    return TwoLimits(tight, seen if seen >= _HIGHER * tight else None)
+
+
+def favoured_groups(groups: int) -> int:
+    """Among how many groups heavy units are reckoned to be, where it is to be seen which: a few of many."""
+    return math.ceil(_FEW * math.sqrt(groups))
 
 
 def tellable(noisy: Sequence[int], law: DiscreteGaussian | Laplace, groups: int) -> bool:

@@ -5,11 +5,15 @@ the last few that stand out on: a straight line is Pareto's tail, a bent one is 
 b and c on a grid, with the best a, weighs by how well it fits. The counts past the last real class decide, too: each is
 mostly noise, but so many units as a slow tail has would show in them. Or there are none: sizes often end at an edge,
 such as a quota, or a daily round, however many units there are just below it.
+
+A tail is followed to where less than one unit is expected. Single units may still be larger: how far that moves a total
+is told by `giants`.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -24,11 +28,39 @@ _SLOPES = np.linspace(-4.0, -1.0, 25)  # b; a tail that falls more slowly has no
 _BENDS = np.array([0.0, -0.02, -0.05, -0.1, -0.2, -0.3, -0.5, -0.8, -1.2, -2.0, -4.0])  # c
 _STRAIGHT = 10.0  # how much likelier a straight tail is than each bent one, before anything is seen
 _NONE, _ALIKE = 0.5, 3.0  # how likely an end is beside all tails, before anything is seen; where all have one size
+_LEAST = 0.025  # units: so few are expected beyond the largest that is reckoned with
 _STEEPEST = 40.0  # of exponents: enough for any counts, and no overflow
 
 
-def possible_tails(noisy: Array, last: int, deviation: float, low: Array, high: Array) -> tuple[Array, Array]:
-    """Units in each class from ``last`` on, one row for each tail, the last one without any; how likely each is.
+@dataclass(frozen=True, slots=True)
+class Tails:
+    """What may lie past the last class that stands out.
+
+    Attributes:
+        units: In each class, one row for each tail, the last one without any.
+        chances: How likely each is.
+        rare: The same as ``units`` of classes of which a tail has less than one unit, and yet some chance of one.
+    """
+
+    units: Array
+    chances: Array
+    rare: Array
+
+    @property
+    def mean(self) -> Array:
+        """Units in each class."""
+        return np.asarray(self.chances @ self.units)
+
+    def giants(self, part: Array) -> float:
+        """How far chance may move a total to which each unit adds ``part`` by its class: as a deviation.
+
+        A tail says how many units are expected; their number is by chance (Poisson), and that of the largest decides.
+        """
+        return float(self.chances @ np.sqrt((self.units + self.rare) @ part**2))
+
+
+def possible_tails(noisy: Array, last: int, deviation: float, low: Array, high: Array) -> Tails:
+    """Every tail that noisy counts allow.
 
     Args:
         noisy: Counts of units by class.
@@ -53,10 +85,12 @@ def possible_tails(noisy: Array, last: int, deviation: float, low: Array, high: 
     tails = np.zeros((len(expected), len(noisy)))
     tails[:, last:] = expected[:, last - start :]
     heavier = np.cumsum(tails[:, ::-1], 1)[:, ::-1]
+    rare = np.where((heavier < 1) & (heavier >= _LEAST), tails, 0.0)
     tails[heavier < 1] = 0.0  # from where on not even one unit is expected
     likely /= likely.sum()
     # A sudden end fits what stands out as well as if each class were fitted by itself, which costs 1 for each.
     end = last - start + float((there**2 / variance)[last - start :].sum())
     alike = np.count_nonzero(noisy[1:last] > 4 * deviation) < 2
     none = (_ALIKE if alike else _NONE) * math.exp(min((float(misfit.min()) - end) / 2, _STEEPEST))
-    return np.vstack([tails, np.zeros(len(noisy))]), np.append(likely, none) / (1 + none)
+    nobody = np.zeros(len(noisy))
+    return Tails(np.vstack([tails, nobody]), np.append(likely, none) / (1 + none), np.vstack([rare, nobody]))

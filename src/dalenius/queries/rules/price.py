@@ -51,7 +51,8 @@ class Priced:
     """A plan at one ε: ``rho`` is what is charged under zCDP, None under pure; ``delta`` is that of key selection.
 
     ``searches`` are the histograms of those measures that find their own clip, by number; ``after`` is what each
-    measure may cost then, whatever its clip will be.
+    measure may cost then, whatever its clip will be. ``totals`` is the ρ, as a part of that, of the sums of totals that
+    some of them measure first.
     """
 
     epsilon: float
@@ -62,6 +63,7 @@ class Priced:
     searches: Mapping[int, DiscreteGaussian | Laplace] = field(default_factory=dict)
     after: tuple[Zcdp | Pure, ...] = ()
     units: int = 0
+    totals: Mapping[int, Fraction] = field(default_factory=dict)
 
     @property
     def least_weight(self) -> int:
@@ -98,9 +100,11 @@ def price_plan(plan: Plan, epsilon: float, delta: float | None = None, left: Lef
         discrete Laplace noise of scale Δ1/εᵢ, with Σεᵢ = ε. Each is for the whole vector over the groups, and they
         compose by addition.
         A measure that finds its own clip is preceded by a histogram of units (`limits.in_question`) at its own part;
-        the measure is then ρᵢ-zCDP (εᵢ-DP) for every clip that the histogram may have led to, so the parts add up as
-        adaptively chosen mechanisms do.
+        the measure, with the sum of totals that may come before it, is then ρᵢ-zCDP (εᵢ-DP) for every clip that the
+        histogram may have led to, so the parts add up as adaptively chosen mechanisms do.
     """
+    from dalenius.measuring.limits.in_question import SUMMED, counts_totals
+
     if plan.selection is None:
         delta = 0.0
     elif delta is None:
@@ -128,10 +132,10 @@ def price_plan(plan: Plan, epsilon: float, delta: float | None = None, left: Lef
     rho, selection = Fraction(cost.rho), plan.selection
     first = None if selection is None else KeySelection(rho * selection.share, delta, selection.cap, plan.neighbors)
     histograms = {at: _search(plan, at, rho=rho * each) for at, each in searches.items()}
+    totals = {at: rho * plan.measures[at].share * SUMMED for at in searches if counts_totals(plan, at)}
     after = tuple(Zcdp(rho * each.share, 0, plan.neighbors) for each in plan.measures)
-    return Priced(
-        epsilon, cost.rho, gaussian, delta, first, histograms, after, 0 if selection is None else selection.units
-    )
+    units = 0 if selection is None else selection.units
+    return Priced(epsilon, cost.rho, gaussian, delta, first, histograms, after, units, totals)
 
 
 def _search(

@@ -21,7 +21,7 @@ from dalenius.measuring._exact import exact, exact_lengths
 from dalenius.measuring.limits.choosing import share_beyond
 from dalenius.measuring.limits.clip_search import Clip, clip_notes, report_clips
 from dalenius.measuring.limits.histogram import CLASSES
-from dalenius.measuring.limits.in_question import fit_clip, lower_clips
+from dalenius.measuring.limits.in_question import SUMMED, cut_off_total, cut_plan, fit_clip, lower_clips
 from dalenius.measuring.plan import Found, Limits, Plan
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.queries.answering import Answer, measure_plan
@@ -164,6 +164,58 @@ def test_one_unit_is_in_one_class_of_each_histogram(found, memory, neighbors, ac
     mechanism = price_plan(plan, 1.0).searches[0]
     change = mechanism.squared_sensitivity if isinstance(mechanism, DiscreteGaussian) else mechanism.sensitivity
     assert change == (2 if neighbors == "substitute" else 1)
+
+
+# --- what all groups add up to
+
+BY_BOTH = 'SELECT region, EXTRACT(MONTH FROM "when") AS m, {} FROM visits GROUP BY 1, 2'  # 4 × 12 groups
+
+
+@pytest.mark.parametrize("what", ["COUNT(*)", "SUM(amount)"])
+@pytest.mark.parametrize("neighbors", ["add-remove", "substitute"])
+def test_the_sum_of_totals_counts_each_unit_up_to_the_limit_and_moves_by_no_more(found, memory, what, neighbors):
+    plan = found(neighbors=neighbors).plan(BY_BOTH.format(what), Limits(search=0.1))
+    made = rows(3)
+    measure = plan.measures[0]
+    totals: dict[int, int] = defaultdict(int)
+    for row in made:
+        if row["region"] is not None:  # a row without a group is in none of them
+            worth = (
+                1 if what == "COUNT(*)" else min(math.floor(row["amount"] / float(measure.step) + 0.5), measure.high)
+            )
+            totals[row["user_id"]] += worth
+    other = [row for row in rows(4) if row["user_id"] == 7]
+    without = [row for row in made if row["user_id"] != 7]
+    for limit in (1, 7, 40, 10**6):
+        cut = cut_plan(plan, 0, limit)
+        parts = 1 << cut.measures[0].bits
+        whole, less, exchanged = (
+            sum(exact(cut, engine(memory, each), "salt")[0]) for each in (made, without, [*without, *other])
+        )
+        assert whole / parts == pytest.approx(sum(min(each, limit) for each in totals.values()), rel=2e-3)
+        assert whole <= parts * sum(min(each, limit) for each in totals.values())
+        assert max(abs(whole - less), abs(whole - exchanged)) <= parts * limit
+
+
+def test_the_noise_of_that_sum_is_what_its_part_of_the_price_buys(found):
+    """300 draws: their variance is off by more than 0.4 of itself with a chance below 1e-5."""
+    plan = found().plan(BY_BOTH.format("COUNT(*)"), Limits(search=0.1))
+    price = price_plan(plan, 0.5)
+    rho = price.totals[0]
+    assert price.rho is not None and rho == Fraction(price.rho) * plan.measures[0].share * SUMMED
+    drawn = [cut_off_total(plan, price, 0, 40, 10**6 << 16) for _ in range(300)]
+    assert {each.limit for each in drawn} == {40}
+    wanted = 40**2 / (2 * float(rho))
+    assert drawn[0].deviation ** 2 == pytest.approx(wanted)
+    mean = sum(each.sum for each in drawn) / 300
+    assert sum((each.sum - mean) ** 2 for each in drawn) / 299 == pytest.approx(wanted, rel=0.4)
+
+
+def test_a_share_of_the_measure_pays_for_the_sum_whatever_is_chosen(found):
+    plan = found().plan(BY_BOTH.format("COUNT(*)"), Limits(search=0.1))
+    for heavy in (None, {0: 20}):
+        lowered = lower_clips(plan, {0: 2}, heavy)
+        assert sum(each.share for each in lowered.measures) == plan.measures[0].share * (1 - SUMMED)
 
 
 # --- what is chosen

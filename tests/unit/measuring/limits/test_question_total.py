@@ -1,0 +1,116 @@
+"""What all groups add up to: from counts, from a sum that is measured, and from what `protect` counted."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from dalenius.measuring.expressions import TRUE, Column, Type
+from dalenius.measuring.limits.counts import LengthCounts
+from dalenius.measuring.limits.histogram import CLASSES
+from dalenius.measuring.limits.question_total import CutOff, choose_cut, known_sizes, total_of
+from dalenius.measuring.limits.tails import Tails
+
+PEOPLE = 30_000
+
+
+def counted(sizes, deviation, random) -> LengthCounts:
+    place = np.where(sizes <= 0, 0, np.ceil(2 * np.log2(np.maximum(sizes, 1)) - 1e-9) + 1).astype(int)
+    noisy = np.bincount(place, minlength=CLASSES) + random.normal(0, deviation, CLASSES)
+    return LengthCounts(tuple(round(each) for each in noisy.tolist()), gaussian=Fraction(round(deviation**2)))
+
+
+def asking(public: LengthCounts | None, *, where=TRUE, carried=False, direct=True, periods=("",), measured=TRUE):
+    """As much of a plan as is looked at."""
+    found = None if public is None else SimpleNamespace(sizes={"rows": public}, carried=carried)
+    table = SimpleNamespace(found=found, direct=direct, policy=SimpleNamespace(columns={}))
+    measure = SimpleNamespace(kind="rows", where=measured, value=None)
+    return SimpleNamespace(table=table, where=where, periods=periods, measures=[measure])
+
+
+def test_what_protect_counted_of_the_same_units_makes_the_counts_less_noisy():
+    random = np.random.default_rng(1)
+    sizes = random.geometric(0.1, PEOPLE)
+    own, public = counted(sizes, 180, random), counted(sizes, 20, random)
+    found = known_sizes(asking(public), 0, own)
+    assert float(found.gaussian or 0) == pytest.approx(1 / (1 / 180**2 + 1 / 20**2), rel=0.01)
+    exactly = np.array(counted(sizes, 1e-9, random).noisy)
+    assert np.abs(np.array(found.noisy) - exactly).max() < 100 < np.abs(np.array(own.noisy) - exactly).max()
+
+
+def test_counts_of_other_units_stand_alone():
+    """A quarter of the rows have no group; or a condition, or a refresh, or nothing public."""
+    random = np.random.default_rng(2)
+    sizes = random.geometric(0.1, PEOPLE)
+    own, public = counted(random.binomial(sizes, 0.75), 180, random), counted(sizes, 20, random)
+    assert known_sizes(asking(public), 0, own) == own
+    same = counted(sizes, 180, random)
+    condition = Column("smoker", Type.BOOLEAN)
+    for other in (
+        {"where": condition},
+        {"carried": True},
+        {"direct": False},
+        {"periods": ("a",)},
+        {"measured": condition},
+    ):
+        assert known_sizes(asking(public, **other), 0, same) == same
+    assert known_sizes(asking(None), 0, same) == same
+    assert known_sizes(asking(public), 0, same) != same
+
+
+def test_the_same_units_are_rarely_taken_for_others():
+    """1,000 draws: with some 13 classes about 6 are expected to differ by so much; 30 have a chance below 1e-9."""
+    random = np.random.default_rng(3)
+    sizes = random.geometric(0.1, PEOPLE)
+    others = sum(
+        known_sizes(asking(counted(sizes, 20, random)), 0, own) is own
+        for own in (counted(sizes, 100, random) for _ in range(1000))
+    )
+    assert others <= 30
+
+
+@pytest.mark.parametrize(("noise", "low", "high"), [(1.0, 200, 4000), (300.0, 10, 100)])
+def test_the_more_noise_a_sum_has_the_lower_is_its_limit(noise, low, high):
+    random = np.random.default_rng(4)
+    sizes = np.minimum(np.floor(random.random(PEOPLE) ** (-1 / 1.3)), 3000)
+    limit = choose_cut(counted(sizes, 20, random), noise)
+    assert limit is not None and low <= limit <= high
+
+
+def test_a_measured_sum_brings_the_total_nearer():
+    random = np.random.default_rng(5)
+    off = []
+    for _ in range(30):
+        sizes = np.minimum(np.floor(random.random(PEOPLE) ** (-1 / 1.3)), 3000)
+        counts = counted(sizes, 60, random)
+        limit = choose_cut(counts, 40.0)
+        assert limit is not None
+        cut = CutOff(limit, np.minimum(sizes, limit).sum() + random.normal(0, 40 * limit), 40.0 * limit)
+        found = [total_of(counts), total_of(counts, cut)]
+        assert all(abs(each.mean - sizes.sum()) < 4 * each.deviation for each in found if each)
+        off.append([(each.mean / sizes.sum() - 1) ** 2 for each in found if each])
+    alone, measured = np.sqrt(np.mean(off, axis=0))
+    assert measured < 0.8 * alone
+
+
+def test_how_far_single_large_units_move_a_total_is_what_chance_does():
+    """100,000 draws; the largest class is hit in a tenth of them, so the deviation is known to about 1%."""
+    random = np.random.default_rng(6)
+    units, rare, part = (
+        np.array([0.0, 40.0, 2.0, 0.0]),
+        np.array([0.0, 0.0, 0.0, 0.1]),
+        np.array([0.0, 5.0, 60.0, 900.0]),
+    )
+    drawn = random.poisson(units + rare, (100_000, 4)) @ part
+    tails = Tails(units[None], np.ones(1), rare[None])
+    assert tails.giants(part) == pytest.approx(drawn.std(), rel=0.05)
+
+
+def test_a_heavy_tail_may_have_larger_units_than_are_expected_and_a_light_one_not():
+    random = np.random.default_rng(7)
+    heavy, light = np.floor(1.6 * random.random(20_000) ** (-1 / 1.25)), random.poisson(8, 20_000)
+    off = [found.deviation / found.mean for each in (heavy, light) if (found := total_of(counted(each, 20, random)))]
+    assert off[0] > 0.1 and off[1] < 0.03
