@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dalenius.accounting.event_json import to_json
+from dalenius.accounting.events import to_json
 from dalenius.accounting.guarantees import ZCDP, PureDP
 from dalenius.accounting.neighbors import common_neighbors
 from dalenius.errors import (
