@@ -306,7 +306,7 @@ SELECT code, count(*) AS n FROM chosen GROUP BY code""",  # noqa: S608
         return pa.concat_tables(_each(work, self.blocks))
 
     def counts(self, measures: Sequence[Measure], cells: Sequence[Cell]) -> list[list[int]]:
-        """The rows in each cell, for each measure at its clip C, in S = 2^bits parts of a row (`fixed_point`).
+        """The rows in each cell, for each measure at its clip C, in S = 2^bits parts of a row (`measures`).
 
         A unit's vector n of rows over all keys is brought within S·C in L2, ⌊S·n·S·C/k⌋ with k = ⌈‖S·n‖⌉: adding or
         removing it changes the counts by at most that, whichever of them are then shown (`measuring.measures`).

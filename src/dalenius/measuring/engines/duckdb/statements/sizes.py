@@ -22,9 +22,9 @@ from dalenius.measuring.engines.duckdb.statements.running import IndexedSelect, 
 from dalenius.measuring.engines.duckdb.statements.source import cast, clean, source_sql, there
 from dalenius.measuring.engines.duckdb.statements.sums import Compiler, grouped_by, with_steps
 from dalenius.measuring.expressions import columns_of
-from dalenius.measuring.fixed_point import count_in
 from dalenius.measuring.limits.histogram import CLASSES
 from dalenius.measuring.limits.ladder import scale_counts
+from dalenius.measuring.measures import count_in
 from dalenius.measuring.periods import unit_part
 
 if TYPE_CHECKING:
