@@ -28,9 +28,9 @@ from dalenius.releasing.pacing import Pace, Pacer, hold_for, run_paced
 
 if TYPE_CHECKING:
     from dalenius.accounting.events import Event
-    from dalenius.ledger.ceilings import Ceiling
     from dalenius.ledger.ledger import Ledger
     from dalenius.ledger.paid import PaidAnswer
+    from dalenius.ledger.requests import Ceiling
     from dalenius.measuring.engines.engine import Engine
     from dalenius.measuring.engines.sources import Engines
     from dalenius.releasing.snapshot import Snapshot
@@ -234,7 +234,7 @@ def _coarsen(leaving: Leaving, claim: Claim, content: bytes) -> bytes:
 
 def _look(leaving: Leaving, look: Look) -> bytes:
     """Looks; what was read is what was protected."""
-    from dalenius.measuring.engines.deadline import within
+    from dalenius.measuring.engines.engine import within
 
     before = leaving.snapshot.state()
     try:

@@ -10,14 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dalenius.measuring.engines.duckdb.statements import (
-    batches,
-    distinct,
-    indexed_leaves,
-    indexed_sums,
-    keys,
-    sizes,
-)
+from dalenius.measuring.engines.duckdb.statements import batches, distinct, indexed_sums, keys, leaves, sizes
 from dalenius.measuring.engines.duckdb.statements.leaves import KINDS, LeafCompiler
 from dalenius.measuring.engines.duckdb.statements.pairs import HeldPairs
 from dalenius.measuring.engines.duckdb.statements.running import Select
@@ -31,7 +24,7 @@ if TYPE_CHECKING:
     from dalenius.measuring.plan import Plan, Table
 
 Run = Callable[["Plan", Select, "Runner", str, float], list[list[int]]]
-RUNS: dict[str, Run] = {"sums": indexed_sums.run, "leaves": indexed_leaves.run, "distinct": distinct.run}
+RUNS: dict[str, Run] = {"sums": indexed_sums.run, "leaves": leaves.run, "distinct": distinct.run}
 
 
 def selects_of(plan: Plan) -> tuple[Select, ...]:
