@@ -200,7 +200,7 @@ def _emit_unpriced(frame: Frame, question: str, found: Preview) -> None:
     )
 
     def human(console: Console) -> None:
-        from dalenius.app.cli.output import print_error
+        from dalenius.app.cli.frame import print_error
         from dalenius.app.views.answers import print_preview
 
         print_preview(console, found)

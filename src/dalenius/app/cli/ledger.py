@@ -250,7 +250,7 @@ def _progress(frame: Frame, total: int) -> Any:
     def bar() -> Any:
         from rich.progress import Progress
 
-        from dalenius.app.cli.output import stderr
+        from dalenius.app.cli.frame import stderr
 
         with Progress(console=stderr(), transient=True) as progress:
             task = progress.add_task("Reading the history", total=total)

@@ -31,8 +31,7 @@ def install(app: FastAPI, service: Service) -> Door:
     from starlette.middleware.gzip import GZipMiddleware
 
     from dalenius.app.console.door import Door
-    from dalenius.app.console.history import MESSAGES
-    from dalenius.app.console.lines import seal
+    from dalenius.app.console.lines import MESSAGES, seal
     from dalenius.app.console.pages import INSTALL
     from dalenius.app.console.sessions import Sessions, install_sign_in
     from dalenius.app.console.style import MARK
