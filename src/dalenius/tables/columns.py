@@ -11,10 +11,10 @@ from zoneinfo import ZoneInfo
 
 from dalenius.errors import SourceUnavailableError
 from dalenius.tables.mistakes import invalid, nearest
-from dalenius.tables.policy import BOUNDED, KEYED, NUMERIC, Bounds, Column, Kind, Value
+from dalenius.tables.policy import BOUNDED, KEYED, NUMERIC, Bounds, Column, Kind, Value, decimal_text
 from dalenius.tables.sections import PolicySection, type_name
 from dalenius.tables.sources.homes import check_sources
-from dalenius.tables.values import decimal_text, default_step, exact_decimal, too_fine, value_of, whole_number
+from dalenius.tables.values import default_step, exact_decimal, too_fine, value_of, whole_number
 
 KNOWN = ("type", "bounds", "step", "keys", "default", "zone")
 MOST_KEYS = 100_000

@@ -9,12 +9,11 @@ from typing import Any
 
 from dalenius.errors import PolicyInvalidError
 from dalenius.tables.mistakes import invalid
-from dalenius.tables.policy import Kind, Value
+from dalenius.tables.policy import WIDEST, Kind, Value
 from dalenius.tables.sections import type_name
 
 LARGEST_EXPONENT = 100  # past this a decimal is a mistake, and as a fraction would fill the memory
 MOST_DIGITS = 200
-WIDEST = 2**63  # integers are 64 bits wide in every engine
 LONGEST = 10_000
 FINENESS = 2**20
 # x/step is taken in doubles on every engine; past 2⁵³ steps a double no longer tells neighbours apart.
@@ -72,25 +71,6 @@ def exact_decimal(value: object, place: str) -> Fraction:
 def plain_number(value: object) -> object:
     """A decimal of the file as the nearest double, for numbers that `accounting.parameters` checks."""
     return float(value) if isinstance(value, Decimal) else value
-
-
-def decimal_text(value: Fraction) -> str:
-    """The exact decimal of a fraction.
-
-    >>> decimal_text(Fraction(-1, 80)), decimal_text(Fraction(5000))
-    ('-0.0125', '5000')
-    """
-    rest, places = value.denominator, 0
-    for prime in (2, 5):
-        power = 0
-        while rest % prime == 0:
-            rest, power = rest // prime, power + 1
-        places = max(places, power)
-    if rest != 1:
-        raise invalid("", f"{value} is not a decimal.", why="Policies are written in decimals.", fix="Round it.")
-    digits = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
-    sign = "-" if value < 0 else ""
-    return sign + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)
 
 
 def default_step(low: Fraction, high: Fraction) -> Fraction:
