@@ -29,7 +29,7 @@ from dalenius.queries.answering import Answer, read_measure
 from dalenius.releasing.leaving import paid_answers, recent_answers
 
 if TYPE_CHECKING:
-    from dalenius.ledger.paid import PaidAnswer
+    from dalenius.ledger.questions import PaidAnswer
     from dalenius.measuring.estimates import Noise
     from dalenius.measuring.plan import Plan
     from dalenius.releasing.leaving import Asker
