@@ -30,9 +30,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalenius.measuring.engines.duckdb.rendering import double, identifier
-from dalenius.measuring.engines.duckdb.statements import source
+from dalenius.measuring.engines.duckdb.statements import IndexedSelect, no_number, run_indexed, source
 from dalenius.measuring.engines.duckdb.statements.indexed_sums import IndexedSums, PlainRows
-from dalenius.measuring.engines.duckdb.statements.running import IndexedSelect, no_number, run_indexed
 from dalenius.measuring.engines.duckdb.statements.sums import Compiler, with_steps
 from dalenius.measuring.expressions import TRUE
 from dalenius.measuring.function_values import column_values
@@ -41,7 +40,7 @@ from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.duckdb.index import Index
-    from dalenius.measuring.engines.duckdb.statements.running import Runner, Select
+    from dalenius.measuring.engines.duckdb.statements import Runner, Select
     from dalenius.measuring.plan import Measure, Plan
 
 KINDS = frozenset({"leaves"})

@@ -19,8 +19,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from dalenius.measuring.engines.duckdb.rendering import WHICH_SET, Renderer, double, heavier
-from dalenius.measuring.engines.duckdb.statements import source
-from dalenius.measuring.engines.duckdb.statements.running import no_number
+from dalenius.measuring.engines.duckdb.statements import no_number, source
 from dalenius.measuring.expressions import TRUE, Expression, Type
 from dalenius.measuring.measures import reach_of
 from dalenius.measuring.periods import unit_part
@@ -29,7 +28,7 @@ from dalenius.measuring.work import work_of
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
-    from dalenius.measuring.engines.duckdb.statements.running import Runner, Select
+    from dalenius.measuring.engines.duckdb.statements import Runner, Select
 
 
 LINEAR = frozenset({"sums"})  # the statements that give sums of clipped vectors
