@@ -18,7 +18,7 @@ from typing import Any
 from dalenius.accounting import parameters
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import Place, PolicyInvalidError, SourceUnavailableError
-from dalenius.tables.columns import read_column
+from dalenius.tables.columns import exact_decimal, plain_number, read_column
 from dalenius.tables.mistakes import invalid, join_names
 from dalenius.tables.policy import TIMES, BudgetSpec, Column, Contribution, Hop, Kind, Period, Policy, PublicSpec, Time
 from dalenius.tables.sections import (
@@ -32,7 +32,6 @@ from dalenius.tables.sections import (
     paths_of,
     type_name,
 )
-from dalenius.tables.values import exact_decimal, plain_number
 
 PERIODS = ("day", "week", "month", "quarter", "year")
 SECTIONS = ("table", "budget", "analysts", "columns", "contribution", "time", "anonymity", "public")
