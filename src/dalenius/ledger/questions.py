@@ -255,6 +255,9 @@ def remember(connection: sqlite3.Connection, request: Request, question: int) ->
         connection.execute("INSERT INTO retries VALUES (?, ?, ?, ?)", (request.analyst, *request.retry, question))
 
 
+# --- what an analyst has paid for before
+
+
 @dataclass(frozen=True, slots=True)
 class PaidAnswer:
     """A stored release of the analyst who asks, and the price at which it was made."""

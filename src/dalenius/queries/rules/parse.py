@@ -175,6 +175,8 @@ def _unclosed(text: str) -> Place | None:
     return Place(text.count("\n", 0, found.start()) + 1, found.start() - text.rfind("\n", 0, found.start()))
 
 
+# --- the order of clauses
+
 _ORDER = "JOIN, WHERE, GROUP BY, HAVING, WINDOW, QUALIFY, ORDER BY, LIMIT and OFFSET"
 
 
