@@ -1,4 +1,4 @@
-"""Exact integers as numbers of rows and steps, however finely they were counted (`measuring.fixed_point`)."""
+"""Exact integers as numbers of rows and steps, however finely they were counted (`measuring.measures`)."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from tests.attack.curators import curator_of, integers_of, neighbours, plan_of
 from dalenius import Curator
 from dalenius.measuring import work
 from dalenius.measuring.engines.duckdb.rendering import heavier
-from dalenius.measuring.engines.recording import recorded
+from dalenius.measuring.engines.engine import recorded
 from dalenius.measuring.work import LONGEST_BYTES
 
 COLUMNS = """

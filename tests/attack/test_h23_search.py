@@ -17,7 +17,7 @@ from tests.attack import slowed
 from dalenius.audit import work
 from dalenius.audit.fuzzing import arenas, heavy, terms
 from dalenius.errors import DaleniusError, EngineFailedError
-from dalenius.measuring.engines import recording
+from dalenius.measuring.engines import engine
 from dalenius.measuring.engines.duckdb import rendering
 from dalenius.measuring.engines.duckdb.statements import relation, source
 from dalenius.measuring.expressions import Type
@@ -213,7 +213,7 @@ def test_a_statement_that_fails_unnoticed_is_found(monkeypatch):
     look = MeteredSide.look
 
     def detour(self, plan):
-        recording.note("SELECT 1", "failed")
+        engine.note("SELECT 1", "failed")
         look(self, plan)
 
     monkeypatch.setattr(MeteredSide, "look", detour)

@@ -22,10 +22,9 @@ from dalenius.measuring.engines.duckdb.connections import DuckDB, public
 from dalenius.measuring.engines.duckdb.index import IndexFiles
 from dalenius.measuring.engines.duckdb.indexing import build_index
 from dalenius.measuring.engines.duckdb.rendering import double
-from dalenius.measuring.engines.duckdb.statements import sums
+from dalenius.measuring.engines.duckdb.statements import sums, valid_index
 from dalenius.measuring.engines.duckdb.statements.indexed_sums import PlainSums
-from dalenius.measuring.engines.duckdb.statements.running import valid_index
-from dalenius.measuring.engines.recording import Ran, note, recorded
+from dalenius.measuring.engines.engine import Ran, note, recorded
 from dalenius.measuring.plan import Table, require
 from dalenius.owner.protect import budget_of
 from dalenius.queries.rules import plan_question

@@ -16,7 +16,7 @@ from tests.serving import serving
 
 from dalenius.curator import Curator
 from dalenius.ledger import Budget
-from dalenius.tables.writing import literal
+from dalenius.tables.policy import literal
 
 SCRIPT = "<script>alert(1)</script>"
 IMAGE = "<img src=x onerror=alert(2)>"

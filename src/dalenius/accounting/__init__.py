@@ -3,7 +3,7 @@
     neighbors, parameters   the relation, and numbers checked at the edge
     guarantees, pld         PureDP, ApproxDP, ZCDP, RDP, PLD
     conversions             from one kind to another
-    events                  what a mechanism did        (event_json: as the ledger has it; descriptions: as others do)
+    events                  what a mechanism did        (descriptions: as others have it)
     costs, renyi, losses    what one event costs, in each currency (sampled_gaussian: a Rényi curve of its own)
     composition             basic, advanced, optimal
     accountant              `account`: the best valid bound

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dalenius.accounting.event_json import to_json
+from dalenius.accounting.events import to_json
 from dalenius.accounting.guarantees import ZCDP, PureDP
 from dalenius.accounting.neighbors import common_neighbors
 from dalenius.errors import (
@@ -30,7 +30,7 @@ from dalenius.errors import (
     LedgerUnavailableError,
     SourceChangedError,
 )
-from dalenius.ledger import derived, paid, questions, receipts, sharing, suspensions
+from dalenius.ledger import derived, questions, receipts, sharing, suspensions
 from dalenius.ledger.actions import ENOUGH, explains
 from dalenius.ledger.budgets import Budget, Filter, covers, made_within, rounded_down
 from dalenius.ledger.chain import digest
@@ -75,7 +75,7 @@ def _charge(ledger: Ledger, request: Request, holder: str) -> Claim | Answered |
             return known
         _check_epoch(state, request)
         price = _price(request, budget)
-        stored = paid.best_answer(state, request)
+        stored = questions.best_answer(state, request)
         if request.paid_only and stored is None:
             raise questions.never_charged()
         if stored is not None:
@@ -213,7 +213,7 @@ def _check_epoch(state: Projection, request: Request) -> None:
 
 def _running(state: Projection, request: Request) -> ChargedQuestion | None:
     """The same question of the same analyst: nobody finishes another's, or could be seen to."""
-    own = (each for each in paid.suitable(state, request) if each.analyst == request.analyst)
+    own = (each for each in questions.suitable(state, request) if each.analyst == request.analyst)
     return next((each for each in own if each.state == "claimed"), None)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dalenius.accounting.event_json import from_json
+from dalenius.accounting.events import from_json
 from dalenius.accounting.filters import whole_units
 from dalenius.accounting.guarantees import ZCDP, PureDP
 from dalenius.errors import InputError, LedgerCorruptError

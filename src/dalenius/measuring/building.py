@@ -25,8 +25,8 @@ from dalenius.measuring.expressions import Aggregate, Column, Expression, column
 from dalenius.measuring.functions import bounded, dominated, ranges_of, whole
 from dalenius.measuring.measures import clip_measure, combine_limits
 from dalenius.measuring.plan import MOST_GROUPS, Measure, require
+from dalenius.tables.columns import default_step
 from dalenius.tables.policy import Kind, Policy
-from dalenius.tables.values import default_step
 
 if TYPE_CHECKING:
     from dalenius.errors import Place

@@ -52,7 +52,7 @@ class NoisySum:
 
 
 def level_parts(parts: Sequence[tuple[Noise, Sequence[int]]], bits: Sequence[int]) -> list[tuple[Noise, list[int]]]:
-    """Noisy sums that are counted in different parts of a step (`fixed_point`), all in the finest of these.
+    """Noisy sums that are counted in different parts of a step (`measures`), all in the finest of these.
 
     Of noise that is counted in finer parts the deviation grows with them; on integers its law is then not quite that of
     a discrete one, by less than the least part.

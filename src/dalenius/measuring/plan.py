@@ -246,7 +246,7 @@ class Measure:
         times: The second factor of a product.
         search: The part of the question's price that first goes into finding a lower clip; 0 where it stays.
         sets: For "distinct": in so many grouping sets a unit keeps that many pairs each.
-        bits: What one of its integers stands for is 2^−bits of a step (`fixed_point`). It is no part of the canonical
+        bits: What one of its integers stands for is 2^−bits of a step (`measures`). It is no part of the canonical
             text: an answer that was measured before at other bits is an answer to the same question.
     """
 

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dalenius.errors import UnknownColumnError
 from dalenius.measuring.engines.sources import public_lookup
+from dalenius.tables.columns import default_step, power_of_ten
 from dalenius.tables.compatibility import base_type, kind_of_type
 from dalenius.tables.mistakes import nearest
 from dalenius.tables.policy import BOUNDED, KEYED, NUMERIC, Bounds, Column, Kind
 from dalenius.tables.sources.fingerprint import Fingerprint, fingerprint
-from dalenius.tables.values import default_step, power_of_ten
 
 if TYPE_CHECKING:
     from dalenius.tables.policy import PublicSpec

@@ -23,9 +23,9 @@ from dalenius.measuring._exact import exact
 from dalenius.measuring.domains import in_order
 from dalenius.measuring.estimates import Estimate, noise_variance
 from dalenius.measuring.expressions import Aggregate, Scalar, Type, walk
-from dalenius.measuring.fixed_point import count_in
 from dalenius.measuring.limits.clip_search import Clip, clip_notes, report_clips
 from dalenius.measuring.limits.in_question import apply_clips, search_limits
+from dalenius.measuring.measures import count_in
 from dalenius.measuring.plan import Plan, require
 from dalenius.mechanisms import noise
 from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, SummedLaw

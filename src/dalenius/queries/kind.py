@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from dalenius._numbers import count_of
 from dalenius.accounting import parameters
 from dalenius.errors import InputError
-from dalenius.ledger.ceilings import Ceiling
 from dalenius.ledger.key_delta import Left
 from dalenius.ledger.questions import never_charged
-from dalenius.ledger.requests import QUESTION
+from dalenius.ledger.requests import QUESTION, Ceiling
 from dalenius.measuring import pace
 from dalenius.measuring.plan import require
 from dalenius.queries.accuracy import as_asked, missed_notes, price_notes

@@ -22,14 +22,14 @@ from typing import TYPE_CHECKING, Any
 from dalenius.errors import LedgerCorruptError
 from dalenius.ledger.requests import QUESTION
 from dalenius.measuring.expressions import TRUE
-from dalenius.measuring.fixed_point import count_in
 from dalenius.measuring.limits.clip_search import Clip
+from dalenius.measuring.measures import count_in
 from dalenius.measuring.plan import Measure
 from dalenius.queries.answering import Answer, read_measure
 from dalenius.releasing.leaving import paid_answers, recent_answers
 
 if TYPE_CHECKING:
-    from dalenius.ledger.paid import PaidAnswer
+    from dalenius.ledger.questions import PaidAnswer
     from dalenius.measuring.estimates import Noise
     from dalenius.measuring.plan import Plan
     from dalenius.releasing.leaving import Asker

@@ -21,16 +21,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import EngineError
-from dalenius.ledger import paid, suspensions
+from dalenius.ledger import questions, suspensions
 from dalenius.ledger.actions import CURATOR
 from dalenius.ledger.requests import OWNER, WHOLE, Answered, Claim, Request, key_stored
 from dalenius.releasing.pacing import Pace, Pacer, hold_for, run_paced
 
 if TYPE_CHECKING:
     from dalenius.accounting.events import Event
-    from dalenius.ledger.ceilings import Ceiling
     from dalenius.ledger.ledger import Ledger
-    from dalenius.ledger.paid import PaidAnswer
+    from dalenius.ledger.questions import PaidAnswer
+    from dalenius.ledger.requests import Ceiling
     from dalenius.measuring.engines.engine import Engine
     from dalenius.measuring.engines.sources import Engines
     from dalenius.releasing.snapshot import Snapshot
@@ -193,17 +193,17 @@ def release(
 
 def is_paid(leaving: Leaving, asker: Asker) -> bool:
     """Whether this asker has paid for just that before, so that it would leave for nothing. Others' do not count."""
-    return paid.is_paid(asker.ledger, _request(leaving, asker))
+    return questions.is_paid(asker.ledger, _request(leaving, asker))
 
 
 def paid_answers(asker: Asker, kind: str, snapshot: Snapshot, key: str) -> list[PaidAnswer]:
     """This asker's own releases of one meaning, at any price, oldest first: they are the asker's to read."""
-    return paid.answers_to(asker.ledger, snapshot.dataset, asker.name, key_stored(kind, key, snapshot.epoch))
+    return questions.answers_to(asker.ledger, snapshot.dataset, asker.name, key_stored(kind, key, snapshot.epoch))
 
 
 def recent_answers(asker: Asker, snapshot: Snapshot, most: int) -> list[PaidAnswer]:
     """This asker's latest own releases about the same data set, newest first."""
-    return paid.recent_answers(asker.ledger, snapshot.dataset, asker.name, most)
+    return questions.recent_answers(asker.ledger, snapshot.dataset, asker.name, most)
 
 
 def _request(leaving: Leaving, asker: Asker, retry: tuple[str, str] | None = None) -> Request:
@@ -234,7 +234,7 @@ def _coarsen(leaving: Leaving, claim: Claim, content: bytes) -> bytes:
 
 def _look(leaving: Leaving, look: Look) -> bytes:
     """Looks; what was read is what was protected."""
-    from dalenius.measuring.engines.deadline import within
+    from dalenius.measuring.engines.engine import within
 
     before = leaving.snapshot.state()
     try:

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dalenius.tables.policy import Policy
-from dalenius.tables.writing import literal, to_plain, to_tree
+from dalenius.tables.policy import Policy, literal, to_plain, to_tree
 
 _NOTES = (
     ("budget.epsilon", "how much may ever be learned about one unit"),

@@ -13,9 +13,8 @@ from pathlib import Path
 from dalenius.errors import InputError
 from dalenius.tables.compatibility import base_type, kind_of_type
 from dalenius.tables.mistakes import nearest
-from dalenius.tables.policy import TIMES, Kind
+from dalenius.tables.policy import TIMES, Kind, literal, toml_key
 from dalenius.tables.sections import BLANK
-from dalenius.tables.writing import literal, toml_key
 
 _PEOPLE = (
     "user|person|patient|customer|client|member|student|pupil|employee|worker|subject|participant|respondent|visitor|"

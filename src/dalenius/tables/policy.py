@@ -1,11 +1,15 @@
 """A policy as plain data: who is protected, what may be asked, how much one unit may contribute.
 
 `reading` checks; what it returns is consistent and stays so, since everything here is frozen. Numbers that decide
-sensitivities (bounds, steps, totals) are exact: the decimal that stands in the file, never its nearest double.
+sensitivities (bounds, steps, totals) are exact: the decimal that stands in the file, never its nearest double. Written
+down, a policy is a tree of such values, TOML, or a hash of the tree.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
@@ -15,8 +19,11 @@ from typing import Any, TypeAlias
 
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.accounting.parameters import SELECTION
+from dalenius.tables.mistakes import invalid
 
 Value: TypeAlias = "bool | int | Fraction | str | date | datetime"
+
+WIDEST = 2**63  # integers are 64 bits wide in every engine
 
 
 class Kind(Enum):
@@ -212,15 +219,11 @@ class Policy:
     @property
     def text(self) -> str:
         """The policy as TOML with everything spelled out; `reading.read_text` takes it back."""
-        from dalenius.tables.writing import to_toml
-
         return to_toml(self)
 
     @property
     def version(self) -> str:
         """The hash of everything in it, whatever the order of its sections."""
-        from dalenius.tables.writing import digest_policy
-
         return digest_policy(self)
 
     @property
@@ -230,14 +233,164 @@ class Policy:
         More budget, another analyst or a file that moved must not make anyone pay again for the same answer. What the
         file holds is the data version's business; public tables count where a question reads them.
         """
-        from dalenius.tables.writing import digest_policy
-
         spec = BudgetSpec(1.0, period=self.budget.period if self.budget else None)
         return digest_policy(replace(self, source=(), budget=spec, analysts={}, time=Time(), anonymity={}, public={}))
 
     def to_dict(self) -> dict[str, Any]:
         """Nested dicts of plain values, for `--json`."""
-        from dalenius.tables.writing import to_plain, to_tree
-
         found: dict[str, Any] = to_plain(to_tree(self))
         return found
+
+
+# --- written down
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def to_tree(policy: Policy) -> dict[str, Any]:
+    """Everything that the policy says, defaults included; what it leaves out is left out."""
+    table = {
+        "name": policy.name,
+        "source": list(policy.source),
+        "unit": {"path": path_text(policy.path, policy.unit)} if policy.path else list(policy.unit),
+        "neighbors": policy.neighbors.value,
+        "dataset": policy.dataset,
+    }
+    tree: dict[str, Any] = {"table": table}
+    if policy.budget is not None:
+        spec = policy.budget
+        period = {"column": spec.period.column, "every": spec.period.every} if spec.period else None
+        tree["budget"] = _drop_none(
+            {
+                "epsilon": spec.epsilon,
+                "delta": spec.delta,
+                "accounting": spec.accounting,
+                "period": period,
+                # as old policies have them: not said
+                "share_answers": None if spec.share_answers else False,
+                "selection": None if spec.selection == SELECTION else spec.selection,
+            }
+        )
+    tree["analysts"] = {name: {"epsilon": epsilon} for name, epsilon in policy.analysts.items()}
+    tree["columns"] = {name: _column(each) for name, each in policy.columns.items()}
+    limits = policy.contribution
+    tree["contribution"] = _drop_none(
+        {"rows": limits.rows, "groups": limits.groups, "totals": dict(limits.totals) or None, "units": limits.units}
+    )
+    tree["time"] = _drop_none({"answer": policy.time.answer, "cap": policy.time.cap, "late": policy.time.late})
+    tree["anonymity"] = dict(policy.anonymity)
+    if policy.public:
+        tree["public"] = {
+            "tables": {
+                name: _drop_none({"source": list(each.source), "key": list(each.key) or None})
+                for name, each in policy.public.items()
+            }
+        }
+    return {name: each for name, each in tree.items() if each}
+
+
+def digest_policy(policy: Policy) -> str:
+    """The hash of the tree."""
+    text = json.dumps(to_tree(policy), sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def to_plain(value: Any) -> Any:
+    """The tree in JSON's terms; decimals become the nearest double."""
+    if isinstance(value, Fraction):
+        return int(value) if value.denominator == 1 else float(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {key: to_plain(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [to_plain(each) for each in value]
+    return value
+
+
+def to_toml(policy: Policy) -> str:
+    """The tree as TOML. Reading it gives an equal policy, without any other file."""
+    tree, parts = to_tree(policy), []
+    for name, section in tree.items():
+        if name in {"analysts", "columns"}:
+            parts += [_section(f"{name}.{toml_key(each)}", values) for each, values in section.items()]
+        elif name == "public":
+            parts += [_section(f"public.tables.{toml_key(each)}", values) for each, values in section["tables"].items()]
+        else:
+            parts.append(_section(name, section))
+    return "\n".join(parts)
+
+
+def literal(value: Any) -> str:
+    """A value as TOML writes it."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case Fraction():
+            text = decimal_text(value)
+            return text if "." in text or abs(value) < WIDEST else f"{text}.0"
+        case int() | float():
+            return repr(value)
+        case str():
+            return _quote(value)
+        case date():
+            return f'"{value.isoformat()}"'
+        case Mapping():
+            return "{ " + ", ".join(f"{toml_key(key)} = {literal(each)}" for key, each in value.items()) + " }"
+        case _:
+            return "[" + ", ".join(literal(each) for each in value) + "]"
+
+
+def decimal_text(value: Fraction) -> str:
+    """The exact decimal of a fraction.
+
+    >>> decimal_text(Fraction(-1, 80)), decimal_text(Fraction(5000))
+    ('-0.0125', '5000')
+    """
+    rest, places = value.denominator, 0
+    for prime in (2, 5):
+        power = 0
+        while rest % prime == 0:
+            rest, power = rest // prime, power + 1
+        places = max(places, power)
+    if rest != 1:
+        raise invalid("", f"{value} is not a decimal.", why="Policies are written in decimals.", fix="Round it.")
+    digits = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
+    sign = "-" if value < 0 else ""
+    return sign + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)
+
+
+def _section(name: str, values: Mapping[str, Any]) -> str:
+    return f"[{name}]\n" + "".join(f"{toml_key(key)} = {literal(each)}\n" for key, each in values.items())
+
+
+def _column(column: Column) -> dict[str, Any]:
+    return _drop_none(
+        {
+            "type": column.kind.value,
+            "zone": column.zone,
+            "bounds": [column.bounds.low, column.bounds.high] if column.bounds else None,
+            "step": column.step,
+            "keys": list(column.keys) if column.keys is not None else None,
+            "default": column.default,
+        }
+    )
+
+
+def _drop_none(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def toml_key(name: str) -> str:
+    """A name as a key of TOML."""
+    return name if _BARE.fullmatch(name) else _quote(name)
+
+
+def _quote(text: str) -> str:
+    # Not json.dumps: TOML wants DEL escaped, and knows no surrogate pairs.
+    def escape(letter: str) -> str:
+        if letter in '"\\':
+            return f"\\{letter}"
+        return f"\\u{ord(letter):04x}" if letter < " " or letter == "\x7f" else letter
+
+    return '"' + "".join(map(escape, text)) + '"'

@@ -22,10 +22,9 @@ from dalenius.errors import InputError, SourceUnavailableError
 from dalenius.tables.compatibility import kind_of_type
 from dalenius.tables.draft import WHOSE, opening, table_name
 from dalenius.tables.mistakes import nearest
-from dalenius.tables.policy import NUMERIC, TIMES, Kind
+from dalenius.tables.policy import NUMERIC, TIMES, Kind, literal, toml_key
 from dalenius.tables.sections import BLANK
 from dalenius.tables.sources.homes import check_sources
-from dalenius.tables.writing import literal, toml_key
 
 LARGEST = 1_000_000  # bytes of a file
 KINDS = {

@@ -6,7 +6,7 @@ import pytest
 
 from dalenius.errors import NOTHING, BudgetError, EngineFailedError, InputError
 from dalenius.ledger import Budget, Request
-from dalenius.ledger.ceilings import PART, Ceiling
+from dalenius.ledger.requests import PART, Ceiling
 
 UNNAMED = Ceiling()
 RETRY = tuple(hashlib.sha256(each).hexdigest() for each in (b"key", b"body"))

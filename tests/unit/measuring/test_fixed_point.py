@@ -15,7 +15,7 @@ from tests.whole import in_steps
 
 from dalenius.measuring._exact import exact
 from dalenius.measuring.engines.duckdb.statements.sums import Compiler
-from dalenius.measuring.fixed_point import FINE, bits_for, count_in, reach_of, refine
+from dalenius.measuring.measures import FINE, bits_for, count_in, reach_of, refine
 from dalenius.measuring.plan import Limits, require
 from dalenius.mechanisms import noise
 from dalenius.mechanisms.laws import DiscreteGaussianLaw

@@ -15,7 +15,7 @@ import pytest
 
 from dalenius.analyst import Analyst
 from dalenius.curator import Curator
-from dalenius.ledger.paid import answers_to
+from dalenius.ledger.questions import answers_to
 from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.queries.ask import Ask
 from dalenius.queries.planning import plan_ask

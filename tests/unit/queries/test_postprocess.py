@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from dalenius.measuring.estimates import Estimate, NoisySum, total
-from dalenius.measuring.fixed_point import count_in
+from dalenius.measuring.measures import count_in
 from dalenius.mechanisms.laws import DiscreteGaussianLaw
 from dalenius.queries.postprocess import key_columns, tabulate
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import PolicyInvalidError
 from dalenius.tables import Bounds, BudgetSpec, Column, Contribution, Kind, Period, Policy, Time, read_text
+from dalenius.tables.columns import MOST_STEPS, default_step, power_of_ten
 from dalenius.tables.difference import difference
-from dalenius.tables.values import MOST_STEPS, decimal_text, default_step, power_of_ten
+from dalenius.tables.policy import decimal_text
 
 decimals = st.decimals(-(10**9), 10**9, allow_nan=False, allow_infinity=False, places=4).map(Fraction)
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)

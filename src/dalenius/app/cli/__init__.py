@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 import typer
 from typer.core import TyperGroup
 
-from dalenius.app.cli import output
-from dalenius.app.cli.frame import Frame, group
+from dalenius.app.cli.frame import Frame, group, print_error, print_json
 from dalenius.errors import DaleniusError, InputError, InternalError, OtherHomeError
 
 if TYPE_CHECKING:
@@ -134,9 +133,9 @@ def _fail(error: DaleniusError, as_json: bool) -> int:
         error.fix = f"{error.fix} That home is {error.home}"
     try:
         if as_json:
-            output.print_json(error.to_dict())
+            print_json(error.to_dict())
         else:
-            output.print_error(error)
+            print_error(error)
     except BrokenPipeError:
         _leave_pipe()
     return error.exit_code

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dalenius.app.cli import server_option
-from dalenius.app.cli.frame import Frame, framed, read_input
+from dalenius.app.cli.frame import Frame, framed, print_error, read_input
 from dalenius.errors import Charge, DaleniusError, InputError
 
 if TYPE_CHECKING:
@@ -200,7 +200,6 @@ def _emit_unpriced(frame: Frame, question: str, found: Preview) -> None:
     )
 
     def human(console: Console) -> None:
-        from dalenius.app.cli.output import print_error
         from dalenius.app.views.answers import print_preview
 
         print_preview(console, found)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dalenius.app.cli.frame import Frame, framed, group
-from dalenius.app.cli.output import stderr
+from dalenius.app.cli.frame import Frame, framed, group, stderr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

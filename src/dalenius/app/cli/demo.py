@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from dalenius.app.tour.questions import CountErrors, Tour, TourAnswer
+    from dalenius.app.tour import CountErrors, Tour, TourAnswer
 
 EPSILON, DELTA = 1.0, 1e-6
 LAST = 6  # entries
@@ -54,7 +54,7 @@ def demo(
 
     Example: dalenius demo
     """
-    from dalenius.app.tour.questions import errors_of_counts, take_tour
+    from dalenius.app.tour import errors_of_counts, take_tour
 
     if serve:
         require_extra("serve", *_NEEDED)
@@ -97,7 +97,7 @@ def _serve(frame: Frame, tour: Tour, data: Mapping[str, object], human: Callable
     from dalenius.app.http.server import address, listen
     from dalenius.app.http.server import serve as run
     from dalenius.app.http.settings import Settings
-    from dalenius.app.tour.questions import ANALYST
+    from dalenius.app.tour import ANALYST
     from dalenius.ledger.ledger import Ledger
     from dalenius.ledger.tokens import Role, Tokens
 

@@ -34,24 +34,30 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
+import math
 import sys
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, TextIO, get_type_hints
+from datetime import date, time
+from enum import Enum
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, NoReturn, ParamSpec, TextIO, get_type_hints
 
 import typer
+from rich.console import Console
 
 from dalenius._version import __version__
-from dalenius.app.cli import output
 from dalenius.errors import InputError, SourceUnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from rich.console import Console
     from typer.core import TyperGroup
 
+    from dalenius.errors import DaleniusError
     from dalenius.ledger.ledger import Ledger
 
 P = ParamSpec("P")
@@ -90,17 +96,17 @@ class Frame:
         """The whole answer of a command that goes on running, such as `serve`: printed at once."""
         with redirect_stdout(self._stdout or sys.stdout):
             if self.json:
-                output.print_json(data)
+                print_json(data)
             elif isinstance(text, str):
-                output.stdout().print(text, markup=False, highlight=False, soft_wrap=True)
+                stdout().print(text, markup=False, highlight=False, soft_wrap=True)
             else:
-                text(output.stdout())
+                text(stdout())
             sys.stdout.flush()
 
     def note(self, text: str) -> None:
         """Says something beside the answer (progress, a warning) on stderr; silent with `--quiet`."""
         if not self.quiet:
-            output.stderr().print(text, style="dim", markup=False, highlight=False)
+            stderr().print(text, style="dim", markup=False, highlight=False)
 
     def require_home(self) -> Path:
         """The home folder of this call, which must exist."""
@@ -119,9 +125,9 @@ class Frame:
         if self._answer is None:
             return 0
         if self.json:
-            output.print_json(self._answer.data)
+            print_json(self._answer.data)
         else:
-            self._answer.human(output.stdout())
+            self._answer.human(stdout())
         return self._answer.exit_code
 
 
@@ -129,9 +135,9 @@ def _print_version(context: typer.Context, asked: bool) -> None:
     if not asked:
         return
     if _frame_of(context).json:
-        output.print_json({"version": __version__})
+        print_json({"version": __version__})
     else:
-        output.stdout().print(f"dalenius {__version__}", highlight=False)
+        stdout().print(f"dalenius {__version__}", highlight=False)
     raise typer.Exit
 
 
@@ -277,3 +283,78 @@ def check_free(output: Path, *, yes: bool) -> None:
     """Refuses to overwrite a file without a word."""
     if output.exists() and not yes:
         raise InputError(f"{output.name} is there already.", why="It may be yours.", fix="Name another, or give --yes.")
+
+
+# --- how things are printed: one JSON object, or Rich for people
+
+
+class _PipeConsole(Console):
+    """Leaves a closed pipe to the caller instead of ending the process with 1, our code for a bug."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        raise BrokenPipeError
+
+
+def stdout() -> Console:
+    """The console for answers."""
+    return _PipeConsole()
+
+
+def stderr() -> Console:
+    """The console for everything else."""
+    return _PipeConsole(stderr=True)
+
+
+def print_json(data: Mapping[str, object]) -> None:
+    """Prints the one object that `--json` promises."""
+    # The real stdout, not a redirected one; allow_nan=False because `plain` has replaced them all.
+    print(json.dumps(plain(data), allow_nan=False, ensure_ascii=False), file=sys.stdout, flush=True)
+
+
+def print_error(error: DaleniusError) -> None:
+    """Prints an error for people: what, why, what to do, what it cost."""
+    from rich.table import Table
+    from rich.text import Text
+
+    rows = Table.grid(padding=(0, 2))
+    rows.add_column(style="dim", no_wrap=True)
+    rows.add_column(overflow="fold")
+    rows.add_row("why", Text(error.why))
+    if error.at is not None:
+        rows.add_row("where", f"line {error.at.line}, column {error.at.column}")
+    rows.add_row("what to do", Text(error.fix, style="bold"))
+    if error.fits is not None:
+        rows.add_row("would fit", f"epsilon = {error.fits.epsilon:g}")
+    rows.add_row("cost", error.cost)
+
+    console = stderr()
+    console.print(Text.assemble(("Error ", "bold red"), (error.code, "red")), Text(error.message))
+    console.print(rows)
+
+
+def plain(value: object) -> object:
+    """The value in JSON's terms: NaN and infinity become null, dates ISO 8601, numpy scalars plain numbers.
+
+    >>> plain({"epsilon": float("inf"), "when": date(2024, 5, 1), "bounds": (0, 1.5)})
+    {'epsilon': None, 'when': '2024-05-01', 'bounds': [0, 1.5]}
+    """
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, AbstractSet):
+        return [plain(each) for each in sorted(value, key=repr)]  # sorted, so that equal answers print equal
+    if isinstance(value, Sequence):
+        return [plain(each) for each in value]
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, PurePath):
+        return str(value)
+    # numpy's scalars and arrays, recognised without importing numpy
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    raise TypeError(f"{type(value).__name__} has no form in JSON.")

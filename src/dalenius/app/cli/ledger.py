@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dalenius.app.cli.frame import Frame, check_free, framed, group
+from dalenius.app.cli.frame import Frame, check_free, framed, group, stderr
 from dalenius.app.views import readable, to_second
 from dalenius.app.views.history import details
 from dalenius.errors import LedgerCorruptError, SourceUnavailableError
@@ -249,8 +249,6 @@ def _progress(frame: Frame, total: int) -> Any:
     @contextmanager
     def bar() -> Any:
         from rich.progress import Progress
-
-        from dalenius.app.cli.output import stderr
 
         with Progress(console=stderr(), transient=True) as progress:
             task = progress.add_task("Reading the history", total=total)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dalenius.app.cli.frame import Frame, framed
+from dalenius.app.cli.frame import Frame, framed, stderr
 from dalenius.errors import InputError
 
 if TYPE_CHECKING:
@@ -122,8 +122,6 @@ def _index_progress(frame: Frame) -> Iterator[IndexProgress | None]:
     import rich.progress
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 
-    from dalenius.app.cli.output import stderr
-
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[part]}"), TimeElapsedColumn())
     with rich.progress.Progress(*columns, console=stderr(), transient=True) as bar:
         tasks: dict[str, TaskID] = {}
@@ -162,7 +160,6 @@ def _confirm_change(frame: Frame, planned: Sequence[Protected], reason: str) -> 
             fix="See 'dalenius policy diff P.toml', then run this again with --yes"
             + (" and --reason TEXT." if any("reason" in each.needs for each in changed) else "."),
         )
-    from dalenius.app.cli.output import stderr
     from dalenius.app.cli.policy import print_difference
 
     for each in changed:

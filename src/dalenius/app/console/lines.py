@@ -2,12 +2,22 @@
 
 The framework knows a page by a number that its browser sends along. Here the number alone opens nothing: the socket
 must be of the same session, and once that has ended, the next thing that is done on the page leads away from it. What
-is said on it is limited: in kind, in size, in number, and in what the framework would keep of it (`said`, `history`).
+is said on it is limited: in kind, in size, in number, and in what the framework would keep of it.
+
+*By the browser*: only events that something of ours listens to, none longer than it needs to be. The framework has
+listeners of its own, of which some keep or repeat all that they are told: `selection` of every table, and on the page
+itself those of a router that we have no use for.
+
+*To the page*: the framework counts messages, not bytes, and forgets old ones when the next is sent. Here what is kept
+for a browser that was away, and what waits to be read, both have a size.
 """
 
 from __future__ import annotations
 
+import math
 import re
+import sys
+from collections import deque
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -15,12 +25,12 @@ from urllib.parse import parse_qs
 
 from dalenius.app.console import OVER
 from dalenius.app.console.door import SESSION
-from dalenius.app.console.history import is_unread, limit_history
-from dalenius.app.console.said import is_heard, is_too_long
+from dalenius.app.console.parts.editor import Editor
 from dalenius.app.console.sessions import cookie_of
 from dalenius.app.http.limits import RateLimit
 
 if TYPE_CHECKING:
+    from nicegui import Client
     from socketio import AsyncServer
 
     from dalenius.app.console.sessions import Session, Sessions
@@ -143,3 +153,133 @@ async def _cut(sio: AsyncServer, line: str) -> None:
     if socket is not None:
         await socket.close(wait=False)
         await socket.queue.put(None)  # at which its writer ends
+
+
+MESSAGES = 100  # that are kept; a browser says every three seconds what it has heard
+# --- what was said to a page
+
+_KEPT = 2**19  # bytes of one page
+_WAITING, _UNREAD = 300, 2**22  # messages and bytes that may wait on one line while more is asked for
+
+
+class History(deque[Any]):
+    """The newest messages, up to so many bytes.
+
+    One that is larger by itself is not kept: whose line broke before it was heard loads the page anew.
+    """
+
+    def __init__(self, most: int = _KEPT) -> None:
+        super().__init__()
+        self._most = most
+        self._sizes: deque[int] = deque()
+
+    def append(self, entry: Any) -> None:
+        """Keeps one more, and forgets the oldest."""
+        super().append(entry)
+        self._sizes.append(size(entry, self._most))
+        while sum(self._sizes) > self._most:
+            self.popleft()
+
+    def popleft(self) -> Any:
+        """The oldest, which is forgotten."""
+        self._sizes.popleft()
+        return super().popleft()
+
+    def pop(self) -> Any:  # type: ignore[override]  # a deque's has no place either
+        """The newest, which is forgotten."""
+        self._sizes.pop()
+        return super().pop()
+
+    def clear(self) -> None:
+        """Forgets all."""
+        self._sizes.clear()
+        super().clear()
+
+
+def limit_history(page: Client) -> None:
+    """Gives a page a history that has a size; to be called before its first line is opened."""
+    if not isinstance(page.outbox.message_history, History):
+        page.outbox.message_history = History()
+
+
+def is_unread(line: Any) -> bool:
+    """Whether so much waits on a line (the framework's socket, if there still is one) that it should be read first."""
+    if line is None:
+        return False
+    waiting = line.queue._queue  # noqa: SLF001
+    return len(waiting) > _WAITING or sum(size(each.data, _UNREAD) for each in waiting if each) > _UNREAD
+
+
+def size(value: object, most: int) -> int:
+    """Bytes that it takes in memory, about; what is beyond ``most`` is not counted to its end.
+
+    >>> size(["a" * 1000, {"b": b"c" * 1000}], 10_000) > 2000
+    True
+    """
+    total, left = 0, [value]
+    while left and total <= most:
+        each = left.pop()
+        total += sys.getsizeof(each)
+        if isinstance(each, dict):
+            left += [*each.keys(), *each.values()]
+        elif isinstance(each, list | tuple):
+            left += each
+    return total
+
+
+# --- what a page may be told by its browser
+
+LONGEST = 4000  # characters that a field takes; with quotes, which are written as two, no more than an event may say
+_HEARD = frozenset(
+    (
+        *("click", "hide", "blur", "keybinding", "popupShow", "popupHide"),
+        *("update:modelValue", "update:value", "update:pagination"),
+        *("added", "uploaded", "failed", "rejected"),
+    )
+)
+_PAGE = 0  # the number of the page itself among its elements
+# Characters of a value that the framework keeps, such as a slider's; and of anything else, or of a text in a field.
+_SAID_KEPT, _SAID_ONCE = 2**11, 2**13
+_CHANGED = 2**30  # more than a line takes at once: an editor looks for itself
+
+
+def is_heard(page: Client, event: Mapping[str, Any]) -> bool:
+    """Whether something of ours listens to it; what a page says of an element that is gone by now is for nobody."""
+    return _most(page, event) is not None
+
+
+def is_too_long(page: Client, event: Mapping[str, Any]) -> bool:
+    """Whether it says more than whatever it is for has any use for."""
+    most = _most(page, event)
+    return most is not None and _length(event.get("args")) > most
+
+
+def _most(page: Client, event: Mapping[str, Any]) -> int | None:
+    """Characters that an event may say; None where nothing of ours listens."""
+    number, name = event.get("id"), event.get("listener_id")
+    element = page.elements.get(number) if isinstance(number, int) and number != _PAGE else None
+    known = {} if element is None else element._event_listeners  # noqa: SLF001
+    listener = known.get(name) if isinstance(name, str) else None
+    if listener is None or listener.type not in _HEARD:
+        return None
+    if isinstance(element, Editor) and listener.type == f"update:{Editor.VALUE_PROP}":
+        return _CHANGED
+    is_kept = listener.type.startswith("update:") and not _is_text(event.get("args"))
+    return _SAID_KEPT if is_kept else _SAID_ONCE
+
+
+def _length(args: object) -> float:
+    """Characters that an event says; without end if it is none that a page would send.
+
+    >>> _length(['{"value": 3}', None]), _length([{}]), _length(None)
+    (16, inf, 0)
+    """
+    said = [] if args is None else args
+    if not isinstance(said, list) or not all(each is None or isinstance(each, str) for each in said):
+        return math.inf
+    return sum(len("null" if each is None else each) for each in said)
+
+
+def _is_text(args: object) -> bool:
+    """Whether it is one text, and nothing that takes many times as much memory as it is long."""
+    return isinstance(args, list) and len(args) == 1 and str(args[0]).startswith('"')

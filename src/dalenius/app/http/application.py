@@ -53,7 +53,7 @@ def application(service: Service) -> Guard:
 
 
 def _console(service: Service) -> tuple[FastAPI, ASGIApp]:
-    from dalenius.app.console.install import install
+    from dalenius.app.console import install
 
     console = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
     _tell_problems(console)

@@ -4,8 +4,7 @@ Everything is told from the entries of the history themselves, up to the one tha
 of another moment than the head that stands in it. Nothing here looks at data.
 
 `gathering` verifies the history and reads it, entry by entry, with `sums` for what was spent; `model` is what comes
-out. `html` writes it down, with `promises` and `record` for its sections, `elements` for their parts, `words` for its
-theorems and glossary.
+out. `html` writes it down, with `sections`, `elements` for their parts, `words` for its theorems and glossary.
 """
 
 from dalenius.app.report.gathering import report

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from dalenius.app.report import promises, record
+from dalenius.app.report import sections
 from dalenius.app.report.elements import heading, p, text
 from dalenius.app.report.model import EVERYBODY, Report, Spending
 from dalenius.app.views import to_minute
@@ -110,17 +110,17 @@ class Section(NamedTuple):
 
 
 SECTIONS = (
-    Section("promised", "What was promised", promises.promised),
-    Section("spent", "What was spent", promises.spent),
-    Section("questions", "Questions", record.questions),
-    Section("publications", "Published without guarantee", record.publications),
-    Section("policies", "Policies and their changes", record.policies),
-    Section("data", "Data versions and epochs", record.data),
-    Section("actions", "What the owner did", record.actions),
-    Section("alarms", "Alarms", record.alarms),
-    Section("mechanisms", "How answers are protected", record.mechanisms),
-    Section("history", "Whether this can be relied on", record.history),
-    Section("glossary", "Glossary", record.glossary),
+    Section("promised", "What was promised", sections.promised),
+    Section("spent", "What was spent", sections.spent),
+    Section("questions", "Questions", sections.questions),
+    Section("publications", "Published without guarantee", sections.publications),
+    Section("policies", "Policies and their changes", sections.policies),
+    Section("data", "Data versions and epochs", sections.data),
+    Section("actions", "What the owner did", sections.actions),
+    Section("alarms", "Alarms", sections.alarms),
+    Section("mechanisms", "How answers are protected", sections.mechanisms),
+    Section("history", "Whether this can be relied on", sections.history),
+    Section("glossary", "Glossary", sections.glossary),
 )
 
 

@@ -193,6 +193,6 @@ def _print_dim(console: Console, words: str) -> None:
 
 def _literal(value: Any) -> str:
     """A value of a summary as a policy would write it: no exponents."""
-    from dalenius.tables.writing import literal
+    from dalenius.tables.policy import literal
 
     return literal(Fraction(repr(value)) if isinstance(value, float) else value)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from dalenius.measuring.engines.recording import Ran, recorded
+from dalenius.measuring.engines.engine import Ran, recorded
 
 T = TypeVar("T")
 Trace = tuple[Ran, ...]

@@ -1,9 +1,20 @@
-"""What a plan needs of an engine: the seam. What an engine writes, reads and keeps for it is its own affair."""
+"""The seam: what a plan needs of an engine. What an engine writes, reads and keeps for it is its own affair.
+
+Besides, the two things that surround all statements of an engine. *One end*: each statement has a limit of its own, and
+none goes on past that of the whole question (`within`). *A record*, for audits; nobody watches a server. Which
+statements run for a question, in which order and with what success must not depend on what single rows hold (ATTACKS,
+H24): each takes its time, and time can be seen. An engine notes all of them; while nobody watches, a note is one
+comparison. A record holds the texts that our compiler wrote, never a result.
+"""
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from dalenius.measuring.batches import UnitBatch, UnitRows
@@ -86,3 +97,53 @@ class Engine(Protocol):
                 engine holds fewer rows at once. To be chosen by what is public, as ``units`` is.
             seconds: How long a pass may take, without what is done with its batches.
         """
+
+
+# --- one end for all statements of a question
+
+_END: ContextVar[float] = ContextVar("end", default=math.inf)
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """What runs inside, in this thread, is stopped so many seconds from now."""
+    before = _END.set(min(_END.get(), time.monotonic() + seconds))
+    try:
+        yield
+    finally:
+        _END.reset(before)
+
+
+def left(seconds: float) -> float:
+    """What is left of so many seconds."""
+    return max(0.0, min(seconds, _END.get() - time.monotonic()))
+
+
+# --- the statements that the engines of this process run
+
+
+class Ran(NamedTuple):
+    """One statement, and what became of it: "done", "failed", "late", or "refused" before it ran; "left" half read."""
+
+    text: str
+    outcome: str
+
+
+_watched: list[Ran] | None = None
+
+
+def note(text: str, outcome: str) -> None:
+    """A statement came to its end."""
+    if _watched is not None:
+        _watched.append(Ran(text, outcome))
+
+
+@contextmanager
+def recorded() -> Iterator[list[Ran]]:
+    """All statements of this process, in the order of their ends, while the block runs; one record at a time."""
+    global _watched  # noqa: PLW0603 (an engine's threads must see it as well)
+    before, _watched = _watched, []
+    try:
+        yield _watched
+    finally:
+        _watched = before

@@ -27,14 +27,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from dalenius.measuring._exact import exact, exact_lengths
 from dalenius.measuring.expressions import columns_of, conjuncts
-from dalenius.measuring.fixed_point import count_in, refine
 from dalenius.measuring.join_fanout import limit_of
 from dalenius.measuring.limits.choosing import MEDIAN
 from dalenius.measuring.limits.clip_search import Clip, NoisyCounts, search_of, searched_by_length
 from dalenius.measuring.limits.counts import LengthCounts
 from dalenius.measuring.limits.histogram import CLASSES
 from dalenius.measuring.limits.rescaled import FEWEST, TIGHT
-from dalenius.measuring.measures import clip_measure
+from dalenius.measuring.measures import clip_measure, count_in, refine
 from dalenius.measuring.relations import Owned, full
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from dalenius.ledger.budgets import Accounting
 from dalenius.measuring.building import Builder, Tightened
 from dalenius.measuring.canonical import call
 from dalenius.measuring.expressions import Aggregate, Column, Expression, columns_of, written
-from dalenius.measuring.fixed_point import refine
 from dalenius.measuring.function_values import column_values
+from dalenius.measuring.measures import refine
 from dalenius.measuring.periods import charged_periods, paying_periods, within_periods
 from dalenius.measuring.plan import Limits, Plan, SelectionPlan, Table, require
 from dalenius.measuring.statistics import family_for

@@ -23,9 +23,9 @@ from dalenius.measuring.functions import Range, bounded, dominated, whole
 from dalenius.measuring.relations import PerUnit, Relation, Stacked, full, same_unit
 from dalenius.queries.rules.joins import limits_of
 from dalenius.queries.rules.total import make_finite, make_total
+from dalenius.tables.columns import default_step
 from dalenius.tables.policy import Bounds, Kind
 from dalenius.tables.policy import Column as Spec
-from dalenius.tables.values import default_step
 
 if TYPE_CHECKING:
     from dalenius.errors import Place

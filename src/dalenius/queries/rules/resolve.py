@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import InputError, QuestionRefusedError
-from dalenius.measuring.canonical import call
+from dalenius.measuring.canonical import call, name_alike
 from dalenius.measuring.expressions import TRUE, Call, Column, Expression, Key, Type, columns_of, walk
 from dalenius.measuring.functions import TYPES
 from dalenius.measuring.plan import Order, Output, Question, require
@@ -17,7 +17,6 @@ from dalenius.queries.rules import sets
 from dalenius.queries.rules.aggregated import is_aggregate
 from dalenius.queries.rules.clause import Options, not_the_unit
 from dalenius.queries.rules.joins import join_table, narrow_table
-from dalenius.queries.rules.naming import name_alike
 from dalenius.queries.rules.nested import Nested
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.scope import NotPlain, Shared

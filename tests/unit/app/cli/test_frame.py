@@ -11,7 +11,7 @@ from typing import Annotated
 import pytest
 import typer
 
-from dalenius.app.cli import COMMANDS, build, output, run
+from dalenius.app.cli import COMMANDS, build, frame, run
 from dalenius.app.cli.frame import Frame, framed, group
 from dalenius.errors import BudgetError, Charge, Fits
 
@@ -228,7 +228,7 @@ def test_json_knows_what_commands_hold():
         "d": Path("x"),
         "e": {2, 1},
     }
-    assert output.plain(data) == {"a": None, "b": 3, "c": [1.5, None], "d": "x", "e": [1, 2]}
-    assert output.plain([date(2024, 5, 1), None, True]) == ["2024-05-01", None, True]
+    assert frame.plain(data) == {"a": None, "b": 3, "c": [1.5, None], "d": "x", "e": [1, 2]}
+    assert frame.plain([date(2024, 5, 1), None, True]) == ["2024-05-01", None, True]
     with pytest.raises(TypeError):
-        output.plain(object())
+        frame.plain(object())

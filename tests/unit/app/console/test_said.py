@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from dalenius.app.console.history import History, is_unread, limit_history, size
+from dalenius.app.console.lines import LONGEST, History, is_heard, is_too_long, is_unread, limit_history, size
 from dalenius.app.console.parts.editor import Editor
-from dalenius.app.console.said import LONGEST, is_heard, is_too_long
 
 
 def page_with(kind, number=7, element=SimpleNamespace):

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dalenius.errors import EngineTimeoutError
-from dalenius.measuring.engines.deadline import left, within
 from dalenius.measuring.engines.duckdb.connections import DuckDB
+from dalenius.measuring.engines.engine import left, within
 from dalenius.tables.sources.fingerprint import fingerprint
 
 LONG = "SELECT count(*) FROM range(4000000) a, range(4000000) b"

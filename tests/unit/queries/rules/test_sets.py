@@ -19,10 +19,11 @@ from tests.whole import exact_steps
 
 from dalenius.errors import DaleniusError, InputError, QuestionRefusedError, SqlSyntaxError
 from dalenius.measuring._exact import exact, exact_lengths
+from dalenius.measuring.engines.duckdb import statements
 from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.measuring.engines.duckdb.index import IndexFiles
 from dalenius.measuring.engines.duckdb.indexing import build_index
-from dalenius.measuring.engines.duckdb.statements import indexed_sums, running
+from dalenius.measuring.engines.duckdb.statements import indexed_sums
 from dalenius.measuring.engines.duckdb.statements.keys import weights
 from dalenius.measuring.estimates import NoisySum, noise_variance, total
 from dalenius.measuring.expressions import Key
@@ -411,7 +412,7 @@ def test_an_index_gives_the_integers_of_the_general_way(asker, tmp_path):
             for what in ("COUNT(*)", "AVG(age), SUM(change) FILTER (WHERE smoker)", "COUNT(*), MEDIAN(age)"):
                 for limits in (Limits(), Limits(groups=2), Limits(search=0.1)):
                     plan = who.plan(asked(group, what), limits)
-                    index = require(running.valid_index(plan.table, fast))
+                    index = require(statements.valid_index(plan.table, fast))
                     helped += bool(indexed_sums.statement(plan, index, fast, SALT))
                     assert exact(plan, fast, SALT) == exact(plan, plain, SALT), (group, what, limits)
                     if plan.searched:

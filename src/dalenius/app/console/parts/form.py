@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from nicegui import events, ui
 
 from dalenius.app.console.frame import attempt, busy, card, dialog_named, empty, heading
+from dalenius.app.console.lines import LONGEST
 from dalenius.app.console.parts import policy_form
 from dalenius.app.console.parts.editor import Editor, dress
 from dalenius.app.console.parts.policy_form import ColumnForm, PolicyForm
 from dalenius.app.console.parts.tables import changes
-from dalenius.app.console.said import LONGEST
 from dalenius.app.http import files
 from dalenius.app.http.guard import UPLOAD
 from dalenius.app.views import as_sentence

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dalenius.tables.draft import WHOSE, guess_kind, guess_unit, table_name
-from dalenius.tables.policy import BOUNDED, KEYED, TIMES, Kind
+from dalenius.tables.policy import BOUNDED, KEYED, TIMES, Kind, literal, toml_key
 from dalenius.tables.sections import BLANK
-from dalenius.tables.writing import literal, toml_key
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _HEAD = """\

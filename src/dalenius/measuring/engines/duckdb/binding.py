@@ -29,7 +29,7 @@ from dalenius.measuring.periods import unit_part
 from dalenius.tables.sources.fingerprint import identities
 
 if TYPE_CHECKING:
-    from dalenius.measuring.engines.duckdb.statements.running import RunSelect
+    from dalenius.measuring.engines.duckdb.statements import RunSelect
     from dalenius.measuring.plan import Table
     from dalenius.tables.sources.fingerprint import Fingerprint
 

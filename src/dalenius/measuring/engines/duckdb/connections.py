@@ -21,14 +21,13 @@ from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from dalenius.errors import EngineFailedError, EngineTimeoutError, InternalError
-from dalenius.measuring.engines.deadline import left
 from dalenius.measuring.engines.duckdb.files import check_readable, scan_of_files, schema
 from dalenius.measuring.engines.duckdb.index import Index, IndexFiles
 from dalenius.measuring.engines.duckdb.measuring import Measuring
 from dalenius.measuring.engines.duckdb.metering import Threads
 from dalenius.measuring.engines.duckdb.opening import cannot_start, check_can_start, open_locked
 from dalenius.measuring.engines.duckdb.statements.source import extent_sql
-from dalenius.measuring.engines.recording import note
+from dalenius.measuring.engines.engine import left, note
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -339,7 +338,7 @@ def public() -> Public:
 
 
 class _Limit:
-    """Interrupts a cursor that is still busy after some seconds, or at the end of the whole question (`deadline`)."""
+    """Interrupts a cursor that is still busy after some seconds, or at the question's own end (`engine.within`)."""
 
     def __init__(self, cursor: DuckDBPyConnection, seconds: float) -> None:
         self.struck = False

@@ -26,6 +26,7 @@ from dalenius.errors import SourceUnavailableError
 from dalenius.measuring.cache import WeightedCache
 from dalenius.measuring.engines.duckdb.opening import open_locked, path_list, quoted
 from dalenius.measuring.engines.duckdb.rendering import identifier
+from dalenius.tables.sources.fingerprint import file_identity
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -82,7 +83,7 @@ def schema(
     """
     _check_paths(files)
     try:
-        key = None if guess else (tuple(files), tuple(map(_state, files)), form)
+        key = None if guess else (tuple(files), tuple(map(file_identity, files)), form)
     except OSError:
         key = None
     found = None if key is None else _KEPT.get(key)
@@ -91,12 +92,6 @@ def schema(
         if key is not None:
             _KEPT.put(key, found, len(files) + len(found))
     return found
-
-
-def _state(file: Path) -> tuple[int, ...]:
-    """Changes with the file: its ctime does with every write, and with who may read it."""
-    found = file.stat()
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _read(files: Sequence[Path], form: str, guess: bool, opened: Callable[[], DuckDBPyConnection] | None) -> Columns:

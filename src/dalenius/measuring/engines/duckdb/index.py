@@ -34,7 +34,7 @@ from dalenius.measuring.function_values import column_values
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
-    from dalenius.measuring.engines.duckdb.statements.running import RunSelect
+    from dalenius.measuring.engines.duckdb.statements import RunSelect
     from dalenius.measuring.plan import Measure, Plan, Table
     from dalenius.tables.policy import Policy
     from dalenius.tables.sources.fingerprint import Fingerprint
@@ -152,7 +152,7 @@ def index_identity(table: Table, fingerprint: Fingerprint) -> str:
 def _meaning(table: Table) -> str:
     import duckdb
 
-    from dalenius.tables.writing import to_tree
+    from dalenius.tables.policy import to_tree
 
     policy = table.policy
     period = [table.budget.period, table.period.column] if table.budget.period and table.period else None

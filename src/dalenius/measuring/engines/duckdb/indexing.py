@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from duckdb import DuckDBPyConnection
 
-    from dalenius.measuring.engines.duckdb.statements.running import Runner
+    from dalenius.measuring.engines.duckdb.statements import Runner
     from dalenius.measuring.plan import Table
 
 _SMALL = 2**52  # steps of one value, which need no look whether they fit

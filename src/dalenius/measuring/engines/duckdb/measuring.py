@@ -10,28 +10,20 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dalenius.measuring.engines.duckdb.statements import (
-    batches,
-    distinct,
-    indexed_leaves,
-    indexed_sums,
-    keys,
-    sizes,
-)
+from dalenius.measuring.engines.duckdb.statements import Select, batches, distinct, indexed_sums, keys, leaves, sizes
 from dalenius.measuring.engines.duckdb.statements.leaves import KINDS, LeafCompiler
 from dalenius.measuring.engines.duckdb.statements.pairs import HeldPairs
-from dalenius.measuring.engines.duckdb.statements.running import Select
 from dalenius.measuring.engines.duckdb.statements.sums import LINEAR, Compiler
 
 if TYPE_CHECKING:
     from dalenius.measuring.batches import UnitBatch, UnitRows
     from dalenius.measuring.domains import Cell
-    from dalenius.measuring.engines.duckdb.statements.running import Runner
+    from dalenius.measuring.engines.duckdb.statements import Runner
     from dalenius.measuring.engines.engine import Prepared
     from dalenius.measuring.plan import Plan, Table
 
 Run = Callable[["Plan", Select, "Runner", str, float], list[list[int]]]
-RUNS: dict[str, Run] = {"sums": indexed_sums.run, "leaves": indexed_leaves.run, "distinct": distinct.run}
+RUNS: dict[str, Run] = {"sums": indexed_sums.run, "leaves": leaves.run, "distinct": distinct.run}
 
 
 def selects_of(plan: Plan) -> tuple[Select, ...]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from dalenius.measuring.domains import Cell
-    from dalenius.measuring.engines.duckdb.statements.running import RunSelect
+    from dalenius.measuring.engines.duckdb.statements import RunSelect
     from dalenius.measuring.relations import Relation
     from dalenius.tables.sources.fingerprint import Fingerprint
 

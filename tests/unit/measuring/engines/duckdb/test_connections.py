@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from dalenius.errors import EngineFailedError, EngineTimeoutError, InternalError, SourceUnavailableError
-from dalenius.measuring.engines.deadline import within
 from dalenius.measuring.engines.duckdb.backend import DuckDBPool
 from dalenius.measuring.engines.duckdb.connections import DuckDB, Public, public
+from dalenius.measuring.engines.engine import within
 from dalenius.tables.sources.fingerprint import fingerprint
 
 CANARY = "Tore Dalenius"

@@ -24,12 +24,12 @@ from dalenius.audit.fuzzing.schemas import draw_table
 from dalenius.curator import Curator
 from dalenius.errors import DaleniusError, EngineFailedError
 from dalenius.measuring._exact import exact
-from dalenius.measuring.engines.duckdb import indexing
+from dalenius.measuring.engines.duckdb import indexing, statements
 from dalenius.measuring.engines.duckdb.backend import DuckDBPool
 from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.measuring.engines.duckdb.index import IndexFiles
 from dalenius.measuring.engines.duckdb.indexing import build_index
-from dalenius.measuring.engines.duckdb.statements import indexed_sums, keys, running
+from dalenius.measuring.engines.duckdb.statements import indexed_sums, keys
 from dalenius.measuring.engines.duckdb.statements.indexed_sums import IndexedSums
 from dalenius.measuring.engines.duckdb.statements.sizes import units_sql
 from dalenius.measuring.plan import Found, Limits, Plan
@@ -96,7 +96,7 @@ def engines(table, folder: Path) -> tuple[Any, Any]:
 
 def way(plan: Plan, engine: DuckDB) -> str | None:
     """The statement that uses the index, if it may be used."""
-    index = running.valid_index(plan.table, engine)
+    index = statements.valid_index(plan.table, engine)
     found = None if index is None else indexed_sums.statement(plan, index, engine, "salt")
     return None if found is None else found.sql
 

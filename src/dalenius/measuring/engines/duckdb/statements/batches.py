@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from dalenius.measuring.engines.duckdb.statements.running import Runner, Streaming
+    from dalenius.measuring.engines.duckdb.statements import Runner, Streaming
 
 _TAGS = 2**64
 _FETCHED = 2**14  # rows at a time

@@ -23,14 +23,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from dalenius.measuring.engines.duckdb.statements import source, sums
-from dalenius.measuring.engines.duckdb.statements.running import Select
+from dalenius.measuring.engines.duckdb.statements import Select, source, sums
 from dalenius.measuring.expressions import TRUE, Expression
 from dalenius.measuring.limits.ladder import rungs
 from dalenius.measuring.plan import Plan
 
 if TYPE_CHECKING:
-    from dalenius.measuring.engines.duckdb.statements.running import Runner
+    from dalenius.measuring.engines.duckdb.statements import Runner
 
 
 def part(plan: Plan, number: int) -> Select:

@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING
 
 from dalenius.measuring.engines.duckdb.index import CEILING, Bound
 from dalenius.measuring.engines.duckdb.rendering import Renderer, double, heavier, identifier
-from dalenius.measuring.engines.duckdb.statements import source, sums
+from dalenius.measuring.engines.duckdb.statements import IndexedSelect, run_indexed, source, sums
 from dalenius.measuring.engines.duckdb.statements.pairs import HeldPairs
-from dalenius.measuring.engines.duckdb.statements.running import IndexedSelect, run_indexed
 from dalenius.measuring.engines.duckdb.statements.sums import (
     LINEAR,
     Compiler,
@@ -36,7 +35,7 @@ from dalenius.measuring.work import TWICE, work_of
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.duckdb.index import Index
-    from dalenius.measuring.engines.duckdb.statements.running import Runner, Select
+    from dalenius.measuring.engines.duckdb.statements import Runner, Select
     from dalenius.measuring.plan import Measure, Plan
 
 
@@ -50,7 +49,9 @@ def run(
     rows = run_indexed(plan.table, engine, lambda index: statement(plan, index, engine, salt), seconds)
     if rows is not None:
         return sums.vectors(plan, part, rows)
-    counts = (held or HeldPairs(plan, engine, salt, seconds)).counts(plan)
+    counts = None
+    if plan.selection is not None:
+        counts = (held or HeldPairs(plan, engine, salt, seconds)).counts(plan)
     return sums.run(plan, part, engine, salt, seconds) if counts is None else counts
 
 

@@ -12,9 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dalenius.measuring.engines.duckdb.index import FEW_KEYS
-from dalenius.measuring.engines.duckdb.statements import source
+from dalenius.measuring.engines.duckdb.statements import IndexedSelect, no_number, run_indexed, source
 from dalenius.measuring.engines.duckdb.statements.pairs import HeldPairs
-from dalenius.measuring.engines.duckdb.statements.running import IndexedSelect, no_number, run_indexed
 from dalenius.measuring.engines.duckdb.statements.sums import Compiler
 from dalenius.measuring.expressions import TRUE, Column
 from dalenius.measuring.plan import Plan, require
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from dalenius.measuring.domains import Cell
     from dalenius.measuring.engines.duckdb.index import Index
-    from dalenius.measuring.engines.duckdb.statements.running import Runner
+    from dalenius.measuring.engines.duckdb.statements import Runner
 
 # Types of units whose equal values are equal texts. Floats (0.0, -0.0) and intervals (1 month, 30 days) are not.
 _ONE_TEXT = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "VARCHAR", "DATE", "TIMESTAMP", "UUID"})

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dalenius.measuring.domains import Cell
-    from dalenius.measuring.engines.duckdb.statements.running import Runner
+    from dalenius.measuring.engines.duckdb.statements import Runner
     from dalenius.measuring.plan import Measure, Plan
 
     Integers = NDArray[np.int64]
@@ -69,7 +69,7 @@ class HeldPairs:
         """Each measure's exact integers, one per cell, where all are numbers of rows in groups that are found."""
         linear = plan.only(LINEAR)
         plain = all(each.kind == "rows" and each.measures[0].where == TRUE for each in linear.statistics)
-        if plan.selection is None or plan.sets or not plain or plan.norm != "l2" or plan.groups is not None:
+        if plan.sets or not plain or plan.norm != "l2" or plan.groups is not None:
             return None
         pairs = self.pairs
         return None if pairs is None else pairs.counts(linear.measures, plan.cells)
@@ -306,7 +306,7 @@ SELECT code, count(*) AS n FROM chosen GROUP BY code""",  # noqa: S608
         return pa.concat_tables(_each(work, self.blocks))
 
     def counts(self, measures: Sequence[Measure], cells: Sequence[Cell]) -> list[list[int]]:
-        """The rows in each cell, for each measure at its clip C, in S = 2^bits parts of a row (`fixed_point`).
+        """The rows in each cell, for each measure at its clip C, in S = 2^bits parts of a row (`measures`).
 
         A unit's vector n of rows over all keys is brought within S·C in L2, ⌊S·n·S·C/k⌋ with k = ⌈‖S·n‖⌉: adding or
         removing it changes the counts by at most that, whichever of them are then shown (`measuring.measures`).

@@ -44,8 +44,8 @@ from dalenius.measuring.expressions import TRUE, Aggregate, Column, Expression, 
 from dalenius.measuring.functions import bounded, whole
 from dalenius.measuring.relations import Match, Open, Owned, PerUnit, Relation, Source, Stacked, full
 from dalenius.measuring.work import LONGEST_TEXT, Work, sifting
+from dalenius.tables.columns import default_step, too_fine
 from dalenius.tables.policy import Kind
-from dalenius.tables.values import default_step, too_fine
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.duckdb.public_values import DuckDBLookup

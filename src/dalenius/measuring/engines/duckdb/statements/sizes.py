@@ -17,19 +17,18 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.measuring.engines.duckdb.index import ENTRY
 from dalenius.measuring.engines.duckdb.rendering import Renderer, double, identifier
-from dalenius.measuring.engines.duckdb.statements import distinct
-from dalenius.measuring.engines.duckdb.statements.running import IndexedSelect, no_number, run_indexed
+from dalenius.measuring.engines.duckdb.statements import IndexedSelect, distinct, no_number, run_indexed
 from dalenius.measuring.engines.duckdb.statements.source import cast, clean, source_sql, there
 from dalenius.measuring.engines.duckdb.statements.sums import Compiler, grouped_by, with_steps
 from dalenius.measuring.expressions import columns_of
-from dalenius.measuring.fixed_point import count_in
 from dalenius.measuring.limits.histogram import CLASSES
 from dalenius.measuring.limits.ladder import scale_counts
+from dalenius.measuring.measures import count_in
 from dalenius.measuring.periods import unit_part
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.duckdb.index import Index
-    from dalenius.measuring.engines.duckdb.statements.running import Runner
+    from dalenius.measuring.engines.duckdb.statements import Runner
     from dalenius.measuring.plan import Plan, Table
 
 

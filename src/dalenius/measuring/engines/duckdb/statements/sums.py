@@ -3,7 +3,7 @@
 source   the columns of the file that are needed, cast without failing      (`source_sql`, where the file is known)
 clean    each column within its policy: finite, clipped, declared keys only; rows without a unit are gone
 kept     rows that count, with their groups and integers
-sums     one vector per unit: its integers summed per group, in fractions of a step (`fixed_point`)
+sums     one vector per unit: its integers summed per group, in fractions of a step (`measures`)
 chosen   at most `groups` groups per unit, by a keyed hash
 norms    the length of each unit's vector
 factors  what each unit's vector is scaled by
@@ -19,17 +19,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from dalenius.measuring.engines.duckdb.rendering import WHICH_SET, Renderer, double, heavier
-from dalenius.measuring.engines.duckdb.statements import source
-from dalenius.measuring.engines.duckdb.statements.running import no_number
+from dalenius.measuring.engines.duckdb.statements import no_number, source
 from dalenius.measuring.expressions import TRUE, Expression, Type
-from dalenius.measuring.fixed_point import reach_of
+from dalenius.measuring.measures import reach_of
 from dalenius.measuring.periods import unit_part
 from dalenius.measuring.plan import Measure, Plan
 from dalenius.measuring.work import work_of
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
-    from dalenius.measuring.engines.duckdb.statements.running import Runner, Select
+    from dalenius.measuring.engines.duckdb.statements import Runner, Select
 
 
 LINEAR = frozenset({"sums"})  # the statements that give sums of clipped vectors
@@ -324,7 +323,7 @@ class Compiler:
 
 
 def in_parts(measure: Measure, value: str) -> str:
-    """A sum of whole steps as it is counted, in 2^bits parts of each (`fixed_point`)."""
+    """A sum of whole steps as it is counted, in 2^bits parts of each (`measures`)."""
     return f"({value}) * {2**measure.bits}::HUGEINT" if measure.bits else value
 
 

@@ -19,11 +19,10 @@ from tests.conftest import examples
 from dalenius.errors import EngineFailedError, EngineTimeoutError, NotAllowedError
 from dalenius.measuring._exact import exact_batches
 from dalenius.measuring.batches import UnitRows
-from dalenius.measuring.engines.deadline import within
 from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.measuring.engines.duckdb.measuring import Measuring
 from dalenius.measuring.engines.duckdb.statements import batches
-from dalenius.measuring.engines.recording import recorded
+from dalenius.measuring.engines.engine import recorded, within
 from dalenius.measuring.expressions import TRUE, Call, Column, Type, number, text
 from dalenius.tables.sources.fingerprint import fingerprint
 

@@ -10,7 +10,7 @@ from tests.shop import Shop, data
 
 from dalenius.measuring._exact import exact_batches
 from dalenius.measuring.batches import UnitRows
-from dalenius.measuring.engines.recording import recorded
+from dalenius.measuring.engines.engine import recorded
 from dalenius.measuring.expressions import Column, Type
 
 # A question that makes the relation; the columns that are read of it; the same rows in plain SQL, with their units.

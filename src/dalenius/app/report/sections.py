@@ -1,13 +1,187 @@
-"""The sections about what was done: questions, publications, policies, data, owner actions, alarms, mechanisms."""
+"""The sections of the report: what was promised and spent of it, and what was done."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dalenius.app.report.elements import LONG, Html, cut, many, p, table, text
-from dalenius.app.report.model import Action, Report
+from dalenius.app.report.elements import (
+    LONG,
+    Html,
+    bars,
+    chance,
+    cut,
+    factor,
+    heading,
+    many,
+    meter,
+    p,
+    pairs,
+    percent,
+    rounded_up,
+    steps,
+    table,
+    text,
+    wide,
+)
+from dalenius.app.report.model import ANALYST, EVERYBODY, OWNER, Action, Group, Promise, Report
 from dalenius.app.report.words import GLOSSARY, THEOREMS, UNSEEN, Theorem
-from dalenius.app.views import to_minute
+from dalenius.app.views import NO_BOUND, to_minute
+from dalenius.ledger.budgets import GROUPS, rounded_down
+
+_BARS = 24  # periods in a chart, the newest
+_PERIODS = 12  # in a table, the newest; the facts have all
+_CAPS = 12  # sizes of a budget, the newest; the owner actions have all
+
+
+def promised(report: Report) -> str:
+    """What was promised about each data set."""
+    if not report.promises:
+        return p("Nothing is protected yet.")
+    intro = p(
+        "Through this software, analysts get no rows of protected tables. They ask questions, and each answer is "
+        "changed at random, so that it would be almost as likely if any one protected unit were not in the data, or "
+        "had other data. How much all answers together may reveal about one unit is bounded by ε and δ: nothing that "
+        "leaves becomes more than e^ε times likelier because of it, but for a chance of δ on top."
+    ) + p(
+        "Each data set has a promise of its own. What is lost about somebody who is in several of them adds up. A "
+        "family or a team is protected less than one unit alone; small factors still protect it, and “no bound” means "
+        "that nothing is promised to so many together."
+    )
+    return intro + "".join(_promise(report, each) for each in report.promises)
+
+
+def _promise(report: Report, promise: Promise) -> str:
+    every = f", in each {promise.period}" if promise.period else ""
+    other = (
+        "the same data without that unit"
+        if promise.neighbors == "add-remove"
+        else "the same data with another in the place of that unit"
+    )
+    top = f"{chance(promise.delta)}: no chance is higher than the factor allows by more than this"
+    rows = [
+        ("Protected", f"each {promise.unit}{every}: all its rows together"),
+        ("Tables", ", ".join(promise.tables) or "none now"),
+        ("Compared with", f"{other} ({promise.neighbors})"),
+        ("ε, at most", f"{promise.epsilon:g}{every}: a factor of {factor(promise.epsilon)}"),
+        ("δ, on top of the factor", top if promise.delta else "0: the factor always holds"),
+        ("Added up in", "ρ (zCDP)" if promise.accounting == "zcdp" else "ε (pure)"),
+        ("Since", f"{to_minute(promise.since)} UTC"),
+    ]
+    if promise.period:
+        rows.insert(4, ("In the long run", f"what is lost about the same {promise.unit} in several periods adds up"))
+    if len(promise.caps) > 1:
+        earlier = "; ".join(f"{epsilon:g} from {to_minute(time)} on" for time, epsilon in promise.caps[-_CAPS:])
+        rows.append(("ε was changed", earlier))
+    return heading(3, promise.dataset) + pairs(f"The promise for {promise.dataset}", rows) + _groups(report, promise)
+
+
+def _groups(report: Report, promise: Promise) -> str:
+    """What the whole budget, and what was spent of it, mean for several units together."""
+    spent = [each for each in report.spent(promise.dataset) if each.questions]
+    worst = max(spent, key=lambda each: each.epsilon, default=None)
+    whole = {each.size: each for each in promise.groups}
+    gone = {each.size: each for each in worst.groups} if worst else {}
+    whole[1] = Group(1, promise.epsilon, promise.delta)
+    if worst:
+        gone[1] = Group(1, worst.epsilon, worst.delta)
+    nothing = None if worst else Group(0, 0.0, 0.0)
+    rows = [(str(size), *_bound(whole.get(size)), *_bound(gone.get(size, nothing))) for size in (1, *GROUPS)]
+    period = f"; so far: in {worst.period}, the {promise.period} with the most" if worst and worst.period else ""
+    names = ("units together", "ε at most", "factor", "δ", "ε so far", "factor so far", "δ so far")
+    return table(
+        f"What the whole budget, and what was spent of it so far, mean for groups of several units{period}",
+        names,
+        rows,
+        "nnnnnnn",
+    )
+
+
+def _bound(of: Group | None) -> tuple[str, str, str]:
+    """ε, its factor, and δ; none where no δ below 1 can be promised."""
+    return (rounded_up(of.epsilon), factor(of.epsilon), chance(of.delta)) if of else (NO_BOUND, "", "")
+
+
+def spent(report: Report) -> str:
+    """Who spent how much, and when."""
+    if not report.promises:
+        return p("Nothing.")
+    parts = [
+        p(
+            "Each question is charged before the data is looked at, and nothing is ever refunded. Where losses are "
+            "added up in ρ, many small questions cost less than the sum of their ε, and a question of twice the ε "
+            "takes about four times the share."
+        )
+    ]
+    for promise in report.promises:
+        parts += [heading(3, promise.dataset), _chart(report, promise), _spenders(report, promise)]
+    return "".join(parts) + _earlier(report)
+
+
+def _chart(report: Report, promise: Promise) -> str:
+    spent = report.spent(promise.dataset)
+    if not any(each.questions for each in spent):
+        return p("Nothing has been spent.")
+    if promise.period is None:
+        return wide("Chart", steps(promise.dataset, promise.line, promise.caps, report.made))
+    rows = [(each.period, each.epsilon) for each in spent][-_BARS:]
+    return wide("Chart", bars(promise.dataset, rows, promise.epsilon))
+
+
+def _spenders(report: Report, promise: Promise) -> str:
+    found = [each for role in (EVERYBODY, OWNER, ANALYST) for each in report.spent(promise.dataset, role)]
+    periods = sorted({each.period for each in found})
+    shown = set(periods[-_PERIODS:])
+    found = sorted((each for each in found if each.period in shown), key=lambda each: each.period)
+    rows = []
+    for each in found:
+        who = {EVERYBODY: "everybody together", OWNER: "the owner, for limits"}.get(each.role, each.analyst)
+        rows.append(
+            (
+                *((each.period or f"each {promise.period}",) if promise.period else ()),
+                who,
+                f"{each.questions:,}",
+                rounded_up(each.epsilon),
+                "" if each.cap is None else f"{each.cap:g}",
+                "" if each.left is None else f"{rounded_down(each.left):g}",
+                Html(f"{meter(each.share)} {percent(each.share)}"),
+            )
+        )
+    names = ("who", "questions", "ε spent", "may spend", "next question ≤", "share of the budget")
+    told = table(
+        f"Who spent how much of {promise.dataset}",
+        (("period", *names) if promise.period else names),
+        rows,
+        "whnnnnw" if promise.period else "hnnnnw",
+    )
+    if len(periods) > _PERIODS:
+        told += p(f"The newest {_PERIODS} of {len(periods)} periods.", "soft small")
+    if any(each.role == ANALYST and each.cap is None for each in found):
+        told += p("Who has nothing in “may spend” has no allotment any more; what was spent stays.", "soft small")
+    return told
+
+
+def _earlier(report: Report) -> str:
+    current = {each.dataset: each.epoch for each in report.promises}
+    past = [each for each in report.spending if each.role == EVERYBODY and each.epoch < current[each.dataset]]
+    if not past:
+        return ""
+    rows = [
+        (
+            each.dataset,
+            str(each.epoch),
+            each.period,
+            f"{each.questions:,}",
+            rounded_up(each.epsilon),
+            f"{each.delta:.2g}",
+        )
+        for each in past[-LONG:]
+    ]
+    return heading(3, "People of earlier epochs") + table(
+        "What was spent on people who were in the data before",
+        ("data set", "epoch", "period", "questions", "ε spent", "δ"),
+        rows,
+        "hnwnnn",
+    )
 
 
 def questions(report: Report) -> str:

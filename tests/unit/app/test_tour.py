@@ -17,7 +17,7 @@ from tests.conftest import LONG
 from tests.serving import Client
 
 from dalenius.app.cli import build, run
-from dalenius.app.tour.home import lay_anew
+from dalenius.app.tour import lay_anew
 from dalenius.ledger import Ledger, verify
 from dalenius.ledger.tokens import Tokens
 
