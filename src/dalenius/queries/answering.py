@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from dalenius.queries.rules.price import Priced
 
 # As measured; made from another answer, so that its noise is a sum (`coarsen`). Before measures were counted in parts
-# of a step (`fixed_point`) these were 1 and 2, and what was stored then is read as ever.
+# of a step (`measures`) these were 1 and 2, and what was stored then is read as ever.
 FORMAT, COARSENED = 3, 4
 _MEASURED, _SUMMED = {1, FORMAT}, {2, COARSENED}
 SHARED = (

@@ -24,7 +24,7 @@ class Ask:
     Attributes:
         question: SQL, one SELECT over a protected table, or over public ones.
         epsilon: The price, where the question's own OPTIONS(epsilon = …) do not say it; beside an error, the most
-            that may be paid for that (`ledger.ceilings`); or
+            that may be paid for that (`ledger.requests`); or
         error: the error that is good enough, for all columns or by name, as a number or as a per cent ("2%") of what
             each group shows: the least ε that is expected to give it is paid (`accuracy`).
         confidence: Of the errors.
