@@ -90,7 +90,7 @@ def test_most_groups_lie_in_their_total_interval(folder, curator, sql, keys):
     (limit,) = release.limits
     assert limit["rescaled"]["total"] == pytest.approx(sum(truth.values()), rel=0.4)
     assert limit["limit"] <= limit["of"] and any(
-        "scaled up to what all add here, about " in each and "heavy units" not in each for each in release.notes
+        "scaled up to their total, about " in each and "heavy units" not in each for each in release.notes
     )
     for (*_, value), (*_, noise), (*_, total) in zip(
         release.rows, release.interval, release.total_interval, strict=True

@@ -337,11 +337,13 @@ def _scaled_words(measure: Measure, found: Clip) -> str:
     rescaled = require(found.rescaled)
     total = to_digits(_shown(round(rescaled.total.mean), measure.unit), 3)  # the rest is noise
     total += " rows" if measure.value is None else ""
-    words = f"the groups were then scaled up to what all add here, about {total}"
+    words = f"the groups were then scaled up to their total, about {total}."
     if rescaled.heavy is not None:
         limit = _limit(rescaled.heavy, measure)
-        words += f", and measured again with a limit of {limit} to see where those are who add most"
-    return f"{words}. ± is the noise in that; the ends in all (`total_interval`) allow for errors of total and scaling."
+        words += f" They were also measured with a limit of {limit}, to see where those are who add most."
+    return (
+        f"{words} ± is the noise; the ends in all (`total_interval`) allow for errors of the total and of scaling, too."
+    )
 
 
 def _centred(measure: Measure) -> list[str]:
