@@ -96,13 +96,23 @@ def figure(release: Release) -> Any:
         left_out += _by_key(drawing, release, keys, columns)
     title = " ".join(release.question.split())
     drawing.suptitle(_text(title, _TITLE), x=0.012, ha="left", fontsize=10, color=_INK)
-    notes = [f"error bars: {release.promise}", *([f"not drawn: {', '.join(left_out)}"] if left_out else [])]
+    notes = [
+        f"error bars: {_bars_mean(release, columns)}",
+        *([f"not drawn: {', '.join(left_out)}"] if left_out else []),
+    ]
     drawing.supxlabel("\n".join(_text(note) for note in notes), x=0.012, ha="left", fontsize=7.5, color=_FAINT)
     for text in drawing.findobj(Text):
         # whatever the user's settings are: `_text` counts on them
         text.set_usetex(False)
         text.set_parse_math(True)
     return drawing
+
+
+def _bars_mean(release: Release, columns: Sequence[int]) -> str:
+    """What error bars show, and the guarantee."""
+    told = any(row[column] for row in release.total_interval for column in columns)
+    off = "noise, and what limits cut off (estimated)" if told else "margin for the added noise"
+    return f"{release.confidence * 100:.10g}% {off} · {release.promise.partition(' · ')[2]}"
 
 
 def _single(drawing: Any, release: Release, columns: Sequence[int]) -> None:
@@ -189,11 +199,11 @@ def _grouped(drawing: Any, release: Release, keys: Sequence[int], columns: Seque
 def _points(release: Release, keys: Sequence[int], column: int) -> list[_Point]:
     """The cells of a column that can be drawn."""
     points = []
-    for row, errors, intervals in zip(release.rows, release.noise_error, release.interval, strict=True):
-        value, error = row[column], errors[column] or 0.0
+    for at, row in enumerate(release.rows):
+        value = row[column]
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             continue
-        low, high = intervals[column] or (value - error, value + error)
+        low, high = release.ends(at, column) or (value, value)
         down, up = max(0.0, float(value - low)), max(0.0, float(high - value))
         points.append(_Point(tuple(row[key] for key in keys), float(value), down, up))
     return points

@@ -204,7 +204,9 @@ def _found(plan: Plan, charge: Mapping[str, Any]) -> tuple[str, ...]:
     if plan.selection is None:
         return ()
     least = price_plan(plan, charge["epsilon"], charge["delta"]).least_units
+    unit = " + ".join(plan.table.unit)
     shown = f"At ε = {charge['epsilon']:g} and δ = {charge['delta']:.3g} a key needs about {count_of(least, 'unit')}"
     if not plan.cells:
         return (f"No key was found: {shown[0].lower()}{shown[1:]}. A larger ε or δ, or coarser keys, find more.",)
-    return (f"Keys were found privately; those of few units are missing. {shown}, or more where units have many.",)
+    more = f"or more where one {unit} has several keys"
+    return (f"Keys were found privately; those of few units are missing. {shown}, {more}.",)

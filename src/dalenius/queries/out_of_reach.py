@@ -58,7 +58,7 @@ def no_price(
     if worst.noise_error <= max(most, _MOSTLY * worst.error) and worst.noise_error < worst.error:
         cut = f"limits on what one {unit} may add cut off so much of {name!r}"
         why = f"At any price, {cut} that it stays {stays}{part}."
-        fix = f"{_LARGER} Or ask the owner for higher limits: [contribution]."
+        fix = f"{_LARGER} With higher limits ([contribution], for the owner) less is cut off, and noise grows."
     elif worst.noise_error <= _grain(statistic):
         steps = "whole numbers" if _grain(statistic) == 1 else f"steps of {plain_number(_grain(statistic))}"
         why, fix = f"{name!r} is told in {steps}, and stays {stays} at any price{part}.", _LARGER

@@ -18,6 +18,7 @@ from dalenius.queries.expected_answer import ExpectedColumn
 from dalenius.queries.plan_words import describe_plan
 from dalenius.queries.postprocess import shown_groups
 from dalenius.queries.release import FREE, shown_error
+from dalenius.queries.rules.price import price_plan
 
 if TYPE_CHECKING:
     from dalenius.measuring.plan import Plan
@@ -280,4 +281,17 @@ def _notes(expectations: Expectations, choices: Sequence[Choice]) -> tuple[str, 
         bound = any(any(each.at_most) for each in choices)
         less = " Where 'at most' stands, the actual margin may be much smaller." if bound else ""
         found.append(f"The question first finds its own limits {with_}.{less}")
+    if expectations.plan.selection is not None and choices:
+        found.append(_least_units(expectations, choices))
     return (*found, *expectations.guesses)
+
+
+def _least_units(expectations: Expectations, choices: Sequence[Choice]) -> str:
+    """How many units a key needs to be found, at each price: whoever asks for smaller groups would pay for nothing."""
+    plan, unit = expectations.plan, " + ".join(expectations.plan.table.unit)
+    least = ", ".join(
+        f"{price_plan(plan, each.epsilon, expectations.delta, expectations.left).least_units:,} at ε = {each.epsilon:.3g}"
+        for each in choices
+    )
+    more = f"more where one {unit} has several keys"
+    return f"Keys are found privately. A key needs about so many units (each {unit}): {least}; {more}."

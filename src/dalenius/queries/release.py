@@ -11,15 +11,13 @@ from dataclasses import dataclass
 from datetime import date, time
 from decimal import Decimal
 from fractions import Fraction
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from dalenius._fields import Fields
 from dalenius._numbers import count_of, to_digits
 from dalenius.accounting.filters import rounded_down
-from dalenius.errors import InputError, SourceUnavailableError
+from dalenius.errors import InputError
 
 _ROWS = 50  # shown as text; the rest is in `rows`
 _KEY_WIDTH = 48
@@ -67,7 +65,7 @@ class Release:
     ──────  ──────────
     north   1,234 ± 56
     south      98 ± 56
-    95% from the noise alone · (ε = 0.5, δ = 1e-06)-DP for one user_id (add-remove) · charged ε = 0.5 ·
+    95% margin for the added noise · (ε = 0.5, δ = 1e-06)-DP for one user_id (add-remove) · charged ε = 0.5 ·
     left: ana ε ≤ 0.41, data set ε ≤ 2.1
     """
 
@@ -187,19 +185,13 @@ class Release:
         )
 
     def to_arrow(self) -> Any:
-        """A `pyarrow.Table`; beside each noisy column NAME stands NAME_noise_error."""
-        import pyarrow as pa
+        """A `pyarrow.Table`; beside each noisy column NAME stands NAME_noise_error.
 
-        names: list[str] = []
-        arrays = []
-        for place, (name, key) in enumerate(zip(self.columns, self.keys, strict=True)):
-            cells = [row[place] for row in self.rows]
-            names.append(name)
-            arrays.append(_key_array(cells) if key else _value_array(cells))
-            if not key:
-                names.append(_fresh(f"{name}_noise_error", (*self.columns, *names)))
-                arrays.append(pa.array([row[place] for row in self.noise_error], pa.float64()))
-        return pa.Table.from_arrays(arrays, names=names)
+        Where the total interval of any cell is known, NAME_low and NAME_high are its ends.
+        """
+        from dalenius.queries import frames
+
+        return frames.to_arrow(self)
 
     def to_pandas(self) -> Any:
         """A `pandas.DataFrame` with the columns of `to_arrow`.
@@ -207,8 +199,9 @@ class Release:
         Raises:
             SourceUnavailableError: pandas is not installed.
         """
-        _require("pandas")
-        return self.to_arrow().to_pandas()
+        from dalenius.queries import frames
+
+        return frames.to_pandas(self)
 
     def to_polars(self) -> Any:
         """A `polars.DataFrame` with the columns of `to_arrow`.
@@ -216,8 +209,9 @@ class Release:
         Raises:
             SourceUnavailableError: polars is not installed.
         """
-        _require("polars")
-        return import_module("polars").from_arrow(self.to_arrow())
+        from dalenius.queries import frames
+
+        return frames.to_polars(self)
 
     def plot(self, file: Path | str | None = None) -> Any:
         """A `matplotlib.figure.Figure` with error bars, written to ``file`` if one is given. Needs the extra `plot`.
@@ -318,8 +312,18 @@ class Release:
         terms = f"ε = {_number(guarantee.get('epsilon'))}" + (f", δ = {_number(delta)}" if delta else "")
         unit, neighbors = shown(str(guarantee.get("unit"))), shown(str(guarantee.get("neighbors")))
         told = any(self.in_all(at, place) for at in range(len(self.rows)) for place in range(len(self.columns)))
-        off = "from the noise alone" + (", in all with what limits cut off" if told else "")
+        off = "margin for the added noise" + (", in all with what limits cut off (estimated)" if told else "")
         return f"{self.confidence * 100:.10g}% {off} · ({terms})-DP for one {unit} ({neighbors})"
+
+    def ends(self, row: int, place: int) -> tuple[float, float] | None:
+        """Low and high of a cell: with what limits cut off where that is known, else from the noise alone."""
+        value, error = self.rows[row][place], self.noise_error[row][place]
+        found = self.total_interval[row][place] or self.interval[row][place]
+        if found is not None:
+            return float(found[0]), float(found[1])
+        if error is None or isinstance(value, bool) or not isinstance(value, int | float | Decimal | Fraction):
+            return None
+        return float(value) - float(error), float(value) + float(error)
 
     def in_all(self, row: int, place: int) -> str:
         """Where the raw truth of a cell may lie, as text: "" where that is not known, or what its ± says already."""
@@ -471,40 +475,3 @@ def _check_amounts(found: Fields, *amounts: object) -> None:
         for name in ("epsilon", "delta"):
             if each.get(name) is not None:
                 found.number_of(each[name], name)
-
-
-def _value_array(cells: Sequence[Any]) -> Any:
-    """Integers where all are and fit, else doubles."""
-    import pyarrow as pa
-
-    whole = all(isinstance(cell, int) and -(2**63) <= cell < 2**63 for cell in cells if cell is not None)
-    if whole and any(cell is not None for cell in cells):
-        return pa.array(cells, pa.int64())
-    if all(cell is None or isinstance(cell, int | float | Decimal | Fraction) for cell in cells):
-        return pa.array([None if cell is None else float(cell) for cell in cells], pa.float64())
-    return pa.array(cells)
-
-
-def _key_array(cells: Sequence[Any]) -> Any:
-    import pyarrow as pa
-
-    try:
-        return pa.array(cells)
-    except (OverflowError, pa.ArrowException):  # of no one type that Arrow has
-        return pa.array([None if cell is None else str(cell) for cell in cells], pa.string())
-
-
-def _fresh(name: str, taken: Sequence[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
-
-
-def _require(module: str) -> None:
-    """As `require_extra`, for a package that no extra brings."""
-    if find_spec(module) is None:
-        raise SourceUnavailableError(
-            f"This needs {module}.",
-            why="dalenius works without it and leaves it to you.",
-            fix=f"Run: pip install '{module}'",
-        )

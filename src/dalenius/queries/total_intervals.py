@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 Interval = tuple[float, float]
 _FLOOR = 0.2  # of an average group: none has a smaller part in what chance does
+_LEANS = 0.01  # of a sum: less than that is not worth a word
 _OUTWEIGHS = (
     0.5  # of the noise error, which is about one deviation: from here on clipping moves a value more than noise
 )
@@ -39,6 +40,10 @@ HIDDEN = (
     "What one {unit} adds was capped low, since too few of them can be seen to choose better. How much was cut off is "
     "not known, may be most of it, and is not in ±. A higher ε tells more."
 )
+LEANING = (
+    "What one {unit} adds was capped, so those who add most count for less than in the raw rows. How far that moves "
+    "averages and the like is not known, may be more than ±, and is not in it."
+)
 OTHER = "How much the limits of this question cut off is not known, and not in ±."
 
 
@@ -48,6 +53,7 @@ class Unknown(Enum):
     DECLARED = "the owner declared the limit"
     HIDDEN = "the noise hides how much units add, and the limit is a guess"
     MEANINGLESS = "it is no sum of what units add"
+    LEANING = "it is a ratio of sums, of which limits took different parts"
     BOTH_SIGNS = "what is cut off may be of either sign"
     OTHER = "the limit is not one that was found for what is asked"
 
@@ -56,6 +62,7 @@ _SAID: Mapping[Unknown, str] = {
     Unknown.DECLARED: DECLARED,
     Unknown.HIDDEN: HIDDEN,
     Unknown.BOTH_SIGNS: OTHER,
+    Unknown.LEANING: LEANING,
     Unknown.OTHER: OTHER,
 }
 
@@ -102,7 +109,7 @@ def clipped_aggregate(
     statistic = plan.statistics[number]
     measure, own = statistic.measures[0], {each.measure: each for each in clips}.get(plan.start(number))
     if statistic.kind not in {"rows", "units", "sum"}:
-        return Unknown.MEANINGLESS
+        return Unknown.LEANING if _leans(plan, number, clips) else Unknown.MEANINGLESS
     if measure.low < 0 < measure.high:
         return Unknown.BOTH_SIGNS
     sign = -1 if measure.high <= 0 else 1
@@ -132,6 +139,19 @@ def clipped_aggregate(
         totals.append((each.low, each.high + further) if sign > 0 else (each.low - further, each.high))
         missed.append(step * loss.missed(value))
     return Clipped(loss, totals, missed, measure, measure.clip if own is None else own.clip, own is not None)
+
+
+def _leans(plan: Plan, number: int, clips: Sequence[Clip]) -> bool:
+    """Whether limits that were found take more than a little from the sums that a ratio is made of."""
+    own, found = {each.measure: each for each in clips}, plan.table.found
+    for at, measure in enumerate(plan.statistics[number].measures, plan.start(number)):
+        share = own[at].beyond if at in own else None
+        if at not in own and found is not None and not found.carried and plan.where == TRUE:
+            name = _found_for(plan, measure, found)
+            share = None if name is None else found.clipped.get(name)
+        if share is not None and share >= _LEANS:
+            return True
+    return False
 
 
 def _loss(plan: Plan, statistic: Statistic, own: Clip | None, spread: Spread) -> Loss | Unknown:
@@ -195,11 +215,12 @@ def clipping_notes(
         errors: The noise error of each group of each.
     """
     found, unit = list[str](), " + ".join(plan.table.unit)
+    shown = {each.expression for each in plan.question.outputs}  # and not a part of something that is computed
     for aggregate, each in clipped.items():
         if isinstance(each, Unknown):
             found += [_SAID[each].format(unit=unit)] if each in _SAID else []
         elif _outweighs(each.missed, errors[aggregate]):
-            found.append(_warning(each, unit))
+            found.append(_warning(each, unit, is_shown=aggregate in shown))
     return tuple(dict.fromkeys(found))
 
 
@@ -209,15 +230,18 @@ def _outweighs(missed: Sequence[float], errors: Sequence[float]) -> bool:
     return math.fsum(each * each for each, _ in pairs) > _OUTWEIGHS * math.fsum(each * error for each, error in pairs)
 
 
-def _warning(each: Clipped, unit: str) -> str:
+def _warning(each: Clipped, unit: str, *, is_shown: bool) -> str:
     rows = each.measure.kind == "rows"
     what = "the rows were" if rows else f"the {search_of(each.measure).named(each.measure)} was"
     if each.found and each.clip < each.measure.clip:
-        more = f"a limit above {each.clip:,} (--rows N)" if rows else "a higher limit (--total COL=X)"
-        mend = f"A higher ε, {more} or the table's own limit (--find-limits 0) cuts off less."
+        mend = "A higher ε cuts off less."
     else:
-        mend = f"The owner can declare a higher limit: [contribution] {'rows' if rows else 'totals'}."
+        limit = f"[contribution] {'rows' if rows else 'totals'}"
+        mend = f"With a higher limit ({limit}, for the owner) less is cut off, but every answer gets more noise."
+    told = (
+        "± does not include this." if not is_shown else "The range in all (`total_interval`) includes this, ± does not."
+    )
     return (
-        f"To reduce noise, what one {unit} adds was capped; about {each.loss.share:.1%} of {what} not counted. That "
-        f"matters more than the noise, and ± does not show it; the ends in all (`total_interval`) do. {mend}"
+        f"To reduce noise, what one {unit} adds was capped; by estimate {each.loss.share:.1%} of {what} not counted, "
+        f"which matters more than the noise. {told} {mend}"
     )

@@ -13,7 +13,7 @@ from dalenius.errors import ExtraMissingError, InputError, SourceUnavailableErro
 from dalenius.queries.release import Release, with_error
 
 HOSTILE = ("$\\frac{", "<script>alert(1)</script>", "_x", "\x1b[31mred\n", "a\u202eb", "$a$", "日本")
-PROMISE = "95% from the noise alone · (ε = 0.5, δ = 1e-06)-DP for one user_id (add-remove)"
+PROMISE = "95% margin for the added noise · (ε = 0.5, δ = 1e-06)-DP for one user_id (add-remove)"
 PNG = b"\x89PNG"
 
 

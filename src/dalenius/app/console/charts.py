@@ -46,7 +46,7 @@ def bars(release: Release, place: int) -> dict[str, Any]:
     for at, row in enumerate(release.rows):
         names.append(_name(release, row))
         values.append(float(row[place]) if _is_number(row[place]) else None)
-        ends = _ends(release, at, place)
+        ends = release.ends(at, place)
         if ends is not None:
             whiskers.append([at, *ends])
     crowded = len(names) > 6
@@ -99,17 +99,6 @@ def burn_down(lines: dict[str, list[tuple[str, float]]], cap: float) -> dict[str
             for (name, line), style in zip(lines.items(), styles * len(lines), strict=False)
         ],
     }
-
-
-def _ends(release: Release, at: int, place: int) -> tuple[float, float] | None:
-    """Low and high of a cell: with what limits cut off where that is known, else from the noise alone."""
-    interval, error, value = release.interval[at][place], release.noise_error[at][place], release.rows[at][place]
-    interval = release.total_interval[at][place] or interval
-    if interval is not None:
-        return float(interval[0]), float(interval[1])
-    if error is not None and _is_number(value):
-        return float(value) - float(error), float(value) + float(error)
-    return None
 
 
 def _is_number(value: object) -> bool:
