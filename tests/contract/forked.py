@@ -10,6 +10,7 @@ would be (`tests.kept`).
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import importlib
 import os
@@ -79,6 +80,9 @@ def forking(folder: Path) -> Iterator[Path]:
 def serve(listener: socket.socket, folder: Path) -> None:
     for name in MODULES:
         importlib.import_module(name)
+    # No child looks through the modules for rubbish, which would take memory of its own for all of them.
+    gc.collect()
+    gc.freeze()
     with selectors.DefaultSelector() as ready:
         ready.register(listener, selectors.EVENT_READ)
         ready.register(sys.stdin, selectors.EVENT_READ)
