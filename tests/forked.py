@@ -1,13 +1,15 @@
 """Servers without their start: a process that has loaded what `dalenius serve` needs forks once for each of them.
 
 What runs is the package, in a process of its own that is new but for its imports. Loading them takes about twenty times
-as long as all else that a server does before it can be reached.
+as long as all else that a server does before it can be reached. Most of the rest is to find out how fast the machine
+is: that is done once for all servers of a test process. Those of the demo, which are started plainly, do all of it.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import importlib
 import io
 import os
@@ -22,6 +24,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TextIO
 
@@ -33,6 +36,7 @@ MODULES = (
     *("dalenius.curator", "dalenius.analyst", "dalenius.app.cli", "dalenius.app.http", "dalenius.app.console"),
 )
 POSSIBLE = hasattr(os, "pidfd_open")  # else servers are started as ever
+PROBED = "FORKED_PROBED"  # the variable that tells a child how fast the machine is
 
 
 class Process:
@@ -102,6 +106,13 @@ class _Parent:
 _parents: list[_Parent] = []
 
 
+@cache
+def _probed() -> float:
+    from dalenius.measuring.engines.duckdb.opening import probe_seconds
+
+    return probe_seconds()
+
+
 def start(arguments: Sequence[str], errors: io.TextIOWrapper, environment: Mapping[str, str]) -> Process:
     """Python with these arguments (`-m MODULE …` or `FILE …`), its standard error in a file."""
     if not _parents or _parents[0].owner != os.getpid():
@@ -109,7 +120,7 @@ def start(arguments: Sequence[str], errors: io.TextIOWrapper, environment: Mappi
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(_parents[0].address)
     reading, writing = os.pipe()
-    variables = (f"{name}={value}" for name, value in environment.items())
+    variables = (f"{name}={value}" for name, value in {**environment, PROBED: str(_probed())}.items())
     message = "\0".join([str(Path.cwd()), str(len(arguments)), *arguments, *variables]).encode(errors="surrogateescape")
     with Path(os.devnull).open("rb") as nothing:
         descriptors = [nothing.fileno(), writing, errors.fileno()]
@@ -125,6 +136,9 @@ def fork_on_demand(listener: socket.socket) -> None:
         package = importlib.import_module(name)
         for each in pkgutil.walk_packages(getattr(package, "__path__", ()), f"{name}.") if "dalenius" in name else ():
             importlib.import_module(each.name)
+    # No child looks through the modules for rubbish, which would take memory of its own for all of them.
+    gc.collect()
+    gc.freeze()
     running: dict[int, tuple[int, socket.socket]] = {}
     with selectors.DefaultSelector() as ready:
         ready.register(listener, selectors.EVENT_READ)
@@ -168,6 +182,10 @@ def become(client: socket.socket) -> None:
     os.environ.clear()
     os.environ.update(part.partition("=")[::2] for part in parts[2 + count :])
     time.tzset()
+    from dalenius.measuring.engines.duckdb import opening
+
+    seconds = float(os.environ.pop(PROBED))
+    opening.probe_seconds = lambda: seconds
     arguments = parts[2 : 2 + count]
     code = 1
     try:

@@ -10,9 +10,11 @@ would be (`tests.kept`).
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import importlib
 import os
+import pkgutil
 import selectors
 import shutil
 import socket
@@ -22,20 +24,16 @@ import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-# What the commands load, each in its turn. Only modules: no connection, no thread, no state of chance.
+# What the commands load, each in its turn, and all of our own but what serves. Only modules: no connection, no thread,
+# no state of chance.
 MODULES = (
     *("cryptography.hazmat.primitives.ciphers", "duckdb", "numpy", "pyarrow.csv", "pyarrow.parquet"),
-    *("rich.console", "rich.table", "scipy.optimize", "scipy.signal", "scipy.special", "scipy.stats"),
+    *("cryptography.hazmat.primitives.asymmetric.ed25519", "cryptography.hazmat.primitives.serialization"),
+    *("matplotlib.backends.backend_agg", "matplotlib.figure", "matplotlib.backends.backend_svg", "pydantic.fields"),
+    *("rich.console", "rich.progress", "rich.table", "scipy.optimize", "scipy.signal", "scipy.special", "scipy.stats"),
     *("sqlglot.dialects.bigquery", "sqlglot.dialects.duckdb", "sqlglot.optimizer", "typer.testing"),
-    *("dalenius.app.cli", "dalenius.analyst", "dalenius.audit.fuzz", "dalenius.curator"),
-    *(
-        "dalenius.accounting",
-        "dalenius.ledger",
-        "dalenius.samples",
-        "dalenius.queries.rules",
-        "dalenius.measuring._exact",
-    ),
 )
+SERVING = ("dalenius.app.http", "dalenius.app.console")
 
 # Runs for each call, so it loads next to nothing. A part of the message is never empty, as a folder's name never is.
 CLIENT = """#!{python} -ISE
@@ -77,8 +75,14 @@ def forking(folder: Path) -> Iterator[Path]:
 
 
 def serve(listener: socket.socket, folder: Path) -> None:
-    for name in MODULES:
+    import dalenius
+
+    ours = (each.name for each in pkgutil.walk_packages(dalenius.__path__, "dalenius."))
+    for name in (*MODULES, *(each for each in ours if not each.startswith((*SERVING, "dalenius.__main__")))):
         importlib.import_module(name)
+    # No child looks through the modules for rubbish, which would take memory of its own for all of them.
+    gc.collect()
+    gc.freeze()
     with selectors.DefaultSelector() as ready:
         ready.register(listener, selectors.EVENT_READ)
         ready.register(sys.stdin, selectors.EVENT_READ)

@@ -233,7 +233,9 @@ class Columns(Mapping[str, tables.Column]):
     @property
     def kinds(self) -> dict[str, tables.Kind]:
         """The kind of each."""
-        return {name: kinds_of(source)[short] for name, (source, short) in self._held.items()}
+        known = {id(source): source for source, _ in self._held.values()}
+        kinds = {at: kinds_of(source) for at, source in known.items()}
+        return {name: kinds[id(source)][short] for name, (source, short) in self._held.items()}
 
     @property
     def integers(self) -> frozenset[str]:

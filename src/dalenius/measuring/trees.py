@@ -353,10 +353,15 @@ def expected_error(
 ) -> float:
     """The mean noise error of a quantile, or private extreme, in a group of so many rows, with values spread so."""
     group = _Group(TreeLayout.of(measure), law, float(rows) * SCALE, confidence, spread)
-    if aggregate.kind not in EXTREMES:
-        return float(group.errors(float(aggregate.parameter or 0.0), 0.0)[0].mean())
+    return _mean_error(aggregate.kind, float(aggregate.parameter or 0.0), group)
+
+
+@lru_cache(maxsize=1024)  # a preview looks at the same columns and prices again and again
+def _mean_error(kind: str, parameter: float, group: _Group) -> float:
+    if kind not in EXTREMES:
+        return float(group.errors(parameter, 0.0)[0].mean())
     edge = group.width * float(deviations(group.layout.leaves, 0.0)[: group.layout.used + 1].max())
-    share, sign, _ = EXTREMES[aggregate.kind]
+    share, sign, _ = EXTREMES[kind]
     # As `Tree.estimates`: at most half of the rows lie beyond an extreme.
     found, total = group.errors(share, sign * edge)
     small = float((total <= 2 * edge).mean())
@@ -427,6 +432,7 @@ class _Group:
         return first, min(last, -(-used // apart) * apart), apart
 
 
+@lru_cache(maxsize=4)  # about 10 MB each: quantiles and prices of one question mostly share theirs
 def _drawn(leaves: int, first: int, last: int, apart: int) -> tuple[Floats, Floats]:
     """Noise of the ranks at every ``apart``-th end from ``first`` to ``last``, and of all, per deviation of a node."""
     chance, variance = np.random.default_rng(_SEED), variances(leaves.bit_length() - 1)
@@ -437,10 +443,17 @@ def _drawn(leaves: int, first: int, last: int, apart: int) -> tuple[Floats, Floa
     while size > apart:
         size //= 2
         more = math.sqrt(2 * variance[size.bit_length() - 1]) * chance.standard_normal(nodes.shape)
-        nodes = np.stack([nodes + more, nodes - more], axis=2).reshape(draws, -1) / 2
+        halves = np.empty((*nodes.shape, 2))
+        np.add(nodes, more, out=halves[:, :, 0])
+        np.subtract(nodes, more, out=halves[:, :, 1])
+        halves /= 2
+        nodes = halves.reshape(draws, -1)
         # what lies wholly before the window is only added up; what lies behind it is not looked at
         ahead = (first - start) // size
         before = before + nodes[:, :ahead].sum(axis=1)
         start += ahead * size
         nodes = nodes[:, ahead : -(-(last - start) // size) + ahead]
-    return before[:, None] + np.concatenate([np.zeros((draws, 1)), np.cumsum(nodes, axis=1)], axis=1), total
+    found = before[:, None] + np.concatenate([np.zeros((draws, 1)), np.cumsum(nodes, axis=1)], axis=1)
+    for each in (found, total):  # whoever asks next gets the same
+        each.setflags(write=False)
+    return found, total

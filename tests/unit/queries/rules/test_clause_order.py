@@ -118,6 +118,6 @@ def test_a_type_and_a_name_are_no_clauses():
 
 @pytest.mark.parametrize("part", ["(", ")", "WHERE ", "a AS ", "LIMIT 1 ", "(SELECT ", "UNION ", "; ", "ORDER BY 1 ("])
 def test_hostile_texts_end_at_once(part):
-    start = time.perf_counter()
+    start = time.thread_time()
     assert not is_parsed(f"SELECT a FROM t WHERE {part * (LONGEST // len(part))}"[:LONGEST])
-    assert time.perf_counter() - start < 5
+    assert time.thread_time() - start < 5
