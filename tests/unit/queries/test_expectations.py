@@ -136,7 +136,7 @@ def test_where_nothing_is_known_the_error_is_the_most_that_it_can_be(tmp_path):
     choice = only(found)
     assert choice.at_most == (True,) and "± at most" in str(found) and "much smaller" in str(found)
     release = curator.analyst("ana").ask(QUESTIONS[1], epsilon=1.0)
-    assert release.noise_error[0][0] < choice.noise_error[0]
+    assert release.noise_error[0][0] <= choice.noise_error[0]  # the same, if the noise leads to the table's own limit
 
 
 def test_a_preview_never_looks(curator, monkeypatch):

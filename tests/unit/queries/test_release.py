@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -146,6 +147,25 @@ def test_arrow_has_the_error_beside_each_value(regions):
     assert table.column_names == ["region", "visits", "visits_noise_error"]
     assert table.schema.types == [pa.string(), pa.int64(), pa.float64()]
     assert table.to_pylist()[0] == {"region": "north", "visits": 1234, "visits_noise_error": 56.0}
+
+
+def test_tables_and_charts_have_the_total_range_where_it_is_known(regions):
+    totals = tuple((None, (1100.0, 1900.0)) if at == 0 else (None, None) for at in range(len(regions.rows)))
+    told = replace(regions, total_interval=totals)
+    table = told.to_arrow()
+    assert table.column_names == ["region", "visits", "visits_noise_error", "visits_low", "visits_high"]
+    assert table.to_pylist()[0] == {
+        **regions.to_arrow().to_pylist()[0],
+        "visits_low": 1100.0,
+        "visits_high": 1900.0,
+    }
+    assert table["visits_high"].to_pylist()[1:] == [None] * (len(regions.rows) - 1)
+    assert told.ends(0, 1) == (1100.0, 1900.0) and told.ends(1, 1) == regions.ends(1, 1)
+    drawing = told.plot()
+    lines = [segment.tolist() for each in drawing.axes[0].collections for segment in each.get_segments()]
+    assert any(sorted(y for _, y in line) == pytest.approx([1100.0, 1900.0]) for line in lines)
+    assert "what limits cut off (estimated)" in drawing.get_supxlabel()
+    assert "margin for the added noise" in regions.plot().get_supxlabel()
 
 
 def test_arrow_takes_wide_integers_missing_values_and_taken_names():

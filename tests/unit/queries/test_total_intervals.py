@@ -14,13 +14,14 @@ from tests.unit.remote.server import TOKEN, Server
 
 from dalenius import connect
 from dalenius.curator import Curator
+from dalenius.measuring.limits.clip_search import Clip
 from dalenius.measuring.limits.clipping import Loss
 from dalenius.measuring.plan import Limits
 from dalenius.queries.answering import Answer
 from dalenius.queries.ask import Ask
 from dalenius.queries.planning import plan_ask
 from dalenius.queries.release import Release
-from dalenius.queries.total_intervals import Clipped, clipping_notes
+from dalenius.queries.total_intervals import Clipped, Unknown, clipped_aggregate, clipping_notes
 
 POLICY = """
 [table]
@@ -135,10 +136,11 @@ def test_a_warning_says_that_clipping_outweighs_the_noise_and_what_mends_it(ana)
     release, warning = next(
         (release, each) for release in asked for each in release.notes if each.startswith("To reduce noise")
     )
-    assert f"about {release.clipping[1]:.1%} of the rows were not counted" in warning
+    assert f"by estimate {release.clipping[1]:.1%} of the rows were not counted" in warning
     assert "what one person adds was capped" in warning
     lower = release.limits[0]["limit"] < release.limits[0]["of"]  # else the limit is the table's own, and the owner's
-    assert ("--rows N" in warning) == ("--find-limits 0" in warning) == lower
+    assert ("A higher ε cuts off less." in warning) == lower and "--rows" not in warning  # which would tell less
+    assert "The range in all (`total_interval`) includes this, ± does not." in warning
     assert warning in str(release)
     wide = ana.ask(GROUPED, epsilon=0.05, limits=Limits(search=0))
     assert not any(each.startswith("To reduce noise") for each in wide.notes)
@@ -163,10 +165,30 @@ def test_where_the_asker_chose_the_limit_the_answer_says_that_nothing_is_known(a
 def test_a_limit_that_is_the_tables_own_already_is_the_owners_to_raise(ana):
     plan = plan_ask(ana._asker, Ask("SELECT COUNT(*) AS n FROM visits WHERE day < 7")).plan
     (aggregate,), measure = plan.answers, plan.measures[0]
-    for clip, mends in ((measure.clip, "The owner can declare"), (measure.clip // 2, "--rows N")):
+    for clip, mends in ((measure.clip, "rows, for the owner"), (measure.clip // 2, "A higher ε cuts off less.")):
         lost = Clipped(Loss(0.5), [(0.0, 1.0)], [50.0], measure, clip, found=True)
         (note,) = clipping_notes(plan, {aggregate: lost}, {aggregate: [1.0]})
-        assert mends in note and ("--find-limits" in note) == (clip < measure.clip)
+        assert mends in note and ("every answer gets more noise" in note) == (clip == measure.clip)
+
+
+def test_what_is_computed_from_a_count_points_to_no_range_that_is_not_there(ana):
+    plan = plan_ask(ana._asker, Ask("SELECT 2 * COUNT(*) AS n FROM visits WHERE day < 7")).plan
+    (aggregate,), measure = plan.answers, plan.measures[0]
+    lost = Clipped(Loss(0.5), [(0.0, 1.0)], [50.0], measure, measure.clip, found=True)
+    (note,) = clipping_notes(plan, {aggregate: lost}, {aggregate: [1.0]})
+    assert "± does not include this." in note and "total_interval" not in note
+
+
+def test_an_average_of_which_limits_take_much_says_that_it_leans(ana):
+    plan = plan_ask(ana._asker, Ask("SELECT AVG(amount) AS a FROM visits WHERE day < 7")).plan
+    (aggregate,) = plan.answers
+    for beyond, leans in ((0.2, True), (0.001, False), (None, False)):
+        clips = [Clip(at, 3, beyond, 9) for at in plan.searched]
+        assert clips
+        found = clipped_aggregate(plan, 0, [100], [], clips, 0.95)
+        assert found is (Unknown.LEANING if leans else Unknown.MEANINGLESS)
+        said = clipping_notes(plan, {aggregate: found}, {aggregate: [1.0]})
+        assert any("those who add most count for less" in each for each in said) == leans
 
 
 def test_the_ends_in_all_stand_beside_the_value_where_they_say_more_than_the_noise(ana):
