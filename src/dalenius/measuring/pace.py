@@ -85,8 +85,14 @@ def times(plan: Plan, speed: float = 1.0) -> Times:
 
 
 def shape_seconds(plan: Plan) -> float:
-    """Seconds that a plan's shape takes for a million rows, whatever its expressions are."""
-    return SHAPES[shape(plan)] * max(1, len(plan.measures))
+    """Seconds that a plan's shape takes for a million rows, whatever its expressions are.
+
+    A measure whose groups may be scaled up is measured twice, at two limits.
+    """
+    from dalenius.measuring.limits.in_question import counts_totals
+
+    twice = sum(counts_totals(plan, number) for number in plan.searched)
+    return SHAPES[shape(plan)] * max(1, len(plan.measures) + twice)
 
 
 def work_seconds(plan: Plan) -> float:

@@ -178,7 +178,8 @@ def _loss(plan: Plan, statistic: Statistic, own: Clip | None, spread: Spread) ->
     counts, share = found.sizes.get(name), found.clipped.get(name)
     if counts is not None:
         # Sizes of norms are lengths over the groups; others are totals, which are no shorter.
-        lengths = spread if name.startswith("norm ") else replace(spread, scattered=False)
+        norms = name.startswith("norm ")
+        lengths = replace(spread, scattered=norms and spread.scattered, rounded=not norms)
         return loss_of_counts(counts.noisy, counts.law, measure.clip, lengths) or Unknown.OTHER
     return Unknown.OTHER if share is None else loss_of_share(share, measure.clip, spread)
 

@@ -31,7 +31,7 @@ from dalenius.measuring._exact import exact, exact_lengths
 from dalenius.measuring.domains import in_order
 from dalenius.measuring.engines.duckdb.backend import DuckDBPool
 from dalenius.measuring.expressions import Type
-from dalenius.measuring.limits.in_question import cut_plan, lower_clips, totals_plan
+from dalenius.measuring.limits.in_question import can_add_up, cut_plan, lower_clips, totals_plan
 from dalenius.measuring.limits.ladder import sensitivity
 from dalenius.measuring.plan import Limits, Measure, Plan, require
 from dalenius.measuring.trees import largest
@@ -171,8 +171,8 @@ class Sides:
             plan = with_cells
         found = self._check_search(plan) if plan.searched else None
         if found is None and (totals := totals_plan(plan)) is not None:
-            found = self._check_search(totals) or self._check_cut_off(plan, totals.searched)
-        return found or self._check_measures(_tighten(plan), all_=all_)
+            found = self._check_search(totals)
+        return found or self._check_measures(_tighten(plan), all_=all_) or self._check_cut_off(plan)
 
     def _look(self, look: Callable[[Engine], T]) -> tuple[T, T, bool]:
         """What a look finds on both sides, and whether an index, where there is one, gave the same as the general way.
@@ -219,9 +219,12 @@ class Sides:
                     return Broken("search", str(most), str(seen), measure.written())
         return None
 
-    def _check_cut_off(self, plan: Plan, numbers: Sequence[int]) -> Broken | None:
-        """Sums of totals that count up to a limit: whichever it is, one unit changes them by no more than that."""
-        for number in numbers:
+    def _check_cut_off(self, plan: Plan) -> Broken | None:
+        """Sums of totals that count up to a limit: whichever it is, one unit changes them by no more than that.
+
+        They are measured where groups are many and limits are searched; the promise holds for all plans.
+        """
+        for number in (at for at in range(len(plan.measures)) if can_add_up(plan, at)):
             random = Random(f"{number} {plan.canonical()}")  # noqa: S311
             limit = max(1, int(plan.measures[number].clip ** (_BEYOND * random.random())))
             cut = cut_plan(plan, number, limit)

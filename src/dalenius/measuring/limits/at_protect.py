@@ -153,7 +153,8 @@ class ProtectSearch:
             law = self._mechanism(1, share, CLASSES)
             noisy = [int(value) for value in law.release(counts).value.tolist()]
             sizes[quantity] = LengthCounts.of(noisy, law)
-            found[quantity] = choose_limit(noisy, law, self._noise(quantity), self._cells(quantity))
+            norms = quantity.kind == "norm"
+            found[quantity] = choose_limit(noisy, law, self._noise(quantity), self._cells(quantity), norms=norms)
         rows = found[Quantity("rows")].limit
         units, total = engine.rows_within(self.table, rows, seconds=left())
         units = self._mechanism(1, shares[-2]).release(units).value

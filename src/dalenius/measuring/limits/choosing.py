@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dalenius.measuring.limits.histogram import CANDIDATES, CLASSES, class_top, noise_deviation, see_classes
+from dalenius.measuring.limits.histogram import (
+    CANDIDATES,
+    CLASSES,
+    class_top,
+    noise_deviation,
+    norm_ends,
+    see_classes,
+)
 from dalenius.measuring.limits.tails import FAR, Array, possible_tails
 
 if TYPE_CHECKING:
@@ -31,6 +38,7 @@ _EVENLY = 100  # groups: over more, as many as may be declared, rows are hardly 
 _TOPS = np.array([class_top(place) for place in range(CLASSES)])
 # Sizes are whole numbers.
 _LOW, _HIGH = (np.log(np.floor(each) + 0.5) for each in (np.append(0.0, _TOPS[:-1]), _TOPS))
+_LOW_NORM, _HIGH_NORM = (np.log(each) for each in norm_ends(CLASSES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +50,12 @@ class ChosenLimit:
 
 
 def choose_limit(
-    noisy: Sequence[int], law: DiscreteGaussian | Laplace, noise: Callable[[int], float], cells: int = 1
+    noisy: Sequence[int],
+    law: DiscreteGaussian | Laplace,
+    noise: Callable[[int], float],
+    cells: int = 1,
+    *,
+    norms: bool = False,
 ) -> ChosenLimit:
     """The limit at which bias and noise are least, by the root of their sum.
 
@@ -51,6 +64,7 @@ def choose_limit(
         law: What noise they have.
         noise: What a limit costs in noise: the median of its size.
         cells: Over how many groups the bias is spread.
+        norms: They were counted by norms as they are, and not by whole numbers.
 
     >>> from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
     >>> law = DiscreteGaussian(variance=100, dimension=CLASSES)
@@ -58,7 +72,7 @@ def choose_limit(
     >>> found.limit, round(found.clipped, 2)
     (1, 0.0)
     """
-    units, chances = _possible(noisy, law)
+    units, chances = _possible(noisy, law, norms=norms)
     if not len(units):
         return ChosenLimit(1, None)
     there = 1 + bisect_left(CANDIDATES, class_top(units.shape[1] - 1))  # higher ones cost noise alone
@@ -82,14 +96,15 @@ def _share(mean: Array, limit: int) -> float:
     return beyond / max(whole, 1.0)
 
 
-def _possible(noisy: Sequence[int], law: DiscreteGaussian | Laplace) -> tuple[Array, Array]:
+def _possible(noisy: Sequence[int], law: DiscreteGaussian | Laplace, *, norms: bool = False) -> tuple[Array, Array]:
     """Units in each class, one row for each way in which they may go on past the last that stands out; its chance."""
     seen = see_classes(noisy, law)
     if not seen:
         return np.empty((0, 0)), np.empty(0)
     last, size = len(seen), min(CLASSES, len(seen) + FAR)
     counts = np.array(noisy[:size], dtype=float)
-    tails = possible_tails(counts, last, noise_deviation(law), _LOW[:size], _HIGH[:size])
+    low, high = (_LOW_NORM, _HIGH_NORM) if norms else (_LOW, _HIGH)
+    tails = possible_tails(counts, last, noise_deviation(law), low[:size], high[:size])
     return tails.units + np.array([*seen, *[0.0] * (size - last)]), tails.chances
 
 

@@ -29,7 +29,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dalenius.measuring.estimates import normal_width
-from dalenius.measuring.limits.histogram import CLASSES, class_top, noise_deviation, see_classes, stands_alone
+from dalenius.measuring.limits.histogram import (
+    CLASSES,
+    class_top,
+    noise_deviation,
+    norm_ends,
+    see_classes,
+    stands_alone,
+)
 from dalenius.measuring.limits.tails import FAR, Array, possible_tails
 
 if TYPE_CHECKING:
@@ -61,12 +68,14 @@ class Spread:
         scattered: Whether a vector may be shorter than its total: its norm is L2, over several groups.
         total: The released groups added up, in steps.
         rows: Whether rows are counted, so that one row is the least.
+        rounded: Whether lengths were rounded up to whole numbers before they were counted.
     """
 
     groups: int
     scattered: bool
     total: float
     rows: bool
+    rounded: bool = True
 
     @property
     def favour(self) -> float:
@@ -147,7 +156,7 @@ def _loss(
     """The same where one row has the length ``one``."""
     size, last = min(CLASSES, len(found) + FAR), len(found)
     seen, noisy = np.array([*found, *[0.0] * (size - last)]), np.array(counts[:size], dtype=float)
-    sizes, low, high = class_points(size, rows=spread.rows, scattered=spread.scattered)
+    sizes, low, high = class_points(size, rows=spread.rows, scattered=spread.scattered, rounded=spread.rounded)
     groups = _effective(lambda each: float(seen @ clip_classes(sizes, clip, one, each).kept), spread)
     parts = clip_classes(sizes, clip, one, groups)
     tails = possible_tails(noisy, last, deviation, *(np.log(rows_of_length(each, one, groups)) for each in (low, high)))
@@ -210,19 +219,23 @@ def loss_of_share(share: float, clip: int, spread: Spread) -> Loss:
     return Loss(factor, 0.0, (_SCATTERED if spread.scattered else _UNTOLD) * factor, chance, spread.favour)
 
 
-def class_points(classes: int, *, rows: bool, scattered: bool) -> tuple[Array, Array, Array]:
+def class_points(classes: int, *, rows: bool, scattered: bool, rounded: bool = True) -> tuple[Array, Array, Array]:
     """Sizes within each class, evenly by their logarithm, and its ends.
 
-    Lengths are counted as whole numbers, rounded up. Those of rows are whole, or roots of whole numbers.
+    Lengths are counted as whole numbers, rounded up, but for norms at `protect` (``rounded``). Those of rows are whole,
+    or roots of whole numbers.
     """
     tops = np.array([class_top(place) for place in range(classes)])
-    low, high = np.append(0.0, tops[:-1]), tops
-    if rows:
+    low, high, most = np.append(0.0, tops[:-1]), tops, np.floor(tops)
+    if rows and not rounded:
+        low, high = (np.array(each) for each in norm_ends(classes))
+        most = tops
+    elif rows:
         low, high = np.floor(low), np.floor(high)
         low, high = (np.sqrt(each**2 + 0.5) if scattered else each + 0.5 for each in (low, high))
     low, high = np.maximum(low, 0.5), np.maximum(high, 0.5)
     steps = (np.arange(_POINTS) + 0.5) / _POINTS
-    sizes = np.minimum(low[:, None] * (high / low)[:, None] ** steps, np.floor(tops)[:, None])
+    sizes = np.minimum(low[:, None] * (high / low)[:, None] ** steps, most[:, None])
     sizes[1] = 1.0
     return sizes, low, high
 

@@ -68,6 +68,16 @@ def class_top(place: int) -> float:
     return _TOP[place]
 
 
+def norm_ends(classes: int) -> tuple[list[float], list[float]]:
+    """The ends of classes of norms that were counted as they are, as at `protect`; those of questions are rounded up.
+
+    They are roots of whole numbers, so an end lies between two such. √2 is in class 3: as a double, it is above itself.
+    """
+    squares = [1.0 if place == 2 else _TOP[place] ** 2 for place in range(classes)]
+    ends = [math.sqrt(each + 0.5) for each in (0.0, *squares)]
+    return ends[:-1], ends[1:]
+
+
 def _last(noisy: Sequence[int], law: DiscreteGaussian | Laplace) -> int | None:
     """The last class that surely holds units."""
     strict, mild = law.utility(_ALARM), law.noise_error(1 - _MILD)

@@ -89,10 +89,15 @@ def counts_totals(plan: Plan, number: int) -> bool:
     A matter of the question alone. Then a unit is in one class of each of two histograms: Δ1 = Δ2² = 2, and twice that
     where one is exchanged for another. In L1 a vector is as long as its total, and there is nothing to gain.
     """
+    return len(plan.cells) >= FEWEST and can_add_up(plan, number)
+
+
+def can_add_up(plan: Plan, number: int) -> bool:
+    """Whether what a measure has in all groups may be added up, unit by unit (`cut_off_total`)."""
     measure = plan.measures[number]
     plain = plan.norm == "l2" and plan.selection is None and not plan.sets and plan.groups is None
     summed = measure.kind == "rows" or (measure.kind == "sum" and measure.low >= 0 and not measure.centre)
-    return plain and summed and len(plan.cells) >= FEWEST and _alone(plan, number)
+    return plain and summed and _alone(plan, number)
 
 
 def totals_plan(plan: Plan) -> Plan | None:

@@ -20,6 +20,7 @@ import numpy as np
 
 from dalenius.measuring.expressions import TRUE, Column
 from dalenius.measuring.limits.at_protect import rows_deviation
+from dalenius.measuring.limits.clip_search import takes_all
 from dalenius.measuring.limits.clipping import class_points
 from dalenius.measuring.limits.counts import LengthCounts
 from dalenius.measuring.limits.histogram import CANDIDATES, CLASSES, class_top, noise_deviation, see_classes
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 _PLACE = 0.5  # of a class's width, as a deviation: where its units lie, if they are alike
 _SURELY = 5.0  # deviations of the noise, from which on a class is compared
 _DIFFERENT = 3.0  # deviations from which on two counts are not of the same units
+_CONTRADICTS = 2.0  # deviations
+_HIDDEN = 0.5  # of what nobody has verified, as a deviation
 _WITHIN = 0.1  # how far what lies beyond a limit may be off where it was counted: sizes within a class are not known
 _TAIL = 0.5  # how far an extrapolated tail may be off, as a part of it, beside what the counts allow
 
@@ -50,7 +53,8 @@ def known_sizes(plan: Plan, number: int, counts: LengthCounts) -> LengthCounts:
 
     What `protect` counted are all rows of the table. A question that asks for all of them has the same totals, unless
     rows are in none of its groups. That would show: then the two counts differ by more than their noise, and the
-    question's own stand alone. Of both, the mean is taken by how little noise they have.
+    question's own stand alone. Of both, the mean is taken by how little noise they have. What is too rare to show is
+    another matter (`_with_public`).
     """
     public = _public_sizes(plan, plan.measures[number])
     if public is None or public.gaussian is None or counts.gaussian is None:
@@ -73,15 +77,19 @@ def _public_sizes(plan: Plan, measure: Measure) -> LengthCounts | None:
     found, table = plan.table.found, plan.table
     if found is None or found.carried or plan.where != TRUE or not table.direct or plan.periods != ("",):
         return None
+    if not takes_all(measure.where):
+        return None
     if measure.kind == "rows":
-        return found.sizes.get("rows") if measure.where == TRUE else None
+        return found.sizes.get("rows")
     same = isinstance(measure.value, Column) and measure.step == table.policy.columns[measure.value.name].step
     return found.sizes.get(f"total {measure.value.name}") if same and isinstance(measure.value, Column) else None
 
 
 def question_total(plan: Plan, number: int, counts: LengthCounts, cut_off: CutOff | None) -> Total | None:
     """The total of a measure over the groups, in steps; None where no class stands out of the noise."""
-    total, found = total_of(known_sizes(plan, number, counts), cut_off), plan.table.found
+    total, known, found = total_of(counts, cut_off), known_sizes(plan, number, counts), plan.table.found
+    if total is not None and known is not counts:
+        total = _with_public(total, counts, known, cut_off)
     if total is None or found is None or plan.measures[number].kind != "rows" or "rows" not in found.sizes:
         return total
     rows = CutOff(found.rows, float(found.row_count), rows_deviation(found))
@@ -90,6 +98,31 @@ def question_total(plan: Plan, number: int, counts: LengthCounts, cut_off: CutOf
         return total
     # There are not more rows than the table has.
     return Total(min(total.mean, every.mean + every.deviation), total.deviation)
+
+
+def _with_public(own: Total, counts: LengthCounts, known: LengthCounts, cut_off: CutOff | None) -> Total:
+    """The total of a question's own counts, and that with `protect`'s, by how far each may be off.
+
+    Heavy units are few: that they have no rows in the groups would not show in noisy counts. So half of what is beyond
+    the question's own last class counts as what the other may be off; and where a measured sum contradicts it, the
+    question's own stands alone.
+    """
+    sizes, public = _Sizes.of(known), total_of(known, cut_off)
+    if sizes is None or public is None:
+        return own
+    if cut_off is not None:
+        limit = cut_off.limit
+        expected = sizes.add_up(lambda each: np.minimum(each, limit))
+        if abs(cut_off.sum - expected.mean) > _CONTRADICTS * math.hypot(
+            cut_off.deviation, math.sqrt(expected.variance)
+        ):
+            return own
+    units = sizes.seen + sizes.tails.mean
+    hidden = float((units * sizes.points.mean(1))[len(see_classes(counts.noisy, counts.law)) :].sum())
+    off = math.hypot(public.deviation, _HIDDEN * hidden)
+    weight = own.deviation**2 / max(own.deviation**2 + off**2, 1e-9)
+    mean = weight * public.mean + (1 - weight) * own.mean
+    return Total(mean, weight * off + (1 - weight) * own.deviation)
 
 
 def total_of(counts: LengthCounts, cut_off: CutOff | None = None) -> Total | None:

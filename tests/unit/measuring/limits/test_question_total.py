@@ -11,7 +11,7 @@ import pytest
 from dalenius.measuring.expressions import TRUE, Column, Type
 from dalenius.measuring.limits.counts import LengthCounts
 from dalenius.measuring.limits.histogram import CLASSES
-from dalenius.measuring.limits.question_total import CutOff, choose_cut, known_sizes, total_of
+from dalenius.measuring.limits.question_total import CutOff, choose_cut, known_sizes, question_total, total_of
 from dalenius.measuring.limits.tails import Tails
 
 PEOPLE = 30_000
@@ -23,11 +23,16 @@ def counted(sizes, deviation, random) -> LengthCounts:
     return LengthCounts(tuple(round(each) for each in noisy.tolist()), gaussian=Fraction(round(deviation**2)))
 
 
-def asking(public: LengthCounts | None, *, where=TRUE, carried=False, direct=True, periods=("",), measured=TRUE):
+def asking(
+    public: LengthCounts | None, *, where=TRUE, carried=False, direct=True, periods=("",), measured=TRUE, kind="rows"
+):
     """As much of a plan as is looked at."""
-    found = None if public is None else SimpleNamespace(sizes={"rows": public}, carried=carried)
-    table = SimpleNamespace(found=found, direct=direct, policy=SimpleNamespace(columns={}))
-    measure = SimpleNamespace(kind="rows", where=measured, value=None)
+    name = "rows" if kind == "rows" else "total amount"
+    found = None if public is None else SimpleNamespace(sizes={name: public}, carried=carried)
+    amount = SimpleNamespace(step=Fraction(1))
+    table = SimpleNamespace(found=found, direct=direct, policy=SimpleNamespace(columns={"amount": amount}))
+    value = None if kind == "rows" else Column("amount", Type.NUMBER)
+    measure = SimpleNamespace(kind=kind, where=measured, value=value, step=Fraction(1))
     return SimpleNamespace(table=table, where=where, periods=periods, measures=[measure])
 
 
@@ -57,7 +62,9 @@ def test_counts_of_other_units_stand_alone():
         {"measured": condition},
     ):
         assert known_sizes(asking(public, **other), 0, same) == same
+        assert known_sizes(asking(public, kind="sum", **other), 0, same) == same
     assert known_sizes(asking(None), 0, same) == same
+    assert known_sizes(asking(public, kind="sum"), 0, same) != same
     assert known_sizes(asking(public), 0, same) != same
 
 
@@ -70,6 +77,28 @@ def test_the_same_units_are_rarely_taken_for_others():
         for own in (counted(sizes, 100, random) for _ in range(1000))
     )
     assert others <= 30
+
+
+@pytest.mark.parametrize("deviation", [250, 500])
+def test_heavy_units_that_are_in_no_group_are_not_taken_for_what_the_groups_hold(deviation):
+    """600 of 20,600 units have 70% of the rows, and none in a group: noisy counts alone do not show that."""
+    random = np.random.default_rng(8)
+    light, heavy = random.integers(1, 4, 20_000), random.integers(64, 257, 600)
+    public = counted(np.append(light, heavy), 20, random)
+    off, inside = [], []
+    for _ in range(30):
+        own = counted(light, deviation, random)
+        plan = asking(public, kind="sum")  # of rows there is another bound, by all that the table has
+        limit = choose_cut(known_sizes(plan, 0, own), float(deviation))
+        assert limit is not None
+        cut = CutOff(
+            limit, np.minimum(light, limit).sum() + random.normal(0, deviation * limit), float(deviation * limit)
+        )
+        found = question_total(plan, 0, own, cut)
+        assert found is not None
+        off.append(found.mean / light.sum())
+        inside.append(abs(found.mean - light.sum()) <= 1.96 * found.deviation)
+    assert np.median(off) < 1.5 and np.mean(inside) >= 0.9
 
 
 @pytest.mark.parametrize(("noise", "low", "high"), [(1.0, 200, 4000), (300.0, 10, 100)])
