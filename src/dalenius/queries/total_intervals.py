@@ -146,7 +146,8 @@ def _loss(plan: Plan, statistic: Statistic, own: Clip | None, spread: Spread) ->
             return hidden
         if own.counts is None:
             return loss_of_share(own.beyond, own.clip, spread)
-        return loss_of_counts(own.counts.noisy, own.counts.law, own.clip, spread) or hidden
+        loss = loss_of_counts(own.counts.noisy, own.counts.law, own.clip, spread)
+        return hidden if loss is None else _no_more(loss, plan, measure, own.clip, spread)
     found = plan.table.found
     if found is None or declared.rows is not None:
         return Unknown.DECLARED
@@ -161,6 +162,31 @@ def _loss(plan: Plan, statistic: Statistic, own: Clip | None, spread: Spread) ->
         lengths = spread if name.startswith("norm ") else replace(spread, scattered=False)
         return loss_of_counts(counts.noisy, counts.law, measure.clip, lengths) or Unknown.OTHER
     return Unknown.OTHER if share is None else loss_of_share(share, measure.clip, spread)
+
+
+def _no_more(loss: Loss, plan: Plan, measure: Measure, clip: int, spread: Spread) -> Loss:
+    """What a question's own counts say is lost, but no more than all rows of the table would lose at its limit.
+
+    A condition takes rows away, and finer groups make vectors shorter: with w ≤ w' of a unit, entry by entry, and a
+    length k ≤ k', it loses w·(1 − C/k) ≤ w'·(1 − C/k'). `protect` counted the sizes k' of the same units, and with less
+    noise than a cheap question can: what it says of all rows holds for a part of them.
+    """
+    found, table = plan.table.found, plan.table
+    if found is None or found.carried or not table.direct or plan.sets or plan.periods != ("",):
+        return loss
+    names = list[str]()
+    if measure.kind == "rows":
+        keys = [each.name for each in plan.question.keys if isinstance(each, Column)] if plan.norm == "l2" else []
+        names = ["rows", *(f"norm {each}" for each in keys)]
+    elif isinstance(measure.value, Column) and measure.step == table.policy.columns[measure.value.name].step:
+        names = [f"total {measure.value.name}"]
+    for name in names:
+        counts = found.sizes.get(name)
+        scattered = name.startswith("norm ")
+        whole = replace(spread, scattered=scattered, total=float(found.row_count) if scattered else spread.total)
+        every = None if counts is None else loss_of_counts(counts.noisy, counts.law, clip, whole)
+        loss = loss if every is None else loss.within(every, spread.total)
+    return loss
 
 
 def _found_for(plan: Plan, measure: Measure, found: Found) -> str | None:
