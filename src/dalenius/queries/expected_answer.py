@@ -280,8 +280,9 @@ class ExpectedAnswer:
         """In a group that is ``part`` of an average one."""
         start, first = self.plan.start(number), statistic.measures[0]
         laws = [each.noise for each in self.priced.mechanisms[start : start + len(statistic.measures)]]
-        mean = self.expectations.public.mean_of(aggregate.value)
-        group = UsualGroup(max(1, round(part * self._rows(first, number))), mean)
+        public = self.expectations.public
+        mean, square = public.mean_of(aggregate.value), public.square_of(aggregate.value)
+        group = UsualGroup(max(1, round(part * self._rows(first, number))), mean, square)
         return statistic.family.expected(aggregate, statistic, laws, group, self._confidence)
 
     def _rows(self, measure: Measure, number: int) -> float:
