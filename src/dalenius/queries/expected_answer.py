@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from dalenius.queries.scaled_estimates import Stored
 
 _WIDE = 0.2  # of the range of values: an interval that is wider says nothing of where they lie
+_LOST = 0.3  # of a value: an earlier error above that leaves it open how large it is
+_MODEL, _SINGLE = 0.3, 0.3  # how far the error of a quantile is off where values spread otherwise; and by chance
+_SMALLEST = 0.1  # of the average group: a smaller one is mostly noise
 SMALL = 0.5  # of the average group: what is promised in per cent holds for all that are at least so large
 _SEED = 18
 
@@ -276,10 +279,18 @@ class ExpectedAnswer:
 
     # --- from what is public
 
-    def _usual(self, aggregate: Aggregate, number: int, statistic: Statistic, part: float) -> Estimate:
-        """In a group that is ``part`` of an average one."""
+    def _usual(
+        self,
+        aggregate: Aggregate,
+        number: int,
+        statistic: Statistic,
+        part: float,
+        noise: Sequence[Noise] | None = None,
+    ) -> Estimate:
+        """In a group that is ``part`` of an average one, with the noise of this price where no other is given."""
         start, first = self.plan.start(number), statistic.measures[0]
-        laws = [each.noise for each in self.priced.mechanisms[start : start + len(statistic.measures)]]
+        mechanisms = self.priced.mechanisms[start : start + len(statistic.measures)]
+        laws = [each.noise for each in mechanisms] if noise is None else list(noise)
         public = self.expectations.public
         mean, square = public.mean_of(aggregate.value), public.square_of(aggregate.value)
         group = UsualGroup(max(1, round(part * self._rows(first, number))), mean, square)
@@ -351,7 +362,9 @@ class ExpectedAnswer:
         if isinstance(statistic.family, Cellwise):
             columns = list(zip(laws, self._measured(number), strict=True))
             reading = statistic.family.read(statistic, columns, len(self.plan.cells), self._confidence)
-            return reading.estimates(aggregate)
+            return self._unless_lost(aggregate, number, statistic, reading.estimates(aggregate))
+        if self.expectations.public.square_of(aggregate.value) is not None:
+            return self._quantiles(aggregate, number, statistic)
         # A quantile is about as uncertain as the ranks around it, which are as uncertain as the noise is wide.
         (law,), (old, _) = laws, past.measures[start]
         narrower = deviation_of([(1.0, law)]) / deviation_of([(1.0, old)])
@@ -362,6 +375,47 @@ class ExpectedAnswer:
             usual if each.value is None or (each.noise_error or 0.0) > wide else _narrowed(each, narrower, step)
             for each in past.estimates[aggregate]
         ]
+
+
+    def _unless_lost(
+        self, aggregate: Aggregate, number: int, statistic: Statistic, read: Sequence[Estimate]
+    ) -> list[Estimate]:
+        """What an earlier answer says, where that was more than noise; else as in a usual group.
+
+        An error is in proportion to 1/n, or to the deviation that was found: where these were mostly noise it would be.
+        """
+        past, public = self.expectations.past, self.expectations.public
+        if past is None or public.square_of(aggregate.value) is None:
+            return list(read)
+        usual = self._usual(aggregate, number, statistic, 1.0)
+        lost = (each.value is None or (each.noise_error or 0.0) > _LOST * abs(each.value) for each in past.estimates[aggregate])
+        return [usual if gone else each for gone, each in zip(lost, read, strict=True)]
+
+    def _quantiles(self, aggregate: Aggregate, number: int, statistic: Statistic) -> list[Estimate]:
+        """Of values of which it is public how they spread, as the errors of an earlier answer correct it.
+
+        One error of a quantile is mostly chance: it hangs on single ranks. So what is public is believed beside it, and
+        the less the more groups there were.
+        """
+        past, start = self.expectations.past, self.plan.start(number)
+        if past is None:
+            raise RuntimeError("There is no earlier answer.")
+        usual, before = self._usual(aggregate, number, statistic, 1.0), past.estimates[aggregate]
+        at_first = self._usual(aggregate, number, statistic, 1.0, [past.measures[start][0]])
+        step, wide = float(statistic.measures[0].step), _WIDE * float(statistic.high - statistic.low)
+        told = [each.noise_error or 0.0 for each in before if each.value is not None and (each.noise_error or 0.0) <= wide]
+        off = 1.0
+        if told and at_first.noise_error and at_first.noise_error <= wide:
+            weight = _MODEL**2 / (_MODEL**2 + _SINGLE**2 / len(told))
+            off = (max(statistics.fmean(told), step) / at_first.noise_error) ** weight
+        sizes = self._sizes(number)
+        average = statistics.fmean(sizes) if sizes else 0.0
+        found = []
+        for each, size in zip(before, sizes, strict=True):
+            fewer = average / max(size, _SMALLEST * average) if average else 1.0
+            here = usual if each.value is None else replace(usual, value=each.value)
+            found.append(_narrowed(here, off * fewer, step))
+        return found
 
 
 def _is_single(statistic: Statistic) -> bool:

@@ -191,10 +191,10 @@ class PublicKnowledge:
     def candidates(self, measure: Measure, total: float) -> list[Lengths]:
         """What units may be like in a question whose groups showed ``total`` together, in steps.
 
-        Of squares, and of sums around a centre, what is public says too little beside counts of just these.
+        Of sums around a centre, what is public says too little beside counts of just these.
         """
         base, found = self._base(measure), list[Lengths | None]()
-        if base is None or measure.primitive.degree > 1 or measure.low < 0 < measure.high:
+        if base is None or measure.low < 0 < measure.high:
             return []
         share = min(1.0, max(total, 1.0) / max(base.total, 1.0))
         everything = self.kept(measure.where) == ALL

@@ -50,10 +50,15 @@ def known_sizes(plan: Plan, number: int, counts: LengthCounts) -> LengthCounts:
 
     What `protect` counted are all rows of the table. A question that asks for all of them has the same totals, unless
     rows are in none of its groups. That would show: then the two counts differ by more than their noise, and the
-    question's own stand alone. Of both, the mean is taken by how little noise they have.
+    question's own stand alone.
     """
     public = _public_sizes(plan, plan.measures[number])
-    if public is None or public.gaussian is None or counts.gaussian is None:
+    return counts if public is None else pool_counts(counts, public)
+
+
+def pool_counts(counts: LengthCounts, public: LengthCounts) -> LengthCounts:
+    """The mean of two counts by how little noise they have, where they may be of the same units; else the first."""
+    if public.gaussian is None or counts.gaussian is None:
         return counts
     own, other = (np.array(each.noisy, dtype=float) for each in (counts, public))
     variances = float(counts.gaussian), float(public.gaussian)
