@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 _EVEN = 1e-6  # a tilt this small is none
 _STEEPEST = 1e4  # of the tilt: the mean is then a ten-thousandth of the range away from a bound
 _HALVINGS = 60
-_BEYOND = 0.05  # of log-normal values may lie beyond the upper bound: of more, they are not log-normal
+_BEYOND = 0.1  # of log-normal values may lie beyond the upper bound: of more, they are not log-normal
 _ALIKE = 1e-3  # how far a mean square is above the squared mean, at the least
 _NORMAL = NormalDist()
 

@@ -293,7 +293,7 @@ class ExpectedAnswer:
         laws = [each.noise for each in mechanisms] if noise is None else list(noise)
         public = self.expectations.public
         mean, square = public.mean_of(aggregate.value), public.square_of(aggregate.value)
-        group = UsualGroup(max(1, round(part * self._rows(first, number))), mean, square)
+        group = UsualGroup(max(1, round(part * self._rows(first, number) * self._left(number))), mean, square)
         return statistic.family.expected(aggregate, statistic, laws, group, self._confidence)
 
     def _rows(self, measure: Measure, number: int) -> float:
@@ -301,6 +301,18 @@ class ExpectedAnswer:
         if measure.kind == "rows" and lengths is not None:
             return lengths.kept(measure.clip) / max(1, self.expectations.public.groups)
         return float(self.expectations.public.rows(measure))
+
+    def _left(self, number: int) -> float:
+        """Of the rows that its count would keep alone, what the other measures of a ratio leave.
+
+        All measures of a ratio are scaled down together, so that they stay about the same rows: by the one of which
+        most is cut off.
+        """
+        start, shares = self.plan.start(number), list[float]()
+        for at, measure in enumerate(self.plan.statistics[number].measures, start):
+            lengths = self.expectations.lengths.get(at)
+            shares.append(1.0 if lengths is None else lengths.kept(measure.clip) / max(lengths.total, 1.0))
+        return min(1.0, min(shares) / max(shares[0], 1e-9))
 
     def _integer(self, measure: Measure, number: int, part: float) -> int:
         """What one measure is expected to be in a group, as its integers count it."""
@@ -432,8 +444,12 @@ def _narrowed(estimate: Estimate, factor: float, step: float) -> Estimate:
 
 
 def _made_up(mechanism: DiscreteGaussian | Laplace, size: int, draw: int) -> list[int]:
-    """Noise of that law, the same each time: it hides nothing, for there is nothing in a preview to hide."""
-    chance, deviation = np.random.default_rng([_SEED, draw]), noise_deviation(mechanism)
+    """Noise of that law, the same each time: it hides nothing, for there is nothing in a preview to hide.
+
+    Every second draw is the opposite of the one before, so that few of them are on average as many.
+    """
+    chance, deviation = np.random.default_rng([_SEED, draw // 2]), noise_deviation(mechanism)
+    deviation = -deviation if draw % 2 else deviation
     if isinstance(mechanism, DiscreteGaussian):
         drawn = deviation * chance.standard_normal(size)
     else:
@@ -461,8 +477,8 @@ def _cut_off(expectations: Expectations, priced: Priced, number: int, noisy: Seq
     if limit is None or lengths is None:
         return None
     off = cut_deviation(priced, number, limit)
-    chance = float(np.random.default_rng([_SEED, draw, number]).standard_normal())
-    return CutOff(limit, lengths.by_size().kept(limit) + off * chance, off)
+    chance = float(np.random.default_rng([_SEED, draw // 2, number]).standard_normal())
+    return CutOff(limit, lengths.by_size().kept(limit) + off * (-chance if draw % 2 else chance), off)
 
 
 def _rungs(expectations: Expectations, measure: Measure) -> list[int] | None:

@@ -113,8 +113,9 @@ def _below(column: Column, value: Scalar, policy: Policy, means: Means) -> float
     if ends is None or not isinstance(at, int | float) or not ends[0] < ends[1] or not math.isfinite(ends[1] - ends[0]):
         return _OTHERWISE
     mean, square = (means(column.name) if column.type is Type.NUMBER else None) or (None, None)
-    spread = ValueSpread.of(*ends, mean, square)
-    return spread.below((at - ends[0]) / (ends[1] - ends[0]))
+    place = (at - ends[0]) / (ends[1] - ends[0])
+    # Far from the mean a guessed law says little: between that which says least and one of such values.
+    return (ValueSpread.of(*ends, mean).below(place) + ValueSpread.of(*ends, mean, square).below(place)) / 2
 
 
 def _moment(value: object) -> float:
