@@ -26,6 +26,7 @@ from dalenius.measuring.limits.question_total import CutOff
 from dalenius.measuring.statistics.distinct import public_values
 from dalenius.measuring.statistics.family import Cellwise, Single, UsualGroup
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
+from dalenius.mechanisms.laws import SummedLaw
 from dalenius.queries.postprocess import key_columns, tabulate
 from dalenius.queries.rules.price import Priced, price_plan
 from dalenius.queries.total_intervals import Clipped, Unknown
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from dalenius.measuring.expressions import Expression
     from dalenius.measuring.plan import Measure, Plan, Statistic
     from dalenius.mechanisms.laplace import Laplace
+    from dalenius.mechanisms.laws import Law
     from dalenius.queries.answering import Answer
     from dalenius.queries.expectations import Expectations
     from dalenius.queries.scaled_estimates import Stored
@@ -285,7 +287,7 @@ class ExpectedAnswer:
         number: int,
         statistic: Statistic,
         part: float,
-        noise: Sequence[Noise] | None = None,
+        noise: Sequence[Law] | None = None,
     ) -> Estimate:
         """In a group that is ``part`` of an average one, with the noise of this price where no other is given."""
         start, first = self.plan.start(number), statistic.measures[0]
@@ -388,7 +390,6 @@ class ExpectedAnswer:
             for each in past.estimates[aggregate]
         ]
 
-
     def _unless_lost(
         self, aggregate: Aggregate, number: int, statistic: Statistic, read: Sequence[Estimate]
     ) -> list[Estimate]:
@@ -400,7 +401,8 @@ class ExpectedAnswer:
         if past is None or public.square_of(aggregate.value) is None:
             return list(read)
         usual = self._usual(aggregate, number, statistic, 1.0)
-        lost = (each.value is None or (each.noise_error or 0.0) > _LOST * abs(each.value) for each in past.estimates[aggregate])
+        before = past.estimates[aggregate]
+        lost = [each.value is None or (each.noise_error or 0.0) > _LOST * abs(each.value) for each in before]
         return [usual if gone else each for gone, each in zip(lost, read, strict=True)]
 
     def _quantiles(self, aggregate: Aggregate, number: int, statistic: Statistic) -> list[Estimate]:
@@ -413,13 +415,16 @@ class ExpectedAnswer:
         if past is None:
             raise RuntimeError("There is no earlier answer.")
         usual, before = self._usual(aggregate, number, statistic, 1.0), past.estimates[aggregate]
-        at_first = self._usual(aggregate, number, statistic, 1.0, [past.measures[start][0]])
         step, wide = float(statistic.measures[0].step), _WIDE * float(statistic.high - statistic.low)
-        told = [each.noise_error or 0.0 for each in before if each.value is not None and (each.noise_error or 0.0) <= wide]
-        off = 1.0
-        if told and at_first.noise_error and at_first.noise_error <= wide:
+        old, off = past.measures[start][0], 1.0
+        at_first = 0.0
+        if not isinstance(old, SummedLaw):
+            at_first = self._usual(aggregate, number, statistic, 1.0, [old]).noise_error or 0.0
+        errors = [each.noise_error or 0.0 for each in before if each.value is not None]
+        told = [each for each in errors if each <= wide]
+        if told and 0 < at_first <= wide:
             weight = _MODEL**2 / (_MODEL**2 + _SINGLE**2 / len(told))
-            off = (max(statistics.fmean(told), step) / at_first.noise_error) ** weight
+            off = (max(statistics.fmean(told), step) / at_first) ** weight
         sizes = self._sizes(number)
         average = statistics.fmean(sizes) if sizes else 0.0
         found = []

@@ -58,7 +58,8 @@ class _Units:
         order = np.argsort(rows.sizes)
         reached = np.cumsum(rows.units[order]) / rows.number
         evenly = (np.arange(_MADE_UP) + 0.5) / _MADE_UP
-        number = np.maximum(1.0, np.round(rows.sizes[order][np.minimum(np.searchsorted(reached, evenly), len(order) - 1)]))
+        places = np.minimum(np.searchsorted(reached, evenly), len(order) - 1)
+        number = np.maximum(1.0, np.round(rows.sizes[order][places]))
         drawn = np.ones_like(number) if variety.of_units else np.minimum(number, _MOST)
         sigma = math.sqrt(math.log(max(variety.square, _EVEN)))
         values = np.exp(sigma * chance.standard_normal(int(drawn.sum())) - sigma * sigma / 2)
@@ -84,12 +85,16 @@ def tell_variety(totals: Lengths, rows: Lengths, possible: Callable[[float], boo
     order = np.argsort(totals.sizes)
     reached = (np.cumsum(totals.units[order]) - totals.units[order] / 2) / totals.number
     near, far = np.interp([_NEAR, _FAR], reached, np.log(totals.sizes[order])).tolist()
-    for of_units in (False, True):
-        spreads = [_Units.of(rows, Variety(float(each), of_units)).spread for each in _GRID]
-        square = float(np.exp(np.interp(far - near, np.maximum.accumulate(spreads), np.log(_GRID))))
-        if of_units or possible(square):
-            return Variety(square, of_units)
-    raise AssertionError
+    by_row = _square(rows, far - near, of_units=False)
+    if possible(by_row):
+        return Variety(by_row)
+    return Variety(_square(rows, far - near, of_units=True), of_units=True)
+
+
+def _square(rows: Lengths, spread: float, *, of_units: bool) -> float:
+    """The mean square of values with which totals spread so far."""
+    spreads = [_Units.of(rows, Variety(float(each), of_units)).spread for each in _GRID]
+    return float(np.exp(np.interp(spread, np.maximum.accumulate(spreads), np.log(_GRID))))
 
 
 def with_values(totals: Lengths, rows: Lengths, variety: Variety, *, squared: bool = False) -> Lengths:
