@@ -313,7 +313,7 @@ class ExpectedAnswer:
         start, shares = self.plan.start(number), list[float]()
         for at, measure in enumerate(self.plan.statistics[number].measures, start):
             lengths = self.expectations.lengths.get(at)
-            shares.append(1.0 if lengths is None else lengths.kept(measure.clip) / max(lengths.total, 1.0))
+            shares.append(1.0 if lengths is None else lengths.rows_kept(measure.clip))
         return min(1.0, min(shares) / max(shares[0], 1e-9))
 
     def _integer(self, measure: Measure, number: int, part: float) -> int:

@@ -23,6 +23,7 @@ from dalenius.tables.policy import Kind
 if TYPE_CHECKING:
     from dalenius.measuring.plan import Found, Measure, Plan
 
+_USUAL = Variety(3.0)  # of values, where nobody knows: between even values and log-normal ones
 _EVENLY = (0.125, 0.375, 0.625, 0.875)  # of the way from a centre to the farther bound
 _PARTS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of what a condition takes, that it takes as whole units
 ROWS = 1000  # a group of so many rows stands for the ones that nobody has counted
@@ -234,9 +235,7 @@ class PublicKnowledge:
         if totals is None or spec.step is None:
             return None
         sums, variety = totals.times(float(spec.step / measure.step)), self._variety(measure.value.name)
-        if variety is None:
-            return sums.with_rows(rows) if degree == 1 else None
-        return with_values(sums, rows, variety, squared=degree > 1)
+        return with_values(sums, rows, variety or _USUAL, squared=degree > 1)
 
     def _norms(self) -> Lengths | None:
         """Over the keys of one column, as they were found."""

@@ -108,6 +108,35 @@ def test_the_total_error_is_told_where_clipping_is_known_and_is_no_less_than_tha
         assert only(ana.preview(unknown, epsilon=0.5)).total_error == (None,)
 
 
+@pytest.mark.parametrize(
+    ("sql", "epsilon"),
+    [
+        ("SELECT MEDIAN(cost) AS n FROM stays", 0.5),
+        ("SELECT ward, SUM(cost) AS n FROM stays GROUP BY ward", 0.5),
+        ("SELECT ward, AVG(cost) AS n FROM stays GROUP BY ward", 0.5),
+    ],
+)
+def test_a_first_look_is_near_the_error_that_comes(tmp_path, sql, epsilon):
+    """Costs are log-normal, which nobody says: it shows in how far people's totals differ."""
+    ana = laid(tmp_path).analyst("ana")
+    preview = ana.preview(sql, epsilon=epsilon)
+    expected = only(preview).noise_error[-1]
+    shown = [
+        statistics.median(row[-1] for row in ana.ask(sql, epsilon=epsilon * (1 + at / 1e6)).noise_error)
+        for at in range(1, 10)
+    ]
+    assert statistics.median(shown) / 1.4 <= expected <= 1.4 * statistics.median(shown)
+
+
+def test_a_condition_says_no_more_of_clipping_than_all_rows_would_lose(tmp_path):
+    """At this price the own counts allow of a tail that is many times as much; `protect` saw that there is none."""
+    ana = laid(tmp_path).analyst("ana")
+    for at in range(5):
+        release = ana.ask("SELECT COUNT(*) AS n FROM stays WHERE cost < 5000", epsilon=0.3 + at / 1e6)
+        (value,), (error,), (total,) = release.rows[0], release.noise_error[0], release.total_interval[0]
+        assert total is None or total[1] - value <= error + 0.1 * 26_000
+
+
 def test_groups_are_as_large_as_the_noisy_number_of_rows_says_and_not_of_1000(ana):
     found = ana.preview("SELECT ward, AVG(cost) AS m FROM stays GROUP BY ward", epsilon=1.0)
     assert found.rows == pytest.approx(26_000 / 4, rel=0.5)

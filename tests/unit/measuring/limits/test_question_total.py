@@ -11,6 +11,7 @@ import pytest
 from dalenius.measuring.expressions import TRUE, Column, Type
 from dalenius.measuring.limits.counts import LengthCounts
 from dalenius.measuring.limits.histogram import CLASSES
+from dalenius.measuring.limits.in_question import known_lengths
 from dalenius.measuring.limits.question_total import CutOff, choose_cut, known_sizes, total_of
 from dalenius.measuring.limits.tails import Tails
 
@@ -70,6 +71,45 @@ def test_the_same_units_are_rarely_taken_for_others():
         for own in (counted(sizes, 100, random) for _ in range(1000))
     )
     assert others <= 30
+
+
+def over(public: dict[str, LengthCounts], keys=(), norm="l2", **more):
+    """As much of a plan over groups as is looked at."""
+    found = SimpleNamespace(sizes=public, carried=False)
+    spec = SimpleNamespace(step=Fraction(1))
+    table = SimpleNamespace(found=found, direct=True, policy=SimpleNamespace(columns={"cost": spec}))
+    question = SimpleNamespace(keys=tuple(Column(each, Type.TEXT) for each in keys))
+    plain = {"where": TRUE, "periods": ("",), "selection": None, "sets": (), "groups": None}
+    return SimpleNamespace(table=table, question=question, norm=norm, **(plain | more))
+
+
+ROWS = SimpleNamespace(kind="rows", where=TRUE, value=None)
+COST = SimpleNamespace(kind="sum", where=TRUE, value=Column("cost", Type.NUMBER), centre=0, step=Fraction(1))
+
+
+def test_lengths_are_known_where_protect_counted_them_and_where_they_are_totals():
+    random = np.random.default_rng(8)
+    sizes = random.geometric(0.1, PEOPLE)
+    own, public = counted(sizes, 180, random), counted(sizes, 20, random)
+    by_ward = over({"norm ward": public}, ["ward"])
+    for plan, measure in (
+        (by_ward, ROWS),
+        (over({"rows": public}), ROWS),
+        (over({"total cost": public}, ["ward"]), COST),
+    ):
+        assert float(known_lengths(plan, measure, own).gaussian or 0) < 21**2
+    # over other keys, of some rows, or of another step: nobody has counted these
+    fine = SimpleNamespace(**(vars(COST) | {"step": Fraction(1, 2)}))
+    for plan, measure in (
+        (over({"norm ward": public}, ["region"]), ROWS),
+        (over({"rows": public}, where=Column("urgent", Type.BOOLEAN)), ROWS),
+        (over({"total cost": public}), fine),
+        (over({"rows": public}, selection=object()), ROWS),
+        (over({"rows": public}), SimpleNamespace(kind="square", where=TRUE, value=COST.value)),
+    ):
+        assert known_lengths(plan, measure, own) is own
+    shorter = counted(np.ceil(np.sqrt(sizes)), 180, random)  # they are in several groups
+    assert known_lengths(over({"total cost": public}, ["ward"]), COST, shorter) is shorter
 
 
 @pytest.mark.parametrize(("noise", "low", "high"), [(1.0, 200, 4000), (300.0, 10, 100)])
