@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 _WIDE = 0.2  # of the range of values: an interval that is wider says nothing of where they lie
 _LOST = 0.3  # of a value: an earlier error above that leaves it open how large it is
 _MODEL, _SINGLE = 0.3, 0.3  # how far the error of a quantile is off where values spread otherwise; and by chance
+_MIDDLE = 0.9  # of the average group: so large is the middle one, for a few are mostly larger than all others
 _SMALLEST = 0.1  # of the average group: a smaller one is mostly noise
 SMALL = 0.5  # of the average group: what is promised in per cent holds for all that are at least so large
 _SEED = 18
@@ -295,6 +296,8 @@ class ExpectedAnswer:
         laws = [each.noise for each in mechanisms] if noise is None else list(noise)
         public = self.expectations.public
         mean, square = public.mean_of(aggregate.value), public.square_of(aggregate.value)
+        if part == 1.0 and self.expectations.past is None and public.counted and public.groups > 1:
+            part = _MIDDLE
         group = UsualGroup(max(1, round(part * self._rows(first, number) * self._left(number))), mean, square)
         return statistic.family.expected(aggregate, statistic, laws, group, self._confidence)
 

@@ -132,9 +132,9 @@ def test_a_condition_says_no_more_of_clipping_than_all_rows_would_lose(tmp_path)
     """At this price the own counts allow of a tail that is many times as much; `protect` saw that there is none."""
     ana = laid(tmp_path).analyst("ana")
     for at in range(5):
-        release = ana.ask("SELECT COUNT(*) AS n FROM stays WHERE cost < 5000", epsilon=0.3 + at / 1e6)
+        release = ana.ask("SELECT COUNT(*) AS n FROM stays WHERE cost < 5000", epsilon=0.1 + at / 1e6)
         (value,), (error,), (total,) = release.rows[0], release.noise_error[0], release.total_interval[0]
-        assert total is None or total[1] - value <= error + 0.1 * 26_000
+        assert total is None or total[1] - value <= error + 0.02 * 26_000
 
 
 def test_groups_are_as_large_as_the_noisy_number_of_rows_says_and_not_of_1000(ana):
@@ -164,8 +164,10 @@ def test_where_nothing_is_known_the_error_is_the_most_that_it_can_be(tmp_path):
     found = preview_plan(replace(plan, question=question), (1.0,), 0.95, {})
     choice = only(found)
     assert choice.at_most == (True,) and "± at most" in str(found) and "much smaller" in str(found)
-    release = curator.analyst("ana").ask(QUESTIONS[1], epsilon=1.0)
-    assert release.noise_error[0][0] < choice.noise_error[0]
+    # One answer in eight keeps the limit that it had: the least of four.
+    ana = curator.analyst("ana")
+    got = [ana.ask(QUESTIONS[1], epsilon=1.0 + at / 1e6).noise_error[0][0] for at in range(4)]
+    assert min(got) < choice.noise_error[0]
 
 
 def test_a_preview_never_looks(curator, monkeypatch):
