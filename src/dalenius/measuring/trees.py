@@ -358,9 +358,9 @@ def expected_error(
     """
     group = _Group(TreeLayout.of(measure), law, float(rows) * SCALE, confidence, spread)
     if aggregate.kind not in EXTREMES:
-        errors = group.errors(float(aggregate.parameter or 0.0), 0.0)[0]
-        mean, middle = float(errors.mean()), float(np.median(errors))
-        return mean if mean < _SKEWED * middle else middle
+        drawn = group.errors(float(aggregate.parameter or 0.0), 0.0)[0]
+        average, median = float(drawn.mean()), float(np.median(drawn))
+        return average if average < _SKEWED * median else median
     edge = group.width * float(deviations(group.layout.leaves, 0.0)[: group.layout.used + 1].max())
     share, sign, _ = EXTREMES[aggregate.kind]
     # As `Tree.estimates`: at most half of the rows lie beyond an extreme.
