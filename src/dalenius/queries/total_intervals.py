@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from dalenius.measuring.expressions import TRUE, Aggregate, Column
 from dalenius.measuring.limits.clip_search import Clip, search_of, takes_all
 from dalenius.measuring.limits.clipping import NOTHING, Loss, Spread, loss_of_counts, loss_of_share
+from dalenius.measuring.limits.histogram import noise_deviation
 
 if TYPE_CHECKING:
     from dalenius.measuring.estimates import Estimate
@@ -147,7 +148,9 @@ def _loss(plan: Plan, statistic: Statistic, own: Clip | None, spread: Spread) ->
         if own.counts is None:
             return loss_of_share(own.beyond, own.clip, spread)
         loss = loss_of_counts(own.counts.noisy, own.counts.law, own.clip, spread)
-        return hidden if loss is None else _no_more(loss, plan, measure, own.clip, spread)
+        return (
+            hidden if loss is None else _no_more(loss, plan, measure, own.clip, spread, noise_deviation(own.counts.law))
+        )
     found = plan.table.found
     if found is None or declared.rows is not None:
         return Unknown.DECLARED
@@ -164,12 +167,13 @@ def _loss(plan: Plan, statistic: Statistic, own: Clip | None, spread: Spread) ->
     return Unknown.OTHER if share is None else loss_of_share(share, measure.clip, spread)
 
 
-def _no_more(loss: Loss, plan: Plan, measure: Measure, clip: int, spread: Spread) -> Loss:
+def _no_more(loss: Loss, plan: Plan, measure: Measure, clip: int, spread: Spread, noise: float) -> Loss:
     """What a question's own counts say is lost, but no more than all rows of the table would lose at its limit.
 
     A condition takes rows away, and finer groups make vectors shorter: with w ≤ w' of a unit, entry by entry, and a
-    length k ≤ k', it loses w·(1 − C/k) ≤ w'·(1 − C/k'). `protect` counted the sizes k' of the same units, and with less
-    noise than a cheap question can: what it says of all rows holds for a part of them.
+    length k ≤ k', it loses w·(1 − C/k) ≤ w'·(1 − C/k'). `protect` counted the sizes k' of the same units: where that
+    has less noise than the question's own counts (a deviation of ``noise``), what it says of all rows holds for a part
+    of them. Where it has more, the smaller of two estimates would only be the one that chance made too small.
     """
     found, table = plan.table.found, plan.table
     if found is None or found.carried or not table.direct or plan.sets or plan.periods != ("",):
@@ -182,9 +186,11 @@ def _no_more(loss: Loss, plan: Plan, measure: Measure, clip: int, spread: Spread
         names = [f"total {measure.value.name}"]
     for name in names:
         counts = found.sizes.get(name)
+        if counts is None or noise_deviation(counts.law) >= noise:
+            continue
         scattered = name.startswith("norm ")
         whole = replace(spread, scattered=scattered, total=float(found.row_count) if scattered else spread.total)
-        every = None if counts is None else loss_of_counts(counts.noisy, counts.law, clip, whole)
+        every = loss_of_counts(counts.noisy, counts.law, clip, whole)
         loss = loss if every is None else loss.within(every, spread.total)
     return loss
 
