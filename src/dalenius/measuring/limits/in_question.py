@@ -190,10 +190,10 @@ def fit_clip(
 def known_lengths(plan: Plan, measure: Measure, counts: LengthCounts) -> LengthCounts:
     """Units by length, as the question counted them, and as `protect` did if that is the same.
 
-    `protect` counted the rows and totals of all units, and the lengths of their rows over the keys of one column, with
-    less noise than a cheap question can. Where units are in one group each, a length is a total. Whether they are is
-    not known, but it would show: then the two counts differ by more than their noise (`pool_counts`). Past the classes
-    that show, a total is no less than a length, so that a limit comes out rather too high than too low.
+    `protect` counted the rows and totals of all units, with less noise than a cheap question can. Where units are in
+    one group each, a length is a total. Whether they are is not known, but it would show: then the two counts differ by
+    more than their noise (`pool_counts`). Past the classes that show, a total is no less than a length, so that a limit
+    comes out rather too high than too low.
     """
     from dalenius.measuring.limits.question_total import pool_counts
 
@@ -201,14 +201,10 @@ def known_lengths(plan: Plan, measure: Measure, counts: LengthCounts) -> LengthC
     plain = plan.selection is None and not plan.sets and plan.groups is None
     if found is None or found.carried or not plain or not table.direct or plan.periods != ("",) or plan.where != TRUE:
         return counts
-    name, keys = "rows", plan.question.keys
-    if measure.kind == "rows" and plan.norm == "l2" and len(keys) == 1 and isinstance(keys[0], Column):
-        name = f"norm {keys[0].name}"
-    elif measure.kind == "sum" and isinstance(measure.value, Column) and not measure.centre:
+    name = "rows" if measure.kind == "rows" else ""
+    if measure.kind == "sum" and isinstance(measure.value, Column) and not measure.centre:
         same = measure.step == table.policy.columns[measure.value.name].step
         name = f"total {measure.value.name}" if same else ""
-    elif measure.kind != "rows":
-        return counts
     public = found.sizes.get(name) if takes_all(measure.where) else None
     return counts if public is None else pool_counts(counts, public)
 
