@@ -67,6 +67,7 @@ _APART = 4  # ends that are looked at lie so many times closer than half the int
 _DRAWS, _MOST = 800, 4000  # one width varies by about a quarter of itself: the mean of so many by 1% or 0.4%
 _POINTS = 2**19  # that are drawn in all, where that gives more than the fewest
 _LARGEST = 2**22  # of them, even where that gives fewer draws
+_SKEWED = 1.5  # a mean that is so many times the middle is that of a few
 _FINE = 128  # ends in an interval, at least, where there are so many
 _AROUND = 6  # half-widths on either side of the quantile that are drawn
 _SEED = 1977  # fixed, and it hides nothing: there is no data here
@@ -351,7 +352,10 @@ def _power(values: Floats) -> NDArray[np.int64]:
 def expected_error(
     aggregate: Aggregate, measure: Measure, law: Law, rows: int, confidence: float, spread: ValueSpread = EVEN
 ) -> float:
-    """The mean noise error of a quantile, or private extreme, in a group of so many rows, with values spread so."""
+    """The mean noise error of a quantile, or private extreme, in a group of so many rows, with values spread so.
+
+    Where a few of the draws tell nothing, and so have the whole range as their error, it is that of the middle one.
+    """
     group = _Group(TreeLayout.of(measure), law, float(rows) * SCALE, confidence, spread)
     return _mean_error(aggregate.kind, float(aggregate.parameter or 0.0), group)
 
@@ -359,7 +363,9 @@ def expected_error(
 @lru_cache(maxsize=1024)  # a preview looks at the same columns and prices again and again
 def _mean_error(kind: str, parameter: float, group: _Group) -> float:
     if kind not in EXTREMES:
-        return float(group.errors(parameter, 0.0)[0].mean())
+        drawn = group.errors(parameter, 0.0)[0]
+        average, median = float(drawn.mean()), float(np.median(drawn))
+        return average if average < _SKEWED * median else median
     edge = group.width * float(deviations(group.layout.leaves, 0.0)[: group.layout.used + 1].max())
     share, sign, _ = EXTREMES[kind]
     # As `Tree.estimates`: at most half of the rows lie beyond an extreme.

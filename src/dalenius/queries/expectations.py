@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from dalenius.measuring.plan import Plan
     from dalenius.queries.answering import Answer
 
-_DRAWS = 5  # of made-up noise
+_DRAWS = 6  # of made-up noise: pairs that are each other's opposite
 _CAUTION = 0.6  # of the draws give no larger error than the one that is told
 _BAD = 4.0  # a model that fits counts worse than that, by the mean square of what is off in deviations, is not used
 

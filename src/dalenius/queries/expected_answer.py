@@ -26,6 +26,7 @@ from dalenius.measuring.limits.question_total import CutOff
 from dalenius.measuring.statistics.distinct import public_values
 from dalenius.measuring.statistics.family import Cellwise, Single, UsualGroup
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
+from dalenius.mechanisms.laws import SummedLaw
 from dalenius.queries.postprocess import key_columns, tabulate
 from dalenius.queries.rules.price import Priced, price_plan
 from dalenius.queries.total_intervals import Clipped, Unknown
@@ -35,11 +36,16 @@ if TYPE_CHECKING:
     from dalenius.measuring.expressions import Expression
     from dalenius.measuring.plan import Measure, Plan, Statistic
     from dalenius.mechanisms.laplace import Laplace
+    from dalenius.mechanisms.laws import Law
     from dalenius.queries.answering import Answer
     from dalenius.queries.expectations import Expectations
     from dalenius.queries.scaled_estimates import Stored
 
 _WIDE = 0.2  # of the range of values: an interval that is wider says nothing of where they lie
+_LOST = 0.3  # of a value: an earlier error above that leaves it open how large it is
+_MODEL, _SINGLE = 0.3, 0.3  # how far the error of a quantile is off where values spread otherwise; and by chance
+_MIDDLE = 0.9  # of the average group: so large is the middle one, for a few are mostly larger than all others
+_SMALLEST = 0.1  # of the average group: a smaller one is mostly noise
 SMALL = 0.5  # of the average group: what is promised in per cent holds for all that are at least so large
 _SEED = 18
 
@@ -276,12 +282,23 @@ class ExpectedAnswer:
 
     # --- from what is public
 
-    def _usual(self, aggregate: Aggregate, number: int, statistic: Statistic, part: float) -> Estimate:
-        """In a group that is ``part`` of an average one."""
+    def _usual(
+        self,
+        aggregate: Aggregate,
+        number: int,
+        statistic: Statistic,
+        part: float,
+        noise: Sequence[Law] | None = None,
+    ) -> Estimate:
+        """In a group that is ``part`` of an average one, with the noise of this price where no other is given."""
         start, first = self.plan.start(number), statistic.measures[0]
-        laws = [each.noise for each in self.priced.mechanisms[start : start + len(statistic.measures)]]
-        mean = self.expectations.public.mean_of(aggregate.value)
-        group = UsualGroup(max(1, round(part * self._rows(first, number))), mean)
+        mechanisms = self.priced.mechanisms[start : start + len(statistic.measures)]
+        laws = [each.noise for each in mechanisms] if noise is None else list(noise)
+        public = self.expectations.public
+        mean, square = public.mean_of(aggregate.value), public.square_of(aggregate.value)
+        if part == 1.0 and self.expectations.past is None and public.counted and public.groups > 1:
+            part = _MIDDLE
+        group = UsualGroup(max(1, round(part * self._rows(first, number) * self._left(number))), mean, square)
         return statistic.family.expected(aggregate, statistic, laws, group, self._confidence)
 
     def _rows(self, measure: Measure, number: int) -> float:
@@ -289,6 +306,18 @@ class ExpectedAnswer:
         if measure.kind == "rows" and lengths is not None:
             return lengths.kept(measure.clip) / max(1, self.expectations.public.groups)
         return float(self.expectations.public.rows(measure))
+
+    def _left(self, number: int) -> float:
+        """Of the rows that its count would keep alone, what the other measures of a ratio leave.
+
+        All measures of a ratio are scaled down together, so that they stay about the same rows: by the one of which
+        most is cut off.
+        """
+        start, shares = self.plan.start(number), list[float]()
+        for at, measure in enumerate(self.plan.statistics[number].measures, start):
+            lengths = self.expectations.lengths.get(at)
+            shares.append(1.0 if lengths is None else lengths.rows_kept(measure.clip))
+        return min(1.0, min(shares) / max(shares[0], 1e-9))
 
     def _integer(self, measure: Measure, number: int, part: float) -> int:
         """What one measure is expected to be in a group, as its integers count it."""
@@ -350,7 +379,9 @@ class ExpectedAnswer:
         if isinstance(statistic.family, Cellwise):
             columns = list(zip(laws, self._measured(number), strict=True))
             reading = statistic.family.read(statistic, columns, len(self.plan.cells), self._confidence)
-            return reading.estimates(aggregate)
+            return self._unless_lost(aggregate, number, statistic, reading.estimates(aggregate))
+        if self.expectations.public.square_of(aggregate.value) is not None:
+            return self._quantiles(aggregate, number, statistic)
         # A quantile is about as uncertain as the ranks around it, which are as uncertain as the noise is wide.
         (law,), (old, _) = laws, past.measures[start]
         narrower = deviation_of([(1.0, law)]) / deviation_of([(1.0, old)])
@@ -361,6 +392,50 @@ class ExpectedAnswer:
             usual if each.value is None or (each.noise_error or 0.0) > wide else _narrowed(each, narrower, step)
             for each in past.estimates[aggregate]
         ]
+
+    def _unless_lost(
+        self, aggregate: Aggregate, number: int, statistic: Statistic, read: Sequence[Estimate]
+    ) -> list[Estimate]:
+        """What an earlier answer says, where that was more than noise; else as in a usual group.
+
+        An error is in proportion to 1/n, or to the deviation that was found: where these were mostly noise it would be.
+        """
+        past, public = self.expectations.past, self.expectations.public
+        if past is None or public.square_of(aggregate.value) is None:
+            return list(read)
+        usual = self._usual(aggregate, number, statistic, 1.0)
+        before = past.estimates[aggregate]
+        lost = [each.value is None or (each.noise_error or 0.0) > _LOST * abs(each.value) for each in before]
+        return [usual if gone else each for gone, each in zip(lost, read, strict=True)]
+
+    def _quantiles(self, aggregate: Aggregate, number: int, statistic: Statistic) -> list[Estimate]:
+        """Of values of which it is public how they spread, as the errors of an earlier answer correct it.
+
+        One error of a quantile is mostly chance: it hangs on single ranks. So what is public is believed beside it, and
+        the less the more groups there were.
+        """
+        past, start = self.expectations.past, self.plan.start(number)
+        if past is None:
+            raise RuntimeError("There is no earlier answer.")
+        usual, before = self._usual(aggregate, number, statistic, 1.0), past.estimates[aggregate]
+        step, wide = float(statistic.measures[0].step), _WIDE * float(statistic.high - statistic.low)
+        old, off = past.measures[start][0], 1.0
+        at_first = 0.0
+        if not isinstance(old, SummedLaw):
+            at_first = self._usual(aggregate, number, statistic, 1.0, [old]).noise_error or 0.0
+        errors = [each.noise_error or 0.0 for each in before if each.value is not None]
+        told = [each for each in errors if each <= wide]
+        if told and 0 < at_first <= wide:
+            weight = _MODEL**2 / (_MODEL**2 + _SINGLE**2 / len(told))
+            off = (max(statistics.fmean(told), step) / at_first) ** weight
+        sizes = self._sizes(number)
+        average = statistics.fmean(sizes) if sizes else 0.0
+        found = []
+        for each, size in zip(before, sizes, strict=True):
+            fewer = average / max(size, _SMALLEST * average) if average else 1.0
+            here = usual if each.value is None else replace(usual, value=each.value)
+            found.append(_narrowed(here, off * fewer, step))
+        return found
 
 
 def _is_single(statistic: Statistic) -> bool:
@@ -377,8 +452,12 @@ def _narrowed(estimate: Estimate, factor: float, step: float) -> Estimate:
 
 
 def _made_up(mechanism: DiscreteGaussian | Laplace, size: int, draw: int) -> list[int]:
-    """Noise of that law, the same each time: it hides nothing, for there is nothing in a preview to hide."""
-    chance, deviation = np.random.default_rng([_SEED, draw]), noise_deviation(mechanism)
+    """Noise of that law, the same each time: it hides nothing, for there is nothing in a preview to hide.
+
+    Every second draw is the opposite of the one before, so that few of them are on average as many.
+    """
+    chance, deviation = np.random.default_rng([_SEED, draw // 2]), noise_deviation(mechanism)
+    deviation = -deviation if draw % 2 else deviation
     if isinstance(mechanism, DiscreteGaussian):
         drawn = deviation * chance.standard_normal(size)
     else:
@@ -406,8 +485,8 @@ def _cut_off(expectations: Expectations, priced: Priced, number: int, noisy: Seq
     if limit is None or lengths is None:
         return None
     off = cut_deviation(priced, number, limit)
-    chance = float(np.random.default_rng([_SEED, draw, number]).standard_normal())
-    return CutOff(limit, lengths.by_size().kept(limit) + off * chance, off)
+    chance = float(np.random.default_rng([_SEED, draw // 2, number]).standard_normal())
+    return CutOff(limit, lengths.by_size().kept(limit) + off * (-chance if draw % 2 else chance), off)
 
 
 def _rungs(expectations: Expectations, measure: Measure) -> list[int] | None:

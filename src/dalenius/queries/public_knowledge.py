@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from typing import TYPE_CHECKING
 
 from dalenius.measuring.expressions import TRUE, Column, Expression, columns_of
 from dalenius.measuring.function_values import column_values
 from dalenius.measuring.limits.expected_lengths import Lengths, effective_groups
+from dalenius.measuring.limits.expected_values import Variety, tell_variety, with_values
+from dalenius.measuring.value_spread import may_differ
 from dalenius.queries.postprocess import most_groups
 from dalenius.queries.selectivity import ALL, Kept, keeps
 from dalenius.tables.policy import Kind
@@ -21,7 +23,7 @@ from dalenius.tables.policy import Kind
 if TYPE_CHECKING:
     from dalenius.measuring.plan import Found, Measure, Plan
 
-SQUARE = 3.0  # a value's mean square, in that of its mean: between even values and log-normal ones
+_USUAL = Variety(3.0)  # of values, where nobody knows: between even values and log-normal ones
 _EVENLY = (0.125, 0.375, 0.625, 0.875)  # of the way from a centre to the farther bound
 _PARTS = (0.0, 0.25, 0.5, 0.75, 1.0)  # of what a condition takes, that it takes as whole units
 ROWS = 1000  # a group of so many rows stands for the ones that nobody has counted
@@ -83,7 +85,7 @@ class PublicKnowledge:
         """What the question's condition, and that of one aggregate, leave."""
         if where not in self._kept:
             conditions = {self.plan.where, where} - {TRUE}
-            parts = (keeps(each, self.plan.table.policy, self.mean, self._reach) for each in conditions)
+            parts = (keeps(each, self.plan.table.policy, self._mean_and_square, self._reach) for each in conditions)
             self._kept[where] = self._as_counted(reduce(Kept.__mul__, parts, ALL), where)
         return self._kept[where]
 
@@ -113,6 +115,27 @@ class PublicKnowledge:
     def mean_of(self, value: Expression | None) -> float | None:
         """The same of what is summed, where that is a column."""
         return self.mean(value.name) if isinstance(value, Column) else None
+
+    def square_of(self, value: Expression | None) -> float | None:
+        """The mean square of what is summed, in that of its mean: how far values differ, as units' totals tell."""
+        variety = self._variety(value.name) if isinstance(value, Column) else None
+        return None if variety is None else variety.square
+
+    def _mean_and_square(self, column: str) -> tuple[float, float | None] | None:
+        mean, variety = self.mean(column), self._variety(column)
+        return None if mean is None else (mean, None if variety is None else variety.square)
+
+    def _variety(self, column: str) -> Variety | None:
+        if column not in self._varieties:
+            totals, rows, mean = self._sizes(f"total {column}"), self._sizes("rows"), self.mean(column)
+            spec = self.plan.table.policy.columns.get(column)
+            if totals is None or rows is None or mean is None or mean <= 0 or spec is None or spec.bounds is None:
+                self._varieties[column] = None
+            else:
+                low, high = float(spec.bounds.low), float(spec.bounds.high)
+                possible = partial(may_differ, low, high, mean)
+                self._varieties[column] = tell_variety(totals, rows, possible)
+        return self._varieties[column]
 
     def _reach(self, column: str) -> float | None:
         """Into how many of a column's values a unit's rows fall; dates and numbers are reckoned to differ by row."""
@@ -169,10 +192,10 @@ class PublicKnowledge:
     def candidates(self, measure: Measure, total: float) -> list[Lengths]:
         """What units may be like in a question whose groups showed ``total`` together, in steps.
 
-        Of squares, and of sums around a centre, what is public says too little beside counts of just these.
+        Of sums around a centre, what is public says too little beside counts of just these.
         """
         base, found = self._base(measure), list[Lengths | None]()
-        if base is None or measure.primitive.degree > 1 or measure.low < 0 < measure.high:
+        if base is None or measure.low < 0 < measure.high:
             return []
         share = min(1.0, max(total, 1.0) / max(base.total, 1.0))
         everything = self.kept(measure.where) == ALL
@@ -211,11 +234,8 @@ class PublicKnowledge:
         spec, totals = self.plan.table.policy.columns[measure.value.name], self._sizes(f"total {measure.value.name}")
         if totals is None or spec.step is None:
             return None
-        sums = totals.times(float(spec.step / measure.step)).with_rows(rows)
-        if degree == 1:
-            return sums
-        # Σx² is (Σx)²/N where a unit's N values are alike, and more the more they differ.
-        return sums.times(sums.sizes / sums.rows * (1 + (SQUARE - 1) * (1 - 1 / sums.rows)))
+        sums, variety = totals.times(float(spec.step / measure.step)), self._variety(measure.value.name)
+        return with_values(sums, rows, variety or _USUAL, squared=degree > 1)
 
     def _norms(self) -> Lengths | None:
         """Over the keys of one column, as they were found."""
@@ -233,6 +253,10 @@ class PublicKnowledge:
 
     @cached_property
     def _kept(self) -> dict[Expression, Kept]:
+        return {}
+
+    @cached_property
+    def _varieties(self) -> dict[str, Variety | None]:
         return {}
 
     @cached_property

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _OTHERWISE = 1 / 3  # of a condition of which nothing is known
 _LEAST = 1e-4
-Means = Callable[[str], "float | None"]
+Means = Callable[[str], "tuple[float, float | None] | None"]
 Groups = Callable[[str], "float | None"]
 
 
@@ -53,7 +53,7 @@ def keeps(condition: Expression, policy: Policy, means: Means, groups: Groups) -
     Args:
         condition: Made total.
         policy: Of the table.
-        means: The mean of a column, where it is known.
+        means: The mean of a column, and how far its values differ (`ValueSpread.of`), where it is known.
         groups: Into how many of a column's values the rows of one unit fall, where that is known.
     """
     found = ALL
@@ -112,8 +112,10 @@ def _below(column: Column, value: Scalar, policy: Policy, means: Means) -> float
         at = _moment(value)
     if ends is None or not isinstance(at, int | float) or not ends[0] < ends[1] or not math.isfinite(ends[1] - ends[0]):
         return _OTHERWISE
-    spread = ValueSpread.of(*ends, means(column.name) if column.type is Type.NUMBER else None)
-    return spread.below((at - ends[0]) / (ends[1] - ends[0]))
+    mean, square = (means(column.name) if column.type is Type.NUMBER else None) or (None, None)
+    place = (at - ends[0]) / (ends[1] - ends[0])
+    # Far from the mean a guessed law says little: between that which says least and one of such values.
+    return (ValueSpread.of(*ends, mean).below(place) + ValueSpread.of(*ends, mean, square).below(place)) / 2
 
 
 def _moment(value: object) -> float:

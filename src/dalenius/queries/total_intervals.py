@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from dalenius.measuring.expressions import TRUE, Aggregate, Column
 from dalenius.measuring.limits.clip_search import Clip, search_of, takes_all
 from dalenius.measuring.limits.clipping import NOTHING, Loss, Spread, loss_of_counts, loss_of_share
+from dalenius.measuring.limits.histogram import noise_deviation
 
 if TYPE_CHECKING:
     from dalenius.measuring.estimates import Estimate
@@ -31,6 +32,7 @@ _LEANS = 0.01  # of a sum: less than that is not worth a word
 _OUTWEIGHS = (
     0.5  # of the noise error, which is about one deviation: from here on clipping moves a value more than noise
 )
+_LITTLE = 0.1  # of what was kept: as much as that may be lost, however groups share in it
 DECLARED = (
     "The owner declared how much one {unit} may add. How much of the data lies beyond that is not known, and not in ±."
 )
@@ -166,7 +168,10 @@ def _loss(plan: Plan, statistic: Statistic, own: Clip | None, spread: Spread) ->
             return hidden
         if own.counts is None:
             return loss_of_share(own.beyond, own.clip, spread)
-        return loss_of_counts(own.counts.noisy, own.counts.law, own.clip, spread) or hidden
+        loss = loss_of_counts(own.counts.noisy, own.counts.law, own.clip, spread)
+        return (
+            hidden if loss is None else _no_more(loss, plan, measure, own.clip, spread, noise_deviation(own.counts.law))
+        )
     found = plan.table.found
     if found is None or declared.rows is not None:
         return Unknown.DECLARED
@@ -182,6 +187,35 @@ def _loss(plan: Plan, statistic: Statistic, own: Clip | None, spread: Spread) ->
         lengths = replace(spread, scattered=norms and spread.scattered, rounded=not norms)
         return loss_of_counts(counts.noisy, counts.law, measure.clip, lengths) or Unknown.OTHER
     return Unknown.OTHER if share is None else loss_of_share(share, measure.clip, spread)
+
+
+def _no_more(loss: Loss, plan: Plan, measure: Measure, clip: int, spread: Spread, noise: float) -> Loss:
+    """What a question's own counts say is lost, but no more than all rows of the table would lose at its limit.
+
+    A condition takes rows away, and finer groups make vectors shorter: with w ≤ w' of a unit, entry by entry, and a
+    length k ≤ k', it loses w·(1 − C/k) ≤ w'·(1 − C/k'). `protect` counted the sizes k' of the same units: where that
+    has less noise than the question's own counts (a deviation of ``noise``), what it says of all rows holds for a part
+    of them. Where it has more, the smaller of two estimates would only be the one that chance made too small.
+
+    Over several groups a bound of them all is none of each: heavy units favour some. So it counts there only if it says
+    that next to nothing is lost; otherwise sums by ward on a heavy tail were inside in 92% instead of 98%.
+
+    Norms over a key are no such bound: how much longer totals are than norms is not counted but reckoned. On a heavy
+    tail they said 1 to 4% where half was lost, in 9 of 24 homes.
+    """
+    found, table = plan.table.found, plan.table
+    if found is None or found.carried or not table.direct or plan.sets or plan.periods != ("",):
+        return loss
+    name = "rows" if measure.kind == "rows" else None
+    if isinstance(measure.value, Column) and measure.step == table.policy.columns[measure.value.name].step:
+        name = f"total {measure.value.name}"
+    counts = None if name is None else found.sizes.get(name)
+    if counts is None or noise_deviation(counts.law) >= noise:
+        return loss
+    every = loss_of_counts(counts.noisy, counts.law, clip, replace(spread, scattered=False))
+    if every is None or (spread.groups > 1 and every.most * every.kept > _LITTLE * max(spread.total, 1.0)):
+        return loss
+    return loss.within(every, spread.total)
 
 
 def _found_for(plan: Plan, measure: Measure, found: Found) -> str | None:

@@ -108,6 +108,32 @@ def test_the_total_error_is_told_where_clipping_is_known_and_is_no_less_than_tha
         assert only(ana.preview(unknown, epsilon=0.5)).total_error == (None,)
 
 
+def test_a_first_look_at_averages_is_near_the_error_that_comes(tmp_path):
+    """Costs are log-normal, which nobody says: it shows in how far people's totals differ.
+
+    In 12 homes the preview was 0.90 of the error on average (0.76 before values were reckoned to differ), and single
+    homes differed by 0.08: the mean of 12 is five deviations from where this fails.
+    """
+    ratios, sql = list[float](), "SELECT ward, AVG(cost) AS n FROM stays GROUP BY ward"
+    for home in map(str, range(12)):
+        (tmp_path / home).mkdir()
+        ana = laid(tmp_path / home).analyst("ana")
+        expected = only(ana.preview(sql, epsilon=0.5)).noise_error[-1]
+        asked = [ana.ask(sql, epsilon=0.5 + at / 1e6) for at in range(5)]
+        got = statistics.median(statistics.median(row[-1] or 0.0 for row in each.noise_error) for each in asked)
+        ratios.append(expected / got)
+    assert 0.8 < statistics.geometric_mean(ratios) < 1.25
+
+
+def test_a_condition_says_no_more_of_clipping_than_all_rows_would_lose(tmp_path):
+    """At this price the own counts allow of a tail that is many times as much; `protect` saw that there is none."""
+    ana = laid(tmp_path).analyst("ana")
+    for at in range(5):
+        release = ana.ask("SELECT COUNT(*) AS n FROM stays WHERE cost < 5000", epsilon=0.1 + at / 1e6)
+        (value,), (error,), (total,) = release.rows[0], release.noise_error[0], release.total_interval[0]
+        assert total is None or total[1] - value <= (error or 0.0) + 0.02 * 26_000
+
+
 def test_groups_are_as_large_as_the_noisy_number_of_rows_says_and_not_of_1000(ana):
     found = ana.preview("SELECT ward, AVG(cost) AS m FROM stays GROUP BY ward", epsilon=1.0)
     assert found.rows == pytest.approx(26_000 / 4, rel=0.5)

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -93,6 +93,7 @@ class Loss:
         more: What it may be higher besides, at 95%, where a tail was extrapolated.
         chance: Variance of what groups lose by chance, of all together, in squared steps.
         favour: How far heavy units may favour one group, as a part of what it misses.
+        kept: What was kept of all units that were counted, in steps; 0 where that is not known.
     """
 
     factor: float
@@ -100,6 +101,7 @@ class Loss:
     more: float = 0.0
     chance: float = 0.0
     favour: float = 0.0
+    kept: float = 0.0
 
     @property
     def share(self) -> float:
@@ -124,6 +126,26 @@ class Loss:
         chance = z * math.sqrt(self.chance * part)
         return max(error, missed + math.hypot(error * (1 + self.factor), told, chance, z * self.favour * missed))
 
+    @property
+    def most(self) -> float:
+        """What may be lost for each that was kept, at 95%."""
+        return self.factor + self.deviation * normal_width(0.95) + self.more
+
+    def within(self, other: Loss, total: float) -> Loss:
+        """No more than another loss, of which this one is a part.
+
+        Args:
+            other: What more rows of the same units lose at the same limit.
+            total: What was kept of the rows that are asked about, in steps.
+        """
+        scale = other.kept / max(total, 1.0)
+        most = other.most * scale
+        if not other.kept or most >= self.most:
+            return self
+        factor, deviation = min(self.factor, other.factor * scale), other.deviation * scale
+        more = max(0.0, most - factor - deviation * normal_width(0.95))
+        return replace(self, factor=factor, deviation=deviation, more=more, chance=min(self.chance, other.chance))
+
 
 NOTHING = Loss(0.0)
 
@@ -147,6 +169,7 @@ def loss_of_counts(counts: Sequence[int], law: DiscreteGaussian | Laplace, clip:
         max(one.more for one in each),
         max(one.chance for one in each),
         spread.favour,
+        min(one.kept for one in each),
     )
 
 
@@ -183,7 +206,7 @@ def _loss(
     chance = float((mean * (heavier >= _RARE)) @ (alone * (over - factor * within) ** 2).mean(1))
     giants = normal_width(0.95) * tails.giants(parts.lost) / whole
     more = max(0.0, math.hypot(float(upper) - factor, giants), _UNSEEN * unseen)
-    return Loss(factor, math.hypot(noise, place, max(0.0, wide)), more, chance)
+    return Loss(factor, math.hypot(noise, place, max(0.0, wide)), more, chance, kept=whole)
 
 
 @dataclass(frozen=True, slots=True)

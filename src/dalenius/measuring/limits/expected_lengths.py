@@ -84,13 +84,22 @@ class Lengths:
         """The same of what a limit leaves: a vector that is longer is scaled down to it."""
         return float(self.units @ (self.sizes * np.minimum(1.0, clip / np.maximum(self.lengths, 1e-9))))
 
+    def rows_kept(self, clip: int) -> float:
+        """Which part of the rows a limit leaves, where those of a longer vector are scaled down to it."""
+        left = float(self.units @ (self.rows * np.minimum(1.0, clip / np.maximum(self.lengths, 1e-9))))
+        return left / max(float(self.units @ self.rows), 1e-9)
+
     def counts(self) -> list[int]:
-        """Units by the class of their length, as a question would count them if there were no noise."""
+        """Units by the class of their length, as a question would count them if there were no noise.
+
+        Of a thin tail each class has less than one unit, and all together some: what is rounded off is carried on.
+        """
         found = np.zeros(CLASSES)
         whole = np.maximum(1.0, np.ceil(self.lengths - 1e-9))
         places = np.minimum(CLASSES - 1, 1 + np.ceil(2 * np.log2(whole) - 1e-9)).astype(int)
         np.add.at(found, places, self.units)
-        return [round(each) for each in found.tolist()]
+        whole_units = np.round(np.cumsum(found))
+        return [round(each) for each in np.diff(whole_units, prepend=0.0).tolist()]
 
     def times(self, factor: float | Array) -> Lengths:
         """The same in other units, or where each row has another size."""
@@ -102,15 +111,6 @@ class Lengths:
         return Lengths(
             *(np.concatenate([getattr(each, name) for each in parts]) for name in ("units", "sizes", "rows", "lengths"))
         )
-
-    def with_rows(self, rows: Lengths) -> Lengths:
-        """Units by a total, with as many rows each as suits it: the larger the total, the more rows."""
-        own, other = np.argsort(self.sizes), np.argsort(rows.sizes)
-        reached = (np.cumsum(self.units[own]) - self.units[own] / 2) / self.number
-        places = np.searchsorted(np.cumsum(rows.units[other]) / rows.number, reached)
-        found = np.empty_like(self.sizes)
-        found[own] = rows.sizes[other][np.minimum(places, len(other) - 1)]
-        return replace(self, rows=found)
 
     def spread(self, groups: float) -> Lengths:
         """Over so many groups, into which rows fall at random."""

@@ -26,10 +26,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
 from dalenius.measuring._exact import exact, exact_lengths
-from dalenius.measuring.expressions import columns_of, conjuncts
+from dalenius.measuring.expressions import TRUE, Column, columns_of, conjuncts
 from dalenius.measuring.join_fanout import limit_of
 from dalenius.measuring.limits.choosing import MEDIAN
-from dalenius.measuring.limits.clip_search import Clip, NoisyCounts, search_of, searched_by_length
+from dalenius.measuring.limits.clip_search import Clip, NoisyCounts, search_of, searched_by_length, takes_all
 from dalenius.measuring.limits.counts import LengthCounts
 from dalenius.measuring.limits.histogram import CLASSES
 from dalenius.measuring.limits.rescaled import FEWEST, TIGHT
@@ -184,9 +184,34 @@ def fit_clip(
         noisy = noisy[:CLASSES]
         mechanism = LengthCounts.of(noisy, mechanism).law
     measure = plan.measures[number]
+    if searched_by_length(measure):
+        counts = known_lengths(plan, measure, LengthCounts.of(noisy, mechanism))
+        noisy, mechanism = counts.noisy, counts.law
     little = measure.one_row if _thinned(plan) else measure.clip
     per_step, cells = _noise_per_step(plan, price, measure), max(1, len(plan.cells))
     return search_of(measure).fit(NoisyCounts(number, measure, noisy, mechanism, per_step, cells, little, total))
+
+
+def known_lengths(plan: Plan, measure: Measure, counts: LengthCounts) -> LengthCounts:
+    """Units by length, as the question counted them, and as `protect` did if that is the same.
+
+    `protect` counted the rows and totals of all units, with less noise than a cheap question can. Where units are in
+    one group each, a length is a total. Whether they are is not known, but it would show: then the two counts differ by
+    more than their noise (`pool_counts`). Past the classes that show, a total is no less than a length, so that a limit
+    comes out rather too high than too low.
+    """
+    from dalenius.measuring.limits.question_total import pool_counts
+
+    found, table = plan.table.found, plan.table
+    plain = plan.selection is None and not plan.sets and plan.groups is None
+    if found is None or found.carried or not plain or not table.direct or plan.periods != ("",) or plan.where != TRUE:
+        return counts
+    name = "rows" if measure.kind == "rows" else ""
+    if measure.kind == "sum" and isinstance(measure.value, Column) and not measure.centre:
+        same = measure.step == table.policy.columns[measure.value.name].step
+        name = f"total {measure.value.name}" if same else ""
+    public = found.sizes.get(name) if takes_all(measure.where) else None
+    return counts if public is None else pool_counts(counts, public)
 
 
 def _alone(plan: Plan, number: int) -> bool:

@@ -57,7 +57,12 @@ def known_sizes(plan: Plan, number: int, counts: LengthCounts) -> LengthCounts:
     another matter (`_with_public`).
     """
     public = _public_sizes(plan, plan.measures[number])
-    if public is None or public.gaussian is None or counts.gaussian is None:
+    return counts if public is None else pool_counts(counts, public)
+
+
+def pool_counts(counts: LengthCounts, public: LengthCounts) -> LengthCounts:
+    """The mean of two counts by how little noise they have, where they may be of the same units; else the first."""
+    if public.gaussian is None or counts.gaussian is None:
         return counts
     own, other = (np.array(each.noisy, dtype=float) for each in (counts, public))
     variances = float(counts.gaussian), float(public.gaussian)

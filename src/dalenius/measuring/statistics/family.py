@@ -115,10 +115,12 @@ class UsualGroup:
     Attributes:
         rows: How many of its rows are counted.
         mean: Of the value, in the column's own units; None where it is not known.
+        square: The mean square of the value, in that of its mean; None where it is not known how far values differ.
     """
 
     rows: int
     mean: float | None = None
+    square: float | None = None
 
 
 class Family(ABC):

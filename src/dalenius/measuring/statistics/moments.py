@@ -49,6 +49,7 @@ _SPREADS = {
     "stddev_pop": _Spread(sample=False, root=True),
 }
 _NEEDS = "bounds of x; `rows`"
+_USUAL = 2.0  # the variance of values, in their squared mean, where it is not known
 
 
 class Moments(Ratio):
@@ -118,12 +119,13 @@ class Moments(Ratio):
         return sums[: len(statistic.measures)]
 
     def sums_of(self, statistic: Statistic, group: UsualGroup) -> list[int]:
-        """The same around their mean, where that is known; they then spread about as far from it as it is large."""
+        """The same around their mean, where that is known; else they spread about as far from it as it is large."""
         if group.mean is None:
             return self.usual(statistic, group.rows)
         summed = statistic.measures[1]
         mean = group.mean / float(summed.step)
-        spread = min(2 * mean * mean, float((statistic.high - statistic.low) / summed.step) ** 2 / 12)
+        differ = _USUAL if group.square is None else group.square - 1
+        spread = min(differ * mean * mean, float((statistic.high - statistic.low) / summed.step) ** 2 / 12)
         middle = mean - summed.centre
         sums = [group.rows, round(group.rows * middle), round(group.rows * (spread + middle * middle))]
         return sums[: len(statistic.measures)]

@@ -77,7 +77,7 @@ class Quantiles(Family):
     ) -> Estimate:
         """That of rows which spread over the bounds, evenly or as their mean says."""
         low, high = float(statistic.low), float(statistic.high)
-        spread = ValueSpread.of(low, high, group.mean)
+        spread = ValueSpread.of(low, high, group.mean, group.square)
         error = trees.expected_error(aggregate, statistic.measures[0], laws[0], group.rows, confidence, spread)
         share = trees.EXTREMES[aggregate.kind][0] if aggregate.kind in trees.EXTREMES else aggregate.parameter
         value = low + (high - low) * spread.place(float(share or 0.0))

@@ -140,3 +140,18 @@ def test_norms_that_were_counted_as_they_are_lose_no_more_than_is_told(people, a
         assert found is not None
         missed += lost.sum() / kept.sum() > found.factor + 1.96 * found.deviation + found.more
     assert missed <= 3
+
+
+def test_a_part_of_the_rows_loses_no_more_than_all_of_them():
+    own, every = Loss(0.05, 0.01, 0.3, 900.0, 1.0), Loss(0.001, 0.0005, 0.002, 400.0, kept=50_000)
+    found = own.within(every, 10_000)
+    assert found.most == pytest.approx(every.most * 5) and found.most < own.most
+    assert found.factor == pytest.approx(0.005) and found.chance == 400 and found.favour == 1
+    assert own.within(every, 100) == own  # all lose more than these have
+    assert own.within(Loss(0.0), 10_000) == own  # nobody knows what all have
+
+
+def test_a_part_that_is_reckoned_to_lose_less_may_still_lose_as_much_as_all_of_them():
+    own, every = Loss(0.001, 0.0, 0.3), Loss(0.004, kept=10_000)
+    found = own.within(every, 10_000)
+    assert found.factor == 0.001 and found.most == pytest.approx(0.004)

@@ -68,9 +68,13 @@ def test_a_condition_leaves_as_many_rows_of_each_as_chance_does(rows):
     assert misfit(found, counted(left).noisy, 10.0) < 2 < misfit(found, counted(rows).noisy, 10.0)
 
 
-def test_totals_take_their_rows_in_order(rows):
-    one_each = known(counted(np.ones(UNITS)))
-    totals = known(counted(np.round(np.exp(np.random.default_rng(5).normal(5, 1, UNITS)))))
-    spread = totals.with_rows(one_each).spread(50)
-    assert spread.units @ spread.lengths == pytest.approx(totals.total, rel=0.02)  # one row lies in one group
-    assert (np.diff(totals.with_rows(known(counted(rows))).rows[np.argsort(totals.sizes)]) >= 0).all()
+def test_a_thin_tail_is_there_though_each_of_its_classes_has_less_than_one_unit():
+    sizes = np.asarray(2.0 ** np.arange(20), dtype=np.float64)
+    tail = Lengths(np.full(20, 0.3), sizes, sizes, sizes)
+    assert sum(tail.counts()) == 6 and max(tail.counts()) == 1
+
+
+def test_a_limit_takes_rows_from_those_who_are_longer_and_from_no_others():
+    lengths = np.array([1.0, 4.0])
+    two = Lengths(np.array([100.0, 50.0]), lengths, np.array([1.0, 4.0]), lengths)
+    assert two.rows_kept(4) == 1 and two.rows_kept(2) == pytest.approx((100 + 50 * 4 / 2) / 300)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from dalenius.measuring.expressions import TRUE, Column, Type
 from dalenius.measuring.limits.counts import LengthCounts
 from dalenius.measuring.limits.histogram import CLASSES
+from dalenius.measuring.limits.in_question import known_lengths
 from dalenius.measuring.limits.question_total import CutOff, choose_cut, known_sizes, question_total, total_of
 from dalenius.measuring.limits.tails import Tails
 
@@ -99,6 +101,41 @@ def test_heavy_units_that_are_in_no_group_are_not_taken_for_what_the_groups_hold
         off.append(found.mean / light.sum())
         inside.append(abs(found.mean - light.sum()) <= 1.96 * found.deviation)
     assert np.median(off) < 1.5 and np.mean(inside) >= 0.9
+
+
+def over(public: dict[str, LengthCounts], keys=(), norm="l2", **more):
+    """As much of a plan over groups as is looked at."""
+    found = SimpleNamespace(sizes=public, carried=False)
+    spec = SimpleNamespace(step=Fraction(1))
+    table = SimpleNamespace(found=found, direct=True, policy=SimpleNamespace(columns={"cost": spec}))
+    question = SimpleNamespace(keys=tuple(Column(each, Type.TEXT) for each in keys))
+    plain = {"where": TRUE, "periods": ("",), "selection": None, "sets": (), "groups": None}
+    return SimpleNamespace(table=table, question=question, norm=norm, **(plain | more))
+
+
+ROWS: Any = SimpleNamespace(kind="rows", where=TRUE, value=None)
+COST: Any = SimpleNamespace(kind="sum", where=TRUE, value=Column("cost", Type.NUMBER), centre=0, step=Fraction(1))
+
+
+def test_lengths_are_known_where_they_are_totals_that_protect_counted():
+    random = np.random.default_rng(8)
+    sizes = random.geometric(0.1, PEOPLE)
+    own, public = counted(sizes, 180, random), counted(sizes, 20, random)
+    for plan, measure in ((over({"rows": public}), ROWS), (over({"total cost": public}, ["ward"]), COST)):
+        assert float(known_lengths(plan, measure, own).gaussian or 0) < 21**2
+    # norms, some rows, another step, squares: these are not the same
+    squares: Any = SimpleNamespace(kind="square", where=TRUE, value=COST.value)
+    fine: Any = SimpleNamespace(**(vars(COST) | {"step": Fraction(1, 2)}))
+    for plan, measure in (
+        (over({"norm ward": public}, ["ward"]), ROWS),
+        (over({"rows": public}, where=Column("urgent", Type.BOOLEAN)), ROWS),
+        (over({"total cost": public}), fine),
+        (over({"rows": public}, selection=object()), ROWS),
+        (over({"rows": public}), squares),
+    ):
+        assert known_lengths(plan, measure, own) is own
+    shorter = counted(np.ceil(np.sqrt(sizes)), 180, random)  # they are in several groups
+    assert known_lengths(over({"total cost": public}, ["ward"]), COST, shorter) is shorter
 
 
 @pytest.mark.parametrize(("noise", "low", "high"), [(1.0, 200, 4000), (300.0, 10, 100)])
