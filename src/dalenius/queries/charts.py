@@ -111,7 +111,7 @@ def figure(release: Release) -> Any:
 def _bars_mean(release: Release, columns: Sequence[int]) -> str:
     """What error bars show, and the guarantee."""
     told = any(row[column] for row in release.total_interval for column in columns)
-    off = "noise, and what limits cut off (estimated)" if told else "margin for the added noise"
+    off = "range, with what limits cut off (estimated)" if told else "margin for the added noise"
     return f"{release.confidence * 100:.10g}% {off} · {release.promise.partition(' · ')[2]}"
 
 

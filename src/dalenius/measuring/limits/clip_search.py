@@ -86,6 +86,7 @@ class NoisyCounts:
         cells: How many groups there are.
         little: The clip where nothing stands out of the noise, and nothing may be seen either.
         total: What all groups add up to, where that is public.
+        known: The same units as others counted them, too, where limits may be chosen by that.
     """
 
     number: int
@@ -96,6 +97,12 @@ class NoisyCounts:
     cells: int
     little: int
     total: Total | None = None
+    known: LengthCounts | None = None
+
+    @property
+    def best(self) -> LengthCounts:
+        """What limits are chosen by."""
+        return self.known or LengthCounts.of(self.noisy, self.mechanism)
 
 
 class ClipSearch(ABC):
@@ -211,7 +218,8 @@ class LengthSearch(ClipSearch):
 
 def _plain(counts: NoisyCounts, groups: int) -> int:
     """The clip of one plain measure, where what is cut off is spread over so many groups."""
-    return choose_limit(counts.noisy, counts.mechanism, lambda limit: counts.per_step * limit, groups).limit
+    best = counts.best
+    return choose_limit(best.noisy, best.law, lambda limit: counts.per_step * limit, groups).limit
 
 
 def _scale(counts: NoisyCounts) -> tuple[int, Rescaled] | None:

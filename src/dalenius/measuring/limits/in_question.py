@@ -184,12 +184,10 @@ def fit_clip(
         noisy = noisy[:CLASSES]
         mechanism = LengthCounts.of(noisy, mechanism).law
     measure = plan.measures[number]
-    if searched_by_length(measure):
-        counts = known_lengths(plan, measure, LengthCounts.of(noisy, mechanism))
-        noisy, mechanism = counts.noisy, counts.law
+    known = known_lengths(plan, measure, LengthCounts.of(noisy, mechanism)) if searched_by_length(measure) else None
     little = measure.one_row if _thinned(plan) else measure.clip
     per_step, cells = _noise_per_step(plan, price, measure), max(1, len(plan.cells))
-    return search_of(measure).fit(NoisyCounts(number, measure, noisy, mechanism, per_step, cells, little, total))
+    return search_of(measure).fit(NoisyCounts(number, measure, noisy, mechanism, per_step, cells, little, total, known))
 
 
 def known_lengths(plan: Plan, measure: Measure, counts: LengthCounts) -> LengthCounts:
@@ -197,8 +195,8 @@ def known_lengths(plan: Plan, measure: Measure, counts: LengthCounts) -> LengthC
 
     `protect` counted the rows and totals of all units, with less noise than a cheap question can. Where units are in
     one group each, a length is a total. Whether they are is not known, but it would show: then the two counts differ by
-    more than their noise (`pool_counts`). Past the classes that show, a total is no less than a length, so that a limit
-    comes out rather too high than too low.
+    more than their noise (`pool_counts`). What is too rare to show may still differ: heavy units without a group. So a
+    limit is chosen by these, and what it cuts off is told by the question's own.
     """
     from dalenius.measuring.limits.question_total import pool_counts
 
