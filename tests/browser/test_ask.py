@@ -274,6 +274,19 @@ def test_what_is_typed_is_completed_from_the_policy(analyst):
     expect(expected(page)).to_contain_text("Expected: a ± ")
 
 
+def test_completions_leave_the_button_free(analyst):
+    """A list that lies over it takes the press: whoever typed a question to its end could not ask it."""
+    page = analyst("dan")
+    write(page, "")
+    page.keyboard.type("SELECT COUNT(*) AS number_of_visits, AVG(amount) AS usual_amount FROM visits WHERE t")
+    popup = page.locator(".cm-tooltip-autocomplete")
+    expect(popup).to_be_visible()
+    assert popup.get_by_role("option").count() > 8  # more than are shown at once
+    page.wait_for_timeout(100)  # until it has its place
+    box, button = popup.bounding_box(), ask_button(page).bounding_box()
+    assert box and button and box["y"] + box["height"] <= button["y"]
+
+
 def test_an_answer_can_be_taken_away(analyst, server, tmp_path):
     page = analyst("fay")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])

@@ -86,6 +86,8 @@ body.body--dark .text-warning {{ --q-warning: var(--d-warn); }}
 .d-sql {{ height: auto; }}
 .d-sql .cm-gutters {{ border-radius: 7px 0 0 7px; }}
 .d-sql .cm-editor {{ min-height: 5.5rem; max-height: 40vh; }}
+/* Short enough that the list does not hide Ask below the editor, which would then take no press. */
+.d-sql .cm-tooltip.cm-tooltip-autocomplete > ul {{ max-height: 5.2em !important; }}
 #q-loading-bar {{ display: none; }}
 .nicegui-content {{ padding: 0; }}
 .d-nowrap {{ white-space: nowrap; }}
