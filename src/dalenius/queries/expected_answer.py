@@ -14,19 +14,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from dalenius.measuring.estimates import Estimate, deviation_of
 from dalenius.measuring.expressions import TRUE, Aggregate, walk
-from dalenius.measuring.limits import ladder
 from dalenius.measuring.limits.clip_search import Clip
-from dalenius.measuring.limits.histogram import noise_deviation
-from dalenius.measuring.limits.in_question import apply_clips, counts_totals, cut_deviation, cut_limit, fit_clip
-from dalenius.measuring.limits.question_total import CutOff
+from dalenius.measuring.limits.in_question import apply_clips
 from dalenius.measuring.statistics.distinct import public_values
 from dalenius.measuring.statistics.family import Cellwise, Single, UsualGroup
-from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.mechanisms.laws import SummedLaw
+from dalenius.queries.expected_search import expected_clips
 from dalenius.queries.postprocess import key_columns, tabulate
 from dalenius.queries.rules.price import Priced, price_plan
 from dalenius.queries.total_intervals import Clipped, Unknown
@@ -35,7 +30,6 @@ if TYPE_CHECKING:
     from dalenius.measuring.estimates import Noise
     from dalenius.measuring.expressions import Expression
     from dalenius.measuring.plan import Measure, Plan, Statistic
-    from dalenius.mechanisms.laplace import Laplace
     from dalenius.mechanisms.laws import Law
     from dalenius.queries.answering import Answer
     from dalenius.queries.expectations import Expectations
@@ -47,7 +41,6 @@ _MODEL, _SINGLE = 0.3, 0.3  # how far the error of a quantile is off where value
 _MIDDLE = 0.9  # of the average group: so large is the middle one, for a few are mostly larger than all others
 _SMALLEST = 0.1  # of the average group: a smaller one is mostly noise
 SMALL = 0.5  # of the average group: what is promised in per cent holds for all that are at least so large
-_SEED = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,25 +89,10 @@ class ExpectedAnswer:
         """With the limits that the question would find for itself under noise that is made up."""
         plan = expectations.known
         priced = price_plan(plan, epsilon, expectations.delta, expectations.left)
-        clips, unknown = list[Clip](), list[int]()
-        for number, mechanism in priced.searches.items():
-            counts = _counts(expectations, number)
-            if counts is not None:
-                noisy = [
-                    count + made for count, made in zip(counts, _made_up(mechanism, len(counts), draw), strict=True)
-                ]
-                cut_off = _cut_off(expectations, priced, number, noisy, draw)
-                clips.append(fit_clip(plan, priced, number, noisy, mechanism, cut_off))
-                continue
-            past = () if expectations.past is None else expectations.past.clips
-            own = next((each for each in past if each.measure == number), None)
-            if own is None:
-                unknown.append(number)
-            else:
-                clips.append(own)
+        clips, unknown = expected_clips(expectations, priced, draw)
         lowered = apply_clips(plan, clips)
         price = price_plan(lowered, epsilon, priced.delta) if clips else priced
-        return cls(expectations, lowered, priced, price, tuple(clips), frozenset(unknown))
+        return cls(expectations, lowered, priced, price, clips, unknown)
 
     # --- columns
 
@@ -449,55 +427,3 @@ def _narrowed(estimate: Estimate, factor: float, step: float) -> Estimate:
         return estimate
     error = step * max(1, round((estimate.noise_error / step - 1) * factor + 1))  # one step is there without any noise
     return Estimate(estimate.value, error, estimate.value - error, estimate.value + error)
-
-
-def _made_up(mechanism: DiscreteGaussian | Laplace, size: int, draw: int) -> list[int]:
-    """Noise of that law, the same each time: it hides nothing, for there is nothing in a preview to hide.
-
-    Every second draw is the opposite of the one before, so that few of them are on average as many.
-    """
-    chance, deviation = np.random.default_rng([_SEED, draw // 2]), noise_deviation(mechanism)
-    deviation = -deviation if draw % 2 else deviation
-    if isinstance(mechanism, DiscreteGaussian):
-        drawn = deviation * chance.standard_normal(size)
-    else:
-        drawn = deviation / math.sqrt(2) * chance.laplace(size=size)
-    return [round(each) for each in drawn.tolist()]
-
-
-def _counts(expectations: Expectations, number: int) -> list[int] | None:
-    """What a question would count to find the limit of a measure, if there were no noise; None: nobody knows."""
-    measure = expectations.plan.measures[number]
-    if measure.kind == "distinct":
-        return _rungs(expectations, measure)
-    lengths = expectations.lengths.get(number)
-    if lengths is None:
-        return None
-    # By the total over the groups, too, where groups may be scaled up to that.
-    totals = lengths.by_size().counts() if counts_totals(expectations.known, number) else []
-    return [*lengths.counts(), *totals]
-
-
-def _cut_off(expectations: Expectations, priced: Priced, number: int, noisy: Sequence[int], draw: int) -> CutOff | None:
-    """The sum of totals that a question would measure after that, with made-up noise; None where it would not."""
-    limit = cut_limit(expectations.known, priced, number, noisy, priced.searches[number])
-    lengths = expectations.lengths.get(number)
-    if limit is None or lengths is None:
-        return None
-    off = cut_deviation(priced, number, limit)
-    chance = float(np.random.default_rng([_SEED, draw // 2, number]).standard_normal())
-    return CutOff(limit, lengths.by_size().kept(limit) + off * (-chance if draw % 2 else chance), off)
-
-
-def _rungs(expectations: Expectations, measure: Measure) -> list[int] | None:
-    """Different values at each rung of the ladder, where they are public and units draw them at random."""
-    public = expectations.public
-    if expectations.past is not None or public.found is None or measure.value is None or not public.counted:
-        return None
-    values = public_values(measure.value, expectations.plan.table.policy) or public.hidden_values(measure)
-    pairs, units = values * public.groups, public.units(measure) * public.groups
-    most = max(1.0, public.rows(measure) * public.groups / max(units, 1.0))
-    counted = [
-        round(pairs * -math.expm1(-units * min(float(rung), most) / pairs)) for rung in ladder.rungs(measure.clip)
-    ]
-    return ladder.scale_counts(measure.clip, counted)
