@@ -31,6 +31,7 @@ from dalenius.measuring.limits.expected_lengths import Lengths, misfit
 from dalenius.measuring.limits.histogram import noise_deviation
 from dalenius.queries.expected_answer import ExpectedAnswer, ExpectedCell, ExpectedColumn
 from dalenius.queries.public_knowledge import GROUPS, PublicKnowledge
+from dalenius.queries.rules.price import price_plan
 
 if TYPE_CHECKING:
     from dalenius.ledger.key_delta import Left
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 _DRAWS = 6  # of made-up noise: pairs that are each other's opposite
 _CAUTION = 0.6  # of the draws give no larger error than the one that is told
+_FEWEST, _MANY = 4, 10  # groups that tell how their sizes fall; so many times as many are reckoned with at most
+_SLOW, _FAST = 0.3, 3.0  # how fast they may fall
 _BAD = 4.0  # a model that fits counts worse than that, by the mean square of what is off in deviations, is not used
 
 
@@ -160,7 +163,7 @@ class ExpectedPrice:
         first = self.first.column(expression)
         if not isinstance(expression, Aggregate):
             return first
-        cells = self.cells(expression)
+        cells = self._found_groups(self.cells(expression))
         totals = [each.total_error for each in cells if each.total_error is not None]
         noise = statistics.median(each.noise_error for each in cells)
         return ExpectedColumn(noise, statistics.median(totals) if totals else None, first.at_most)
@@ -168,6 +171,24 @@ class ExpectedPrice:
     def cells(self, aggregate: Aggregate) -> list[ExpectedCell]:
         """What is expected in the groups: in each of an earlier answer, else in an average one."""
         return _merged([each.cells(aggregate) for each in self.draws])
+
+    def _found_groups(self, cells: list[ExpectedCell]) -> list[ExpectedCell]:
+        """Where groups are found, those of an earlier answer, and the smaller ones that a higher price finds besides.
+
+        By how fast sizes fall with their rank: as a power of it, as words and diagnoses do.
+        """
+        past, asked = self.first.expectations.past, self.first.asked
+        found, last = sorted(cells, key=lambda each: -abs(each.truth)), len(cells)
+        if past is None or asked.selection is None or last < _FEWEST:
+            return cells
+        # Not by the smallest, of which only those are there that noise made larger.
+        first, middle = last // 8, last // 2
+        higher, usual = (max(1.0, abs(found[at].truth)) for at in (first, middle))
+        fall = min(max(math.log(higher / usual) / math.log((middle + 1) / (first + 1)), _SLOW), _FAST)
+        before = price_plan(past.plan, past.epsilon, asked.delta).least_units
+        number = min(round(last * (before / max(1, asked.least_units)) ** (1 / fall)), _MANY * last)
+        more = [found[middle].times((at / (middle + 1)) ** -fall) for at in range(last + 1, number + 1)]
+        return found[: max(1, number)] + more
 
     def large_cells(self, aggregate: Aggregate) -> list[ExpectedCell]:
         """In those of at least half the average size; without an earlier answer, in the smallest of them."""

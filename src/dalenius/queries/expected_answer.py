@@ -71,6 +71,12 @@ class ExpectedCell:
         """The total one; that of the noise, where clipping is not known."""
         return self.noise_error if self.total_error is None else self.total_error
 
+    def times(self, factor: float) -> ExpectedCell:
+        """A group so much as large: what clipping takes is in proportion, the noise is the same."""
+        total = self.total_error
+        further = None if total is None else self.noise_error + factor * max(0.0, total - self.noise_error)
+        return ExpectedCell(factor * self.truth, self.noise_error, further)
+
 
 @dataclass(frozen=True)
 class ExpectedAnswer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import statistics
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from dalenius.analyst import Analyst
 from dalenius.curator import Curator
 from dalenius.ledger.questions import answers_to
 from dalenius.measuring.engines.duckdb.connections import DuckDB
+from dalenius.measuring.plan import require
 from dalenius.queries.ask import Ask
 from dalenius.queries.planning import plan_ask
 from dalenius.queries.preview import KNOWN, Preview, preview_plan
@@ -56,14 +58,14 @@ QUESTIONS = (
 )
 
 
-def laid(folder: Path, more: str = "", contribution: str = "") -> Curator:
-    """4,000 people with 1 to 12 stays."""
+def laid(folder: Path, more: str = "", contribution: str = "", codes: Sequence[float] = (1,) * 9) -> Curator:
+    """4,000 people with 1 to 12 stays; ``codes``: how often each is there."""
     chance = random.Random(5)
     people = [person for person in range(4000) for _ in range(chance.randint(1, 12))]
     rows = {
         "person": people,
         "ward": chance.choices(["a", "b", "c", "d"], [5, 4, 2, 1], k=len(people)),
-        "code": chance.choices([f"c{at}" for at in range(9)], k=len(people)),
+        "code": chance.choices([f"c{at}" for at in range(len(codes))], codes, k=len(people)),
         "cost": [float(round(min(10000, chance.lognormvariate(5, 1)))) for _ in people],
     }
     pq.write_table(pa.table(rows), folder / "stays.parquet")
@@ -213,6 +215,20 @@ def test_an_own_answer_makes_the_next_preview_as_exact_as_the_answer(tmp_path):
     told = only(ana.preview(sql, epsilon=2.0)).noise_error[1]
     got = statistics.median(row[1] or 0.0 for row in ana.ask(sql, epsilon=2.0).noise_error)
     assert got / 3 <= told <= got * 3 and told != guess  # the limit that is found is by chance
+
+
+def test_a_higher_price_is_expected_to_find_more_and_smaller_groups(tmp_path):
+    ana = laid(tmp_path, codes=[1 / rank for rank in range(1, 301)]).analyst("ana")
+    sql = "SELECT code, COUNT(*) AS n FROM stays GROUP BY code"
+    few = len(ana.ask(sql, epsilon=0.5).rows)
+    found = plan_ask(ana._asker, Ask(sql, epsilon=5.0), expecting=True)
+    price = require(found.expectations).at(5.0)
+    (count,) = found.plan.answers
+    expected = price._found_groups(price.cells(count))
+    got = sorted((row[1] for row in ana.ask(sql, epsilon=5.0).rows), reverse=True)
+    assert few < len(got) / 5 and len(got) / 2 < len(expected) < len(got) * 2
+    usual = got[len(got) // 2]  # some 50, where the few have some 450
+    assert usual / 3 < expected[len(expected) // 2].truth < usual * 3
 
 
 def test_who_has_counted_the_rows_of_some_groups_knows_how_many_there_are_to_average(tmp_path):
