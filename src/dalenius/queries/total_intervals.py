@@ -83,9 +83,9 @@ class Clipped:
     """What clipping took from one aggregate.
 
     Attributes:
-        loss: As far as that can be told.
+        loss: As far as that can be told; of an average, that of its rows.
         totals: The interval of each group that allows for it.
-        missed: What each group is reckoned to miss.
+        missed: What each group is reckoned to miss; of an average, how far that may move it.
         measure: Whose limit it is.
         clip: The limit that was used.
         found: Whether the question found it itself.
@@ -131,7 +131,7 @@ def clipped_aggregate(
         total=max(0.0, math.fsum(released)),
         rows=measure.kind == "rows",
     )
-    loss = _loss(plan, measure, own, spread)
+    loss = estimate_loss(plan, measure, own, spread)
     if isinstance(loss, Unknown):
         return loss
     step, least = float(measure.step), _FLOOR * spread.total / spread.groups
@@ -167,8 +167,20 @@ def _leans(plan: Plan, number: int, clips: Sequence[Clip]) -> bool:
     return False
 
 
-def _loss(plan: Plan, measure: Measure, own: Clip | None, spread: Spread) -> Loss | Unknown:
-    declared, used = plan.table.policy.contribution, measure.clip if own is None else own.clip
+def estimate_loss(
+    plan: Plan, measure: Measure, own: Clip | None, spread: Spread, clip: int | None = None
+) -> Loss | Unknown:
+    """What clipping took from a measure, as far as the noisy counts behind its limit tell.
+
+    Args:
+        plan: What was asked.
+        measure: Of that plan, with the limit that held before the question looked for its own.
+        own: The limit that the question found itself, if it did.
+        spread: Over what units' vectors go.
+        clip: Another limit, at which the same counts are read; by default the one that was used.
+    """
+    declared = plan.table.policy.contribution
+    used = clip or (measure.clip if own is None else own.clip)
     if plan.groups is not None:  # rows in further groups do not count at all
         return Unknown.OTHER if declared.groups is None else Unknown.DECLARED
     if measure.kind == "units":  # one in each group, and nothing is cut off
@@ -278,7 +290,7 @@ def clipping_notes(
             below = plan.statistics[plan.answers[aggregate]].measures[0].high <= 0  # clipping makes it higher
             note = _SAID[each].format(unit=unit, low="high" if below else "low") if each in _SAID else None
         elif _outweighs(each.missed, errors[aggregate]):
-            note = _warning(each, unit, is_shown=aggregate in shown)
+            note = _warning(each, unit, is_average=aggregate.kind == "avg", is_shown=aggregate in shown)
         if note is not None:
             about.setdefault(note, []).append(aggregate)
     return tuple(
@@ -298,7 +310,7 @@ def _outweighs(missed: Sequence[float], errors: Sequence[float]) -> bool:
     return math.fsum(each * each for each, _ in pairs) > _OUTWEIGHS * math.fsum(each * error for each, error in pairs)
 
 
-def _warning(each: Clipped, unit: str, *, is_shown: bool) -> str:
+def _warning(each: Clipped, unit: str, *, is_average: bool, is_shown: bool) -> str:
     rows = each.measure.kind == "rows"
     what, were = ("the rows", "were") if rows else (f"the {search_of(each.measure).named(each.measure)}", "was")
     if each.found and each.clip < each.measure.clip:
@@ -309,9 +321,14 @@ def _warning(each: Clipped, unit: str, *, is_shown: bool) -> str:
     told = (
         "± does not include this." if not is_shown else "The range in all (`total_interval`) includes this, ± does not."
     )
+    matters = (
+        "so those who add most count for less. That may move the average by more than the noise."
+        if is_average
+        else "which matters more than the noise."
+    )
     return (
         f"To reduce noise, what one {unit} adds was capped; by estimate {each.loss.share:.1%} of {what}"
-        f"{_at_most(each.loss)} {were} not counted, which matters more than the noise. {told} {mend}"
+        f"{_at_most(each.loss)} {were} not counted, {matters} {told} {mend}"
     )
 
 
