@@ -29,6 +29,7 @@ from dalenius.measuring.measures import count_in
 from dalenius.measuring.plan import Plan, require
 from dalenius.mechanisms import noise
 from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, SummedLaw
+from dalenius.queries.average_intervals import clipped_average
 from dalenius.queries.postprocess import ReleasedTable, key_columns, tabulate
 from dalenius.queries.rules.price import Priced, price_plan
 from dalenius.queries.scaled_estimates import ScaledAggregate, Stored, scale_aggregate
@@ -215,19 +216,18 @@ class Answer:
     @cached_property
     def clipped(self) -> Mapping[Aggregate, Clipped | Unknown]:
         """What clipping took from every aggregate, as far as what is stored or public can tell."""
-        return {
-            each: self.scaled[number].clipped
-            if number in self.scaled
-            else clipped_aggregate(
-                self.plan,
-                number,
-                self.measures[self.plan.start(number)][1],
-                self.estimates[each],
-                self.clips,
-                self.confidence,
-            )
-            for each, number in self.plan.answers.items()
-        }
+        return {each: self._clipped(each, number) for each, number in self.plan.answers.items()}
+
+    def _clipped(self, aggregate: Aggregate, number: int) -> Clipped | Unknown:
+        if number in self.scaled:
+            return self.scaled[number].clipped
+        start, rest = self.plan.start(number), (self.estimates[aggregate], self.clips, self.confidence)
+        if aggregate.kind == "avg":
+            values = [each for _, each in self.measures[start : start + len(self.plan.statistics[number].measures)]]
+            found = clipped_average(self.plan, number, values, *rest)
+            if found is not None:
+                return found
+        return clipped_aggregate(self.plan, number, self.measures[start][1], *rest)
 
     @cached_property
     def readings(self) -> Mapping[int, Reading]:

@@ -17,14 +17,15 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from dalenius.measuring.expressions import TRUE, Aggregate, Column
+from dalenius._numbers import to_digits
+from dalenius.measuring.expressions import TRUE, Aggregate, Column, walk
 from dalenius.measuring.limits.clip_search import Clip, search_of, takes_all
 from dalenius.measuring.limits.clipping import NOTHING, Loss, Spread, loss_of_counts, loss_of_share
 from dalenius.measuring.limits.histogram import noise_deviation
 
 if TYPE_CHECKING:
     from dalenius.measuring.estimates import Estimate
-    from dalenius.measuring.plan import Found, Measure, Plan, Statistic
+    from dalenius.measuring.plan import Found, Measure, Plan
 
 Interval = tuple[float, float]
 _FLOOR = 0.2  # of an average group: none has a smaller part in what chance does
@@ -32,6 +33,7 @@ _LEANS = 0.01  # of a sum: less than that is not worth a word
 _OUTWEIGHS = (
     0.5  # of the noise error, which is about one deviation: from here on clipping moves a value more than noise
 )
+_FURTHER = 1.2  # times the estimated share: what may be lost beyond that is worth a word
 _LITTLE = 0.1  # of what was kept: as much as that may be lost, however groups share in it
 DECLARED = (
     "The owner declared how much one {unit} may add. How much of the data lies beyond that is not known, and not in ±."
@@ -39,8 +41,13 @@ DECLARED = (
 
 
 HIDDEN = (
-    "What one {unit} adds was capped low, since too few of them can be seen to choose better. How much was cut off is "
-    "not known, may be most of it, and is not in ±. A higher ε tells more."
+    "This may be far too {low}: at this ε there is too little data to see how much one {unit} adds, so that was capped "
+    "at a low guess. How much was cut off is not known, and not in ±. Ask with a higher ε, or let the owner declare "
+    "limits ([contribution] rows or totals)."
+)
+GUESSED = (
+    "This may be far too {low}: whatever one {unit} has above that limit was not counted. How much was cut off is "
+    "not known, and not in ±. A higher ε does not change it; limits that the owner declares do."
 )
 LEANING = (
     "What one {unit} adds was capped, so those who add most count for less than in the raw rows. How far that moves "
@@ -54,6 +61,7 @@ class Unknown(Enum):
 
     DECLARED = "the owner declared the limit"
     HIDDEN = "the noise hides how much units add, and the limit is a guess"
+    GUESSED = "the noise hid how much units add when the table was protected, and its limit is the least there is"
     MEANINGLESS = "it is no sum of what units add"
     LEANING = "it is a ratio of sums, of which limits took different parts"
     BOTH_SIGNS = "what is cut off may be of either sign"
@@ -63,6 +71,7 @@ class Unknown(Enum):
 _SAID: Mapping[Unknown, str] = {
     Unknown.DECLARED: DECLARED,
     Unknown.HIDDEN: HIDDEN,
+    Unknown.GUESSED: GUESSED,
     Unknown.BOTH_SIGNS: OTHER,
     Unknown.LEANING: LEANING,
     Unknown.OTHER: OTHER,
@@ -74,9 +83,9 @@ class Clipped:
     """What clipping took from one aggregate.
 
     Attributes:
-        loss: As far as that can be told.
+        loss: As far as that can be told; of an average, that of its rows.
         totals: The interval of each group that allows for it.
-        missed: What each group is reckoned to miss.
+        missed: What each group is reckoned to miss; of an average, how far that may move it.
         measure: Whose limit it is.
         clip: The limit that was used.
         found: Whether the question found it itself.
@@ -122,7 +131,7 @@ def clipped_aggregate(
         total=max(0.0, math.fsum(released)),
         rows=measure.kind == "rows",
     )
-    loss = _loss(plan, statistic, own, spread)
+    loss = estimate_loss(plan, measure, own, spread)
     if isinstance(loss, Unknown):
         return loss
     step, least = float(measure.step), _FLOOR * spread.total / spread.groups
@@ -148,6 +157,8 @@ def _leans(plan: Plan, number: int, clips: Sequence[Clip]) -> bool:
     own, found = {each.measure: each for each in clips}, plan.table.found
     for at, measure in enumerate(plan.statistics[number].measures, plan.start(number)):
         share = own[at].beyond if at in own else None
+        if at in own and share is None and own[at].clip < measure.clip:  # a low guess
+            return True
         if at not in own and found is not None and not found.carried and plan.where == TRUE:
             name = _found_for(plan, measure, found)
             share = None if name is None else found.clipped.get(name)
@@ -156,22 +167,34 @@ def _leans(plan: Plan, number: int, clips: Sequence[Clip]) -> bool:
     return False
 
 
-def _loss(plan: Plan, statistic: Statistic, own: Clip | None, spread: Spread) -> Loss | Unknown:
-    measure, declared = statistic.measures[0], plan.table.policy.contribution
+def estimate_loss(
+    plan: Plan, measure: Measure, own: Clip | None, spread: Spread, clip: int | None = None
+) -> Loss | Unknown:
+    """What clipping took from a measure, as far as the noisy counts behind its limit tell.
+
+    Args:
+        plan: What was asked.
+        measure: Of that plan, with the limit that held before the question looked for its own.
+        own: The limit that the question found itself, if it did.
+        spread: Over what units' vectors go.
+        clip: Another limit, at which the same counts are read; by default the one that was used.
+    """
+    declared = plan.table.policy.contribution
+    used = clip or (measure.clip if own is None else own.clip)
     if plan.groups is not None:  # rows in further groups do not count at all
         return Unknown.OTHER if declared.groups is None else Unknown.DECLARED
     if measure.kind == "units":  # one in each group, and nothing is cut off
         return NOTHING
+    if _is_guessed(plan):
+        return Unknown.GUESSED
     if own is not None:
         hidden = Unknown.HIDDEN if own.clip < measure.clip else Unknown.OTHER
         if own.beyond is None:
             return hidden
         if own.counts is None:
             return loss_of_share(own.beyond, own.clip, spread)
-        loss = loss_of_counts(own.counts.noisy, own.counts.law, own.clip, spread)
-        return (
-            hidden if loss is None else _no_more(loss, plan, measure, own.clip, spread, noise_deviation(own.counts.law))
-        )
+        loss = loss_of_counts(own.counts.noisy, own.counts.law, used, spread)
+        return hidden if loss is None else _no_more(loss, plan, measure, used, spread, noise_deviation(own.counts.law))
     found = plan.table.found
     if found is None or declared.rows is not None:
         return Unknown.DECLARED
@@ -185,8 +208,16 @@ def _loss(plan: Plan, statistic: Statistic, own: Clip | None, spread: Spread) ->
         # Sizes of norms are lengths over the groups; others are totals, which are no shorter.
         norms = name.startswith("norm ")
         lengths = replace(spread, scattered=norms and spread.scattered, rounded=not norms)
-        return loss_of_counts(counts.noisy, counts.law, measure.clip, lengths) or Unknown.OTHER
+        return loss_of_counts(counts.noisy, counts.law, used, lengths) or Unknown.OTHER
     return Unknown.OTHER if share is None else loss_of_share(share, measure.clip, spread)
+
+
+def _is_guessed(plan: Plan) -> bool:
+    """Whether one row of a unit counts because nobody could see how many it has; a note of the plan says so, too."""
+    found = plan.table.found
+    if found is None or plan.table.policy.contribution.rows is not None or not plan.table.relation.single:
+        return False
+    return found.rows == 1 and "rows" not in found.clipped
 
 
 def _no_more(loss: Loss, plan: Plan, measure: Measure, clip: int, spread: Spread, noise: float) -> Loss:
@@ -244,19 +275,33 @@ def clipping_notes(
 ) -> tuple[str, ...]:
     """A warning where clipping outweighs the noise, with what would mend it; and where nothing is known of it.
 
+    Of several aggregates, each note begins with the columns that it is about, unless it is about all of them.
+
     Args:
         plan: What was asked.
         clipped: What clipping took from each aggregate that is shown.
         errors: The noise error of each group of each.
     """
-    found, unit = list[str](), " + ".join(plan.table.unit)
+    about, unit = dict[str, list[Aggregate]](), " + ".join(plan.table.unit)
     shown = {each.expression for each in plan.question.outputs}  # and not a part of something that is computed
     for aggregate, each in clipped.items():
+        note = None
         if isinstance(each, Unknown):
-            found += [_SAID[each].format(unit=unit)] if each in _SAID else []
+            below = plan.statistics[plan.answers[aggregate]].measures[0].high <= 0  # clipping makes it higher
+            note = _SAID[each].format(unit=unit, low="high" if below else "low") if each in _SAID else None
         elif _outweighs(each.missed, errors[aggregate]):
-            found.append(_warning(each, unit, is_shown=aggregate in shown))
-    return tuple(dict.fromkeys(found))
+            note = _warning(each, unit, is_average=aggregate.kind == "avg", is_shown=aggregate in shown)
+        if note is not None:
+            about.setdefault(note, []).append(aggregate)
+    return tuple(
+        note if len(parts) == len(clipped) else f"{_columns(plan, parts)}: {note}" for note, parts in about.items()
+    )
+
+
+def _columns(plan: Plan, parts: Sequence[Aggregate]) -> str:
+    """The names of the columns that are made of these."""
+    outputs = plan.question.outputs
+    return ", ".join(each.name for each in outputs if any(part in parts for part in walk(each.expression)))
 
 
 def _outweighs(missed: Sequence[float], errors: Sequence[float]) -> bool:
@@ -265,9 +310,9 @@ def _outweighs(missed: Sequence[float], errors: Sequence[float]) -> bool:
     return math.fsum(each * each for each, _ in pairs) > _OUTWEIGHS * math.fsum(each * error for each, error in pairs)
 
 
-def _warning(each: Clipped, unit: str, *, is_shown: bool) -> str:
+def _warning(each: Clipped, unit: str, *, is_average: bool, is_shown: bool) -> str:
     rows = each.measure.kind == "rows"
-    what = "the rows were" if rows else f"the {search_of(each.measure).named(each.measure)} was"
+    what, were = ("the rows", "were") if rows else (f"the {search_of(each.measure).named(each.measure)}", "was")
     if each.found and each.clip < each.measure.clip:
         mend = "A higher ε cuts off less."
     else:
@@ -276,7 +321,18 @@ def _warning(each: Clipped, unit: str, *, is_shown: bool) -> str:
     told = (
         "± does not include this." if not is_shown else "The range in all (`total_interval`) includes this, ± does not."
     )
-    return (
-        f"To reduce noise, what one {unit} adds was capped; by estimate {each.loss.share:.1%} of {what} not counted, "
-        f"which matters more than the noise. {told} {mend}"
+    matters = (
+        "so those who add most count for less. That may move the average by more than the noise."
+        if is_average
+        else "which matters more than the noise."
     )
+    return (
+        f"To reduce noise, what one {unit} adds was capped; by estimate {each.loss.share:.1%} of {what}"
+        f"{_at_most(each.loss)} {were} not counted, {matters} {told} {mend}"
+    )
+
+
+def _at_most(loss: Loss) -> str:
+    """How much it may be besides, where that is more than the estimate says."""
+    most = loss.most / (1 + loss.most)
+    return f" (up to {to_digits(100 * most, 2)}%)" if most > _FURTHER * loss.share else ""

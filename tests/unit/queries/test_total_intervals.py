@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from tests.unit.remote.server import TOKEN, Server
 
 from dalenius import connect
 from dalenius.curator import Curator
+from dalenius.measuring.expressions import Aggregate
 from dalenius.measuring.limits.clip_search import Clip
 from dalenius.measuring.limits.clipping import Loss
 from dalenius.measuring.plan import Limits
@@ -136,7 +138,9 @@ def test_a_warning_says_that_clipping_outweighs_the_noise_and_what_mends_it(ana)
     release, warning = next(
         (release, each) for release in asked for each in release.notes if each.startswith("To reduce noise")
     )
-    assert f"by estimate {release.clipping[1]:.1%} of the rows were not counted" in warning
+    assert re.search(
+        rf"by estimate {release.clipping[1]:.1%} of the rows( \(up to [0-9.]+%\))? were not counted", warning
+    )
     assert "what one person adds was capped" in warning
     lower = release.limits[0]["limit"] < release.limits[0]["of"]  # else the limit is the table's own, and the owner's
     assert ("A higher ε cuts off less." in warning) == lower and "--rows" not in warning  # which would tell less
@@ -151,7 +155,7 @@ def test_where_the_noise_hides_what_was_cut_off_the_answer_says_so(ana):
     assert release.clipping == (None,)
     assert any("is not known" in each and "not in ±" in each for each in release.notes)
     guessed = release.limits[0]["limit"] < release.limits[0]["of"]
-    assert any("capped low" in each for each in release.notes) == guessed
+    assert any("may be far too low" in each and "higher ε" in each for each in release.notes) == guessed
 
 
 def test_where_the_asker_chose_the_limit_the_answer_says_that_nothing_is_known(ana):
@@ -179,11 +183,70 @@ def test_what_is_computed_from_a_count_points_to_no_range_that_is_not_there(ana)
     assert "± does not include this." in note and "total_interval" not in note
 
 
+def test_of_several_columns_a_note_says_which_it_is_about(ana):
+    sql = "SELECT COUNT(*) AS n, SUM(amount) AS spent, COUNT(DISTINCT person) AS people FROM visits WHERE day < 7"
+    plan = plan_ask(ana._asker, Ask(sql)).plan
+    rows, spent, people = plan.answers
+    lost = {each: Clipped(Loss(0.5), [None], [50.0], plan.measures[0], 2, found=True) for each in (rows, spent)}
+    lost[people] = Clipped(Loss(0.0), [None], [0.0], plan.measures[0], 2, found=True)
+    errors = {each: [1.0] for each in lost}
+    (both,) = clipping_notes(plan, lost, errors)
+    assert both.startswith("n, spent: To reduce noise")
+    apart: dict[Aggregate, Clipped | Unknown] = {**lost, spent: Unknown.OTHER}
+    notes = clipping_notes(plan, apart, errors)
+    assert [each.split(":")[0] for each in notes] == ["n", "spent"]
+    (alike,) = clipping_notes(plan, dict.fromkeys(lost, Unknown.DECLARED), errors)
+    assert alike.startswith("The owner declared")
+
+
+@pytest.mark.parametrize(
+    ("loss", "said"),
+    [
+        (Loss(0.1), "by estimate 9.1% of the rows were not counted"),
+        (Loss(0.032, more=0.104), "by estimate 3.1% of the rows (up to 12%) were not counted"),
+        (Loss(0.0005, more=0.004), "by estimate 0.1% of the rows (up to 0.45%) were not counted"),
+        (Loss(0.1, more=0.01), "by estimate 9.1% of the rows were not counted"),
+    ],
+)
+def test_an_estimate_says_how_much_it_may_be_where_that_is_more(ana, loss, said):
+    plan = plan_ask(ana._asker, Ask("SELECT COUNT(*) AS n FROM visits WHERE day < 7")).plan
+    (aggregate,) = plan.answers
+    lost = Clipped(loss, [(0.0, 1.0)], [50.0], plan.measures[0], 2, found=True)
+    (note,) = clipping_notes(plan, {aggregate: lost}, {aggregate: [1.0]})
+    assert said in note
+
+
+def test_a_low_guess_says_that_the_answer_may_be_far_off_and_in_which_direction(ana):
+    for column, way in (("amount", "low"), ("debt", "high")):
+        plan = plan_ask(ana._asker, Ask(f"SELECT SUM({column}) AS n FROM visits WHERE day < 7")).plan
+        (aggregate,) = plan.answers
+        (note,) = clipping_notes(plan, {aggregate: Unknown.HIDDEN}, {aggregate: [1.0]})
+        assert note.startswith(f"This may be far too {way}") and "higher ε" in note and "[contribution]" in note
+
+
+def test_of_a_table_with_too_few_people_an_answer_says_that_it_may_be_far_too_low(tmp_path):
+    people = [person for person in range(40) for _ in range(10)]
+    rows = {"person": people, "region": ["north"] * 400, "day": [3] * 400, "amount": [5] * 400}
+    pq.write_table(pa.table({**rows, "debt": [0] * 400, "change": [0] * 400}), tmp_path / "visits.parquet")
+    (tmp_path / "visits.toml").write_text(POLICY)
+    curator = Curator(tmp_path / "home")
+    curator.protect(tmp_path / "visits.toml")
+    ana = curator.analyst("ana")
+    for sql in ("SELECT COUNT(*) FROM visits", "SELECT SUM(amount) FROM visits WHERE day < 7"):
+        release = ana.ask(sql, epsilon=0.5)
+        assert release.clipping == (None,)
+        assert any(each.startswith("Only 1 row of one person counts") for each in release.notes)
+        (note,) = (each for each in release.notes if each.startswith("This may be far too low"))
+        assert "A higher ε does not change it; limits that the owner declares do." in note
+    units = ana.ask("SELECT COUNT(DISTINCT person) FROM visits", epsilon=0.5)
+    assert units.clipping == (0.0,) and not any("far too low" in each for each in units.notes)
+
+
 def test_an_average_of_which_limits_take_much_says_that_it_leans(ana):
     plan = plan_ask(ana._asker, Ask("SELECT AVG(amount) AS a FROM visits WHERE day < 7")).plan
     (aggregate,) = plan.answers
-    for beyond, leans in ((0.2, True), (0.001, False), (None, False)):
-        clips = [Clip(at, 3, beyond, 9) for at in plan.searched]
+    for beyond, clip, leans in ((0.2, 3, True), (0.001, 3, False), (None, 3, True), (None, 10**9, False)):
+        clips = [Clip(at, clip, beyond, 9) for at in plan.searched]
         assert clips
         found = clipped_aggregate(plan, 0, [100], [], clips, 0.95)
         assert found is (Unknown.LEANING if leans else Unknown.MEANINGLESS)
@@ -248,7 +311,6 @@ def test_limits_that_protect_found_are_known_where_the_question_asks_for_just_th
 @pytest.mark.parametrize(
     "sql",
     [
-        "SELECT AVG(amount) FROM visits",
         "SELECT VAR_POP(amount) FROM visits",
         "SELECT MEDIAN(amount) FROM visits",
         "SELECT SUM(change) FROM visits WHERE day < 12",
@@ -256,7 +318,7 @@ def test_limits_that_protect_found_are_known_where_the_question_asks_for_just_th
         "SELECT COUNT(DISTINCT day) FROM visits",
     ],
 )
-def test_what_is_no_sum_of_one_sign_says_nothing(ana, sql):
+def test_what_is_no_sum_of_one_sign_and_no_average_says_nothing(ana, sql):
     release = ana.ask(sql, epsilon=0.3)
     assert release.clipping == (None,) and release.total_interval == ((None,),)
 
