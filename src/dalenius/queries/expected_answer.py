@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 
 from dalenius.measuring.estimates import Estimate, deviation_of
 from dalenius.measuring.expressions import TRUE, Aggregate, walk
-from dalenius.measuring.limits.clip_search import Clip
+from dalenius.measuring.limits.clip_search import Clip, takes_all
 from dalenius.measuring.limits.in_question import apply_clips
 from dalenius.measuring.statistics.distinct import public_values
 from dalenius.measuring.statistics.family import Cellwise, Single, UsualGroup
 from dalenius.mechanisms.laws import SummedLaw
+from dalenius.queries.average_intervals import clipped_average
 from dalenius.queries.expected_search import expected_clips
 from dalenius.queries.postprocess import key_columns, tabulate
 from dalenius.queries.rules.price import Priced, price_plan
@@ -190,10 +191,31 @@ class ExpectedAnswer:
         """What clipping is expected to take; that a condition leaves units as it is guessed to says too little."""
         number = self.plan.answers[aggregate]
         statistic, start = self.plan.statistics[number], self.plan.start(number)
-        guessed = self.expectations.past is None and {self.plan.where, statistic.measures[0].where} != {TRUE}
-        if not _is_single(statistic) or start in self.unknown or guessed:
+        whole = self.plan.where == TRUE and takes_all(statistic.measures[0].where)
+        measures = range(start, start + len(statistic.measures))
+        if (self.expectations.past is None and not whole) or not self.unknown.isdisjoint(measures):
             return Unknown.OTHER
-        return self._answer(part).clipped[aggregate]
+        if _is_single(statistic):
+            return self._answer(part).clipped[aggregate]
+        return self._clipped_average(aggregate, number, part) if aggregate.kind == "avg" else Unknown.OTHER
+
+    def _clipped_average(self, aggregate: Aggregate, number: int, part: float) -> Clipped | Unknown:
+        statistic, plan = self.plan.statistics[number], self._as_asked
+        mean, size = self.expectations.public.mean_of(aggregate.value), max(1, len(self.plan.cells))
+        if self.expectations.past is not None:
+            values = self._measured(number)
+        elif mean is not None and len(statistic.measures) == 2:
+            rows = self._rows(statistic.measures[0], number) * self._left(number)
+            each = (1.0, mean / float(statistic.measures[1].step) - statistic.measures[1].centre)
+            values = [
+                [round(rows * one * 2.0**measure.bits)] * size
+                for one, measure in zip(each, statistic.measures, strict=True)
+            ]
+        else:
+            return Unknown.OTHER
+        estimates = self.estimates(aggregate, part)
+        found = clipped_average(plan, number, values, estimates, self.clips, self._confidence)
+        return Unknown.OTHER if found is None else found
 
     def knows(self, aggregate: Aggregate) -> bool:
         """Whether it is known, and not only guessed, about how large its number is."""

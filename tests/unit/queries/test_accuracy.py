@@ -138,7 +138,7 @@ def test_a_refusal_says_that_limits_cut_off_too_much(tmp_path):
 
 
 REASONS = [  # what is asked, how exact, why not, what to do instead
-    ("AVG(age)", 1e-7, r"in a group of about [\d,]+ rows even ε = 1,000 leaves 'x' ± 0\.0", "--rows N"),
+    ("VARIANCE(age)", 1e-7, r"in a group of about [\d,]+ rows even ε = 1,000 leaves 'x' ± 0\.0", "--rows N"),
     ("COUNT(*)", 0.01, r"what one person may add, up to 20 rows, and even ε = 1,000 leaves 'x' ± \d", "--rows N"),
     ("SUM(age)", 0.01, r"what one person may add, up to 1,980, and even ε = 1,000 leaves 'x' ± \d+", "--total age=X"),
     ("COUNT(*) FILTER (WHERE age > 3)", 0.01, r"up to 20 rows, and even", "--rows N"),
@@ -148,12 +148,12 @@ REASONS = [  # what is asked, how exact, why not, what to do instead
 
 @pytest.mark.parametrize(("asked", "error", "why", "fix"), REASONS)
 def test_a_refusal_gives_the_reason_of_just_that_aggregate(asked, error, why, fix, ana, declared):
-    asker = ana if asked == "AVG(age)" else declared
+    asker = ana if asked == "VARIANCE(age)" else declared
     with pytest.raises(QuestionRefusedError, match="No price") as refused:
         asker.preview(f"SELECT {asked} AS x FROM people", error=error)
     assert re.search(why, refused.value.why), refused.value.why
     assert fix in refused.value.fix and "e+0" not in str(refused.value)
-    assert ("rows even" in refused.value.why) == (asked == "AVG(age)") and "steps" not in refused.value.why
+    assert ("rows even" in refused.value.why) == (asked == "VARIANCE(age)") and "steps" not in refused.value.why
 
 
 def test_a_refusal_says_that_a_count_is_a_whole_number(declared):

@@ -110,6 +110,16 @@ def test_the_total_error_is_told_where_clipping_is_known_and_is_no_less_than_tha
         assert only(ana.preview(unknown, epsilon=0.5)).total_error == (None,)
 
 
+def test_the_total_error_of_an_average_is_told_as_the_answer_will_tell_it(tmp_path):
+    ana, sql = laid(tmp_path).analyst("ana"), "SELECT AVG(cost) AS m FROM stays"
+    for epsilon in (1.0, 2.0):  # from what is public, then with an own answer
+        told = only(ana.preview(sql, epsilon=epsilon))
+        release = ana.ask(sql, epsilon=epsilon)
+        (low, high), value = release.total_interval[0][0], release.rows[0][0]
+        got = max(value - low, high - value)
+        assert told.total_error[0] >= told.noise_error[0] and got / 2 < told.total_error[0] < got * 2
+
+
 def test_a_first_look_at_averages_is_near_the_error_that_comes(tmp_path):
     """Costs are log-normal, which nobody says: it shows in how far people's totals differ.
 
