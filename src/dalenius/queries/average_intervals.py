@@ -76,9 +76,9 @@ def clipped_average(
             totals.append(None)
             shifts.append(0.0)
             continue
-        down, up = _shifts(statistic, float(each.value), lost)
+        down, up = _shifts(statistic, float(each.value), *lost.most)
         totals.append(_total(statistic, each, down, up, confidence))
-        shifts.append(max(down, up))
+        shifts.append(max(_shifts(statistic, float(each.value), *lost.estimated)))
     count = statistic.measures[0]
     return Clipped(lost.rows, totals, shifts, count, lost.clip, found=lost.found)
 
@@ -91,6 +91,16 @@ class _Losses:
     sums: Loss | None
     clip: int
     found: bool
+
+    @property
+    def estimated(self) -> tuple[float, float]:
+        """Lost for each that was kept, of rows and of sums; of these no more than of rows, where they have no say."""
+        return self.rows.factor, self.rows.factor if self.sums is None else self.sums.factor
+
+    @property
+    def most(self) -> tuple[float, float]:
+        """The same, as much as it may be."""
+        return self.rows.most, self.rows.most if self.sums is None else self.sums.most
 
 
 def _losses(plan: Plan, number: int, values: Sequence[Sequence[int]], clips: Sequence[Clip]) -> _Losses | None:
@@ -130,16 +140,15 @@ def _are_few(plan: Plan, rows: float) -> bool:
     return plan.table.found is not None and rows < _FEW * plan.table.found.row_count
 
 
-def _shifts(statistic: Statistic, value: float, lost: _Losses) -> tuple[float, float]:
-    """How far below and above an average the raw one may lie, from what clipping took."""
+def _shifts(statistic: Statistic, value: float, rows: float, sums: float) -> tuple[float, float]:
+    """How far below and above an average the raw one may lie, where so much of rows and sums was lost for each kept."""
     low, high = float(statistic.low), float(statistic.high)
     sign = -1 if high <= 0 else 1  # away from zero
     toward, away = (value - low, high - value) if sign > 0 else (high - value, value - low)
-    even, size, part = (high - low) / _EVEN, abs(value), _share(lost.rows.most)
-    less, more = (part * min(times * size, even, room) for times, room in ((_LESS, toward), (_MORE, away)))
-    if lost.sums is not None:
-        beyond = max(0.0, (1 + lost.sums.most) / (1 + lost.rows.most) - 1)
-        more = max(more, min(beyond * size, _share(lost.sums.most) * away))
+    even, size = (high - low) / _EVEN, abs(value)
+    less, more = (_share(rows) * min(times * size, even, room) for times, room in ((_LESS, toward), (_MORE, away)))
+    beyond = max(0.0, (1 + sums) / (1 + rows) - 1)
+    more = max(more, min(beyond * size, _share(sums) * away))
     return (less, more) if sign > 0 else (more, less)
 
 
