@@ -13,8 +13,10 @@ RUN := $(VENV)/bin/python
 # Tests that measure time run alone, and only their files are read for that; the rest share the cores. A worker that is
 # done takes over half of what another still has: files with a server of their own are cut in two at most now and then.
 # Two processes for each of two cores: many tests wait for servers, browsers and the times at which answers leave.
+# Those that measure mostly wait: others that only compute take what is left of the cores meanwhile (tests/beside.py).
 # pytest's 5 is "no such test", as with ARGS="-k ...".
 ALONE = $(if $(wildcard $(ARGS)),,$(shell grep -rl "pytest.mark.alone" tests --include="test_*.py"))
+BESIDE = $(if $(ARGS)$(DALENIUS_EXPLORE)$(filter 1,$(JOBS)),,-p tests.beside --beside-$(1) "$$beside")
 # The files of tests lie in memory where there is room: a ledger waits for the disk several times for each charge, and
 # nothing here depends on what a power cut would leave.
 MEMORY = $(shell df -Pk /dev/shm 2>/dev/null | awk '$$1 == "tmpfs" && $$4 > 2000000 {print "/dev/shm"}')
@@ -24,8 +26,10 @@ define pytest
 status=0; \
 export PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1; \
 export TMPDIR="$${TMPDIR:-$(MEMORY)}"; \
-$(RUN) -m pytest -m alone $(ALONE) $(ARGS) || [ $$? -eq 5 ] || status=1; \
-$(RUN) -m pytest -m "not alone" -n $(JOBS) --dist worksteal $(ARGS) || [ $$? -eq 5 ] || status=1; \
+beside=$$(mktemp -d); \
+$(RUN) -m pytest -m alone $(call BESIDE,start) $(ALONE) $(ARGS) || [ $$? -eq 5 ] || status=1; \
+$(RUN) -m pytest -m "not alone" -n $(JOBS) --dist worksteal $(call BESIDE,read) $(ARGS) || [ $$? -eq 5 ] || status=1; \
+rm -rf "$$beside"; \
 exit $$status
 endef
 

@@ -84,6 +84,7 @@ def test_the_time_of_an_answer_does_not_depend_on_its_noise(served, rounds, trus
     assert Asking(served, 1 + trusted).more(rounds(2000), trusted=trusted) < 5.3
 
 
+@pytest.mark.quiet
 def test_a_sampler_whose_time_grows_with_its_value_is_seen_where_answers_leave_at_once(served, rounds):
     asking, calls = Asking(served, 3), rounds(2000)
     assert any(asking.more(calls, trusted=True, grow=2e-5) >= 5.3 + BATCHES / 10 for _ in range(BATCHES))

@@ -134,6 +134,7 @@ def test_answers_about_a_victim_leave_when_all_others_do(servers, rounds, more):
     assert min(told.values()) > ALARM, told
 
 
+@pytest.mark.quiet
 def test_the_same_comparison_sees_5_ms_where_answers_leave_at_once(servers, rounds):
     """Teeth: a trusted analyst's answers leave when they are ready. The victim with 500 keys is slower as it is."""
     pair = servers["without"]

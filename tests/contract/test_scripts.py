@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests import beside
 
 ROOT = Path(__file__).parents[2]
 
@@ -69,3 +70,8 @@ def test_help_lists_the_targets():
     done = run("make", "--no-print-directory", "help")
     for target in ("demo", "test", "test-long", "lint", "docs", "bench", "clean"):
         assert f"make {target} " in done.stdout
+
+
+def test_what_runs_beside_those_that_measure_time_is_there():
+    """A path that is gone would end its part, and nobody would notice more than the time."""
+    assert all((ROOT / path).exists() for part in beside.PARTS for path in part)
