@@ -115,7 +115,7 @@ def test_the_total_error_of_an_average_is_told_as_the_answer_will_tell_it(tmp_pa
     for epsilon in (1.0, 2.0):  # from what is public, then with an own answer
         told = only(ana.preview(sql, epsilon=epsilon))
         release = ana.ask(sql, epsilon=epsilon)
-        (low, high), value = release.total_interval[0][0], release.rows[0][0]
+        (low, high), value = require(release.total_interval[0][0]), release.rows[0][0]
         got = max(value - low, high - value)
         assert told.total_error[0] >= told.noise_error[0] and got / 2 < told.total_error[0] < got * 2
 
