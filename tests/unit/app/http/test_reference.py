@@ -33,7 +33,7 @@ bounds = [18, 90]
 [contribution]
 rows = 1
 [time]
-answer = 0.3
+answer = 1.5
 """
 QUESTION = {"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 0.2}
 FILLED = {"{table}": "visits", "{dataset}": "visits", "{analyst}": "ana"}
