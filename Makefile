@@ -16,7 +16,7 @@ RUN := $(VENV)/bin/python
 # Those that measure mostly wait: others that only compute take what is left of the cores meanwhile (tests/beside.py).
 # pytest's 5 is "no such test", as with ARGS="-k ...".
 ALONE = $(if $(wildcard $(ARGS)),,$(shell grep -rl "pytest.mark.alone" tests --include="test_*.py"))
-BESIDE = $(if $(ARGS)$(DALENIUS_EXPLORE)$(filter 1,$(JOBS)),,-p tests.beside --beside-$(1) "$$beside")
+BESIDE = $(if $(ARGS)$(DALENIUS_EXPLORE)$(filter 1,$(JOBS)),,-p tests.beside --beside-$(1)="$$beside")
 # The files of tests lie in memory where there is room: a ledger waits for the disk several times for each charge, and
 # nothing here depends on what a power cut would leave.
 MEMORY = $(shell df -Pk /dev/shm 2>/dev/null | awk '$$1 == "tmpfs" && $$4 > 2000000 {print "/dev/shm"}')
