@@ -29,7 +29,7 @@ def parse_question(stage: Stage) -> Stage:
     """One SELECT statement, or a refusal. Nothing of the text is ever executed."""
     from sqlglot import exp
 
-    tree = parse_sql(stage.text)
+    tree = parse_sql(stage.text) if stage.tree is None else stage.tree  # a part of a text that was parsed before
     if not isinstance(tree, exp.Select):
         raise _not_a_select(tree, stage.text)
     _, options = cut_clause(stage.text)

@@ -1,0 +1,180 @@
+"""What is shown of a question with an outer part: its answer with errors, and its preview."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from dalenius.queries.outer.computing import Given, Outcome, compute_outer
+from dalenius.queries.outer.noise_copies import copy_count, draw_copies
+from dalenius.queries.postprocess import ReleasedTable
+
+if TYPE_CHECKING:
+    from dalenius.queries.answering import Answer
+    from dalenius.queries.outer.asking import OuterPlanned
+    from dalenius.queries.outer.sources import OuterColumn
+    from dalenius.queries.preview import Choice, Preview
+
+COMPUTED = "Computed from the release, which is free: {}."
+NO_ERRORS = "How far the noise moves {} cannot be told: {}."
+ALONE = "Quantiles and scaled groups are taken to move by themselves, so errors of what combines them are rough."
+_MOST_LOOPED = 200  # copies, where each takes a statement of its own
+_ONE_ROW = re.compile(r"\W*(\d+)\W*")
+_APART = "its rows are chosen or merged by noisy values"
+_LONG = "it has too many rows, or takes too long"
+
+
+@dataclass(frozen=True)
+class OuterTable:
+    """The answer of an outer part, with what to know besides."""
+
+    table: ReleasedTable
+    notes: tuple[str, ...]
+
+
+def show_outer(
+    found: OuterPlanned, answers: Sequence[Answer], stored: Sequence[bytes], question: str, confidence: float
+) -> OuterTable:
+    """The answer, computed from stored releases.
+
+    Args:
+        found: What was asked.
+        answers: The releases, in the order in which the outer part names them.
+        stored: Their bytes.
+        question: As it was asked.
+        confidence: Of the errors.
+    """
+    outer, tables = found.split.outer, [each.table() for each in answers]
+    most = {} if outer.at_once is not None else {"most": _MOST_LOOPED}
+    number = min(copy_count(len(each.rows), **most) for each in tables) if outer.base is not None else 0
+    given, alone = [], False
+    for inner, answer, content, table in zip(found.split.inners, answers, stored, tables, strict=True):
+        copies = draw_copies(answer, table, content, number)
+        alone |= copies.alone
+        given.append(Given(inner.name, answer.plan, table.rows, copies if copies.number else None))
+    outcome = compute_outer(outer, given, found.publics, question, confidence)
+    cells = _Cells(found, tables, outcome)
+    table = cells.table()
+    notes = [COMPUTED.format(_listed([each.name for each in outer.columns if each.origin is None and not each.exact]))]
+    if not any(each.origin is None and not each.exact for each in outer.columns):
+        notes = []
+    missing = cells.missing()
+    if missing:
+        notes.append(NO_ERRORS.format(_listed(missing), _APART if outer.base is None else _LONG))
+    if outcome.cut:
+        notes.append(f"Only the first {len(outcome.rows):,} rows are here.")
+    return OuterTable(table, (*notes, *([ALONE] if alone and outcome.errors is not None else [])))
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """The cells of an answer, with their errors."""
+
+    found: OuterPlanned
+    tables: Sequence[ReleasedTable]
+    outcome: Outcome
+
+    @property
+    def columns(self) -> tuple[OuterColumn, ...]:
+        return self.found.split.outer.columns
+
+    def table(self) -> ReleasedTable:
+        """The answer as any release has it."""
+        rows = [row[: len(self.columns)] for row in self.outcome.rows]
+        cells = [
+            [self.cell(at, place, row[place]) for place in range(len(self.columns))] for at, row in enumerate(rows)
+        ]
+        return ReleasedTable(
+            tuple(each.name for each in self.columns),
+            tuple(each.exact for each in self.columns),
+            tuple(map(tuple, rows)),
+            tuple(tuple(each[0] for each in row) for row in cells),
+            tuple(tuple(each[1] for each in row) for row in cells),
+            tuple(tuple(each[2] for each in row) for row in cells),
+            tuple(self.clipping(each) for each in self.columns),
+        )
+
+    def missing(self) -> list[str]:
+        """The columns with noise in them of which no cell says how much."""
+        found = []
+        for place, column in enumerate(self.columns):
+            cells = [self.cell(at, place, row[place]) for at, row in enumerate(self.outcome.rows)]
+            if not column.exact and cells and all(each[0] is None for each in cells):
+                found.append(column.name)
+        return found
+
+    def cell(self, at: int, place: int, value: Any) -> tuple[Any, Any, Any]:
+        """Noise error, interval and total interval of a cell."""
+        column = self.columns[place]
+        if column.exact or value is None:
+            return None, None, None
+        own = self.own(at, column)
+        if own is not None:
+            table, row, output = own
+            return table.noise_error[row][output], table.interval[row][output], table.total_interval[row][output]
+        errors = self.outcome.errors
+        told = None if errors is None else errors[at][place]
+        if told is None:
+            return None, None, None
+        half, low, high = told
+        if column.rank:
+            return max(value - low, high - value), (low, high), None
+        return half, (float(value) - half, float(value) + half), None
+
+    def own(self, at: int, column: OuterColumn) -> tuple[ReleasedTable, int, int] | None:
+        """The cell of a release that a cell is, unchanged."""
+        outer = self.found.split.outer
+        if column.origin is None or outer.rows_of != column.origin[0] or not outer.identified:
+            return None
+        match = _ONE_ROW.fullmatch(str(self.outcome.rows[at][-1]))
+        return None if match is None else (self.tables[column.origin[0]], int(match[1]), column.origin[1])
+
+    def clipping(self, column: OuterColumn) -> float | None:
+        """What clipping took of the one column that a column is."""
+        if column.exact or column.origin is None:
+            return None
+        return self.tables[column.origin[0]].clipping[column.origin[1]]
+
+
+def preview_outer(found: OuterPlanned, previews: Sequence[Preview], known: Sequence[bool]) -> Preview:
+    """The preview of a question with an outer part, from those of what it asks. No process runs for it.
+
+    ``known``: whether each price was paid before.
+    """
+    outer, first = found.split.outer, previews[0]
+    choices = tuple(
+        _choice([each.choices[at] for each in previews], found, known=known[at]) for at in range(len(first.choices))
+    )
+    computed = [each.name for each in outer.columns if each.origin is None and not each.exact]
+    notes = list(dict.fromkeys(note for each in previews for note in each.notes))
+    if computed:
+        notes.append(f"{COMPUTED.format(_listed(computed))[:-1]}. The answer says how exact that is.")
+    return replace(
+        first,
+        columns=tuple(each.name for each in outer.columns),
+        choices=choices,
+        plan="\n".join([*(each.plan for each in previews), f"then, from the release: {outer.sql}"]),
+        notes=tuple(notes),
+        delta=choices[0].delta if choices else 0.0,
+    )
+
+
+def _choice(inner: Sequence[Choice], found: OuterPlanned, *, known: bool) -> Choice:
+    """One price: what is expected of columns that are shown as they are released."""
+    columns = found.split.outer.columns
+    places = [None if each.exact or each.origin is None else each.origin for each in columns]
+    choices = [None if each is None else (inner[each[0]], each[1]) for each in places]
+    return replace(
+        inner[0],
+        noise_error=tuple(None if each is None else each[0].noise_error[each[1]] for each in choices),
+        total_error=tuple(None if each is None else each[0].total_error[each[1]] for each in choices),
+        at_most=tuple(False if each is None else each[0].at_most[each[1]] for each in choices),
+        delta=sum(inner[found.reads.index(each)].delta for each in range(len(found.parts))),
+        known=known,
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names)
