@@ -222,8 +222,8 @@ def _cut(tree: exp.Query, most: int, text: str) -> None:
 def _refused(message: str, node: exp.Expr | None = None, text: str = "") -> QuestionRefusedError:
     return QuestionRefusedError(
         message,
-        why="Over public tables, SELECT and functions of values are answered; none that reads files, settings, "
-        "the clock or chance, or runs SQL.",
+        why="Over public tables and released values, SELECT and functions of values are answered; none that reads "
+        "files, settings, the clock or chance, or runs SQL.",
         fix=_HOW,
         at=place(node, text) if node is not None else None,
     )

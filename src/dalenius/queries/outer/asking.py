@@ -10,7 +10,6 @@ from dalenius.errors import DaleniusError, InputError, QuestionError
 from dalenius.queries.outer.joint import share_equally
 from dalenius.queries.outer.splitting import Known, Split, may_split, split_tree
 from dalenius.queries.planning import OpenTables, Planned, plan_ask
-from dalenius.queries.public_questions import check_tree
 from dalenius.queries.rules.clause import cut_clause
 from dalenius.queries.rules.parse import parse_sql
 
@@ -62,7 +61,6 @@ def _plan_split(asker: Asker, ask: Ask, among: OpenTables, refused: DaleniusErro
         raise refused from None
     if not may_split(tree):
         raise refused
-    check_tree(tree, ask.question)
     found: dict[int, Planned] = {}
     inner = replace(ask, error=None)
 

@@ -2,7 +2,8 @@
 
 `SELECT region, COUNT(*) * 1.0 / SUM(COUNT(*)) OVER () FROM visits GROUP BY region` asks for `region` and `COUNT(*)`;
 the rest is arithmetic on two columns. The inner SELECT has the same FROM, WHERE, GROUP BY and HAVING. Its columns are
-the largest parts of the text without an aggregate or a window, and the aggregates. Whatever of a row would be left
+the aggregates, and the largest parts of the text without an aggregate or a window; or the smallest, which are keys and
+columns, so that functions of keys that questions do not know are computed outside. Whatever of a row would be left
 outside of both is a column of the inner SELECT, too, where the usual reader refuses it by name.
 
 Names are DuckDB's: a column of FROM first, then the name of another item; in ORDER BY the other way round.
@@ -82,6 +83,8 @@ def cut_select(
     in_view: Collection[str],
     nested: Callable[[Any], Any],
     clamps: Collection[int] = (),
+    *,
+    small: bool = False,
 ) -> Cut:
     """The two parts of an aggregated SELECT.
 
@@ -91,8 +94,9 @@ def cut_select(
         in_view: The names of all columns of its FROM, in lower case.
         nested: Rewrites a query that stands for a value in the outer part.
         clamps: Where aggregates stand in the text that have contribution bounds: such are alike only with themselves.
+        small: Whether the smallest parts without an aggregate are asked, and not the largest.
     """
-    return _Cutter(select.copy(), table, frozenset(in_view), nested, frozenset(clamps)).cut()
+    return _Cutter(select.copy(), table, frozenset(in_view), nested, frozenset(clamps), small).cut()
 
 
 @dataclass
@@ -102,6 +106,8 @@ class _Cutter:
     in_view: frozenset[str]
     nested: Callable[[Any], Any]
     clamps: frozenset[int]
+    small: bool
+    keys: frozenset[str] = frozenset()
     outputs: dict[tuple[str, tuple[int, ...]], Any] = field(default_factory=dict)
     items: dict[str, Any] = field(default_factory=dict)  # by their names, with names of earlier ones put in place
     nodes: int = 0
@@ -123,6 +129,8 @@ class _Cutter:
             inner.set(part, None)
         if select.args.get("group"):
             inner.set("group", self.group(select.args["group"], shown))
+            group = inner.args["group"]
+            self.keys = frozenset(_text(each) for each in (() if group is None else group.expressions))
         if select.args.get("having"):
             inner.set("having", exp.Having(this=self.placed(select.args["having"].this)))
         outer = exp.Select(from_=exp.From(this=table_named(self.table)))
@@ -211,9 +219,17 @@ class _Cutter:
                 function = function.this
             self.lifted_inside(function)
             return self.lifted_inside(node, but="this")
-        if _is_inner(node) or (_is_value(node) and node.find(exp.Column, exp.Star) is not None and not _above(node)):
+        if _is_inner(node) or (_is_value(node) and self.is_asked(node)):
             return self.column(node)
         return self.lifted_inside(node)
+
+    def is_asked(self, node: Any) -> bool:
+        """Whether a value without an aggregate is a column of the inner SELECT."""
+        from sqlglot import exp
+
+        if node.find(exp.Column, exp.Star) is None or _above(node):
+            return False
+        return not self.small or isinstance(node, exp.Column | exp.Star) or _text(node) in self.keys
 
     def lifted_inside(self, node: Any, but: str = "") -> Any:
         """The same with all of its parts over the release's columns."""
@@ -234,10 +250,16 @@ class _Cutter:
         while type(inner).__name__ == "Paren":
             inner = inner.this
         bounds = sorted({each.meta.get("start", -1) for each in inner.walk()} & self.clamps)
-        key = (inner.sql(dialect="duckdb", comments=False), tuple(bounds))
+        key = (_text(inner), tuple(bounds))
         if key not in self.outputs:
             self.outputs[key] = inner.copy()
         return column_of(self.table, column_name(list(self.outputs).index(key)))
+
+
+def _text(node: Any) -> str:
+    while type(node).__name__ == "Paren":
+        node = node.this
+    return str(node.sql(dialect="duckdb", comments=False))
 
 
 def _quoted(name: str) -> Any:

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import DaleniusError
 from dalenius.queries.outer import words
+from dalenius.queries.outer.checks import check_limit, check_reads, check_source, is_plain
 from dalenius.queries.outer.columns import describe_select, describe_union
 from dalenius.queries.outer.cutting import aggregates, cut_select, has_windows
 from dalenius.queries.outer.sources import OuterQuery, Source
+from dalenius.queries.public_questions import check_tree
 from dalenius.queries.rules.derived import NOT_WITHIN
 
 if TYPE_CHECKING:
@@ -98,20 +100,10 @@ def split_tree(tree: Any, text: str, known: Known, plan: Callable[[Any], Plan], 
     if not splitter.inners:
         raise words.no_release(tree, text)
     found = Split(tuple(splitter.inners), top.within(splitter.commons), frozenset(splitter.publics))
-    _check_reads(found, text)
+    names = {*(each.name for each in found.inners), *(name for name, _ in splitter.commons), *found.publics}
+    check_reads(found.outer.tree, names, text)
+    check_tree(found.outer.tree, text)
     return found
-
-
-def _check_reads(split: Split, text: str) -> None:
-    """By construction no other table is in the outer part; this is looked at once more, before anything runs."""
-    from sqlglot import exp
-
-    with_ = split.outer.tree.args.get("with_")
-    queries = [] if with_ is None else [each.alias for each in with_.expressions]
-    names = {*(each.name for each in split.inners), *queries, *split.publics}
-    for table in split.outer.tree.find_all(exp.Table):
-        if not _is_plain(table) or table.name not in names:
-            raise words.not_read(table, text)
 
 
 @dataclass
@@ -132,24 +124,26 @@ class _Splitter:
         from sqlglot import exp
 
         sees = self.seen(tree, sees)
-        if isinstance(tree, exp.Subquery) and not any(tree.args.get(each) for each in ("order", "limit", "offset")):
+        if isinstance(tree, exp.Subquery):
+            check_source(tree, self.text)
             return self.released(tree.this, sees, top=top, value=value)
         if isinstance(tree, exp.SetOperation):
-            _check_limit(tree, self.text)
+            check_limit(tree, self.text)
             parts = [self.released(each, sees) for each in (tree.this, tree.expression)]
             return describe_union(tree, parts, value=value)
         if not isinstance(tree, exp.Select):
             raise words.not_read(tree, self.text)
-        _check_limit(tree, self.text)
+        check_limit(tree, self.text)
         kinds = [self.kind(each, sees) for each in _sources(tree)]
         failed: DaleniusError | None = None
         if aggregates(tree) and any(each != FREE for each in kinds):
-            try:
-                return self.cut(tree, sees, value=value)
-            except DaleniusError as error:
-                failed = error
+            for small in (False, True):
+                try:
+                    return self.cut(tree, sees, value=value, small=small)
+                except DaleniusError as error:
+                    failed = failed or error
         if ROWS in kinds:
-            raise failed or words.rows(tree, self.text, top=top)
+            raise failed or self.refusal(tree, sees, top=top)
         before = len(self.inners), len(self.commons)
         try:
             return self.over(tree, sees, value=value)
@@ -158,7 +152,20 @@ class _Splitter:
             # Where groups were of one unit each, what is wrong is wrong in the SELECT around.
             raise error if failed is None or failed.message == NOT_WITHIN else failed from None
 
-    def cut(self, select: Any, sees: Mapping[str, _Common], *, value: bool) -> OuterQuery:
+    def refusal(self, select: Any, sees: Mapping[str, _Common], *, top: bool) -> DaleniusError:
+        """Why a SELECT of rows is none of a release: of tables that are not there, the usual reader says so."""
+        from sqlglot import exp
+
+        for each in _sources(select):
+            odd = isinstance(each, exp.Table) and not (is_plain(each) and each.name.lower() in self.known.protected)
+            if odd and each.name.lower() not in (*sees, *self.known.publics):
+                try:
+                    self.plan(exp.Select(expressions=[exp.Count(this=exp.Star())], from_=exp.From(this=each.copy())))
+                except DaleniusError as error:
+                    return error
+        return words.rows(select, self.text, top=top)
+
+    def cut(self, select: Any, sees: Mapping[str, _Common], *, value: bool, small: bool) -> OuterQuery:
         """A SELECT that aggregates rows: its inner part is asked."""
         name = f"release {len(self.inners)}"
         before = len(self.inners)
@@ -167,7 +174,8 @@ class _Splitter:
             raise words.too_many(select, self.text, MOST_PARTS)
         self.inners.append(None)  # type: ignore[arg-type] # a place, for queries inside come after it
         try:
-            found = cut_select(select, name, self.in_view(select, sees), self.value_in(sees), self.clamps)
+            view, nested = self.in_view(select, sees), self.value_in(sees)
+            found = cut_select(select, name, view, nested, self.clamps, small=small)
             _attach(found.inner, self.used(found.inner, sees))
             plan = self.plan(found.inner)
         except DaleniusError:
@@ -200,9 +208,10 @@ class _Splitter:
         """What stands in FROM: its columns, and how it is written in the outer part."""
         from sqlglot import exp
 
+        check_source(node, self.text)
         alias = node.args.get("alias")
         names = tuple(each.name for each in (alias.args.get("columns") if alias is not None else None) or ())
-        if isinstance(node, exp.Table) and _is_plain(node):
+        if isinstance(node, exp.Table) and is_plain(node):
             shown, common = node.alias_or_name, sees.get(node.name.lower())
             if common is not None:
                 source = self.common(common).named(shown, names)
@@ -264,7 +273,7 @@ class _Splitter:
         while waiting:
             query, seen = waiting.pop()
             for table in query.find_all(exp.Table):
-                common = seen.get(table.name.lower()) if _is_plain(table) else None
+                common = seen.get(table.name.lower()) if is_plain(table) else None
                 if common is not None and table.name.lower() not in wanted:
                     wanted.add(table.name.lower())
                     waiting.append((common.tree, common.sees))
@@ -276,11 +285,11 @@ class _Splitter:
 
         if isinstance(node, exp.Table):
             name = node.name.lower()
-            if _is_plain(node) and name in sees:
+            if is_plain(node) and name in sees:
                 common = sees[name]
                 common.kind = common.kind or self.kind(common.tree, common.sees)
                 return common.kind
-            return FREE if _is_plain(node) and name in self.known.publics else ROWS
+            return FREE if is_plain(node) and name in self.known.publics else ROWS
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
             return ROWS
         if isinstance(node, exp.Query):
@@ -345,19 +354,6 @@ def _attach(select: Any, used: list[tuple[str, _Common]]) -> None:
     select.set("with_", exp.With(expressions=ctes))
 
 
-def _check_limit(query: Any, text: str) -> None:
-    """LIMIT and OFFSET are written out."""
-    from sqlglot import exp
-
-    for part in ("limit", "offset"):
-        node = query.args.get(part)
-        if node is None:
-            continue
-        count = node.args.get("count") if isinstance(node, exp.Fetch) else node.expression
-        if not isinstance(count, exp.Literal) or count.is_string or not count.name.isdigit():
-            raise words.limit(part, node, text)
-
-
 def _sources(select: Any) -> list[Any]:
     """What stands in FROM, from left to right."""
     from_ = select.args.get("from_")
@@ -385,12 +381,6 @@ def _listed(value: Any) -> list[Any]:
 
 def _most(*kinds: str) -> str:
     return next((each for each in (ROWS, GATHERED) if each in kinds), FREE)
-
-
-def _is_plain(table: Any) -> bool:
-    from sqlglot import exp
-
-    return isinstance(table.this, exp.Identifier) and not table.args.get("db") and not table.args.get("catalog")
 
 
 def _names(tree: Any, name: str) -> bool:

@@ -80,6 +80,18 @@ def not_read(node: Any, text: str) -> QuestionRefusedError:
     )
 
 
+def beside(part: str, node: Any, text: str) -> QuestionRefusedError:
+    """Something beside a source in FROM: PIVOT, a sample, a point in time."""
+    what = {"pivots": "PIVOT", "sample": "TABLESAMPLE", "joins": "A join in parentheses"}.get(part, part.upper())
+    return _refused(
+        f"{what} cannot be used here.",
+        "Over released values SELECT, joins and UNION are read.",
+        "Use GROUP BY, or a SELECT of its own.",
+        node,
+        text,
+    )
+
+
 def recursive(tree: Any, text: str) -> QuestionRefusedError:
     """WITH RECURSIVE that means it."""
     return _refused(

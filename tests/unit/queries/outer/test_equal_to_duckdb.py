@@ -61,6 +61,11 @@ SHAPES = [
     (BY_MONTH, ("SELECT MONTH(m), n FROM (SELECT DATE_TRUNC('month', day) AS m, COUNT(*) AS n FROM orders GROUP BY 1) "
      "WHERE m > DATE '2025-06-01'"),
      "SELECT MONTH(m), n FROM t WHERE m > DATE '2025-06-01'"),
+    (
+        BY_REGION,
+        "SELECT REVERSE(region) || '!', MD5(region), SUM(amount) > 3, RANK() OVER (ORDER BY COUNT(*)) FROM orders GROUP BY region",
+        "SELECT REVERSE(region) || '!', MD5(region), s > 3, RANK() OVER (ORDER BY n) FROM t",
+    ),
     # QUALIFY, HAVING, LIMIT, DISTINCT
     (BY_REGION, "SELECT region, COUNT(*) AS n, SUM(amount) FROM orders GROUP BY 1 QUALIFY RANK() OVER (ORDER BY n DESC) <= 2",
      "SELECT region, n, s FROM t QUALIFY RANK() OVER (ORDER BY n DESC) <= 2"),
