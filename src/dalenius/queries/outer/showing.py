@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from dalenius.queries.outer.computing import Given, Outcome, compute_outer
@@ -82,7 +83,7 @@ class _Cells:
 
     def table(self) -> ReleasedTable:
         """The answer as any release has it."""
-        rows = [row[: len(self.columns)] for row in self.outcome.rows]
+        rows = [[_shown(cell) for cell in row[: len(self.columns)]] for row in self.outcome.rows]
         cells = [
             [self.cell(at, place, row[place]) for place in range(len(self.columns))] for at, row in enumerate(rows)
         ]
@@ -174,6 +175,11 @@ def _choice(inner: Sequence[Choice], found: OuterPlanned, *, known: bool) -> Cho
         delta=sum(inner[found.reads.index(each)].delta for each in range(len(found.parts))),
         known=known,
     )
+
+
+def _shown(cell: Any) -> Any:
+    """Decimals, which `n * 1.5` gives, as the numbers that releases have."""
+    return float(cell) if isinstance(cell, Decimal) else cell
 
 
 def _listed(names: Sequence[str]) -> str:
