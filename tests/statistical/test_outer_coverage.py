@@ -125,3 +125,4 @@ def test_intervals_that_are_a_fifth_too_short_fail(shop, monkeypatch):
 @pytest.fixture
 def _inside(monkeypatch):
     run_inside(monkeypatch)
+    monkeypatch.setattr("dalenius.queries.outer.computing.CARRY_SECONDS", 60.0)

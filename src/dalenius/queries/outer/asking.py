@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from dalenius.errors import DaleniusError, InputError, QuestionError
+from dalenius.errors import DaleniusError, InputError
+from dalenius.measuring.fairness import patiently
 from dalenius.queries.outer.joint import share_equally
 from dalenius.queries.outer.splitting import Known, Split, may_split, split_tree
 from dalenius.queries.planning import OpenTables, Planned, plan_ask
@@ -48,19 +49,18 @@ def plan_any(asker: Asker, ask: Ask, *, expecting: bool = False) -> Planned | Ou
     The usual way comes first: whatever it takes means what it always did.
     """
     among = OpenTables.of(asker)
-    try:
-        return plan_ask(asker, ask, expecting=expecting, among=among)
-    except DaleniusError as error:
-        return _plan_split(asker, ask, among, error, expecting=expecting)
-
-
-def _plan_split(asker: Asker, ask: Ask, among: OpenTables, refused: DaleniusError, *, expecting: bool) -> OuterPlanned:
-    try:
+    with patiently():  # all attempts together
         tree: Any = parse_sql(ask.question)
-    except QuestionError:
-        raise refused from None
-    if not may_split(tree):
-        raise refused
+        splits = may_split(tree)
+        try:
+            return plan_ask(asker, ask, expecting=expecting, among=among, tree=tree.copy() if splits else tree)
+        except DaleniusError:
+            if not splits:
+                raise
+        return _plan_split(asker, ask, among, tree, expecting=expecting)
+
+
+def _plan_split(asker: Asker, ask: Ask, among: OpenTables, tree: Any, *, expecting: bool) -> OuterPlanned:
     found: dict[int, Planned] = {}
     inner = replace(ask, error=None)
 
@@ -70,7 +70,7 @@ def _plan_split(asker: Asker, ask: Ask, among: OpenTables, refused: DaleniusErro
         return planned.plan
 
     _, options = cut_clause(ask.question)
-    split = split_tree(tree, ask.question, _known(among), plan, frozenset(options.clamps))
+    split = split_tree(tree, ask.question, _known(among), plan, frozenset(options.clamps), previews=expecting)
     if ask.error is not None:
         raise InputError(
             "An error cannot be asked for here.",

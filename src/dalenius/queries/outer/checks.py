@@ -6,6 +6,7 @@ from collections.abc import Container
 from typing import Any
 
 from dalenius.queries.outer import words
+from dalenius.queries.outer.trees import is_plain
 
 _READ = ("this", "alias", "with_", "expressions", "db", "catalog")  # of a source; the last are looked at elsewhere
 
@@ -37,10 +38,3 @@ def check_limit(query: Any, text: str) -> None:
         count = node.args.get("count") if isinstance(node, exp.Fetch) else node.expression
         if not isinstance(count, exp.Literal) or count.is_string or not count.name.isdigit():
             raise words.limit(part, node, text)
-
-
-def is_plain(table: Any) -> bool:
-    """Whether it is a name alone."""
-    from sqlglot import exp
-
-    return isinstance(table.this, exp.Identifier) and not table.args.get("db") and not table.args.get("catalog")

@@ -14,7 +14,7 @@ from typing import Any
 
 from dalenius.errors import QuestionRefusedError
 from dalenius.queries.outer.all_copies import over_copies
-from dalenius.queries.outer.cutting import aggregates, column_of, has_windows, named
+from dalenius.queries.outer.cutting import aggregates, column_of, gathers, has_windows, named
 from dalenius.queries.outer.sources import COPY, ID, ROW, OuterColumn, OuterQuery, Source
 from dalenius.queries.rules.nested import default_name
 
@@ -22,9 +22,16 @@ _RANKS = ("Rank", "DenseRank", "RowNumber", "PercentRank", "CumeDist", "Ntile")
 _LAST = ("order", "limit", "offset", "qualify", "distinct")
 
 
-def describe_select(tree: Any, sources: Sequence[Source], *, value: bool) -> OuterQuery:
-    """A SELECT over such sources. ``value``: it stands for a value, so no column is added."""
-    return _Select(tree, tuple(sources)).query(value=value)
+def describe_select(tree: Any, sources: Sequence[Source], *, value: bool, errors: bool = True) -> OuterQuery:
+    """A SELECT over such sources.
+
+    Args:
+        tree: The SELECT.
+        sources: What stands in its FROM.
+        value: It stands for a value, so no column is added.
+        errors: Whether copies of the releases will be computed from, too.
+    """
+    return _Select(tree, tuple(sources)).query(value=value, errors=errors)
 
 
 def describe_union(tree: Any, parts: Sequence[OuterQuery], *, value: bool) -> OuterQuery:
@@ -63,7 +70,7 @@ class _Select:
     sources: tuple[Source, ...]
     items: list[tuple[str, Any, OuterColumn]] = field(default_factory=list)
 
-    def query(self, *, value: bool) -> OuterQuery:
+    def query(self, *, value: bool, errors: bool) -> OuterQuery:
         from sqlglot import exp
 
         tree = self.tree
@@ -72,7 +79,7 @@ class _Select:
                 self.items.append((name, item, self.column(name, item)))
         columns = tuple(column for _, _, column in self.items)
         tree.set("expressions", [named(item, name) for name, item, _ in self.items])
-        parts = None if value else self.ids()
+        parts = None if value or not errors else self.ids()
         if parts is None:
             return OuterQuery(tree, columns, identified=False)
         texts = [exp.cast(each.copy(), "VARCHAR", dialect="duckdb") for each in parts]
@@ -154,7 +161,7 @@ class _Select:
         from sqlglot import exp
 
         for each in node.walk():
-            if isinstance(each, exp.Window | exp.Query | exp.AggFunc | exp.Star | exp.Anonymous | exp.AnonymousAggFunc):
+            if isinstance(each, exp.Window | exp.Query | exp.AggFunc | exp.Star) or gathers(each):
                 return False
             if isinstance(each, exp.Column):
                 known = self.resolved(each)

@@ -22,7 +22,7 @@ from dalenius.measuring.engines.duckdb.statements.relation import scan_of_public
 from dalenius.measuring.expressions import Expression, Type
 from dalenius.queries.outer.cutting import column_name
 from dalenius.queries.outer.sources import write
-from dalenius.queries.public_questions import MOST_ROWS, refuse_failed, refuse_word
+from dalenius.queries.public_questions import refuse_failed, refuse_word
 
 if TYPE_CHECKING:
     from dalenius.measuring.plan import Plan
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dalenius.queries.outer.sources import OuterQuery
 
 SECONDS = confined.SECONDS
+MOST_ROWS = 100_000  # of an answer: as many as there may be groups
 Outcome: TypeAlias = confined.Outcome
 CARRY_SECONDS = 5.0  # for all copies together; without them an answer has no errors, but it is there
 _TYPES = {

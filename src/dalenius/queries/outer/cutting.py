@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dalenius.errors import QuestionRefusedError
+from dalenius.measuring.engines.duckdb.public_checks import AGGREGATES
 from dalenius.queries.rules.aggregated import is_aggregate
 from dalenius.queries.rules.nested import default_name
 
@@ -67,6 +68,14 @@ def named(expression: Any, name: str) -> Any:
 def has_windows(node: Any) -> bool:
     """Whether a window stands in it, not counting those of subqueries."""
     return any(type(each).__name__ == "Window" for each in _own(node))
+
+
+def gathers(node: Any) -> bool:
+    """Whether a function that sqlglot does not know is an aggregate of the engine's."""
+    from sqlglot import exp
+
+    unknown = exp.Anonymous | exp.AnonymousAggFunc | exp.ParameterizedAgg | exp.CombinedAggFunc
+    return isinstance(node, unknown) and str(node.name).lower() in AGGREGATES
 
 
 def aggregates(select: Any) -> bool:
@@ -295,7 +304,7 @@ def _is_inner(node: Any) -> bool:
     """Whether it is an aggregate of rows, with its FILTER or WITHIN GROUP; a window's function is none."""
     from sqlglot import exp
 
-    return is_aggregate(node) or isinstance(node, exp.Filter | exp.WithinGroup)
+    return is_aggregate(node) or isinstance(node, exp.Filter | exp.WithinGroup) or gathers(node)
 
 
 def _is_value(node: Any) -> bool:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 COMPUTED = "Computed from the release, which is free: {}."
 NO_ERRORS = "How far the noise moves {} cannot be told: {}."
+NO_NUMBERS = "With other noise {} could be other values; not being numbers, they have no margin."
 ALONE = "Quantiles and scaled groups are taken to move by themselves, so errors of what combines them are rough."
 _MOST_LOOPED = 200  # copies, where each takes a statement of its own
 _ONE_ROW = re.compile(r"\W*(\d+)\W*")
@@ -61,7 +62,9 @@ def show_outer(
     notes = [COMPUTED.format(_listed([each.name for each in outer.columns if each.origin is None and not each.exact]))]
     if not any(each.origin is None and not each.exact for each in outer.columns):
         notes = []
-    missing = cells.missing()
+    missing, words = cells.missing()
+    if words:
+        notes.append(NO_NUMBERS.format(_listed(words)))
     if missing:
         notes.append(NO_ERRORS.format(_listed(missing), _APART if outer.base is None else _LONG))
     if outcome.cut:
@@ -97,14 +100,18 @@ class _Cells:
             tuple(self.clipping(each) for each in self.columns),
         )
 
-    def missing(self) -> list[str]:
-        """The columns with noise in them of which no cell says how much."""
-        found = []
+    def missing(self) -> tuple[list[str], list[str]]:
+        """The columns with noise in them of which no cell says how much; and those that are no numbers."""
+        found, words = list[str](), list[str]()
         for place, column in enumerate(self.columns):
-            cells = [self.cell(at, place, row[place]) for at, row in enumerate(self.outcome.rows)]
-            if not column.exact and cells and all(each[0] is None for each in cells):
+            values = [row[place] for row in self.outcome.rows if row[place] is not None]
+            if column.exact or not values:
+                continue
+            if not any(isinstance(each, int | float | Decimal) and not isinstance(each, bool) for each in values):
+                words.append(column.name)
+            elif all(self.cell(at, place, row[place])[0] is None for at, row in enumerate(self.outcome.rows)):
                 found.append(column.name)
-        return found
+        return found, words
 
     def cell(self, at: int, place: int, value: Any) -> tuple[Any, Any, Any]:
         """Noise error, interval and total interval of a cell."""
@@ -156,10 +163,14 @@ def preview_outer(found: OuterPlanned, previews: Sequence[Preview], known: Seque
         first,
         columns=tuple(each.name for each in outer.columns),
         choices=choices,
-        plan="\n".join([*(each.plan for each in previews), f"then, from the release: {outer.sql}"]),
+        plan="\n".join([*(each.plan for each in previews), _then(computed)]),
         notes=tuple(notes),
         delta=choices[0].delta if choices else 0.0,
     )
+
+
+def _then(computed: Sequence[str]) -> str:
+    return f"then, computed from the release: {_listed(computed) or 'which rows are shown'}"
 
 
 def _choice(inner: Sequence[Choice], found: OuterPlanned, *, known: bool) -> Choice:

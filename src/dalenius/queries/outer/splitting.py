@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import DaleniusError
 from dalenius.queries.outer import words
-from dalenius.queries.outer.checks import check_limit, check_reads, check_source, is_plain
+from dalenius.queries.outer.checks import check_limit, check_reads, check_source
 from dalenius.queries.outer.columns import describe_select, describe_union
 from dalenius.queries.outer.cutting import aggregates, cut_select, has_windows
 from dalenius.queries.outer.sources import OuterQuery, Source
+from dalenius.queries.outer.trees import is_plain, listed, sources_of, speaks_of, values_in
 from dalenius.queries.public_questions import check_tree
 from dalenius.queries.rules.derived import NOT_WITHIN
+from dalenius.queries.rules.parse import check_depth
 
 if TYPE_CHECKING:
     from dalenius.measuring.plan import Plan
@@ -85,7 +87,15 @@ def may_split(tree: Any) -> bool:
     return inner or has_windows(tree) or bool(tree.args.get("distinct"))
 
 
-def split_tree(tree: Any, text: str, known: Known, plan: Callable[[Any], Plan], clamps: frozenset[int]) -> Split:
+def split_tree(
+    tree: Any,
+    text: str,
+    known: Known,
+    plan: Callable[[Any], Plan],
+    clamps: frozenset[int],
+    *,
+    previews: bool = False,
+) -> Split:
     """The question in two parts.
 
     Args:
@@ -94,8 +104,9 @@ def split_tree(tree: Any, text: str, known: Known, plan: Callable[[Any], Plan], 
         known: What tables there are.
         plan: The usual way of one aggregated SELECT; raises for what cannot be asked.
         clamps: Where aggregates stand that have contribution bounds.
+        previews: Nothing is computed, so that no errors are either.
     """
-    splitter = _Splitter(text, known, plan, clamps)
+    splitter = _Splitter(text, known, plan, clamps, not previews)
     top = splitter.released(tree, {}, top=True)
     if not splitter.inners:
         raise words.no_release(tree, text)
@@ -112,6 +123,7 @@ class _Splitter:
     known: Known
     plan: Callable[[Any], Plan]
     clamps: frozenset[int]
+    errors: bool
     inners: list[Inner] = field(default_factory=list)
     commons: list[tuple[str, OuterQuery]] = field(default_factory=list)
     publics: set[str] = field(default_factory=set)
@@ -134,7 +146,7 @@ class _Splitter:
         if not isinstance(tree, exp.Select):
             raise words.not_read(tree, self.text)
         check_limit(tree, self.text)
-        kinds = [self.kind(each, sees) for each in _sources(tree)]
+        kinds = [self.kind(each, sees) for each in sources_of(tree)]
         failed: DaleniusError | None = None
         if aggregates(tree) and any(each != FREE for each in kinds):
             for small in (False, True):
@@ -156,7 +168,7 @@ class _Splitter:
         """Why a SELECT of rows is none of a release: of tables that are not there, the usual reader says so."""
         from sqlglot import exp
 
-        for each in _sources(select):
+        for each in sources_of(select):
             odd = isinstance(each, exp.Table) and not (is_plain(each) and each.name.lower() in self.known.protected)
             if odd and each.name.lower() not in (*sees, *self.known.publics):
                 try:
@@ -176,13 +188,15 @@ class _Splitter:
         try:
             view, nested = self.in_view(select, sees), self.value_in(sees)
             found = cut_select(select, name, view, nested, self.clamps, small=small)
+            check_depth(found.inner)
+            check_depth(found.outer)
             _attach(found.inner, self.used(found.inner, sees))
             plan = self.plan(found.inner)
         except DaleniusError:
             del self.inners[before:]
             raise
         self.inners[before] = Inner(name, plan)
-        return describe_select(found.outer, [Source.of_release(name, before, plan)], value=value)
+        return describe_select(found.outer, [Source.of_release(name, before, plan)], value=value, errors=self.errors)
 
     def over(self, select: Any, sees: Mapping[str, _Common], *, value: bool) -> OuterQuery:
         """A SELECT over releases and public tables."""
@@ -191,18 +205,18 @@ class _Splitter:
         found = select.copy()
         found.set("with_", None)
         sources = []
-        for node in _sources(found):
+        for node in sources_of(found):
             source, rewritten = self.source(node, sees)
             sources.append(source)
             node.replace(rewritten)
         nested = self.value_in(sees)
         for part in ("expressions", "where", "group", "having", "qualify", "order", "windows", "distinct", "joins"):
-            for each in _listed(found.args.get(part)):
-                for query in list(_values(each)):
+            for each in listed(found.args.get(part)):
+                for query in list(values_in(each)):
                     query.replace(nested(query))
         if any(isinstance(each, exp.Lateral) for each in found.walk()):
             raise words.not_read(select, self.text)
-        return describe_select(found, sources, value=value)
+        return describe_select(found, sources, value=value, errors=self.errors)
 
     def source(self, node: Any, sees: Mapping[str, _Common]) -> tuple[Source, Any]:
         """What stands in FROM: its columns, and how it is written in the outer part."""
@@ -255,7 +269,7 @@ class _Splitter:
         with_ = tree.args.get("with_")
         if with_ is None:
             return sees
-        if with_.args.get("recursive") and any(_names(each.this, each.alias) for each in with_.expressions):
+        if with_.args.get("recursive") and any(speaks_of(each.this, each.alias) for each in with_.expressions):
             raise words.recursive(tree, self.text)
         found = dict(sees)
         for each in with_.expressions:
@@ -300,17 +314,17 @@ class _Splitter:
             return _most(self.kind(node.this, sees), self.kind(node.expression, sees))
         if not isinstance(node, exp.Select):
             return FREE
-        found = _most(*(self.kind(each, sees) for each in _sources(node)))
+        found = _most(*(self.kind(each, sees) for each in sources_of(node)))
         if found == ROWS and (aggregates(node) or node.args.get("distinct")):
             return GATHERED
         values = [
-            self.kind(each, sees) for part in node.args.values() for one in _listed(part) for each in _values(one)
+            self.kind(each, sees) for part in node.args.values() for one in listed(part) for each in values_in(one)
         ]
         return GATHERED if found == FREE and any(each != FREE for each in values) else found
 
     def in_view(self, select: Any, sees: Mapping[str, _Common]) -> frozenset[str]:
         """The names of all columns of a SELECT's FROM, in lower case."""
-        return frozenset(name for node in _sources(select) for name in self.names_of(node, sees))
+        return frozenset(name for node in sources_of(select) for name in self.names_of(node, sees))
 
     def names_of(self, node: Any, sees: Mapping[str, _Common]) -> Iterator[str]:
         from sqlglot import exp
@@ -354,36 +368,5 @@ def _attach(select: Any, used: list[tuple[str, _Common]]) -> None:
     select.set("with_", exp.With(expressions=ctes))
 
 
-def _sources(select: Any) -> list[Any]:
-    """What stands in FROM, from left to right."""
-    from_ = select.args.get("from_")
-    return [*([from_.this] if from_ is not None else []), *(each.this for each in select.args.get("joins") or [])]
-
-
-def _values(node: Any) -> Iterator[Any]:
-    """The outermost queries in a part of a SELECT that stand for values; of a join, those of its condition."""
-    from sqlglot import exp
-
-    if isinstance(node, exp.Query):
-        yield node
-        return
-    for part, value in node.args.items():
-        if not (isinstance(node, exp.Join | exp.From) and part == "this"):
-            for each in _listed(value):
-                yield from _values(each)
-
-
-def _listed(value: Any) -> list[Any]:
-    from sqlglot import exp
-
-    return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, exp.Expr)]
-
-
 def _most(*kinds: str) -> str:
     return next((each for each in (ROWS, GATHERED) if each in kinds), FREE)
-
-
-def _names(tree: Any, name: str) -> bool:
-    from sqlglot import exp
-
-    return any(each.name.lower() == name.lower() for each in tree.find_all(exp.Table))

@@ -86,6 +86,7 @@ SHAPES = [
      "SELECT DISTINCT region, n, s FROM t"),
     (BY_BOTH, "SELECT DISTINCT ON (region) region, status, COUNT(*) FROM orders GROUP BY 1, 2 ORDER BY region, 3 DESC, 2",
      "SELECT DISTINCT ON (region) region, status, n FROM t ORDER BY region, n DESC, status"),
+    (BY_REGION, f"SELECT GEOMEAN(n * n + 1), FAVG(s), ARG_MAX(region, n) FROM ({BY_REGION})", "SELECT GEOMEAN(n * n + 1), FAVG(s), ARG_MAX(region, n) FROM t"),
     # outer SELECTs and WITH
     (BY_REGION, f"SELECT * FROM ({BY_REGION})", "SELECT * FROM t"),
     (BY_REGION, f"SELECT x.* FROM ({BY_REGION}) AS x WHERE n > 3 ORDER BY s", "SELECT * FROM t WHERE n > 3 ORDER BY s"),

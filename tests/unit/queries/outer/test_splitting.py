@@ -148,7 +148,7 @@ def test_a_preview_is_known_when_the_same_would_be_free(shop, monkeypatch):
     preview = shop.ana.preview(TWO, epsilon=5.0)
     assert preview.columns == ("what", "n") and not preview.choices[0].known
     assert preview.choices[0].noise_error == (None, None) and "Computed from the release" in preview.notes[-1]
-    assert "then, from the release" in preview.plan
+    assert "then, computed from the release: n" in preview.plan
     shown = shop.ana.preview(
         "SELECT region, COUNT(*) AS n, RANK() OVER (ORDER BY n) FROM orders GROUP BY 1", epsilon=1.0
     )
