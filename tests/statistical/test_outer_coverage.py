@@ -26,7 +26,7 @@ from dalenius.queries.outer.showing import show_outer
 from dalenius.queries.rules.price import price_plan
 
 LONG = bool(os.environ.get("DALENIUS_LONG"))
-RUNS = 2000 if LONG else 150
+RUNS = 2000 if LONG else 60
 ALARM = 1e-6
 NOISE = noise_copies._noise
 WINDOWS = """
@@ -108,7 +108,7 @@ def test_what_an_outer_select_makes_of_groups_is_covered(shop):
 
 
 @pytest.mark.usefixtures("_inside")
-@pytest.mark.skipif(not LONG, reason="150 runs would not show it")
+@pytest.mark.skipif(not LONG, reason="few runs would not show it")
 def test_intervals_that_are_a_fifth_too_short_fail(shop, monkeypatch):
     read = noise_copies._read
 

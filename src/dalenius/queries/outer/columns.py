@@ -64,6 +64,18 @@ def describe_union(tree: Any, parts: Sequence[OuterQuery], *, value: bool) -> Ou
     return OuterQuery(found, columns, True, _base(found), copied, copied)
 
 
+def name_natural(tree: Any, sources: Sequence[Source]) -> None:
+    """Writes NATURAL JOIN with the columns that it means: those that are shown, and not what is hidden beside them."""
+    from sqlglot import exp
+
+    for at, join in enumerate(tree.args.get("joins") or [], 1):
+        if join.args.get("method") == "NATURAL":
+            before = {each.name.lower() for source in sources[:at] for each in source.columns}
+            common = [each.name for each in sources[at].columns if each.name.lower() in before]
+            join.set("method", None)
+            join.set("using", [exp.to_identifier(each, quoted=True) for each in common])
+
+
 @dataclass
 class _Select:
     tree: Any
@@ -117,12 +129,19 @@ class _Select:
                 fix="Name the columns.",
             )
         table, merged = inner.table.lower() if isinstance(inner, exp.Column) else "", self.merged()
-        for at, source in enumerate(self.sources):
+        for at, source in self.seen.items():
             if table and source.alias.lower() != table:
                 continue
             for each in source.columns:
                 if table or each.name.lower() not in merged.get(at, ()):
                     yield each.name, column_of(source.alias, each.name)
+
+    @property
+    def seen(self) -> dict[int, Source]:
+        """The sources whose columns can be named, by their places; of those that rows are only matched with, none."""
+        joins = self.tree.args.get("joins") or []
+        matched = {at for at, join in enumerate(joins, 1) if join.kind in {"SEMI", "ANTI"}}
+        return {at: source for at, source in enumerate(self.sources) if at not in matched}
 
     def merged(self) -> dict[int, frozenset[str]]:
         """Of each source that is joined by USING, the columns that stand in another already."""
@@ -174,8 +193,8 @@ class _Select:
     def ids(self) -> list[Any] | None:
         tree = self.tree
         if not aggregates(tree):
-            known = [source.ids() for source in self.sources if source.id is not None]
-            return known if len(known) == len(self.sources) else None
+            known = [source.ids() for source in self.seen.values() if source.id is not None]
+            return known if len(known) == len(self.seen) else None
         group = tree.args.get("group")
         keys = self.keys(group) if group is not None else []
         return keys if keys is not None and all(self.exact(each) for each in keys) else None
@@ -196,10 +215,9 @@ class _Select:
                     return None
                 found.append(self.items[number - 1][1])
                 continue
-            source = any(isinstance(each, exp.Column) and self._in_source(each) for _ in (0,))
-            alias = isinstance(each, exp.Column) and not each.table and not source
-            named_ = next((item for name, item, _ in self.items if alias and name.lower() == each.name.lower()), None)
-            found.append(each if named_ is None else named_)
+            alias = isinstance(each, exp.Column) and not each.table and not self._in_source(each)
+            meant = next((item for name, item, _ in self.items if alias and name.lower() == each.name.lower()), None)
+            found.append(each if meant is None else meant)
         return found
 
     def _all_exact(self) -> bool:

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from dalenius.queries.preview import Choice, Preview
 
 COMPUTED = "Computed from the release, which is free: {}."
-NO_ERRORS = "How far the noise moves {} cannot be told: {}."
+NO_ERRORS = "Of cells without a margin in {} it cannot be told how far the noise moves them: {}."
 NO_NUMBERS = "With other noise {} could be other values; not being numbers, they have no margin."
 ALONE = "Quantiles and scaled groups are taken to move by themselves, so errors of what combines them are rough."
 _MOST_LOOPED = 200  # copies, where each takes a statement of its own
 _ONE_ROW = re.compile(r"\W*(\d+)\W*")
-_APART = "its rows are chosen or merged by noisy values"
-_LONG = "it has too many rows, or takes too long"
+_APART = "rows are merged by noisy values"
+_LONG = "rows cannot be told apart, there are too many, or it takes too long"
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class _Cells:
         )
 
     def missing(self) -> tuple[list[str], list[str]]:
-        """The columns with noise in them of which no cell says how much; and those that are no numbers."""
+        """The columns with noise in them of which a cell does not say how much; and those that are no numbers."""
         found, words = list[str](), list[str]()
         for place, column in enumerate(self.columns):
             values = [row[place] for row in self.outcome.rows if row[place] is not None]
@@ -109,7 +109,10 @@ class _Cells:
                 continue
             if not any(isinstance(each, int | float | Decimal) and not isinstance(each, bool) for each in values):
                 words.append(column.name)
-            elif all(self.cell(at, place, row[place])[0] is None for at, row in enumerate(self.outcome.rows)):
+            elif any(
+                row[place] is not None and self.cell(at, place, row[place])[0] is None
+                for at, row in enumerate(self.outcome.rows)
+            ):
                 found.append(column.name)
         return found, words
 
@@ -163,10 +166,19 @@ def preview_outer(found: OuterPlanned, previews: Sequence[Preview], known: Seque
         first,
         columns=tuple(each.name for each in outer.columns),
         choices=choices,
+        groups=_groups(found, [each.groups for each in previews]),
         plan="\n".join([*(each.plan for each in previews), _then(computed)]),
         notes=tuple(notes),
         delta=choices[0].delta if choices else 0.0,
     )
+
+
+def _groups(found: OuterPlanned, groups: Sequence[int | None]) -> int | None:
+    """How many rows there are before any is left out: of UNION those of all parts, else of the largest."""
+    known = [each for each in groups if each is not None]
+    if len(known) < len(groups):
+        return None
+    return sum(known) if found.split.outer.tree.key == "union" else max(known)
 
 
 def _then(computed: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from dalenius.errors import DaleniusError
 from dalenius.queries.outer import words
 from dalenius.queries.outer.checks import check_limit, check_reads, check_source
-from dalenius.queries.outer.columns import describe_select, describe_union
+from dalenius.queries.outer.columns import describe_select, describe_union, name_natural
 from dalenius.queries.outer.cutting import aggregates, cut_select, has_windows
 from dalenius.queries.outer.sources import OuterQuery, Source
 from dalenius.queries.outer.trees import is_plain, listed, sources_of, speaks_of, values_in
@@ -209,6 +209,7 @@ class _Splitter:
             source, rewritten = self.source(node, sees)
             sources.append(source)
             node.replace(rewritten)
+        name_natural(found, sources)
         nested = self.value_in(sees)
         for part in ("expressions", "where", "group", "having", "qualify", "order", "windows", "distinct", "joins"):
             for each in listed(found.args.get(part)):

@@ -87,6 +87,9 @@ SHAPES = [
     (BY_BOTH, "SELECT DISTINCT ON (region) region, status, COUNT(*) FROM orders GROUP BY 1, 2 ORDER BY region, 3 DESC, 2",
      "SELECT DISTINCT ON (region) region, status, n FROM t ORDER BY region, n DESC, status"),
     (BY_REGION, f"SELECT GEOMEAN(n * n + 1), FAVG(s), ARG_MAX(region, n) FROM ({BY_REGION})", "SELECT GEOMEAN(n * n + 1), FAVG(s), ARG_MAX(region, n) FROM t"),
+    (BY_REGION, f"WITH t AS ({BY_REGION}), u AS (SELECT region, n AS m FROM t WHERE n > 4) SELECT region, m - s FROM t NATURAL JOIN u", "SELECT region, n - s FROM t WHERE n > 4"),
+    (BY_REGION, f"WITH t AS ({BY_REGION}) SELECT * FROM t NATURAL JOIN (SELECT region, n * 2 AS d FROM t)", "SELECT region, n, s, n * 2 FROM t"),
+    (BY_REGION, f"WITH t AS ({BY_REGION}) SELECT t.region, n FROM t SEMI JOIN (SELECT region FROM t WHERE n > 4) u ON u.region = t.region", "SELECT region, n FROM t WHERE n > 4"),
     # outer SELECTs and WITH
     (BY_REGION, f"SELECT * FROM ({BY_REGION})", "SELECT * FROM t"),
     (BY_REGION, f"SELECT x.* FROM ({BY_REGION}) AS x WHERE n > 3 ORDER BY s", "SELECT * FROM t WHERE n > 3 ORDER BY s"),

@@ -101,7 +101,25 @@ def test_cells_without_an_error_say_so(shop):
     question = f"SELECT n > 3 AS many, COUNT(*) AS regions FROM ({N}) GROUP BY many"
     release = shop.ana.ask(question, epsilon=0.31)
     assert all(row == (None, None) for row in release.noise_error)
-    assert any("cannot be told: its rows are chosen or merged by noisy values" in note for note in release.notes)
+    assert any("without a margin in regions" in note and "merged by noisy values" in note for note in release.notes)
+
+
+@pytest.mark.usefixtures("inside")
+def test_rows_that_cannot_be_told_apart_have_no_error(shop):
+    release = shop.ana.ask(f"SELECT region, UNNEST([1, 2]) * n AS x FROM ({N})", epsilon=0.31)
+    assert len(release.rows) == 8 and all(errors[1] is None for errors in release.noise_error)
+    assert any("without a margin in x" in note and "cannot be told apart" in note for note in release.notes)
+
+
+@pytest.mark.usefixtures("inside")
+def test_words_and_truth_values_say_that_they_may_be_others(shop):
+    release = shop.ana.ask(f"SELECT region, n > 3 AS many, CASE WHEN n > 3 THEN 'a' END AS x FROM ({N})", epsilon=0.31)
+    assert "With other noise many, x could be other values; not being numbers, they have no margin." in release.notes
+    assert release.keys == (True, False, False) and release.to_arrow().column_names[:3] == [
+        "region",
+        "many",
+        "many_noise_error",
+    ]
 
 
 # --- several at one price

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def _places(
     if carry["identified"]:
         for at, row in enumerate(rows):
             found.setdefault(row[width], []).append(at)
-        return found
+        return _told_apart(found)
     # Rows that DISTINCT has merged: the first that shows the same.
     firsts: dict[tuple[Any, ...], Any] = {}
     for row in connection.execute(carry["base"]).fetchall():
@@ -118,7 +119,12 @@ def _places(
     for at, row in enumerate(rows):
         if tuple(row[:width]) in firsts:
             found.setdefault(firsts[tuple(row[:width])], []).append(at)
-    return found
+    return _told_apart(found)
+
+
+def _told_apart(places: dict[Any, list[int]]) -> dict[Any, list[int]]:
+    """Without rows that have the same text, as UNNEST makes them: which of them is which in a copy, nobody knows."""
+    return {each: found for each, found in places.items() if len(found) == 1}
 
 
 def _drawn(connection: DuckDBPyConnection, carry: Mapping[str, Any], late: threading.Event) -> Any:
@@ -143,7 +149,11 @@ def _told(drawn: Any, released: float, confidence: float) -> list[float] | None:
         return None
     # Of n copies and the truth each is the farthest with the same chance: the k-th of n covers with one of k/(n + 1).
     far = np.sort(np.abs(known - released))
-    half = float(far[min(len(far), math.ceil(confidence * (len(far) + 1))) - 1])
+    place = math.ceil(confidence * (len(far) + 1))
+    if place <= len(far):
+        half = float(far[place - 1])
+    else:  # more than so many copies can tell
+        half = max(float(far[-1]), NormalDist().inv_cdf((1 + confidence) / 2) * float(np.sqrt(np.mean(far**2))))
     tail = (1 - confidence) / 2
     ends = np.quantile(known, [tail, 1 - tail], method="inverted_cdf")
     return [half, min(released, float(ends[0])), max(released, float(ends[1]))]
