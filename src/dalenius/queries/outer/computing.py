@@ -23,6 +23,8 @@ from dalenius.measuring.expressions import Expression, Type
 from dalenius.queries.outer.cutting import column_name
 from dalenius.queries.outer.sources import write
 from dalenius.queries.public_questions import refuse_failed, refuse_word
+from dalenius.tables.sources.fingerprint import check_unchanged
+from dalenius.tables.sources.homes import check_outside
 
 if TYPE_CHECKING:
     from dalenius.measuring.plan import Plan
@@ -117,6 +119,7 @@ def _run(
     carry: Mapping[str, Any] | None,
 ) -> Outcome:
     files = [path for table in publics for path in table.fingerprint.paths]
+    _check_unchanged(publics)
     found = confined.run(
         query.sql,
         {table.name: scan_of_public(table) for table in publics},
@@ -127,11 +130,18 @@ def _run(
         given=[each.to_json() for each in given],
         carry=carry,
     )
+    _check_unchanged(publics)  # what was read is what was declared
     if found.refused is not None:
         raise refuse_word(found.refused, question)
     if found.failed is not None:
         raise refuse_failed(found.failed, publics)
     return found
+
+
+def _check_unchanged(publics: Sequence[PublicTable]) -> None:
+    for table in publics:
+        check_outside(table.fingerprint.paths)
+        check_unchanged(table.name, table.fingerprint, [str(path) for path in table.fingerprint.paths])
 
 
 def _type(expression: Expression, values: Sequence[Any]) -> str:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dalenius.queries.postprocess import ReleasedTable
 
 MOST_COPIES, FEWEST_COPIES = 400, 100
-MOST_CELLS = 60_000  # rows of all copies together
+MOST_CELLS = 60_000  # of all copies together: to read so many averages takes a second and a half
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Copies:
     """Copies of a release's noisy columns.
 
     Attributes:
-        number: How many copies there are; 0: the release has too many rows for them.
+        number: How many copies there are; 0: the release has too many cells for them.
         columns: The values of each noisy column by its number: of all rows of the first copy, then of the next …
         alone: Whether some cells were moved by themselves.
     """
@@ -47,9 +47,9 @@ class Copies:
     alone: bool = False
 
 
-def copy_count(rows: int, most: int = MOST_COPIES) -> int:
-    """How many copies of so many rows are drawn; 0: too few to tell anything."""
-    found = min(most, MOST_CELLS // max(rows, 1))
+def copy_count(cells: int, most: int | None = None) -> int:
+    """How many copies of so many noisy cells are drawn; 0: too few to tell anything."""
+    found = min(MOST_COPIES if most is None else most, MOST_CELLS // max(cells, 1))
     return found if found >= FEWEST_COPIES else 0
 
 

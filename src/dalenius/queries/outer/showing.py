@@ -49,20 +49,20 @@ def show_outer(
         confidence: Of the errors.
     """
     outer, tables = found.split.outer, [each.table() for each in answers]
-    most = {} if outer.at_once is not None else {"most": _MOST_LOOPED}
-    number = min(copy_count(len(each.rows), **most) for each in tables) if outer.base is not None else 0
+    cells = sum(len(each.rows) * each.keys.count(False) for each in tables)
+    number = 0 if outer.base is None else copy_count(cells, None if outer.at_once is not None else _MOST_LOOPED)
     given, alone = [], False
     for inner, answer, content, table in zip(found.split.inners, answers, stored, tables, strict=True):
         copies = draw_copies(answer, table, content, number)
         alone |= copies.alone
         given.append(Given(inner.name, answer.plan, table.rows, copies if copies.number else None))
     outcome = compute_outer(outer, given, found.publics, question, confidence)
-    cells = _Cells(found, tables, outcome)
-    table = cells.table()
+    shown = _Cells(found, tables, outcome)
+    table = shown.table()
     notes = [COMPUTED.format(_listed([each.name for each in outer.columns if each.origin is None and not each.exact]))]
     if not any(each.origin is None and not each.exact for each in outer.columns):
         notes = []
-    missing, words = cells.missing()
+    missing, words = shown.missing()
     if words:
         notes.append(NO_NUMBERS.format(_listed(words)))
     if missing:

@@ -146,6 +146,8 @@ class _Splitter:
         if not isinstance(tree, exp.Select):
             raise words.not_read(tree, self.text)
         check_limit(tree, self.text)
+        if tree.args.get("joins") and tree.args.get("from_") is None:
+            raise words.not_read(tree.args["joins"][0], self.text)
         kinds = [self.kind(each, sees) for each in sources_of(tree)]
         failed: DaleniusError | None = None
         if aggregates(tree) and any(each != FREE for each in kinds):

@@ -86,6 +86,7 @@ UNSAFE = {
     "a release by its hidden name": (f'SELECT * FROM ({GROUPED}) t JOIN "release 0" r ON true', ""),
     "copies by their hidden name": (f'SELECT * FROM ({GROUPED}) t JOIN "release 0 copies" r ON true', ""),
     "a table that is not there": (f"WITH t AS ({GROUPED}) SELECT n FROM tt", "no table 'tt'"),
+    "a join with nothing": (f"WITH t AS ({GROUPED}) SELECT n NATURAL JOIN t", "cannot stand here"),
     "a pivot": (f"SELECT * FROM ({GROUPED}) t PIVOT (SUM(n) FOR region IN ('n', 's'))", "PIVOT cannot be used here"),
     "a column that is not there": (f"SELECT nn FROM ({GROUPED}) t", "engine does not take this question"),
     "different numbers of columns": (f"{GROUPED} UNION ALL SELECT COUNT(*) FROM orders", "different numbers of columns"),
