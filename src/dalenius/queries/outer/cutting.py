@@ -138,7 +138,7 @@ class _Cutter:
             inner.set(part, None)
         if select.args.get("group"):
             inner.set("group", self.group(select.args["group"], shown))
-            group = inner.args["group"]
+            group = inner.args.get("group")
             self.keys = frozenset(_text(each) for each in (() if group is None else group.expressions))
         if select.args.get("having"):
             inner.set("having", exp.Having(this=self.placed(select.args["having"].this)))
