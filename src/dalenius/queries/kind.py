@@ -114,8 +114,8 @@ def preview(asker: Asker, ask: Ask) -> Preview:
             from dalenius.queries.outer.showing import preview_outer
 
             previews = [_previewed(asker, ask, each, alone=len(found.parts) == 1) for each in found.inners]
-            known = [is_paid(_outer_leaving(asker, ask, found, each.epsilon), asker) for each in previews[0].choices]
-            return preview_outer(found, previews, known)
+            leavings = [_outer_leaving(asker, ask, found, each.epsilon) for each in previews[0].choices]
+            return preview_outer(found, previews, [(is_paid(each, asker), each.delta) for each in leavings])
         return _previewed(asker, ask, found)
 
 

@@ -149,14 +149,14 @@ class _Cells:
         return self.tables[column.origin[0]].clipping[column.origin[1]]
 
 
-def preview_outer(found: OuterPlanned, previews: Sequence[Preview], known: Sequence[bool]) -> Preview:
+def preview_outer(found: OuterPlanned, previews: Sequence[Preview], prices: Sequence[tuple[bool, float]]) -> Preview:
     """The preview of a question with an outer part, from those of what it asks. No process runs for it.
 
-    ``known``: whether each price was paid before.
+    ``prices``: of each price whether it was paid before, and the δ that it takes.
     """
     outer, first = found.split.outer, previews[0]
     choices = tuple(
-        _choice([each.choices[at] for each in previews], found, known=known[at]) for at in range(len(first.choices))
+        _choice([each.choices[at] for each in previews], found, prices[at]) for at in range(len(first.choices))
     )
     computed = [each.name for each in outer.columns if each.origin is None and not each.exact]
     notes = list(dict.fromkeys(note for each in previews for note in each.notes))
@@ -185,7 +185,7 @@ def _then(computed: Sequence[str]) -> str:
     return f"then, computed from the release: {_listed(computed) or 'which rows are shown'}"
 
 
-def _choice(inner: Sequence[Choice], found: OuterPlanned, *, known: bool) -> Choice:
+def _choice(inner: Sequence[Choice], found: OuterPlanned, price: tuple[bool, float]) -> Choice:
     """One price: what is expected of columns that are shown as they are released."""
     columns = found.split.outer.columns
     places = [None if each.exact or each.origin is None else each.origin for each in columns]
@@ -195,8 +195,8 @@ def _choice(inner: Sequence[Choice], found: OuterPlanned, *, known: bool) -> Cho
         noise_error=tuple(None if each is None else each[0].noise_error[each[1]] for each in choices),
         total_error=tuple(None if each is None else each[0].total_error[each[1]] for each in choices),
         at_most=tuple(False if each is None else each[0].at_most[each[1]] for each in choices),
-        delta=sum(inner[found.reads.index(each)].delta for each in range(len(found.parts))),
-        known=known,
+        known=price[0],
+        delta=price[1],
     )
 
 
