@@ -26,7 +26,7 @@ from dalenius.queries.outer.showing import show_outer
 from dalenius.queries.rules.price import price_plan
 
 LONG = bool(os.environ.get("DALENIUS_LONG"))
-RUNS = 2000 if LONG else 60
+RUNS = 2000 if LONG else 40
 ALARM = 1e-6
 NOISE = noise_copies._noise
 WINDOWS = """
