@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dalenius.errors import QuestionRefusedError
+from dalenius.errors import QuestionRefusedError, UnknownColumnError
 from dalenius.queries.outer.all_copies import over_copies
 from dalenius.queries.outer.cutting import aggregates, column_of, gathers, has_windows, named
 from dalenius.queries.outer.sources import COPY, ID, ROW, OuterColumn, OuterQuery, Source
@@ -90,6 +90,8 @@ class _Select:
             for name, item in self.expanded(each):
                 self.items.append((name, item, self.column(name, item)))
         columns = tuple(column for _, _, column in self.items)
+        if not value:  # a query that stands for a value may name columns of those around it
+            self.check_names()
         tree.set("expressions", [named(item, name) for name, item, _ in self.items])
         parts = None if value or not errors else self.ids()
         if parts is None:
@@ -173,7 +175,10 @@ class _Select:
                 for each in source.columns:
                     if each.name.lower() == name:
                         return each
-        return None if table else next((each for shown, _, each in self.items if shown.lower() == name), None)
+        if table:
+            return None
+        # an item that is the name itself names nothing
+        return next((each for shown, item, each in self.items if shown.lower() == name and not _is(item, name)), None)
 
     def exact(self, node: Any) -> bool:
         """Whether no noise can be in an expression."""
@@ -187,6 +192,26 @@ class _Select:
                 if known is None or not known.exact:
                     return False
         return True
+
+    def check_names(self) -> None:
+        """Refuses a column that is nowhere, by its name: the engine would only say that something is wrong."""
+        from sqlglot import exp
+
+        nodes = list(self.tree.walk(prune=lambda each: isinstance(each, exp.Query) and each is not self.tree))
+        if any(isinstance(each, exp.Lambda | exp.Kwarg | exp.Columns) for each in nodes):
+            return  # what stands before an arrow is a name, too
+        aliases = {each.alias.lower() for each in self.sources}
+        for each in nodes:
+            plain = isinstance(each, exp.Column) and isinstance(each.this, exp.Identifier)
+            if not plain or each.args.get("db") or each.name.lower() in aliases | {"all"}:
+                continue
+            if self.resolved(each) is None and (not each.table or each.table.lower() in aliases):
+                shown = ", ".join(dict.fromkeys(one.name for source in self.sources for one in source.columns))
+                raise UnknownColumnError(
+                    f"There is no column {each.name[:60]!r}.",
+                    why=f"It is not among what is released and joined here: {shown[:300]}.",
+                    fix="Correct the name.",
+                )
 
     # --- what rows are told apart by
 
@@ -228,6 +253,13 @@ class _Select:
     def _in_source(self, column: Any) -> bool:
         names = (each.name.lower() for source in self.sources for each in source.columns)
         return column.name.lower() in set(names)
+
+
+def _is(item: Any, name: str) -> bool:
+    """Whether an item is a column of this name, and nothing else."""
+    from sqlglot import exp
+
+    return isinstance(item, exp.Column) and str(item.name).lower() == name
 
 
 def _settle_order(tree: Any, row: Any) -> None:
