@@ -17,14 +17,14 @@ def check_reads(tree: Any, names: Container[str], text: str) -> None:
 
     for table in tree.find_all(exp.Table):
         if not is_plain(table) or table.name not in names:
-            raise words.not_read(table, text)
+            raise words.refuse_unread(table, text)
 
 
 def check_source(node: Any, text: str) -> None:
     """Refuses what stands beside a source in FROM: it is written anew, and nothing of it may be lost."""
     for part, value in node.args.items():
         if part not in _READ and value not in (None, False, [], ""):
-            raise words.beside(part, node, text)
+            raise words.refuse_beside(part, node, text)
 
 
 def check_limit(query: Any, text: str) -> None:
@@ -37,4 +37,4 @@ def check_limit(query: Any, text: str) -> None:
             continue
         count = node.args.get("count") if isinstance(node, exp.Fetch) else node.expression
         if not isinstance(count, exp.Literal) or count.is_string or not count.name.isdigit():
-            raise words.limit(part, node, text)
+            raise words.refuse_limit(part, node, text)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dalenius.queries.postprocess import ReleasedTable
 
 MOST_COPIES, FEWEST_COPIES = 400, 100
+MOST_DRAWN = 2_000_000  # numbers of one measure
 MOST_CELLS = 60_000  # of all copies together: to read so many averages takes a second and a half
 
 
@@ -94,10 +95,18 @@ def _read(answer: Answer, statistic: int, places: Sequence[int], number: int, ch
     """A statistic of all copies, read as one of so many more groups."""
     plan = answer.plan
     made, start = plan.statistics[statistic], plan.start(statistic)
+    # Of all groups, also of those that HAVING leaves out: two parts that read one release move together.
+    groups = len(plan.cells) if number * len(plan.cells) <= MOST_DRAWN else len(places)
+    chosen = places if groups == len(plan.cells) else range(groups)
     columns = []
     for law, values in answer.measures[start : start + len(made.measures)]:
-        noise = iter(_noise(law, number * len(places), chance))
-        columns.append((law, [values[place] + next(noise) for _ in range(number) for place in places]))
+        noise = _noise(law, number * groups, chance)
+        moved = [
+            values[place] + noise[copy * groups + at]
+            for copy in range(number)
+            for place, at in zip(places, chosen, strict=True)
+        ]
+        columns.append((law, moved))
     return made.family.read(made, columns, number * len(places), answer.confidence)
 
 

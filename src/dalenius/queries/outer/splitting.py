@@ -109,7 +109,7 @@ def split_tree(
     splitter = _Splitter(text, known, plan, clamps, not previews)
     top = splitter.released(tree, {}, top=True)
     if not splitter.inners:
-        raise words.no_release(tree, text)
+        raise words.refuse_without_release(tree, text)
     found = Split(tuple(splitter.inners), top.within(splitter.commons), frozenset(splitter.publics))
     names = {*(each.name for each in found.inners), *(name for name, _ in splitter.commons), *found.publics}
     check_reads(found.outer.tree, names, text)
@@ -144,10 +144,10 @@ class _Splitter:
             parts = [self.released(each, sees) for each in (tree.this, tree.expression)]
             return describe_union(tree, parts, value=value)
         if not isinstance(tree, exp.Select):
-            raise words.not_read(tree, self.text)
+            raise words.refuse_unread(tree, self.text)
         check_limit(tree, self.text)
         if tree.args.get("joins") and tree.args.get("from_") is None:
-            raise words.not_read(tree.args["joins"][0], self.text)
+            raise words.refuse_unread(tree.args["joins"][0], self.text)
         kinds = [self.kind(each, sees) for each in sources_of(tree)]
         failed: DaleniusError | None = None
         if aggregates(tree) and any(each != FREE for each in kinds):
@@ -177,7 +177,7 @@ class _Splitter:
                     self.plan(exp.Select(expressions=[exp.Count(this=exp.Star())], from_=exp.From(this=each.copy())))
                 except DaleniusError as error:
                     return error
-        return words.rows(select, self.text, top=top)
+        return words.refuse_rows(select, self.text, top=top)
 
     def cut(self, select: Any, sees: Mapping[str, _Common], *, value: bool, small: bool) -> OuterQuery:
         """A SELECT that aggregates rows: its inner part is asked."""
@@ -185,7 +185,7 @@ class _Splitter:
         before = len(self.inners)
         self.tries += 1
         if before >= MOST_PARTS or self.tries > _MOST_TRIES:
-            raise words.too_many(select, self.text, MOST_PARTS)
+            raise words.refuse_many(select, self.text, MOST_PARTS)
         self.inners.append(None)  # type: ignore[arg-type] # a place, for queries inside come after it
         try:
             view, nested = self.in_view(select, sees), self.value_in(sees)
@@ -218,7 +218,7 @@ class _Splitter:
                 for query in list(values_in(each)):
                     query.replace(nested(query))
         if any(isinstance(each, exp.Lateral) for each in found.walk()):
-            raise words.not_read(select, self.text)
+            raise words.refuse_unread(select, self.text)
         return describe_select(found, sources, value=value, errors=self.errors)
 
     def source(self, node: Any, sees: Mapping[str, _Common]) -> tuple[Source, Any]:
@@ -244,7 +244,7 @@ class _Splitter:
             return source, source.table()
         if isinstance(node, exp.Values) and node.alias and names:
             return Source.of_values(node.alias, names), node.copy()
-        raise words.not_read(node, self.text)
+        raise words.refuse_unread(node, self.text)
 
     def common(self, common: _Common) -> Source:
         """A query of a WITH, or a subquery: written once, however often it is used."""
@@ -273,11 +273,11 @@ class _Splitter:
         if with_ is None:
             return sees
         if with_.args.get("recursive") and any(speaks_of(each.this, each.alias) for each in with_.expressions):
-            raise words.recursive(tree, self.text)
+            raise words.refuse_recursion(tree, self.text)
         found = dict(sees)
         for each in with_.expressions:
             if each.alias.lower() in found:
-                raise words.twice(each.alias, each, self.text)
+                raise words.refuse_twice(each.alias, each, self.text)
             columns = tuple(one.name for one in each.args["alias"].args.get("columns") or ())
             found[each.alias.lower()] = _Common(each.this, columns, dict(found))
         return found

@@ -14,7 +14,7 @@ _AGGREGATE = (
 )
 
 
-def rows(select: Any, text: str, *, top: bool) -> QuestionRefusedError:
+def refuse_rows(select: Any, text: str, *, top: bool) -> QuestionRefusedError:
     """A SELECT that would show rows."""
     from sqlglot import exp
 
@@ -58,7 +58,7 @@ def rows(select: Any, text: str, *, top: bool) -> QuestionRefusedError:
     )  # fmt: skip
 
 
-def no_release(tree: Any, text: str) -> QuestionRefusedError:
+def refuse_without_release(tree: Any, text: str) -> QuestionRefusedError:
     """A question in which nothing is asked about anybody."""
     return _refused(
         "The question asks for no aggregate.",
@@ -69,7 +69,7 @@ def no_release(tree: Any, text: str) -> QuestionRefusedError:
     )
 
 
-def not_read(node: Any, text: str) -> QuestionRefusedError:
+def refuse_unread(node: Any, text: str) -> QuestionRefusedError:
     """Something in FROM, or in place of a SELECT, that is not read."""
     return _refused(
         f"{node.key.upper()} cannot stand here.",
@@ -80,7 +80,7 @@ def not_read(node: Any, text: str) -> QuestionRefusedError:
     )
 
 
-def beside(part: str, node: Any, text: str) -> QuestionRefusedError:
+def refuse_beside(part: str, node: Any, text: str) -> QuestionRefusedError:
     """Something beside a source in FROM: PIVOT, a sample, a point in time."""
     what = {"pivots": "PIVOT", "sample": "TABLESAMPLE", "joins": "A join in parentheses"}.get(part, part.upper())
     return _refused(
@@ -92,7 +92,7 @@ def beside(part: str, node: Any, text: str) -> QuestionRefusedError:
     )
 
 
-def recursive(tree: Any, text: str) -> QuestionRefusedError:
+def refuse_recursion(tree: Any, text: str) -> QuestionRefusedError:
     """WITH RECURSIVE that means it."""
     return _refused(
         "WITH RECURSIVE is not supported here.",
@@ -103,14 +103,14 @@ def recursive(tree: Any, text: str) -> QuestionRefusedError:
     )
 
 
-def twice(name: str, tree: Any, text: str) -> QuestionRefusedError:
+def refuse_twice(name: str, tree: Any, text: str) -> QuestionRefusedError:
     """Two queries of WITH with one name."""
     return _refused(
         f"Two queries of WITH are named {name!r}.", "Which is meant?", "Give each a name of its own.", tree, text
     )
 
 
-def too_many(tree: Any, text: str, most: int) -> QuestionRefusedError:
+def refuse_many(tree: Any, text: str, most: int) -> QuestionRefusedError:
     """More SELECTs than one price is split over."""
     return _refused(
         f"The question asks for more than {most} aggregated SELECTs at once.",
@@ -121,7 +121,7 @@ def too_many(tree: Any, text: str, most: int) -> QuestionRefusedError:
     )
 
 
-def limit(part: str, node: Any, text: str) -> QuestionRefusedError:
+def refuse_limit(part: str, node: Any, text: str) -> QuestionRefusedError:
     """LIMIT or OFFSET that is computed."""
     return _refused(
         f"{part.upper()} takes a number.",

@@ -106,6 +106,15 @@ def test_cells_without_an_error_say_so(shop):
 
 
 @pytest.mark.usefixtures("inside")
+def test_what_is_read_twice_from_one_release_moves_together(shop):
+    question = f"SELECT region, a.n - b.n AS nothing FROM ({N}) a JOIN ({N} HAVING region <> 'n') b USING (region)"
+    release = shop.ana.ask(question, epsilon=0.31)
+    assert (
+        sorted(release.rows) == [("e", 0), ("s", 0), ("w", 0)] and [row[1] for row in release.noise_error] == [0.0] * 3
+    )
+
+
+@pytest.mark.usefixtures("inside")
 def test_rows_that_cannot_be_told_apart_have_no_error(shop):
     release = shop.ana.ask(f"SELECT region, UNNEST([1, 2]) * n AS x FROM ({N})", epsilon=0.31)
     assert len(release.rows) == 8 and all(errors[1] is None for errors in release.noise_error)
@@ -114,7 +123,9 @@ def test_rows_that_cannot_be_told_apart_have_no_error(shop):
 
 @pytest.mark.usefixtures("inside")
 def test_words_and_truth_values_say_that_they_may_be_others(shop):
-    release = shop.ana.ask(f"SELECT region, n > 3 AS many, CASE WHEN n > 3 THEN 'a' END AS x FROM ({N})", epsilon=0.31)
+    release = shop.ana.ask(
+        f"SELECT region, n > 3 AS many, CASE WHEN n > 3 THEN 'a' ELSE 'b' END AS x FROM ({N})", epsilon=0.31
+    )
     assert "With other noise many, x could be other values; not being numbers, they have no margin." in release.notes
     assert release.keys == (True, False, False) and release.to_arrow().column_names[:3] == [
         "region",
