@@ -113,9 +113,13 @@ def preview(asker: Asker, ask: Ask) -> Preview:
         if isinstance(found, OuterPlanned):
             from dalenius.queries.outer.showing import preview_outer
 
-            previews = [_previewed(asker, ask, each, alone=len(found.parts) == 1) for each in found.inners]
-            leavings = [_outer_leaving(asker, ask, found, each.epsilon) for each in previews[0].choices]
-            return preview_outer(found, previews, [(is_paid(each, asker), each.delta) for each in leavings])
+            alone = len(found.parts) == 1
+            previews = [_previewed(asker, ask, each, alone=alone) for each in found.inners]
+            prices = [(each.known, each.delta) for each in previews[0].choices]
+            if not alone:
+                leavings = [_outer_leaving(asker, ask, found, each.epsilon) for each in previews[0].choices]
+                prices = [(is_paid(each, asker), each.delta) for each in leavings]
+            return preview_outer(found, previews, prices)
         return _previewed(asker, ask, found)
 
 

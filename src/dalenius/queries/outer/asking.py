@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import DaleniusError, InputError
 from dalenius.measuring.fairness import patiently
+from dalenius.queries.outer.cutting import has_windows
 from dalenius.queries.outer.joint import share_equally
 from dalenius.queries.outer.splitting import Known, Split, may_split, split_tree
 from dalenius.queries.planning import OpenTables, Planned, plan_ask
@@ -52,6 +53,8 @@ def plan_any(asker: Asker, ask: Ask, *, expecting: bool = False) -> Planned | Ou
     with patiently():  # all attempts together
         tree: Any = parse_sql(ask.question)
         splits = may_split(tree)
+        if splits and has_windows(tree):  # which no row may have: the usual way has an end there
+            return _plan_split(asker, ask, among, tree, expecting=expecting)
         try:
             return plan_ask(asker, ask, expecting=expecting, among=among, tree=tree.copy() if splits else tree)
         except DaleniusError:
