@@ -52,6 +52,22 @@ def test_the_price_of_an_accuracy_is_paid_up_to_a_ceiling(server):
     assert paid.json["charge"]["epsilon"] == choice["epsilon"]
 
 
+def test_what_is_computed_from_a_release_is_previewed_asked_and_free_the_second_time(server):
+    share = "SELECT ward, COUNT(*) AS n, n * 1.0 / SUM(n) OVER () AS share FROM stays WHERE cost > 2 GROUP BY ward"
+    (choice,) = previewed(server, "ana", share, epsilon=0.4)["choices"]
+    assert choice["noise_error"][1] > 0 and choice["noise_error"][2] is None and choice["known"] is False
+    ana = server.analyst("ana")
+    first = ana.post("/v1/ask", {"sql": share, "epsilon": 0.4})
+    assert first.status == 200 and first.json["charge"]["epsilon"] == 0.4, first.json
+    assert sum(row[2] for row in first.json["rows"]) == pytest.approx(1)
+    assert all(errors[2] > 0 for errors in first.json["noise_error"])
+    again = ana.post("/v1/ask", {"sql": f"SELECT MAX(share) FROM ({share}) QUALIFY RANK() OVER () = 1", "epsilon": 0.4})
+    assert again.status == 200 and again.json["free"], again.json
+    assert again.json["rows"][0][0] == max(row[2] for row in first.json["rows"])
+    rows = ana.post("/v1/ask", {"sql": "SELECT ward, RANK() OVER (ORDER BY cost) FROM stays", "epsilon": 0.4})
+    assert rows.status == 422 and rows.json["code"] == "sql.refused" and "RANK over rows" in rows.json["title"]
+
+
 @pytest.mark.parametrize("error", ["20", "x%", "-2%", "1e2%", {"n": "2"}, [], True, "0%"])
 def test_what_is_no_accuracy_is_refused(server, error):
     assert server.analyst("ana").post("/v1/preview", {"sql": COUNT, "error": error}).status in {400, 422}

@@ -141,8 +141,12 @@ def _came(turn: threading.Event, patience: float | None, gone: Callable[[], bool
 
 @contextmanager
 def patiently(seconds: float | None = None) -> Iterator[None]:
-    """What is planned inside, in this thread, is refused after so many seconds of its processor time."""
-    before = _END.set(time.thread_time() + (PLANNING_SECONDS if seconds is None else seconds))
+    """What is planned inside, in this thread, is refused after so many seconds of its processor time.
+
+    Inside of another such time, that one holds too.
+    """
+    end, around = time.thread_time() + (PLANNING_SECONDS if seconds is None else seconds), _END.get()
+    before = _END.set(end if around is None else min(around, end))
     try:
         yield
     finally:

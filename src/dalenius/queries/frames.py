@@ -53,15 +53,17 @@ def to_polars(release: Release) -> Any:
 
 
 def _value_array(cells: Sequence[Any]) -> Any:
-    """Integers where all are and fit, else doubles."""
+    """Integers where all are and fit, else doubles; texts and truth values, which may be computed, as they are."""
     import pyarrow as pa
 
+    if any(isinstance(cell, bool) for cell in cells):
+        return _key_array(cells)
     whole = all(isinstance(cell, int) and -(2**63) <= cell < 2**63 for cell in cells if cell is not None)
     if whole and any(cell is not None for cell in cells):
         return pa.array(cells, pa.int64())
     if all(cell is None or isinstance(cell, int | float | Decimal | Fraction) for cell in cells):
         return pa.array([None if cell is None else float(cell) for cell in cells], pa.float64())
-    return pa.array(cells)
+    return _key_array(cells)
 
 
 def _key_array(cells: Sequence[Any]) -> Any:

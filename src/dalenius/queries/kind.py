@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,8 +18,9 @@ from dalenius.measuring import pace
 from dalenius.measuring.plan import require
 from dalenius.queries.accuracy import as_asked, missed_notes, price_notes
 from dalenius.queries.ask import Ask
+from dalenius.queries.outer.asking import OuterPlanned, plan_any
 from dalenius.queries.own_answers import about
-from dalenius.queries.planning import open_versions, plan_ask
+from dalenius.queries.planning import open_versions
 from dalenius.queries.preview import CHOICES, Preview, preview_expected
 from dalenius.queries.public_questions import is_public, public_preview, public_release
 from dalenius.releasing.kinds import Kind
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from dalenius.ledger.requests import Answered
     from dalenius.measuring.plan import Plan
     from dalenius.queries.answering import Answer
+    from dalenius.queries.outer.showing import OuterTable
     from dalenius.queries.planning import Planned
     from dalenius.queries.release import Release
     from dalenius.releasing.leaving import Asker, Look
@@ -58,15 +60,27 @@ class QuestionKind(Kind):
             if ask.epsilon is not None:
                 ask = replace(ask, epsilon=parameters.epsilon(ask.epsilon))
             if ask.epsilon is not None or ask.error is not None:
-                return _leaving(asker, ask, plan_ask(asker, ask))
+                return _prepared(asker, ask, plan_any(asker, ask))
         raise _unpriced(preview(asker, ask))
 
     def show(self, asker: Asker, request: Any, leaving: Leaving, answered: Answered) -> Release:
         """The answer, in the terms of the question."""
         from dalenius.queries.answering import Answer
 
-        ask = Ask.of(request)
-        return _shown(asker, ask, Answer.read(leaving.plan, answered.content, ask.confidence), answered)
+        ask, plan = Ask.of(request), leaving.plan
+        if not isinstance(plan, OuterPlanned):
+            return _shown(asker, ask, [Answer.read(plan, answered.content, ask.confidence)], answered)
+        from dalenius.queries.outer.joint import parts_of
+        from dalenius.queries.outer.showing import show_outer
+
+        contents = parts_of(answered.content) if len(plan.parts) > 1 else [answered.content]
+        stored = [contents[each] for each in plan.reads]
+        answers = [
+            Answer.read(each.plan, content, ask.confidence) for each, content in zip(plan.inners, stored, strict=True)
+        ]
+        with asker.own_work():
+            outer = show_outer(plan, answers, stored, ask.question, ask.confidence)
+        return _shown(asker, ask, answers, answered, outer)
 
     def read(self, content: bytes) -> dict[str, Any]:
         """The noisy integers with the laws of their noise; asked again, the question tells what they mean."""
@@ -95,21 +109,61 @@ def preview(asker: Asker, ask: Ask) -> Preview:
         public = public_preview(ask.question, open_versions(asker), ask.confidence)
         if public is not None:
             return public
-        found = plan_ask(asker, ask, expecting=True)
-        expectations = require(found.expectations)
-        prices = CHOICES if found.epsilon is None else (parameters.epsilon(found.epsilon),)
-        left = asker.remaining(found.snapshot.dataset, found.plan.periods)
-        known = {each: found.own[-1] for each in prices if _is_known(asker, ask, found, each)} if found.own else {}
-        notes = () if ask.error is None else price_notes(expectations, ask.error, prices[0])
-        if ask.error is not None and prices[0] not in known:
-            told = Ceiling(ask.epsilon).note(prices[0], left["analyst"]["epsilon"])
-            notes = (*notes, told) if told else notes
-        return preview_expected(expectations, prices, left, known, notes)
+        found = plan_any(asker, ask, expecting=True)
+        if isinstance(found, OuterPlanned):
+            from dalenius.queries.outer.showing import preview_outer
+
+            alone = len(found.parts) == 1
+            previews = [_previewed(asker, ask, each, alone=alone) for each in found.inners]
+            prices = [(each.known, each.delta) for each in previews[0].choices]
+            if not alone:
+                leavings = [_outer_leaving(asker, ask, found, each.epsilon) for each in previews[0].choices]
+                prices = [(is_paid(each, asker), each.delta) for each in leavings]
+            return preview_outer(found, previews, prices)
+        return _previewed(asker, ask, found)
+
+
+def _previewed(asker: Asker, ask: Ask, found: Planned, *, alone: bool = True) -> Preview:
+    """What one question is expected to give; ``alone``: it is not one of several at one price."""
+    expectations = require(found.expectations)
+    prices = CHOICES if found.epsilon is None else (parameters.epsilon(found.epsilon),)
+    left = asker.remaining(found.snapshot.dataset, found.plan.periods)
+    asked = found.own if alone else ()
+    known = {each: asked[-1] for each in prices if _is_known(asker, ask, found, each)} if asked else {}
+    notes = () if ask.error is None else price_notes(expectations, ask.error, prices[0])
+    if ask.error is not None and prices[0] not in known:
+        told = Ceiling(ask.epsilon).note(prices[0], left["analyst"]["epsilon"])
+        notes = (*notes, told) if told else notes
+    return preview_expected(expectations, prices, left, known, notes)
 
 
 def _is_known(asker: Asker, ask: Ask, found: Planned, epsilon: float) -> bool:
     """Whether asking at this price is free: decided by what would decide it then."""
     return is_paid(_leaving(asker, ask, replace(found, epsilon=epsilon)), asker)
+
+
+def _prepared(asker: Asker, ask: Ask, found: Planned | OuterPlanned) -> Leaving:
+    """What leaves; an outer part is tried on empty tables first, so that nothing is charged for what cannot be run."""
+    if not isinstance(found, OuterPlanned):
+        return _leaving(asker, ask, found)
+    from dalenius.queries.outer.computing import Given, check_outer
+    from dalenius.queries.outer.joint import check_ready
+
+    leaving = _outer_leaving(asker, ask, found, require(ask.epsilon))
+    if not is_paid(leaving, asker):
+        check_ready(asker, found.parts)
+        empty = [Given(each.name, each.plan, ()) for each in found.split.inners]
+        check_outer(found.split.outer, empty, found.publics, ask.question)
+    return leaving
+
+
+def _outer_leaving(asker: Asker, ask: Ask, found: OuterPlanned, epsilon: float) -> Leaving:
+    """The one question that an outer part reads, as it would leave alone; or several at one price."""
+    from dalenius.queries.outer.joint import joint_leaving
+
+    if len(found.parts) == 1:
+        return replace(_leaving(asker, ask, replace(found.parts[0], epsilon=epsilon)), plan=found)
+    return joint_leaving(asker, found.parts, ask.question, epsilon, ask.delta, found)
 
 
 def _leaving(asker: Asker, ask: Ask, found: Planned) -> Leaving:
@@ -163,11 +217,14 @@ def _unpriced(found: Preview) -> InputError:
     return InputError("The question has no price yet.", why=f"It would give {found}", fix="Ask again with an epsilon.")
 
 
-def _shown(asker: Asker, ask: Ask, answer: Answer, answered: Answered) -> Release:
+def _shown(
+    asker: Asker, ask: Ask, answers: Sequence[Answer], answered: Answered, outer: OuterTable | None = None
+) -> Release:
     from dalenius.queries.release import Release
 
+    answer = answers[0]
     plan = answer.plan
-    table, budget = answer.table(), plan.table.budget
+    table, budget = answer.table() if outer is None else outer.table, plan.table.budget
     unit = ", ".join([*plan.table.unit, *([budget.period] if budget.period else [])])
     missed = () if ask.error is None else missed_notes(plan, ask.error, table)
     paid = {"epsilon": 0.0, "delta": 0.0, "rho": None if answer.rho is None else 0.0}
@@ -188,13 +245,22 @@ def _shown(asker: Asker, ask: Ask, answer: Answer, answered: Answered) -> Releas
             "neighbors": budget.neighbors.value,
         },
         charge=paid if answered.free else dict(answered.receipt.charge),
-        remaining=asker.remaining(answered.receipt.dataset, plan.periods),
+        remaining=asker.remaining(answered.receipt.dataset, _periods(answers)),
         free=answered.free,
         receipt=answered.receipt.to_dict(),
         question=ask.question,
-        notes=(*answer.notes, *_found(plan, answered.receipt.charge), *missed),
-        limits=answer.limits,
+        notes=(
+            *dict.fromkeys(note for each in answers for note in each.notes),
+            *(note for each in answers for note in _found(each.plan, answered.receipt.charge)),
+            *missed,
+            *(() if outer is None else outer.notes),
+        ),
+        limits=tuple(limit for each in answers for limit in each.limits),
     )
+
+
+def _periods(answers: Sequence[Answer]) -> tuple[str, ...]:
+    return tuple(sorted({period for each in answers for period in each.plan.periods}))
 
 
 def _found(plan: Plan, charge: Mapping[str, Any]) -> tuple[str, ...]:

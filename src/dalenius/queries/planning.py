@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dalenius.accounting import parameters
 from dalenius.errors import InputError, NotAllowedError
@@ -37,13 +37,33 @@ class Planned:
     own: Sequence[OwnAnswer] = ()
 
 
-def plan_ask(asker: Asker, ask: Ask, *, expecting: bool = False) -> Planned:
+@dataclass(frozen=True)
+class OpenTables:
+    """What one asker's questions are read against: versions in force, protected tables, public ones."""
+
+    versions: Mapping[str, Version]
+    tables: Mapping[str, Table]
+    publics: Mapping[str, PublicTable]
+
+    @classmethod
+    def of(cls, asker: Asker) -> OpenTables:
+        """The tables that are open to an asker now."""
+        versions = asker.registry.current()
+        tables = tables_of(asker, versions)
+        return cls(versions, tables, _publics(versions, tables))
+
+
+def plan_ask(
+    asker: Asker, ask: Ask, *, expecting: bool = False, among: OpenTables | None = None, tree: Any = None
+) -> Planned:
     """The plan of a question; raises for whatever cannot be asked. Never touches the data.
 
     Args:
         asker: Who asks.
         ask: What is asked.
         expecting: Whether it is to be known what may be expected of the answer.
+        among: The tables that are open to the asker, where they were looked up before.
+        tree: The part of the question that is planned, where that is not all of it (`outer`).
     """
     from dalenius.queries.accuracy import epsilon_for
     from dalenius.queries.rules import plan_question
@@ -51,9 +71,9 @@ def plan_ask(asker: Asker, ask: Ask, *, expecting: bool = False) -> Planned:
     _check_confidence(ask.confidence)
     if ask.delta is not None:
         parameters.delta(ask.delta)
-    versions = asker.registry.current()
-    tables = tables_of(asker, versions)
-    plan = plan_question(ask.question, tables, ask.limits, _publics(versions, tables))
+    among = OpenTables.of(asker) if among is None else among
+    versions = among.versions
+    plan = plan_question(ask.question, among.tables, ask.limits, among.publics, tree)
     if plan.selection is not None and ask.delta == 0:
         raise InputError(
             "delta must be above 0.", why="Keys cannot be found without any.", fix="Give a δ such as 1e-7."

@@ -42,6 +42,7 @@ class ReleasedTable:
     interval: tuple[tuple[Interval | None, ...], ...]
     total_interval: tuple[tuple[Interval | None, ...], ...]
     clipping: tuple[float | None, ...]
+    places: tuple[int, ...] = ()  # of the rows among the plan's groups
 
 
 def tabulate(
@@ -69,7 +70,21 @@ def tabulate(
         tuple(tuple(_interval(column[at]) for column in columns) for at in places),
         tuple(tuple(column[at].total for column in columns) for at in places),
         tuple(view.share(output.expression) for output in question.outputs),
+        tuple(places),
     )
+
+
+def values_over(
+    plan: Plan, expression: Expression, keys: Sequence[Sequence[Any]], estimates: Mapping[Aggregate, Sequence[Estimate]]
+) -> list[Any]:
+    """An expression over any number of groups, given column by column; without its errors."""
+    view = _View(plan, keys, estimates, {})
+    view.size = len(next(iter(estimates.values())))
+    if isinstance(expression, Aggregate):
+        return [each.value for each in estimates[expression]]
+    parts = list(dict.fromkeys(each for each in walk(expression) if isinstance(each, Aggregate)))
+    values = {each: [estimate.value for estimate in estimates[each]] for each in parts}
+    return [view.typed(expression, each) for each in view.evaluated(expression, parts, [values])[0]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +162,7 @@ class _View:
         if known is not None:
             ends_of = ([None if each is None else each[end] for each in known.totals] for end in (0, 1))
             variants += [{parts[0]: each} for each in ends_of]
-        results = self._evaluated(expression, parts, variants)
+        results = self.evaluated(expression, parts, variants)
         base, around = results[0], results[1:]
         found = []
         for at, value in enumerate(base):
@@ -167,9 +182,10 @@ class _View:
             found.append(_Cell(self.typed(expression, value), error, value - error, value + error, total))
         return found
 
-    def _evaluated(
+    def evaluated(
         self, expression: Expression, parts: Sequence[Aggregate], variants: Sequence[Mapping[Aggregate, Sequence[Any]]]
     ) -> list[list[Any]]:
+        """An expression over several variants of the aggregates' values."""
         import pyarrow as pa
 
         from dalenius.measuring.engines.sources import reference

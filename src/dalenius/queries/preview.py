@@ -182,7 +182,7 @@ class Preview:
                     total = "" if told.total_error is None else f" (in all {shown_error(told.total_error)})"
                     shown.append(f"{name} ± {most}{shown_error(told.noise_error)}{total}")
             free = f" · {KNOWN}" if choice.known else ""
-            lines.append(f"  ε = {choice.epsilon:g}: {', '.join(shown) or 'keys only'}{free}")
+            lines.append(f"  ε = {choice.epsilon:g}: {', '.join(shown) or 'no error is known before'}{free}")
         about = "± is from the noise" + (", in all with what limits cut off" if self.tells_totals else " alone")
         lines.append(f"  ({self.confidence:.0%} of the time; {about})")
         return "\n".join([*lines, *self.notes])

@@ -50,6 +50,7 @@ _FEW, _SMALL, _MOST_KEPT = 100, 16_384, 256  # cells, bytes of an answer, answer
 _NONE: frozenset[str] = frozenset()
 _KEPT: dict[tuple[str, tuple[tuple[str, Fingerprint], ...]], confined.Outcome] = {}
 _HOW = "See 'dalenius tables' for the public tables; the how-to about them says what may be asked."
+_FIX = "Correct it; the outer part is DuckDB's SQL, over the columns of the release."
 # Kinds of DuckDB's errors that are the question's own, in words; of all others nothing is said.
 _MISTAKES = {
     "BinderException": "A column is not there, is not unique, or a type does not fit.",
@@ -164,11 +165,9 @@ def _run(question: PublicQuestion, tables: Sequence[PublicTable], most: int, sec
         seconds=seconds,
     )
     if found.refused is not None:
-        error = _refused(f"{found.refused[0].upper()}{found.refused[1:]} cannot be used here.")
-        error.at = _place_of(found.refused.split()[-1], question.text)
-        raise error
+        raise refuse_word(found.refused, question.text)
     if found.failed is not None:
-        raise _failed(found.failed, tables)
+        raise refuse_failed(found.failed, tables)
     if len(found.rows) * len(found.columns) <= _FEW and found.size + len(key[0]) <= _SMALL:
         for oldest in list(_KEPT)[: max(0, len(_KEPT) + 1 - _MOST_KEPT)]:
             _KEPT.pop(oldest, None)
@@ -181,14 +180,15 @@ def rewrite(question: PublicQuestion, most: int) -> str:
     from sqlglot import exp
 
     tree = question.tree.copy()
-    _check(tree, question.text)
+    check_tree(tree, question.text)
     while isinstance(tree, exp.Subquery) and not any(tree.args.get(each) for each in ("with_", "order", "limit")):
         tree = tree.this
     _cut(tree, most, question.text)
     return str(tree.sql(dialect=DIALECT, comments=False))
 
 
-def _check(tree: exp.Query, text: str) -> None:
+def check_tree(tree: exp.Query, text: str) -> None:
+    """Refuses what may not run whatever it reads: odd functions, samples, parameters, all but SELECT."""
     from sqlglot import exp
 
     for node in tree.walk():
@@ -222,11 +222,18 @@ def _cut(tree: exp.Query, most: int, text: str) -> None:
 def _refused(message: str, node: exp.Expr | None = None, text: str = "") -> QuestionRefusedError:
     return QuestionRefusedError(
         message,
-        why="Over public tables, SELECT and functions of values are answered; none that reads files, settings, "
-        "the clock or chance, or runs SQL.",
+        why="Over public tables and released values, SELECT and functions of values are answered; none that reads "
+        "files, settings, the clock or chance, or runs SQL.",
         fix=_HOW,
         at=place(node, text) if node is not None else None,
     )
+
+
+def refuse_word(words: str, text: str) -> QuestionRefusedError:
+    """The error about what of a statement may not run, as `public_checks` has it."""
+    error = _refused(f"{words[0].upper()}{words[1:]} cannot be used here.")
+    error.at = _place_of(words.rsplit(maxsplit=1)[-1], text)
+    return error
 
 
 def _place_of(word: str, text: str) -> Place | None:
@@ -238,7 +245,8 @@ def _place_of(word: str, text: str) -> Place | None:
     return Place(before.count("\n") + 1, len(before) - before.rfind("\n"))
 
 
-def _failed(kind: str, tables: Sequence[PublicTable]) -> QuestionRefusedError | EngineFailedError:
+def refuse_failed(kind: str, tables: Sequence[PublicTable]) -> QuestionRefusedError | EngineFailedError:
+    """The error about a statement that the engine could not run."""
     if kind not in _MISTAKES:
         return EngineFailedError(
             "The engine could not compute the answer.",
@@ -247,7 +255,7 @@ def _failed(kind: str, tables: Sequence[PublicTable]) -> QuestionRefusedError | 
         )
     known = "; ".join(f"{table.name} has {', '.join(table.types)}" for table in tables)
     return QuestionRefusedError(
-        "The engine does not take this question.", why=_MISTAKES[kind], fix=f"Correct it. {known}."
+        "The engine does not take this question.", why=_MISTAKES[kind], fix=f"Correct it. {known}." if known else _FIX
     )
 
 

@@ -109,6 +109,17 @@ def test_a_server_answers_as_the_curator_at_home(server, remote):
     assert remote.name == "ana" and len(remote.history()) >= 1
 
 
+def test_what_is_computed_from_a_release_comes_over_too(server, remote):
+    question = (
+        "SELECT region, COUNT(*) AS n, n * 1.0 / SUM(n) OVER () AS share, AVG(age) AS age FROM visits GROUP BY region"
+    )
+    remote.ask(BY_REGION, epsilon=0.05)
+    release, at_home = remote.ask(question, epsilon=0.05), server.analyst.ask(question, epsilon=0.05)
+    assert release.free and release.rows == at_home.rows and release.noise_error == at_home.noise_error
+    assert str(release) == str(at_home) and release.total_interval == at_home.total_interval
+    assert remote.preview(question, epsilon=0.05) == server.analyst.preview(question, epsilon=0.05)
+
+
 def test_history_is_read_page_by_page(server, remote):
     for _ in range(3):
         remote.ask(new_question(), epsilon=0.001)

@@ -62,11 +62,15 @@ def plan_question(
     tables: Mapping[str, Table],
     limits: Limits | None = None,
     publics: Mapping[str, PublicTable] | None = None,
+    tree: Select | None = None,
 ) -> Plan:
-    """The plan of a question; raises for whatever cannot be asked. Never touches the data."""
+    """The plan of a question; raises for whatever cannot be asked. Never touches the data.
+
+    ``tree`` is what is asked of the text, where that is a part of it (`queries.outer`).
+    """
     if not isinstance(limits, Limits | None):
         raise InputError("limits must be Limits.", why="Nothing else is read.", fix="Give Limits(rows=3).")
-    stage = Stage(text, tables, limits or Limits(), publics or {})
+    stage = Stage(text, tables, limits or Limits(), publics or {}, tree)
     with fairness.patiently():
         for rule in RULES:
             stage = rule(stage)

@@ -30,6 +30,7 @@ from dalenius.tables.policy import Column as Spec
 if TYPE_CHECKING:
     from dalenius.errors import Place
 
+NOT_WITHIN = "The subquery's groups are not within one unit."
 INSIDE = frozenset({"count", "sum", "avg", "min", "max", "distinct"})
 _KINDS = {
     Type.BOOLEAN: Kind.BOOLEAN,
@@ -58,7 +59,7 @@ def group_by_unit(
     sure = [names for key, names in zip(keys, classes, strict=True) if not columns_of(key) & left]
     if not same_unit({one for each in sure for one in each}, parts):
         raise QuestionRefusedError(
-            "The subquery's groups are not within one unit.",
+            NOT_WITHIN,
             why="Its numbers would be about several people, without noise.",
             fix="Group it by the unit (and more), or ask the subquery itself as a question.",
             at=at,

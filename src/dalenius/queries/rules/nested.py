@@ -224,7 +224,7 @@ class Nested(Sources):
                 fix="Ask for COUNT(*), SUM(x) or AVG(x) by groups.",
                 at=place(inner, self.text),
             )
-        name = node.alias if isinstance(node, exp.Alias) else _default_name(inner)
+        name = node.alias if isinstance(node, exp.Alias) else default_name(inner)
         return name, self.expression(inner)
 
     def grouped(self, named: list[tuple[str, Expression]]) -> sets.Grouped:
@@ -260,7 +260,7 @@ class Nested(Sources):
         return items[int(number_) - 1]
 
 
-def _default_name(node: exp.Expr) -> str:
+def default_name(node: exp.Expr) -> str:
     """What DuckDB would call the column, or nearly so."""
     from sqlglot import exp
 

@@ -29,7 +29,7 @@ def parse_question(stage: Stage) -> Stage:
     """One SELECT statement, or a refusal. Nothing of the text is ever executed."""
     from sqlglot import exp
 
-    tree = parse_sql(stage.text)
+    tree = parse_sql(stage.text) if stage.tree is None else stage.tree  # a part of a text that was parsed before
     if not isinstance(tree, exp.Select):
         raise _not_a_select(tree, stage.text)
     _, options = cut_clause(stage.text)
@@ -57,7 +57,7 @@ def parse_sql(text: str) -> exp.Expr:
                 why="A question is one SELECT.",
                 fix="Ask them one by one.",
             )
-        _check_depth(trees[0])
+        check_depth(trees[0])
     except SqlglotError as error:
         raise _syntax("This is not SQL that can be read.", why=_reason(error), at=_place_of(error, text)) from None
     except RecursionError:
@@ -106,7 +106,8 @@ def check_text(text: str) -> None:
             raise _syntax("The question holds a control character.", why="No SQL has one.", at=at)
 
 
-def _check_depth(tree: exp.Expr) -> None:
+def check_depth(tree: exp.Expr) -> None:
+    """Refuses a tree of too many levels: every pass goes down by calling itself."""
     level = [tree]
     for _ in range(DEEPEST):
         level = [child for each in level for child in each.iter_expressions()]

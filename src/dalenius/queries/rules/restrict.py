@@ -155,8 +155,12 @@ _ALLOWED = {
 _ONE_PERSON = "It would show what one person's rows hold."
 _REFUSED = {
     "Lateral": ("LATERAL", "It works row by row.", "Join the tables, or write EXISTS."),
-    "Window": ("A window function", _ONE_PERSON, "Aggregate with GROUP BY instead of OVER, within a unit too."),
-    "Qualify": ("QUALIFY", _ONE_PERSON, "Use HAVING on released values."),
+    "Window": (
+        "A window function over rows",
+        _ONE_PERSON,
+        "Aggregate with GROUP BY; windows over aggregates are free.",
+    ),
+    "Qualify": ("QUALIFY on rows", _ONE_PERSON, "Aggregate with GROUP BY; QUALIFY over aggregates is free."),
     "ArgMax": ("ARG_MAX", _ONE_PERSON, "Ask for a count or an average per group."),
     "ArgMin": ("ARG_MIN", _ONE_PERSON, "Ask for a count or an average per group."),
     "First": ("FIRST", _ONE_PERSON, "Ask for a count or an average per group."),

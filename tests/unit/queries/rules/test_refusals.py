@@ -115,7 +115,7 @@ SELECT = [
 ]  # fmt: skip
 AFTER = [
     ("ORDER BY o.amount", "'orders.amount' stands outside an aggregate", "o.amount", "AVG(o.amount)"),
-    ("QUALIFY ROW_NUMBER() OVER () = 1", "QUALIFY", None, "HAVING"),
+    ("QUALIFY ROW_NUMBER() OVER () = 1", "QUALIFY", None, "GROUP BY"),
     ("HAVING o.amount > 3", "'orders.amount' stands outside an aggregate", "o.amount", "AVG(o.amount)"),
     ("GROUP BY p.user_id", "about one user_id each", "p.user_id", "many share"),
     ("INTERSECT SELECT COUNT(*) FROM people", "INTERSECT", "COUNT(*) FROM people", "questions of their own"),

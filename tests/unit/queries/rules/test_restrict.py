@@ -142,7 +142,7 @@ def test_every_node_of_sqlglot_that_is_not_in_the_list_is_refused(visits):
 @pytest.mark.parametrize(
     ("sql", "what"),
     [
-        ("SELECT COUNT(*) FROM visits WINDOW w AS (ORDER BY age)", "A window function"),
+        ("SELECT COUNT(*) FROM visits WINDOW w AS (ORDER BY age)", "A window function over rows"),
         ("SELECT COUNT(*) FROM main.visits", "A schema or catalog"),
         ("SELECT COUNT(*) FROM a.b.visits", "A schema or catalog"),
         ("SELECT COUNT(*) FROM visits TABLESAMPLE 10%", "Sampling"),

@@ -239,7 +239,7 @@ class _Asking:
             self.price.set_text(f"{wish} for ε = {choice.epsilon:.4g}")
         told = [(shown(name, 30), expected_error(choice, place)) for place, name in enumerate(found.columns)]
         parts = [f"{name} {said}" for name, said in told if said]
-        ui.label(f"Expected: {', '.join(parts) or 'keys only'}").classes("text-weight-medium d-number")
+        ui.label(f"Expected: {', '.join(parts) or 'no error is known before'}").classes("text-weight-medium d-number")
         about = f"{found.confidence:.0%} margin for the added noise"
         about += ", and in all with what the limits cut off" if found.tells_totals else ""
         ui.label(f"{found.size('row')}; {about}").classes("d-muted text-caption")

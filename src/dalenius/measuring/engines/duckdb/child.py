@@ -42,12 +42,14 @@ def main() -> None:
 def _found(task: Mapping[str, Any]) -> bytes:
     import duckdb
 
+    from dalenius.measuring.engines.duckdb.given import load_tables
     from dalenius.measuring.engines.duckdb.opening import open_locked
     from dalenius.measuring.engines.duckdb.public_checks import refused
 
     connection = open_locked([Path(file) for file in task["files"]], memory=f"{task['memory']}B", threads=_THREADS)
     for name, scan in task["views"].items():
         connection.execute(f'CREATE VIEW "{name}" AS SELECT * FROM {scan}')  # noqa: S608
+    load_tables(connection, task.get("given", ()))
     confine(task["seconds"], task["memory"])
     sys.stdout.buffer.write(BEGUN)
     sys.stdout.flush()
@@ -60,21 +62,31 @@ def _found(task: Mapping[str, Any]) -> bytes:
     timer = threading.Timer(task["seconds"], strike)
     timer.daemon = True
     timer.start()
+    carry = task.get("carry")
+    statements = (
+        [task["sql"], *(each for each in (carry["base"], carry["at_once"]) if each)] if carry else [task["sql"]]
+    )
+    names = {each["name"] for each in task.get("given", ())}
+    tables = {name.lower() for name in (*task["views"], *names, *(f"{name} copies" for name in names))}
     try:
-        parsed = connection.execute("SELECT json_serialize_sql($sql::VARCHAR)", {"sql": task["sql"]}).fetchall()
-        words = refused(json.loads(parsed[0][0]), {name.lower() for name in task["views"]}, set(task["columns"]))
-        if words is not None:
-            return json.dumps({"refused": words}).encode()
+        for sql in statements:
+            parsed = connection.execute("SELECT json_serialize_sql($sql::VARCHAR)", {"sql": sql}).fetchall()
+            words = refused(json.loads(parsed[0][0]), tables, set(task["columns"]))
+            if words is not None:
+                return json.dumps({"refused": words}).encode()
         result = connection.execute(task["sql"])
-        return _rows(result, task["most"])
+        return _rows(result, task["most"]) if not carry else _carried(connection, task, result)
     except (duckdb.Error, MemoryError, RuntimeError, ValueError, OverflowError) as error:
         return json.dumps({"failed": "late" if late.is_set() else type(error).__name__}).encode()
     finally:
         timer.cancel()
 
 
-def _rows(result: Any, most: int) -> bytes:
-    """The answer in JSON. It has an end in bytes as they are sent: a character may be one, four or six of them."""
+def _rows(result: Any, most: int, kept: list[Sequence[Any]] | None = None) -> bytes:
+    """The answer in JSON. It has an end in bytes as they are sent: a character may be one, four or six of them.
+
+    Its rows are put into ``kept``, too.
+    """
     names = _json([each[0] for each in result.description])
     rows: list[bytes] = []
     size, cut = len(names), False
@@ -85,8 +97,21 @@ def _rows(result: Any, most: int) -> bytes:
             cut = True
             break
         rows.append(line)
+        if kept is not None:
+            kept.append(row)
     ends = b"true" if cut else b"false"
     return b'{"columns":%s,"rows":[%s],"cut":%s,"size":%d}' % (names, b",".join(rows), ends, size)
+
+
+def _carried(connection: Any, task: Mapping[str, Any], result: Any) -> bytes:
+    """The answer, and how far noise moves its cells (`given`); without the latter where that takes too long."""
+    from dalenius.measuring.engines.duckdb.given import carry_errors
+
+    rows: list[Sequence[Any]] = []
+    width = len(result.description) - task["carry"]["identified"]
+    found = _rows(result, task["most"], rows)
+    errors = carry_errors(connection, task["carry"], rows, width)
+    return found[:-1] + b',"errors":' + _json(errors) + b"}"
 
 
 def _json(value: Any) -> bytes:

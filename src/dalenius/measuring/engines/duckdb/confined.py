@@ -147,6 +147,7 @@ class Outcome:
         refused: What of the statement may not run.
         failed: The kind of DuckDB's error: "BinderException" …
         size: Bytes of the whole, as it was sent.
+        errors: Of every cell, how far noise moves it (`given`); None: that was not asked, or took too long.
     """
 
     columns: tuple[str, ...] = ()
@@ -155,6 +156,7 @@ class Outcome:
     refused: str | None = None
     failed: str | None = None
     size: int = 0
+    errors: Sequence[Sequence[Sequence[float] | None]] | None = None
 
 
 def run(
@@ -165,6 +167,8 @@ def run(
     *,
     most: int,
     seconds: float,
+    given: Sequence[Mapping[str, Any]] = (),
+    carry: Mapping[str, Any] | None = None,
 ) -> Outcome:
     """Runs one SELECT, after `public_checks` has looked at it.
 
@@ -175,6 +179,8 @@ def run(
         columns: The names of all their columns.
         most: So many rows at most.
         seconds: After that it is stopped; the room may allow less.
+        given: Tables of released values that it may read besides (`given`).
+        carry: How to find how far noise moves its cells; None: that is not asked.
 
     Raises:
         EngineTimeoutError: It was stopped.
@@ -195,6 +201,8 @@ def run(
         "most": most,
         "seconds": seconds,
         "memory": room.memory,
+        "given": list(given),
+        "carry": carry,
     }
 
     def gone() -> bool:
@@ -301,6 +309,7 @@ def _decoded(content: bytes) -> Outcome | None:
             found.get("refused"),
             found.get("failed"),
             int(found.get("size", len(content))),
+            found.get("errors"),
         )
     except (ValueError, TypeError, KeyError, AttributeError):
         return None

@@ -76,6 +76,7 @@ cume_dist dense_rank fill first_value lag last_value lead nth_value ntile percen
 
 _GROUPS = (_OPERATORS, _NUMBERS, _TEXTS, _TIMES, _CHOICES, _NESTED, _AGGREGATES, _WINDOWS)
 FUNCTIONS = frozenset(name for group in _GROUPS for name in group.split())
+AGGREGATES = frozenset(_AGGREGATES.split())
 # With fewer arguments than these a function puts the clock in their place, whatever DuckDB's catalogue says of it.
 ARGUMENTS = {"age": 2}
 # Names that mean the clock or the session where no column is called so.

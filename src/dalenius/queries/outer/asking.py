@@ -1,0 +1,103 @@
+"""A question with an outer part, as one asker may ask it: what is planned, and what is computed from the release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from dalenius.errors import DaleniusError, InputError
+from dalenius.measuring.fairness import patiently
+from dalenius.queries.outer.cutting import has_windows
+from dalenius.queries.outer.joint import share_equally
+from dalenius.queries.outer.splitting import Known, Split, may_split, split_tree
+from dalenius.queries.planning import OpenTables, Planned, plan_ask
+from dalenius.queries.rules.clause import cut_clause
+from dalenius.queries.rules.parse import parse_sql
+
+if TYPE_CHECKING:
+    from dalenius.measuring.plan import Plan
+    from dalenius.measuring.public import PublicTable
+    from dalenius.queries.ask import Ask
+    from dalenius.releasing.leaving import Asker
+
+
+@dataclass(frozen=True)
+class OuterPlanned:
+    """A question whose answer is computed from releases.
+
+    Attributes:
+        inners: What each release of the outer part is planned as, in its order.
+        reads: By which of the `parts` each of them is answered.
+        split: The outer part.
+        publics: The public tables that it reads besides.
+    """
+
+    inners: tuple[Planned, ...]
+    reads: tuple[int, ...]
+    split: Split
+    publics: tuple[PublicTable, ...]
+
+    @property
+    def parts(self) -> tuple[Planned, ...]:
+        """What is asked: the same question once, in whatever words."""
+        return tuple(self.inners[self.reads.index(each)] for each in range(max(self.reads) + 1))
+
+
+def plan_any(asker: Asker, ask: Ask, *, expecting: bool = False) -> Planned | OuterPlanned:
+    """The plan of a question: the usual one, or that of what its answer is computed from. Never touches the data.
+
+    The usual way comes first: whatever it takes means what it always did.
+    """
+    among = OpenTables.of(asker)
+    with patiently():  # all attempts together
+        tree: Any = parse_sql(ask.question)
+        splits = may_split(tree)
+        if splits and has_windows(tree):  # which no row may have: the usual way has an end there
+            return _plan_split(asker, ask, among, tree, expecting=expecting)
+        try:
+            return plan_ask(asker, ask, expecting=expecting, among=among, tree=tree.copy() if splits else tree)
+        except DaleniusError:
+            if not splits:
+                raise
+        return _plan_split(asker, ask, among, tree, expecting=expecting)
+
+
+def _plan_split(asker: Asker, ask: Ask, among: OpenTables, tree: Any, *, expecting: bool) -> OuterPlanned:
+    found: dict[int, Planned] = {}
+    inner = replace(ask, error=None)
+
+    def plan(part: Any) -> Plan:
+        planned = plan_ask(asker, inner, expecting=expecting, among=among, tree=part)
+        found[id(planned.plan)] = planned
+        return planned.plan
+
+    _, options = cut_clause(ask.question)
+    split = split_tree(tree, ask.question, _known(among), plan, frozenset(options.clamps), previews=expecting)
+    if ask.error is not None:
+        raise InputError(
+            "An error cannot be asked for here.",
+            why="The answer is computed from a release: how exact it will be is not known before.",
+            fix="Give an epsilon, or ask for the aggregates alone with this error; the rest is free then.",
+        )
+    inners = tuple(found[id(each.plan)] for each in split.inners)
+    keys = [each.plan.key(each.snapshot.data_version) for each in inners]
+    places = {key: at for at, key in enumerate(sorted(set(keys)))}
+    if len(places) > 1:
+        inners = tuple(share_equally(each, len(places)) for each in inners)
+    publics = tuple(among.publics[name] for name in sorted(split.publics))
+    return OuterPlanned(inners, tuple(places[key] for key in keys), split, publics)
+
+
+def _known(among: OpenTables) -> Known:
+    protected = {name.lower(): frozenset(_columns_of(table)) for name, table in among.tables.items()}
+    publics = {name.lower(): (name, _names_of(among.publics, name)) for name in among.publics}
+    return Known(protected, publics)
+
+
+def _columns_of(table: Any) -> Iterator[str]:
+    yield from (each.lower() for each in (*table.policy.columns, *table.policy.unit))
+
+
+def _names_of(publics: Mapping[str, PublicTable], name: str) -> Any:
+    return lambda: tuple(publics[name].types)

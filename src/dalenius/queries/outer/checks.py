@@ -1,0 +1,40 @@
+"""What may not be in an outer part, found in its syntax tree before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Any
+
+from dalenius.queries.outer import words
+from dalenius.queries.outer.trees import is_plain
+
+_READ = ("this", "alias", "with_", "expressions", "db", "catalog")  # of a source; the last are looked at elsewhere
+
+
+def check_reads(tree: Any, names: Container[str], text: str) -> None:
+    """Refuses any other table than these. By construction there is none; this is looked at once more."""
+    from sqlglot import exp
+
+    for table in tree.find_all(exp.Table):
+        if not is_plain(table) or table.name not in names:
+            raise words.refuse_unread(table, text)
+
+
+def check_source(node: Any, text: str) -> None:
+    """Refuses what stands beside a source in FROM: it is written anew, and nothing of it may be lost."""
+    for part, value in node.args.items():
+        if part not in _READ and value not in (None, False, [], ""):
+            raise words.refuse_beside(part, node, text)
+
+
+def check_limit(query: Any, text: str) -> None:
+    """LIMIT and OFFSET are written out."""
+    from sqlglot import exp
+
+    for part in ("limit", "offset"):
+        node = query.args.get(part)
+        if node is None:
+            continue
+        count = node.args.get("count") if isinstance(node, exp.Fetch) else node.expression
+        if not isinstance(count, exp.Literal) or count.is_string or not count.name.isdigit():
+            raise words.refuse_limit(part, node, text)

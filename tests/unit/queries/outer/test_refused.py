@@ -1,0 +1,116 @@
+# ruff: noqa: E501 (one shape, one line)
+"""What is not computed from a release is refused, for nothing, and the words say what was typed and what works."""
+
+from __future__ import annotations
+
+import pytest
+
+from dalenius.errors import NOTHING, DaleniusError
+
+GROUPED = "SELECT region, COUNT(*) AS n FROM orders GROUP BY region"
+PER_PERSON = "SELECT user_id, COUNT(*) AS n FROM orders GROUP BY user_id"
+
+# (the question, words that the refusal must have)
+UNSAFE = {
+    "a window over rows": ("SELECT region, ROW_NUMBER() OVER (ORDER BY amount) FROM orders", "ROW_NUMBER over rows"),
+    "a sum over rows": ("SELECT SUM(amount) OVER () FROM orders", "window function SUM over rows"),
+    "a running sum over rows": ("SELECT day, SUM(amount) OVER (ORDER BY day) FROM orders", "SUM over rows"),
+    "LAG over rows": ("SELECT LAG(amount) OVER (PARTITION BY user_id ORDER BY day) FROM orders", "LAG over rows"),
+    "a window per person that leaves": (
+        "SELECT MAX(amount) OVER (PARTITION BY user_id) FROM orders", "window function MAX over rows"),
+    "QUALIFY on rows": ("SELECT amount FROM orders QUALIFY ROW_NUMBER() OVER (ORDER BY day) = 1", "QUALIFY on rows"),
+    "QUALIFY before aggregation": (
+        "SELECT SUM(amount) FROM (SELECT amount FROM orders QUALIFY RANK() OVER (ORDER BY amount) = 1)",
+        "QUALIFY on rows"),
+    "a window before aggregation": (
+        "SELECT SUM(r) FROM (SELECT RANK() OVER (ORDER BY amount) AS r FROM orders)", "window function over rows"),
+    "a window in WHERE's subquery": (
+        "SELECT COUNT(*) FROM orders WHERE amount IN (SELECT MAX(amount) OVER () FROM orders)", "over rows"),
+    "a raw column in a window": ("SELECT region, SUM(amount) OVER () FROM orders GROUP BY region", "'amount' stands outside"),
+    "a raw column to order by": (
+        "SELECT region, RANK() OVER (ORDER BY day) FROM orders GROUP BY region", "'day' stands outside"),
+    "a raw column to part by": (
+        "SELECT region, SUM(COUNT(*)) OVER (PARTITION BY note) FROM orders GROUP BY region", "'note' stands outside"),
+    "a raw column beside a window": (
+        "SELECT amount, COUNT(*), RANK() OVER (ORDER BY COUNT(*)) FROM orders", "'amount' stands outside"),
+    "a raw column in QUALIFY": (
+        "SELECT region, COUNT(*) FROM orders GROUP BY region QUALIFY amount > RANK() OVER (ORDER BY COUNT(*))",
+        "'amount' stands outside"),
+    "groups of one person each": (
+        "SELECT user_id, RANK() OVER (ORDER BY COUNT(*)) FROM orders GROUP BY user_id", "'user_id' names the units"),
+    "an outer SELECT over persons": (f"SELECT user_id, n FROM ({PER_PERSON})", "user_id"),
+    "a value of each person": (f"SELECT n FROM ({PER_PERSON}) t", "user_id"),
+    "the largest of persons, by order": (f"SELECT n FROM ({PER_PERSON}) t ORDER BY n DESC LIMIT 1", "user_id"),
+    "a window over persons": (f"SELECT RANK() OVER (ORDER BY n) FROM ({PER_PERSON}) t", "user_id"),
+    "a person's row in WITH": (f"WITH t AS ({PER_PERSON}) SELECT * FROM t WHERE n > 3", "user_id"),
+    "UNION ALL of rows": ("SELECT amount FROM orders UNION ALL SELECT age FROM people", "UNION of rows"),
+    "UNION of rows with a count": ("SELECT COUNT(*) FROM orders UNION SELECT amount FROM orders", "UNION of rows"),
+    "EXCEPT of rows": ("SELECT user_id FROM people EXCEPT SELECT user_id FROM orders", "EXCEPT of rows"),
+    "INTERSECT of rows": ("SELECT note FROM people INTERSECT SELECT note FROM orders", "INTERSECT of rows"),
+    "LIMIT in a subquery of rows": (
+        "SELECT SUM(amount) FROM (SELECT amount FROM orders LIMIT 3)", "LIMIT in a subquery"),
+    "LIMIT of rows in UNION": (
+        f"{GROUPED} UNION ALL (SELECT region, amount FROM orders LIMIT 1)", "LIMIT on rows"),
+    "DISTINCT of rows": ("SELECT DISTINCT note FROM orders", "SELECT DISTINCT"),
+    "DISTINCT of rows in UNION": (f"{GROUPED} UNION ALL SELECT DISTINCT note, 1 FROM orders", "SELECT DISTINCT of rows"),
+    "a correlated query of rows": (
+        f"SELECT region, (SELECT MAX(amount) FROM orders o WHERE o.region = t.region) FROM ({GROUPED}) t", "'t'"),
+    "a correlated count": (
+        f"SELECT region FROM ({GROUPED}) t WHERE n > (SELECT COUNT(*) FROM people p WHERE p.region = t.region)", "'t'"),
+    "a query of rows as a value": (f"SELECT n, (SELECT amount FROM orders) FROM ({GROUPED}) t", "shows rows"),
+    "EXISTS over rows": (
+        f"SELECT region FROM ({GROUPED}) t WHERE EXISTS (SELECT 1 FROM people WHERE age > n)", "shows rows"),
+    "IN over rows": (f"SELECT n FROM ({GROUPED}) t WHERE n IN (SELECT amount FROM orders)", "shows rows"),
+    "rows joined with a release": (
+        f"SELECT o.amount, t.n FROM orders o JOIN ({GROUPED}) t ON o.region = t.region", "no aggregate"),
+    "rows counted by a release": (
+        f"SELECT COUNT(*) FROM orders o JOIN ({GROUPED}) t ON o.region = t.region WHERE t.n > 3", "not within one unit"),
+    "a lateral query": (f"SELECT * FROM ({GROUPED}) t, LATERAL (SELECT t.n) x", "LATERAL"),
+    "a limit from a table": (f"SELECT n FROM ({GROUPED}) t LIMIT (SELECT MIN(age) FROM people)", "LIMIT takes a number"),
+    "the clock": (f"SELECT CURRENT_DATE, n FROM ({GROUPED}) t", "cannot be used here"),
+    "the time": ("SELECT region, NOW(), RANK() OVER (ORDER BY COUNT(*)) FROM orders GROUP BY region", "cannot be used"),
+    "chance": (f"SELECT n + RANDOM() FROM ({GROUPED}) t", "cannot be used here"),
+    "a sample": (f"SELECT n FROM ({GROUPED}) t USING SAMPLE 1", "TABLESAMPLE cannot be used here"),
+    "a file": (f"SELECT n, content FROM ({GROUPED}) t, read_text('/etc/passwd') f", "files and functions are never read"),
+    "a file as a table": (f"SELECT * FROM ({GROUPED}) t JOIN '/etc/passwd' f ON true", ""),
+    "a system table": (f"SELECT t.n FROM ({GROUPED}) t JOIN duckdb_settings() s ON true", ""),
+    "another schema": (f"SELECT t.n FROM ({GROUPED}) t JOIN main.orders o ON true", ""),
+    "a setting": (f"SELECT current_setting('threads'), n FROM ({GROUPED}) t", "current_setting cannot be used here"),
+    "a variable": (f"SELECT getvariable('copy'), n FROM ({GROUPED}) t", "getvariable cannot be used here"),
+    "SQL in a text": (f"SELECT * FROM ({GROUPED}) t, query('SELECT 1') q", "files and functions are never read"),
+    "a recursive query": (
+        "WITH RECURSIVE t AS (SELECT COUNT(*) AS n FROM orders UNION ALL SELECT n - 1 FROM t WHERE n > 0) SELECT * FROM t",
+        "RECURSIVE"),
+    "two names alike": (
+        f"WITH t AS ({GROUPED}) SELECT * FROM (WITH t AS (SELECT 1 AS n) SELECT n FROM t) x, t", "named 't'"),
+    "a release by its hidden name": (f'SELECT * FROM ({GROUPED}) t JOIN "release 0" r ON true', ""),
+    "copies by their hidden name": (f'SELECT * FROM ({GROUPED}) t JOIN "release 0 copies" r ON true', ""),
+    "a table that is not there": (f"WITH t AS ({GROUPED}) SELECT n FROM tt", "no table 'tt'"),
+    "a join with nothing": (f"WITH t AS ({GROUPED}) SELECT n NATURAL JOIN t", "cannot stand here"),
+    "a pivot": (f"SELECT * FROM ({GROUPED}) t PIVOT (SUM(n) FOR region IN ('n', 's'))", "PIVOT cannot be used here"),
+    "a column that is not there": (f"SELECT nn FROM ({GROUPED}) t", "There is no column 'nn'. It is not among what is released and joined here: region, n."),
+    "a column of another table": (f"SELECT t.amount FROM ({GROUPED}) t", "There is no column 'amount'"),
+    "a function of the wrong type": (f"SELECT MONTH(n) FROM ({GROUPED}) t", "engine does not take this question"),
+    "different numbers of columns": (f"{GROUPED} UNION ALL SELECT COUNT(*) FROM orders", "different numbers of columns"),
+    "an error that is good enough": (f"SELECT MAX(n) FROM ({GROUPED}) t", "error cannot be asked for"),
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("inside")
+@pytest.mark.parametrize("name", UNSAFE)
+def test_it_is_refused_for_nothing(shop, charged, name):
+    question, words = UNSAFE[name]
+    before = charged()
+    options = {"error": 5.0} if "good enough" in name else {"epsilon": 0.7}
+    with pytest.raises(DaleniusError) as caught:
+        shop.ana.ask(question, **options)
+    assert charged() == before and caught.value.charge == NOTHING
+    assert words in str(caught.value), str(caught.value)
+    assert "released " not in caught.value.message
+
+
+@pytest.mark.usefixtures("inside")
+def test_the_words_say_what_works(shop):
+    with pytest.raises(DaleniusError, match="Aggregate first: GROUP BY with COUNT") as caught:
+        shop.ana.ask("SELECT region, ROW_NUMBER() OVER (ORDER BY amount) FROM orders", epsilon=0.7)
+    assert caught.value.at is not None and (caught.value.at.line, caught.value.at.column) == (1, 16)
