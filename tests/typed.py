@@ -140,8 +140,8 @@ def data() -> dict[str, pa.Table]:
     return {"people": pa.table(people), "orders": pa.table(orders)}
 
 
-def _moment(day: date, *clock: int) -> datetime:
-    return datetime.combine(day, time(*clock))
+def _moment(day: date, hour: int, minute: int, second: int) -> datetime:
+    return datetime.combine(day, time(hour, minute, second))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import TypeAlias
 
 from dalenius.measuring.expressions import NULL, Aggregate, Call, Column, Expression, Key, Literal, Type, columns_of
@@ -227,6 +228,22 @@ def ranges_of(columns: Mapping[str, tables.Column]) -> Mapping[str, Range]:
     }
 
 
+def moments_of(columns: Mapping[str, tables.Column]) -> Mapping[str, Range]:
+    """The bounds of dates and datetimes, in seconds since 1970; see `bounded`."""
+    return {
+        name: (_seconds(each.bounds.low), _seconds(each.bounds.high))
+        for name, each in columns.items()
+        if each.kind in {tables.Kind.DATE, tables.Kind.DATETIME} and each.bounds is not None
+    }
+
+
+def _seconds(moment: date) -> float:
+    """Seconds since 1970, of a date those of its midnight."""
+    start = datetime(1970, 1, 1)  # noqa: DTZ001 (as all datetimes of the engine)
+    whole = moment if isinstance(moment, datetime) else datetime.combine(moment, start.time())
+    return (whole.replace(tzinfo=None) - start).total_seconds()
+
+
 def bounded(expression: Expression, bounds: Mapping[str, Range]) -> Range | None:
     """An interval that holds its value, by interval arithmetic; None: there is none.
 
@@ -259,6 +276,8 @@ def _range(expression: Expression, bounds: Mapping[str, Range]) -> Range:
             # a date that was moved may lie before year 1 or past 9999
             moved = part == "year" and not isinstance(moment, Column)
             return EVERYTHING if moved else _PART_RANGES.get(part, EVERYTHING)
+        case Call(function="date_diff", arguments=(Literal(value=str() as unit), one, other)):
+            return _differing(_SHORTEST[unit], _moments(one, bounds), _moments(other, bounds))
         case Call(function=function, arguments=arguments):
             if function not in _RULES or any(each.type is not Type.NUMBER for each in arguments):
                 return EVERYTHING
@@ -314,6 +333,34 @@ def dominated(
             # Each row takes one branch; branches of one column share its total, those of several do not.
             return max(known) if len(read) <= 1 else sum(known)
     return None
+
+
+# How many seconds each unit of time has at least.
+_SHORTEST = {"year": 365 * 86_400, "quarter": 90 * 86_400, "month": 28 * 86_400, "week": 604_800, "day": 86_400}
+_SHORTEST |= {"hour": 3600, "minute": 60, "second": 1}
+
+
+def _moments(expression: Expression, bounds: Mapping[str, Range]) -> Range:
+    """Between which seconds a moment lies, where ``bounds`` say so of dates."""
+    match expression:
+        case Literal(value=date() as moment):
+            return (_seconds(moment), _seconds(moment))
+        case Column(name=name):
+            return bounds.get(name, EVERYTHING)
+        case Call(function="to_date" | "to_datetime", arguments=(Column(name=name, type=type_),)) if type_ in TIME:
+            low, high = bounds.get(name, EVERYTHING)
+            return low - 86_400, high
+    return EVERYTHING
+
+
+def _differing(seconds: int, one: Range, other: Range) -> Range:
+    """How many units end between two moments: one more than whole units fit, and never fewer than none."""
+    low, high = other[0] - one[1], other[1] - one[0]
+    if one[0] == one[1] and other[0] == other[1]:  # nothing was known of two constants, and plans keep their text
+        return EVERYTHING
+    if not math.isfinite(low) or not math.isfinite(high):
+        return EVERYTHING
+    return min(0.0, math.floor(low / seconds) - 1.0), max(0.0, math.ceil(high / seconds) + 1.0)
 
 
 def _not_above_zero(expression: Expression) -> bool:

@@ -15,6 +15,7 @@ SELECT COUNTIF(age > 40) AS n FROM people;
 SELECT COUNTIF(smoker) / COUNT(*) AS share FROM people;
 SELECT SAFE_DIVIDE(SUM(amount), SUM(quantity)) AS price FROM orders;
 SELECT SAFE_DIVIDE(COUNTIF(status = 'returned'), COUNT(*)) AS share FROM orders;
+-- duckdb: SELECT SUM(amount) / COUNT(*) FROM orders
 SELECT IEEE_DIVIDE(SUM(amount), COUNT(*)) AS mean FROM orders;
 SELECT IF(age < 18, 'minor', 'adult') AS class, COUNT(*) AS n FROM people GROUP BY class;
 -- unlike: a row whose key is NULL is in no group
@@ -35,6 +36,7 @@ SELECT EXTRACT(YEAR FROM day) AS y, EXTRACT(MONTH FROM day) AS m, COUNT(*) AS n 
 -- duckdb: SELECT dayofweek(day) + 1 AS d, COUNT(*) AS n FROM orders GROUP BY d
 SELECT EXTRACT(DAYOFWEEK FROM day) + 1 AS d, COUNT(*) AS n FROM orders GROUP BY d;
 SELECT EXTRACT(DAYOFYEAR FROM day) AS d, COUNT(*) AS n FROM orders WHERE day < '2024-03-05' GROUP BY d;
+-- duckdb: SELECT placed::DATE AS d, COUNT(*) AS n FROM orders WHERE placed < '2024-02-01' GROUP BY d
 SELECT EXTRACT(DATE FROM placed) AS d, COUNT(*) AS n FROM orders WHERE placed < '2024-02-01' GROUP BY d;
 SELECT DATE(placed) AS d, COUNT(*) AS n FROM orders WHERE placed >= '2024-02-01' AND placed < '2024-03-05' GROUP BY d;
 SELECT COUNT(*) FROM orders WHERE day = DATE(2024, 2, 29);
@@ -54,10 +56,15 @@ SELECT LOGICAL_OR(smoker) FROM people;
 SELECT APPROX_QUANTILES(age, 4)[OFFSET(2)] AS median FROM people;
 SELECT APPROX_COUNT_DISTINCT(product) AS products FROM orders;
 SELECT APPROX_COUNT_DISTINCT(person_id) AS customers FROM orders;
+-- duckdb: SELECT COUNT(*) FROM people
 SELECT ANON_COUNT(*) AS n FROM people;
+-- duckdb: SELECT SUM(amount), AVG(amount) FROM orders
 SELECT ANON_SUM(amount) AS total, ANON_AVG(amount) AS mean FROM orders;
+-- unlike: one person's sum is clamped
 SELECT ANON_SUM(amount CLAMPED BETWEEN 0 AND 100) AS total FROM orders;
+-- duckdb: SELECT VAR_POP(height), STDDEV_POP(height) FROM people
 SELECT ANON_VAR_POP(height) AS v, ANON_STDDEV_POP(height) AS s FROM people;
+-- duckdb: SELECT COUNT(DISTINCT person_id) FROM orders
 SELECT ANON_COUNT(DISTINCT person_id) AS n FROM orders;
 SELECT WITH ANONYMIZATION OPTIONS (epsilon = 1, delta = 1e-6) region, ANON_COUNT(*) AS n FROM people GROUP BY region;
 SELECT VAR_SAMP(height) AS v, STDDEV(height) AS s, VARIANCE(height) AS w FROM people;
@@ -77,8 +84,10 @@ SELECT GREATEST(quantity, 1) AS at_least_one, COUNT(*) AS n FROM orders GROUP BY
 SELECT MOD(age, 5) AS rest, COUNT(*) AS n FROM people GROUP BY rest;
 SELECT DIV(age, 20) AS class, COUNT(*) AS n FROM people GROUP BY class;
 SELECT TRUNC(amount, 0) AS euros, COUNT(*) AS n FROM orders WHERE amount BETWEEN 10 AND 30 GROUP BY euros;
+-- duckdb: SELECT CASE WHEN age < 18 THEN 0 WHEN age < 40 THEN 1 WHEN age < 65 THEN 2 WHEN age >= 65 THEN 3 END AS c, COUNT(*) FROM people GROUP BY c
 SELECT RANGE_BUCKET(age, [18, 40, 65]) AS class, COUNT(*) AS n FROM people GROUP BY class;
 SELECT POW(SUM(quantity), 2) AS squared FROM orders;
+-- duckdb: SELECT LN(SUM(amount)) FROM orders
 SELECT SAFE.LN(SUM(amount)) AS ln FROM orders;
 SELECT CASE sex WHEN 'f' THEN 'female' WHEN 'm' THEN 'male' ELSE 'other' END AS sex, COUNT(*) AS n FROM people GROUP BY 1;
 SELECT status, COUNT(DISTINCT person_id) AS people FROM orders GROUP BY status HAVING people > 1;
@@ -88,6 +97,7 @@ SELECT COUNT(*) FROM people WHERE region IN UNNEST(['n', 's']);
 SELECT COUNT(*) AS n FROM people WHERE born BETWEEN '1980-02-29' AND '2000-02-29';
 SELECT SUM(amount) AS total, AVG(quantity) AS mean, COUNT(*) AS n, FROM orders;
 SELECT EXTRACT(WEEK FROM day) AS week, COUNT(*) AS n FROM orders WHERE EXTRACT(YEAR FROM day) = 2025 GROUP BY week;
+-- duckdb: SELECT week(day) AS week, COUNT(*) AS n FROM orders WHERE isoyear(day) = 2025 GROUP BY week
 SELECT EXTRACT(ISOWEEK FROM day) AS week, COUNT(*) AS n FROM orders WHERE EXTRACT(ISOYEAR FROM day) = 2025 GROUP BY week;
 SELECT AVG(ACOS(0.5) * quantity) AS x FROM orders;
 SELECT BIT_COUNT(quantity) AS bits, COUNT(*) FROM orders GROUP BY bits;

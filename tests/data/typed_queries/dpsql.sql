@@ -61,12 +61,19 @@ SELECT born, COUNT(*) AS n FROM people WHERE born >= '2000-02-28' AND born <= '2
 SELECT gift, smoker, COUNT(*) AS n FROM people JOIN orders USING (person_id) GROUP BY gift, smoker;
 -- duckdb: SELECT IFNULL(region, 'none') AS r, COUNT(*) AS n FROM people GROUP BY 1
 SELECT NVL(region, 'none') AS r, COUNT(*) AS n FROM people GROUP BY NVL(region, 'none');
+-- duckdb: SELECT CASE sex WHEN 'f' THEN 'woman' WHEN 'm' THEN 'man' ELSE 'other' END AS s, COUNT(*) FROM people GROUP BY s
 SELECT DECODE(sex, 'f', 'woman', 'm', 'man', 'other') AS s, COUNT(*) AS n FROM people GROUP BY 1;
+-- duckdb: SELECT IF(height IS NULL, 'unknown', 'known') AS h, COUNT(*) AS n FROM people GROUP BY 1
 SELECT NVL2(height, 'known', 'unknown') AS h, COUNT(*) AS n FROM people GROUP BY 1;
+-- duckdb: SELECT SUM(amount) FROM orders
 SELECT ZEROIFNULL(SUM(amount)) AS total FROM orders;
+-- duckdb: SELECT AVG(COALESCE(height, 0)) FROM people
 SELECT AVG(ZEROIFNULL(height)) AS h FROM people;
+-- duckdb: SELECT NULLIF(quantity, 0) AS q, COUNT(*) AS n FROM orders GROUP BY q
 SELECT NULLIFZERO(quantity) AS q, COUNT(*) AS n FROM orders GROUP BY q;
+-- duckdb: SELECT DATE '2024-02-29' = day AS leap, COUNT(*) AS n FROM orders GROUP BY leap
 SELECT TO_DATE('2024-02-29') = day AS leap, COUNT(*) AS n FROM orders GROUP BY leap;
+-- duckdb: SELECT STRFTIME(day, '%Y-%m') AS m, COUNT(*) AS n FROM orders GROUP BY m
 SELECT DATE_FORMAT(day, '%Y-%m') AS m, COUNT(*) AS n FROM orders GROUP BY m;
 SELECT MONTHS_BETWEEN(day, DATE '2024-01-01') > 6 AS late, COUNT(*) AS n FROM orders GROUP BY late;
 SELECT ADD_MONTHS(day, 1) > '2024-03-01' AS late, COUNT(*) AS n FROM orders GROUP BY late;

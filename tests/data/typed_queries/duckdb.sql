@@ -9,6 +9,7 @@ SELECT region, sex, COUNT(*) AS n FROM people GROUP BY 1, 2 ORDER BY 1, 2;
 SELECT COUNT(*) FILTER (WHERE smoker) AS smokers, COUNT(*) AS everybody FROM people;
 SELECT COUNT(*) FILTER (smoker) AS smokers FROM people;
 SELECT AVG(height) FROM people WHERE age BETWEEN 18 AND 65;
+-- unlike: half of a step is rounded either way
 SELECT region, ROUND(AVG(height), 1) AS height FROM people WHERE height IS NOT NULL GROUP BY region;
 SELECT SUM(amount) AS turnover FROM orders WHERE status <> 'returned';
 SELECT status, SUM(amount) AS total, COUNT(*) AS orders, COUNT(DISTINCT person_id) AS customers FROM orders GROUP BY status;

@@ -18,9 +18,11 @@ SELECT extract(epoch FROM placed) > 1720000000 AS late, count(*) AS n FROM order
 SELECT date_part('month', day) AS month, count(*) FROM orders GROUP BY month;
 SELECT date_part('year', age(born)) AS years FROM people LIMIT 1;
 SELECT to_char(day, 'YYYY-MM') AS month, sum(amount) AS total FROM orders GROUP BY 1 ORDER BY 1;
+-- duckdb: SELECT dayname(day) AS weekday, count(*) FROM orders GROUP BY 1
 SELECT to_char(day, 'Day') AS weekday, count(*) FROM orders GROUP BY 1;
 SELECT to_char(placed, 'HH24') AS hour, count(*) AS n FROM orders GROUP BY 1;
 SELECT to_char(day, 'DD.MM.YYYY') AS d, count(*) AS n FROM orders WHERE day < '2024-01-15' GROUP BY d;
+-- duckdb: SELECT strftime(day, '%b %Y') AS month, count(*) AS n FROM orders GROUP BY month
 SELECT to_char(day, 'Mon YYYY') AS month, count(*) AS n FROM orders GROUP BY month;
 SELECT avg(extract(year FROM age(DATE '2025-01-01', born))) AS mean_age FROM people;
 SELECT date_trunc('quarter', placed)::date AS quarter, count(*) FROM orders GROUP BY quarter;

@@ -3,6 +3,7 @@
 SELECT count(*) FROM orders;
 SELECT sum(amount) AS s FROM orders WHERE amount > 10;
 SELECT avg(amount) AS m, stddev(amount) AS s FROM orders;
+-- duckdb: SELECT stddev(amount) AS s, variance(amount) AS v FROM orders
 SELECT std(amount) AS s, var(amount) AS v FROM orders;
 SELECT status, count(order_id) AS n FROM orders GROUP BY status;
 SELECT count(order_id) AS n FROM orders;

@@ -8,8 +8,10 @@ SELECT SUM(balance) AS balance FROM shop.people;
 SELECT region, SUM(balance) AS balance FROM shop.people GROUP BY region;
 SELECT COUNT(DISTINCT person_id) AS n FROM shop.people;
 SELECT COUNT(person_id) AS n FROM shop.orders;
+-- duckdb: SELECT variance(height) FROM people
 SELECT VAR(height) AS v FROM shop.people;
 SELECT VARIANCE(height) AS v, STDDEV(height) AS s FROM shop.people;
+-- duckdb: SELECT stddev(height) FROM people
 SELECT STD(height) AS s FROM shop.people;
 SELECT STDDEV_POP(age) AS s, VAR_POP(age) AS v FROM people;
 SELECT AVG(height) + 3 AS h FROM people;
@@ -20,6 +22,7 @@ SELECT AVG(age) AS a, SUM(age) / COUNT(age) AS b FROM people;
 SELECT CASE WHEN age >= 18 THEN 'adult' ELSE 'minor' END AS grp, COUNT(*) AS n FROM people GROUP BY grp;
 -- duckdb: SELECT IF(smoker, 'yes', 'no') AS smoker, COUNT(*) AS n FROM people WHERE smoker IS NOT NULL GROUP BY 1
 SELECT IIF(smoker, 'yes', 'no') AS smoker, COUNT(*) AS n FROM people WHERE smoker IS NOT NULL GROUP BY 1;
+-- duckdb: SELECT 'b' AS c, COUNT(*) AS n FROM people
 SELECT CHOOSE(2, 'a', 'b') AS c, COUNT(*) AS n FROM people;
 SELECT sex, COUNT(*) AS n FROM shop.people GROUP BY sex HAVING n > 2;
 SELECT region, COUNT(*) AS n FROM people WHERE smoker = 1 GROUP BY region;
@@ -31,6 +34,7 @@ SELECT YEAR(born) AS y, COUNT(*) AS n FROM people GROUP BY YEAR(born) ORDER BY n
 SELECT FLOOR(age / 10) AS decade, COUNT(*) AS n FROM people GROUP BY FLOOR(age / 10);
 SELECT age / 10 AS tenth, COUNT(*) AS n FROM people GROUP BY age / 10;
 SELECT CEILING(balance / 100) AS c, COUNT(*) AS n FROM people GROUP BY c;
+-- unlike: a sum of no values is 0
 SELECT sex, region, COUNT(*) AS n, SUM(age) AS years FROM shop.people GROUP BY sex, region;
 SELECT COUNT(*) AS n FROM (SELECT age FROM shop.people WHERE age > 20) AS t;
 SELECT t.sex, COUNT(*) AS n FROM (SELECT sex, age FROM people WHERE age > 20) AS t GROUP BY t.sex;

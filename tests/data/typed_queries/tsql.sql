@@ -2,6 +2,7 @@
 
 SELECT COUNT(*) FROM [people];
 SELECT COUNT(*) FROM dbo.people;
+-- duckdb: SELECT COUNT(*) FROM people
 SELECT COUNT(*) FROM [shop].[dbo].[people];
 SELECT COUNT(*) AS [how many] FROM [dbo].[people] AS [p] WHERE [p].[age] > 30;
 SELECT [region], AVG([age]) AS [mean age] FROM [people] GROUP BY [region];
@@ -11,7 +12,9 @@ SELECT COUNT_BIG(*) AS n FROM people;
 SELECT COUNT(DISTINCT person_id) FROM dbo.orders;
 SELECT AVG(CAST(age AS FLOAT)) AS mean FROM people;
 SELECT AVG(age * 1.0) AS mean FROM people;
+-- duckdb: SELECT stddev(height), variance(height) FROM people
 SELECT STDEV(height) AS s, VAR(height) AS v FROM people;
+-- duckdb: SELECT stddev_pop(height), var_pop(height) FROM people
 SELECT STDEVP(height) AS s, VARP(height) AS v FROM people;
 SELECT ISNULL(region, '-') AS region, COUNT(*) AS n FROM people GROUP BY ISNULL(region, '-');
 SELECT SUM(ISNULL(amount, 0)) AS total FROM orders;
@@ -41,6 +44,7 @@ SELECT COUNT(*) FROM people WHERE CHARINDEX(' ', name) > 0;
 SELECT LEFT(name, 1) AS initial, COUNT(*) AS n FROM people GROUP BY LEFT(name, 1);
 SELECT SUBSTRING(name, 1, 2) AS start, COUNT(*) AS n FROM people GROUP BY SUBSTRING(name, 1, 2);
 SELECT UPPER(LTRIM(RTRIM(status))) AS s, COUNT(*) AS n FROM orders GROUP BY UPPER(LTRIM(RTRIM(status)));
+-- duckdb: SELECT region || '/' || sex AS cell, COUNT(*) AS n FROM people WHERE region IS NOT NULL GROUP BY 1
 SELECT region + '/' + sex AS cell, COUNT(*) AS n FROM people WHERE region IS NOT NULL GROUP BY region + '/' + sex;
 SELECT CONCAT(region, '-', age / 10) AS cell, COUNT(*) AS n FROM people GROUP BY CONCAT(region, '-', age / 10);
 SELECT REPLACE(status, 'e', 'E') AS s, COUNT(*) AS n FROM orders GROUP BY REPLACE(status, 'e', 'E');
@@ -49,6 +53,7 @@ SELECT SQUARE(3) * COUNT(*) AS n FROM people;
 SELECT ROUND(AVG(amount), 2) AS mean FROM orders;
 SELECT POWER(2, quantity) AS p, COUNT(*) AS n FROM orders GROUP BY POWER(2, quantity);
 SELECT LOG10(SUM(quantity)) AS l FROM orders;
+-- duckdb: SELECT CASE quantity WHEN 1 THEN 'one' WHEN 2 THEN 'two' WHEN 3 THEN 'three' END AS q, COUNT(*) AS n FROM orders GROUP BY q
 SELECT CHOOSE(quantity, 'one', 'two', 'three') AS q, COUNT(*) AS n FROM orders GROUP BY CHOOSE(quantity, 'one', 'two', 'three');
 SELECT CASE WHEN amount < 0 THEN 'refund' ELSE 'sale' END AS kind, SUM(amount) AS total FROM orders GROUP BY CASE WHEN amount < 0 THEN 'refund' ELSE 'sale' END;
 SELECT p.region, COUNT(*) AS n FROM dbo.people AS p INNER JOIN dbo.orders AS o ON o.person_id = p.person_id GROUP BY p.region;
@@ -58,7 +63,9 @@ SELECT COUNT(*) AS n FROM people WHERE name LIKE N'Z%';
 SELECT COUNT(*) AS n FROM people WHERE name LIKE '[A-C]%';
 SELECT COUNT(*) AS n FROM orders WHERE TRY_CAST(note AS INT) IS NOT NULL;
 SELECT SUM(amount) total, COUNT(*) n FROM orders WHERE status IN ('paid', 'sent');
+-- duckdb: SELECT region, sex, COUNT(*) AS n FROM people GROUP BY ROLLUP (region, sex)
 SELECT region, sex, COUNT(*) AS n FROM people GROUP BY region, sex WITH ROLLUP;
+-- duckdb: SELECT region, sex, COUNT(*) AS n FROM people GROUP BY CUBE (region, sex)
 SELECT region, sex, COUNT(*) AS n FROM people GROUP BY region, sex WITH CUBE;
 SELECT status, COUNT(*) AS n FROM orders GROUP BY status ORDER BY COUNT(*) DESC OFFSET 0 ROWS FETCH NEXT 2 ROWS ONLY;
 SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age) AS median FROM people;
@@ -66,6 +73,7 @@ SELECT APPROX_COUNT_DISTINCT(product) AS n FROM orders;
 SELECT NULLIF(COUNT(*), 0) AS n FROM people;
 SELECT CAST(COUNT(*) AS DECIMAL(10, 2)) / 7 AS n FROM people;
 SELECT MIN(day) AS first_day FROM orders;
+-- duckdb: SELECT COUNT(*) FROM orders WHERE dayofweek(day) = 0
 SELECT COUNT(*) FROM orders WHERE DATEPART(weekday, day) = 1;
 SELECT DATETRUNC(month, day) AS m, COUNT(*) AS n FROM orders GROUP BY DATETRUNC(month, day);
 WITH totals AS (SELECT person_id, SUM(amount) AS total FROM dbo.orders GROUP BY person_id) SELECT COUNT(*) AS n FROM totals WHERE total > 50;

@@ -125,6 +125,8 @@ class Aggregating(SelectScope):
             return self.aggregate(node, "count", None, where)
         if isinstance(inner, exp.Distinct):
             return self.counted_units(node, inner, where)
+        if self.shared.plain and isinstance(inner, exp.Column) and self.units_named([inner]):
+            return self.aggregate(node, "count", None, where)  # every row has a unit
         value, where = _guarded(self.expression(inner), where, zero=False)
         if isinstance(value, Literal):
             present: Expression = TRUE if value != NULL else call("not", TRUE)

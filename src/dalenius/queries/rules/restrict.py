@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -152,6 +153,7 @@ _ALLOWED = {
 }
 
 # What is refused by name: why, and what to ask instead.
+_WORD = re.compile(r"\w+")
 _ONE_PERSON = "It would show what one person's rows hold."
 _REFUSED = {
     "Lateral": ("LATERAL", "It works row by row.", "Join the tables, or write EXISTS."),
@@ -188,12 +190,20 @@ _REFUSED = {
     "RegexpFullMatch": ("A regular expression", "They are not supported.", "Use LIKE, CONTAINS or STARTS_WITH."),
     "CurrentDate": ("The current date", "The same question would mean something else tomorrow.", "Write a date."),
     "CurrentTimestamp": ("The current time", "The same question would mean another thing later.", "Write a date."),
-    "RegrSlope": ("A regression", "It is not supported.", "Divide COVAR_POP by VAR_POP, which is the slope."),
-    "ApproxDistinct": ("APPROX_COUNT_DISTINCT", "It is not supported.", "Ask for COUNT(DISTINCT x)."),
 }
+_STAR = (
+    "SELECT * with EXCEPT, REPLACE or RENAME",
+    "Rows of people never leave.",
+    "Ask for COUNT(*), SUM(x) or AVG(x).",
+)
+_SCHEMA = ("A schema or catalog before a name of WITH", "It would mean the table.", "Rename the subquery.")
 _PARTS = {
     "laterals": _REFUSED["Lateral"],
-    "joins": ("A join in parentheses", "Joins are read from left to right.", "Leave the parentheses out."),
+    "joins": (
+        "A join in parentheses",
+        "Outer joins are read from left to right.",
+        "Leave the parentheses out, or write a subquery: JOIN (SELECT … FROM a JOIN b ON …) t ON …",
+    ),
     "qualify": _REFUSED["Qualify"],
     "sample": _REFUSED["TableSample"],
     "pivots": _REFUSED["Pivot"],
@@ -201,10 +211,12 @@ _PARTS = {
     "into": _REFUSED["Into"],
     "windows": _REFUSED["Window"],
     "over": _REFUSED["Window"],
-    "rollup": ("WITH ROLLUP", "Sets have one form here.", "Write GROUP BY ROLLUP (a, b)."),
-    "cube": ("WITH CUBE", "Sets have one form here.", "Write GROUP BY CUBE (a, b)."),
-    "db": ("A schema or catalog", "Tables have one name.", "Write the table's name alone."),
-    "catalog": ("A schema or catalog", "Tables have one name.", "Write the table's name alone."),
+    "on": ("DISTINCT ON", _ONE_PERSON, "Use GROUP BY with COUNT(*), SUM(x) or AVG(x)."),
+    **dict.fromkeys(("except_", "replace", "rename"), _STAR),
+    "rollup": ("WITH ROLLUP", "It is read behind plain keys alone.", "Write GROUP BY ROLLUP (a, b)."),
+    "cube": ("WITH CUBE", "It is read behind plain keys alone.", "Write GROUP BY CUBE (a, b)."),
+    "db": _SCHEMA,
+    "catalog": _SCHEMA,
 }
 
 
@@ -214,10 +226,10 @@ def restrict_tree(stage: Stage) -> Stage:
     for node in require(stage.tree).walk():
         parts = allowed.get(type(node))
         if parts is None:
-            raise _refusal(node, stage.text, *_reason(node))
+            raise _refusal(node, stage.text, *_reason(node, stage.text))
         for part, value in node.args.items():
             if part not in parts and value not in (None, False, [], ""):
-                raise _refusal(node, stage.text, *_PARTS.get(part, _unknown(node, part)))
+                raise _refusal(node, stage.text, *_PARTS.get(part, _unknown(node, stage.text, part)))
     return stage
 
 
@@ -232,7 +244,7 @@ def _allowed() -> Mapping[type, frozenset[str]]:
     return known
 
 
-def _reason(node: exp.Expr) -> tuple[str, str, str]:
+def _reason(node: exp.Expr, text: str) -> tuple[str, str, str]:
     from sqlglot import exp
 
     # ANY_VALUE(x) comes wrapped in a node of its own
@@ -241,16 +253,32 @@ def _reason(node: exp.Expr) -> tuple[str, str, str]:
         return known
     if isinstance(node, exp.Query | exp.SetOperation):
         return f"{node.key.upper()}", "Only SELECT and UNION ALL are read.", "Write SELECT … FROM."
-    return _unknown(node, "")
+    return _unknown(node, text, "")
 
 
-def _unknown(node: exp.Expr, part: str) -> tuple[str, str, str]:
+def _unknown(node: exp.Expr, text: str, part: str) -> tuple[str, str, str]:
+    what = typed_name(node, text)
+    if part:
+        what = f"This use of {what}"
+    return what, "It is not among what has been shown to be safe.", "See docs/reference/sql.md for what can be asked."
+
+
+def typed_name(node: exp.Expr, text: str) -> str:
+    """A construct as it was typed: a function by its name, anything else by the words that it begins with."""
     from sqlglot import exp
 
-    what = node.sql_name() if isinstance(node, exp.Func) else type(node).__name__
-    if part:
-        what = f"{part.replace('_', ' ').upper()} in {what}"
-    return what, "It is not among what has been shown to be safe.", "See docs/reference/sql.md for what can be asked."
+    start = node.meta.get("start")
+    if isinstance(node, exp.Func) and start is not None and (word := _WORD.match(text, start)):
+        return word[0].upper()
+    around: exp.Expr | None = node
+    while around is not None:
+        metas = [each.meta for each in around.walk() if "start" in each.meta and "end" in each.meta]
+        if metas:
+            shown = text[min(each["start"] for each in metas) : max(each["end"] for each in metas) + 1]
+            shown = " ".join(shown.split())
+            return f"{shown[:40].rstrip()} …" if len(shown) > 40 else shown
+        around = around.parent
+    return "This"
 
 
 def _refusal(node: exp.Expr, text: str, what: str, why: str, fix: str) -> QuestionRefusedError:

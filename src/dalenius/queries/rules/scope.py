@@ -275,6 +275,8 @@ class SelectScope:
             values = self.same_type(node, (*arguments[1:-1:2], arguments[-1]))
             pairs = [part for pair in zip(conditions, values[:-1], strict=True) for part in pair]
             return (*pairs, values[-1])
+        if function in {"eq", "ne", "in"} and Type.BOOLEAN in {each.type for each in arguments}:
+            arguments = tuple(map(_as_truth, arguments))
         if function in {"eq", "ne", "lt", "le", "gt", "ge", "in", "coalesce", "nullif"}:
             return self.same_type(node, arguments)
         if function in {"date_part", "date_trunc", "date_diff", "date_add"}:
@@ -382,6 +384,13 @@ def has_aggregates(expression: Expression) -> bool:
         isinstance(each, Aggregate) or (isinstance(each, Call) and each.function == "grouping")
         for each in walk(expression)
     )
+
+
+def _as_truth(expression: Expression) -> Expression:
+    """1 and 0 as truth values, where they are compared with one."""
+    if isinstance(expression, Literal) and expression.type is Type.NUMBER and expression.value in {0.0, 1.0}:
+        return Literal(expression.value == 1.0, Type.BOOLEAN)
+    return expression
 
 
 def _has_time(expression: Expression) -> bool:

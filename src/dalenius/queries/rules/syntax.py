@@ -67,6 +67,7 @@ def readers() -> Mapping[type, Read]:
         ),
         exp.Replace: _replace,
         exp.Concat: _concat,
+        exp.DPipe: _joined,
         exp.Extract: lambda reader, node: dates.read_part(reader, node, node.this.name, node.expression),
         exp.TimestampTrunc: lambda reader, node: dates.truncate(reader, node, node.args["unit"].name, node.this),
         exp.DateTrunc: lambda reader, node: dates.truncate(reader, node, node.args["unit"].name, node.this),
@@ -114,7 +115,6 @@ _BINARY = {
     "Mod": "mod",
     "Pow": "power",
     "Nullif": "nullif",
-    "DPipe": "concat",
 }
 _SEARCHES = {"Contains": "contains", "StartsWith": "starts_with", "EndsWith": "ends_with"}
 _UNARY = {
@@ -324,13 +324,33 @@ def _replace(reader: Aggregating, node: Any) -> Expression:
 
 
 def _concat(reader: Aggregating, node: Any) -> Expression:
-    parts = [reader.expression(each) for each in node.expressions]
+    parts = [_as_text(reader, each) for each in node.expressions]
     # CONCAT passes over NULL, unlike ||
     found = parts[0]
     for place, each in enumerate(parts):
         solid = reader.apply(node, "coalesce", each, text(""))
         found = solid if place == 0 else reader.apply(node, "concat", found, solid)
     return found
+
+
+def _joined(reader: Aggregating, node: Any) -> Expression:
+    """a || b: one of them may be a number, a date or a truth value."""
+    parts = [reader.expression(each) for each in (node.this, node.expression)]
+    if any(each.type is Type.TEXT for each in parts):
+        parts = [_as_text(reader, each) for each in (node.this, node.expression)]
+    return reader.apply(node, "concat", *parts)
+
+
+def _as_text(reader: Aggregating, node: Any) -> Expression:
+    """A value as DuckDB puts it into a text; a number of the question as it is written there."""
+    from sqlglot import exp
+
+    found = reader.expression(node)
+    if isinstance(node, exp.Literal) and not node.is_string:
+        return text(node.name)
+    if found.type not in {Type.NUMBER, Type.DATE, Type.DATETIME, Type.BOOLEAN}:
+        return found
+    return reader.apply(node, "to_text", found)
 
 
 def _cast(reader: Aggregating, node: Any) -> Expression:

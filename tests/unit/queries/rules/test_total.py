@@ -20,8 +20,10 @@ from dalenius.measuring.engines.duckdb.rendering import Renderer, identifier
 from dalenius.measuring.engines.duckdb.statements.source import clean
 from dalenius.measuring.expressions import Column, Type, number
 from dalenius.measuring.plan import require
-from dalenius.queries.rules.total import _Guard, make_total
+from dalenius.queries.rules import RULES
+from dalenius.queries.rules.total import _Guard, guard_question, make_total
 
+GUARDED = RULES.index(guard_question) + 1
 HOSTILE = [None, 0.0, -0.0, 1.0, -1.0, 0.5, -7.25, 1e308, -1e308, 1e-308, 5e-324, 2.0**63, -(2.0**64)]
 TEXTS = [None, "", "x", "it's", "12", "1e400", "nan", "inf", "-infinity", "2025-02-30", "99999-01-01", "%_\\", "é" * 50]
 DATES = [None, date(1, 1, 1), date(9999, 12, 31), date(2024, 2, 29), date(2025, 1, 31)]
@@ -158,8 +160,8 @@ def test_no_row_makes_a_question_fail(visits, memory, value, condition):
 @given(NUMBERS)
 def test_a_value_is_finite_or_null_on_every_row(visits, value):
     try:
-        safe = require(visits.stage(f"SELECT COUNT(*) FROM visits WHERE COALESCE({value}, 0) = 0", 4).safe)
-        inner = require(visits.stage(f"SELECT SUM({value}) FROM visits", 4).safe)
+        safe = require(visits.stage(f"SELECT COUNT(*) FROM visits WHERE COALESCE({value}, 0) = 0", GUARDED).safe)
+        inner = require(visits.stage(f"SELECT SUM({value}) FROM visits", GUARDED).safe)
     except DaleniusError:
         return
     renderer = Renderer({name: identifier(name) for name in SCHEMA.names})

@@ -1,0 +1,163 @@
+"""The pass between `parse` and `restrict`: what people type elsewhere becomes what is read here.
+
+Each way of writing that another database has, and DuckDB or this language has not, is rewritten into functions and
+clauses that are there: one small function each, in a table by the kind of node. Only what would be refused is touched,
+so that everything that was read before means what it meant; and all that comes out still has to pass `restrict`.
+What cannot be rewritten stays as it is, to be refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from dalenius.measuring.plan import require
+from dalenius.queries.rules.spelling import aggregates, choices, clauses, dates, formats, numbers, texts
+from dalenius.queries.rules.spelling.tokens import DECODE
+
+if TYPE_CHECKING:
+    from dalenius.queries.rules import Stage
+
+Rewrite = Callable[[Any, "Known"], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Names that mean something, in lower case: a bare word that is none of them may be a unit of time."""
+
+    tables: frozenset[str]
+    columns: frozenset[str]
+    subqueries: frozenset[str]
+
+
+def respell_tree(stage: Stage) -> Stage:
+    """The question in the words that are read here."""
+    from sqlglot import exp
+
+    tree = require(stage.tree)
+    known = _known(stage, tree)
+    nodes, names = _rewrites()
+    for node in reversed(list(tree.walk())):  # from the inside out
+        for rewrite in nodes.get(type(node), ()):
+            if _rewritten(node, rewrite, known):
+                break
+        else:
+            if isinstance(node, exp.Anonymous) and (named := names.get(str(node.this).upper())):
+                _rewritten(node, named, known)
+    return stage
+
+
+def _rewritten(node: Any, rewrite: Rewrite, known: Known) -> bool:
+    found = rewrite(node, known)
+    if found is None or found is node:
+        return False
+    for name in ("start", "end", "line", "col"):
+        if name in node.meta:
+            found.meta.setdefault(name, node.meta[name])
+    node.replace(found)
+    return True
+
+
+def _known(stage: Stage, tree: Any) -> Known:
+    from sqlglot import exp
+
+    columns = {each.lower() for table in stage.tables.values() for each in table.policy.columns}
+    columns |= {each.lower() for table in stage.tables.values() for each in table.policy.unit}
+    columns |= {each.lower() for table in stage.publics.values() for each in table.kinds}
+    return Known(
+        frozenset(each.lower() for each in (*stage.tables, *stage.publics)),
+        frozenset(columns),
+        frozenset(each.alias.lower() for each in tree.find_all(exp.CTE)),
+    )
+
+
+@cache
+def _rewrites() -> tuple[Mapping[type, tuple[Rewrite, ...]], Mapping[str, Rewrite]]:
+    """The tables: by node, and by name for functions that the parser has no node for."""
+    from sqlglot import exp
+
+    compared = (dates.compare_times,)
+    nodes: dict[type, tuple[Rewrite, ...]] = {
+        # clauses
+        exp.Table: (clauses.shorten_table,),
+        exp.Column: (clauses.shorten_column,),
+        exp.Fetch: (clauses.limit_rows,),
+        exp.Group: (clauses.roll_up,),
+        exp.Select: (clauses.open_joins, clauses.have_alias),
+        # choices
+        exp.Nvl2: (choices.choose_by_null,),
+        exp.RangeBucket: (choices.bucket,),
+        exp.EQ: (choices.match_any, *compared),
+        exp.NEQ: (choices.match_any, *compared),
+        exp.In: (choices.match_list,),
+        **dict.fromkeys((exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between), compared),
+        # numbers
+        exp.SafeDivide: (numbers.divide,),
+        exp.Cbrt: (numbers.cube_root,),
+        exp.Pi: (numbers.pi,),
+        exp.Degrees: (numbers.degrees,),
+        exp.Radians: (numbers.radians,),
+        exp.Trunc: (numbers.truncate,),
+        exp.Dot: (numbers.safely,),
+        # texts
+        exp.Escape: (texts.unescape,),
+        exp.ConcatWs: (texts.join_with,),
+        exp.Pad: (texts.pad,),
+        exp.Trim: (texts.trim_blanks,),
+        exp.National: (texts.national,),
+        # dates
+        exp.TimestampTrunc: (dates.truncate,),
+        exp.DatetimeTrunc: (dates.truncate_datetime,),
+        exp.DateDiff: (dates.subtract,),
+        exp.TimestampDiff: (dates.subtract_moments,),
+        exp.DatetimeDiff: (dates.subtract_moments,),
+        **dict.fromkeys((exp.DateAdd, exp.TimestampAdd, exp.DatetimeAdd), (dates.add,)),
+        **dict.fromkeys((exp.DateSub, exp.TimestampSub, exp.DatetimeSub), (dates.take_off,)),
+        exp.Extract: (dates.extract,),
+        exp.Year: (dates.year,),
+        exp.UnixSeconds: (dates.seconds,),
+        exp.TimeToUnix: (dates.seconds,),
+        exp.LastDay: (dates.last_day,),
+        exp.Date: (dates.make_date,),
+        exp.DateFromParts: (dates.make_date,),
+        exp.Timestamp: (dates.read_moment,),
+        exp.Cast: (dates.convert,),
+        exp.WeekOfYear: (lambda node, _: exp.Week(this=node.this),),
+        exp.Dayname: (formats.name_day,),
+        exp.Monthname: (formats.name_month,),
+        exp.TimeToStr: (formats.format_time,),
+        exp.ToChar: (formats.to_char,),
+        exp.Format: (formats.to_format,),
+        # aggregates
+        exp.ApproxDistinct: (aggregates.count_distinct,),
+        exp.Count: (aggregates.count_chosen,),
+        exp.Bracket: (aggregates.pick_quantile,),
+        exp.Filter: (aggregates.regress_filtered,),
+    }
+    for name in ("Slope", "Intercept", "R2", "Count", "Avgx", "Avgy", "Sxx", "Syy", "Sxy"):
+        nodes[getattr(exp, f"Regr{name}")] = (aggregates.regress,)
+    names: dict[str, Rewrite] = {
+        **dict.fromkeys(("ISNULL", "NVL"), choices.replace_null),
+        "ZEROIFNULL": choices.zero_if_null,
+        "NULLIFZERO": choices.null_if_zero,
+        DECODE.upper(): choices.decode,
+        "CHOOSE": choices.choose,
+        "IEEE_DIVIDE": numbers.divide,
+        "DIV": numbers.divide_whole,
+        "SQUARE": numbers.square,
+        "BTRIM": texts.trim_both,
+        "DATE_SUB": dates.take_off_named,
+        "DATEADD": dates.add_units,
+        "DATEPART": dates.part_of_age,
+        "DATE_PART": dates.part_of_age,
+        "DATENAME": dates.part_name,
+        "EOMONTH": dates.last_day,
+        "TO_DATE": dates.read_date,
+        "PARSE_DATE": dates.read_date,
+        **dict.fromkeys(("FORMAT_DATE", "FORMAT_DATETIME", "FORMAT_TIMESTAMP"), formats.format_date),
+        "DATE_FORMAT": formats.date_format,
+        **dict.fromkeys(aggregates.NAMES, aggregates.rename),
+    }
+    return nodes, names
