@@ -27,6 +27,7 @@ SELECT sign(balance) AS s, sum(balance) AS b FROM people GROUP BY s;
 SELECT concat(region, sex) AS cell, count(*) AS n FROM people GROUP BY cell;
 SELECT lower(name) AS name, count(*) AS n FROM people GROUP BY lower(name);
 SELECT substr(name, 1, 3) AS start, count(*) AS n FROM people GROUP BY start;
+-- duckdb: SELECT instr(name, 'a') AS p, count(*) AS n FROM people GROUP BY p
 SELECT position('a' IN name) AS at, count(*) AS n FROM people GROUP BY at;
 SELECT char_length(name) AS l, avg(age) AS a FROM people GROUP BY l;
 SELECT md5(name) AS m, count(*) AS n FROM people GROUP BY m;

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dalenius.measuring.expressions import FALSE, NULL, TRUE, Expression, Literal, Type, number, text
 from dalenius.measuring.function_values import MOST_CELLS
 from dalenius.measuring.functions import decimal, whole
+from dalenius.measuring.patterns import PatternError, check_pattern
 from dalenius.measuring.work import LONGEST_TEXT
 from dalenius.queries.rules import dates
 from dalenius.queries.rules.aggregated import aggregate_nodes, function_of
@@ -60,8 +61,14 @@ def readers() -> Mapping[type, Read]:
         exp.Log: _logarithm,
         exp.Round: _round,
         exp.Trim: _trim,
-        exp.Left: lambda reader, node: _cut(reader, node, "left", node.expression),
-        exp.Right: lambda reader, node: _cut(reader, node, "right", node.expression),
+        exp.Left: lambda reader, node: _end(reader, node, "left"),
+        exp.Right: lambda reader, node: _end(reader, node, "right"),
+        exp.StrPosition: _position,
+        exp.RegexpLike: _regexp,
+        exp.RegexpILike: _regexp,
+        exp.RegexpFullMatch: _regexp,
+        exp.SimilarTo: _regexp,
+        exp.SplitPart: _split,
         exp.Substring: lambda reader, node: _cut(
             reader, node, "substring", node.args.get("start"), node.args.get("length")
         ),
@@ -115,6 +122,7 @@ _BINARY = {
     "Mod": "mod",
     "Pow": "power",
     "Nullif": "nullif",
+    "Atan2": "atan2",
 }
 _SEARCHES = {"Contains": "contains", "StartsWith": "starts_with", "EndsWith": "ends_with"}
 _UNARY = {
@@ -126,6 +134,12 @@ _UNARY = {
     "Sqrt": "sqrt",
     "Ln": "ln",
     "Exp": "exp",
+    "Sin": "sin",
+    "Cos": "cos",
+    "Tan": "tan",
+    "Asin": "asin",
+    "Acos": "acos",
+    "Atan": "atan",
     "Lower": "lower",
     "Upper": "upper",
     "Length": "length",
@@ -142,6 +156,7 @@ _NAMED = {  # functions that the parser has no node for
 _NAMED_SEARCHES = {"prefix": "starts_with", "suffix": "ends_with", "ends_with": "ends_with"}
 LONGEST_LITERAL = 150  # characters of a text in quotes: fewer than texts are cut at, so that none equals half a text
 LONGEST_PATTERN = 100  # of what is looked for in others
+LONGEST_TRIMMED = 10  # characters that TRIM takes off
 
 
 def _binary(function: str) -> Read:
@@ -303,7 +318,63 @@ def _round(reader: Aggregating, node: Any) -> Expression:
 def _trim(reader: Aggregating, node: Any) -> Expression:
     position = str(node.args.get("position") or "").upper()
     function = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(position, "trim")
-    return reader.apply(node, function, reader.expression(node.this))
+    said, value = node.args.get("expression"), reader.expression(node.this)
+    if said is None:
+        return reader.apply(node, function, value)
+    what = f"{function.upper()} takes the characters in quotes."
+    needle = _needle(reader, node, said, what, f"Write {function.upper()}(a, '*').")
+    if len(needle) > LONGEST_TRIMMED:
+        raise reader.refused(node, f"{function.upper()} takes at most {LONGEST_TRIMMED} characters.", "Nest it.")
+    return reader.apply(node, function, value, text("".join(sorted(set(needle)))))
+
+
+def _end(reader: Aggregating, node: Any, function: str) -> Expression:
+    """LEFT and RIGHT; of a negative number, all but so many."""
+    count = reader.whole_number(node.expression, -1_000_000, 1_000_000)
+    return reader.apply(node, function, reader.expression(node.this), number(count))
+
+
+def _position(reader: Aggregating, node: Any) -> Expression:
+    """POSITION, STRPOS, INSTR, CHARINDEX: where a text begins in another, from 1; 0 where it is not there."""
+    what, fix = "The text that is looked for stands in quotes.", "Write STRPOS(a, 'x')."
+    needle = text(_needle(reader, node, node.args["substr"], what, fix))
+    return reader.apply(node, "position", reader.expression(node.this), needle)
+
+
+def _regexp(reader: Aggregating, node: Any) -> Expression:
+    """REGEXP_MATCHES, REGEXP_FULL_MATCH, SIMILAR TO and ~*: all of them look for a part, with ^ and $ for the whole."""
+    from sqlglot import exp
+
+    ways = "Write REGEXP_MATCHES(a, 'x') for a part of a text, REGEXP_FULL_MATCH(a, 'x') for all of it."
+    shown = _needle(reader, node, node.expression, "A regular expression stands in quotes.", ways)
+    if isinstance(node, exp.RegexpLike) and "start" not in node.meta:
+        raise reader.refused(node, "~ matches all of a text in DuckDB, and a part of it in Postgres.", ways)
+    if isinstance(node, exp.SimilarTo) and set("%_") & set(shown):
+        raise reader.refused(node, "SIMILAR TO with % or _ means another thing in DuckDB than in Postgres.", ways)
+    flag = node.args.get("flag") or node.args.get("options")
+    if flag is not None and (not isinstance(flag, exp.Literal) or flag.name not in {"i", "c", ""}):
+        raise reader.refused(node, "Of the options of a regular expression only 'i' is read.", "Leave the others out.")
+    folded = isinstance(node, exp.RegexpILike) or shown.startswith("(?i)") or (flag is not None and flag.name == "i")
+    pattern = shown.removeprefix("(?i)")
+    if isinstance(node, exp.RegexpFullMatch | exp.SimilarTo):
+        pattern = f"^(?:{pattern})$"
+    pattern = "(?i)" * folded + pattern
+    try:
+        check_pattern(pattern)
+    except PatternError as error:
+        way = "Use a simpler one, or LIKE, CONTAINS and STARTS_WITH; see docs/reference/sql.md."
+        raise reader.invalid(node, f"The regular expression {shown!r} cannot be used.", str(error), way) from None
+    return reader.apply(node, "regexp", reader.expression(node.this), text(pattern))
+
+
+def _split(reader: Aggregating, node: Any) -> Expression:
+    """SPLIT_PART: a part between separators, from 1, or from the end where its number is negative."""
+    fix = "Write SPLIT_PART(a, '-', 1)."
+    separator = _needle(reader, node, node.args["delimiter"], "SPLIT_PART takes a separator in quotes.", fix)
+    part = reader.whole_number(node.args["part_index"], -1000, 1000)
+    if not separator or not part:
+        raise reader.invalid(node, "SPLIT_PART has no such part.", "It counts from 1, between separators.", fix)
+    return reader.apply(node, "split_part", reader.expression(node.this), text(separator), number(part))
 
 
 def _cut(reader: Aggregating, node: Any, function: str, *places: Any) -> Expression:

@@ -84,8 +84,9 @@ def numbers(depth):
     return st.one_of(
         leaves,
         joined("+ - * / // %", n, n),
-        calls("ABS SIGN FLOOR CEIL TRUNC ROUND SQRT LN LOG10 LOG2 EXP", n),
-        calls("POWER LEAST GREATEST COALESCE NULLIF", n, n),
+        calls("ABS SIGN FLOOR CEIL TRUNC ROUND SQRT LN LOG10 LOG2 EXP SIN COS TAN ASIN ACOS ATAN", n),
+        calls("POWER LEAST GREATEST COALESCE NULLIF ATAN2", n, n),
+        calls("STRPOS", t, st.sampled_from(["'x'", "''", "'é'"])),
         st.builds("ROUND({}, {})".format, n, st.integers(-15, 15)),
         st.builds("CASE WHEN {} THEN {} ELSE {} END".format, p, n, n),
         calls("LENGTH", t),
@@ -104,6 +105,7 @@ def booleans(depth):
         joined("= <> < <= > >=", n, n),
         joined("= < LIKE ILIKE", t, st.just("'x%'")),
         joined("AND OR", p, p),
+        calls("REGEXP_MATCHES REGEXP_FULL_MATCH", t, st.sampled_from(["'x'", "'^.*$'", "'[^é]+'", "'(?i)É{2,}'"])),
         st.builds("(NOT {})".format, p),
         st.builds("({} IS NULL)".format, n),
         st.builds("({} IN (1, 2))".format, n),
@@ -118,7 +120,9 @@ def texts(depth):
     n, p, t, d = (each(depth - 1) for each in (numbers, booleans, texts, days))
     return st.one_of(
         calls("LOWER UPPER TRIM LTRIM RTRIM", t),
-        calls("LEFT RIGHT", t, st.integers(0, 1_000_000).map(str)),
+        calls("LEFT RIGHT", t, st.integers(-1_000_000, 1_000_000).map(str)),
+        calls("TRIM LTRIM RTRIM", t, st.sampled_from(["'x'", "'é%'"])),
+        calls("SPLIT_PART", t, st.sampled_from(["'x'", "'é'"]), st.sampled_from(["1", "2", "-1", "1000"])),
         calls("SUBSTRING", t, st.integers(0, 9).map(str), st.integers(0, 1_000_000).map(str)),
         st.builds("REPLACE({}, 'x', 'yy')".format, t),
         joined("||", t, t),

@@ -148,6 +148,7 @@ def _rewrites() -> tuple[Mapping[type, tuple[Rewrite, ...]], Mapping[str, Rewrit
         "DIV": numbers.divide_whole,
         "SQUARE": numbers.square,
         "BTRIM": texts.trim_both,
+        "REGEXP_CONTAINS": texts.match,
         "DATE_SUB": dates.take_off_named,
         "DATEADD": dates.add_units,
         "DATEPART": dates.part_of_age,

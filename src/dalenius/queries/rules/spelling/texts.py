@@ -117,6 +117,14 @@ def trim_blanks(node: Any, _: Known) -> Any:
         node.set("expression", None)
 
 
+def match(node: Any, _: Known) -> Any:
+    """REGEXP_CONTAINS(a, 'x') → REGEXP_MATCHES(a, 'x')."""
+    from sqlglot import exp
+
+    parts = node.expressions
+    return exp.RegexpLike(this=parts[0], expression=parts[1]) if len(parts) == 2 else None
+
+
 def national(node: Any, _: Known) -> Any:
     """N'text' → 'text'."""
     return _text(node.name)
