@@ -3,7 +3,8 @@
 Each file is one manner of typing. A question ends with a semicolon at the end of a line; remarks before it say what
 must happen, and without one it is answered, with the values of plain DuckDB where the noise is negligible:
 
-    -- refused: A | B     the refusal has these words (message, reason and way out together)
+    -- refused: A | B     it is not safe, or means nothing; the refusal has these words (message, reason and way out)
+    -- not yet: A | B     it is safe, and refused with these words all the same
     -- duckdb: SELECT …   what DuckDB itself is asked, where it does not understand the question
     -- unlike: why        values are not compared
     -- later              not asked for yet: passed over
@@ -152,9 +153,15 @@ class Typed:
     number: int
     text: str
     refused: tuple[str, ...] = ()
+    not_yet: tuple[str, ...] = ()
     duckdb: str = ""
     unlike: str = ""
     later: bool = False
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What its refusal must say; none where it is answered."""
+        return self.refused or self.not_yet
 
     @property
     def name(self) -> str:
@@ -173,8 +180,9 @@ def _read(file: Path) -> Iterator[Typed]:
     number = 0
     for line in file.read_text(encoding="utf-8").splitlines():
         word, _, rest = line.removeprefix("-- ").partition(": ")
-        if not lines and line.startswith("-- ") and word in {"refused", "duckdb", "unlike", "later"}:
-            said[word] = tuple(rest.split(" | ")) if word == "refused" else rest or True
+        if not lines and line.startswith("-- ") and word in {"refused", "not yet", "duckdb", "unlike", "later"}:
+            words = tuple(rest.split(" | ")) if word in {"refused", "not yet"} else rest or True
+            said[word.replace(" ", "_")] = words
         elif line and (lines or not line.startswith("-- ")):
             lines.append(line)
             if line.endswith(";"):

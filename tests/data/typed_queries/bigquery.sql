@@ -52,6 +52,7 @@ SELECT CAST(age AS STRING) AS age, COUNT(*) AS n FROM people GROUP BY age;
 SELECT CAST(quantity AS FLOAT64) / 2 AS half, COUNT(*) AS n FROM orders GROUP BY half;
 SELECT SUM(CAST(gift AS INT64)) AS gifts FROM orders;
 SELECT SAFE_CAST(note AS INT64) AS number, COUNT(*) AS n FROM orders WHERE note = '7' GROUP BY number;
+-- not yet: LOGICAL_OR | COUNT_IF
 SELECT LOGICAL_OR(smoker) FROM people;
 SELECT APPROX_QUANTILES(age, 4)[OFFSET(2)] AS median FROM people;
 SELECT APPROX_COUNT_DISTINCT(product) AS products FROM orders;
@@ -79,6 +80,7 @@ SELECT CHAR_LENGTH(name) AS letters, COUNT(*) AS n FROM people GROUP BY letters;
 SELECT CONCAT(sex, CAST(age AS STRING)) AS cell, COUNT(*) AS n FROM people GROUP BY cell;
 SELECT TRIM(note) AS note, COUNT(*) AS n FROM orders WHERE note LIKE '%card%' GROUP BY note;
 SELECT LOWER(status) AS status, SUM(amount) AS amount FROM orders GROUP BY 1;
+-- not yet: INITCAP | UPPER(LEFT(a, 1))
 SELECT INITCAP(name) = name AS proper, COUNT(*) AS n FROM people GROUP BY proper;
 SELECT GREATEST(quantity, 1) AS at_least_one, COUNT(*) AS n FROM orders GROUP BY 1;
 SELECT MOD(age, 5) AS rest, COUNT(*) AS n FROM people GROUP BY rest;
@@ -100,6 +102,7 @@ SELECT EXTRACT(WEEK FROM day) AS week, COUNT(*) AS n FROM orders WHERE EXTRACT(Y
 -- duckdb: SELECT week(day) AS week, COUNT(*) AS n FROM orders WHERE isoyear(day) = 2025 GROUP BY week
 SELECT EXTRACT(ISOWEEK FROM day) AS week, COUNT(*) AS n FROM orders WHERE EXTRACT(ISOYEAR FROM day) = 2025 GROUP BY week;
 SELECT AVG(ACOS(0.5) * quantity) AS x FROM orders;
+-- not yet: BIT_COUNT | x % 2
 SELECT BIT_COUNT(quantity) AS bits, COUNT(*) FROM orders GROUP BY bits;
 -- refused: ANY_VALUE
 SELECT region, ANY_VALUE(name) FROM people GROUP BY region;
@@ -113,13 +116,13 @@ SELECT COUNT(*) FROM people WHERE region = "n";
 SELECT COUNT(*) FROM people, UNNEST([1, 2, 3]) AS x;
 -- refused: SELECT *
 SELECT * EXCEPT (name) FROM people;
--- refused: RANDOM
+-- refused: RAND is
 SELECT COUNT(*) FROM people WHERE RAND() < 0.1;
 -- refused: APPROX_TOP_COUNT
 SELECT APPROX_TOP_COUNT(product, 3) FROM orders;
 -- refused: 'peple'
 SELECT COUNT(*) FROM shop.peple;
--- refused: not the unit
+-- refused: The privacy unit is not 'order_id'
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, privacy_unit_column = order_id) COUNT(*) FROM orders;
 -- later
 SELECT region, COUNT(*) AS n FROM people GROUP BY region QUALIFY RANK() OVER (ORDER BY n DESC) = 1;

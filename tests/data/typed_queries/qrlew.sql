@@ -30,6 +30,7 @@ SELECT substr(name, 1, 3) AS start, count(*) AS n FROM people GROUP BY start;
 -- duckdb: SELECT instr(name, 'a') AS p, count(*) AS n FROM people GROUP BY p
 SELECT position('a' IN name) AS at, count(*) AS n FROM people GROUP BY at;
 SELECT char_length(name) AS l, avg(age) AS a FROM people GROUP BY l;
+-- not yet: MD5 | itself
 SELECT md5(name) AS m, count(*) AS n FROM people GROUP BY m;
 SELECT count(*) AS n FROM people WHERE region LIKE 'n';
 SELECT region, count(*) AS n FROM people WHERE region IN ('n', 's') GROUP BY region;
@@ -40,12 +41,16 @@ SELECT p.sex, avg(t.total) AS mean FROM people p JOIN (SELECT person_id, sum(amo
 SELECT region, count(DISTINCT p.person_id) AS n FROM people p JOIN orders o ON p.person_id = o.person_id WHERE o.amount > 20 GROUP BY region;
 SELECT r.name, sum(o.amount) AS total FROM orders o JOIN regions r ON o.ship_to = r.code GROUP BY r.name;
 SELECT r.country, count(DISTINCT o.person_id) AS n FROM orders o LEFT JOIN regions r ON o.ship_to = r.code GROUP BY r.country;
+-- not yet: LEFT JOIN | Put 'people' first
 SELECT r.name, count(p.person_id) AS n FROM regions r LEFT JOIN people p ON p.region = r.code GROUP BY r.name;
+-- not yet: RIGHT JOIN | LEFT JOIN
 SELECT r.name, count(*) AS n FROM people p RIGHT JOIN regions r ON p.region = r.code GROUP BY r.name;
 SELECT sum(amount * (1 + quantity / 10.0)) AS x FROM orders;
 SELECT sum(exp(-quantity)) AS x FROM orders;
 SELECT sum(sqrt(abs(amount))) AS x FROM orders;
+-- not yet: no bounds | LEAST(GREATEST
 SELECT sum(log(quantity)) AS x FROM orders WHERE quantity > 0;
+-- not yet: no bounds | LEAST(GREATEST
 SELECT sum(log(2, quantity)) AS x FROM orders WHERE quantity > 0;
 SELECT avg(sin(quantity) * cos(quantity)) AS x FROM orders;
 SELECT sum(ceil(amount)) AS c, sum(floor(amount)) AS f FROM orders;

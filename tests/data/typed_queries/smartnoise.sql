@@ -45,6 +45,7 @@ SELECT region, AVG(age) AS age FROM people GROUP BY region HAVING age > 30;
 SELECT COUNT(height) AS known, COUNT(*) - COUNT(height) AS unknown FROM people;
 SELECT SIGN(balance) AS s, COUNT(*) AS n FROM people GROUP BY s;
 SELECT PI() * AVG(age) AS x FROM people;
+-- not yet: no bounds | LEAST(GREATEST
 SELECT AVG(SIN(height)) AS s, AVG(TAN(height / 300)) AS t FROM people;
 -- duckdb: SELECT TRUNC(balance) AS b, COUNT(*) AS n FROM people WHERE balance BETWEEN 0 AND 20 GROUP BY b
 SELECT TRUNCATE(balance) AS b, COUNT(*) AS n FROM people WHERE balance BETWEEN 0 AND 20 GROUP BY b;
@@ -68,7 +69,7 @@ SELECT age, COUNT(*) AS n FROM shop.people GROUP BY sex;
 SELECT sex, COUNT(*) FROM people GROUP BY sex ORDER BY RANDOM();
 -- refused: An aggregate inside an aggregate
 SELECT SUM(COUNT(*)) FROM people;
--- refused: about one person_id each
+-- refused: names the units
 SELECT person_id, AVG(age) FROM people GROUP BY person_id;
 -- refused: no table
 SELECT COUNT(*);

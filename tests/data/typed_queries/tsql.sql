@@ -37,6 +37,7 @@ SELECT AVG(DATEDIFF(day, day, '2025-12-31') * 1.0) AS days FROM orders;
 SELECT EOMONTH(day) AS m, COUNT(*) AS n FROM orders GROUP BY EOMONTH(day);
 SELECT COUNT(*) FROM orders WHERE day = DATEFROMPARTS(2024, 2, 29);
 SELECT CONVERT(date, placed) AS d, COUNT(*) AS n FROM orders WHERE placed < '2024-02-01' GROUP BY CONVERT(date, placed);
+-- not yet: not SQL
 SELECT CONVERT(varchar(7), day, 126) AS m, COUNT(*) AS n FROM orders GROUP BY CONVERT(varchar(7), day, 126);
 SELECT FORMAT(day, 'yyyy-MM') AS m, COUNT(*) AS n FROM orders GROUP BY FORMAT(day, 'yyyy-MM');
 SELECT COUNT(*) FROM people WHERE LEN(name) > 4;
@@ -72,24 +73,25 @@ SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age) AS median FROM people;
 SELECT APPROX_COUNT_DISTINCT(product) AS n FROM orders;
 SELECT NULLIF(COUNT(*), 0) AS n FROM people;
 SELECT CAST(COUNT(*) AS DECIMAL(10, 2)) / 7 AS n FROM people;
+-- not yet: date | DATE_DIFF('day'
 SELECT MIN(day) AS first_day FROM orders;
 -- duckdb: SELECT COUNT(*) FROM orders WHERE dayofweek(day) = 0
 SELECT COUNT(*) FROM orders WHERE DATEPART(weekday, day) = 1;
 SELECT DATETRUNC(month, day) AS m, COUNT(*) AS n FROM orders GROUP BY DATETRUNC(month, day);
 WITH totals AS (SELECT person_id, SUM(amount) AS total FROM dbo.orders GROUP BY person_id) SELECT COUNT(*) AS n FROM totals WHERE total > 50;
--- refused: current
+-- refused: GETDATE | Write the date
 SELECT COUNT(*) FROM orders WHERE day > DATEADD(day, -7, GETDATE());
 -- refused: A list of values
 SELECT STRING_AGG(name, ',') FROM people;
 -- refused: SELECT *
 SELECT TOP 10 * FROM people;
--- refused: about one person_id each
+-- refused: names the units
 SELECT TOP 1 person_id, COUNT(*) AS n FROM orders GROUP BY person_id ORDER BY n DESC;
 -- refused: INTO
 SELECT COUNT(*) AS n INTO copy FROM people;
 -- refused: WITH TIES
 SELECT TOP 2 WITH TIES region, COUNT(*) AS n FROM people GROUP BY region ORDER BY n DESC;
--- refused: Only SELECT
+-- refused: not SQL
 EXEC sp_help 'people';
 -- refused: Only SELECT
 DROP TABLE people;

@@ -11,6 +11,7 @@ from dalenius.measuring.plan import require
 from dalenius.measuring.statistics import FUNCTIONS
 from dalenius.queries.rules.aggregated import aggregate_nodes
 from dalenius.queries.rules.parse import place
+from dalenius.queries.rules.ways import way_around
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -162,6 +163,8 @@ _ALLOWED = {
 
 # What is refused by name: why, and what to ask instead.
 _WORD = re.compile(r"\w+")
+_SHOWN = 24  # characters of what was typed
+_TABLES = "Write FROM and one of the names of 'dalenius tables'."
 _ONE_PERSON = "It would show what one person's rows hold."
 _REFUSED = {
     "Lateral": ("LATERAL", "It works row by row.", "Join the tables, or write EXISTS."),
@@ -184,7 +187,12 @@ _REFUSED = {
         "Only UNION ALL keeps every row with the unit that it belongs to.",
         "Write WHERE NOT EXISTS (SELECT … ) with equal units.",
     ),
-    "Any": ("ANY over a subquery", "Only EXISTS and IN look into one.", "Write EXISTS (SELECT … WHERE x > t.y)."),
+    "Any": (
+        "ANY over a subquery",
+        "Only EXISTS and IN look into one.",
+        "Write EXISTS (SELECT … WHERE x > t.y), or a IN ('x', 'y') for a list.",
+    ),
+    "Array": ("A list", "A cell holds one value.", "Ask for each: QUANTILE_CONT(x, 0.25), QUANTILE_CONT(x, 0.5)."),
     "All": ("ALL over a subquery", "Only EXISTS and IN look into one.", "Write NOT EXISTS (SELECT … WHERE x <= t.y)."),
     "Values": ("VALUES", "Its rows belong to nobody.", "Ask the owner for a public table, or write CASE or IN."),
     "TableSample": ("Sampling", "Chance in a question is not under the analyst's control.", "Ask without it."),
@@ -198,7 +206,7 @@ _REFUSED = {
     "CurrentTimestamp": ("The current time", "The same question would mean another thing later.", "Write a date."),
 }
 _STAR = (
-    "SELECT * with EXCEPT, REPLACE or RENAME",
+    "SELECT * with a list of columns",
     "Rows of people never leave.",
     "Ask for COUNT(*), SUM(x) or AVG(x).",
 )
@@ -256,17 +264,20 @@ def _reason(node: exp.Expr, text: str) -> tuple[str, str, str]:
     # ANY_VALUE(x) comes wrapped in a node of its own
     known = _REFUSED.get(type(node).__name__) or _REFUSED.get(type(node.this).__name__)
     if known is not None:
-        return known
+        typed = isinstance(node, exp.Func) and known[0].isupper() and "start" in node.meta
+        return (typed_name(node, text), *known[1:]) if typed else known
     if isinstance(node, exp.Query | exp.SetOperation):
         return f"{node.key.upper()}", "Only SELECT and UNION ALL are read.", "Write SELECT … FROM."
     return _unknown(node, text, "")
 
 
 def _unknown(node: exp.Expr, text: str, part: str) -> tuple[str, str, str]:
+    from sqlglot import exp
+
     what = typed_name(node, text)
-    if part:
-        what = f"This use of {what}"
-    return what, "It is not among what has been shown to be safe.", "See docs/reference/sql.md for what can be asked."
+    if isinstance(node.parent, exp.Table) and not part:
+        return f"{what} in FROM", "Files and functions are never read for a question.", _TABLES
+    return (f"This use of {what}" if part else what), *way_around(what)
 
 
 def typed_name(node: exp.Expr, text: str) -> str:
@@ -274,15 +285,18 @@ def typed_name(node: exp.Expr, text: str) -> str:
     from sqlglot import exp
 
     start = node.meta.get("start")
-    if isinstance(node, exp.Func) and start is not None and (word := _WORD.match(text, start)):
-        return word[0].upper()
+    if isinstance(node, exp.Func):
+        if start is not None and (word := _WORD.match(text, start)):
+            return word[0].upper()
+        named = (each for each in node.sql_names() if re.search(rf"\b{each}\s*\(", text, re.IGNORECASE))
+        if (name := next(named, None)) is not None:
+            return name
     around: exp.Expr | None = node
     while around is not None:
-        metas = [each.meta for each in around.walk() if "start" in each.meta and "end" in each.meta]
-        if metas:
-            shown = text[min(each["start"] for each in metas) : max(each["end"] for each in metas) + 1]
-            shown = " ".join(shown.split())
-            return f"{shown[:40].rstrip()} …" if len(shown) > 40 else shown
+        starts = [each.meta["start"] for each in around.walk() if "start" in each.meta]
+        if starts:
+            shown = text[min(starts) :].split("\n", maxsplit=1)[0]
+            return f"'{shown[:_SHOWN].rstrip()} …'" if len(shown) > _SHOWN else f"'{shown}'"
         around = around.parent
     return "This"
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from dalenius.errors import QuestionRefusedError
 from dalenius.measuring.expressions import FALSE, NULL, TRUE, Expression, Literal, Type, number, text
 from dalenius.measuring.function_values import MOST_CELLS
 from dalenius.measuring.functions import decimal, whole
@@ -14,6 +15,8 @@ from dalenius.measuring.patterns import PatternError, check_pattern
 from dalenius.measuring.work import LONGEST_TEXT
 from dalenius.queries.rules import dates
 from dalenius.queries.rules.aggregated import aggregate_nodes, function_of
+from dalenius.queries.rules.parse import place
+from dalenius.queries.rules.ways import way_around
 
 if TYPE_CHECKING:
     from dalenius.queries.rules.aggregated import Aggregating
@@ -398,9 +401,9 @@ def _concat(reader: Aggregating, node: Any) -> Expression:
     parts = [_as_text(reader, each) for each in node.expressions]
     # CONCAT passes over NULL, unlike ||
     found = parts[0]
-    for place, each in enumerate(parts):
+    for at, each in enumerate(parts):
         solid = reader.apply(node, "coalesce", each, text(""))
-        found = solid if place == 0 else reader.apply(node, "concat", found, solid)
+        found = solid if at == 0 else reader.apply(node, "concat", found, solid)
     return found
 
 
@@ -430,7 +433,7 @@ def _cast(reader: Aggregating, node: Any) -> Expression:
     function = next((each for each, types in _CASTS.items() if name in types.split()), None)
     if function is None:
         raise reader.refused(
-            node, f"There is no cast to {name}.", "Cast to DOUBLE, INTEGER, VARCHAR, DATE or TIMESTAMP."
+            node, f"There is no cast to {_type_named(node)}.", "Cast to DOUBLE, INTEGER, VARCHAR, DATE or TIMESTAMP."
         )
     value = reader.expression(node.this)
     if isinstance(value, Literal) and isinstance(value.value, str) and function in {"to_date", "to_datetime"}:
@@ -451,6 +454,12 @@ def _cast(reader: Aggregating, node: Any) -> Expression:
         exact = decimal(value, reader.integers) and not _has_double(node.this)
         function = "to_integer" if exact else "round_even"
     return reader.apply(node, function, value)
+
+
+def _type_named(node: Any) -> str:
+    """A type as it was typed, where the parser knows no other name for it."""
+    to = node.args["to"]
+    return str(to.args.get("kind") or (to.this.name if hasattr(to.this, "name") else to.this))
 
 
 def _has_double(node: Any) -> bool:
@@ -481,9 +490,8 @@ def _by_name(reader: Aggregating, node: Any) -> Expression:
         return reader.aggregated(node)
     if name in {"var_samp", "variance", "stddev_samp"}:
         raise reader.refused(node, f"{name} has another number of arguments.", "Give one.")
-    raise reader.refused(
-        node, f"The function {node.this} is not known.", "See docs/reference/sql.md for what can be asked."
-    )
+    why, fix = way_around(name)
+    raise QuestionRefusedError(f"The function {node.this} is not known.", why=why, fix=fix, at=place(node, reader.text))
 
 
 def _width_bucket(reader: Aggregating, node: Any) -> Expression:

@@ -86,6 +86,7 @@ REFUSED = {
     "Lock": "SELECT COUNT(*) FROM visits FOR UPDATE",
     "Into": "SELECT COUNT(*) INTO t FROM visits",
     "Placeholder": where("age > ?"),
+    "Array": asked("QUANTILE_CONT(age, [0.1, 0.9])"),
     "CurrentDate": where('"when" < CURRENT_DATE'),
     "CurrentTimestamp": where('"at" < CURRENT_TIMESTAMP'),
 }
