@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +10,8 @@ from dalenius.errors import QuestionRefusedError
 from dalenius.measuring.expressions import FALSE, NULL, TRUE, Expression, Literal, Type, number, text
 from dalenius.measuring.function_values import MOST_CELLS
 from dalenius.measuring.functions import decimal, whole
-from dalenius.measuring.patterns import PatternError, check_pattern
 from dalenius.measuring.work import LONGEST_TEXT
-from dalenius.queries.rules import dates
+from dalenius.queries.rules import dates, texts
 from dalenius.queries.rules.aggregated import aggregate_nodes, function_of
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.ways import way_around
@@ -54,8 +52,8 @@ def readers() -> Mapping[type, Read]:
         exp.Is: _is,
         exp.NullSafeEQ: _null_safe,
         exp.NullSafeNEQ: lambda reader, node: reader.apply(node, "not", _null_safe(reader, node)),
-        exp.Like: lambda reader, node: _like(reader, node, "like"),
-        exp.ILike: lambda reader, node: _like(reader, node, "ilike"),
+        exp.Like: lambda reader, node: texts.match_like(reader, node, "like"),
+        exp.ILike: lambda reader, node: texts.match_like(reader, node, "ilike"),
         exp.Case: _case,
         exp.If: _if,
         exp.Coalesce: lambda reader, node: _many(reader, node, "coalesce"),
@@ -63,21 +61,21 @@ def readers() -> Mapping[type, Read]:
         exp.Greatest: lambda reader, node: _many(reader, node, "greatest"),
         exp.Log: _logarithm,
         exp.Round: _round,
-        exp.Trim: _trim,
-        exp.Left: lambda reader, node: _end(reader, node, "left"),
-        exp.Right: lambda reader, node: _end(reader, node, "right"),
-        exp.StrPosition: _position,
-        exp.RegexpLike: _regexp,
-        exp.RegexpILike: _regexp,
-        exp.RegexpFullMatch: _regexp,
-        exp.SimilarTo: _regexp,
-        exp.SplitPart: _split,
-        exp.Substring: lambda reader, node: _cut(
+        exp.Trim: texts.trim,
+        exp.Left: lambda reader, node: texts.cut_end(reader, node, "left"),
+        exp.Right: lambda reader, node: texts.cut_end(reader, node, "right"),
+        exp.StrPosition: texts.position,
+        exp.RegexpLike: texts.match_expression,
+        exp.RegexpILike: texts.match_expression,
+        exp.RegexpFullMatch: texts.match_expression,
+        exp.SimilarTo: texts.match_expression,
+        exp.SplitPart: texts.split,
+        exp.Substring: lambda reader, node: texts.substring(
             reader, node, "substring", node.args.get("start"), node.args.get("length")
         ),
-        exp.Replace: _replace,
-        exp.Concat: _concat,
-        exp.DPipe: _joined,
+        exp.Replace: texts.replace,
+        exp.Concat: texts.concat,
+        exp.DPipe: texts.join,
         exp.Extract: lambda reader, node: dates.read_part(reader, node, node.this.name, node.expression),
         exp.TimestampTrunc: lambda reader, node: dates.truncate(reader, node, node.args["unit"].name, node.this),
         exp.DateTrunc: lambda reader, node: dates.truncate(reader, node, node.args["unit"].name, node.this),
@@ -96,7 +94,7 @@ def readers() -> Mapping[type, Read]:
     for name, function in _BINARY.items():
         found[getattr(exp, name)] = _binary(function)
     for name, function in _SEARCHES.items():
-        found[getattr(exp, name)] = _found(function)
+        found[getattr(exp, name)] = texts.search(function)
     for name, function in _UNARY.items():
         found[getattr(exp, name)] = _unary(function)
     for name, part in dates.PART_NODES.items():
@@ -158,8 +156,6 @@ _NAMED = {  # functions that the parser has no node for
 }
 _NAMED_SEARCHES = {"prefix": "starts_with", "suffix": "ends_with", "ends_with": "ends_with"}
 LONGEST_LITERAL = 150  # characters of a text in quotes: fewer than texts are cut at, so that none equals half a text
-LONGEST_PATTERN = 100  # of what is looked for in others
-LONGEST_TRIMMED = 10  # characters that TRIM takes off
 
 
 def _binary(function: str) -> Read:
@@ -228,51 +224,6 @@ def _null_safe(reader: Aggregating, node: Any) -> Expression:
     return reader.apply(node, "or", equal, both)
 
 
-def _like(reader: Aggregating, node: Any, function: str) -> Expression:
-    shown = _needle(reader, node, node.expression, "LIKE takes a pattern in quotes.", "Write a LIKE 'x%'.")
-    if "\\" in shown:
-        raise reader.refused(node, "A backslash in a pattern is not supported.", "Use CONTAINS.")
-    # One form for one meaning, and runs of % cost the engine a look at the rest of the text each.
-    pattern = re.sub("%+", "%", shown)
-    if "_" in pattern and pattern.rstrip("%").count("%") > 1:
-        raise reader.refused(
-            node,
-            "A pattern with _ and several % is not supported.",
-            "Write two conditions: a LIKE '%x_y%' AND a LIKE '%z%'.",
-        )
-    found = reader.apply(node, function, reader.expression(node.this), text(pattern))
-    return reader.apply(node, "not", found) if node.args.get("negate") else found
-
-
-def _needle(reader: Aggregating, node: Any, written: Any, what: str, fix: str) -> str:
-    """A text that is looked for in others: it stands there itself, and is short (`work`)."""
-    from sqlglot import exp
-
-    while isinstance(written, exp.Paren):
-        written = written.this
-    if not isinstance(written, exp.Literal) or not written.is_string:
-        raise reader.refused(node, what, fix)
-    if len(written.name) > LONGEST_PATTERN:
-        raise reader.refused(
-            node,
-            "What is looked for in texts is too long.",
-            f"Shorten it to {LONGEST_PATTERN} characters.",
-        )
-    return str(written.name)
-
-
-def _found(function: str) -> Read:
-    """CONTAINS and the like."""
-
-    def read(reader: Aggregating, node: Any) -> Expression:
-        one, other = (node.this, node.expression) if not isinstance(node.this, str) else node.expressions
-        what = f"{function.upper()} looks for a text in quotes."
-        needle = text(_needle(reader, node, other, what, f"Write {function.upper()}(a, 'x')."))
-        return reader.apply(node, function, reader.expression(one), needle)
-
-    return read
-
-
 def _case(reader: Aggregating, node: Any) -> Expression:
     subject = reader.expression(node.this) if node.this is not None else None
     parts: list[Expression] = []
@@ -316,115 +267,6 @@ def _round(reader: Aggregating, node: Any) -> Expression:
     if digits is None:
         return reader.apply(node, "round", value)
     return reader.apply(node, "round", value, number(reader.whole_number(digits, -15, 15)))
-
-
-def _trim(reader: Aggregating, node: Any) -> Expression:
-    position = str(node.args.get("position") or "").upper()
-    function = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(position, "trim")
-    said, value = node.args.get("expression"), reader.expression(node.this)
-    if said is None:
-        return reader.apply(node, function, value)
-    what = f"{function.upper()} takes the characters in quotes."
-    needle = _needle(reader, node, said, what, f"Write {function.upper()}(a, '*').")
-    if len(needle) > LONGEST_TRIMMED:
-        raise reader.refused(node, f"{function.upper()} takes at most {LONGEST_TRIMMED} characters.", "Nest it.")
-    return reader.apply(node, function, value, text("".join(sorted(set(needle)))))
-
-
-def _end(reader: Aggregating, node: Any, function: str) -> Expression:
-    """LEFT and RIGHT; of a negative number, all but so many."""
-    count = reader.whole_number(node.expression, -1_000_000, 1_000_000)
-    return reader.apply(node, function, reader.expression(node.this), number(count))
-
-
-def _position(reader: Aggregating, node: Any) -> Expression:
-    """POSITION, STRPOS, INSTR, CHARINDEX: where a text begins in another, from 1; 0 where it is not there."""
-    what, fix = "The text that is looked for stands in quotes.", "Write STRPOS(a, 'x')."
-    needle = text(_needle(reader, node, node.args["substr"], what, fix))
-    return reader.apply(node, "position", reader.expression(node.this), needle)
-
-
-def _regexp(reader: Aggregating, node: Any) -> Expression:
-    """REGEXP_MATCHES, REGEXP_FULL_MATCH, SIMILAR TO and ~*: all of them look for a part, with ^ and $ for the whole."""
-    from sqlglot import exp
-
-    ways = "Write REGEXP_MATCHES(a, 'x') for a part of a text, REGEXP_FULL_MATCH(a, 'x') for all of it."
-    shown = _needle(reader, node, node.expression, "A regular expression stands in quotes.", ways)
-    if isinstance(node, exp.RegexpLike) and "start" not in node.meta:
-        raise reader.refused(node, "~ matches all of a text in DuckDB, and a part of it in Postgres.", ways)
-    if isinstance(node, exp.SimilarTo) and set("%_") & set(shown):
-        raise reader.refused(node, "SIMILAR TO with % or _ means another thing in DuckDB than in Postgres.", ways)
-    flag = node.args.get("flag") or node.args.get("options")
-    if flag is not None and (not isinstance(flag, exp.Literal) or flag.name not in {"i", "c", ""}):
-        raise reader.refused(node, "Of the options of a regular expression only 'i' is read.", "Leave the others out.")
-    folded = isinstance(node, exp.RegexpILike) or shown.startswith("(?i)") or (flag is not None and flag.name == "i")
-    pattern = shown.removeprefix("(?i)")
-    if isinstance(node, exp.RegexpFullMatch | exp.SimilarTo):
-        pattern = f"^(?:{pattern})$"
-    pattern = "(?i)" * folded + pattern
-    try:
-        check_pattern(pattern)
-    except PatternError as error:
-        way = "Use a simpler one, or LIKE, CONTAINS and STARTS_WITH; see docs/reference/sql.md."
-        raise reader.invalid(node, f"The regular expression {shown!r} cannot be used.", str(error), way) from None
-    return reader.apply(node, "regexp", reader.expression(node.this), text(pattern))
-
-
-def _split(reader: Aggregating, node: Any) -> Expression:
-    """SPLIT_PART: a part between separators, from 1, or from the end where its number is negative."""
-    fix = "Write SPLIT_PART(a, '-', 1)."
-    separator = _needle(reader, node, node.args["delimiter"], "SPLIT_PART takes a separator in quotes.", fix)
-    part = reader.whole_number(node.args["part_index"], -1000, 1000)
-    if not separator or not part:
-        raise reader.invalid(node, "SPLIT_PART has no such part.", "It counts from 1, between separators.", fix)
-    return reader.apply(node, "split_part", reader.expression(node.this), text(separator), number(part))
-
-
-def _cut(reader: Aggregating, node: Any, function: str, *places: Any) -> Expression:
-    numbers = [number(reader.whole_number(each, 0, 1_000_000)) for each in places if each is not None]
-    return reader.apply(node, function, reader.expression(node.this), *numbers)
-
-
-def _replace(reader: Aggregating, node: Any) -> Expression:
-    said = [node.args.get(part) for part in ("expression", "replacement")]
-    needles = [
-        _needle(reader, node, each, "REPLACE takes two short texts in quotes.", "Write them out.") for each in said
-    ]
-    parts = [text(each) for each in needles]
-    before, after = map(len, needles)
-    if after > max(before, 10):  # one row's text must not grow much, or its length shows in the time it takes
-        raise reader.refused(node, "REPLACE cannot put a long text in the place of a short one.", "Shorten it.")
-    return reader.apply(node, "replace", reader.expression(node.this), *parts)
-
-
-def _concat(reader: Aggregating, node: Any) -> Expression:
-    parts = [_as_text(reader, each) for each in node.expressions]
-    # CONCAT passes over NULL, unlike ||
-    found = parts[0]
-    for at, each in enumerate(parts):
-        solid = reader.apply(node, "coalesce", each, text(""))
-        found = solid if at == 0 else reader.apply(node, "concat", found, solid)
-    return found
-
-
-def _joined(reader: Aggregating, node: Any) -> Expression:
-    """a || b: one of them may be a number, a date or a truth value."""
-    parts = [reader.expression(each) for each in (node.this, node.expression)]
-    if any(each.type is Type.TEXT for each in parts):
-        parts = [_as_text(reader, each) for each in (node.this, node.expression)]
-    return reader.apply(node, "concat", *parts)
-
-
-def _as_text(reader: Aggregating, node: Any) -> Expression:
-    """A value as DuckDB puts it into a text; a number of the question as it is written there."""
-    from sqlglot import exp
-
-    found = reader.expression(node)
-    if isinstance(node, exp.Literal) and not node.is_string:
-        return text(node.name)
-    if found.type not in {Type.NUMBER, Type.DATE, Type.DATETIME, Type.BOOLEAN}:
-        return found
-    return reader.apply(node, "to_text", found)
 
 
 def _cast(reader: Aggregating, node: Any) -> Expression:
@@ -483,7 +325,7 @@ def _by_name(reader: Aggregating, node: Any) -> Expression:
     if name in {"isodow", "hour", "minute", "second", "dayofmonth", "weekday"} and len(arguments) == 1:
         return dates.read_part(reader, node, name, arguments[0])
     if name in _NAMED_SEARCHES and len(arguments) == 2:
-        return _found(_NAMED_SEARCHES[name])(reader, node)
+        return texts.search(_NAMED_SEARCHES[name])(reader, node)
     if name in _NAMED and len(arguments) == _NAMED[name][1]:
         return reader.apply(node, _NAMED[name][0], *(reader.expression(each) for each in arguments))
     if function_of(node) is not None:

@@ -139,26 +139,31 @@ def _rewrites() -> tuple[Mapping[type, tuple[Rewrite, ...]], Mapping[str, Rewrit
     for name in ("Slope", "Intercept", "R2", "Count", "Avgx", "Avgy", "Sxx", "Syy", "Sxy"):
         nodes[getattr(exp, f"Regr{name}")] = (aggregates.regress,)
     names: dict[str, Rewrite] = {
-        **dict.fromkeys(("ISNULL", "NVL"), choices.replace_null),
-        "ZEROIFNULL": choices.zero_if_null,
-        "NULLIFZERO": choices.null_if_zero,
-        DECODE.upper(): choices.decode,
-        "CHOOSE": choices.choose,
-        "IEEE_DIVIDE": numbers.divide,
-        "DIV": numbers.divide_whole,
-        "SQUARE": numbers.square,
-        "BTRIM": texts.trim_both,
-        "REGEXP_CONTAINS": texts.match,
-        "DATE_SUB": dates.take_off_named,
-        "DATEADD": dates.add_units,
-        "DATEPART": dates.part_of_age,
-        "DATE_PART": dates.part_of_age,
-        "DATENAME": dates.part_name,
-        "EOMONTH": dates.last_day,
-        "TO_DATE": dates.read_date,
-        "PARSE_DATE": dates.read_date,
-        **dict.fromkeys(("FORMAT_DATE", "FORMAT_DATETIME", "FORMAT_TIMESTAMP"), formats.format_date),
-        "DATE_FORMAT": formats.date_format,
-        **dict.fromkeys(aggregates.NAMES, aggregates.rename),
+        **dict.fromkeys(("ISNULL", "NVL"), _taking(choices.replace_null, 1, 2)),
+        "ZEROIFNULL": _taking(choices.zero_if_null, 1),
+        "NULLIFZERO": _taking(choices.null_if_zero, 1),
+        DECODE.upper(): _taking(choices.decode, 3, 200),
+        "CHOOSE": _taking(choices.choose, 2, 200),
+        "IEEE_DIVIDE": _taking(numbers.divide, 2),
+        "DIV": _taking(numbers.divide_whole, 2),
+        "SQUARE": _taking(numbers.square, 1),
+        "BTRIM": _taking(texts.trim_both, 1, 2),
+        "REGEXP_CONTAINS": _taking(texts.match, 2),
+        "DATE_SUB": _taking(dates.take_off_named, 2),
+        "DATEADD": _taking(dates.add_units, 3),
+        **dict.fromkeys(("DATEPART", "DATE_PART"), _taking(dates.part_of_age, 2)),
+        "DATENAME": _taking(dates.part_name, 2),
+        "EOMONTH": _taking(dates.last_day, 1),
+        "TO_DATE": _taking(dates.read_date, 1, 2),
+        "PARSE_DATE": _taking(dates.read_date, 2),
+        **dict.fromkeys(("FORMAT_DATE", "FORMAT_DATETIME", "FORMAT_TIMESTAMP"), _taking(formats.format_date, 2)),
+        "DATE_FORMAT": _taking(formats.date_format, 2),
+        **dict.fromkeys(aggregates.NAMES, _taking(aggregates.rename, 0, 2)),
     }
     return nodes, names
+
+
+def _taking(rewrite: Rewrite, least: int, most: int | None = None) -> Rewrite:
+    """A rewriting of calls with so many arguments; others are left as they are."""
+    counts = range(least, (least if most is None else most) + 1)
+    return lambda node, known: rewrite(node, known) if len(node.expressions) in counts else None

@@ -35,6 +35,8 @@ NAMES = {
     "APPROX_SUM": "SUM",
 }
 
+_OF_TWO = frozenset({"COVAR_SAMP", "CORR", "PERCENTILE_CONT", "QUANTILE_CONT"})
+
 
 def rename(node: Any, _: Known) -> Any:
     """VAR(x) → VAR_SAMP(x) and so on."""
@@ -43,7 +45,8 @@ def rename(node: Any, _: Known) -> Any:
     name, arguments = NAMES[str(node.this).upper()], node.expressions
     if name == "COUNT":
         return exp.Count(this=arguments[0] if arguments else exp.Star(), big_int=True) if len(arguments) < 2 else None
-    if not arguments:
+    takes = 2 if name in _OF_TWO else 1
+    if len(arguments) != takes:
         return None
     return exp.func(name, *arguments, dialect="duckdb")
 

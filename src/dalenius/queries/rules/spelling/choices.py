@@ -32,7 +32,7 @@ def replace_null(node: Any, _: Known) -> Any:
     parts = node.expressions
     if len(parts) == 1:
         return exp.Paren(this=is_null(parts[0]))
-    return exp.Coalesce(this=parts[0], expressions=[parts[1]]) if len(parts) == 2 else None
+    return exp.Coalesce(this=parts[0], expressions=[parts[1]])
 
 
 def zero_if_null(node: Any, _: Known) -> Any:
@@ -68,7 +68,7 @@ def decode(node: Any, _: Known) -> Any:
         same = exp.EQ if plain else exp.NullSafeEQ
         condition = is_null(subject.copy()) if isinstance(one, exp.Null) else same(this=subject.copy(), expression=one)
         pairs.append((condition, other))
-    return case(None, pairs, default) if pairs else None
+    return case(None, pairs, default)
 
 
 def choose(node: Any, _: Known) -> Any:
@@ -76,7 +76,7 @@ def choose(node: Any, _: Known) -> Any:
     from sqlglot import exp
 
     subject, *rest = node.expressions
-    return case(subject, [(exp.Literal.number(at), each) for at, each in enumerate(rest, 1)]) if rest else None
+    return case(subject, [(exp.Literal.number(at), each) for at, each in enumerate(rest, 1)])
 
 
 def bucket(node: Any, _: Known) -> Any:

@@ -143,7 +143,7 @@ def take_off(node: Any, _: Known) -> Any:
 
 def take_off_named(node: Any, _: Known) -> Any:
     """DATE_SUB(d, INTERVAL 1 YEAR)."""
-    return _with_interval(*node.expressions, back=True) if len(node.expressions) == 2 else None
+    return _with_interval(*node.expressions, back=True)
 
 
 def _with_interval(moment: Any, interval: Any, *, back: bool) -> Any:
@@ -157,8 +157,6 @@ def _with_interval(moment: Any, interval: Any, *, back: bool) -> Any:
 
 def add_units(node: Any, _: Known) -> Any:
     """DATEADD(day, 30, d) → d + INTERVAL 30 DAY."""
-    if len(node.expressions) != 3:
-        return None
     said, count, moment = node.expressions
     unit = _unit(said)
     return None if unit is None else _moved(moment, count, unit)
@@ -168,8 +166,6 @@ def part(node: Any, _: Known) -> Any:
     """DATEPART(year, d) → EXTRACT(year FROM d); of a week, Sunday is the first day."""
     from sqlglot import exp
 
-    if len(node.expressions) != 2:
-        return None
     said, moment = node.expressions
     if not isinstance(said, exp.Column) or said.table:
         return None
@@ -184,9 +180,9 @@ def part_name(node: Any, known: Known) -> Any:
     """DATENAME(month, d) → 'March'; DATENAME(weekday, d) → 'Monday'; other parts as texts."""
     from sqlglot import exp
 
-    if len(node.expressions) != 2 or not isinstance(node.expressions[0], exp.Column):
-        return None
     said, moment = node.expressions
+    if not isinstance(said, exp.Column):
+        return None
     if said.name.lower() in _WEEKDAYS:
         return day_name(moment)
     if _UNITS.get(said.name.lower()) == "month":
@@ -227,7 +223,7 @@ def part_of_age(node: Any, _: Known) -> Any:
     from sqlglot import exp
 
     parts = node.expressions
-    if len(parts) != 2 or parts[0].name.lower() != "year" or not isinstance(parts[1], exp.Anonymous):
+    if parts[0].name.lower() != "year" or not isinstance(parts[1], exp.Anonymous):
         return part(node, _)
     return _full_years(parts[1])
 
@@ -282,7 +278,7 @@ def last_day(node: Any, _: Known) -> Any:
 
     moment = node.this if isinstance(node, exp.LastDay) else node.expressions[0]
     unit = node.args.get("unit")
-    if (unit is not None and _unit(unit) != "month") or (isinstance(node, exp.Anonymous) and len(node.expressions) > 1):
+    if unit is not None and _unit(unit) != "month":
         return None
     first = exp.TimestampTrunc(this=_cast(moment, "DATE"), unit=exp.var("month"))
     return _moved(_moved(first, exp.Literal.number(1), "month"), exp.Literal.number(1), "day", back=True)

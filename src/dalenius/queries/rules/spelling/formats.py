@@ -144,14 +144,14 @@ def to_format(node: Any, _: Known) -> Any:
 
 def format_date(node: Any, _: Known) -> Any:
     """FORMAT_DATE('%Y-%m', d) and its likes."""
-    if len(node.expressions) != 2 or not _is_text(node.expressions[0]):
+    if not _is_text(node.expressions[0]):
         return None
     return formatted(node.expressions[1], node.expressions[0].name)
 
 
 def date_format(node: Any, _: Known) -> Any:
     """DATE_FORMAT(d, '%Y-%m'), and Spark's DATE_FORMAT(d, 'yyyy-MM')."""
-    if len(node.expressions) != 2 or not _is_text(node.expressions[1]):
+    if not _is_text(node.expressions[1]):
         return None
     moment, said = node.expressions
     if "%" not in said.name:

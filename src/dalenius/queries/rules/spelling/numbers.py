@@ -20,23 +20,23 @@ def divide(node: Any, _: Known) -> Any:
     """SAFE_DIVIDE(a, b), IEEE_DIVIDE(a, b) → a / b: a zero divisor gives NULL anyway."""
     from sqlglot import exp
 
-    parts = _two(node)
-    return None if parts is None else exp.Paren(this=exp.Div(this=parts[0], expression=parts[1], typed=False))
+    one, other = _two(node)
+    return exp.Paren(this=exp.Div(this=one, expression=other, typed=False))
 
 
 def divide_whole(node: Any, _: Known) -> Any:
     """DIV(a, b) → a // b."""
     from sqlglot import exp
 
-    parts = _two(node)
-    return None if parts is None else exp.Paren(this=exp.IntDiv(this=parts[0], expression=parts[1]))
+    one, other = _two(node)
+    return exp.Paren(this=exp.IntDiv(this=one, expression=other))
 
 
 def square(node: Any, _: Known) -> Any:
     """SQUARE(a) → POWER(a, 2)."""
     from sqlglot import exp
 
-    return exp.Pow(this=node.expressions[0], expression=literal(2)) if len(node.expressions) == 1 else None
+    return exp.Pow(this=node.expressions[0], expression=literal(2))
 
 
 def cube_root(node: Any, _: Known) -> Any:
@@ -85,14 +85,19 @@ def safely(node: Any, _: Known) -> Any:
     inner = node.expression
     if node.this.name.upper() != "SAFE" or not isinstance(inner, exp.Func):
         return None
-    return exp.func(inner.name, *inner.expressions, dialect="duckdb") if isinstance(inner, exp.Anonymous) else inner
+    if not isinstance(inner, exp.Anonymous):
+        return inner
+    try:
+        return exp.func(inner.name, *inner.expressions, dialect="duckdb")
+    except ValueError:  # of another number of arguments
+        return None
 
 
-def _two(node: Any) -> tuple[Any, Any] | None:
+def _two(node: Any) -> tuple[Any, Any]:
     from sqlglot import exp
 
-    parts = node.expressions if isinstance(node, exp.Anonymous) else [node.this, node.expression]
-    return (exp.Paren(this=parts[0]), exp.Paren(this=parts[1])) if len(parts) == 2 else None
+    one, other = node.expressions if isinstance(node, exp.Anonymous) else (node.this, node.expression)
+    return exp.Paren(this=one), exp.Paren(this=other)
 
 
 def _scaled(node: Any, by: float) -> Any:

@@ -105,8 +105,6 @@ def trim_both(node: Any, _: Known) -> Any:
     from sqlglot import exp
 
     value, *rest = node.expressions
-    if len(rest) > 1:
-        return None
     return exp.Trim(this=value, expression=rest[0]) if rest and rest[0].name != " " else exp.Trim(this=value)
 
 
@@ -121,8 +119,7 @@ def match(node: Any, _: Known) -> Any:
     """REGEXP_CONTAINS(a, 'x') → REGEXP_MATCHES(a, 'x')."""
     from sqlglot import exp
 
-    parts = node.expressions
-    return exp.RegexpLike(this=parts[0], expression=parts[1]) if len(parts) == 2 else None
+    return exp.RegexpLike(this=node.expressions[0], expression=node.expressions[1])
 
 
 def national(node: Any, _: Known) -> Any:
