@@ -137,7 +137,9 @@ class Aggregating(SelectScope):
         if isinstance(inner, exp.Distinct):
             return self.counted_units(node, inner, where)
         if self.shared.plain and isinstance(inner, exp.Column) and self.units_named([inner]):
-            return self.aggregate(node, "count", None, where)  # every row has a unit
+            column = self.lookup(inner)
+            if column is None or column.type is Type.UNIT:  # not open to questions; every row has one
+                return self.aggregate(node, "count", None, where)
         value, where = _guarded(self.expression(inner), where, zero=False)
         if isinstance(value, Literal):
             present: Expression = TRUE if value != NULL else call("not", TRUE)

@@ -147,7 +147,17 @@ def test_a_mistake_is_still_pointed_at_where_it_stands(shop):
 
 
 @pytest.mark.parametrize(
-    "text", ["SELECT '[a] `b`'", 'SELECT "[a]"', "SELECT 1 -- [a] `b`", "SELECT x[y]", "SELECT [1]"]
+    "text",
+    [
+        "SELECT '[a] `b`'",
+        'SELECT "[a]"',
+        "SELECT 1 -- [a] `b`",
+        "SELECT x[y]",
+        "SELECT [1]",
+        "SELECT $$[a]$$",
+        "SELECT e'\\'[a]'",
+        "/* /* */ ' */ SELECT '[a]'",
+    ],
 )
 def test_texts_names_and_remarks_keep_their_quotes(text):
     assert requote(text) == text
@@ -155,3 +165,25 @@ def test_texts_names_and_remarks_keep_their_quotes(text):
 
 def test_weeks_that_begin_on_another_day_are_not_taken_for_ours(shop):
     assert shop.error(f"SELECT DATE_TRUNC(day, WEEK) AS w, COUNT(*) {O} GROUP BY w").message
+
+
+def test_units_of_time_in_quotes_are_never_taken_for_columns(shop):
+    """DATE_TRUNC('day', month), where month is a name of a subquery and day a column."""
+    inner = f"(SELECT user_id, day, DATE_TRUNC('month', day) AS month {O}) t"
+    truncated = shop.plan(f"SELECT DATE_TRUNC('day', month) AS k, COUNT(*) FROM {inner} GROUP BY k").question.keys
+    assert (
+        truncated
+        == shop.plan(f"SELECT DATE_TRUNC('day', t.month) AS k, COUNT(*) FROM {inner} GROUP BY k").question.keys
+    )
+    asked = f"SELECT DATE_DIFF('day', day, month) AS k, COUNT(*) FROM {inner} GROUP BY k"
+    assert shop.plan(asked).question.keys == shop.plan(asked.replace("day, month", "t.day, t.month")).question.keys
+
+
+def test_texts_of_digits_are_added_as_numbers(shop):
+    assert shop.key(f"SELECT COUNT(*) {P} WHERE age > '5' + '3'") == shop.key(f"SELECT COUNT(*) {P} WHERE age > 8")
+
+
+def test_a_name_in_a_subquery_of_having_is_a_column(shop):
+    public = "(SELECT tax FROM regions WHERE code = 'n')"
+    asked = f"SELECT region, COUNT(*) AS tax {P} GROUP BY region HAVING COUNT(*) > {public}"
+    assert shop.plan(asked).question.having == shop.plan(asked.replace("AS tax", "AS n")).question.having

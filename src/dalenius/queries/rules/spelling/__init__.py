@@ -20,6 +20,7 @@ from dalenius.queries.rules.spelling.tokens import DECODE
 if TYPE_CHECKING:
     from dalenius.queries.rules import Stage
 
+_TIMED = frozenset({"DATE_TRUNC", "DATETRUNC", "DATE_DIFF", "DATEDIFF", "TIMESTAMP_TRUNC"})
 Rewrite = Callable[[Any, "Known"], Any]
 
 
@@ -30,6 +31,8 @@ class Known:
     tables: frozenset[str]
     columns: frozenset[str]
     subqueries: frozenset[str]
+    open_units: frozenset[str]  # columns that name units and are open to questions
+    quoted_units: bool  # whether a unit of time stands in quotes before a date, as DuckDB has it
 
 
 def respell_tree(stage: Stage) -> Stage:
@@ -70,7 +73,28 @@ def _known(stage: Stage, tree: Any) -> Known:
         frozenset(each.lower() for each in (*stage.tables, *stage.publics)),
         frozenset(columns),
         frozenset(each.alias.lower() for each in tree.find_all(exp.CTE)),
+        frozenset(
+            each.lower()
+            for table in stage.tables.values()
+            for each in table.policy.unit
+            if each.lower() in {name.lower() for name in table.policy.columns}
+        ),
+        tree.find(exp.TimestampTrunc, exp.DateDiff) is not None and _has_quoted_units(stage.text),
     )
+
+
+def _has_quoted_units(text: str) -> bool:
+    """Whether DATE_TRUNC('month', d) or DATE_DIFF('day', d, e) stands in a text: the tree has lost the quotes."""
+    from sqlglot import tokenize
+
+    from dalenius.queries.rules.clause import cut_clause
+    from dalenius.queries.rules.parse import DIALECT
+
+    tokens = tokenize(cut_clause(text)[0], dialect=DIALECT)
+    for name, opened, first in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if name.text.upper() in _TIMED and opened.text == "(" and first.token_type.name in {"STRING", "L_PAREN"}:
+            return True
+    return False
 
 
 @cache

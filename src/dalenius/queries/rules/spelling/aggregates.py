@@ -58,7 +58,7 @@ def count_distinct(node: Any, _: Known) -> Any:
     return exp.Count(this=exp.Distinct(expressions=[node.this]), big_int=True)
 
 
-def count_chosen(node: Any, _: Known) -> Any:
+def count_chosen(node: Any, known: Known) -> Any:
     """COUNT(DISTINCT CASE WHEN p THEN x END) → COUNT(DISTINCT x) FILTER (WHERE p)."""
     from sqlglot import exp
 
@@ -76,6 +76,8 @@ def count_chosen(node: Any, _: Known) -> Any:
         return None
     value = branch.args["true"]
     if not isinstance(value, exp.Column) or not (otherwise is None or isinstance(otherwise, exp.Null)):
+        return None
+    if value.name.lower() in known.open_units:  # it can be asked about as it is, and is another question then
         return None
     counted = exp.Count(this=exp.Distinct(expressions=[value]), big_int=True)
     counted.meta.update(node.meta)

@@ -113,8 +113,8 @@ def have_alias(node: Any, _: Known) -> Any:
         item = items.get(column.name.lower()) if not column.table else None
         if item is None or column.name.lower() in keys or not any(map(is_aggregate, item.walk())):
             continue
-        around = column.parent
-        while around is not having and not is_aggregate(around):
+        around = column.parent  # what stands in an aggregate or in a subquery is a column
+        while around is not having and not is_aggregate(around) and not isinstance(around, exp.Query):
             around = around.parent
         if around is having:
             column.replace(exp.Paren(this=item.copy()))

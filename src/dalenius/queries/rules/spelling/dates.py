@@ -88,7 +88,7 @@ def truncate(node: Any, known: Known) -> Any:
     from sqlglot import exp
 
     first, last = node.args.get("unit"), node.this
-    unit = _unit(last)
+    unit = None if known.quoted_units else _unit(last)
     if unit is None or last.name.lower() in known.columns or (_unit(first) and first.name.lower() not in known.columns):
         return None
     moment = exp.column(first.name.lower()) if isinstance(first, exp.Var) else first
@@ -108,7 +108,7 @@ def subtract(node: Any, known: Known) -> Any:
     from sqlglot import exp
 
     first, last = node.args.get("unit"), node.this
-    unit = _unit(last)
+    unit = None if known.quoted_units else _unit(last)
     if first is None or unit is None:
         return None
     named = _unit(first) is not None and first.name.lower() not in known.columns

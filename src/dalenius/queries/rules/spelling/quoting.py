@@ -12,10 +12,12 @@ import re
 
 # Texts, names and remarks are passed over as a whole. Behind a name or a parenthesis a bracket is an index of a list.
 _PARTS = re.compile(
-    r"""(?:(?<![\w$])(?P<letter>[NnRr]))?'(?:[^']|'')*+'|"(?:[^"]|"")*+"|--[^\n]*|/\*.*?\*/"""
+    r"""(?<![\w$])[eE]'(?:[^'\\]|\\.|'')*+'|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$"""
+    r"""|(?:(?<![\w$])(?P<letter>[NnRr]))?'(?:[^']|'')*+'|"(?:[^"]|"")*+"|--[^\n]*|/\*.*?\*/"""
     r"""|`(?P<back>[^`"\n]+)`|(?<![\w)\]"`])\[(?P<bracket>[^\W\d][^\[\]"'`,\n]*)\]""",
     re.DOTALL,
 )
+_NESTED = re.compile(r"/\*(?:(?!\*/).)*/\*", re.DOTALL)  # remarks in remarks: where they end is the tokenizer's matter
 
 
 def requote(text: str) -> str:
@@ -24,7 +26,9 @@ def requote(text: str) -> str:
     >>> print(requote("SELECT [mean age], `n` FROM t WHERE a = N'x' AND b IN ['[c]']"))
     SELECT "mean age", "n" FROM t WHERE a =  'x' AND b IN ['[c]']
     """
-    return _PARTS.sub(_requoted, text) if any(each in text for each in "`['") else text
+    if not any(each in text for each in "`['") or _NESTED.search(text):
+        return text
+    return _PARTS.sub(_requoted, text)
 
 
 def _requoted(found: re.Match[str]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from dalenius.errors import Place, QuestionRefusedError
 
 DECODE = "decode_values"  # what DECODE is called from here on: the parser knows another one
+_OPERANDS = frozenset({"VAR", "IDENTIFIER", "NUMBER", "STRING", "R_PAREN", "R_BRACKET"})
 _ENDS = frozenset({"R_PAREN", "SEMICOLON", "UNION", "EXCEPT", "INTERSECT"})
 
 
@@ -31,7 +32,8 @@ def respell_tokens(text: str, tokens: Sequence[Any]) -> list[Any]:
         if found[at + 1].token_type.name != "L_PAREN":
             continue
         name = token.text.upper()
-        if name == "DIV" and token.token_type is TokenType.DIV:
+        between = at > 0 and found[at - 1].token_type.name in _OPERANDS  # a DIV (b) is a sign
+        if name == "DIV" and not between and token.token_type is TokenType.DIV:
             found[at] = made(TokenType.VAR, token.text, token.line, token.col, token.start, token.end)
         elif name == "DECODE" and token.token_type is TokenType.VAR:
             found[at] = made(TokenType.VAR, DECODE, token.line, token.col, token.start, token.end)
