@@ -53,12 +53,21 @@ def calls() -> list[Expression]:
         match name:
             case "like" | "ilike":
                 found += [Call(name, (X, text(each)), kind) for each in PATTERNS]
-            case "contains" | "starts_with" | "ends_with":
+            case "contains" | "starts_with" | "ends_with" | "position":
                 found += [Call(name, (X, text(each.strip("%"))), kind) for each in PATTERNS]
             case "replace":
                 found += [Call(name, (X, text(one), text(two)), kind) for one, two in (("a", "b" * 10), ("a" * 50, ""))]
+            case "trim" | "ltrim" | "rtrim":
+                found += [Call(name, (X, text(each)), kind) for each in ("*", "a😀 ", "abcdefghij")] + [
+                    Call(name, (X,), kind)
+                ]
+            case "regexp":
+                shown = ("gift|card", "(a|b)*a(a|b){3}c", "[^q]{48}q", "(?i)[^a-z]{30}x", "(a?){20}a{20}q")
+                found += [Call(name, (X, text(each)), kind) for each in shown]
+            case "split_part":
+                found += [Call(name, (X, text(each), number(190)), kind) for each in ("a", " ", "😀")]
             case "left" | "right":
-                found += [Call(name, (X, number(each)), kind) for each in (5, LONGEST_TEXT - 1)]
+                found += [Call(name, (X, number(each)), kind) for each in (5, LONGEST_TEXT - 1, -1)]
             case "substring":
                 found.append(Call(name, (X, number(100), number(90)), kind))
             case "strftime":

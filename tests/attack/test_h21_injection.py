@@ -129,7 +129,7 @@ REFUSED = [
     'SELECT COUNT(*) AS "open FROM visits',
     "SELECT COUNT(*) FROM visits WHERE note = $$open",
     "SELECT COUNT(*) FROM visits /* open",
-    "SELECT COUNT(*) FROM visits WHERE note LIKE 'x' ESCAPE '\\'",
+    "SELECT COUNT(*) FROM visits WHERE note LIKE 'x\\' ESCAPE '\\'",
     "\\copy visits TO 'x'",
     ".shell ls",
     "!ls",

@@ -15,6 +15,7 @@ from dalenius.measuring.engines.duckdb.measuring import Measuring
 from dalenius.measuring.plan import Limits, Plan, Question, Table, require
 from dalenius.owner.protect import budget_of
 from dalenius.queries.rules import RULES, Stage, plan_question
+from dalenius.queries.rules.resolve import resolve_names
 from dalenius.tables.reading import read_text
 
 POLICY = """
@@ -83,7 +84,7 @@ class Asker:
         return stage
 
     def question(self, sql: str) -> Question:
-        return require(self.stage(sql, 3).question)
+        return require(self.stage(sql, RULES.index(resolve_names) + 1).question)
 
     def error(self, sql: str, limits: Limits | None = None) -> DaleniusError:
         with pytest.raises(DaleniusError) as caught:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import NotAllowedError, QuestionRefusedError
 from dalenius.measuring.expressions import Aggregate, Column, Expression, columns_of
-from dalenius.measuring.functions import bounded, dominated, ranges_of, whole
+from dalenius.measuring.functions import Range, bounded, dominated, moments_of, ranges_of, whole
 from dalenius.measuring.measures import clip_measure, combine_limits
 from dalenius.measuring.plan import MOST_GROUPS, Measure, require
 from dalenius.tables.columns import default_step
@@ -70,6 +70,7 @@ class Builder:
         self.found_norms = found_norms if norm == "l2" else [None] * len(sizes)  # of each grouping set
         self.neighbors = neighbors
         self.ranges = ranges_of(policy.columns)
+        self.moments = moments_of(policy.columns)
         self.integers = frozenset(name for name, each in policy.columns.items() if each.kind is Kind.INTEGER)
         self.sizes, self.cells = sizes, sum(sizes)
         # In how many groups one unit can be. Its rows do not limit that: their number is clipped, not the rows.
@@ -156,7 +157,7 @@ class Builder:
 
     def range(self, value: Expression, aggregate: Aggregate, at: Place | None) -> tuple[Fraction, Fraction]:
         """Between which a value surely lies; refused where that is not known."""
-        found = bounded(value, self.ranges)
+        found = self.bounds_of(value)
         if found is not None and max(map(abs, found)) > LARGEST:
             raise QuestionRefusedError(
                 "What is summed is too large.",
@@ -180,6 +181,11 @@ class Builder:
             at=at,
         )
 
+    def bounds_of(self, value: Expression) -> Range | None:
+        """Its bounds by those of numbers; where they do not tell, by those of dates too."""
+        found = bounded(value, self.ranges)
+        return bounded(value, {**self.ranges, **self.moments}) if found is None else found
+
     def step(self, value: Expression, low: Fraction, high: Fraction) -> Fraction:
         """What a value is rounded to: its column's step, or one that is fine enough for its range."""
         if isinstance(value, Column):
@@ -190,7 +196,7 @@ class Builder:
 
     def whole_range(self, value: Expression, step: Fraction) -> tuple[int, int]:
         """The bounds as integers, rounded as the engine rounds: floor(x/step + ½) in doubles."""
-        found = require(bounded(value, self.ranges))
+        found = require(self.bounds_of(value))
         low, high = (math.floor(each / float(step) + 0.5) for each in found)
         return low, high
 

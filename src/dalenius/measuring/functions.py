@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import TypeAlias
 
 from dalenius.measuring.expressions import NULL, Aggregate, Call, Column, Expression, Key, Literal, Type, columns_of
@@ -74,6 +75,13 @@ FUNCTIONS: Mapping[str, Function] = {
     "log10": Function(_of(N), N, "LOG10(a)"),
     "log2": Function(_of(N), N, "LOG2(a)"),
     "exp": Function(_of(N), N, "EXP(a)"),
+    "sin": Function(_of(N), N, "SIN(a)"),
+    "cos": Function(_of(N), N, "COS(a)"),
+    "tan": Function(_of(N), N, "TAN(a)"),
+    "asin": Function(_of(N), N, "ASIN(a)"),
+    "acos": Function(_of(N), N, "ACOS(a)"),
+    "atan": Function(_of(N), N, "ATAN(a)"),
+    "atan2": Function(_of(N, N), N, "ATAN2(a, b)"),
     "finite": Function(_of(N), N, "a, or NULL where it is not finite"),
     "power": Function(_of(N, N), N, "POWER(a, b)"),
     "least": Function(_of(N), N, "LEAST(a, b, …)", many=True),
@@ -93,6 +101,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "contains": Function(_of(T, T), B, "CONTAINS(a, 'x')"),
     "starts_with": Function(_of(T, T), B, "STARTS_WITH(a, 'x')"),
     "ends_with": Function(_of(T, T), B, "ENDS_WITH(a, 'x')"),
+    "regexp": Function(_of(T, T), B, "REGEXP_MATCHES(a, 'x+')"),
     # choice; `case` is condition, value, …, else
     "case": Function(_of(ANY), None, "CASE WHEN p THEN a ELSE b END", many=True),
     "coalesce": Function(_of(ANY), None, "COALESCE(a, b, …)", many=True),
@@ -100,14 +109,16 @@ FUNCTIONS: Mapping[str, Function] = {
     # texts
     "lower": Function(_of(T), T, "LOWER(a)"),
     "upper": Function(_of(T), T, "UPPER(a)"),
-    "trim": Function(_of(T), T, "TRIM(a)"),
-    "ltrim": Function(_of(T), T, "LTRIM(a)"),
-    "rtrim": Function(_of(T), T, "RTRIM(a)"),
+    "trim": Function(_of(T, T), T, "TRIM(a, '*')", least=1),
+    "ltrim": Function(_of(T, T), T, "LTRIM(a, '*')", least=1),
+    "rtrim": Function(_of(T, T), T, "RTRIM(a, '*')", least=1),
     "length": Function(_of(T), N, "LENGTH(a)"),
     "left": Function(_of(T, N), T, "LEFT(a, 3)"),
     "right": Function(_of(T, N), T, "RIGHT(a, 3)"),
     "substring": Function(_of(T, N, N), T, "SUBSTRING(a, 1, 3)", least=2),
     "replace": Function(_of(T, T, T), T, "REPLACE(a, 'x', 'y')"),
+    "position": Function(_of(T, T), N, "STRPOS(a, 'x')"),
+    "split_part": Function(_of(T, T, N), T, "SPLIT_PART(a, '-', 1)"),
     "concat": Function(_of(T, T), T, "a || b"),
     # dates; the first argument is the unit of time
     "date_part": Function(_of(T, TIME), N, "EXTRACT(year FROM d)"),
@@ -127,7 +138,7 @@ FUNCTIONS: Mapping[str, Function] = {
 
 # Functions of several arguments that are NULL where the first is: an engine may not look at the others then.
 SKIPPING = frozenset({"add", "sub", "mul", "div", "intdiv", "mod", "power", "eq", "ne", "lt", "le", "in", "nullif"})
-SKIPPING |= frozenset({"concat", "replace", "like", "ilike", "contains", "starts_with", "ends_with"})
+SKIPPING |= frozenset({"atan2", "concat", "replace", "like", "ilike", "contains", "starts_with", "ends_with", "regexp"})
 
 PARTS = ("year", "quarter", "month", "week", "day", "dow", "isodow", "doy", "hour", "minute", "second")
 UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
@@ -144,7 +155,7 @@ _PART_RANGES = {
     "minute": (0.0, 59.0),
     "second": (0.0, 59.0),
 }
-_WHOLE = frozenset({"floor", "ceil", "trunc", "intdiv", "sign", "length", "date_part", "date_diff"})
+_WHOLE = frozenset({"floor", "ceil", "trunc", "intdiv", "sign", "length", "position", "date_part", "date_diff"})
 _WHOLE |= {"to_integer", "round_even"}
 _KEEPS_WHOLE = frozenset(
     {"add", "sub", "mul", "neg", "abs", "least", "greatest", "mod", "round", "coalesce", "nullif", "finite"}
@@ -227,6 +238,22 @@ def ranges_of(columns: Mapping[str, tables.Column]) -> Mapping[str, Range]:
     }
 
 
+def moments_of(columns: Mapping[str, tables.Column]) -> Mapping[str, Range]:
+    """The bounds of dates and datetimes, in seconds since 1970; see `bounded`."""
+    return {
+        name: (_seconds(each.bounds.low), _seconds(each.bounds.high))
+        for name, each in columns.items()
+        if each.kind in {tables.Kind.DATE, tables.Kind.DATETIME} and each.bounds is not None
+    }
+
+
+def _seconds(moment: date) -> float:
+    """Seconds since 1970, of a date those of its midnight."""
+    start = datetime(1970, 1, 1)  # noqa: DTZ001 (as all datetimes of the engine)
+    whole = moment if isinstance(moment, datetime) else datetime.combine(moment, start.time())
+    return (whole.replace(tzinfo=None) - start).total_seconds()
+
+
 def bounded(expression: Expression, bounds: Mapping[str, Range]) -> Range | None:
     """An interval that holds its value, by interval arithmetic; None: there is none.
 
@@ -259,6 +286,8 @@ def _range(expression: Expression, bounds: Mapping[str, Range]) -> Range:
             # a date that was moved may lie before year 1 or past 9999
             moved = part == "year" and not isinstance(moment, Column)
             return EVERYTHING if moved else _PART_RANGES.get(part, EVERYTHING)
+        case Call(function="date_diff", arguments=(Literal(value=str() as unit), one, other)):
+            return _differing(_SHORTEST[unit], _moments(one, bounds), _moments(other, bounds))
         case Call(function=function, arguments=arguments):
             if function not in _RULES or any(each.type is not Type.NUMBER for each in arguments):
                 return EVERYTHING
@@ -314,6 +343,34 @@ def dominated(
             # Each row takes one branch; branches of one column share its total, those of several do not.
             return max(known) if len(read) <= 1 else sum(known)
     return None
+
+
+# How many seconds each unit of time has at least.
+_SHORTEST = {"year": 365 * 86_400, "quarter": 90 * 86_400, "month": 28 * 86_400, "week": 604_800, "day": 86_400}
+_SHORTEST |= {"hour": 3600, "minute": 60, "second": 1}
+
+
+def _moments(expression: Expression, bounds: Mapping[str, Range]) -> Range:
+    """Between which seconds a moment lies, where ``bounds`` say so of dates."""
+    match expression:
+        case Literal(value=date() as moment):
+            return (_seconds(moment), _seconds(moment))
+        case Column(name=name):
+            return bounds.get(name, EVERYTHING)
+        case Call(function="to_date" | "to_datetime", arguments=(Column(name=name, type=type_),)) if type_ in TIME:
+            low, high = bounds.get(name, EVERYTHING)
+            return low - 86_400, high
+    return EVERYTHING
+
+
+def _differing(seconds: int, one: Range, other: Range) -> Range:
+    """How many units end between two moments: one more than whole units fit, and never fewer than none."""
+    low, high = other[0] - one[1], other[1] - one[0]
+    if one[0] == one[1] and other[0] == other[1]:  # nothing was known of two constants, and plans keep their text
+        return EVERYTHING
+    if not math.isfinite(low) or not math.isfinite(high):
+        return EVERYTHING
+    return min(0.0, math.floor(low / seconds) - 1.0), max(0.0, math.ceil(high / seconds) + 1.0)
 
 
 def _not_above_zero(expression: Expression) -> bool:
@@ -377,6 +434,8 @@ def _outward(a: Range) -> Range:
     return float(math.floor(a[0])), float(math.ceil(a[1]))
 
 
+_HALF_TURN = math.nextafter(math.pi, 4.0)  # however an engine rounds
+
 _RULES: dict[str, Rule] = {
     "add": lambda a, b: (a[0] + b[0], a[1] + b[1]),
     "sub": lambda a, b: (a[0] - b[1], a[1] - b[0]),
@@ -401,6 +460,12 @@ _RULES: dict[str, Rule] = {
     "log10": _monotone(math.log10),
     "log2": _monotone(math.log2),
     "exp": _monotone(math.exp),
+    "sin": lambda _: (-1.0, 1.0),
+    "cos": lambda _: (-1.0, 1.0),
+    "asin": lambda _: (-_HALF_TURN / 2, _HALF_TURN / 2),
+    "acos": lambda _: (0.0, _HALF_TURN),
+    "atan": lambda _: (-_HALF_TURN / 2, _HALF_TURN / 2),
+    "atan2": lambda _, __: (-_HALF_TURN, _HALF_TURN),
     "power": _powered,
     "nullif": lambda a, _: a,
 }

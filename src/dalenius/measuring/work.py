@@ -97,7 +97,8 @@ def _linear(fixed: float, per: float = 0.0, length: float = 0.0) -> Work:
 _FIXED = {
     **dict.fromkeys(("add", "sub", "mul", "div", "neg", "abs", "is_null", "and", "or", "not"), 5.0),
     **dict.fromkeys(("floor", "ceil", "trunc", "sign", "least", "greatest", "finite", "case", "coalesce"), 10.0),
-    **dict.fromkeys(("sqrt", "ln", "log10", "log2", "exp", "intdiv"), 30.0),
+    **dict.fromkeys(("sqrt", "ln", "log10", "log2", "exp", "intdiv", "asin", "acos", "atan", "atan2"), 30.0),
+    **dict.fromkeys(("sin", "cos", "tan"), 90.0),  # of numbers as large as any
     **dict.fromkeys(("round", "date_add", "date_part", "date_trunc", "date_diff"), 50.0),
     "power": 80.0,
     "round_even": 80.0,
@@ -110,6 +111,7 @@ _TEXTS = {
     **dict.fromkeys(("left", "right", "substring"), (40.0, 6.0)),
     "length": (15.0, 3.0),
     "replace": (60.0, 22.0),
+    "split_part": (80.0, 20.0),
     "to_boolean": (100.0, 2.0),
     "to_date": (800.0, 8.0),
     "to_datetime": (900.0, 10.0),
@@ -180,7 +182,8 @@ class Meter:
             case Call(function="strftime", arguments=(_, Literal(value=str() as format_))):
                 return 4 * len(format_)
             case Call(function="left" | "right", arguments=(inner, Literal(value=float() as count))):
-                return min(self.longest(inner), int(count))
+                longest = self.longest(inner)  # all but so many, where the count is negative
+                return min(longest, int(count)) if count >= 0 else max(0, longest + int(count))
             case Call(function="substring", arguments=(inner, _, Literal(value=float() as count))):
                 return min(self.longest(inner), int(count))
             case Call(function="concat", arguments=arguments):
@@ -194,6 +197,8 @@ class Meter:
                 return max(map(self.longest, arguments))
             case Call(function="lower" | "upper" | "trim" | "ltrim" | "rtrim" | "substring", arguments=(inner, *_)):
                 return self.longest(inner)
+            case Call(function="split_part", arguments=(inner, *_)):
+                return self.longest(inner)
         return LONGEST_TEXT
 
     def own(self, call: Call) -> Work:
@@ -201,6 +206,13 @@ class Meter:
         function, arguments = call.function, call.arguments
         text = arguments[0].type is Type.TEXT if arguments else False
         match function:
+            case "regexp":  # whose automaton is small (`patterns`)
+                return _linear(100, 24, self.longest(arguments[0]))
+            case "position":
+                return self.searched("contains", arguments[0], arguments[1]) + _linear(0, 4, self.longest(arguments[0]))
+            case "trim" | "ltrim" | "rtrim" if len(arguments) > 1:
+                fixed, per = _TEXTS[function]
+                return _linear(fixed, per + 3 * self.longest(arguments[1]), self.longest(arguments[0]))
             case "like" | "ilike" | "contains":
                 return self.searched(function, arguments[0], arguments[1])
             case "starts_with" | "ends_with":

@@ -31,7 +31,10 @@ _INSIDE = {family_for(each).asked[each].written.format("x").removesuffix("(x)") 
 CLAUSES = (
     ("SELECT", "aggregates, keys, and arithmetic on them, with or without AS"),
     ("FROM", "protected tables of one data set, public tables, subqueries; see *Several tables*"),
-    ("JOIN", "JOIN and LEFT JOIN with ON or USING, CROSS JOIN and tables after a comma with conditions in WHERE"),
+    (
+        "JOIN",
+        "JOIN and LEFT JOIN with ON or USING, NATURAL and CROSS JOIN, tables after a comma with conditions in WHERE",
+    ),
     ("WITH", "subqueries by name, not recursive"),
     ("WHERE", "any condition on columns; [NOT] EXISTS and [NOT] IN (SELECT …) about rows of the same unit"),
     (
@@ -44,7 +47,10 @@ CLAUSES = (
     ),
     ("HAVING", "a condition on what is released; it costs nothing"),
     ("ORDER BY", "what is released, names or numbers of items, or ALL; ASC, DESC, NULLS FIRST, NULLS LAST"),
-    ("LIMIT, OFFSET", "whole numbers; all groups are paid for, also those that are not shown"),
+    (
+        "LIMIT, OFFSET",
+        "whole numbers; also TOP n and FETCH FIRST n ROWS ONLY; all groups are paid for, also those not shown",
+    ),
 )
 # Of protected tables a and b with the unit u, c whose path leads through the key b.k, and a public table p.
 SEVERAL = (

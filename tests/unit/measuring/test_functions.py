@@ -6,7 +6,9 @@ import math
 import random
 import re
 from contextlib import suppress
+from datetime import date
 
+import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -17,9 +19,11 @@ from dalenius.errors import InputError, PolicyError, QuestionError
 from dalenius.measuring.canonical import plain
 from dalenius.measuring.engines.duckdb.connections import public
 from dalenius.measuring.engines.duckdb.rendering import Renderer
-from dalenius.measuring.expressions import NULL, TRUE, Call, Column, Expression, Type, number, text
-from dalenius.measuring.functions import FUNCTIONS, bounded, branches, conditions, dominated, whole
+from dalenius.measuring.expressions import NULL, TRUE, Call, Column, Expression, Literal, Type, number, text
+from dalenius.measuring.functions import FUNCTIONS, UNITS, bounded, branches, conditions, dominated, moments_of, whole
+from dalenius.measuring.plan import require
 from dalenius.queries.rules.total import _Guard
+from dalenius.tables import policy as tables
 
 N = Type.NUMBER
 BOUNDS = {"x": (-2.5, 7.25), "y": (0.0, 5.0), "z": (1.0, 3.5), "w": (-8.0, -0.5)}
@@ -201,10 +205,36 @@ def test_nothing_is_said_about_sums_that_a_total_does_not_bound(expression):
         (plain("case", TRUE, X, NULL), (-2.5, 7.25)),
         (plain("coalesce", Y, number(-1)), (-1.0, 5.0)),
         (plain("exp", plain("mul", X, number(1000))), None),
+        (plain("sin", FREE), (-1.0, 1.0)),
+        (plain("acos", X), (0.0, math.pi)),
+        (plain("atan2", X, FREE), (-math.pi, math.pi)),
+        (plain("tan", X), None),
+        (plain("date_diff", text("day"), Column("d", Type.DATE), Column("d", Type.DATE)), None),
     ],
 )
 def test_these_bounds_are_known(expression, expected):
     assert bounded(expression, BOUNDS) == (None if expected is None else pytest.approx(expected))
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_the_difference_of_two_dates_lies_within_its_bounds(unit):
+    ends = {"d": (date(1999, 12, 31), date(2004, 3, 1)), "e": (date(2000, 2, 28), date(2000, 3, 1))}
+    columns = {
+        name: tables.Column(name, tables.Kind.DATE, bounds=tables.Bounds(low, high))
+        for name, (low, high) in ends.items()
+    }
+    one, other = Column("d", Type.DATE), Column("e", Type.DATE)
+    for first, second in ((one, other), (other, one), (one, Literal(date(2001, 1, 1), Type.DATE))):
+        low, high = require(bounded(plain("date_diff", text(unit), first, second), moments_of(columns)))
+        shown = f"date_diff('{unit}', x, y)"
+        days = "SELECT unnest(generate_series(DATE '{}', DATE '{}', INTERVAL 1 DAY))"
+        sides = [ends.get(getattr(each, "name", ""), (date(2001, 1, 1),) * 2) for each in (first, second)]
+        x, y = (days.format(*each) for each in sides)
+        least, most = require(
+            duckdb.execute(f"SELECT min({shown}), max({shown}) FROM ({x}) a(x), ({y}) b(y)").fetchone()
+        )
+        assert low <= least <= most <= high
+        assert bounded(plain("date_diff", text(unit), first, second), {}) is None
 
 
 def test_a_case_is_cut_into_conditions_and_values():

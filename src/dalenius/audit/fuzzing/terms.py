@@ -94,7 +94,29 @@ def _replaced(random: Random) -> str:
 
 
 def _cut(name: str) -> Callable[[Random], str]:
-    return lambda random: f"{name}({{0}}, {random.choice((0, 1, 5, 100, 1000, random.randint(1, 2000), 1_000_000))})"
+    return lambda random: (
+        f"{name}({{0}}, {random.choice((0, 1, -1, 5, -5, 100, 1000, random.randint(1, 2000), 1_000_000))})"
+    )
+
+
+def _trimmed(name: str) -> Callable[[Random], str]:
+    return lambda random: f"{name}({{0}}, {quote(''.join(random.choices(_LETTERS, k=random.choice((1, 3, 10)))))})"
+
+
+_EXPRESSIONS = (
+    "a+b",
+    "^[^a]{40}",
+    "(a|b)*a(a|b){3}c",
+    "(?i)ÄÖ[a-z]{9}x",
+    ".*a.b.c$",
+    r"\w+@\w+\.(com|org)",
+    "[^q]{40}q",
+)
+
+
+def _split(random: Random) -> str:
+    separator = random.choice(_LETTERS) * random.choice((1, 1, 2, 20))
+    return f"SPLIT_PART({{0}}, {quote(separator)}, {random.choice((1, 2, 1000, -1, -1000))})"
 
 
 def _substring(random: Random) -> str:
@@ -120,6 +142,8 @@ FORMS: Mapping[str, Sequence[Form]] = {
     "log10": [_of("LOG10", "N", N)],
     "log2": [_of("LOG2", "N", N)],
     "exp": [_of("EXP", "N", N)],
+    **{each: [_of(each.upper(), "N", N)] for each in ("sin", "cos", "tan", "asin", "acos", "atan")},
+    "atan2": [_of("ATAN2", "NN", N)],
     "finite": [_of("EXP", "N", N)],  # no name of its own: a guard around what may be infinite
     "power": [_of("POWER", "NN", N), (lambda r: f"POWER({{0}}, {r.choice(('2', '0.5', '-1', '17.3'))})", "N", N)],
     "least": [_of("LEAST", "NN", N), _of("LEAST", "NNNN", N)],
@@ -138,14 +162,15 @@ FORMS: Mapping[str, Sequence[Form]] = {
     "contains": [_of("CONTAINS", "TT", B), (lambda r: f"CONTAINS({{0}}, {long_text(r)})", T, B)],
     "starts_with": [_of("STARTS_WITH", "TT", B), (lambda r: f"STARTS_WITH({{0}}, {long_text(r)})", T, B)],
     "ends_with": [_of("ENDS_WITH", "TT", B), (lambda r: f"ENDS_WITH({{0}}, {long_text(r)})", T, B)],
+    "regexp": [(lambda r: f"REGEXP_MATCHES({{0}}, {quote(r.choice(_EXPRESSIONS))})", T, B)],
     "case": _every("CASE WHEN {0} THEN {1} ELSE {2} END", "B{}{}"),
     "coalesce": _every("COALESCE({0}, {1})"),
     "nullif": _every("NULLIF({0}, {1})"),
     "lower": [_of("LOWER", T, T)],
     "upper": [_of("UPPER", T, T)],
-    "trim": [_of("TRIM", T, T)],
-    "ltrim": [_of("LTRIM", T, T)],
-    "rtrim": [_of("RTRIM", T, T)],
+    **{each: [_of(each.upper(), T, T), (_trimmed(each.upper()), T, T)] for each in ("trim", "ltrim", "rtrim")},
+    "position": [_of("STRPOS", "TT", N), (lambda r: f"STRPOS({{0}}, {long_text(r)})", T, N)],
+    "split_part": [(_split, T, T)],
     "length": [_of("LENGTH", T, N)],
     "left": [(_cut("LEFT"), T, T)],
     "right": [(_cut("RIGHT"), T, T)],

@@ -15,6 +15,7 @@ from dalenius.queries.rules.price import share_price
 from dalenius.queries.rules.resolve import resolve_names
 from dalenius.queries.rules.restrict import restrict_tree
 from dalenius.queries.rules.search import share_searches
+from dalenius.queries.rules.spelling import respell_tree
 from dalenius.queries.rules.total import guard_question
 from dalenius.queries.rules.work import limit_work
 
@@ -47,6 +48,7 @@ class Stage:
 
 RULES: tuple[Callable[[Stage], Stage], ...] = (
     parse_question,  # text → syntax tree
+    respell_tree,  # what people type elsewhere, in the words that are read here
     restrict_tree,  # only what is in the allow-list
     resolve_names,  # names, types, one form per meaning
     guard_question,  # no row can make an expression fail

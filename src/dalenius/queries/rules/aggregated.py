@@ -8,7 +8,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from dalenius.errors import QuestionRefusedError
+from dalenius.errors import InputError, QuestionRefusedError
 from dalenius.measuring.canonical import call
 from dalenius.measuring.expressions import (
     NULL,
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
     from dalenius.measuring.plan import Table
     from dalenius.measuring.statistics.family import AggregateForm
+
+
+_ALL_VALUES = "Leave it out; COUNT(DISTINCT x) counts different values."
 
 
 class Aggregating(SelectScope):
@@ -72,7 +75,7 @@ class Aggregating(SelectScope):
                 if each is not None and each.type is Type.UNIT:
                     raise self.told(node, each)
                 if each is not None and each.type not in self.taken(asking):
-                    raise self.mismatch(node, "number", each.type.value)
+                    raise self.not_added(node, each.type)
             if other is None:
                 value, where = _guarded(value, where, zero=asking.adds)
             if asking.adds and value == number(1):  # SUM(1) is COUNT(*)
@@ -110,6 +113,14 @@ class Aggregating(SelectScope):
                 at=left[0].at,
             )
 
+    def not_added(self, node: exp.Expr, given: Type) -> InputError:
+        """The error about an aggregate of what is no number."""
+        error = self.mismatch(node, "number", given.value)
+        error.fix = "Count them: COUNT(*), with GROUP BY for each value."
+        if given in {Type.DATE, Type.DATETIME}:
+            error.fix = "Ask about days since a date: DATE_DIFF('day', DATE '2020-01-01', d)."
+        return error
+
     def taken(self, asking: AggregateForm) -> Container[Type]:
         """The types that an aggregate takes. Within one unit the least of dates and texts is worked out, too."""
         return asking.takes_within if asking.takes_within and self.is_subquery else asking.takes
@@ -125,6 +136,10 @@ class Aggregating(SelectScope):
             return self.aggregate(node, "count", None, where)
         if isinstance(inner, exp.Distinct):
             return self.counted_units(node, inner, where)
+        if self.shared.plain and isinstance(inner, exp.Column) and self.units_named([inner]):
+            column = self.lookup(inner)
+            if column is None or column.type is Type.UNIT:  # not open to questions; every row has one
+                return self.aggregate(node, "count", None, where)
         value, where = _guarded(self.expression(inner), where, zero=False)
         if isinstance(value, Literal):
             present: Expression = TRUE if value != NULL else call("not", TRUE)
@@ -178,7 +193,7 @@ class Aggregating(SelectScope):
             raise self.refused(node, "FILTER belongs to an aggregate.", "Write COUNT(*) FILTER (WHERE …).")
         nodes = _arguments(node)
         if any(isinstance(each, exp.Distinct) for each in nodes):
-            raise self.refused(node, "DISTINCT inside an aggregate is not supported.", "Leave it out.")
+            raise self.refused(node, "DISTINCT inside an aggregate is not supported.", _ALL_VALUES)
         if len(nodes) != function.arguments:
             raise self.refused(node, f"{_named(node)} has another number of arguments.", f"Give {function.arguments}.")
         kind, found = function.aggregate, list(map(self.expression, nodes))
@@ -202,7 +217,7 @@ class Aggregating(SelectScope):
                 )
             value, share, descending = terms[0].this, value.this, bool(terms[0].args.get("desc"))
         if isinstance(value, exp.Distinct):
-            raise self.refused(node, "DISTINCT inside an aggregate is not supported.", "Leave it out.")
+            raise self.refused(node, "DISTINCT inside an aggregate is not supported.", _ALL_VALUES)
         if isinstance(node, exp.Median):
             return self.aggregate(node, "quantile", self.expression(value), where, parameter=0.5)
         found = None if share is None else self.expression(share)

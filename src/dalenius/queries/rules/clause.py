@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 CLAUSE, OLD = "differential_privacy", "anonymization"
 STRATEGIES = ("laplace_threshold", "public_groups")
-_LIKELY = re.compile("|".join((CLAUSE, OLD, GROUP, ROW, REPORT)), re.IGNORECASE)
+_CLAMPED = re.compile(r"\banon_\w+\s*\([^;]*\bclamped\b", re.IGNORECASE)  # of the old clause, also without it
+_LIKELY = re.compile("|".join((CLAUSE, OLD, GROUP, ROW, REPORT, "clamped")), re.IGNORECASE)
 # The old clause has functions of its own, and CLAMPED BETWEEN; what that clamps depends on the function.
 _OLD = {"count": GROUP, "sum": GROUP, "avg": GROUP, "var_pop": ROW, "stddev_pop": ROW, "percentile_cont": ROW}
 _PREFIX = "anon_"
@@ -80,7 +81,9 @@ def cut_clause(text: str) -> tuple[str, Options]:
     from sqlglot.errors import SqlglotError
 
     from dalenius.queries.rules.parse import DIALECT
+    from dalenius.queries.rules.spelling.quoting import requote
 
+    text = requote(text)
     if not _LIKELY.search(text):
         return text, Options()
     try:
@@ -89,7 +92,7 @@ def cut_clause(text: str) -> tuple[str, Options]:
         return text, Options()  # the parser says what is wrong with it
     clause = _Clause(text, tokens)
     options, after = clause.options()
-    arguments = _Arguments(text, tokens, old=clause.old)
+    arguments = _Arguments(text, tokens, old=clause.old or bool(_CLAMPED.search(text)))
     arguments.spans = clause.spans
     clamps = arguments.clamps(after)
     return arguments.blanked(), replace(options, clamps=clamps)

@@ -56,6 +56,9 @@ def add(reader: Aggregating, node: Any) -> Expression:
     if one.type is Type.DATE and isinstance(other, Literal) and other.type is Type.NUMBER:
         days = number(reader.whole_number(node.expression, -36600, 36600))
         return reader.apply(node, "date_add", text("day"), one, days)
+    texts = [each for each in (one, other) if each.type is Type.TEXT and not isinstance(each, Literal)]
+    if texts and Type.NUMBER not in {one.type, other.type}:
+        return reader.apply(node, "concat", one, other)  # as SQL Server has it
     return reader.apply(node, "add", one, other)
 
 

@@ -135,9 +135,9 @@ def _refuse_public(relation: Relation, at: Place | None) -> None:
     kept = next((each for each in relation.joins if not isinstance(each.source, Open)), None)
     if kept is not None:
         raise QuestionRefusedError(
-            f"LEFT JOIN would keep rows of {relation.sources[0].written()!r} that belong to nobody.",
+            f"LEFT JOIN would keep rows of {_shown(relation.sources[0])} that belong to nobody.",
             why="Every row that is counted must belong to a unit; here the other table may leave it out.",
-            fix=f"Put {kept.source.written()!r} first, or write JOIN.",
+            fix=f"Put {_shown(kept.source)} first, or write JOIN.",
             at=at,
         )
 
@@ -154,13 +154,19 @@ def _check_only_public(inner: Relation, at: Place | None) -> None:
         )
 
 
+def _shown(source: Source) -> str:
+    """A source as people know it."""
+    if isinstance(source, Owned | Open):
+        return repr(source.table.policy.name if isinstance(source, Owned) else source.table.name)
+    return "the subquery"
+
+
 def _refuse_tie(source: Source, owner: Source, at: Place | None) -> None:
-    one, other = (each.name or each.written() for each in (owner, source))
-    ways = []
-    for each in (owner, source):
-        ways += [f"{each.name}.{name}" for name in each.identities if each.name]
+    one, other = map(_shown, (owner, source))
+    tables = [each for each in (owner, source) if isinstance(each, Owned) and each.name]
+    ways = [f"{each.name}.{name}" for each in tables for name in each.identities]
     raise QuestionRefusedError(
-        f"The join of {one!r} and {other!r} does not say that they are about the same unit.",
+        f"The join of {one} and {other} does not say that they are about the same unit.",
         why="Protected tables join on equal units only, or on keys that lead to them; else one person's rows would "
         "meet another's.",
         fix=f"Add the condition that their units are equal ({', '.join(ways)})." if ways else "Join on the unit.",

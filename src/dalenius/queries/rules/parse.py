@@ -41,13 +41,15 @@ def parse_sql(text: str) -> exp.Expr:
     from sqlglot import Dialect, exp
     from sqlglot.errors import SqlglotError
 
+    from dalenius.queries.rules.spelling.tokens import respell_tokens
+
     check_text(text)
     text, _ = cut_clause(text)
     try:
         dialect = Dialect.get_or_raise(DIALECT)
         tokens = dialect.tokenize(text)
         check_order(text, tokens)
-        found = dialect.parser().parse(tokens, text)
+        found = dialect.parser().parse(respell_tokens(text, tokens), text)
         trees = [each for each in found if each is not None and not isinstance(each, exp.Semicolon)]  # ; -- a remark
         if not trees:
             raise _syntax("The question is empty.", why="There is no SQL in it.", at=None)

@@ -195,7 +195,7 @@ class _Reader(Nested):
             raise self.told(node, raw)
         if raw is not None:
             raise QuestionRefusedError(
-                f"Column {raw.name!r} stands outside an aggregate.",
+                f"Column {self.shown(raw)!r} stands outside an aggregate.",
                 why="Its values belong to single people."
                 + (" It is not one of the keys of GROUP BY." if keys else " There is no GROUP BY."),
                 fix=f"Aggregate it, as in AVG({self.spelled(raw)}), or add it to GROUP BY.",
@@ -208,7 +208,7 @@ class _Reader(Nested):
         for table, names in self.names.items():
             for name, expression in names.values():
                 if expression == column:
-                    return name if self.shared.plain else f"{table}.{name}"
+                    return name if self.shared.plain or table.startswith("#") else f"{table}.{name}"
         return column.name
 
     # --- names
@@ -250,7 +250,7 @@ class _Reader(Nested):
                 if isinstance(each, Column) and each.name in self.shared.identities:
                     group = self.tree.args["group"]
                     raise QuestionRefusedError(
-                        f"GROUP BY {each.name!r} would make groups about one {', '.join(self.table.unit)} each.",
+                        f"GROUP BY {self.shown(each)!r} would make groups about one {', '.join(self.table.unit)} each.",
                         why="It says who somebody is, or leads to it; answers are about many.",
                         fix="Group by something that many share.",
                         at=place(group, self.text),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from dalenius.measuring.plan import require
 from dalenius.measuring.statistics import FUNCTIONS
 from dalenius.queries.rules.aggregated import aggregate_nodes
 from dalenius.queries.rules.parse import place
+from dalenius.queries.rules.ways import way_around
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -112,6 +114,8 @@ _ALLOWED = {
     "Ln": "this",
     "Log": "this expression",
     "Exp": "this",
+    **dict.fromkeys(("Sin", "Cos", "Tan", "Asin", "Acos", "Atan"), "this"),
+    "Atan2": "this expression",
     "Pow": "this expression",
     "WidthBucket": "this min_value max_value num_buckets",
     "Least": "this expressions ignore_nulls",
@@ -119,7 +123,13 @@ _ALLOWED = {
     # texts
     "Lower": "this",
     "Upper": "this",
-    "Trim": "this position",
+    "Trim": "this position expression",
+    "StrPosition": "this substr",
+    "RegexpLike": "this expression flag",
+    "RegexpILike": "this expression flag",
+    "RegexpFullMatch": "this expression options",
+    "SimilarTo": "this expression",
+    "SplitPart": "this delimiter part_index",
     "Length": "this",
     "Left": "this expression",
     "Right": "this expression",
@@ -152,6 +162,9 @@ _ALLOWED = {
 }
 
 # What is refused by name: why, and what to ask instead.
+_WORD = re.compile(r"\w+")
+_SHOWN = 24  # characters of what was typed
+_TABLES = "Write FROM and one of the names of 'dalenius tables'."
 _ONE_PERSON = "It would show what one person's rows hold."
 _REFUSED = {
     "Lateral": ("LATERAL", "It works row by row.", "Join the tables, or write EXISTS."),
@@ -178,7 +191,12 @@ _REFUSED = {
         "Only UNION ALL keeps every row with the unit that it belongs to.",
         "Write WHERE NOT EXISTS (SELECT … ) with equal units.",
     ),
-    "Any": ("ANY over a subquery", "Only EXISTS and IN look into one.", "Write EXISTS (SELECT … WHERE x > t.y)."),
+    "Any": (
+        "ANY over a subquery",
+        "Only EXISTS and IN look into one.",
+        "Write EXISTS (SELECT … WHERE x > t.y), or a IN ('x', 'y') for a list.",
+    ),
+    "Array": ("A list", "A cell holds one value.", "Ask for each: QUANTILE_CONT(x, 0.25), QUANTILE_CONT(x, 0.5)."),
     "All": ("ALL over a subquery", "Only EXISTS and IN look into one.", "Write NOT EXISTS (SELECT … WHERE x <= t.y)."),
     "Values": ("VALUES", "Its rows belong to nobody.", "Ask the owner for a public table, or write CASE or IN."),
     "TableSample": ("Sampling", "Chance in a question is not under the analyst's control.", "Ask without it."),
@@ -188,16 +206,22 @@ _REFUSED = {
     "Lock": ("A lock", "Questions only read.", "Leave it out."),
     "Into": ("INTO", "Questions only read.", "Leave it out."),
     "Placeholder": ("A parameter", "Nobody fills it in.", "Write the value itself."),
-    "RegexpLike": ("A regular expression", "They are not supported.", "Use LIKE, CONTAINS or STARTS_WITH."),
-    "RegexpFullMatch": ("A regular expression", "They are not supported.", "Use LIKE, CONTAINS or STARTS_WITH."),
     "CurrentDate": ("The current date", "The same question would mean something else tomorrow.", "Write a date."),
     "CurrentTimestamp": ("The current time", "The same question would mean another thing later.", "Write a date."),
-    "RegrSlope": ("A regression", "It is not supported.", "Divide COVAR_POP by VAR_POP, which is the slope."),
-    "ApproxDistinct": ("APPROX_COUNT_DISTINCT", "It is not supported.", "Ask for COUNT(DISTINCT x)."),
 }
+_STAR = (
+    "SELECT * with a list of columns",
+    "Rows of people never leave.",
+    "Ask for COUNT(*), SUM(x) or AVG(x).",
+)
+_SCHEMA = ("A schema or catalog before a name of WITH", "It would mean the table.", "Rename the subquery.")
 _PARTS = {
     "laterals": _REFUSED["Lateral"],
-    "joins": ("A join in parentheses", "Joins are read from left to right.", "Leave the parentheses out."),
+    "joins": (
+        "A join in parentheses",
+        "Outer joins are read from left to right.",
+        "Leave the parentheses out, or write a subquery: JOIN (SELECT … FROM a JOIN b ON …) t ON …",
+    ),
     "qualify": _REFUSED["Qualify"],
     "sample": _REFUSED["TableSample"],
     "pivots": _REFUSED["Pivot"],
@@ -205,10 +229,12 @@ _PARTS = {
     "into": _REFUSED["Into"],
     "windows": _REFUSED["Window"],
     "over": _REFUSED["Window"],
-    "rollup": ("WITH ROLLUP", "Sets have one form here.", "Write GROUP BY ROLLUP (a, b)."),
-    "cube": ("WITH CUBE", "Sets have one form here.", "Write GROUP BY CUBE (a, b)."),
-    "db": ("A schema or catalog", "Tables have one name.", "Write the table's name alone."),
-    "catalog": ("A schema or catalog", "Tables have one name.", "Write the table's name alone."),
+    "on": ("DISTINCT ON", _ONE_PERSON, "Use GROUP BY with COUNT(*), SUM(x) or AVG(x)."),
+    **dict.fromkeys(("except_", "replace", "rename"), _STAR),
+    "rollup": ("WITH ROLLUP", "It is read behind plain keys alone.", "Write GROUP BY ROLLUP (a, b)."),
+    "cube": ("WITH CUBE", "It is read behind plain keys alone.", "Write GROUP BY CUBE (a, b)."),
+    "db": _SCHEMA,
+    "catalog": _SCHEMA,
 }
 
 
@@ -218,10 +244,10 @@ def restrict_tree(stage: Stage) -> Stage:
     for node in require(stage.tree).walk():
         parts = allowed.get(type(node))
         if parts is None:
-            raise _refusal(node, stage.text, *_reason(node))
+            raise _refusal(node, stage.text, *_reason(node, stage.text))
         for part, value in node.args.items():
             if part not in parts and value not in (None, False, [], ""):
-                raise _refusal(node, stage.text, *_PARTS.get(part, _unknown(node, part)))
+                raise _refusal(node, stage.text, *_PARTS.get(part, _unknown(node, stage.text, part)))
     return stage
 
 
@@ -236,25 +262,47 @@ def _allowed() -> Mapping[type, frozenset[str]]:
     return known
 
 
-def _reason(node: exp.Expr) -> tuple[str, str, str]:
+def _reason(node: exp.Expr, text: str) -> tuple[str, str, str]:
     from sqlglot import exp
 
     # ANY_VALUE(x) comes wrapped in a node of its own
     known = _REFUSED.get(type(node).__name__) or _REFUSED.get(type(node.this).__name__)
     if known is not None:
-        return known
+        typed = isinstance(node, exp.Func) and known[0].isupper() and "start" in node.meta
+        return (typed_name(node, text), *known[1:]) if typed else known
     if isinstance(node, exp.Query | exp.SetOperation):
         return f"{node.key.upper()}", "Only SELECT and UNION ALL are read.", "Write SELECT … FROM."
-    return _unknown(node, "")
+    return _unknown(node, text, "")
 
 
-def _unknown(node: exp.Expr, part: str) -> tuple[str, str, str]:
+def _unknown(node: exp.Expr, text: str, part: str) -> tuple[str, str, str]:
     from sqlglot import exp
 
-    what = node.sql_name() if isinstance(node, exp.Func) else type(node).__name__
-    if part:
-        what = f"{part.replace('_', ' ').upper()} in {what}"
-    return what, "It is not among what has been shown to be safe.", "See docs/reference/sql.md for what can be asked."
+    what = typed_name(node, text)
+    if isinstance(node.parent, exp.Table) and not part:
+        return f"{what} in FROM", "Files and functions are never read for a question.", _TABLES
+    return (f"This use of {what}" if part else what), *way_around(what)
+
+
+def typed_name(node: exp.Expr, text: str) -> str:
+    """A construct as it was typed: a function by its name, anything else by the words that it begins with."""
+    from sqlglot import exp
+
+    start = node.meta.get("start")
+    if isinstance(node, exp.Func):
+        if start is not None and (word := _WORD.match(text, start)):
+            return word[0].upper()
+        named = (each for each in node.sql_names() if re.search(rf"\b{each}\s*\(", text, re.IGNORECASE))
+        if (name := next(named, None)) is not None:
+            return name
+    around: exp.Expr | None = node
+    while around is not None:
+        starts = [each.meta["start"] for each in around.walk() if "start" in each.meta]
+        if starts:
+            shown = text[min(starts) :].split("\n", maxsplit=1)[0]
+            return f"'{shown[:_SHOWN].rstrip()} …'" if len(shown) > _SHOWN else f"'{shown}'"
+        around = around.parent
+    return "This"
 
 
 def _refusal(node: exp.Expr, text: str, what: str, why: str, fix: str) -> QuestionRefusedError:

@@ -33,6 +33,14 @@ if TYPE_CHECKING:
     from dalenius.queries.rules import Stage
 
 MOST_SOURCES = 20
+_MISPLACED = {"Star": "*", "Tuple": "A list in parentheses", "Distinct": "DISTINCT", "Var": "A bare word"}
+_HOLDS = {  # what a column of each type holds, and how one is written
+    Type.TEXT: ("texts", "'{}'"),
+    Type.NUMBER: ("numbers", "3"),
+    Type.BOOLEAN: ("truth values", "TRUE"),
+    Type.DATE: ("dates", "DATE '2025-01-31'"),
+    Type.DATETIME: ("moments", "TIMESTAMP '2025-01-31 12:00:00'"),
+}
 Names = dict[str, tuple[str, Expression]]  # in lower case → as it is spelled, what it stands for
 Subqueries = Mapping[str, tuple[Any, "Subqueries"]]  # those of WITH by name, each with the ones that it can see
 
@@ -210,7 +218,7 @@ class SelectScope:
         return UnknownColumnError(
             f"There is no column {name!r}.",
             why=f"{shown}: {', '.join(dict.fromkeys(columns))}.",
-            fix=f"Did you mean {meant!r}?" if meant else f"See 'dalenius tables {known}'.",
+            fix=f"Did you mean {meant!r}?" if meant else _quoted_text(node) or f"See 'dalenius tables {known}'.",
             at=place(node, self.text),
         )
 
@@ -229,7 +237,8 @@ class SelectScope:
             raise InputError("An argument is missing.", why="A function has too few of them.", fix="Add it.")
         reader = _readers().get(type(node))
         if reader is None:  # allowed somewhere, but not here
-            raise self.refused(node, f"{type(node).__name__} cannot stand here.", "See docs/reference/sql.md.")
+            what = _MISPLACED.get(type(node).__name__, "This")
+            raise self.refused(node, f"{what} cannot stand here.", "See docs/reference/sql.md.")
         return reader(self, node)
 
     def apply(self, node: exp.Expr, function: str, *arguments: Expression) -> Expression:
@@ -244,7 +253,7 @@ class SelectScope:
             raise self.invalid(
                 node, f"{spec.says} has another number of arguments.", f"Here are {len(arguments)}.", "Correct it."
             )
-        if any(has_aggregates(each) for each in arguments) and function in {"like", "ilike", "contains"}:
+        if any(has_aggregates(each) for each in arguments) and function in {"like", "ilike", "contains", "regexp"}:
             raise self.refused(node, "Texts cannot be searched in aggregates.", "Leave it out.")
         if any(len(types) > 1 for types in spec.takes):
             arguments = self.alike(node, function, arguments)
@@ -275,6 +284,8 @@ class SelectScope:
             values = self.same_type(node, (*arguments[1:-1:2], arguments[-1]))
             pairs = [part for pair in zip(conditions, values[:-1], strict=True) for part in pair]
             return (*pairs, values[-1])
+        if function in {"eq", "ne", "in"} and Type.BOOLEAN in {each.type for each in arguments}:
+            arguments = tuple(map(_as_truth, arguments))
         if function in {"eq", "ne", "lt", "le", "gt", "ge", "in", "coalesce", "nullif"}:
             return self.same_type(node, arguments)
         if function in {"date_part", "date_trunc", "date_diff", "date_add"}:
@@ -305,7 +316,17 @@ class SelectScope:
         (wanted,) = types
         if wanted is Type.DATE and any(_has_time(each) for each in arguments):
             wanted = Type.DATETIME
-        return tuple(self.typed(node, each, wanted) for each in arguments)
+        column = next((each for each in arguments if isinstance(each, Column)), None)
+        try:
+            return tuple(self.typed(node, each, wanted) for each in arguments)
+        except InputError as error:
+            if column is not None and column.type in _HOLDS:
+                constant = next((each.value for each in arguments if isinstance(each, Literal)), None)
+                given = f"{constant:g}" if isinstance(constant, float) else constant
+                held, shown = _HOLDS[column.type]
+                name = self.shown(column).rpartition(".")[2]
+                error.fix = f"Column {name!r} holds {held}: write {name} = {shown.format(given)}."
+            raise
 
     def typed(self, node: exp.Expr, argument: Expression, wanted: Type) -> Expression:
         """The argument in the type that is wanted; a constant is converted."""
@@ -340,12 +361,25 @@ class SelectScope:
             f"Cast it, or give a {wanted}.",
         )
 
+    def shown(self, column: Column) -> str:
+        """A column as people can call it; sources that only plans have names for are called as in the question."""
+        stage, source = self.shared.stage, column.name.rpartition(".")[0]
+        known = {each.lower() for each in (*stage.tables, *stage.publics)}
+        if not source or source.rstrip(" 0123456789").lower() in known or source.lower() in known:
+            return column.name
+        for table, names in self.names.items():
+            for name, expression in names.values():
+                if expression == column:
+                    return name if table.startswith("#") else f"{table}.{name}"
+        return "of the subquery"
+
     def told(self, node: exp.Expr, *arguments: Expression) -> NotAllowedError:
         """The error about a column that says who somebody is, where its value would matter."""
-        name = next(each.name for each in arguments if isinstance(each, Column) and each.type is Type.UNIT)
-        short = name.rpartition(".")[2]
+        column = next(each for each in arguments if isinstance(each, Column) and each.type is Type.UNIT)
+        name, shown = column.name, self.shown(column)
+        short = shown.rpartition(".")[2]
         return NotAllowedError(
-            f"Column {name!r} says who somebody is; it is not open to questions.",
+            f"Column {shown!r} says who somebody is; it is not open to questions.",
             why="Its values name single people, or lead to them.",
             fix="It can be compared with its like, to join tables; "
             + (f"units can be counted: COUNT(DISTINCT {short})." if self.unit_named(name) else "rows can be counted."),
@@ -382,6 +416,20 @@ def has_aggregates(expression: Expression) -> bool:
         isinstance(each, Aggregate) or (isinstance(each, Call) and each.function == "grouping")
         for each in walk(expression)
     )
+
+
+def _quoted_text(node: Any) -> str:
+    """What to write where a name in double quotes was meant as a text, or a bare word as a unit of time."""
+    if node.name.lower() == "week":
+        return "Weeks begin on a Monday here: write DATE_TRUNC('week', d) or DATE_DIFF('week', d, e)."
+    return f"Texts stand in single quotes: '{node.name}'." if node.this.args.get("quoted") else ""
+
+
+def _as_truth(expression: Expression) -> Expression:
+    """1 and 0 as truth values, where they are compared with one."""
+    if isinstance(expression, Literal) and expression.type is Type.NUMBER and expression.value in {0.0, 1.0}:
+        return Literal(expression.value == 1.0, Type.BOOLEAN)
+    return expression
 
 
 def _has_time(expression: Expression) -> bool:

@@ -41,7 +41,6 @@ REFUSED_JOINS = {
     "FULL": "Ask about one side with LEFT JOIN, and about the other side in a second question.",
     "SEMI": "Write WHERE EXISTS (SELECT … ).",
     "ANTI": "Write WHERE NOT EXISTS (SELECT … ).",
-    "NATURAL": "Name the columns: JOIN … USING (x).",
     "ASOF": "Join on equal units, and say in WHERE which rows belong together.",
     "POSITIONAL": "Write JOIN … ON a.x = b.x.",
 }
@@ -180,11 +179,13 @@ class Sources(Aggregating):
         """JOIN, and tables after a comma."""
         side, kind = str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper()
         left = side == "LEFT" and kind in {"", "OUTER"}
-        if node.args.get("method") or (side and not left) or kind not in {"", "INNER", "CROSS", "OUTER"}:
-            self.refuse_join(node, " ".join(filter(None, [str(node.args.get("method") or "").upper(), side, kind])))
+        method = str(node.args.get("method") or "").upper()
+        if method not in {"", "NATURAL"} or (side and not left) or kind not in {"", "INNER", "CROSS", "OUTER"}:
+            self.refuse_join(node, " ".join(filter(None, [method, side, kind])))
         before = dict(self.names)
         name, start = self.add(node.this, left=left)
-        conditions = [self.using(each, before, self.names[name]) for each in node.args.get("using") or ()]
+        shared = self.shared_names(node, before, self.names[name]) if method else node.args.get("using") or ()
+        conditions = [self.using(each, before, self.names[name]) for each in shared]
         on = node.args.get("on")
         for each in _conjuncts(on) if on is not None else ():
             if left or not self.matching(each):  # of an inner join, ON is as good as WHERE
@@ -195,6 +196,15 @@ class Sources(Aggregating):
         # One source, as `subquery` saw to.
         join = self.joins[start]
         self.joins[start] = Join(join.source, True, self.total(call("and", join.on, *conditions)))
+
+    def shared_names(self, node: Any, before: Mapping[str, Names], names: Names) -> list[Any]:
+        """The columns that a NATURAL JOIN is about: those of both sides that the policies list."""
+        from sqlglot import exp
+
+        found = [each for each in names if any(each in other for other in before.values())]
+        if not found:
+            self.refuse_join(node, "NATURAL")
+        return [exp.to_identifier(each) for each in found]
 
     def using(self, node: Any, before: Mapping[str, Names], names: Names) -> Expression:
         """USING (k): both sides have a column of that name, and it is one column from then on."""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from dalenius.errors import QuestionRefusedError
 from dalenius.measuring.expressions import FALSE, NULL, TRUE, Expression, Literal, Type, number, text
 from dalenius.measuring.function_values import MOST_CELLS
 from dalenius.measuring.functions import decimal, whole
 from dalenius.measuring.work import LONGEST_TEXT
-from dalenius.queries.rules import dates
+from dalenius.queries.rules import dates, texts
 from dalenius.queries.rules.aggregated import aggregate_nodes, function_of
+from dalenius.queries.rules.parse import place
+from dalenius.queries.rules.ways import way_around
 
 if TYPE_CHECKING:
     from dalenius.queries.rules.aggregated import Aggregating
@@ -50,8 +52,8 @@ def readers() -> Mapping[type, Read]:
         exp.Is: _is,
         exp.NullSafeEQ: _null_safe,
         exp.NullSafeNEQ: lambda reader, node: reader.apply(node, "not", _null_safe(reader, node)),
-        exp.Like: lambda reader, node: _like(reader, node, "like"),
-        exp.ILike: lambda reader, node: _like(reader, node, "ilike"),
+        exp.Like: lambda reader, node: texts.match_like(reader, node, "like"),
+        exp.ILike: lambda reader, node: texts.match_like(reader, node, "ilike"),
         exp.Case: _case,
         exp.If: _if,
         exp.Coalesce: lambda reader, node: _many(reader, node, "coalesce"),
@@ -59,14 +61,21 @@ def readers() -> Mapping[type, Read]:
         exp.Greatest: lambda reader, node: _many(reader, node, "greatest"),
         exp.Log: _logarithm,
         exp.Round: _round,
-        exp.Trim: _trim,
-        exp.Left: lambda reader, node: _cut(reader, node, "left", node.expression),
-        exp.Right: lambda reader, node: _cut(reader, node, "right", node.expression),
-        exp.Substring: lambda reader, node: _cut(
+        exp.Trim: texts.trim,
+        exp.Left: lambda reader, node: texts.cut_end(reader, node, "left"),
+        exp.Right: lambda reader, node: texts.cut_end(reader, node, "right"),
+        exp.StrPosition: texts.position,
+        exp.RegexpLike: texts.match_expression,
+        exp.RegexpILike: texts.match_expression,
+        exp.RegexpFullMatch: texts.match_expression,
+        exp.SimilarTo: texts.match_expression,
+        exp.SplitPart: texts.split,
+        exp.Substring: lambda reader, node: texts.substring(
             reader, node, "substring", node.args.get("start"), node.args.get("length")
         ),
-        exp.Replace: _replace,
-        exp.Concat: _concat,
+        exp.Replace: texts.replace,
+        exp.Concat: texts.concat,
+        exp.DPipe: texts.join,
         exp.Extract: lambda reader, node: dates.read_part(reader, node, node.this.name, node.expression),
         exp.TimestampTrunc: lambda reader, node: dates.truncate(reader, node, node.args["unit"].name, node.this),
         exp.DateTrunc: lambda reader, node: dates.truncate(reader, node, node.args["unit"].name, node.this),
@@ -85,7 +94,7 @@ def readers() -> Mapping[type, Read]:
     for name, function in _BINARY.items():
         found[getattr(exp, name)] = _binary(function)
     for name, function in _SEARCHES.items():
-        found[getattr(exp, name)] = _found(function)
+        found[getattr(exp, name)] = texts.search(function)
     for name, function in _UNARY.items():
         found[getattr(exp, name)] = _unary(function)
     for name, part in dates.PART_NODES.items():
@@ -114,7 +123,7 @@ _BINARY = {
     "Mod": "mod",
     "Pow": "power",
     "Nullif": "nullif",
-    "DPipe": "concat",
+    "Atan2": "atan2",
 }
 _SEARCHES = {"Contains": "contains", "StartsWith": "starts_with", "EndsWith": "ends_with"}
 _UNARY = {
@@ -126,6 +135,12 @@ _UNARY = {
     "Sqrt": "sqrt",
     "Ln": "ln",
     "Exp": "exp",
+    "Sin": "sin",
+    "Cos": "cos",
+    "Tan": "tan",
+    "Asin": "asin",
+    "Acos": "acos",
+    "Atan": "atan",
     "Lower": "lower",
     "Upper": "upper",
     "Length": "length",
@@ -141,7 +156,6 @@ _NAMED = {  # functions that the parser has no node for
 }
 _NAMED_SEARCHES = {"prefix": "starts_with", "suffix": "ends_with", "ends_with": "ends_with"}
 LONGEST_LITERAL = 150  # characters of a text in quotes: fewer than texts are cut at, so that none equals half a text
-LONGEST_PATTERN = 100  # of what is looked for in others
 
 
 def _binary(function: str) -> Read:
@@ -210,51 +224,6 @@ def _null_safe(reader: Aggregating, node: Any) -> Expression:
     return reader.apply(node, "or", equal, both)
 
 
-def _like(reader: Aggregating, node: Any, function: str) -> Expression:
-    shown = _needle(reader, node, node.expression, "LIKE takes a pattern in quotes.", "Write a LIKE 'x%'.")
-    if "\\" in shown:
-        raise reader.refused(node, "A backslash in a pattern is not supported.", "Use CONTAINS.")
-    # One form for one meaning, and runs of % cost the engine a look at the rest of the text each.
-    pattern = re.sub("%+", "%", shown)
-    if "_" in pattern and pattern.rstrip("%").count("%") > 1:
-        raise reader.refused(
-            node,
-            "A pattern with _ and several % is not supported.",
-            "Write two conditions: a LIKE '%x_y%' AND a LIKE '%z%'.",
-        )
-    found = reader.apply(node, function, reader.expression(node.this), text(pattern))
-    return reader.apply(node, "not", found) if node.args.get("negate") else found
-
-
-def _needle(reader: Aggregating, node: Any, written: Any, what: str, fix: str) -> str:
-    """A text that is looked for in others: it stands there itself, and is short (`work`)."""
-    from sqlglot import exp
-
-    while isinstance(written, exp.Paren):
-        written = written.this
-    if not isinstance(written, exp.Literal) or not written.is_string:
-        raise reader.refused(node, what, fix)
-    if len(written.name) > LONGEST_PATTERN:
-        raise reader.refused(
-            node,
-            "What is looked for in texts is too long.",
-            f"Shorten it to {LONGEST_PATTERN} characters.",
-        )
-    return str(written.name)
-
-
-def _found(function: str) -> Read:
-    """CONTAINS and the like."""
-
-    def read(reader: Aggregating, node: Any) -> Expression:
-        one, other = (node.this, node.expression) if not isinstance(node.this, str) else node.expressions
-        what = f"{function.upper()} looks for a text in quotes."
-        needle = text(_needle(reader, node, other, what, f"Write {function.upper()}(a, 'x')."))
-        return reader.apply(node, function, reader.expression(one), needle)
-
-    return read
-
-
 def _case(reader: Aggregating, node: Any) -> Expression:
     subject = reader.expression(node.this) if node.this is not None else None
     parts: list[Expression] = []
@@ -300,46 +269,13 @@ def _round(reader: Aggregating, node: Any) -> Expression:
     return reader.apply(node, "round", value, number(reader.whole_number(digits, -15, 15)))
 
 
-def _trim(reader: Aggregating, node: Any) -> Expression:
-    position = str(node.args.get("position") or "").upper()
-    function = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(position, "trim")
-    return reader.apply(node, function, reader.expression(node.this))
-
-
-def _cut(reader: Aggregating, node: Any, function: str, *places: Any) -> Expression:
-    numbers = [number(reader.whole_number(each, 0, 1_000_000)) for each in places if each is not None]
-    return reader.apply(node, function, reader.expression(node.this), *numbers)
-
-
-def _replace(reader: Aggregating, node: Any) -> Expression:
-    said = [node.args.get(part) for part in ("expression", "replacement")]
-    needles = [
-        _needle(reader, node, each, "REPLACE takes two short texts in quotes.", "Write them out.") for each in said
-    ]
-    parts = [text(each) for each in needles]
-    before, after = map(len, needles)
-    if after > max(before, 10):  # one row's text must not grow much, or its length shows in the time it takes
-        raise reader.refused(node, "REPLACE cannot put a long text in the place of a short one.", "Shorten it.")
-    return reader.apply(node, "replace", reader.expression(node.this), *parts)
-
-
-def _concat(reader: Aggregating, node: Any) -> Expression:
-    parts = [reader.expression(each) for each in node.expressions]
-    # CONCAT passes over NULL, unlike ||
-    found = parts[0]
-    for place, each in enumerate(parts):
-        solid = reader.apply(node, "coalesce", each, text(""))
-        found = solid if place == 0 else reader.apply(node, "concat", found, solid)
-    return found
-
-
 def _cast(reader: Aggregating, node: Any) -> Expression:
     name = node.args["to"].this
     name = name.name if hasattr(name, "name") else str(name)
     function = next((each for each, types in _CASTS.items() if name in types.split()), None)
     if function is None:
         raise reader.refused(
-            node, f"There is no cast to {name}.", "Cast to DOUBLE, INTEGER, VARCHAR, DATE or TIMESTAMP."
+            node, f"There is no cast to {_type_named(node)}.", "Cast to DOUBLE, INTEGER, VARCHAR, DATE or TIMESTAMP."
         )
     value = reader.expression(node.this)
     if isinstance(value, Literal) and isinstance(value.value, str) and function in {"to_date", "to_datetime"}:
@@ -360,6 +296,12 @@ def _cast(reader: Aggregating, node: Any) -> Expression:
         exact = decimal(value, reader.integers) and not _has_double(node.this)
         function = "to_integer" if exact else "round_even"
     return reader.apply(node, function, value)
+
+
+def _type_named(node: Any) -> str:
+    """A type as it was typed, where the parser knows no other name for it."""
+    to = node.args["to"]
+    return str(to.args.get("kind") or (to.this.name if hasattr(to.this, "name") else to.this))
 
 
 def _has_double(node: Any) -> bool:
@@ -383,16 +325,15 @@ def _by_name(reader: Aggregating, node: Any) -> Expression:
     if name in {"isodow", "hour", "minute", "second", "dayofmonth", "weekday"} and len(arguments) == 1:
         return dates.read_part(reader, node, name, arguments[0])
     if name in _NAMED_SEARCHES and len(arguments) == 2:
-        return _found(_NAMED_SEARCHES[name])(reader, node)
+        return texts.search(_NAMED_SEARCHES[name])(reader, node)
     if name in _NAMED and len(arguments) == _NAMED[name][1]:
         return reader.apply(node, _NAMED[name][0], *(reader.expression(each) for each in arguments))
     if function_of(node) is not None:
         return reader.aggregated(node)
     if name in {"var_samp", "variance", "stddev_samp"}:
         raise reader.refused(node, f"{name} has another number of arguments.", "Give one.")
-    raise reader.refused(
-        node, f"The function {node.this} is not known.", "See docs/reference/sql.md for what can be asked."
-    )
+    why, fix = way_around(name)
+    raise QuestionRefusedError(f"The function {node.this} is not known.", why=why, fix=fix, at=place(node, reader.text))
 
 
 def _width_bucket(reader: Aggregating, node: Any) -> Expression:

@@ -24,6 +24,7 @@ LARGEST = 1000  # parts of an expression, constants aside, after guards were put
 # Where a number is used up, it must be finite: comparing or printing an infinity would be defined, but not as SQL is.
 _USES = frozenset({"eq", "ne", "lt", "le", "in", "is_null", "coalesce", "nullif", "to_text", "to_boolean", "least"})
 _USES |= {"greatest", "case", "floor", "ceil", "trunc", "round", "mod"}
+_USES |= {"sin", "cos", "tan", "atan", "atan2"}  # which are bounded, or finite, where these are
 
 
 _TWICE = frozenset({"finite", "nullif", "to_date", "to_datetime"})  # written out, they name their argument twice
@@ -82,6 +83,8 @@ class _Guard:
                 return plain(given.function, self.above(arguments[0], "lt"))
             case "sqrt":
                 return plain("sqrt", self.above(arguments[0], "le"))
+            case "asin" | "acos":
+                return plain(given.function, self.within_one(arguments[0]))
         return Call(given.function, arguments, given.type)
 
     def not_zero(self, divisor: Expression) -> Expression:
@@ -94,6 +97,16 @@ class _Guard:
             return argument
         condition = self.sized(Call(relation, (number(0), argument), Type.BOOLEAN))
         return self.sized(plain("case", condition, argument, NULL))
+
+    def within_one(self, argument: Expression) -> Expression:
+        """The argument between −1 and 1, or NULL."""
+        known = bounded(argument, self.ranges)
+        if known and known[0] >= -1 and known[1] <= 1:
+            return argument
+        above = self.sized(Call("le", (number(-1), argument), Type.BOOLEAN))
+        below = self.sized(Call("le", (argument, number(1)), Type.BOOLEAN))
+        both = self.sized(Call("and", (above, below), Type.BOOLEAN))
+        return self.sized(plain("case", both, argument, NULL))
 
     def finite(self, given: Expression) -> Expression:
         """The expression, or NULL where it is not finite; nothing to do where its range is known."""

@@ -502,9 +502,7 @@ def test_the_old_clause_means_the_same(old, new, visits):
 @pytest.mark.parametrize(
     "asked",
     [
-        "SELECT ANON_COUNT(*) FROM visits",
         f"{WITH}(kappa=1) COUNT(*) FROM visits",
-        f"{WITH}() ANON_COUNT(*) FROM visits",
         "SELECT WITH ANONYMIZATION ANON_QUANTILES(age, 4 CLAMPED BETWEEN 0 AND 9) FROM visits",
         "SELECT WITH ANONYMIZATION ABS(age CLAMPED BETWEEN 0 AND 9) FROM visits",
         "SELECT WITH ANONYMIZATION ANON_SUM(age CLAMPED BETWEEN 0) FROM visits",

@@ -11,7 +11,6 @@ FROM = [
     ("people p RIGHT JOIN orders o USING (user_id)", "RIGHT JOIN", "orders", "LEFT JOIN"),
     ("people p FULL JOIN orders o USING (user_id)", "FULL JOIN", "orders", "LEFT JOIN"),
     ("people p FULL OUTER JOIN orders o USING (user_id)", "FULL OUTER JOIN", "orders", "LEFT JOIN"),
-    ("people NATURAL JOIN orders", "NATURAL JOIN", "orders", "USING (x)"),
     (
         "people p ASOF JOIN orders o ON p.user_id = o.user_id AND p.age >= o.amount",
         "ASOF JOIN",
@@ -24,9 +23,9 @@ FROM = [
     ("people p, LATERAL (SELECT * FROM orders o WHERE o.user_id = p.user_id) x", "LATERAL", "*", "EXISTS"),
     ("people p JOIN LATERAL (SELECT * FROM orders) x ON TRUE", "LATERAL", "*", "EXISTS"),
     (
-        "(people p JOIN orders o USING (user_id)) JOIN items i USING (order_id)",
+        "people p LEFT JOIN (orders o JOIN items i USING (order_id)) ON p.user_id = o.user_id",
         "A join in parentheses",
-        "people",
+        "orders",
         "out",
     ),
     ("(SELECT user_id FROM orders INTERSECT SELECT user_id FROM people) x", "INTERSECT", "user_id", "WHERE EXISTS"),
@@ -47,7 +46,7 @@ FROM = [
         "SUM",
         "GROUP BY",
     ),
-    ("(SELECT DISTINCT ON (region) * FROM orders) x", "ON in Distinct", "region", "docs/reference/sql.md"),
+    ("(SELECT DISTINCT ON (region) * FROM orders) x", "DISTINCT ON", "region", "GROUP BY"),
     ("(SELECT region, SUM(amount) AS s FROM orders GROUP BY region) x", "not within one unit", "region", "by the unit"),
     ("(SELECT SUM(amount) AS s FROM orders) x", "not within one unit", "SUM", "by the unit"),
     (
@@ -57,11 +56,10 @@ FROM = [
         "free",
     ),
     ("(VALUES (1)) v", "VALUES", "1", "public table"),
-    ("people p JOIN range(10) r ON TRUE", "GENERATE_SERIES", "range", "docs/reference/sql.md"),
-    ("people p JOIN read_csv('x.csv') r ON TRUE", "READ_CSV", "read_csv", "docs/reference/sql.md"),
+    ("people p JOIN range(10) r ON TRUE", "RANGE", "range", "dalenius tables"),
+    ("people p JOIN read_csv('x.csv') r ON TRUE", "READ_CSV", "read_csv", "dalenius tables"),
     ("people p, UNNEST([1, 2]) u", "UNNEST", "1", "columns of the policy"),
     ("people p JOIN orders o TABLESAMPLE 10% USING (user_id)", "Sampling", "orders", "without it"),
-    ("main.people p JOIN orders o USING (user_id)", "A schema or catalog", "main", "name alone"),
 ]
 WHERE = [
     ("p.age > (SELECT AVG(age) FROM people)", "A scalar subquery", "AVG", "question of its own"),
@@ -172,3 +170,65 @@ def test_the_way_that_is_told_gives_what_was_meant(shop, refused, instead):
     start = "SELECT COUNT(*) FROM people"
     assert shop.error(f"{start} {refused}").fix
     assert shop.count(f"{start} {instead}") == shop.plain(f"{start} {refused}")[0][0]
+
+
+INSTEAD = {  # of orders: what is refused, the way that its refusal tells, and that way here
+    "INITCAP(note)": (
+        "UPPER(LEFT(a, 1)) || LOWER(SUBSTRING(a, 2))",
+        "UPPER(LEFT(note, 1)) || LOWER(SUBSTRING(note, 2))",
+    ),
+    "REVERSE(note)": ("SPLIT_PART(a, '-', -1)", "SPLIT_PART(note, '-', -1)"),
+    "TRANSLATE(note, 'a', 'b')": ("REPLACE(a, 'x', 'y')", "REPLACE(note, 'a', 'b')"),
+    "ADD_MONTHS(day, 1)": ("d + INTERVAL 1 MONTH", "day + INTERVAL 1 MONTH"),
+    "MONTHS_BETWEEN(day, day)": ("DATE_DIFF('month', d, e)", "DATE_DIFF('month', day, day)"),
+    "TO_CHAR(day, 'IYYY')": ("STRFTIME(d, '%Y-%m')", "STRFTIME(day, '%Y-%m')"),
+    "REGEXP_EXTRACT(note, 'x')": ("CASE WHEN REGEXP_MATCHES", "CASE WHEN REGEXP_MATCHES(note, 'x') THEN 'y' END"),
+    "MAKE_DATE(YEAR(day), 1, 1)": ("DATE_TRUNC('month', d)", "DATE_TRUNC('month', day)"),
+    "AGE(day)": ("EXTRACT(year FROM AGE(", "EXTRACT(year FROM AGE(DATE '2025-01-01', day))"),
+    "BIT_COUNT(MONTH(day))": ("x % 2", "MONTH(day) % 2"),
+    "note ~ 'x'": ("REGEXP_FULL_MATCH(a, 'x')", "REGEXP_FULL_MATCH(note, 'x')"),
+    "DATE_TRUNC(day, WEEK)": ("DATE_TRUNC('week', d)", "DATE_TRUNC('week', day)"),
+}
+
+
+@pytest.mark.parametrize("refused", INSTEAD)
+def test_a_function_that_is_not_here_is_refused_with_one_that_is(shop, refused):
+    way, instead = INSTEAD[refused]
+    error = shop.error(f"SELECT {refused} AS k, COUNT(*) FROM orders GROUP BY k")
+    assert way in error.fix and error.why
+    assert shop.plan(f"SELECT {instead} AS k, COUNT(*) FROM orders GROUP BY k").keys
+
+
+HOW_MANY = {
+    "BOOL_AND(smoker)": "COUNT_IF(smoker)",
+    "SUM(DISTINCT age)": "COUNT(DISTINCT age)",
+    "MODE(region)": "COUNT(*)",
+}
+
+
+@pytest.mark.parametrize(("refused", "instead"), HOW_MANY.items(), ids=list(HOW_MANY))
+def test_an_aggregate_that_is_not_here_is_refused_with_one_that_is(shop, refused, instead):
+    assert instead.split("(")[0] in shop.error(f"SELECT {refused} FROM people").fix
+    assert shop.plan(f"SELECT {instead} FROM people").measures
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "SELECT n FROM (SELECT user_id, COUNT(*) AS n FROM orders GROUP BY user_id)",
+        "SELECT n FROM (SELECT user_id, COUNT(*) AS n FROM orders GROUP BY user_id) t JOIN people USING (user_id)",
+        "SELECT COUNT(*) FROM (SELECT user_id, COUNT(*) AS n FROM orders GROUP BY user_id) t WHERE n = 'a'",
+        "SELECT COUNT(*) FROM people a JOIN (SELECT user_id, COUNT(*) AS n FROM orders GROUP BY user_id) b ON age = n",
+        "SELECT x FROM (SELECT user_id, age AS x FROM people UNION ALL SELECT user_id, amount FROM orders)",
+        "SELECT n, COUNT(*) FROM (SELECT user_id AS u, COUNT(*) AS n FROM orders GROUP BY user_id) GROUP BY u",
+        "SELECT COUNT(*) FROM people WHERE CAST(age AS foo) = 1",
+        "SELECT MAX(*) FROM people",
+        "SELECT COUNT(*) FROM people WHERE age & 1 = 1",
+    ],
+)
+def test_no_name_that_only_plans_have_is_told(shop, question):
+    error = shop.error(question)
+    said = f"{error.message} {error.why} {error.fix}"
+    assert not any(
+        each in said for each in ("per unit.", "'per unit'", "union.", "#", "USERDEFINED", "Star", "Bitwise")
+    )

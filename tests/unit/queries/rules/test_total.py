@@ -20,8 +20,10 @@ from dalenius.measuring.engines.duckdb.rendering import Renderer, identifier
 from dalenius.measuring.engines.duckdb.statements.source import clean
 from dalenius.measuring.expressions import Column, Type, number
 from dalenius.measuring.plan import require
-from dalenius.queries.rules.total import _Guard, make_total
+from dalenius.queries.rules import RULES
+from dalenius.queries.rules.total import _Guard, guard_question, make_total
 
+GUARDED = RULES.index(guard_question) + 1
 HOSTILE = [None, 0.0, -0.0, 1.0, -1.0, 0.5, -7.25, 1e308, -1e308, 1e-308, 5e-324, 2.0**63, -(2.0**64)]
 TEXTS = [None, "", "x", "it's", "12", "1e400", "nan", "inf", "-infinity", "2025-02-30", "99999-01-01", "%_\\", "é" * 50]
 DATES = [None, date(1, 1, 1), date(9999, 12, 31), date(2024, 2, 29), date(2025, 1, 31)]
@@ -82,8 +84,9 @@ def numbers(depth):
     return st.one_of(
         leaves,
         joined("+ - * / // %", n, n),
-        calls("ABS SIGN FLOOR CEIL TRUNC ROUND SQRT LN LOG10 LOG2 EXP", n),
-        calls("POWER LEAST GREATEST COALESCE NULLIF", n, n),
+        calls("ABS SIGN FLOOR CEIL TRUNC ROUND SQRT LN LOG10 LOG2 EXP SIN COS TAN ASIN ACOS ATAN", n),
+        calls("POWER LEAST GREATEST COALESCE NULLIF ATAN2", n, n),
+        calls("STRPOS", t, st.sampled_from(["'x'", "''", "'é'"])),
         st.builds("ROUND({}, {})".format, n, st.integers(-15, 15)),
         st.builds("CASE WHEN {} THEN {} ELSE {} END".format, p, n, n),
         calls("LENGTH", t),
@@ -102,6 +105,7 @@ def booleans(depth):
         joined("= <> < <= > >=", n, n),
         joined("= < LIKE ILIKE", t, st.just("'x%'")),
         joined("AND OR", p, p),
+        calls("REGEXP_MATCHES REGEXP_FULL_MATCH", t, st.sampled_from(["'x'", "'^.*$'", "'[^é]+'", "'(?i)É{2,}'"])),
         st.builds("(NOT {})".format, p),
         st.builds("({} IS NULL)".format, n),
         st.builds("({} IN (1, 2))".format, n),
@@ -116,7 +120,9 @@ def texts(depth):
     n, p, t, d = (each(depth - 1) for each in (numbers, booleans, texts, days))
     return st.one_of(
         calls("LOWER UPPER TRIM LTRIM RTRIM", t),
-        calls("LEFT RIGHT", t, st.integers(0, 1_000_000).map(str)),
+        calls("LEFT RIGHT", t, st.integers(-1_000_000, 1_000_000).map(str)),
+        calls("TRIM LTRIM RTRIM", t, st.sampled_from(["'x'", "'é%'"])),
+        calls("SPLIT_PART", t, st.sampled_from(["'x'", "'é'"]), st.sampled_from(["1", "2", "-1", "1000"])),
         calls("SUBSTRING", t, st.integers(0, 9).map(str), st.integers(0, 1_000_000).map(str)),
         st.builds("REPLACE({}, 'x', 'yy')".format, t),
         joined("||", t, t),
@@ -158,8 +164,8 @@ def test_no_row_makes_a_question_fail(visits, memory, value, condition):
 @given(NUMBERS)
 def test_a_value_is_finite_or_null_on_every_row(visits, value):
     try:
-        safe = require(visits.stage(f"SELECT COUNT(*) FROM visits WHERE COALESCE({value}, 0) = 0", 4).safe)
-        inner = require(visits.stage(f"SELECT SUM({value}) FROM visits", 4).safe)
+        safe = require(visits.stage(f"SELECT COUNT(*) FROM visits WHERE COALESCE({value}, 0) = 0", GUARDED).safe)
+        inner = require(visits.stage(f"SELECT SUM({value}) FROM visits", GUARDED).safe)
     except DaleniusError:
         return
     renderer = Renderer({name: identifier(name) for name in SCHEMA.names})

@@ -319,6 +319,8 @@ _TEMPLATES = {
     "finite": "(CASE WHEN isfinite({1}) THEN {1} END)",
     "sign": "CAST(sign({1}) AS DOUBLE)",
     "length": "CAST(length({1}) AS DOUBLE)",
+    "position": "CAST(instr({0}) AS DOUBLE)",
+    "regexp": "regexp_matches({0})",
     "to_boolean": "TRY_CAST({1} AS BOOLEAN)",
     "to_date": _TIME.format("{1}", type="DATE", last="9999-12-31"),
     "to_datetime": _TIME.format("{1}", type="TIMESTAMP", last="9999-12-31 23:59:59.999999"),
@@ -342,7 +344,7 @@ def _left(renderer: Renderer, arguments: Arguments) -> str:
     """The beginning of a text; cut once is enough."""
     inner, count = arguments
     cut = renderer.cut(inner) if isinstance(inner, Column) and renderer.rows else 0
-    if cut:
+    if cut and _count(count) >= 0:
         return renderer.each_row(renderer.sql(inner), Type.TEXT, min(_count(count), cut))
     return f"left({renderer.argument('left', 0, inner)}, {_count(count)})"
 
@@ -353,6 +355,7 @@ _WITH_CONSTANTS: dict[str, Callable[[Renderer, Arguments], str]] = {
     "substring": lambda r, a: (
         f"substring({', '.join([r.argument('substring', 0, a[0]), *(str(_count(each)) for each in a[1:])])})"
     ),
+    "split_part": lambda r, a: f"split_part({r.argument('split_part', 0, a[0])}, {r.sql(a[1])}, {_count(a[2])})",
     "round": lambda r, a: f"round({', '.join([r.argument('round', 0, a[0]), *(str(_count(each)) for each in a[1:])])})",
     "to_number": lambda r, a: r.number(a[0]),
     "to_integer": lambda r, a: f"round({r.number(a[0])})",

@@ -1,0 +1,193 @@
+"""The pass between `parse` and `restrict`: what people type elsewhere becomes what is read here.
+
+Each way of writing that another database has, and DuckDB or this language has not, is rewritten into functions and
+clauses that are there: one small function each, in a table by the kind of node. Only what would be refused is touched,
+so that everything that was read before means what it meant; and all that comes out still has to pass `restrict`.
+What cannot be rewritten stays as it is, to be refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from dalenius.measuring.plan import require
+from dalenius.queries.rules.spelling import aggregates, choices, clauses, dates, formats, numbers, texts
+from dalenius.queries.rules.spelling.tokens import DECODE
+
+if TYPE_CHECKING:
+    from dalenius.queries.rules import Stage
+
+_TIMED = frozenset({"DATE_TRUNC", "DATETRUNC", "DATE_DIFF", "DATEDIFF", "TIMESTAMP_TRUNC"})
+Rewrite = Callable[[Any, "Known"], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Names that mean something, in lower case: a bare word that is none of them may be a unit of time."""
+
+    tables: frozenset[str]
+    columns: frozenset[str]
+    subqueries: frozenset[str]
+    open_units: frozenset[str]  # columns that name units and are open to questions
+    quoted_units: bool  # whether a unit of time stands in quotes before a date, as DuckDB has it
+
+
+def respell_tree(stage: Stage) -> Stage:
+    """The question in the words that are read here."""
+    from sqlglot import exp
+
+    tree = require(stage.tree)
+    known = _known(stage, tree)
+    nodes, names = _rewrites()
+    for node in reversed(list(tree.walk())):  # from the inside out
+        for rewrite in nodes.get(type(node), ()):
+            if _rewritten(node, rewrite, known):
+                break
+        else:
+            if isinstance(node, exp.Anonymous) and (named := names.get(str(node.this).upper())):
+                _rewritten(node, named, known)
+    return stage
+
+
+def _rewritten(node: Any, rewrite: Rewrite, known: Known) -> bool:
+    found = rewrite(node, known)
+    if found is None or found is node:
+        return False
+    for name in ("start", "end", "line", "col"):
+        if name in node.meta:
+            found.meta.setdefault(name, node.meta[name])
+    node.replace(found)
+    return True
+
+
+def _known(stage: Stage, tree: Any) -> Known:
+    from sqlglot import exp
+
+    columns = {each.lower() for table in stage.tables.values() for each in table.policy.columns}
+    columns |= {each.lower() for table in stage.tables.values() for each in table.policy.unit}
+    columns |= {each.lower() for table in stage.publics.values() for each in table.kinds}
+    return Known(
+        frozenset(each.lower() for each in (*stage.tables, *stage.publics)),
+        frozenset(columns),
+        frozenset(each.alias.lower() for each in tree.find_all(exp.CTE)),
+        frozenset(
+            each.lower()
+            for table in stage.tables.values()
+            for each in table.policy.unit
+            if each.lower() in {name.lower() for name in table.policy.columns}
+        ),
+        tree.find(exp.TimestampTrunc, exp.DateDiff) is not None and _has_quoted_units(stage.text),
+    )
+
+
+def _has_quoted_units(text: str) -> bool:
+    """Whether DATE_TRUNC('month', d) or DATE_DIFF('day', d, e) stands in a text: the tree has lost the quotes."""
+    from sqlglot import tokenize
+
+    from dalenius.queries.rules.clause import cut_clause
+    from dalenius.queries.rules.parse import DIALECT
+
+    tokens = tokenize(cut_clause(text)[0], dialect=DIALECT)
+    for name, opened, first in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if name.text.upper() in _TIMED and opened.text == "(" and first.token_type.name in {"STRING", "L_PAREN"}:
+            return True
+    return False
+
+
+@cache
+def _rewrites() -> tuple[Mapping[type, tuple[Rewrite, ...]], Mapping[str, Rewrite]]:
+    """The tables: by node, and by name for functions that the parser has no node for."""
+    from sqlglot import exp
+
+    compared = (dates.compare_times,)
+    nodes: dict[type, tuple[Rewrite, ...]] = {
+        # clauses
+        exp.Table: (clauses.shorten_table,),
+        exp.Column: (clauses.shorten_column,),
+        exp.Fetch: (clauses.limit_rows,),
+        exp.Group: (clauses.roll_up,),
+        exp.Select: (clauses.open_joins, clauses.have_alias),
+        # choices
+        exp.Nvl2: (choices.choose_by_null,),
+        exp.RangeBucket: (choices.bucket,),
+        exp.EQ: (choices.match_any, *compared),
+        exp.NEQ: (choices.match_any, *compared),
+        exp.In: (choices.match_list,),
+        **dict.fromkeys((exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between), compared),
+        # numbers
+        exp.SafeDivide: (numbers.divide,),
+        exp.Cbrt: (numbers.cube_root,),
+        exp.Pi: (numbers.pi,),
+        exp.Degrees: (numbers.degrees,),
+        exp.Radians: (numbers.radians,),
+        exp.Trunc: (numbers.truncate,),
+        exp.Dot: (numbers.safely,),
+        # texts
+        exp.Escape: (texts.unescape,),
+        exp.ConcatWs: (texts.join_with,),
+        exp.Pad: (texts.pad,),
+        exp.Trim: (texts.trim_blanks,),
+        exp.National: (texts.national,),
+        # dates
+        exp.TimestampTrunc: (dates.truncate,),
+        exp.DatetimeTrunc: (dates.truncate_datetime,),
+        exp.DateDiff: (dates.subtract,),
+        exp.TimestampDiff: (dates.subtract_moments,),
+        exp.DatetimeDiff: (dates.subtract_moments,),
+        **dict.fromkeys((exp.DateAdd, exp.TimestampAdd, exp.DatetimeAdd), (dates.add,)),
+        **dict.fromkeys((exp.DateSub, exp.TimestampSub, exp.DatetimeSub), (dates.take_off,)),
+        exp.Extract: (dates.extract,),
+        exp.Year: (dates.year,),
+        exp.UnixSeconds: (dates.seconds,),
+        exp.TimeToUnix: (dates.seconds,),
+        exp.LastDay: (dates.last_day,),
+        exp.Date: (dates.make_date,),
+        exp.DateFromParts: (dates.make_date,),
+        exp.Timestamp: (dates.read_moment,),
+        exp.Cast: (dates.convert,),
+        exp.WeekOfYear: (lambda node, _: exp.Week(this=node.this),),
+        exp.Dayname: (formats.name_day,),
+        exp.Monthname: (formats.name_month,),
+        exp.TimeToStr: (formats.format_time,),
+        exp.ToChar: (formats.to_char,),
+        exp.Format: (formats.to_format,),
+        # aggregates
+        exp.ApproxDistinct: (aggregates.count_distinct,),
+        exp.Count: (aggregates.count_chosen,),
+        exp.Bracket: (aggregates.pick_quantile,),
+        exp.Filter: (aggregates.regress_filtered,),
+    }
+    for name in ("Slope", "Intercept", "R2", "Count", "Avgx", "Avgy", "Sxx", "Syy", "Sxy"):
+        nodes[getattr(exp, f"Regr{name}")] = (aggregates.regress,)
+    names: dict[str, Rewrite] = {
+        **dict.fromkeys(("ISNULL", "NVL"), _taking(choices.replace_null, 1, 2)),
+        "ZEROIFNULL": _taking(choices.zero_if_null, 1),
+        "NULLIFZERO": _taking(choices.null_if_zero, 1),
+        DECODE.upper(): _taking(choices.decode, 3, 200),
+        "CHOOSE": _taking(choices.choose, 2, 200),
+        "IEEE_DIVIDE": _taking(numbers.divide, 2),
+        "DIV": _taking(numbers.divide_whole, 2),
+        "SQUARE": _taking(numbers.square, 1),
+        "BTRIM": _taking(texts.trim_both, 1, 2),
+        "REGEXP_CONTAINS": _taking(texts.match, 2),
+        "DATE_SUB": _taking(dates.take_off_named, 2),
+        "DATEADD": _taking(dates.add_units, 3),
+        **dict.fromkeys(("DATEPART", "DATE_PART"), _taking(dates.part_of_age, 2)),
+        "DATENAME": _taking(dates.part_name, 2),
+        "EOMONTH": _taking(dates.last_day, 1),
+        "TO_DATE": _taking(dates.read_date, 1, 2),
+        "PARSE_DATE": _taking(dates.read_date, 2),
+        **dict.fromkeys(("FORMAT_DATE", "FORMAT_DATETIME", "FORMAT_TIMESTAMP"), _taking(formats.format_date, 2)),
+        "DATE_FORMAT": _taking(formats.date_format, 2),
+        **dict.fromkeys(aggregates.NAMES, _taking(aggregates.rename, 0, 2)),
+    }
+    return nodes, names
+
+
+def _taking(rewrite: Rewrite, least: int, most: int | None = None) -> Rewrite:
+    """A rewriting of calls with so many arguments; others are left as they are."""
+    counts = range(least, (least if most is None else most) + 1)
+    return lambda node, known: rewrite(node, known) if len(node.expressions) in counts else None

@@ -1,0 +1,175 @@
+"""Texts: how their nodes of the syntax tree become expressions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from dalenius.measuring.expressions import Expression, Type, number, text
+from dalenius.measuring.patterns import PatternError, check_pattern
+
+if TYPE_CHECKING:
+    from dalenius.queries.rules.aggregated import Aggregating
+
+LONGEST_PATTERN = 100  # of what is looked for in others
+LONGEST_TRIMMED = 10  # characters that TRIM takes off
+
+
+def match_like(reader: Aggregating, node: Any, function: str) -> Expression:
+    """LIKE and ILIKE."""
+    shown = short_text(reader, node, node.expression, "LIKE takes a pattern in quotes.", "Write a LIKE 'x%'.")
+    if "\\" in shown:
+        raise reader.refused(node, "A backslash in a pattern is not supported.", "Use CONTAINS.")
+    # One form for one meaning, and runs of % cost the engine a look at the rest of the text each.
+    pattern = re.sub("%+", "%", shown)
+    if "_" in pattern and pattern.rstrip("%").count("%") > 1:
+        raise reader.refused(
+            node,
+            "A pattern with _ and several % is not supported.",
+            "Write two conditions: a LIKE '%x_y%' AND a LIKE '%z%'.",
+        )
+    found = reader.apply(node, function, reader.expression(node.this), text(pattern))
+    return reader.apply(node, "not", found) if node.args.get("negate") else found
+
+
+def short_text(reader: Aggregating, node: Any, written: Any, what: str, fix: str) -> str:
+    """A text that is looked for in others: it stands there itself, and is short (`work`)."""
+    from sqlglot import exp
+
+    while isinstance(written, exp.Paren):
+        written = written.this
+    if not isinstance(written, exp.Literal) or not written.is_string:
+        raise reader.refused(node, what, fix)
+    if len(written.name) > LONGEST_PATTERN:
+        raise reader.refused(
+            node,
+            "What is looked for in texts is too long.",
+            f"Shorten it to {LONGEST_PATTERN} characters.",
+        )
+    return str(written.name)
+
+
+def search(function: str) -> Callable[[Aggregating, Any], Expression]:
+    """CONTAINS and the like."""
+
+    def read(reader: Aggregating, node: Any) -> Expression:
+        one, other = (node.this, node.expression) if not isinstance(node.this, str) else node.expressions
+        what = f"{function.upper()} looks for a text in quotes."
+        needle = text(short_text(reader, node, other, what, f"Write {function.upper()}(a, 'x')."))
+        return reader.apply(node, function, reader.expression(one), needle)
+
+    return read
+
+
+def trim(reader: Aggregating, node: Any) -> Expression:
+    """TRIM, LTRIM and RTRIM, of blanks or of given characters."""
+    position = str(node.args.get("position") or "").upper()
+    function = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(position, "trim")
+    said, value = node.args.get("expression"), reader.expression(node.this)
+    if said is None:
+        return reader.apply(node, function, value)
+    what = f"{function.upper()} takes the characters in quotes."
+    needle = short_text(reader, node, said, what, f"Write {function.upper()}(a, '*').")
+    if len(needle) > LONGEST_TRIMMED:
+        raise reader.refused(node, f"{function.upper()} takes at most {LONGEST_TRIMMED} characters.", "Nest it.")
+    return reader.apply(node, function, value, text("".join(sorted(set(needle)))))
+
+
+def cut_end(reader: Aggregating, node: Any, function: str) -> Expression:
+    """LEFT and RIGHT; of a negative number, all but so many."""
+    count = reader.whole_number(node.expression, -1_000_000, 1_000_000)
+    return reader.apply(node, function, reader.expression(node.this), number(count))
+
+
+def position(reader: Aggregating, node: Any) -> Expression:
+    """POSITION, STRPOS, INSTR, CHARINDEX: where a text begins in another, from 1; 0 where it is not there."""
+    what, fix = "The text that is looked for stands in quotes.", "Write STRPOS(a, 'x')."
+    needle = text(short_text(reader, node, node.args.get("substr"), what, fix))
+    return reader.apply(node, "position", reader.expression(node.this), needle)
+
+
+def match_expression(reader: Aggregating, node: Any) -> Expression:
+    """REGEXP_MATCHES, REGEXP_FULL_MATCH, SIMILAR TO and ~*: all of them look for a part, with ^ and $ for the whole."""
+    from sqlglot import exp
+
+    ways = "Write REGEXP_MATCHES(a, 'x') for a part of a text, REGEXP_FULL_MATCH(a, 'x') for all of it."
+    shown = short_text(reader, node, node.expression, "A regular expression stands in quotes.", ways)
+    if isinstance(node, exp.RegexpLike) and "start" not in node.meta:
+        raise reader.refused(node, "~ matches all of a text in DuckDB, and a part of it in Postgres.", ways)
+    if isinstance(node, exp.SimilarTo) and set("%_") & set(shown):
+        raise reader.refused(node, "SIMILAR TO with % or _ means another thing in DuckDB than in Postgres.", ways)
+    flag = node.args.get("flag") or node.args.get("options")
+    if flag is not None and (not isinstance(flag, exp.Literal) or flag.name not in {"i", "c", ""}):
+        raise reader.refused(node, "Of the options of a regular expression only 'i' is read.", "Leave the others out.")
+    folded = isinstance(node, exp.RegexpILike) or shown.startswith("(?i)") or (flag is not None and flag.name == "i")
+    pattern = shown.removeprefix("(?i)")
+    if isinstance(node, exp.RegexpFullMatch | exp.SimilarTo):
+        pattern = f"^(?:{pattern})$"
+    pattern = "(?i)" * folded + pattern
+    try:
+        check_pattern(pattern)
+    except PatternError as error:
+        way = "Use a simpler one, or LIKE, CONTAINS and STARTS_WITH; see docs/reference/sql.md."
+        raise reader.invalid(node, f"The regular expression {shown!r} cannot be used.", str(error), way) from None
+    return reader.apply(node, "regexp", reader.expression(node.this), text(pattern))
+
+
+def split(reader: Aggregating, node: Any) -> Expression:
+    """SPLIT_PART: a part between separators, from 1, or from the end where its number is negative."""
+    fix = "Write SPLIT_PART(a, '-', 1)."
+    separator = short_text(reader, node, node.args.get("delimiter"), "SPLIT_PART takes a separator in quotes.", fix)
+    part = reader.whole_number(node.args.get("part_index"), -1000, 1000)
+    if not separator or not part:
+        raise reader.invalid(node, "SPLIT_PART has no such part.", "It counts from 1, between separators.", fix)
+    return reader.apply(node, "split_part", reader.expression(node.this), text(separator), number(part))
+
+
+def substring(reader: Aggregating, node: Any, function: str, *places: Any) -> Expression:
+    """SUBSTRING."""
+    numbers = [number(reader.whole_number(each, 0, 1_000_000)) for each in places if each is not None]
+    return reader.apply(node, function, reader.expression(node.this), *numbers)
+
+
+def replace(reader: Aggregating, node: Any) -> Expression:
+    """REPLACE."""
+    said = [node.args.get(part) for part in ("expression", "replacement")]
+    needles = [
+        short_text(reader, node, each, "REPLACE takes two short texts in quotes.", "Write them out.") for each in said
+    ]
+    parts = [text(each) for each in needles]
+    before, after = map(len, needles)
+    if after > max(before, 10):  # one row's text must not grow much, or its length shows in the time it takes
+        raise reader.refused(node, "REPLACE cannot put a long text in the place of a short one.", "Shorten it.")
+    return reader.apply(node, "replace", reader.expression(node.this), *parts)
+
+
+def concat(reader: Aggregating, node: Any) -> Expression:
+    """CONCAT."""
+    parts = [as_text(reader, each) for each in node.expressions]
+    # CONCAT passes over NULL, unlike ||
+    found = parts[0]
+    for at, each in enumerate(parts):
+        solid = reader.apply(node, "coalesce", each, text(""))
+        found = solid if at == 0 else reader.apply(node, "concat", found, solid)
+    return found
+
+
+def join(reader: Aggregating, node: Any) -> Expression:
+    """a || b: one of them may be a number, a date or a truth value."""
+    parts = [reader.expression(each) for each in (node.this, node.expression)]
+    if any(each.type is Type.TEXT for each in parts):
+        parts = [as_text(reader, each) for each in (node.this, node.expression)]
+    return reader.apply(node, "concat", *parts)
+
+
+def as_text(reader: Aggregating, node: Any) -> Expression:
+    """A value as DuckDB puts it into a text; a number of the question as it is written there."""
+    from sqlglot import exp
+
+    found = reader.expression(node)
+    if isinstance(node, exp.Literal) and not node.is_string:
+        return text(node.name)
+    if found.type not in {Type.NUMBER, Type.DATE, Type.DATETIME, Type.BOOLEAN}:
+        return found
+    return reader.apply(node, "to_text", found)

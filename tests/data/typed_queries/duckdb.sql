@@ -1,0 +1,204 @@
+-- As people type who work with DuckDB every day.
+
+SELECT COUNT(*) FROM people;
+SELECT count(*) AS n, avg(age) AS mean_age FROM people;
+FROM people SELECT COUNT(*);
+SELECT region, COUNT(*) FROM people GROUP BY region;
+SELECT region, COUNT(*) AS n FROM people GROUP BY ALL ORDER BY n DESC;
+SELECT region, sex, COUNT(*) AS n FROM people GROUP BY 1, 2 ORDER BY 1, 2;
+SELECT COUNT(*) FILTER (WHERE smoker) AS smokers, COUNT(*) AS everybody FROM people;
+SELECT COUNT(*) FILTER (smoker) AS smokers FROM people;
+SELECT AVG(height) FROM people WHERE age BETWEEN 18 AND 65;
+-- unlike: half of a step is rounded either way
+SELECT region, ROUND(AVG(height), 1) AS height FROM people WHERE height IS NOT NULL GROUP BY region;
+SELECT SUM(amount) AS turnover FROM orders WHERE status <> 'returned';
+SELECT status, SUM(amount) AS total, COUNT(*) AS orders, COUNT(DISTINCT person_id) AS customers FROM orders GROUP BY status;
+SELECT product, SUM(quantity) FROM orders GROUP BY product HAVING SUM(quantity) > 5;
+SELECT date_trunc('month', day) AS month, SUM(amount) FROM orders GROUP BY month ORDER BY month;
+SELECT date_trunc('week', day) AS week, COUNT(*) AS n FROM orders WHERE day >= DATE '2024-01-01' AND day < DATE '2024-03-01' GROUP BY week;
+SELECT year(day) AS y, quarter(day) AS q, COUNT(*) AS n FROM orders GROUP BY y, q ORDER BY y, q;
+SELECT dayofweek(day) AS dow, COUNT(*) FROM orders GROUP BY dow;
+SELECT dayname(day) AS weekday, COUNT(*) AS n FROM orders GROUP BY weekday;
+SELECT monthname(day) AS month, AVG(amount) AS mean FROM orders GROUP BY month;
+SELECT hour(placed) AS h, COUNT(*) AS n FROM orders GROUP BY h ORDER BY h;
+SELECT strftime(day, '%Y-%m') AS month, COUNT(*) AS n FROM orders GROUP BY month;
+SELECT strftime(day, '%b %Y') AS month, COUNT(*) AS n FROM orders GROUP BY month;
+SELECT strftime('%Y', day) AS y, COUNT(*) AS n FROM orders GROUP BY y;
+SELECT last_day(day) AS month_end, SUM(amount) FROM orders GROUP BY month_end;
+SELECT COUNT(*) FROM orders WHERE day = make_date(2024, 2, 29);
+SELECT COUNT(*) FROM people WHERE month(born) = 2 AND day(born) = 29;
+SELECT date_diff('year', born, DATE '2025-01-01') AS years, COUNT(*) FROM people GROUP BY years;
+SELECT datediff('day', day, DATE '2025-12-31') // 30 AS months_ago, COUNT(*) AS n FROM orders GROUP BY months_ago;
+SELECT AVG(date_diff('day', born, day)) AS mean_days FROM people JOIN orders USING (person_id);
+SELECT COUNT(*) FROM orders WHERE day + INTERVAL 30 DAY > DATE '2025-01-01';
+SELECT COUNT(*) FROM orders WHERE day - INTERVAL '1' MONTH >= '2024-12-01';
+SELECT COUNT(*) FROM orders WHERE date_add(day, INTERVAL 1 MONTH) > DATE '2025-06-01';
+SELECT COUNT(*) FROM orders WHERE epoch(placed) > 1735689600;
+SELECT CASE WHEN age < 18 THEN 'child' WHEN age < 65 THEN 'adult' ELSE 'senior' END AS class, COUNT(*) AS n FROM people GROUP BY class;
+SELECT if(age >= 65, 'senior', 'other') AS class, COUNT(*) AS n FROM people GROUP BY class;
+SELECT age // 10 * 10 AS decade, COUNT(*) AS n FROM people GROUP BY decade ORDER BY decade;
+SELECT floor(amount / 50) * 50 AS class, COUNT(*) AS n FROM orders GROUP BY class ORDER BY class;
+SELECT round(height, -1) AS about, COUNT(*) FROM people GROUP BY about;
+SELECT MEDIAN(age) FROM people;
+SELECT quantile_cont(amount, 0.9) AS p90 FROM orders;
+SELECT quantile_disc(quantity, 0.5) FROM orders;
+SELECT MIN(age), MAX(age) FROM people;
+SELECT VAR_SAMP(height), STDDEV(height), STDDEV_POP(height) FROM people;
+SELECT variance(amount) AS v, var_pop(amount) AS vp FROM orders;
+SELECT CORR(age, height) FROM people;
+SELECT COVAR_POP(amount, quantity), COVAR_SAMP(amount, quantity) FROM orders;
+SELECT regr_slope(height, age) AS slope FROM people;
+SELECT regr_slope(amount, quantity) AS slope, regr_intercept(amount, quantity) AS intercept FROM orders;
+SELECT regr_r2(amount, quantity) AS r2, regr_count(amount, quantity) AS n FROM orders;
+SELECT regr_avgx(amount, quantity) AS x, regr_avgy(amount, quantity) AS y FROM orders;
+SELECT SUM(amount) / COUNT(*) AS mean FROM orders;
+SELECT 100.0 * COUNT(*) FILTER (WHERE status = 'returned') / COUNT(*) AS percent_returned FROM orders;
+SELECT AVG(CASE WHEN smoker THEN 1 ELSE 0 END) AS share FROM people;
+SELECT AVG(CAST(smoker AS INTEGER)) AS share FROM people;
+SELECT AVG(smoker::INT) AS share FROM people;
+SELECT SUM(smoker::INT) AS smokers FROM people;
+SELECT SUM(smoker) AS smokers FROM people;
+SELECT COUNT(*) FROM people WHERE smoker = 1;
+SELECT COUNT(*) FROM people WHERE smoker = true AND age > 30;
+SELECT COUNT(*) FROM people WHERE NOT smoker;
+SELECT COUNT(*) FROM people WHERE smoker IS NULL;
+SELECT COUNT(*) FROM people WHERE smoker IS DISTINCT FROM true;
+SELECT COALESCE(region, '?') AS region, COUNT(*) AS n FROM people GROUP BY 1;
+SELECT ifnull(region, '?') AS region, COUNT(*) AS n FROM people GROUP BY 1;
+SELECT COUNT(*) FROM orders WHERE note IS NULL;
+SELECT COUNT(*) FROM orders WHERE note LIKE '%gift%';
+SELECT COUNT(*) FROM orders WHERE note ILIKE '%GIFT%';
+SELECT COUNT(*) FROM orders WHERE contains(note, 'ß');
+SELECT COUNT(*) FROM orders WHERE note LIKE '50\%%' ESCAPE '\';
+SELECT COUNT(*) FROM orders WHERE note LIKE '%!_%' ESCAPE '!';
+SELECT COUNT(*) FROM orders WHERE starts_with(note, 'gift');
+SELECT COUNT(*) FROM orders WHERE note ^@ 'gift';
+SELECT COUNT(*) FROM orders WHERE regexp_matches(note, 'gift|card');
+SELECT COUNT(*) FROM orders WHERE regexp_full_match(note, '[a-z ]+');
+-- not yet: REGEXP_FULL_MATCH
+SELECT COUNT(*) FROM orders WHERE note ~ '[0-9]+%.*';
+SELECT COUNT(*) FROM orders WHERE note SIMILAR TO 'gift.*';
+SELECT COUNT(*) FROM people WHERE instr(name, ' ') > 0;
+SELECT COUNT(*) FROM people WHERE strpos(name, 'é') > 0;
+SELECT split_part(name, ' ', 1) AS first_name, COUNT(*) AS n FROM people GROUP BY first_name;
+SELECT upper(left(name, 1)) AS initial, COUNT(*) AS n FROM people GROUP BY initial;
+SELECT length(name) AS letters, COUNT(*) AS n FROM people GROUP BY letters;
+SELECT concat(region, '/', sex) AS cell, COUNT(*) AS n FROM people GROUP BY cell;
+SELECT region || '-' || sex AS cell, COUNT(*) AS n FROM people WHERE region IS NOT NULL GROUP BY cell;
+SELECT concat('q', quarter(day)) AS q, COUNT(*) AS n FROM orders GROUP BY q;
+SELECT concat_ws('-', year(day), quarter(day)) AS q, COUNT(*) AS n FROM orders GROUP BY q;
+SELECT year(day) || '-Q' || quarter(day) AS q, COUNT(*) AS n FROM orders GROUP BY q;
+SELECT trim(note, '*') AS note, COUNT(*) AS n FROM orders WHERE note IS NOT NULL GROUP BY 1;
+SELECT COUNT(*) FROM people p JOIN orders o ON p.person_id = o.person_id WHERE p.region = 'n';
+SELECT p.region, SUM(o.amount) AS total FROM people p JOIN orders o USING (person_id) GROUP BY p.region;
+SELECT r.name, COUNT(*) AS n FROM people p JOIN regions r ON p.region = r.code GROUP BY r.name;
+SELECT r.country, AVG(p.age) AS age FROM people p JOIN regions r ON p.region = r.code GROUP BY r.country;
+SELECT region, SUM(amount) AS total FROM people NATURAL JOIN orders GROUP BY region;
+SELECT COUNT(*) FROM people p LEFT JOIN orders o USING (person_id) WHERE o.order_id IS NULL;
+SELECT COUNT(*) FROM people WHERE person_id IN (SELECT person_id FROM orders WHERE amount > 50);
+SELECT COUNT(*) FROM people p WHERE NOT EXISTS (SELECT 1 FROM orders o WHERE o.person_id = p.person_id);
+SELECT AVG(total) AS mean_per_customer FROM (SELECT person_id, SUM(amount) AS total FROM orders GROUP BY person_id);
+WITH per_person AS (SELECT person_id, COUNT(*) AS n FROM orders GROUP BY person_id) SELECT n, COUNT(*) AS people FROM per_person GROUP BY n;
+SELECT COUNT(*) FROM (SELECT * FROM orders WHERE gift);
+SELECT COUNT(person_id) FROM people;
+SELECT COUNT(DISTINCT product) FROM orders;
+SELECT approx_count_distinct(product) FROM orders;
+SELECT COUNT(DISTINCT day) AS days FROM orders WHERE status = 'paid';
+SELECT sign(amount) AS s, COUNT(*) AS n FROM orders GROUP BY s;
+SELECT SUM(abs(amount)) FROM orders;
+SELECT SUM(greatest(amount, 0)) AS income, SUM(least(amount, 0)) AS refunds FROM orders;
+-- not yet: no bounds | LEAST(GREATEST
+SELECT AVG(ln(amount)) FROM orders WHERE amount > 0;
+SELECT AVG(sqrt(amount)) FROM orders WHERE amount >= 0;
+SELECT AVG(pow(height / 100, 2)) AS squared FROM people;
+SELECT SUM(amount * quantity) AS value FROM orders;
+-- not yet: no bounds | LEAST(GREATEST
+SELECT AVG(amount / nullif(quantity, 0)) AS each FROM orders;
+SELECT AVG(sin(age)) FROM people;
+SELECT AVG(cos(radians(age))) AS c, AVG(degrees(atan(balance))) AS a FROM people;
+SELECT SUM(height * pi() / 2) FROM people;
+SELECT AVG(2 * atan2(balance, height)) FROM people;
+SELECT COUNT(*) FROM orders WHERE quantity % 2 = 0;
+-- not yet: quantity & 1
+SELECT quantity & 1 AS odd, COUNT(*) AS n FROM orders GROUP BY odd;
+SELECT region, COUNT(*) FROM people GROUP BY ROLLUP (region);
+SELECT region, sex, COUNT(*) AS n FROM people GROUP BY CUBE (region, sex);
+SELECT COUNT_IF(age > 40) AS n FROM people;
+SELECT SUM(IF(gift, amount, 0)) AS gifts FROM orders;
+SELECT mean(age) AS m FROM people;
+SELECT COUNT(*) FROM orders WHERE status IN ('paid', 'sent') AND NOT gift;
+SELECT COUNT(*) FROM orders WHERE (status, gift) IN (('paid', true), ('sent', false));
+SELECT COUNT(*) FROM orders WHERE placed >= '2024-06-01' AND placed < '2024-07-01';
+SELECT COUNT(*) FROM orders WHERE placed::DATE = '2024-02-29';
+SELECT COUNT(*) FROM orders WHERE placed::TIME >= '12:00';
+SELECT CAST(placed AS DATE) AS d, COUNT(*) AS n FROM orders WHERE placed < '2024-02-01' GROUP BY d;
+SELECT age > 40 AS older, COUNT(*) AS n FROM people GROUP BY older;
+SELECT region, max(age) - min(age) AS span FROM people GROUP BY region;
+-- not yet: A list | QUANTILE_CONT(x, 0.25)
+SELECT quantile_cont(age, [0.25, 0.5, 0.75]) FROM people;
+-- not yet: GROUP BY with COUNT(*)
+SELECT DISTINCT region FROM people;
+-- not yet: COUNT(*)
+SELECT region FROM people GROUP BY region;
+SELECT name, code FROM regions ORDER BY population DESC LIMIT 2;
+SELECT COUNT(*) FROM people WHERE born < '1980-01-01'::DATE;
+SELECT isodow(day) AS weekday, SUM(quantity) AS items FROM orders GROUP BY weekday;
+SELECT week(day) AS week, COUNT(*) AS n FROM orders WHERE year(day) = 2024 GROUP BY week;
+SELECT COUNT(*) FROM orders WHERE day IN (DATE '2024-02-29', DATE '2024-03-01');
+SELECT ROUND(SUM(amount), 2) AS total FROM orders;
+SELECT COUNT(*) AS "how many", AVG(age) AS "mean age" FROM people;
+-- not yet: MODE | GROUP BY x ORDER BY COUNT(*)
+SELECT MODE(status) FROM orders;
+-- not yet: SKEWNESS | POWER(x, 3)
+SELECT skewness(age) FROM people;
+-- not yet: DISTINCT | COUNT(DISTINCT x)
+SELECT SUM(DISTINCT quantity) FROM orders;
+-- not yet: TRANSLATE | REPLACE
+SELECT COUNT(*) FROM orders WHERE translate(note, 'ä', 'a') = 'gift';
+-- not yet: REVERSE | ENDS_WITH
+SELECT COUNT(*) FROM people WHERE reverse(name) LIKE 'a%';
+SELECT lpad(CAST(month(day) AS VARCHAR), 2, '0') AS m, COUNT(*) AS n FROM orders GROUP BY m;
+-- refused: SELECT *
+SELECT * FROM people;
+-- refused: SELECT *
+FROM people LIMIT 5;
+-- refused: outside an aggregate
+SELECT name, COUNT(*) FROM people;
+-- refused: outside an aggregate
+SELECT age FROM people WHERE name = 'Zoë';
+-- refused: names the units
+SELECT person_id, SUM(amount) FROM orders GROUP BY person_id;
+-- refused: A list of values
+SELECT list(name) FROM people;
+-- refused: A list of values
+SELECT string_agg(name, ', ') FROM people;
+-- refused: FIRST
+SELECT first(name) FROM people;
+-- refused: ARG_MAX
+SELECT arg_max(name, age) FROM people;
+-- refused: Sampling
+SELECT COUNT(*) FROM people USING SAMPLE 10%;
+-- refused: RANDOM
+SELECT COUNT(*) FROM people WHERE random() < 0.5;
+-- refused: current date
+SELECT COUNT(*) FROM orders WHERE day > current_date - 30;
+-- refused: READ_CSV in FROM | dalenius tables
+SELECT COUNT(*) FROM read_csv('people.csv');
+-- refused: scalar subquery
+SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people);
+-- refused: Only SELECT
+DELETE FROM people;
+-- refused: more than one statement
+SELECT COUNT(*) FROM people; SELECT COUNT(*) FROM orders;
+-- refused: 'aeg'
+SELECT AVG(aeg) FROM people;
+-- refused: PIVOT
+SELECT COUNT(*) FROM (PIVOT orders ON status USING SUM(amount));
+-- later
+SELECT region, COUNT(*) AS n, 100.0 * COUNT(*) / SUM(COUNT(*)) OVER () AS share FROM people GROUP BY region;
+-- later
+SELECT region, n FROM (SELECT region, COUNT(*) AS n FROM people GROUP BY region) WHERE n > 2;
+-- later
+SELECT date_trunc('month', day) AS m, SUM(SUM(amount)) OVER (ORDER BY date_trunc('month', day)) AS running FROM orders GROUP BY m;
+-- later
+SELECT product, SUM(amount) AS total FROM orders GROUP BY product QUALIFY row_number() OVER (ORDER BY total DESC) <= 3;

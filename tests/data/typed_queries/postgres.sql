@@ -1,0 +1,141 @@
+-- As people type who know Postgres.
+
+SELECT count(*) FROM public.people;
+SELECT count(1) FROM people;
+SELECT count(*)::int AS n FROM people;
+SELECT region, count(*) FROM public.people AS p GROUP BY p.region;
+SELECT public.people.region, count(*) FROM public.people GROUP BY public.people.region;
+-- unlike: a cast to numeric(10, 2) keeps all digits
+SELECT people.sex, avg(people.height)::numeric(10, 2) AS height FROM people GROUP BY people.sex;
+SELECT count(*) FROM people FETCH FIRST 1 ROW ONLY;
+SELECT region, count(*) AS n FROM people GROUP BY region ORDER BY n DESC FETCH FIRST 3 ROWS ONLY;
+SELECT region, count(*) AS n FROM people GROUP BY region ORDER BY n DESC OFFSET 1 ROWS FETCH NEXT 2 ROWS ONLY;
+SELECT region, count(*) AS n FROM people GROUP BY region ORDER BY n DESC LIMIT 2 OFFSET 1;
+SELECT extract(year FROM day) AS year, sum(amount) FROM orders GROUP BY 1 ORDER BY 1;
+SELECT extract(dow FROM day) AS dow, count(*) FROM orders GROUP BY dow;
+SELECT extract(isodow FROM day) AS dow, count(*) FROM orders GROUP BY dow;
+SELECT extract(epoch FROM placed) > 1720000000 AS late, count(*) AS n FROM orders GROUP BY late;
+SELECT date_part('month', day) AS month, count(*) FROM orders GROUP BY month;
+-- refused: age | AGE(DATE
+SELECT date_part('year', age(born)) AS years, count(*) FROM people GROUP BY years;
+SELECT to_char(day, 'YYYY-MM') AS month, sum(amount) AS total FROM orders GROUP BY 1 ORDER BY 1;
+-- duckdb: SELECT dayname(day) AS weekday, count(*) FROM orders GROUP BY 1
+SELECT to_char(day, 'Day') AS weekday, count(*) FROM orders GROUP BY 1;
+SELECT to_char(placed, 'HH24') AS hour, count(*) AS n FROM orders GROUP BY 1;
+SELECT to_char(day, 'DD.MM.YYYY') AS d, count(*) AS n FROM orders WHERE day < '2024-01-15' GROUP BY d;
+-- duckdb: SELECT strftime(day, '%b %Y') AS month, count(*) AS n FROM orders GROUP BY month
+SELECT to_char(day, 'Mon YYYY') AS month, count(*) AS n FROM orders GROUP BY month;
+SELECT avg(extract(year FROM age(DATE '2025-01-01', born))) AS mean_age FROM people;
+SELECT date_trunc('quarter', placed)::date AS quarter, count(*) FROM orders GROUP BY quarter;
+SELECT count(*) FROM orders WHERE day >= '2024-01-01'::date AND day < '2024-01-01'::date + interval '1 month';
+SELECT count(*) FROM orders WHERE placed > timestamp '2024-12-31 12:00:00';
+SELECT count(*) FROM orders WHERE day BETWEEN date '2024-02-01' AND date '2024-02-29';
+SELECT sum(amount) FILTER (WHERE gift) AS gifts, sum(amount) FILTER (WHERE NOT gift) AS rest FROM orders;
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY amount) FROM orders;
+SELECT percentile_cont(0.25) WITHIN GROUP (ORDER BY age) AS q1, percentile_cont(0.75) WITHIN GROUP (ORDER BY age) AS q3 FROM people;
+SELECT percentile_disc(0.9) WITHIN GROUP (ORDER BY age DESC) FROM people;
+-- not yet: MODE | GROUP BY x
+SELECT mode() WITHIN GROUP (ORDER BY status) FROM orders;
+-- not yet: REGEXP_MATCHES
+SELECT count(*) FROM people WHERE name ~ '^[A-M]';
+SELECT count(*) FROM people WHERE name ~* '^z';
+-- not yet: REGEXP_MATCHES
+SELECT count(*) FROM people WHERE name !~ '^[A-M]';
+-- not yet: SIMILAR TO | REGEXP_FULL_MATCH
+SELECT count(*) FROM people WHERE name SIMILAR TO '(Ann|Bob)%';
+SELECT count(*) FROM people WHERE name NOT ILIKE 'a%';
+SELECT count(*) FROM people WHERE position('o' IN name) > 0;
+SELECT count(*) FROM people WHERE strpos(lower(name), 'ann') = 1;
+SELECT substring(name FROM 1 FOR 1) AS initial, count(*) AS n FROM people GROUP BY initial;
+-- not yet: INITCAP | UPPER(LEFT(a, 1))
+SELECT initcap(status) AS status, count(*) AS n FROM orders GROUP BY 1;
+SELECT btrim(note) AS note, count(*) AS n FROM orders WHERE note IS NOT NULL GROUP BY 1;
+SELECT trim(both ' ' from note) AS note, count(*) AS n FROM orders WHERE note IS NOT NULL GROUP BY 1;
+SELECT left(name, -1) AS most, count(*) AS n FROM people GROUP BY most;
+SELECT right(name, 2) AS ending, count(*) AS n FROM people GROUP BY ending;
+SELECT char_length(note) AS l, count(*) AS n FROM orders WHERE note IS NOT NULL GROUP BY l;
+SELECT count(*) FROM people WHERE region = ANY (ARRAY['n', 's']);
+-- not yet: ANY | IN ('x', 'y')
+SELECT count(*) FROM people WHERE region = ANY ('{n,s}');
+SELECT coalesce(avg(balance), 0) AS balance FROM people WHERE region = 'w';
+SELECT stddev_samp(amount), var_samp(amount) FROM orders;
+-- not yet: BOOL_AND | COUNT_IF
+SELECT bool_and(smoker) FROM people;
+SELECT sum(case when smoker then 1 else 0 end)::float / count(*) AS share FROM people;
+SELECT round(avg(height)::numeric, 2) FROM people;
+SELECT round(100.0 * sum((status = 'paid')::int) / count(*), 1) AS paid FROM orders;
+-- unlike: DuckDB has no WIDTH_BUCKET
+SELECT width_bucket(amount, 0, 100, 5) AS bucket, count(*) FROM orders GROUP BY bucket ORDER BY bucket;
+SELECT count(*) FROM (people p JOIN orders o ON p.person_id = o.person_id);
+SELECT count(*) FROM people p INNER JOIN (orders o JOIN regions r ON o.ship_to = r.code) ON p.person_id = o.person_id;
+SELECT r.name, count(DISTINCT p.person_id) AS buyers FROM people p JOIN orders o ON o.person_id = p.person_id JOIN regions r ON r.code = p.region GROUP BY r.name;
+SELECT count(DISTINCT CASE WHEN amount > 50 THEN person_id END) AS big FROM orders;
+SELECT count(DISTINCT person_id) FILTER (WHERE gift) AS givers FROM orders;
+SELECT count(*) FROM orders o, people p WHERE o.person_id = p.person_id AND p.age < 30;
+SELECT region, avg(n) AS mean FROM (SELECT p.person_id, p.region, count(o.order_id) AS n FROM people p LEFT JOIN orders o ON o.person_id = p.person_id GROUP BY p.person_id, p.region) AS t GROUP BY region;
+WITH recent AS (SELECT * FROM orders WHERE day >= '2025-01-01') SELECT status, count(*) FROM recent GROUP BY status;
+WITH a AS (SELECT person_id, amount FROM orders), b AS (SELECT person_id FROM a WHERE amount > 20) SELECT count(*) FROM b;
+SELECT grouping(region) AS total, region, count(*) FROM people GROUP BY GROUPING SETS ((region), ());
+SELECT age AS years, count(*) FROM people GROUP BY years HAVING count(*) > 0;
+SELECT region, avg(age) AS age FROM people GROUP BY region HAVING avg(age) > 20;
+SELECT cbrt(height) > 5 AS tall, count(*) FROM people GROUP BY tall;
+SELECT sum(amount) AS amount FROM orders HAVING sum(amount) > 10;
+SELECT region, sum(age) AS age FROM people GROUP BY region HAVING age > 10;
+SELECT count(*) FROM people WHERE (age > 30) IS TRUE;
+SELECT count(*) FROM people WHERE (smoker OR age > 30) IS NOT FALSE;
+SELECT count(*) FROM people WHERE height NOTNULL;
+SELECT count(*) FROM people WHERE height ISNULL;
+SELECT -sum(-amount) AS total FROM orders;
+SELECT sum(amount ^ 2) AS squares FROM orders;
+SELECT sum(power(amount, 2)) AS squares FROM orders;
+SELECT mod(quantity, 3) AS rest, count(*) AS n FROM orders GROUP BY rest;
+SELECT div(age, 10) AS decade, count(*) AS n FROM people GROUP BY decade;
+SELECT trunc(height) AS cm, count(*) FROM people GROUP BY cm;
+SELECT count(*) FROM orders WHERE amount::int = 20;
+SELECT ceil(amount / 25) AS class, count(*) AS n FROM orders GROUP BY class;
+SELECT count(*) FROM orders WHERE make_date(2024, 1, 1) <= day;
+SELECT corr(amount, quantity) AS r FROM orders WHERE status = 'paid';
+SELECT regr_slope(amount, quantity) FROM orders WHERE gift;
+-- not yet: every | COUNT_IF
+SELECT every(age > 0) FROM people;
+SELECT nullif(status, 'open') AS status, count(*) AS n FROM orders GROUP BY 1;
+SELECT (day - DATE '2024-01-01') / 100 AS hundreds, count(*) AS n FROM orders GROUP BY hundreds;
+-- not yet: datetime
+SELECT count(*) FROM orders WHERE placed - day > interval '12 hours';
+SELECT sum(amount) FROM orders WHERE note IS NOT NULL AND note <> '';
+-- not yet: REPEAT | out
+SELECT repeat('x', 3) AS x, count(*) FROM people;
+-- not yet: OVERLAY | SUBSTRING
+SELECT overlay(name placing 'X' from 1) AS masked, count(*) FROM people GROUP BY masked;
+-- not yet: MD5 | itself
+SELECT md5(name), count(*) FROM people GROUP BY 1;
+-- refused: single quotes: 'w'
+SELECT count(*) FROM people WHERE region = "w";
+-- refused: DISTINCT ON | GROUP BY
+SELECT DISTINCT ON (region) region, name FROM people;
+-- refused: LATERAL
+SELECT count(*) FROM people p, LATERAL (SELECT * FROM orders o WHERE o.person_id = p.person_id LIMIT 1) t;
+-- refused: A list of values
+SELECT array_agg(age) FROM people;
+-- refused: now | Write the date
+SELECT count(*) FROM orders WHERE placed > now() - interval '1 day';
+-- refused: GENERATE_SERIES
+SELECT count(*) FROM generate_series(1, 10);
+-- refused: FULL JOIN
+SELECT count(*) FROM people FULL JOIN orders USING (person_id);
+-- refused: A lock
+SELECT count(*) FROM people FOR UPDATE;
+-- refused: Only SELECT
+EXPLAIN SELECT count(*) FROM people;
+-- refused: names the units
+SELECT max(person_id) FROM people;
+-- refused: INTERSECT
+SELECT count(*) FROM people INTERSECT SELECT count(*) FROM orders;
+-- refused: WITH RECURSIVE
+WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t WHERE n < 3) SELECT count(*) FROM t;
+-- later
+SELECT region, rank() OVER (ORDER BY count(*) DESC) AS place, count(*) FROM people GROUP BY region;
+-- later
+SELECT 'people' AS what, count(*) AS n FROM people UNION ALL SELECT 'orders', count(*) FROM orders;
+-- later
+WITH monthly AS (SELECT date_trunc('month', day) AS m, sum(amount) AS total FROM orders GROUP BY 1) SELECT m, total - lag(total) OVER (ORDER BY m) AS change FROM monthly;
