@@ -140,7 +140,6 @@ SELECT quantile_cont(age, [0.25, 0.5, 0.75]) FROM people;
 SELECT DISTINCT region FROM people;
 -- not yet: COUNT(*)
 SELECT region FROM people GROUP BY region;
-SELECT name, code FROM regions ORDER BY population DESC LIMIT 2;
 SELECT COUNT(*) FROM people WHERE born < '1980-01-01'::DATE;
 SELECT isodow(day) AS weekday, SUM(quantity) AS items FROM orders GROUP BY weekday;
 SELECT week(day) AS week, COUNT(*) AS n FROM orders WHERE year(day) = 2024 GROUP BY week;

@@ -112,7 +112,7 @@ def are_alike(one: Any, other: Any, loose: float) -> bool:
     if one is None or other is None:
         return one is other
     if isinstance(one, int | float | Decimal) and isinstance(other, int | float | Decimal):
-        return math.isclose(one, other, rel_tol=loose, abs_tol=10 * loose)
+        return math.isclose(one, other, rel_tol=loose, abs_tol=max(1e-3, 10 * loose))
     if isinstance(one, date | datetime) and isinstance(other, date | datetime):
         return one.isoformat()[:10] == other.isoformat()[:10] and _time(one) == _time(other)
     return str(one) == str(other)
