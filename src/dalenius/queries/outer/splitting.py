@@ -302,6 +302,8 @@ class _Splitter:
 
         if isinstance(node, exp.Table):
             name = node.name.lower()
+            if name in sees and not is_plain(node):  # is it the table that is meant, or what WITH calls so?
+                raise words.refuse_unread(node, self.text)
             if is_plain(node) and name in sees:
                 common = sees[name]
                 common.kind = common.kind or self.kind(common.tree, common.sees)
