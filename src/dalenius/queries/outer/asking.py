@@ -11,6 +11,7 @@ from dalenius.measuring.fairness import patiently
 from dalenius.queries.outer.cutting import has_windows
 from dalenius.queries.outer.joint import share_equally
 from dalenius.queries.outer.splitting import Known, Split, may_split, split_tree
+from dalenius.queries.outer.trees import sources_of
 from dalenius.queries.planning import OpenTables, Planned, plan_ask
 from dalenius.queries.rules.clause import cut_clause
 from dalenius.queries.rules.parse import parse_sql
@@ -57,10 +58,24 @@ def plan_any(asker: Asker, ask: Ask, *, expecting: bool = False) -> Planned | Ou
             return _plan_split(asker, ask, among, tree, expecting=expecting)
         try:
             return plan_ask(asker, ask, expecting=expecting, among=among, tree=tree.copy() if splits else tree)
-        except DaleniusError:
+        except DaleniusError as error:
             if not splits:
                 raise
-        return _plan_split(asker, ask, among, tree, expecting=expecting)
+            usual = error
+        try:
+            return _plan_split(asker, ask, among, tree, expecting=expecting)
+        except DaleniusError as error:
+            # Of a question about rows, the usual way says what is wrong, and where.
+            raise usual if _reads_rows(tree) else error from None
+
+
+def _reads_rows(tree: Any) -> bool:
+    """Whether a question is one SELECT whose own FROM has no SELECT in it."""
+    from sqlglot import exp
+
+    if not isinstance(tree, exp.Select) or tree.args.get("distinct") or tree.args.get("with_"):
+        return False
+    return not any(isinstance(each, exp.Subquery) for each in sources_of(tree))
 
 
 def _plan_split(asker: Asker, ask: Ask, among: OpenTables, tree: Any, *, expecting: bool) -> OuterPlanned:
