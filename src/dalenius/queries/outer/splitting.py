@@ -12,7 +12,9 @@ can mean anything else there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import DaleniusError
@@ -127,6 +129,8 @@ class _Splitter:
     inners: list[Inner] = field(default_factory=list)
     commons: list[tuple[str, OuterQuery]] = field(default_factory=list)
     publics: set[str] = field(default_factory=set)
+    resolved: list[_Common] = field(default_factory=list)  # whose source is known, in the order in which it became so
+    numbers: Iterator[int] = field(default_factory=count)  # of names: what was taken back leaves none to another
     tries: int = 0
 
     # --- one query of the outer part
@@ -153,18 +157,32 @@ class _Splitter:
         if aggregates(tree) and any(each != FREE for each in kinds):
             for small in (False, True):
                 try:
-                    return self.cut(tree, sees, value=value, small=small)
+                    with self.attempt():
+                        return self.cut(tree, sees, value=value, small=small)
                 except DaleniusError as error:
                     failed = failed or error
         if ROWS in kinds:
             raise failed or self.refusal(tree, sees, top=top)
-        before = len(self.inners), len(self.commons)
         try:
-            return self.over(tree, sees, value=value)
+            with self.attempt():
+                return self.over(tree, sees, value=value)
         except DaleniusError as error:
-            del self.inners[before[0] :], self.commons[before[1] :]
             # Where groups were of one unit each, what is wrong is wrong in the SELECT around.
             raise error if failed is None or failed.message == NOT_WITHIN else failed from None
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """What fails leaves nothing behind: no release, no query, and no name of WITH that stands for one of them."""
+        inners, commons, resolved = len(self.inners), len(self.commons), len(self.resolved)
+        publics = set(self.publics)
+        try:
+            yield
+        except DaleniusError:
+            for each in self.resolved[resolved:]:
+                each.source = None
+            del self.inners[inners:], self.commons[commons:], self.resolved[resolved:]
+            self.publics = publics
+            raise
 
     def refusal(self, select: Any, sees: Mapping[str, _Common], *, top: bool) -> DaleniusError:
         """Why a SELECT of rows is none of a release: of tables that are not there, the usual reader says so."""
@@ -181,22 +199,18 @@ class _Splitter:
 
     def cut(self, select: Any, sees: Mapping[str, _Common], *, value: bool, small: bool) -> OuterQuery:
         """A SELECT that aggregates rows: its inner part is asked."""
-        name = f"release {len(self.inners)}"
+        name = f"release {next(self.numbers)}"
         before = len(self.inners)
         self.tries += 1
         if before >= MOST_PARTS or self.tries > _MOST_TRIES:
             raise words.refuse_many(select, self.text, MOST_PARTS)
         self.inners.append(None)  # type: ignore[arg-type] # a place, for queries inside come after it
-        try:
-            view, nested = self.in_view(select, sees), self.value_in(sees)
-            found = cut_select(select, name, view, nested, self.clamps, small=small)
-            check_depth(found.inner)
-            check_depth(found.outer)
-            _attach(found.inner, self.used(found.inner, sees))
-            plan = self.plan(found.inner)
-        except DaleniusError:
-            del self.inners[before:]
-            raise
+        view, nested = self.in_view(select, sees), self.value_in(sees)
+        found = cut_select(select, name, view, nested, self.clamps, small=small)
+        check_depth(found.inner)
+        check_depth(found.outer)
+        _attach(found.inner, self.used(found.inner, sees))
+        plan = self.plan(found.inner)
         self.inners[before] = Inner(name, plan)
         return describe_select(found.outer, [Source.of_release(name, before, plan)], value=value, errors=self.errors)
 
@@ -239,7 +253,7 @@ class _Splitter:
                 source = Source.of_public(spelled, columns()).named(shown, names)
                 return source, source.table()
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Query):
-            shown = node.alias or f"query {len(self.commons)}"
+            shown = node.alias or f"subquery {next(self.numbers)}"
             source = self.common(_Common(node.this, (), sees)).named(shown, names)
             return source, source.table()
         if isinstance(node, exp.Values) and node.alias and names:
@@ -250,9 +264,10 @@ class _Splitter:
         """A query of a WITH, or a subquery: written once, however often it is used."""
         if common.source is None:
             found = self.released(common.tree, common.sees)
-            name = f"query {len(self.commons)}"
+            name = f"query {next(self.numbers)}"
             self.commons.append((name, found))
             common.source = Source.of_query(name, found, common.names)
+            self.resolved.append(common)
         return common.source
 
     def value_in(self, sees: Mapping[str, _Common]) -> Callable[[Any], Any]:

@@ -1,0 +1,47 @@
+# ruff: noqa: E501 (one shape, one line)
+"""With hardly any noise, a question with an outer part has the answer that DuckDB gives on the rows."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from tests.shop import BUDGET, Shop
+
+from dalenius.queries.outer import noise_copies
+
+BOTH = "SELECT region, status, COUNT(*) AS n FROM orders GROUP BY region, status"
+
+EQUAL = {
+    # an attempt that failed leaves nothing that the next one reads
+    "a name of WITH in two attempts": "WITH t AS (SELECT COUNT(*) AS n FROM orders) SELECT SUM(n) AS a, (SELECT n FROM t) AS b, (SELECT SUM(age) FROM people) AS c FROM (SELECT AVG(amount) AS n FROM orders)",
+    "a share of a name of WITH": "WITH t AS (SELECT region, COUNT(*) AS n FROM orders GROUP BY region) SELECT SUM(n) * 1.0 / (SELECT SUM(n) FROM t) FROM t WHERE region = 'n'",
+    "small parts after large ones": "WITH t AS (SELECT COUNT(*) AS n FROM orders) SELECT MD5(region) AS r, 100.0 * COUNT(*) / (SELECT n FROM t) AS pct, AVG(amount) / (SELECT AVG(age) FROM people) AS q FROM orders GROUP BY region",
+}
+
+
+@pytest.fixture(scope="module")
+def exact(tmp_path_factory):
+    return Shop.protected(
+        tmp_path_factory.mktemp("exact"), rows=30, budget=BUDGET.replace("epsilon = 50.0", "epsilon = 1e12")
+    )
+
+
+def told(rows):
+    return sorted(
+        (tuple(float(cell) if isinstance(cell, int | float | Decimal) else str(cell) for cell in row) for row in rows),
+        key=lambda row: [round(cell, 3) if isinstance(cell, float) else cell for cell in row],
+    )
+
+
+@pytest.mark.usefixtures("inside")
+@pytest.mark.parametrize("name", EQUAL)
+@pytest.mark.parametrize("cells", [0, noise_copies.MOST_CELLS], ids=["without copies", "with copies"])
+def test_it_is_the_answer_of_the_rows(exact, monkeypatch, name, cells):
+    monkeypatch.setattr(noise_copies, "MOST_CELLS", cells)
+    got, expected = told(exact.ana.ask(EQUAL[name], epsilon=1e9).rows), told(exact.plain(EQUAL[name]))
+    assert len(got) == len(expected)
+    for one, other in zip(got, expected, strict=True):
+        assert one == tuple(
+            pytest.approx(each, rel=1e-3, abs=1e-3) if isinstance(each, float) else each for each in other
+        )
