@@ -96,6 +96,10 @@ class _Select:
         parts = None if value or not errors else self.ids()
         if parts is None:
             return OuterQuery(tree, columns, identified=False)
+        merges = tree.args.get("distinct") is not None and tree.args["distinct"].args.get("on") is None
+        settled = all(each.exact for each in columns)
+        if merges and settled:  # a row is what it shows: by anything else, equal rows would stay apart
+            parts = [item for _, item, _ in self.items]
         texts = [exp.cast(each.copy(), "VARCHAR", dialect="duckdb") for each in parts]
         id_ = named(exp.cast(exp.Array(expressions=texts), "VARCHAR", dialect="duckdb"), ID)
         with_id = tree.copy()
@@ -104,12 +108,11 @@ class _Select:
         if not aggregates(tree) and not has_windows(tree):
             base.set("where", None)  # which rows it keeps changes nothing in them
         single = self.sources[0] if len(self.sources) == 1 else None
-        rows_of = single.rows_of if single is not None and not aggregates(tree) else None
+        rows_of = single.rows_of if single is not None and not aggregates(tree) and not merges else None
         at_once, copied = (over_copies(each, self.sources) for each in (base, with_id))
-        if tree.args.get("distinct") and (tree.args["distinct"].args.get("on") is None):
-            if not all(each.exact for each in columns):
-                return OuterQuery(tree, columns, False, base, at_once)
-        elif rows_of is not None and single is not None and single.release:
+        if merges and not settled:
+            return OuterQuery(tree, columns, False, base, at_once)
+        if rows_of is not None and single is not None and single.release:
             _settle_order(with_id, column_of(single.alias, ROW))
         return OuterQuery(with_id, columns, True, base, at_once, copied, rows_of)
 

@@ -17,6 +17,14 @@ EQUAL = {
     "a name of WITH in two attempts": "WITH t AS (SELECT COUNT(*) AS n FROM orders) SELECT SUM(n) AS a, (SELECT n FROM t) AS b, (SELECT SUM(age) FROM people) AS c FROM (SELECT AVG(amount) AS n FROM orders)",
     "a share of a name of WITH": "WITH t AS (SELECT region, COUNT(*) AS n FROM orders GROUP BY region) SELECT SUM(n) * 1.0 / (SELECT SUM(n) FROM t) FROM t WHERE region = 'n'",
     "small parts after large ones": "WITH t AS (SELECT COUNT(*) AS n FROM orders) SELECT MD5(region) AS r, 100.0 * COUNT(*) / (SELECT n FROM t) AS pct, AVG(amount) / (SELECT AVG(age) FROM people) AS q FROM orders GROUP BY region",
+    # DISTINCT merges rows that show the same
+    "DISTINCT of a key": f"WITH t AS ({BOTH}) SELECT DISTINCT region FROM t",
+    "DISTINCT of a key, counted": f"SELECT COUNT(*) FROM (SELECT DISTINCT region FROM ({BOTH}))",
+    "DISTINCT of a key, joined": f"WITH t AS ({BOTH}), d AS (SELECT DISTINCT status FROM t) SELECT t.region, t.n, d.status FROM t JOIN d ON t.status = d.status",
+    "DISTINCT of a function of a key": f"SELECT DISTINCT UPPER(region) AS r, r || 'x' FROM ({BOTH}) UNION ALL SELECT DISTINCT status, 'y' FROM ({BOTH})",
+    "DISTINCT of some keys": "SELECT DISTINCT status FROM orders GROUP BY status, region HAVING COUNT(*) > 0",
+    "DISTINCT of noisy values": f"SELECT DISTINCT region, n > 0 AS b FROM ({BOTH})",
+    "DISTINCT, some of it": f"SELECT DISTINCT region FROM ({BOTH}) ORDER BY region LIMIT 2",
 }
 
 
