@@ -13,11 +13,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dalenius.errors import QuestionRefusedError, UnknownColumnError
+from dalenius.measuring.fairness import check_patience
+from dalenius.queries.outer import words
 from dalenius.queries.outer.all_copies import over_copies
 from dalenius.queries.outer.cutting import aggregates, column_of, gathers, has_windows, named
 from dalenius.queries.outer.sources import COPY, ID, ROW, OuterColumn, OuterQuery, Source
 from dalenius.queries.rules.nested import default_name
 
+MOST_COLUMNS = 500  # of one query: * of a query that has * itself doubles them at each step
 _RANKS = ("Rank", "DenseRank", "RowNumber", "PercentRank", "CumeDist", "Ntile")
 _LAST = ("order", "limit", "offset", "qualify", "distinct")
 
@@ -48,6 +51,7 @@ def describe_union(tree: Any, parts: Sequence[OuterQuery], *, value: bool) -> Ou
     plain = isinstance(tree, exp.Union) and not tree.args.get("distinct") and not tree.args.get("by_name")
     keeps = plain and one.identified and other.identified and not value
     found = tree.copy()
+    found.set("with_", None)  # what it names stands before all queries, by names that nobody can type over
     for part, each, number in (("this", one, 1), ("expression", other, 2)):
         found.set(part, _renamed(each, each.tree, number if keeps else None))
     columns = tuple(
@@ -88,6 +92,8 @@ class _Select:
         tree = self.tree
         for each in tree.expressions:
             for name, item in self.expanded(each):
+                if len(self.items) >= MOST_COLUMNS:
+                    raise words.refuse_wide(MOST_COLUMNS)
                 self.items.append((name, item, self.column(name, item)))
         columns = tuple(column for _, _, column in self.items)
         if not value:  # a query that stands for a value may name columns of those around it
@@ -133,6 +139,7 @@ class _Select:
                 why="The columns of an answer are known before it is paid for.",
                 fix="Name the columns.",
             )
+        check_patience()
         table, merged = inner.table.lower() if isinstance(inner, exp.Column) else "", self.merged()
         for at, source in self.seen.items():
             if table and source.alias.lower() != table:

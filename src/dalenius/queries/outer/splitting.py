@@ -18,6 +18,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import DaleniusError
+from dalenius.measuring.fairness import check_patience
 from dalenius.queries.outer import words
 from dalenius.queries.outer.checks import check_limit, check_reads, check_source
 from dalenius.queries.outer.columns import describe_select, describe_union, name_natural
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from dalenius.measuring.plan import Plan
 
 MOST_PARTS = 8  # SELECTs that are asked together
+MOST_NODES = 50_000  # of all queries of the outer part together, those of failed attempts among them
 _MOST_TRIES = 4 * MOST_PARTS  # SELECTs that are tried as one to ask
 ROWS, GATHERED, FREE = "rows", "gathered", "free"  # rows of people; aggregates, of a unit or of many; neither
 
@@ -132,11 +134,21 @@ class _Splitter:
     resolved: list[_Common] = field(default_factory=list)  # whose source is known, in the order in which it became so
     numbers: Iterator[int] = field(default_factory=count)  # of names: what was taken back leaves none to another
     tries: int = 0
+    nodes: int = 0
 
     # --- one query of the outer part
 
     def released(self, tree: Any, sees: Mapping[str, _Common], *, top: bool = False, value: bool = False) -> OuterQuery:
         """A query whose rows are released ones; ``value``: its columns are a value, and no more may be added."""
+        check_patience()
+        found = self.described(tree, sees, top=top, value=value)
+        self.nodes += sum(1 for _ in found.tree.walk())
+        if self.nodes > MOST_NODES:
+            raise words.refuse_large(tree, self.text, MOST_NODES)
+        return found
+
+    def described(self, tree: Any, sees: Mapping[str, _Common], *, top: bool, value: bool) -> OuterQuery:
+        """The same, whatever its size."""
         from sqlglot import exp
 
         sees = self.seen(tree, sees)
@@ -315,6 +327,7 @@ class _Splitter:
         """What a query, or a source in FROM, gives."""
         from sqlglot import exp
 
+        check_patience()
         if isinstance(node, exp.Table):
             name = node.name.lower()
             if name in sees and not is_plain(node):  # is it the table that is meant, or what WITH calls so?
@@ -349,6 +362,7 @@ class _Splitter:
     def names_of(self, node: Any, sees: Mapping[str, _Common]) -> Iterator[str]:
         from sqlglot import exp
 
+        check_patience()
         alias = node.args.get("alias")
         given = [each.name.lower() for each in (alias.args.get("columns") if alias is not None else None) or ()]
         if given:

@@ -25,6 +25,9 @@ EQUAL = {
     "DISTINCT of some keys": "SELECT DISTINCT status FROM orders GROUP BY status, region HAVING COUNT(*) > 0",
     "DISTINCT of noisy values": f"SELECT DISTINCT region, n > 0 AS b FROM ({BOTH})",
     "DISTINCT, some of it": f"SELECT DISTINCT region FROM ({BOTH}) ORDER BY region LIMIT 2",
+    # no name of the text hides one of those that are given here
+    "a WITH named as a release": 'SELECT * FROM (WITH "release 0" AS (SELECT \'FAKE\' AS "released 0", 42 AS "released 1", 0 AS "row number") SELECT region, COUNT(*) AS n FROM orders GROUP BY 1 UNION ALL SELECT status, COUNT(*) FROM orders GROUP BY 1) q',
+    "a WITH named as a query": f"WITH a AS ({BOTH}) SELECT * FROM (WITH \"query 1\" AS (SELECT 'z' AS region, 'z' AS status, 6 AS n, '7' AS \"row id\") SELECT region, n FROM a UNION ALL SELECT region, n FROM a) q",
 }
 
 
