@@ -48,16 +48,16 @@ def describe_union(tree: Any, parts: Sequence[OuterQuery], *, value: bool) -> Ou
             why=f"One has {len(one.columns)}, the other {len(other.columns)}.",
             fix="Select the same columns in each part, in one order.",
         )
+    pairs = list(zip(one.columns, other.columns, strict=True))
+    if tree.args.get("by_name"):
+        pairs = _by_name(one.columns, other.columns)
     plain = isinstance(tree, exp.Union) and not tree.args.get("distinct") and not tree.args.get("by_name")
     keeps = plain and one.identified and other.identified and not value
     found = tree.copy()
     found.set("with_", None)  # what it names stands before all queries, by names that nobody can type over
     for part, each, number in (("this", one, 1), ("expression", other, 2)):
         found.set(part, _renamed(each, each.tree, number if keeps else None))
-    columns = tuple(
-        OuterColumn(a.name, a.exact and b.exact, rank=a.rank and b.rank)
-        for a, b in zip(one.columns, other.columns, strict=True)
-    )
+    columns = tuple(OuterColumn(a.name, a.exact and b.exact, rank=a.rank and b.rank) for a, b in pairs)
     if not keeps:
         return OuterQuery(found, columns, identified=False)
     copied = None
@@ -66,6 +66,18 @@ def describe_union(tree: Any, parts: Sequence[OuterQuery], *, value: bool) -> Ou
         copied.set("this", _renamed(one, one.copied, 1, copied=True))
         copied.set("expression", _renamed(other, other.copied, 2, copied=True))
     return OuterQuery(found, columns, True, _base(found), copied, copied)
+
+
+def _by_name(one: Sequence[OuterColumn], other: Sequence[OuterColumn]) -> list[tuple[OuterColumn, OuterColumn]]:
+    """The columns that UNION BY NAME puts together."""
+    first, second = ({each.name.lower(): each for each in columns} for columns in (one, other))
+    if set(first) != set(second) or len(first) != len(one) or len(second) != len(other):
+        raise QuestionRefusedError(
+            "The parts of UNION BY NAME have different columns.",
+            why="Here each name stands once in each part, so that the columns of an answer are known before.",
+            fix="Give the columns of each part the same names.",
+        )
+    return [(each, second[name]) for name, each in first.items()]
 
 
 def name_natural(tree: Any, sources: Sequence[Source]) -> None:
@@ -96,8 +108,7 @@ class _Select:
                     raise words.refuse_wide(MOST_COLUMNS)
                 self.items.append((name, item, self.column(name, item)))
         columns = tuple(column for _, _, column in self.items)
-        if not value:  # a query that stands for a value may name columns of those around it
-            self.check_names()
+        self.check_names(value=value)
         tree.set("expressions", [named(item, name) for name, item, _ in self.items])
         parts = None if value or not errors else self.ids()
         if parts is None:
@@ -194,33 +205,51 @@ class _Select:
         """Whether no noise can be in an expression."""
         from sqlglot import exp
 
+        values = exp.Column | exp.Identifier | exp.Literal | exp.Boolean | exp.Null | exp.Var | exp.Interval
+        shapes = exp.Paren | exp.Tuple | exp.Case | exp.If | exp.DataType | exp.DataTypeParam | exp.IntervalSpan
+        over = exp.Binary | exp.Unary | exp.Predicate | exp.Func
         for each in node.walk():
-            if isinstance(each, exp.Window | exp.Query | exp.AggFunc | exp.Star) or gathers(each):
+            if not isinstance(each, values | shapes | over) or isinstance(each, exp.AggFunc | exp.Columns):
+                return False
+            if gathers(each):
                 return False
             if isinstance(each, exp.Column):
                 known = self.resolved(each)
-                if known is None or not known.exact:
+                if known is None or not known.exact or each.args.get("db"):
                     return False
         return True
 
-    def check_names(self) -> None:
-        """Refuses a column that is nowhere, by its name: the engine would only say that something is wrong."""
+    def check_names(self, *, value: bool) -> None:
+        """Refuses a column that is nowhere, by its name: the engine would only say that something is wrong.
+
+        Nor is the name of a source one: as a value it is all of a row, with what is hidden in it. A query that stands
+        for a value may name columns of those around it, with the name of their source before them: without one, a name
+        might mean another column here than where it was typed.
+        """
         from sqlglot import exp
 
         nodes = list(self.tree.walk(prune=lambda each: isinstance(each, exp.Query) and each is not self.tree))
-        if any(isinstance(each, exp.Lambda | exp.Kwarg | exp.Columns) for each in nodes):
-            return  # what stands before an arrow is a name, too
+        for each in nodes:
+            if isinstance(each, exp.Columns | exp.PositionalColumn):
+                raise QuestionRefusedError(
+                    "COLUMNS and numbers of columns (#1) are not supported here.",
+                    why="The columns of an answer are known before it is paid for.",
+                    fix="Name the columns.",
+                )
+        free = {one.name.lower() for each in nodes if isinstance(each, exp.Lambda) for one in each.expressions}
+        free |= {each.this.name.lower() for each in nodes if isinstance(each, exp.Kwarg)}
         aliases = {each.alias.lower() for each in self.sources}
         for each in nodes:
             plain = isinstance(each, exp.Column) and isinstance(each.this, exp.Identifier)
-            if not plain or each.args.get("db") or each.name.lower() in aliases | {"all"}:
+            if not plain or each.args.get("db") or (not each.table and each.name.lower() in free):
                 continue
             if self.resolved(each) is None and (not each.table or each.table.lower() in aliases):
                 shown = ", ".join(dict.fromkeys(one.name for source in self.sources for one in source.columns))
+                around = " In a query that stands for a value, write t.x for a column x of a table t around it."
                 raise UnknownColumnError(
                     f"There is no column {each.name[:60]!r}.",
                     why=f"It is not among what is released and joined here: {shown[:300]}.",
-                    fix="Correct the name.",
+                    fix=f"Correct the name.{around if value else ''}",
                 )
 
     # --- what rows are told apart by

@@ -135,6 +135,8 @@ def _run(
         raise refuse_word(found.refused, question)
     if found.failed is not None:
         raise refuse_failed(found.failed, publics)
+    if len(found.columns) != len(query.columns) + query.identified:
+        raise refuse_failed("BinderException", publics)  # it was read otherwise than the engine reads it
     return found
 
 

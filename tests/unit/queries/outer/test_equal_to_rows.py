@@ -28,6 +28,7 @@ EQUAL = {
     # no name of the text hides one of those that are given here
     "a WITH named as a release": 'SELECT * FROM (WITH "release 0" AS (SELECT \'FAKE\' AS "released 0", 42 AS "released 1", 0 AS "row number") SELECT region, COUNT(*) AS n FROM orders GROUP BY 1 UNION ALL SELECT status, COUNT(*) FROM orders GROUP BY 1) q',
     "a WITH named as a query": f"WITH a AS ({BOTH}) SELECT * FROM (WITH \"query 1\" AS (SELECT 'z' AS region, 'z' AS status, 6 AS n, '7' AS \"row id\") SELECT region, n FROM a UNION ALL SELECT region, n FROM a) q",
+    "UNION BY NAME in another order": f"WITH t AS ({BOTH}) SELECT region, n, status FROM t UNION ALL BY NAME SELECT n, status, region FROM t",
 }
 
 
@@ -56,3 +57,11 @@ def test_it_is_the_answer_of_the_rows(exact, monkeypatch, name, cells):
         assert one == tuple(
             pytest.approx(each, rel=1e-3, abs=1e-3) if isinstance(each, float) else each for each in other
         )
+
+
+@pytest.mark.usefixtures("inside")
+def test_columns_of_union_by_name_are_noisy_where_one_of_that_name_is(exact):
+    found = exact.ana.ask(
+        f"WITH t AS ({BOTH}) SELECT 'x' AS k, n FROM t UNION ALL BY NAME SELECT n, region AS k FROM t", epsilon=5.0
+    )
+    assert found.columns == ("k", "n") and found.keys == (True, False)

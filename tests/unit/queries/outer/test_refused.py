@@ -105,6 +105,20 @@ UNSAFE = {
     "many wide queries": (
         f"WITH t0 AS ({GROUPED}), " + ", ".join(f"t{at + 1} AS (SELECT * FROM t{at} x, t{at} y)" for at in range(6)) +
         " SELECT 1 FROM (" + " UNION ALL ".join(["SELECT * FROM t6 a, t6 b"] * 40) + ")", "too long once it is written out"),
+    "columns by a pattern": (f"SELECT COLUMNS('n') FROM ({GROUPED}) t", "COLUMNS and numbers of columns"),
+    "all columns by a pattern": (f"SELECT COLUMNS(*) + 1 FROM (SELECT n FROM ({GROUPED})) t", "COLUMNS and numbers of columns"),
+    "a column by its number": (f"SELECT #1 FROM ({GROUPED}) t", "COLUMNS and numbers of columns"),
+    "UNION BY NAME of other names": (
+        f"WITH t AS ({GROUPED}) SELECT region, n FROM t UNION ALL BY NAME SELECT n, region AS r FROM t",
+        "UNION BY NAME have different columns"),
+    "a row as a value": (f"WITH t AS ({GROUPED}) SELECT t FROM t", "There is no column 't'"),
+    "a row in a function": (f"WITH t AS ({GROUPED}) SELECT region, COUNT(t) FROM t GROUP BY region", "There is no column 't'"),
+    "a row in a value": (f"WITH t AS ({GROUPED}) SELECT (SELECT COUNT(u) FROM t u) FROM t", "There is no column 'u'"),
+    "a row around a value": (
+        f"WITH t AS ({GROUPED}) SELECT (SELECT COUNT(*) FROM regions WHERE t IS NULL) FROM t", "There is no column 't'"),
+    "a name that is only around a value": (
+        f"WITH t AS ({GROUPED}) SELECT (SELECT MAX(tax) FROM regions WHERE tax > n) FROM t",
+        "write t.x for a column x of a table t around it"),
     "an error that is good enough": (f"SELECT MAX(n) FROM ({GROUPED}) t", "error cannot be asked for"),
 }  # fmt: skip
 
