@@ -156,8 +156,11 @@ class _Select:
             if table and source.alias.lower() != table:
                 continue
             for each in source.columns:
-                if table or each.name.lower() not in merged.get(at, ()):
-                    yield each.name, column_of(source.alias, each.name)
+                if not table and each.name.lower() in merged.get(at, ()):
+                    continue
+                both = not table and any(each.name.lower() in names for names in merged.values())
+                # of both sides, whichever has it: without a table before it
+                yield each.name, exp.Column(this=_named(each.name)) if both else column_of(source.alias, each.name)
 
     @property
     def seen(self) -> dict[int, Source]:
@@ -191,6 +194,11 @@ class _Select:
     def resolved(self, column: Any) -> OuterColumn | None:
         """The column of a source, or the item, that a name means."""
         name, table = column.name.lower(), column.table.lower()
+        if not table and any(name in names for names in self.merged().values()):
+            sides = [each for source in self.seen.values() for each in source.columns if each.name.lower() == name]
+            one_side = all(join.side in {"", "LEFT"} for join in self.tree.args.get("joins") or [])
+            if len(sides) > 1 and not one_side:  # of either
+                return OuterColumn(sides[0].name, all(each.exact for each in sides))
         for source in self.sources:
             if not table or source.alias.lower() == table:
                 for each in source.columns:

@@ -29,6 +29,10 @@ EQUAL = {
     "a WITH named as a release": 'SELECT * FROM (WITH "release 0" AS (SELECT \'FAKE\' AS "released 0", 42 AS "released 1", 0 AS "row number") SELECT region, COUNT(*) AS n FROM orders GROUP BY 1 UNION ALL SELECT status, COUNT(*) FROM orders GROUP BY 1) q',
     "a WITH named as a query": f"WITH a AS ({BOTH}) SELECT * FROM (WITH \"query 1\" AS (SELECT 'z' AS region, 'z' AS status, 6 AS n, '7' AS \"row id\") SELECT region, n FROM a UNION ALL SELECT region, n FROM a) q",
     "UNION BY NAME in another order": f"WITH t AS ({BOTH}) SELECT region, n, status FROM t UNION ALL BY NAME SELECT n, status, region FROM t",
+    # names as DuckDB reads them
+    "* of FULL JOIN USING": f"WITH t AS ({BOTH}), a AS (SELECT region, n FROM t WHERE status = 'open' AND region < 'n'), b AS (SELECT region, n AS m FROM t WHERE status = 'done' AND region >= 'n') SELECT * FROM a FULL JOIN b USING (region)",
+    "* of NATURAL RIGHT JOIN": f"WITH t AS ({BOTH}), a AS (SELECT region, n FROM t WHERE status = 'open' AND region < 'n'), b AS (SELECT region, n AS m FROM t WHERE status = 'done') SELECT * FROM a NATURAL RIGHT JOIN b",
+    "ORDER BY an expression of a column": "SELECT -COUNT(*) AS status, RANK() OVER (ORDER BY COUNT(*)) AS r FROM orders GROUP BY status ORDER BY UPPER(status) LIMIT 1",
 }
 
 
