@@ -33,6 +33,7 @@ EQUAL = {
     "* of FULL JOIN USING": f"WITH t AS ({BOTH}), a AS (SELECT region, n FROM t WHERE status = 'open' AND region < 'n'), b AS (SELECT region, n AS m FROM t WHERE status = 'done' AND region >= 'n') SELECT * FROM a FULL JOIN b USING (region)",
     "* of NATURAL RIGHT JOIN": f"WITH t AS ({BOTH}), a AS (SELECT region, n FROM t WHERE status = 'open' AND region < 'n'), b AS (SELECT region, n AS m FROM t WHERE status = 'done') SELECT * FROM a NATURAL RIGHT JOIN b",
     "ORDER BY an expression of a column": "SELECT -COUNT(*) AS status, RANK() OVER (ORDER BY COUNT(*)) AS r FROM orders GROUP BY status ORDER BY UPPER(status) LIMIT 1",
+    "DISTINCT ON the name of an item": "SELECT DISTINCT ON (status) region AS status, 1 AS one FROM orders GROUP BY orders.region, orders.status HAVING COUNT(*) > 0",
 }
 
 
