@@ -12,9 +12,15 @@ _READ = ("this", "alias", "with_", "expressions", "db", "catalog")  # of a sourc
 
 
 def check_reads(tree: Any, names: Container[str], text: str) -> None:
-    """Refuses any other table than these. By construction there is none; this is looked at once more."""
+    """Refuses any other table than these, and any WITH but the one before all.
+
+    By construction there is none; this is looked at once more.
+    """
     from sqlglot import exp
 
+    for with_ in tree.find_all(exp.With):
+        if with_.parent is not tree or any(each.alias not in names for each in with_.expressions):
+            raise words.refuse_unread(with_, text)
     for table in tree.find_all(exp.Table):
         if not is_plain(table) or table.name not in names:
             raise words.refuse_unread(table, text)

@@ -13,11 +13,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dalenius.errors import QuestionRefusedError, UnknownColumnError
+from dalenius.measuring.fairness import check_patience
+from dalenius.queries.outer import words
 from dalenius.queries.outer.all_copies import over_copies
 from dalenius.queries.outer.cutting import aggregates, column_of, gathers, has_windows, named
 from dalenius.queries.outer.sources import COPY, ID, ROW, OuterColumn, OuterQuery, Source
 from dalenius.queries.rules.nested import default_name
 
+MOST_COLUMNS = 500  # of one query: * of a query that has * itself doubles them at each step
 _RANKS = ("Rank", "DenseRank", "RowNumber", "PercentRank", "CumeDist", "Ntile")
 _LAST = ("order", "limit", "offset", "qualify", "distinct")
 
@@ -45,15 +48,16 @@ def describe_union(tree: Any, parts: Sequence[OuterQuery], *, value: bool) -> Ou
             why=f"One has {len(one.columns)}, the other {len(other.columns)}.",
             fix="Select the same columns in each part, in one order.",
         )
+    pairs = list(zip(one.columns, other.columns, strict=True))
+    if tree.args.get("by_name"):
+        pairs = _by_name(one.columns, other.columns)
     plain = isinstance(tree, exp.Union) and not tree.args.get("distinct") and not tree.args.get("by_name")
     keeps = plain and one.identified and other.identified and not value
     found = tree.copy()
+    found.set("with_", None)  # what it names stands before all queries, by names that nobody can type over
     for part, each, number in (("this", one, 1), ("expression", other, 2)):
         found.set(part, _renamed(each, each.tree, number if keeps else None))
-    columns = tuple(
-        OuterColumn(a.name, a.exact and b.exact, rank=a.rank and b.rank)
-        for a, b in zip(one.columns, other.columns, strict=True)
-    )
+    columns = tuple(OuterColumn(a.name, a.exact and b.exact, rank=a.rank and b.rank) for a, b in pairs)
     if not keeps:
         return OuterQuery(found, columns, identified=False)
     copied = None
@@ -62,6 +66,18 @@ def describe_union(tree: Any, parts: Sequence[OuterQuery], *, value: bool) -> Ou
         copied.set("this", _renamed(one, one.copied, 1, copied=True))
         copied.set("expression", _renamed(other, other.copied, 2, copied=True))
     return OuterQuery(found, columns, True, _base(found), copied, copied)
+
+
+def _by_name(one: Sequence[OuterColumn], other: Sequence[OuterColumn]) -> list[tuple[OuterColumn, OuterColumn]]:
+    """The columns that UNION BY NAME puts together."""
+    first, second = ({each.name.lower(): each for each in columns} for columns in (one, other))
+    if set(first) != set(second) or len(first) != len(one) or len(second) != len(other):
+        raise QuestionRefusedError(
+            "The parts of UNION BY NAME have different columns.",
+            why="Here each name stands once in each part, so that the columns of an answer are known before.",
+            fix="Give the columns of each part the same names.",
+        )
+    return [(each, second[name]) for name, each in first.items()]
 
 
 def name_natural(tree: Any, sources: Sequence[Source]) -> None:
@@ -88,14 +104,19 @@ class _Select:
         tree = self.tree
         for each in tree.expressions:
             for name, item in self.expanded(each):
+                if len(self.items) >= MOST_COLUMNS:
+                    raise words.refuse_wide(MOST_COLUMNS)
                 self.items.append((name, item, self.column(name, item)))
         columns = tuple(column for _, _, column in self.items)
-        if not value:  # a query that stands for a value may name columns of those around it
-            self.check_names()
+        self.check_names(value=value)
         tree.set("expressions", [named(item, name) for name, item, _ in self.items])
         parts = None if value or not errors else self.ids()
         if parts is None:
             return OuterQuery(tree, columns, identified=False)
+        merges = tree.args.get("distinct") is not None and tree.args["distinct"].args.get("on") is None
+        settled = all(each.exact for each in columns)
+        if merges and settled:  # a row is what it shows: by anything else, equal rows would stay apart
+            parts = [item for _, item, _ in self.items]
         texts = [exp.cast(each.copy(), "VARCHAR", dialect="duckdb") for each in parts]
         id_ = named(exp.cast(exp.Array(expressions=texts), "VARCHAR", dialect="duckdb"), ID)
         with_id = tree.copy()
@@ -104,12 +125,11 @@ class _Select:
         if not aggregates(tree) and not has_windows(tree):
             base.set("where", None)  # which rows it keeps changes nothing in them
         single = self.sources[0] if len(self.sources) == 1 else None
-        rows_of = single.rows_of if single is not None and not aggregates(tree) else None
+        rows_of = single.rows_of if single is not None and not aggregates(tree) and not merges else None
         at_once, copied = (over_copies(each, self.sources) for each in (base, with_id))
-        if tree.args.get("distinct") and (tree.args["distinct"].args.get("on") is None):
-            if not all(each.exact for each in columns):
-                return OuterQuery(tree, columns, False, base, at_once)
-        elif rows_of is not None and single is not None and single.release:
+        if merges and not settled:
+            return OuterQuery(tree, columns, False, base, at_once)
+        if rows_of is not None and single is not None and single.release:
             _settle_order(with_id, column_of(single.alias, ROW))
         return OuterQuery(with_id, columns, True, base, at_once, copied, rows_of)
 
@@ -130,13 +150,17 @@ class _Select:
                 why="The columns of an answer are known before it is paid for.",
                 fix="Name the columns.",
             )
+        check_patience()
         table, merged = inner.table.lower() if isinstance(inner, exp.Column) else "", self.merged()
         for at, source in self.seen.items():
             if table and source.alias.lower() != table:
                 continue
             for each in source.columns:
-                if table or each.name.lower() not in merged.get(at, ()):
-                    yield each.name, column_of(source.alias, each.name)
+                if not table and each.name.lower() in merged.get(at, ()):
+                    continue
+                both = not table and any(each.name.lower() in names for names in merged.values())
+                # of both sides, whichever has it: without a table before it
+                yield each.name, exp.Column(this=_named(each.name)) if both else column_of(source.alias, each.name)
 
     @property
     def seen(self) -> dict[int, Source]:
@@ -170,6 +194,11 @@ class _Select:
     def resolved(self, column: Any) -> OuterColumn | None:
         """The column of a source, or the item, that a name means."""
         name, table = column.name.lower(), column.table.lower()
+        if not table and any(name in names for names in self.merged().values()):
+            sides = [each for source in self.seen.values() for each in source.columns if each.name.lower() == name]
+            one_side = all(join.side in {"", "LEFT"} for join in self.tree.args.get("joins") or [])
+            if len(sides) > 1 and not one_side:  # of either
+                return OuterColumn(sides[0].name, all(each.exact for each in sides))
         for source in self.sources:
             if not table or source.alias.lower() == table:
                 for each in source.columns:
@@ -184,33 +213,51 @@ class _Select:
         """Whether no noise can be in an expression."""
         from sqlglot import exp
 
+        values = exp.Column | exp.Identifier | exp.Literal | exp.Boolean | exp.Null | exp.Var | exp.Interval
+        shapes = exp.Paren | exp.Tuple | exp.Case | exp.If | exp.DataType | exp.DataTypeParam | exp.IntervalSpan
+        over = exp.Binary | exp.Unary | exp.Predicate | exp.Func
         for each in node.walk():
-            if isinstance(each, exp.Window | exp.Query | exp.AggFunc | exp.Star) or gathers(each):
+            if not isinstance(each, values | shapes | over) or isinstance(each, exp.AggFunc | exp.Columns):
+                return False
+            if gathers(each):
                 return False
             if isinstance(each, exp.Column):
                 known = self.resolved(each)
-                if known is None or not known.exact:
+                if known is None or not known.exact or each.args.get("db"):
                     return False
         return True
 
-    def check_names(self) -> None:
-        """Refuses a column that is nowhere, by its name: the engine would only say that something is wrong."""
+    def check_names(self, *, value: bool) -> None:
+        """Refuses a column that is nowhere, by its name: the engine would only say that something is wrong.
+
+        Nor is the name of a source one: as a value it is all of a row, with what is hidden in it. A query that stands
+        for a value may name columns of those around it, with the name of their source before them: without one, a name
+        might mean another column here than where it was typed.
+        """
         from sqlglot import exp
 
         nodes = list(self.tree.walk(prune=lambda each: isinstance(each, exp.Query) and each is not self.tree))
-        if any(isinstance(each, exp.Lambda | exp.Kwarg | exp.Columns) for each in nodes):
-            return  # what stands before an arrow is a name, too
+        for each in nodes:
+            if isinstance(each, exp.Columns | exp.PositionalColumn):
+                raise QuestionRefusedError(
+                    "COLUMNS and numbers of columns (#1) are not supported here.",
+                    why="The columns of an answer are known before it is paid for.",
+                    fix="Name the columns.",
+                )
+        free = {one.name.lower() for each in nodes if isinstance(each, exp.Lambda) for one in each.expressions}
+        free |= {each.this.name.lower() for each in nodes if isinstance(each, exp.Kwarg)}
         aliases = {each.alias.lower() for each in self.sources}
         for each in nodes:
             plain = isinstance(each, exp.Column) and isinstance(each.this, exp.Identifier)
-            if not plain or each.args.get("db") or each.name.lower() in aliases | {"all"}:
+            if not plain or each.args.get("db") or (not each.table and each.name.lower() in free):
                 continue
             if self.resolved(each) is None and (not each.table or each.table.lower() in aliases):
                 shown = ", ".join(dict.fromkeys(one.name for source in self.sources for one in source.columns))
+                around = " In a query that stands for a value, write t.x for a column x of a table t around it."
                 raise UnknownColumnError(
                     f"There is no column {each.name[:60]!r}.",
                     why=f"It is not among what is released and joined here: {shown[:300]}.",
-                    fix="Correct the name.",
+                    fix=f"Correct the name.{around if value else ''}",
                 )
 
     # --- what rows are told apart by

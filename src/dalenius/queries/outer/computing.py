@@ -13,6 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dalenius.errors import EngineError
@@ -36,6 +37,7 @@ SECONDS = confined.SECONDS
 MOST_ROWS = 100_000  # of an answer: as many as there may be groups
 Outcome: TypeAlias = confined.Outcome
 CARRY_SECONDS = 5.0  # for all copies together; without them an answer has no errors, but it is there
+FEWEST_SECONDS = 1.0  # with fewer left, it is not tried once more
 _TYPES = {
     Type.TEXT: "VARCHAR",
     Type.BOOLEAN: "BOOLEAN",
@@ -102,11 +104,15 @@ def compute_outer(
         "seconds": CARRY_SECONDS,
         "identified": query.identified,
     }
+    begun = monotonic()
     try:
         return _run(query, given, publics, question, most=MOST_ROWS, carry=carry)
     except EngineError:  # perhaps for the copies alone
+        left = SECONDS - (monotonic() - begun)
+        if left < FEWEST_SECONDS:
+            raise
         alone = [Given(each.name, each.plan, each.rows) for each in given]
-        return _run(query, alone, publics, question, most=MOST_ROWS, carry=None)
+        return _run(query, alone, publics, question, most=MOST_ROWS, carry=None, seconds=left)
 
 
 def _run(
@@ -117,6 +123,7 @@ def _run(
     *,
     most: int,
     carry: Mapping[str, Any] | None,
+    seconds: float | None = None,
 ) -> Outcome:
     files = [path for table in publics for path in table.fingerprint.paths]
     _check_unchanged(publics)
@@ -126,7 +133,7 @@ def _run(
         list(dict.fromkeys(files)),
         {name.lower() for table in publics for name in table.types},
         most=most,
-        seconds=SECONDS,
+        seconds=SECONDS if seconds is None else seconds,
         given=[each.to_json() for each in given],
         carry=carry,
     )
@@ -135,6 +142,8 @@ def _run(
         raise refuse_word(found.refused, question)
     if found.failed is not None:
         raise refuse_failed(found.failed, publics)
+    if len(found.columns) != len(query.columns) + query.identified:
+        raise refuse_failed("BinderException", publics)  # it was read otherwise than the engine reads it
     return found
 
 

@@ -6,7 +6,8 @@ the aggregates, and the largest parts of the text without an aggregate or a wind
 columns, so that functions of keys that questions do not know are computed outside. Whatever of a row would be left
 outside of both is a column of the inner SELECT, too, where the usual reader refuses it by name.
 
-Names are DuckDB's: a column of FROM first, then the name of another item; in ORDER BY the other way round.
+Names are DuckDB's: a column of FROM first, then the name of another item; the other way round in DISTINCT ON,
+and for a name that stands alone in ORDER BY.
 """
 
 from __future__ import annotations
@@ -146,7 +147,8 @@ class _Cutter:
         outer.set("expressions", [named(self.lifted(each), name) for each, name in zip(shown, names, strict=True)])
         for part in ("qualify", "distinct"):
             if select.args.get(part):
-                outer.set(part, self.lifted_inside(self.placed(select.args[part])))
+                placed = self.placed(select.args[part], first=part == "distinct")
+                outer.set(part, self.lifted_inside(placed))
         if _windows(select):
             outer.set("windows", [self.lifted_inside(self.placed(each)) for each in _windows(select)])
         if select.args.get("order"):
@@ -209,7 +211,7 @@ class _Cutter:
             if known:
                 term.set("this", exp.Literal.number(known))
             elif not isinstance(node, exp.Literal | exp.Var):
-                term.set("this", self.lifted(self.placed(node, first=True)))
+                term.set("this", self.lifted(self.placed(node)))
             terms.append(term)
         return exp.Order(expressions=terms)
 

@@ -12,10 +12,13 @@ can mean anything else there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import DaleniusError
+from dalenius.measuring.fairness import check_patience
 from dalenius.queries.outer import words
 from dalenius.queries.outer.checks import check_limit, check_reads, check_source
 from dalenius.queries.outer.columns import describe_select, describe_union, name_natural
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from dalenius.measuring.plan import Plan
 
 MOST_PARTS = 8  # SELECTs that are asked together
+MOST_NODES = 50_000  # of all queries of the outer part together, those of failed attempts among them
 _MOST_TRIES = 4 * MOST_PARTS  # SELECTs that are tried as one to ask
 ROWS, GATHERED, FREE = "rows", "gathered", "free"  # rows of people; aggregates, of a unit or of many; neither
 
@@ -127,12 +131,24 @@ class _Splitter:
     inners: list[Inner] = field(default_factory=list)
     commons: list[tuple[str, OuterQuery]] = field(default_factory=list)
     publics: set[str] = field(default_factory=set)
+    resolved: list[_Common] = field(default_factory=list)  # whose source is known, in the order in which it became so
+    numbers: Iterator[int] = field(default_factory=count)  # of names: what was taken back leaves none to another
     tries: int = 0
+    nodes: int = 0
 
     # --- one query of the outer part
 
     def released(self, tree: Any, sees: Mapping[str, _Common], *, top: bool = False, value: bool = False) -> OuterQuery:
         """A query whose rows are released ones; ``value``: its columns are a value, and no more may be added."""
+        check_patience()
+        found = self.described(tree, sees, top=top, value=value)
+        self.nodes += sum(1 for _ in found.tree.walk())
+        if self.nodes > MOST_NODES:
+            raise words.refuse_large(tree, self.text, MOST_NODES)
+        return found
+
+    def described(self, tree: Any, sees: Mapping[str, _Common], *, top: bool, value: bool) -> OuterQuery:
+        """The same, whatever its size."""
         from sqlglot import exp
 
         sees = self.seen(tree, sees)
@@ -153,18 +169,32 @@ class _Splitter:
         if aggregates(tree) and any(each != FREE for each in kinds):
             for small in (False, True):
                 try:
-                    return self.cut(tree, sees, value=value, small=small)
+                    with self.attempt():
+                        return self.cut(tree, sees, value=value, small=small)
                 except DaleniusError as error:
                     failed = failed or error
         if ROWS in kinds:
             raise failed or self.refusal(tree, sees, top=top)
-        before = len(self.inners), len(self.commons)
         try:
-            return self.over(tree, sees, value=value)
+            with self.attempt():
+                return self.over(tree, sees, value=value)
         except DaleniusError as error:
-            del self.inners[before[0] :], self.commons[before[1] :]
             # Where groups were of one unit each, what is wrong is wrong in the SELECT around.
             raise error if failed is None or failed.message == NOT_WITHIN else failed from None
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """What fails leaves nothing behind: no release, no query, and no name of WITH that stands for one of them."""
+        inners, commons, resolved = len(self.inners), len(self.commons), len(self.resolved)
+        publics = set(self.publics)
+        try:
+            yield
+        except DaleniusError:
+            for each in self.resolved[resolved:]:
+                each.source = None
+            del self.inners[inners:], self.commons[commons:], self.resolved[resolved:]
+            self.publics = publics
+            raise
 
     def refusal(self, select: Any, sees: Mapping[str, _Common], *, top: bool) -> DaleniusError:
         """Why a SELECT of rows is none of a release: of tables that are not there, the usual reader says so."""
@@ -181,22 +211,18 @@ class _Splitter:
 
     def cut(self, select: Any, sees: Mapping[str, _Common], *, value: bool, small: bool) -> OuterQuery:
         """A SELECT that aggregates rows: its inner part is asked."""
-        name = f"release {len(self.inners)}"
+        name = f"release {next(self.numbers)}"
         before = len(self.inners)
         self.tries += 1
         if before >= MOST_PARTS or self.tries > _MOST_TRIES:
             raise words.refuse_many(select, self.text, MOST_PARTS)
         self.inners.append(None)  # type: ignore[arg-type] # a place, for queries inside come after it
-        try:
-            view, nested = self.in_view(select, sees), self.value_in(sees)
-            found = cut_select(select, name, view, nested, self.clamps, small=small)
-            check_depth(found.inner)
-            check_depth(found.outer)
-            _attach(found.inner, self.used(found.inner, sees))
-            plan = self.plan(found.inner)
-        except DaleniusError:
-            del self.inners[before:]
-            raise
+        view, nested = self.in_view(select, sees), self.value_in(sees)
+        found = cut_select(select, name, view, nested, self.clamps, small=small)
+        check_depth(found.inner)
+        check_depth(found.outer)
+        _attach(found.inner, self.used(found.inner, sees))
+        plan = self.plan(found.inner)
         self.inners[before] = Inner(name, plan)
         return describe_select(found.outer, [Source.of_release(name, before, plan)], value=value, errors=self.errors)
 
@@ -239,7 +265,7 @@ class _Splitter:
                 source = Source.of_public(spelled, columns()).named(shown, names)
                 return source, source.table()
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Query):
-            shown = node.alias or f"query {len(self.commons)}"
+            shown = node.alias or f"subquery {next(self.numbers)}"
             source = self.common(_Common(node.this, (), sees)).named(shown, names)
             return source, source.table()
         if isinstance(node, exp.Values) and node.alias and names:
@@ -250,9 +276,10 @@ class _Splitter:
         """A query of a WITH, or a subquery: written once, however often it is used."""
         if common.source is None:
             found = self.released(common.tree, common.sees)
-            name = f"query {len(self.commons)}"
+            name = f"query {next(self.numbers)}"
             self.commons.append((name, found))
             common.source = Source.of_query(name, found, common.names)
+            self.resolved.append(common)
         return common.source
 
     def value_in(self, sees: Mapping[str, _Common]) -> Callable[[Any], Any]:
@@ -300,6 +327,7 @@ class _Splitter:
         """What a query, or a source in FROM, gives."""
         from sqlglot import exp
 
+        check_patience()
         if isinstance(node, exp.Table):
             name = node.name.lower()
             if name in sees and not is_plain(node):  # is it the table that is meant, or what WITH calls so?
@@ -334,6 +362,7 @@ class _Splitter:
     def names_of(self, node: Any, sees: Mapping[str, _Common]) -> Iterator[str]:
         from sqlglot import exp
 
+        check_patience()
         alias = node.args.get("alias")
         given = [each.name.lower() for each in (alias.args.get("columns") if alias is not None else None) or ()]
         if given:

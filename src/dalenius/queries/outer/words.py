@@ -121,6 +121,26 @@ def refuse_many(tree: Any, text: str, most: int) -> QuestionRefusedError:
     )
 
 
+def refuse_wide(most: int) -> QuestionRefusedError:
+    """More columns than a query of the outer part may have."""
+    return QuestionRefusedError(
+        f"A SELECT here has more than {most} columns.",
+        why="With * of queries that have * themselves, columns multiply.",
+        fix="Name the columns that you need.",
+    )
+
+
+def refuse_large(tree: Any, text: str, most: int) -> QuestionRefusedError:
+    """An outer part that is too large once it is written out."""
+    return _refused(
+        "The question is too long once it is written out.",
+        f"What is computed from its releases has more than {most:,} parts, with * as the columns that it means.",
+        "Name the columns that you need, or ask in steps: what is computed from a release is free.",
+        tree,
+        text,
+    )
+
+
 def refuse_limit(part: str, node: Any, text: str) -> QuestionRefusedError:
     """LIMIT or OFFSET that is computed."""
     return _refused(

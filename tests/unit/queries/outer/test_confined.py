@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dalenius.errors import DaleniusError, EngineError
+from dalenius.errors import DaleniusError, EngineError, EngineTimeoutError
 from dalenius.measuring.engines.duckdb import confined
 from dalenius.queries.outer import computing, showing
 
@@ -87,3 +87,22 @@ def test_dates_truth_values_and_missing_keys_keep_their_types(shop):
     )
     assert {row[1] for row in days.rows} == {"DATE"} and days.rows[0][2] is None
     assert [row[0] for row in days.rows[:-1]] == [row[2] for row in days.rows[1:]]
+
+
+@pytest.mark.usefixtures("inside")
+@pytest.mark.parametrize(("took", "tries"), [(29.5, 1), (12.0, 2)])
+def test_without_copies_it_is_tried_once_more_for_what_is_left_of_the_time(shop, monkeypatch, took, tries):
+    inner = f"SELECT region, COUNT(*) AS n FROM orders WHERE amount > {took} GROUP BY region"
+    shop.ana.ask(inner, epsilon=EPSILON)
+    now, seconds = [0.0], []
+
+    def run(*_, **options):
+        seconds.append(options["seconds"])
+        now[0] += took
+        raise EngineTimeoutError("It took too long.", why="It did.", fix="Ask for less.")
+
+    monkeypatch.setattr("dalenius.queries.outer.computing.confined.run", run)
+    monkeypatch.setattr("dalenius.queries.outer.computing.monotonic", lambda: now[0])
+    with pytest.raises(EngineTimeoutError):
+        shop.ana.ask(f"SELECT region, n * n FROM ({inner})", epsilon=EPSILON)
+    assert seconds == [30.0, 30.0 - took][:tries]

@@ -10,7 +10,15 @@ from dalenius.errors import NOTHING, DaleniusError
 GROUPED = "SELECT region, COUNT(*) AS n FROM orders GROUP BY region"
 PER_PERSON = "SELECT user_id, COUNT(*) AS n FROM orders GROUP BY user_id"
 
+
 # (the question, words that the refusal must have)
+def doubled(steps, times):
+    tables = [
+        f"t{at + 1} AS (SELECT * FROM {', '.join(f't{at} x{one}' for one in range(times))})" for at in range(steps)
+    ]
+    return f"WITH t0 AS ({GROUPED}), {', '.join(tables)} SELECT 1 FROM t{steps}"
+
+
 UNSAFE = {
     "a window over rows": ("SELECT region, ROW_NUMBER() OVER (ORDER BY amount) FROM orders", "ROW_NUMBER over rows"),
     "a sum over rows": ("SELECT SUM(amount) OVER () FROM orders", "window function SUM over rows"),
@@ -92,6 +100,25 @@ UNSAFE = {
     "a column of another table": (f"SELECT t.amount FROM ({GROUPED}) t", "There is no column 'amount'"),
     "a function of the wrong type": (f"SELECT MONTH(n) FROM ({GROUPED}) t", "engine does not take this question"),
     "different numbers of columns": (f"{GROUPED} UNION ALL SELECT COUNT(*) FROM orders", "different numbers of columns"),
+    "columns that double": (doubled(12, 2), "more than 500 columns"),
+    "columns that double, many times": (doubled(7, 4), "more than 500 columns"),
+    "many wide queries": (
+        f"WITH t0 AS ({GROUPED}), " + ", ".join(f"t{at + 1} AS (SELECT * FROM t{at} x, t{at} y)" for at in range(6)) +
+        " SELECT 1 FROM (" + " UNION ALL ".join(["SELECT * FROM t6 a, t6 b"] * 40) + ")", "too long once it is written out"),
+    "columns by a pattern": (f"SELECT COLUMNS('n') FROM ({GROUPED}) t", "COLUMNS and numbers of columns"),
+    "all columns by a pattern": (f"SELECT COLUMNS(*) + 1 FROM (SELECT n FROM ({GROUPED})) t", "COLUMNS and numbers of columns"),
+    "a column by its number": (f"SELECT #1 FROM ({GROUPED}) t", "COLUMNS and numbers of columns"),
+    "UNION BY NAME of other names": (
+        f"WITH t AS ({GROUPED}) SELECT region, n FROM t UNION ALL BY NAME SELECT n, region AS r FROM t",
+        "UNION BY NAME have different columns"),
+    "a row as a value": (f"WITH t AS ({GROUPED}) SELECT t FROM t", "There is no column 't'"),
+    "a row in a function": (f"WITH t AS ({GROUPED}) SELECT region, COUNT(t) FROM t GROUP BY region", "There is no column 't'"),
+    "a row in a value": (f"WITH t AS ({GROUPED}) SELECT (SELECT COUNT(u) FROM t u) FROM t", "There is no column 'u'"),
+    "a row around a value": (
+        f"WITH t AS ({GROUPED}) SELECT (SELECT COUNT(*) FROM regions WHERE t IS NULL) FROM t", "There is no column 't'"),
+    "a name that is only around a value": (
+        f"WITH t AS ({GROUPED}) SELECT (SELECT MAX(tax) FROM regions WHERE tax > n) FROM t",
+        "write t.x for a column x of a table t around it"),
     "an error that is good enough": (f"SELECT MAX(n) FROM ({GROUPED}) t", "error cannot be asked for"),
 }  # fmt: skip
 
