@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dalenius.measuring.expressions import Expression, Type, number, text
-from dalenius.measuring.patterns import PatternError, check_pattern
 
 if TYPE_CHECKING:
     from dalenius.queries.rules.aggregated import Aggregating
@@ -87,32 +86,6 @@ def position(reader: Aggregating, node: Any) -> Expression:
     what, fix = "The text that is looked for stands in quotes.", "Write STRPOS(a, 'x')."
     needle = text(short_text(reader, node, node.args.get("substr"), what, fix))
     return reader.apply(node, "position", reader.expression(node.this), needle)
-
-
-def match_expression(reader: Aggregating, node: Any) -> Expression:
-    """REGEXP_MATCHES, REGEXP_FULL_MATCH, SIMILAR TO and ~*: all of them look for a part, with ^ and $ for the whole."""
-    from sqlglot import exp
-
-    ways = "Write REGEXP_MATCHES(a, 'x') for a part of a text, REGEXP_FULL_MATCH(a, 'x') for all of it."
-    shown = short_text(reader, node, node.expression, "A regular expression stands in quotes.", ways)
-    if isinstance(node, exp.RegexpLike) and "start" not in node.meta:
-        raise reader.refused(node, "~ matches all of a text in DuckDB, and a part of it in Postgres.", ways)
-    if isinstance(node, exp.SimilarTo) and set("%_") & set(shown):
-        raise reader.refused(node, "SIMILAR TO with % or _ means another thing in DuckDB than in Postgres.", ways)
-    flag = node.args.get("flag") or node.args.get("options")
-    if flag is not None and (not isinstance(flag, exp.Literal) or flag.name not in {"i", "c", ""}):
-        raise reader.refused(node, "Of the options of a regular expression only 'i' is read.", "Leave the others out.")
-    folded = isinstance(node, exp.RegexpILike) or shown.startswith("(?i)") or (flag is not None and flag.name == "i")
-    pattern = shown.removeprefix("(?i)")
-    if isinstance(node, exp.RegexpFullMatch | exp.SimilarTo):
-        pattern = f"^(?:{pattern})$"
-    pattern = "(?i)" * folded + pattern
-    try:
-        check_pattern(pattern)
-    except PatternError as error:
-        way = "Use a simpler one, or LIKE, CONTAINS and STARTS_WITH; see docs/reference/sql.md."
-        raise reader.invalid(node, f"The regular expression {shown!r} cannot be used.", str(error), way) from None
-    return reader.apply(node, "regexp", reader.expression(node.this), text(pattern))
 
 
 def split(reader: Aggregating, node: Any) -> Expression:
