@@ -132,15 +132,21 @@ def join(reader: Aggregating, node: Any) -> Expression:
     """a || b: one of them may be a number, a date or a truth value."""
     parts = [reader.expression(each) for each in (node.this, node.expression)]
     if any(each.type is Type.TEXT for each in parts):
-        parts = [as_text(reader, each) for each in (node.this, node.expression)]
+        sides = zip(
+            (node.this, node.expression), parts, strict=True
+        )  # each is read once: a || b || … nests to the left
+        parts = [_put(reader, side, found) for side, found in sides]
     return reader.apply(node, "concat", *parts)
 
 
 def as_text(reader: Aggregating, node: Any) -> Expression:
     """A value as DuckDB puts it into a text; a number of the question as it is written there."""
+    return _put(reader, node, reader.expression(node))
+
+
+def _put(reader: Aggregating, node: Any, found: Expression) -> Expression:
     from sqlglot import exp
 
-    found = reader.expression(node)
     if isinstance(node, exp.Literal) and not node.is_string:
         return text(node.name)
     if found.type not in {Type.NUMBER, Type.DATE, Type.DATETIME, Type.BOOLEAN}:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from dalenius.errors import QuestionRefusedError, SqlSyntaxError
@@ -187,3 +189,18 @@ def test_a_name_in_a_subquery_of_having_is_a_column(shop):
     public = "(SELECT tax FROM regions WHERE code = 'n')"
     asked = f"SELECT region, COUNT(*) AS tax {P} GROUP BY region HAVING COUNT(*) > {public}"
     assert shop.plan(asked).question.having == shop.plan(asked.replace("AS tax", "AS n")).question.having
+
+
+def test_texts_that_are_joined_are_read_once(shop):
+    started = time.perf_counter()
+    shop.plan(f"SELECT {' || '.join(['LEFT(note, 1)'] * 25)} = 'x' AS k, COUNT(*) FROM orders GROUP BY k")
+    assert time.perf_counter() - started < 5
+
+
+def test_a_format_with_many_names_is_refused(shop):
+    started = time.perf_counter()
+    for format_ in ("%A" * 60, "%A%B%a%b%A"):
+        error = shop.error(f"SELECT STRFTIME(day, '{format_}') AS k, COUNT(*) FROM orders GROUP BY k")
+        assert error.fix
+    assert time.perf_counter() - started < 2
+    assert shop.plan("SELECT STRFTIME(day, '%A, %d %B') AS k, COUNT(*) FROM orders GROUP BY k").keys
