@@ -204,3 +204,30 @@ def test_a_format_with_many_names_is_refused(shop):
         assert error.fix
     assert time.perf_counter() - started < 2
     assert shop.plan("SELECT STRFTIME(day, '%A, %d %B') AS k, COUNT(*) FROM orders GROUP BY k").keys
+
+
+GROWING = {
+    "CBRT": "CBRT(" * 30 + "age" + ")" * 30,
+    "LPAD": "LPAD(" * 15 + "note" + ", 3, '0')" * 15,
+    "AGE": "YEAR(AGE(CAST(" * 8 + "day" + " AS VARCHAR), day))" * 8,
+    "CONCAT_WS": "CONCAT_WS('-', " * 15 + "note" + ", note)" * 15,
+    "DECODE": "DECODE(" * 8 + "age" + ", 1, 2, 3, 4, 5, 6, 7)" * 8,
+    "RANGE_BUCKET": f"RANGE_BUCKET({' + '.join(['age'] * 50)}, [{', '.join(map(str, range(2000)))}])",
+    "IN": f"(({' + '.join(['age'] * 50)}, note) IN ({', '.join(['(1, 2)'] * 2000)}))",
+}
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_what_grows_by_being_put_in_other_words_is_refused_at_once(shop, name):
+    started = time.perf_counter()
+    error = shop.error(f"SELECT COUNT(*) FROM people, orders WHERE {GROWING[name]} = 3")
+    assert time.perf_counter() - started < 1
+    assert error.fix
+    if name in {"CBRT", "IN", "RANGE_BUCKET"}:
+        assert "too involved" in error.message
+
+
+def test_an_alias_that_having_names_often_is_not_put_in_without_end(shop):
+    summed, named = " + ".join(["SUM(age)"] * 50), " AND ".join(["n > 1"] * 60)
+    question = f"SELECT region, {summed} AS n FROM people GROUP BY region HAVING {named}"
+    assert "too involved" in shop.error(question).message

@@ -9,12 +9,13 @@ What cannot be rewritten stays as it is, to be refused by name.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dalenius.measuring.plan import require
 from dalenius.queries.rules.spelling import aggregates, choices, clauses, dates, formats, numbers, texts
+from dalenius.queries.rules.spelling.growth import Growth, size
 from dalenius.queries.rules.spelling.tokens import DECODE
 
 if TYPE_CHECKING:
@@ -33,11 +34,14 @@ class Known:
     subqueries: frozenset[str]
     open_units: frozenset[str]  # columns that name units and are open to questions
     quoted_units: bool  # whether a unit of time stands in quotes before a date, as DuckDB has it
+    growth: Growth = field(default_factory=Growth, compare=False)
 
 
 def respell_tree(stage: Stage) -> Stage:
     """The question in the words that are read here."""
     from sqlglot import exp
+
+    from dalenius.queries.rules.parse import check_depth
 
     tree = require(stage.tree)
     known = _known(stage, tree)
@@ -49,6 +53,8 @@ def respell_tree(stage: Stage) -> Stage:
         else:
             if isinstance(node, exp.Anonymous) and (named := names.get(str(node.this).upper())):
                 _rewritten(node, named, known)
+    if known.growth.added:
+        check_depth(tree)
     return stage
 
 
@@ -59,6 +65,7 @@ def _rewritten(node: Any, rewrite: Rewrite, known: Known) -> bool:
     for name in ("start", "end", "line", "col"):
         if name in node.meta:
             found.meta.setdefault(name, node.meta[name])
+    known.growth.add(size(found) - size(node))
     node.replace(found)
     return True
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dalenius.queries.rules.spelling.growth import size
+
 if TYPE_CHECKING:
     from dalenius.queries.rules.spelling import Known
 
@@ -98,7 +100,7 @@ def _parenthesised(node: Any) -> tuple[Any, list[Any]] | None:
     return (node.this, joins) if joins else None
 
 
-def have_alias(node: Any, _: Known) -> Any:
+def have_alias(node: Any, known: Known) -> Any:
     """HAVING age > 30 where AVG(age) AS age is selected, and age is no key: what is meant is the average."""
     from sqlglot import exp
 
@@ -117,4 +119,5 @@ def have_alias(node: Any, _: Known) -> Any:
         while around is not having and not is_aggregate(around) and not isinstance(around, exp.Query):
             around = around.parent
         if around is having:
+            known.growth.add(size(item))
             column.replace(exp.Paren(this=item.copy()))
