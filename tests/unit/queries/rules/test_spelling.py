@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -228,6 +229,38 @@ def test_what_grows_by_being_put_in_other_words_is_refused_at_once(shop, name):
 
 
 def test_an_alias_that_having_names_often_is_not_put_in_without_end(shop):
-    summed, named = " + ".join(["SUM(age)"] * 50), " AND ".join(["n > 1"] * 60)
-    question = f"SELECT region, {summed} AS n FROM people GROUP BY region HAVING {named}"
+    summed, named = " + ".join(["SUM(age)"] * 50), " AND ".join(["age > 1"] * 60)
+    question = f"SELECT region, {summed} AS age FROM people GROUP BY region HAVING {named}"
     assert "too involved" in shop.error(question).message
+
+
+KEPT = {  # columns of HAVING that are keys, or in one, though an aggregate has their name
+    "SELECT age // 10 AS d, AVG(age) AS age FROM people GROUP BY age // 10 HAVING age // 10 > 3": "d > 3",
+    "SELECT age // 10 AS d, AVG(age) AS age FROM people GROUP BY d HAVING age // 10 > 3": "d > 3",
+    "SELECT age // 10 AS d, AVG(age) AS age FROM people GROUP BY 1 HAVING age // 10 > 3": "d > 3",
+    "SELECT age // 10 AS d, AVG(age) AS age FROM people GROUP BY ALL HAVING age // 10 > 3": "d > 3",
+}
+
+
+@pytest.mark.parametrize("typed", KEPT)
+def test_a_column_of_a_key_is_left_alone_in_having(shop, typed):
+    start = typed.partition(" HAVING")[0]
+    assert shop.plan(typed).question == shop.plan(f"{start} HAVING {KEPT[typed]}").question
+
+
+def test_a_column_of_a_key_is_left_alone_in_having_with_subtotals(shop):
+    start = "SELECT smoker, COUNT(*) AS region FROM people GROUP BY {} HAVING region = 'north'"
+    for keys in ("ROLLUP (region, smoker)", "CUBE (region, smoker)", "GROUPING SETS ((region, smoker), (region))"):
+        question = start.format(keys)
+        other = shop.plan(question.replace("AS region", "AS n"))
+        assert shop.plan(question).question.having == other.question.having
+
+
+def test_a_name_of_a_subquery_is_no_unit_of_time(shop):
+    inner = "(SELECT day AS month, note AS day FROM orders) o"
+    found = shop.plan(f"SELECT DATE_TRUNC(day, month) AS k, COUNT(*) FROM {inner} GROUP BY k")
+    quoted = shop.plan(f"SELECT DATE_TRUNC('day', month) AS k, COUNT(*) FROM {inner} GROUP BY k")
+    assert replace(found.question, places={}) == replace(quoted.question, places={})
+    month = shop.plan("SELECT DATE_TRUNC(day, MONTH) AS month, COUNT(*) FROM orders GROUP BY month")
+    known = shop.plan("SELECT DATE_TRUNC('month', day) AS month, COUNT(*) FROM orders GROUP BY month")
+    assert replace(month.question, places={}) == replace(known.question, places={})

@@ -30,7 +30,8 @@ class Known:
     """Names that mean something, in lower case: a bare word that is none of them may be a unit of time."""
 
     tables: frozenset[str]
-    columns: frozenset[str]
+    stored: frozenset[str]  # columns of tables
+    columns: frozenset[str]  # and aliases
     subqueries: frozenset[str]
     open_units: frozenset[str]  # columns that name units and are open to questions
     quoted_units: bool  # whether a unit of time stands in quotes before a date, as DuckDB has it
@@ -79,6 +80,7 @@ def _known(stage: Stage, tree: Any) -> Known:
     return Known(
         frozenset(each.lower() for each in (*stage.tables, *stage.publics)),
         frozenset(columns),
+        frozenset(columns | _aliases(tree)),
         frozenset(each.alias.lower() for each in tree.find_all(exp.CTE)),
         frozenset(
             each.lower()
@@ -88,6 +90,18 @@ def _known(stage: Stage, tree: Any) -> Known:
         ),
         tree.find(exp.TimestampTrunc, exp.DateDiff) is not None and _has_quoted_units(stage.text),
     )
+
+
+def _aliases(tree: Any) -> set[str]:
+    """Names that the question gives; not those of DATE_TRUNC(day, MONTH) AS month, which could not be a column."""
+    from sqlglot import exp
+
+    found = {each.name.lower() for table in tree.find_all(exp.TableAlias) for each in table.args.get("columns") or ()}
+    for item in tree.find_all(exp.Alias):
+        name = item.alias.lower()
+        if all(each.name.lower() != name for each in item.this.find_all(exp.Column)):
+            found.add(name)
+    return found
 
 
 def _has_quoted_units(text: str) -> bool:
