@@ -264,3 +264,20 @@ def test_a_name_of_a_subquery_is_no_unit_of_time(shop):
     month = shop.plan("SELECT DATE_TRUNC(day, MONTH) AS month, COUNT(*) FROM orders GROUP BY month")
     known = shop.plan("SELECT DATE_TRUNC('month', day) AS month, COUNT(*) FROM orders GROUP BY month")
     assert replace(month.question, places={}) == replace(known.question, places={})
+
+
+REFUSED = {
+    "TIMESTAMP_DIFF(at, at, HOUR) > 1": "SECOND) // 3600",
+    "YEAR(AGE(at, TIMESTAMP '2024-01-01 12:00:00')) > 1": "CAST(t AS DATE)",
+    "YEAR(AGE(day, '2024-01-01 12:00:00')) > 1": "CAST(t AS DATE)",
+}
+
+
+@pytest.mark.parametrize("condition", REFUSED)
+def test_what_would_be_counted_otherwise_is_refused_with_a_way(shop, condition):
+    assert REFUSED[condition] in shop.error(f"SELECT COUNT(*) FROM orders WHERE {condition}").fix
+
+
+def test_a_place_in_a_list_says_where_it_counts_from(shop):
+    assert "[OFFSET(1)]" in shop.error(f"SELECT APPROX_QUANTILES(age, 4)[1] {P}").fix
+    assert shop.error(f"SELECT APPROX_QUANTILES(age, 4)[OFFSET()] {P}").fix

@@ -17,6 +17,7 @@ from dalenius.measuring.plan import require
 from dalenius.queries.rules.spelling import aggregates, choices, clauses, dates, formats, numbers, texts
 from dalenius.queries.rules.spelling.growth import Growth, size
 from dalenius.queries.rules.spelling.tokens import DECODE
+from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
     from dalenius.queries.rules import Stage
@@ -33,7 +34,8 @@ class Known:
     stored: frozenset[str]  # columns of tables
     columns: frozenset[str]  # and aliases
     subqueries: frozenset[str]
-    open_units: frozenset[str]  # columns that name units and are open to questions
+    values: frozenset[str]  # columns that are open to questions
+    days: frozenset[str]  # columns that are dates wherever they are
     quoted_units: bool  # whether a unit of time stands in quotes before a date, as DuckDB has it
     growth: Growth = field(default_factory=Growth, compare=False)
 
@@ -77,17 +79,20 @@ def _known(stage: Stage, tree: Any) -> Known:
     columns = {each.lower() for table in stage.tables.values() for each in table.policy.columns}
     columns |= {each.lower() for table in stage.tables.values() for each in table.policy.unit}
     columns |= {each.lower() for table in stage.publics.values() for each in table.kinds}
+    kinds = [
+        (name.lower(), each.kind) for table in stage.tables.values() for name, each in table.policy.columns.items()
+    ]
+    kinds += [(name.lower(), kind) for table in stage.publics.values() for name, kind in table.kinds.items()]
     return Known(
         frozenset(each.lower() for each in (*stage.tables, *stage.publics)),
         frozenset(columns),
         frozenset(columns | _aliases(tree)),
         frozenset(each.alias.lower() for each in tree.find_all(exp.CTE)),
-        frozenset(
-            each.lower()
-            for table in stage.tables.values()
-            for each in table.policy.unit
-            if each.lower() in {name.lower() for name in table.policy.columns}
-        ),
+        frozenset(name for name, _ in kinds),
+        frozenset(name for name, kind in kinds if kind is Kind.DATE)
+        - frozenset(name for name, kind in kinds if kind is not Kind.DATE)
+        - frozenset(each.alias.lower() for each in tree.find_all(exp.Alias))
+        - _aliases(tree),
         tree.find(exp.TimestampTrunc, exp.DateDiff) is not None and _has_quoted_units(stage.text),
     )
 
