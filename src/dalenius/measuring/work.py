@@ -97,7 +97,8 @@ def _linear(fixed: float, per: float = 0.0, length: float = 0.0) -> Work:
 _FIXED = {
     **dict.fromkeys(("add", "sub", "mul", "div", "neg", "abs", "is_null", "and", "or", "not"), 5.0),
     **dict.fromkeys(("floor", "ceil", "trunc", "sign", "least", "greatest", "finite", "case", "coalesce"), 10.0),
-    **dict.fromkeys(("sqrt", "ln", "log10", "log2", "exp", "intdiv", "asin", "acos", "atan", "atan2"), 30.0),
+    **dict.fromkeys(("sqrt", "ln", "log10", "log2", "exp", "intdiv", "asin", "acos", "atan"), 30.0),
+    "atan2": 50.0,
     **dict.fromkeys(("sin", "cos", "tan"), 90.0),  # of numbers as large as any
     **dict.fromkeys(("round", "date_add", "date_part", "date_trunc", "date_diff"), 50.0),
     "power": 80.0,

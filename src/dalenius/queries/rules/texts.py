@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from dalenius.queries.rules.aggregated import Aggregating
 
 LONGEST_PATTERN = 100  # of what is looked for in others
+_PLAIN = re.compile(r"(0|[1-9]\d*)(\.\d+)?", re.ASCII)  # numbers
 LONGEST_TRIMMED = 10  # characters that TRIM takes off
 
 
@@ -148,6 +149,9 @@ def _put(reader: Aggregating, node: Any, found: Expression) -> Expression:
     from sqlglot import exp
 
     if isinstance(node, exp.Literal) and not node.is_string:
+        if not _PLAIN.fullmatch(node.name):  # DuckDB writes 1e3 and 007 otherwise
+            what = f"The number {node.name} is not put into a text as it is written."
+            raise reader.refused(node, what, "Write it in quotes, as in 'x' || '0.5'.")
         return text(node.name)
     if found.type not in {Type.NUMBER, Type.DATE, Type.DATETIME, Type.BOOLEAN}:
         return found

@@ -281,3 +281,26 @@ def test_what_would_be_counted_otherwise_is_refused_with_a_way(shop, condition):
 def test_a_place_in_a_list_says_where_it_counts_from(shop):
     assert "[OFFSET(1)]" in shop.error(f"SELECT APPROX_QUANTILES(age, 4)[1] {P}").fix
     assert shop.error(f"SELECT APPROX_QUANTILES(age, 4)[OFFSET()] {P}").fix
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "note || 1e3 = 'x'",
+        "note || 007 = 'x'",
+        "CONCAT(note, 1e3) = 'x'",
+        "day > MAKE_DATE(20240, 1, 1)",
+        "day > MAKE_DATE(2024, 12345, 1)",
+        "TO_CHAR(day, 'YYYY\"%Y\"') = 'x'",
+        "TRUNC(LENGTH(note), 1, 2) > 1",
+    ],
+)
+def test_what_would_mean_another_thing_is_refused(shop, condition):
+    assert shop.error(f"SELECT COUNT(*) FROM orders WHERE {condition}").fix
+
+
+def test_a_schema_in_backquotes_before_a_name_of_with_is_refused(shop):
+    start = "WITH people AS (SELECT * FROM orders) SELECT COUNT(*) FROM"
+    for table in ("main.people", "`main.people`", "`a.b.people`"):
+        assert "name of WITH" in shop.error(f"{start} {table}").message
+    assert shop.key("SELECT COUNT(*) FROM `a.b.people`") == shop.key(f"SELECT COUNT(*) {P}")

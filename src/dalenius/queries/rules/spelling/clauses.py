@@ -20,9 +20,8 @@ def shorten_table(node: Any, known: Known) -> Any:
         node.set("hints", None)
     last = node.name.rpartition(".")[2]
     if node.name.lower() not in known.tables and last.lower() in known.tables:  # `project.schema.people` as one name
+        node.set("db", exp.to_identifier(node.name.rpartition(".")[0]))
         node.this.set("this", last)
-        node.set("db", None)
-        node.set("catalog", None)
     if (node.args.get("db") or node.args.get("catalog")) and node.name.lower() not in known.subqueries:
         node.set("db", None)
         node.set("catalog", None)

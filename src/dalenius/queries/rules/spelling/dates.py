@@ -315,7 +315,9 @@ def make_date(node: Any, _: Known) -> Any:
         parts = [node.args.get(each) for each in ("year", "month", "day")]
     if len(parts) != 3 or not all(isinstance(each, exp.Literal) and each.name.isdigit() for each in parts):
         return None
-    year_, month, day = (int(each.name[:4]) for each in parts)
+    if any(len(each.name) > most for each, most in zip(parts, (4, 2, 2), strict=True)):
+        return None
+    year_, month, day = (int(each.name) for each in parts)
     return _cast(exp.Literal.string(f"{year_:04}-{month:02}-{day:02}"), "DATE")
 
 

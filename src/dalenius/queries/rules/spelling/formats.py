@@ -168,7 +168,7 @@ def _translated(said: str, words: Mapping[str, str], *, ignore_case: bool = Fals
     exact = "|".join(sorted(words, key=len, reverse=True))
     found, at = "", 0
     for match in re.finditer(rf'({exact})|"([^"]*)"|([^A-Za-z%"]+)', said):
-        if match.start() != at:
+        if match.start() != at or "%" in (match[2] or ""):
             return None
         at = match.end()
         found += words[match[1]] if match[1] else (match[2] or match[3] or "")
