@@ -61,9 +61,6 @@ def calls() -> list[Expression]:
                 found += [Call(name, (X, text(each)), kind) for each in ("*", "a😀 ", "abcdefghij")] + [
                     Call(name, (X,), kind)
                 ]
-            case "regexp":
-                shown = ("gift|card", "(a|b)*a(a|b){3}c", "[^q]{48}q", "(?i)[^a-z]{30}x", "(a?){20}a{20}q")
-                found += [Call(name, (X, text(each)), kind) for each in shown]
             case "split_part":
                 found += [Call(name, (X, text(each), number(190)), kind) for each in ("a", " ", "😀")]
             case "left" | "right":

@@ -63,7 +63,6 @@ CONSTANTS: dict[tuple[str, int], tuple[Any, ...]] = {
     ("right", 1): (0.0, 1.0, 3.0, -1.0),
     ("substring", 1): (1.0, 2.0),
     ("substring", 2): (0.0, 2.0),
-    ("regexp", 1): ("a", "^.$", "(?i)Ä", "[^a-z ]+", ""),
     ("trim", 1): ("a", " 🙂"),
     ("ltrim", 1): ("a",),
     ("rtrim", 1): ("%_", "🙂"),

@@ -97,7 +97,8 @@ def _linear(fixed: float, per: float = 0.0, length: float = 0.0) -> Work:
 _FIXED = {
     **dict.fromkeys(("add", "sub", "mul", "div", "neg", "abs", "is_null", "and", "or", "not"), 5.0),
     **dict.fromkeys(("floor", "ceil", "trunc", "sign", "least", "greatest", "finite", "case", "coalesce"), 10.0),
-    **dict.fromkeys(("sqrt", "ln", "log10", "log2", "exp", "intdiv", "asin", "acos", "atan", "atan2"), 30.0),
+    **dict.fromkeys(("sqrt", "ln", "log10", "log2", "exp", "intdiv", "asin", "acos", "atan"), 30.0),
+    "atan2": 50.0,
     **dict.fromkeys(("sin", "cos", "tan"), 90.0),  # of numbers as large as any
     **dict.fromkeys(("round", "date_add", "date_part", "date_trunc", "date_diff"), 50.0),
     "power": 80.0,
@@ -206,8 +207,6 @@ class Meter:
         function, arguments = call.function, call.arguments
         text = arguments[0].type is Type.TEXT if arguments else False
         match function:
-            case "regexp":  # whose automaton is small (`patterns`)
-                return _linear(100, 24, self.longest(arguments[0]))
             case "position":
                 return self.searched("contains", arguments[0], arguments[1]) + _linear(0, 4, self.longest(arguments[0]))
             case "trim" | "ltrim" | "rtrim" if len(arguments) > 1:

@@ -73,10 +73,13 @@ SELECT COUNT(*) FROM orders WHERE note LIKE '50\%%' ESCAPE '\';
 SELECT COUNT(*) FROM orders WHERE note LIKE '%!_%' ESCAPE '!';
 SELECT COUNT(*) FROM orders WHERE starts_with(note, 'gift');
 SELECT COUNT(*) FROM orders WHERE note ^@ 'gift';
+-- not yet: A regular expression | LIKE, CONTAINS or STARTS_WITH
 SELECT COUNT(*) FROM orders WHERE regexp_matches(note, 'gift|card');
+-- not yet: A regular expression | LIKE, CONTAINS or STARTS_WITH
 SELECT COUNT(*) FROM orders WHERE regexp_full_match(note, '[a-z ]+');
--- not yet: REGEXP_FULL_MATCH
+-- not yet: A regular expression | LIKE, CONTAINS or STARTS_WITH
 SELECT COUNT(*) FROM orders WHERE note ~ '[0-9]+%.*';
+-- not yet: A regular expression | LIKE, CONTAINS or STARTS_WITH
 SELECT COUNT(*) FROM orders WHERE note SIMILAR TO 'gift.*';
 SELECT COUNT(*) FROM people WHERE instr(name, ' ') > 0;
 SELECT COUNT(*) FROM people WHERE strpos(name, 'é') > 0;

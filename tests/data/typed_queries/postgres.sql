@@ -36,12 +36,13 @@ SELECT percentile_cont(0.25) WITHIN GROUP (ORDER BY age) AS q1, percentile_cont(
 SELECT percentile_disc(0.9) WITHIN GROUP (ORDER BY age DESC) FROM people;
 -- not yet: MODE | GROUP BY x
 SELECT mode() WITHIN GROUP (ORDER BY status) FROM orders;
--- not yet: REGEXP_MATCHES
+-- not yet: A regular expression | LIKE, CONTAINS or STARTS_WITH
 SELECT count(*) FROM people WHERE name ~ '^[A-M]';
+-- not yet: A regular expression | LIKE, CONTAINS or STARTS_WITH
 SELECT count(*) FROM people WHERE name ~* '^z';
--- not yet: REGEXP_MATCHES
+-- not yet: A regular expression | LIKE, CONTAINS or STARTS_WITH
 SELECT count(*) FROM people WHERE name !~ '^[A-M]';
--- not yet: SIMILAR TO | REGEXP_FULL_MATCH
+-- not yet: A regular expression | LIKE, CONTAINS or STARTS_WITH
 SELECT count(*) FROM people WHERE name SIMILAR TO '(Ann|Bob)%';
 SELECT count(*) FROM people WHERE name NOT ILIKE 'a%';
 SELECT count(*) FROM people WHERE position('o' IN name) > 0;

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dalenius.measuring.expressions import Expression, Type, number, text
-from dalenius.measuring.patterns import PatternError, check_pattern
 
 if TYPE_CHECKING:
     from dalenius.queries.rules.aggregated import Aggregating
 
 LONGEST_PATTERN = 100  # of what is looked for in others
+_PLAIN = re.compile(r"(0|[1-9]\d*)(\.\d+)?", re.ASCII)  # numbers
 LONGEST_TRIMMED = 10  # characters that TRIM takes off
 
 
@@ -89,32 +89,6 @@ def position(reader: Aggregating, node: Any) -> Expression:
     return reader.apply(node, "position", reader.expression(node.this), needle)
 
 
-def match_expression(reader: Aggregating, node: Any) -> Expression:
-    """REGEXP_MATCHES, REGEXP_FULL_MATCH, SIMILAR TO and ~*: all of them look for a part, with ^ and $ for the whole."""
-    from sqlglot import exp
-
-    ways = "Write REGEXP_MATCHES(a, 'x') for a part of a text, REGEXP_FULL_MATCH(a, 'x') for all of it."
-    shown = short_text(reader, node, node.expression, "A regular expression stands in quotes.", ways)
-    if isinstance(node, exp.RegexpLike) and "start" not in node.meta:
-        raise reader.refused(node, "~ matches all of a text in DuckDB, and a part of it in Postgres.", ways)
-    if isinstance(node, exp.SimilarTo) and set("%_") & set(shown):
-        raise reader.refused(node, "SIMILAR TO with % or _ means another thing in DuckDB than in Postgres.", ways)
-    flag = node.args.get("flag") or node.args.get("options")
-    if flag is not None and (not isinstance(flag, exp.Literal) or flag.name not in {"i", "c", ""}):
-        raise reader.refused(node, "Of the options of a regular expression only 'i' is read.", "Leave the others out.")
-    folded = isinstance(node, exp.RegexpILike) or shown.startswith("(?i)") or (flag is not None and flag.name == "i")
-    pattern = shown.removeprefix("(?i)")
-    if isinstance(node, exp.RegexpFullMatch | exp.SimilarTo):
-        pattern = f"^(?:{pattern})$"
-    pattern = "(?i)" * folded + pattern
-    try:
-        check_pattern(pattern)
-    except PatternError as error:
-        way = "Use a simpler one, or LIKE, CONTAINS and STARTS_WITH; see docs/reference/sql.md."
-        raise reader.invalid(node, f"The regular expression {shown!r} cannot be used.", str(error), way) from None
-    return reader.apply(node, "regexp", reader.expression(node.this), text(pattern))
-
-
 def split(reader: Aggregating, node: Any) -> Expression:
     """SPLIT_PART: a part between separators, from 1, or from the end where its number is negative."""
     fix = "Write SPLIT_PART(a, '-', 1)."
@@ -159,16 +133,25 @@ def join(reader: Aggregating, node: Any) -> Expression:
     """a || b: one of them may be a number, a date or a truth value."""
     parts = [reader.expression(each) for each in (node.this, node.expression)]
     if any(each.type is Type.TEXT for each in parts):
-        parts = [as_text(reader, each) for each in (node.this, node.expression)]
+        sides = zip(
+            (node.this, node.expression), parts, strict=True
+        )  # each is read once: a || b || … nests to the left
+        parts = [_put(reader, side, found) for side, found in sides]
     return reader.apply(node, "concat", *parts)
 
 
 def as_text(reader: Aggregating, node: Any) -> Expression:
     """A value as DuckDB puts it into a text; a number of the question as it is written there."""
+    return _put(reader, node, reader.expression(node))
+
+
+def _put(reader: Aggregating, node: Any, found: Expression) -> Expression:
     from sqlglot import exp
 
-    found = reader.expression(node)
     if isinstance(node, exp.Literal) and not node.is_string:
+        if not _PLAIN.fullmatch(node.name):  # DuckDB writes 1e3 and 007 otherwise
+            what = f"The number {node.name} is not put into a text as it is written."
+            raise reader.refused(node, what, "Write it in quotes, as in 'x' || '0.5'.")
         return text(node.name)
     if found.type not in {Type.NUMBER, Type.DATE, Type.DATETIME, Type.BOOLEAN}:
         return found

@@ -35,8 +35,9 @@ WAYS: Mapping[str, tuple[str, str]] = {
     ),
     **dict.fromkeys(
         ("REGEXP_REPLACE", "REGEXP_EXTRACT", "REGEXP_SUBSTR"),
-        (UNSHOWN, "Write SPLIT_PART, REPLACE, or CASE WHEN REGEXP_MATCHES(a, 'x') THEN 'y' END."),
+        (UNSHOWN, "Write SPLIT_PART, REPLACE, or CASE WHEN a LIKE 'x%' THEN 'y' END."),
     ),
+    "REGEXP_CONTAINS": ("Regular expressions are not supported.", "Use LIKE, CONTAINS or STARTS_WITH."),
     **dict.fromkeys(
         ("ARRAY_LENGTH", "LIST_LENGTH", "CARDINALITY", "SPLIT", "STRING_SPLIT", "STRING_TO_ARRAY"),
         ("Lists are not supported.", "For a number of words, write LENGTH(a) - LENGTH(REPLACE(a, ' ', '')) + 1."),
@@ -44,7 +45,14 @@ WAYS: Mapping[str, tuple[str, str]] = {
     "BIT_COUNT": (_BITS, "Write x % 2, x // 2 % 2 and so on."),
     "ADD_MONTHS": ("Databases differ about the last day of a month.", "Write d + INTERVAL 1 MONTH."),
     "MONTHS_BETWEEN": ("Databases differ about parts of a month.", "Write DATE_DIFF('month', d, e)."),
-    "AGE": (UNSHOWN, "Write EXTRACT(year FROM AGE(DATE '2025-01-01', d)) for full years, or DATE_DIFF('day', d, e)."),
+    "AGE": (
+        "It is there for full years between dates alone.",
+        "Write EXTRACT(year FROM AGE(DATE '2025-01-01', CAST(t AS DATE))), or DATE_DIFF('day', d, e).",
+    ),
+    "TIMESTAMP_DIFF": (
+        "It counts whole units elsewhere, and where units begin here.",
+        "Write TIMESTAMP_DIFF(e, d, SECOND) // 3600 for whole hours, or DATE_DIFF('hour', d, e).",
+    ),
     **dict.fromkeys(
         ("MAKE_DATE", "DATEFROMPARTS", "DATE_FROM_PARTS"),
         (UNSHOWN, "Write numbers, as in MAKE_DATE(2024, 2, 29), or DATE_TRUNC('month', d)."),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+
 import pytest
 
 from dalenius.errors import QuestionRefusedError, SqlSyntaxError
@@ -187,3 +190,117 @@ def test_a_name_in_a_subquery_of_having_is_a_column(shop):
     public = "(SELECT tax FROM regions WHERE code = 'n')"
     asked = f"SELECT region, COUNT(*) AS tax {P} GROUP BY region HAVING COUNT(*) > {public}"
     assert shop.plan(asked).question.having == shop.plan(asked.replace("AS tax", "AS n")).question.having
+
+
+def test_texts_that_are_joined_are_read_once(shop):
+    started = time.perf_counter()
+    shop.plan(f"SELECT {' || '.join(['LEFT(note, 1)'] * 25)} = 'x' AS k, COUNT(*) FROM orders GROUP BY k")
+    assert time.perf_counter() - started < 5
+
+
+def test_a_format_with_many_names_is_refused(shop):
+    started = time.perf_counter()
+    for format_ in ("%A" * 60, "%A%B%a%b%A"):
+        error = shop.error(f"SELECT STRFTIME(day, '{format_}') AS k, COUNT(*) FROM orders GROUP BY k")
+        assert error.fix
+    assert time.perf_counter() - started < 2
+    assert shop.plan("SELECT STRFTIME(day, '%A, %d %B') AS k, COUNT(*) FROM orders GROUP BY k").keys
+
+
+GROWING = {
+    "CBRT": "CBRT(" * 30 + "age" + ")" * 30,
+    "LPAD": "LPAD(" * 15 + "note" + ", 3, '0')" * 15,
+    "AGE": "YEAR(AGE(CAST(" * 8 + "day" + " AS VARCHAR), day))" * 8,
+    "CONCAT_WS": "CONCAT_WS('-', " * 15 + "note" + ", note)" * 15,
+    "DECODE": "DECODE(" * 8 + "age" + ", 1, 2, 3, 4, 5, 6, 7)" * 8,
+    "RANGE_BUCKET": f"RANGE_BUCKET({' + '.join(['age'] * 50)}, [{', '.join(map(str, range(2000)))}])",
+    "IN": f"(({' + '.join(['age'] * 50)}, note) IN ({', '.join(['(1, 2)'] * 2000)}))",
+}
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_what_grows_by_being_put_in_other_words_is_refused_at_once(shop, name):
+    started = time.perf_counter()
+    error = shop.error(f"SELECT COUNT(*) FROM people, orders WHERE {GROWING[name]} = 3")
+    assert time.perf_counter() - started < 1
+    assert error.fix
+    if name in {"CBRT", "IN", "RANGE_BUCKET"}:
+        assert "too involved" in error.message
+
+
+def test_an_alias_that_having_names_often_is_not_put_in_without_end(shop):
+    summed, named = " + ".join(["SUM(age)"] * 50), " AND ".join(["age > 1"] * 60)
+    question = f"SELECT region, {summed} AS age FROM people GROUP BY region HAVING {named}"
+    assert "too involved" in shop.error(question).message
+
+
+KEPT = {  # columns of HAVING that are keys, or in one, though an aggregate has their name
+    "SELECT age // 10 AS d, AVG(age) AS age FROM people GROUP BY age // 10 HAVING age // 10 > 3": "d > 3",
+    "SELECT age // 10 AS d, AVG(age) AS age FROM people GROUP BY d HAVING age // 10 > 3": "d > 3",
+    "SELECT age // 10 AS d, AVG(age) AS age FROM people GROUP BY 1 HAVING age // 10 > 3": "d > 3",
+    "SELECT age // 10 AS d, AVG(age) AS age FROM people GROUP BY ALL HAVING age // 10 > 3": "d > 3",
+}
+
+
+@pytest.mark.parametrize("typed", KEPT)
+def test_a_column_of_a_key_is_left_alone_in_having(shop, typed):
+    start = typed.partition(" HAVING")[0]
+    assert shop.plan(typed).question == shop.plan(f"{start} HAVING {KEPT[typed]}").question
+
+
+def test_a_column_of_a_key_is_left_alone_in_having_with_subtotals(shop):
+    start = "SELECT smoker, COUNT(*) AS region FROM people GROUP BY {} HAVING region = 'north'"
+    for keys in ("ROLLUP (region, smoker)", "CUBE (region, smoker)", "GROUPING SETS ((region, smoker), (region))"):
+        question = start.format(keys)
+        other = shop.plan(question.replace("AS region", "AS n"))
+        assert shop.plan(question).question.having == other.question.having
+
+
+def test_a_name_of_a_subquery_is_no_unit_of_time(shop):
+    inner = "(SELECT day AS month, note AS day FROM orders) o"
+    found = shop.plan(f"SELECT DATE_TRUNC(day, month) AS k, COUNT(*) FROM {inner} GROUP BY k")
+    quoted = shop.plan(f"SELECT DATE_TRUNC('day', month) AS k, COUNT(*) FROM {inner} GROUP BY k")
+    assert replace(found.question, places={}) == replace(quoted.question, places={})
+    month = shop.plan("SELECT DATE_TRUNC(day, MONTH) AS month, COUNT(*) FROM orders GROUP BY month")
+    known = shop.plan("SELECT DATE_TRUNC('month', day) AS month, COUNT(*) FROM orders GROUP BY month")
+    assert replace(month.question, places={}) == replace(known.question, places={})
+
+
+REFUSED = {
+    "TIMESTAMP_DIFF(at, at, HOUR) > 1": "SECOND) // 3600",
+    "YEAR(AGE(at, TIMESTAMP '2024-01-01 12:00:00')) > 1": "CAST(t AS DATE)",
+    "YEAR(AGE(day, '2024-01-01 12:00:00')) > 1": "CAST(t AS DATE)",
+}
+
+
+@pytest.mark.parametrize("condition", REFUSED)
+def test_what_would_be_counted_otherwise_is_refused_with_a_way(shop, condition):
+    assert REFUSED[condition] in shop.error(f"SELECT COUNT(*) FROM orders WHERE {condition}").fix
+
+
+def test_a_place_in_a_list_says_where_it_counts_from(shop):
+    assert "[OFFSET(1)]" in shop.error(f"SELECT APPROX_QUANTILES(age, 4)[1] {P}").fix
+    assert shop.error(f"SELECT APPROX_QUANTILES(age, 4)[OFFSET()] {P}").fix
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "note || 1e3 = 'x'",
+        "note || 007 = 'x'",
+        "CONCAT(note, 1e3) = 'x'",
+        "day > MAKE_DATE(20240, 1, 1)",
+        "day > MAKE_DATE(2024, 12345, 1)",
+        "TO_CHAR(day, 'YYYY\"%Y\"') = 'x'",
+        "TRUNC(LENGTH(note), 1, 2) > 1",
+    ],
+)
+def test_what_would_mean_another_thing_is_refused(shop, condition):
+    assert shop.error(f"SELECT COUNT(*) FROM orders WHERE {condition}").fix
+
+
+def test_a_schema_in_backquotes_before_a_name_of_with_is_refused(shop):
+    start = "WITH people AS (SELECT * FROM orders) SELECT COUNT(*) FROM"
+    for table in ("main.people", "`main.people`", "`a.b.people`"):
+        assert "name of WITH" in shop.error(f"{start} {table}").message
+    assert shop.key("SELECT COUNT(*) FROM `a.b.people`") == shop.key(f"SELECT COUNT(*) {P}")

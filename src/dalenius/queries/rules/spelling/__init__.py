@@ -9,13 +9,15 @@ What cannot be rewritten stays as it is, to be refused by name.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dalenius.measuring.plan import require
 from dalenius.queries.rules.spelling import aggregates, choices, clauses, dates, formats, numbers, texts
+from dalenius.queries.rules.spelling.growth import Growth, size
 from dalenius.queries.rules.spelling.tokens import DECODE
+from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
     from dalenius.queries.rules import Stage
@@ -29,15 +31,20 @@ class Known:
     """Names that mean something, in lower case: a bare word that is none of them may be a unit of time."""
 
     tables: frozenset[str]
-    columns: frozenset[str]
+    stored: frozenset[str]  # columns of tables
+    columns: frozenset[str]  # and aliases
     subqueries: frozenset[str]
-    open_units: frozenset[str]  # columns that name units and are open to questions
+    values: frozenset[str]  # columns that are open to questions
+    days: frozenset[str]  # columns that are dates wherever they are
     quoted_units: bool  # whether a unit of time stands in quotes before a date, as DuckDB has it
+    growth: Growth = field(default_factory=Growth, compare=False)
 
 
 def respell_tree(stage: Stage) -> Stage:
     """The question in the words that are read here."""
     from sqlglot import exp
+
+    from dalenius.queries.rules.parse import check_depth
 
     tree = require(stage.tree)
     known = _known(stage, tree)
@@ -49,6 +56,8 @@ def respell_tree(stage: Stage) -> Stage:
         else:
             if isinstance(node, exp.Anonymous) and (named := names.get(str(node.this).upper())):
                 _rewritten(node, named, known)
+    if known.growth.added:
+        check_depth(tree)
     return stage
 
 
@@ -59,6 +68,7 @@ def _rewritten(node: Any, rewrite: Rewrite, known: Known) -> bool:
     for name in ("start", "end", "line", "col"):
         if name in node.meta:
             found.meta.setdefault(name, node.meta[name])
+    known.growth.add(size(found) - size(node))
     node.replace(found)
     return True
 
@@ -69,18 +79,34 @@ def _known(stage: Stage, tree: Any) -> Known:
     columns = {each.lower() for table in stage.tables.values() for each in table.policy.columns}
     columns |= {each.lower() for table in stage.tables.values() for each in table.policy.unit}
     columns |= {each.lower() for table in stage.publics.values() for each in table.kinds}
+    kinds = [
+        (name.lower(), each.kind) for table in stage.tables.values() for name, each in table.policy.columns.items()
+    ]
+    kinds += [(name.lower(), kind) for table in stage.publics.values() for name, kind in table.kinds.items()]
     return Known(
         frozenset(each.lower() for each in (*stage.tables, *stage.publics)),
         frozenset(columns),
+        frozenset(columns | _aliases(tree)),
         frozenset(each.alias.lower() for each in tree.find_all(exp.CTE)),
-        frozenset(
-            each.lower()
-            for table in stage.tables.values()
-            for each in table.policy.unit
-            if each.lower() in {name.lower() for name in table.policy.columns}
-        ),
+        frozenset(name for name, _ in kinds),
+        frozenset(name for name, kind in kinds if kind is Kind.DATE)
+        - frozenset(name for name, kind in kinds if kind is not Kind.DATE)
+        - frozenset(each.alias.lower() for each in tree.find_all(exp.Alias))
+        - _aliases(tree),
         tree.find(exp.TimestampTrunc, exp.DateDiff) is not None and _has_quoted_units(stage.text),
     )
+
+
+def _aliases(tree: Any) -> set[str]:
+    """Names that the question gives; not those of DATE_TRUNC(day, MONTH) AS month, which could not be a column."""
+    from sqlglot import exp
+
+    found = {each.name.lower() for table in tree.find_all(exp.TableAlias) for each in table.args.get("columns") or ()}
+    for item in tree.find_all(exp.Alias):
+        name = item.alias.lower()
+        if all(each.name.lower() != name for each in item.this.find_all(exp.Column)):
+            found.add(name)
+    return found
 
 
 def _has_quoted_units(text: str) -> bool:
@@ -172,7 +198,6 @@ def _rewrites() -> tuple[Mapping[type, tuple[Rewrite, ...]], Mapping[str, Rewrit
         "DIV": _taking(numbers.divide_whole, 2),
         "SQUARE": _taking(numbers.square, 1),
         "BTRIM": _taking(texts.trim_both, 1, 2),
-        "REGEXP_CONTAINS": _taking(texts.match, 2),
         "DATE_SUB": _taking(dates.take_off_named, 2),
         "DATEADD": _taking(dates.add_units, 3),
         **dict.fromkeys(("DATEPART", "DATE_PART"), _taking(dates.part_of_age, 2)),

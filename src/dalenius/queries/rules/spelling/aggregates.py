@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from dalenius.errors import QuestionRefusedError
 from dalenius.queries.rules.spelling.choices import case, is_null
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def count_chosen(node: Any, known: Known) -> Any:
     value = branch.args["true"]
     if not isinstance(value, exp.Column) or not (otherwise is None or isinstance(otherwise, exp.Null)):
         return None
-    if value.name.lower() in known.open_units:  # it can be asked about as it is, and is another question then
+    if value.name.lower() in known.values:  # it can be asked about as it is, and is another question then
         return None
     counted = exp.Count(this=exp.Distinct(expressions=[value]), big_int=True)
     counted.meta.update(node.meta)
@@ -95,7 +96,15 @@ def pick_quantile(node: Any, _: Known) -> Any:
     first = 0
     if isinstance(place, exp.Anonymous) and str(place.this).upper() in {"OFFSET", "ORDINAL"}:
         first = int(str(place.this).upper() == "ORDINAL")
+        if len(place.expressions) != 1:
+            return None
         (place,) = place.expressions
+    else:
+        raise QuestionRefusedError(
+            "A place in a list without OFFSET or ORDINAL is not supported.",
+            why="Some databases count from 0, others from 1.",
+            fix="Write APPROX_QUANTILES(x, 4)[OFFSET(1)], which is QUANTILE_CONT(x, 0.25).",
+        )
     if not (isinstance(place, exp.Literal) and isinstance(parts, exp.Literal)):
         return None
     if not (place.name.isdigit() and parts.name.isdigit() and int(parts.name)):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dalenius.queries.rules.spelling.growth import check_copies
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -62,6 +64,7 @@ def decode(node: Any, _: Known) -> Any:
 
     subject, *rest = node.expressions
     default = rest.pop() if len(rest) % 2 else None
+    check_copies(subject, len(rest) // 2)
     pairs = []
     for one, other in zip(rest[::2], rest[1::2], strict=True):
         plain = isinstance(one, exp.Literal | exp.Boolean | exp.Neg)
@@ -86,6 +89,7 @@ def bucket(node: Any, _: Known) -> Any:
     marks = node.expression.expressions if isinstance(node.expression, exp.Array) else []
     if not marks:
         return None
+    check_copies(node.this, len(marks) + 1)
     pairs = [(exp.LT(this=node.this.copy(), expression=each), exp.Literal.number(at)) for at, each in enumerate(marks)]
     last = exp.GTE(this=node.this.copy(), expression=marks[-1].copy())
     return case(None, [*pairs, (last, exp.Literal.number(len(marks)))])
@@ -120,6 +124,7 @@ def match_list(node: Any, _: Known) -> Any:
     size = len(given.expressions)
     if not all(isinstance(each, exp.Tuple) and len(each.expressions) == size for each in node.expressions):
         return None
+    check_copies(given, len(node.expressions))
     rows = []
     for each in node.expressions:
         pairs = zip(given.expressions, each.expressions, strict=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dalenius.queries.rules.spelling.growth import size
+
 if TYPE_CHECKING:
     from dalenius.queries.rules.spelling import Known
 
@@ -18,9 +20,8 @@ def shorten_table(node: Any, known: Known) -> Any:
         node.set("hints", None)
     last = node.name.rpartition(".")[2]
     if node.name.lower() not in known.tables and last.lower() in known.tables:  # `project.schema.people` as one name
+        node.set("db", exp.to_identifier(node.name.rpartition(".")[0]))
         node.this.set("this", last)
-        node.set("db", None)
-        node.set("catalog", None)
     if (node.args.get("db") or node.args.get("catalog")) and node.name.lower() not in known.subqueries:
         node.set("db", None)
         node.set("catalog", None)
@@ -98,7 +99,7 @@ def _parenthesised(node: Any) -> tuple[Any, list[Any]] | None:
     return (node.this, joins) if joins else None
 
 
-def have_alias(node: Any, _: Known) -> Any:
+def have_alias(node: Any, known: Known) -> Any:
     """HAVING age > 30 where AVG(age) AS age is selected, and age is no key: what is meant is the average."""
     from sqlglot import exp
 
@@ -107,14 +108,46 @@ def have_alias(node: Any, _: Known) -> Any:
     having, group = node.args.get("having"), node.args.get("group")
     if having is None:
         return
-    keys = {each.name.lower() for each in (group.expressions if group is not None else ()) if each.name}
+    keys = _names_of_keys(node, group) if group is not None else set()
     items = {each.alias.lower(): each.this for each in node.expressions if isinstance(each, exp.Alias)}
+    columns = known.stored | {
+        each.alias_or_name.lower()
+        for query in node.root().find_all(exp.Select, exp.TableAlias)
+        if query is not node
+        for each in (query.expressions if isinstance(query, exp.Select) else query.args.get("columns") or ())
+    }  # an alias that is none of them was never taken for a column
     for column in list(having.find_all(exp.Column)):
         item = items.get(column.name.lower()) if not column.table else None
-        if item is None or column.name.lower() in keys or not any(map(is_aggregate, item.walk())):
+        name = column.name.lower()
+        if item is None or name in keys or name not in columns or not any(map(is_aggregate, item.walk())):
             continue
         around = column.parent  # what stands in an aggregate or in a subquery is a column
         while around is not having and not is_aggregate(around) and not isinstance(around, exp.Query):
             around = around.parent
         if around is having:
+            known.growth.add(size(item))
             column.replace(exp.Paren(this=item.copy()))
+
+
+def _names_of_keys(node: Any, group: Any) -> set[str]:
+    """The names that GROUP BY holds, and those in what it refers to by an alias, by a position or by ALL."""
+    from sqlglot import exp
+
+    found = {each.name.lower() for each in group.find_all(exp.Column)}
+    places = {int(each.name) for each in group.find_all(exp.Literal) if each.name.isdecimal()}
+    items = list(enumerate(node.expressions, 1))
+    before = -1
+    while len(found) != before:
+        before = len(found)
+        for place, item in items:
+            meant = place in places or (isinstance(item, exp.Alias) and item.alias.lower() in found)
+            if meant or (group.args.get("all") and not _has_aggregates(item)):
+                found |= {each.name.lower() for each in item.find_all(exp.Column)}
+                found |= {item.alias.lower()} if isinstance(item, exp.Alias) else set()
+    return found
+
+
+def _has_aggregates(node: Any) -> bool:
+    from dalenius.queries.rules.aggregated import is_aggregate
+
+    return any(map(is_aggregate, node.walk()))

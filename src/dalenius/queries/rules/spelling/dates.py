@@ -124,10 +124,12 @@ def subtract(node: Any, known: Known) -> Any:
 
 
 def subtract_moments(node: Any, _: Known) -> Any:
-    """TIMESTAMP_DIFF(a, b, HOUR), DATETIME_DIFF(a, b, HOUR) → DATE_DIFF('hour', b, a)."""
+    """DATETIME_DIFF(a, b, HOUR) → DATE_DIFF('hour', b, a); TIMESTAMP_DIFF counts whole hours, so only its seconds."""
     from sqlglot import exp
 
     unit = _unit(node.args.get("unit"))
+    if isinstance(node, exp.TimestampDiff) and unit != "second":
+        return None
     return None if unit is None else exp.DateDiff(this=node.this, expression=node.expression, unit=exp.var(unit))
 
 
@@ -191,7 +193,7 @@ def part_name(node: Any, known: Known) -> Any:
     return None if found is None else _cast(found, "VARCHAR")
 
 
-def extract(node: Any, _: Known) -> Any:
+def extract(node: Any, known: Known) -> Any:
     """EXTRACT of DATE, EPOCH, ISOWEEK and ISOYEAR."""
     from sqlglot import exp
 
@@ -207,32 +209,37 @@ def extract(node: Any, _: Known) -> Any:
             thursday = exp.Add(this=monday, expression=exp.Interval(this=exp.Literal.string("3"), unit=exp.var("DAY")))
             return exp.Extract(this=exp.var("year"), expression=exp.Paren(this=thursday))
         case "YEAR" if isinstance(node.expression, exp.Anonymous) and len(node.expression.expressions) == 2:
-            return _full_years(node.expression)
+            return _full_years(node.expression, known)
     return None
 
 
-def year(node: Any, _: Known) -> Any:
+def year(node: Any, known: Known) -> Any:
     """YEAR(AGE(a, b))."""
     from sqlglot import exp
 
-    return _full_years(node.this) if isinstance(node.this, exp.Anonymous) else None
+    return _full_years(node.this, known) if isinstance(node.this, exp.Anonymous) else None
 
 
-def part_of_age(node: Any, _: Known) -> Any:
+def part_of_age(node: Any, known: Known) -> Any:
     """DATE_PART('year', AGE(a, b))."""
     from sqlglot import exp
 
     parts = node.expressions
     if parts[0].name.lower() != "year" or not isinstance(parts[1], exp.Anonymous):
-        return part(node, _)
-    return _full_years(parts[1])
+        return part(node, known)
+    return _full_years(parts[1], known)
 
 
-def _full_years(age: Any) -> Any:
-    """The years of AGE(a, b): those between the dates, one less where the later one's birthday is still to come."""
+def _full_years(age: Any, known: Known) -> Any:
+    """The years of AGE(a, b): those between the dates, one less where the later one's birthday is still to come.
+
+    Times of day would decide about birthdays too, so that only what is surely a date is taken.
+    """
     from sqlglot import exp
 
     if str(age.this).upper() != "AGE" or len(age.expressions) != 2:
+        return None
+    if not all(_is_day(each, known) for each in age.expressions):
         return None
     later, earlier = (_cast(each, "DATE") for each in age.expressions)
 
@@ -250,6 +257,18 @@ def _full_years(age: Any) -> Any:
             (exp.LT(this=later.copy(), expression=earlier.copy()), exp.Neg(this=between(later, earlier))),
         ],
     )
+
+
+def _is_day(node: Any, known: Known) -> bool:
+    from sqlglot import exp
+
+    while isinstance(node, exp.Paren):
+        node = node.this
+    if isinstance(node, exp.Cast):
+        return bool(node.args["to"].this is exp.DataType.Type.DATE)
+    if isinstance(node, exp.Literal):
+        return bool(node.is_string) and ":" not in node.name
+    return isinstance(node, exp.Column) and node.name.lower() in known.days
 
 
 def _birthday(moment: Any) -> Any:
@@ -296,7 +315,9 @@ def make_date(node: Any, _: Known) -> Any:
         parts = [node.args.get(each) for each in ("year", "month", "day")]
     if len(parts) != 3 or not all(isinstance(each, exp.Literal) and each.name.isdigit() for each in parts):
         return None
-    year_, month, day = (int(each.name[:4]) for each in parts)
+    if any(len(each.name) > most for each, most in zip(parts, (4, 2, 2), strict=True)):
+        return None
+    year_, month, day = (int(each.name) for each in parts)
     return _cast(exp.Literal.string(f"{year_:04}-{month:02}-{day:02}"), "DATE")
 
 

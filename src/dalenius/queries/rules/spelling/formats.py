@@ -17,6 +17,7 @@ MONTHS = (
     *("July", "August", "September", "October", "November", "December"),
 )
 _NAMED = re.compile(r"(%[AaBb])")
+_MOST_NAMES = 4  # of days and months in one format: each is a CASE of its own
 _SHORT = {"%F": "%Y-%m-%d", "%T": "%H:%M:%S"}
 # The words of a format, longest first, each as STRFTIME has it.
 _POSTGRES = {
@@ -83,11 +84,13 @@ def name_month(node: Any, _: Known) -> Any:
 
 
 def formatted(moment: Any, format_: str) -> Any:
-    """STRFTIME(d, format), with names of days and months put together from CASE."""
+    """STRFTIME(d, format), with names of days and months put together from CASE; None where there are many of them."""
     from sqlglot import exp
 
     for short, long in _SHORT.items():
         format_ = format_.replace(short, long)
+    if len(_NAMED.findall(format_)) > _MOST_NAMES:
+        return None
     found: Any = None
     for part in filter(None, _NAMED.split(format_)):
         match part:
@@ -165,7 +168,7 @@ def _translated(said: str, words: Mapping[str, str], *, ignore_case: bool = Fals
     exact = "|".join(sorted(words, key=len, reverse=True))
     found, at = "", 0
     for match in re.finditer(rf'({exact})|"([^"]*)"|([^A-Za-z%"]+)', said):
-        if match.start() != at:
+        if match.start() != at or "%" in (match[2] or ""):
             return None
         at = match.end()
         found += words[match[1]] if match[1] else (match[2] or match[3] or "")

@@ -67,7 +67,7 @@ def truncate(node: Any, _: Known) -> Any:
     from sqlglot import exp
 
     digits = node.args.get("decimals")
-    if digits is None:
+    if digits is None or isinstance(node.args.get("fractions_supported"), exp.Expression):  # a third argument
         return None
     if not isinstance(digits, exp.Literal) or not digits.name.isdigit() or int(digits.name) > 15:
         return None
