@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dalenius.queries.postprocess import ReleasedTable
 
 MOST_COPIES, FEWEST_COPIES = 400, 100
-MOST_DRAWN = 2_000_000  # numbers of one measure
+MOST_DRAWN = 10_000_000  # numbers of all measures of a release: they take half a second
 MOST_CELLS = 60_000  # of all copies together: to read so many averages takes a second and a half
 
 
@@ -96,32 +96,31 @@ def _read(answer: Answer, statistic: int, places: Sequence[int], number: int, ch
     plan = answer.plan
     made, start = plan.statistics[statistic], plan.start(statistic)
     # Of all groups, also of those that HAVING leaves out: two parts that read one release move together.
-    groups = len(plan.cells) if number * len(plan.cells) <= MOST_DRAWN else len(places)
-    chosen = places if groups == len(plan.cells) else range(groups)
+    everywhere = number * len(plan.cells) * len(answer.measures) <= MOST_DRAWN
+    groups = len(plan.cells) if everywhere else len(places)
+    chosen = np.asarray(places if everywhere else range(groups))
     columns = []
     for law, values in answer.measures[start : start + len(made.measures)]:
-        noise = _noise(law, number * groups, chance)
-        moved = [
-            values[place] + noise[copy * groups + at]
-            for copy in range(number)
-            for place, at in zip(places, chosen, strict=True)
-        ]
+        # Only what is used becomes Python's numbers: of many groups few may be shown.
+        noise = _noise(law, number * groups, chance).reshape(number, groups)[:, chosen].tolist()
+        moved = [values[place] + round(each) for copy in noise for place, each in zip(places, copy, strict=True)]
         columns.append((law, moved))
     return made.family.read(made, columns, number * len(places), answer.confidence)
 
 
-def _noise(law: Noise, size: int, chance: np.random.Generator) -> list[int]:
-    """Noise as a law says, nearly: a normal deviate that is rounded, or a difference of two geometric numbers."""
+def _noise(law: Noise, size: int, chance: np.random.Generator) -> Any:
+    """Noise as a law says, nearly: a normal deviate that is rounded, or a difference of two geometric numbers.
+
+    An array of whole numbers, as doubles: noise may be larger than 64 bits hold.
+    """
     if isinstance(law, SummedLaw):
-        parts = zip(_noise(law.first, size, chance), _noise(law.second, size, chance), strict=True)
-        return [a + b for a, b in parts]
+        return _noise(law.first, size, chance) + _noise(law.second, size, chance)
     if isinstance(law, DiscreteGaussianLaw):
-        return [round(each) for each in (chance.standard_normal(size) * float(law.variance) ** 0.5).tolist()]
+        return np.rint(chance.standard_normal(size) * float(law.variance) ** 0.5)
     if law.scale > 2**40:  # beyond what geometric numbers are drawn of
-        return [round(each) for each in chance.laplace(0.0, float(law.scale), size).tolist()]
+        return np.rint(chance.laplace(0.0, float(law.scale), size))
     success = float(-np.expm1(-1.0 / float(law.scale)))
-    found: list[int] = (chance.geometric(success, size) - chance.geometric(success, size)).tolist()
-    return found
+    return (chance.geometric(success, size) - chance.geometric(success, size)).astype(float)
 
 
 def _moved(chance: np.random.Generator, around: Sequence[Estimate], number: int, answer: Answer) -> list[Estimate]:

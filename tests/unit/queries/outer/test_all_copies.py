@@ -13,6 +13,7 @@ from tests.unit.queries.outer.test_equal_to_duckdb import BY_BOTH, BY_REGION, SH
 
 from dalenius.queries.answering import Answer
 from dalenius.queries.ask import Ask
+from dalenius.queries.outer import noise_copies
 from dalenius.queries.outer.asking import OuterPlanned, plan_any
 from dalenius.queries.outer.computing import Given, compute_outer
 from dalenius.queries.outer.noise_copies import draw_copies
@@ -60,3 +61,24 @@ def test_one_statement_for_all_copies_gives_what_one_for_each_does(shop):
                 assert cell is None or cell == pytest.approx(same, rel=1e-9, abs=1e-9), question
         looked += 1
     assert looked >= len(MORE) + 0.7 * len(shapes)
+
+
+@pytest.mark.usefixtures("inside")
+def test_few_rows_of_many_groups_take_little(shop, monkeypatch):
+    """What HAVING leaves out is drawn, too, so that parts move together; but not of everything, however much that is."""
+    sizes, noise = [], noise_copies._noise
+
+    def counted(law, size, chance):
+        sizes.append(size)
+        return noise(law, size, chance)
+
+    monkeypatch.setattr(noise_copies, "_noise", counted)
+    sums = ", ".join(f"SUM(CASE WHEN amount > {at} THEN 1 ELSE 0 END)" for at in range(15))
+    for parts in (sums[: sums.index(",")], sums):
+        sizes.clear()
+        shop.ana.ask(
+            f"SELECT {parts}, RANK() OVER (ORDER BY day) FROM orders GROUP BY day, region, status "
+            "HAVING day = DATE '2025-03-03' AND region = 'n'",
+            epsilon=4.0,
+        )
+        assert 0 < sum(sizes) <= noise_copies.MOST_DRAWN
