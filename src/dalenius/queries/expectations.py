@@ -26,6 +26,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dalenius._numbers import about_percent, count_of
+from dalenius.ledger.key_delta import default_delta
 from dalenius.measuring.expressions import TRUE, Aggregate
 from dalenius.measuring.limits.expected_lengths import Lengths, misfit
 from dalenius.measuring.limits.histogram import noise_deviation
@@ -58,6 +59,7 @@ class Expectations:
         left: What the asker has left for that.
         past: This analyst's own answer to the same question, at another price, or put together from answers to others.
         own_rows: How many rows this analyst has counted in the same groups, under the same condition.
+        finding: How many questions at one price share δ, as each finds its keys.
     """
 
     plan: Plan
@@ -67,6 +69,7 @@ class Expectations:
     past: Answer | None = None
     own_rows: float | None = None
     prices: dict[float, ExpectedPrice] = field(default_factory=dict, compare=False)
+    finding: int = 1
 
     def at(self, epsilon: float) -> ExpectedPrice:
         """What this price is expected to give."""
@@ -74,6 +77,13 @@ class Expectations:
             draws = _DRAWS if self.plan.searched else 1
             self.prices[epsilon] = ExpectedPrice(tuple(ExpectedAnswer.of(self, epsilon, each) for each in range(draws)))
         return self.prices[epsilon]
+
+    def delta_at(self, epsilon: float) -> float | None:
+        """δ for finding keys at a price; None: all that `price_plan` would choose."""
+        if self.finding == 1:
+            return self.delta
+        whole = default_delta(self.plan.table.budget, epsilon, self.left) if self.delta is None else self.delta
+        return whole / self.finding
 
     @cached_property
     def public(self) -> PublicKnowledge:

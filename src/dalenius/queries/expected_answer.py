@@ -95,7 +95,7 @@ class ExpectedAnswer:
     def of(cls, expectations: Expectations, epsilon: float, draw: int) -> ExpectedAnswer:
         """With the limits that the question would find for itself under noise that is made up."""
         plan = expectations.known
-        priced = price_plan(plan, epsilon, expectations.delta, expectations.left)
+        priced = price_plan(plan, epsilon, expectations.delta_at(epsilon), expectations.left)
         clips, unknown = expected_clips(expectations, priced, draw)
         lowered = apply_clips(plan, clips)
         price = price_plan(lowered, epsilon, priced.delta) if clips else priced

@@ -80,7 +80,8 @@ class QuestionKind(Kind):
         ]
         with asker.own_work():
             outer = show_outer(plan, answers, stored, ask.question, ask.confidence)
-        return _shown(asker, ask, answers, answered, outer)
+        finding = sum(each.plan.selection is not None for each in plan.parts)
+        return _shown(asker, ask, answers, answered, outer, finding)
 
     def read(self, content: bytes) -> dict[str, Any]:
         """The noisy integers with the laws of their noise; asked again, the question tells what they mean."""
@@ -218,8 +219,14 @@ def _unpriced(found: Preview) -> InputError:
 
 
 def _shown(
-    asker: Asker, ask: Ask, answers: Sequence[Answer], answered: Answered, outer: OuterTable | None = None
+    asker: Asker,
+    ask: Ask,
+    answers: Sequence[Answer],
+    answered: Answered,
+    outer: OuterTable | None = None,
+    finding: int = 1,
 ) -> Release:
+    """``finding``: how many parts share δ, as each finds its keys."""
     from dalenius.queries.release import Release
 
     answer = answers[0]
@@ -251,7 +258,7 @@ def _shown(
         question=ask.question,
         notes=(
             *dict.fromkeys(note for each in answers for note in each.notes),
-            *(note for each in answers for note in _found(each.plan, answered.receipt.charge)),
+            *dict.fromkeys(note for each in answers for note in _found(each.plan, answered.receipt.charge, finding)),
             *missed,
             *(() if outer is None else outer.notes),
         ),
@@ -263,13 +270,13 @@ def _periods(answers: Sequence[Answer]) -> tuple[str, ...]:
     return tuple(sorted({period for each in answers for period in each.plan.periods}))
 
 
-def _found(plan: Plan, charge: Mapping[str, Any]) -> tuple[str, ...]:
+def _found(plan: Plan, charge: Mapping[str, Any], finding: int = 1) -> tuple[str, ...]:
     """What to know about groups that were found: which are missing, and what would show more of them."""
     from dalenius.queries.rules.price import price_plan
 
     if plan.selection is None:
         return ()
-    least = price_plan(plan, charge["epsilon"], charge["delta"]).least_units
+    least = price_plan(plan, charge["epsilon"], charge["delta"] / finding).least_units
     unit = " + ".join(plan.table.unit)
     shown = f"At ε = {charge['epsilon']:g} and δ = {charge['delta']:.3g} a key needs about {count_of(least, 'unit')}"
     if not plan.cells:

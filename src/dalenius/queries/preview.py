@@ -289,7 +289,9 @@ def _notes(expectations: Expectations, choices: Sequence[Choice]) -> tuple[str, 
 def _least_units(expectations: Expectations, choices: Sequence[Choice]) -> str:
     """How many units a key needs to be found, at each price: whoever asks for smaller groups would pay for nothing."""
     plan, unit = expectations.plan, " + ".join(expectations.plan.table.unit)
-    prices = [price_plan(plan, each.epsilon, expectations.delta, expectations.left) for each in choices]
+    prices = [
+        price_plan(plan, each.epsilon, expectations.delta_at(each.epsilon), expectations.left) for each in choices
+    ]
     least = ", ".join(f"{each.least_units:,} at ε = {each.epsilon:.3g}" for each in prices)
     more = f"more where one {unit} has several keys"
     return f"Keys are found privately. A key needs about so many units (each {unit}): {least}; {more}."

@@ -10,11 +10,13 @@ from dalenius.errors import DaleniusError, InputError
 from dalenius.measuring.fairness import patiently
 from dalenius.queries.outer.cutting import has_windows
 from dalenius.queries.outer.joint import share_equally
-from dalenius.queries.outer.splitting import Known, Split, may_split, split_tree
+from dalenius.queries.outer.naming import Known
+from dalenius.queries.outer.splitting import Split, may_split, split_tree
 from dalenius.queries.outer.trees import sources_of
 from dalenius.queries.planning import OpenTables, Planned, plan_ask
+from dalenius.queries.rules.clamp import no_place
 from dalenius.queries.rules.clause import cut_clause
-from dalenius.queries.rules.parse import parse_sql
+from dalenius.queries.rules.parse import parse_sql, too_deep
 
 if TYPE_CHECKING:
     from dalenius.measuring.plan import Plan
@@ -50,23 +52,30 @@ def plan_any(asker: Asker, ask: Ask, *, expecting: bool = False) -> Planned | Ou
 
     The usual way comes first: whatever it takes means what it always did.
     """
-    among = OpenTables.of(asker)
     with patiently():  # all attempts together
-        tree: Any = parse_sql(ask.question)
-        splits = may_split(tree)
-        if splits and has_windows(tree):  # which no row may have: the usual way has an end there
-            return _plan_split(asker, ask, among, tree, expecting=expecting)
         try:
-            return plan_ask(asker, ask, expecting=expecting, among=among, tree=tree.copy() if splits else tree)
-        except DaleniusError as error:
-            if not splits:
-                raise
-            usual = error
-        try:
-            return _plan_split(asker, ask, among, tree, expecting=expecting)
-        except DaleniusError as error:
-            # Of a question about rows, the usual way says what is wrong, and where.
-            raise usual if _reads_rows(tree) else error from None
+            return _plan_any(asker, ask, expecting=expecting)
+        except RecursionError:  # names of WITH that stand for one another, hundreds of times
+            raise too_deep() from None
+
+
+def _plan_any(asker: Asker, ask: Ask, *, expecting: bool) -> Planned | OuterPlanned:
+    among = OpenTables.of(asker)
+    tree: Any = parse_sql(ask.question)
+    splits = may_split(tree)
+    if splits and has_windows(tree):  # which no row may have: the usual way has an end there
+        return _plan_split(asker, ask, among, tree, expecting=expecting)
+    try:
+        return plan_ask(asker, ask, expecting=expecting, among=among, tree=tree.copy() if splits else tree)
+    except DaleniusError as error:
+        if not splits:
+            raise
+        usual = error
+    try:
+        return _plan_split(asker, ask, among, tree, expecting=expecting)
+    except DaleniusError as error:
+        # Of a question about rows, the usual way says what is wrong, and where.
+        raise usual if _reads_rows(tree) else error from None
 
 
 def _reads_rows(tree: Any) -> bool:
@@ -80,15 +89,21 @@ def _reads_rows(tree: Any) -> bool:
 
 def _plan_split(asker: Asker, ask: Ask, among: OpenTables, tree: Any, *, expecting: bool) -> OuterPlanned:
     found: dict[int, Planned] = {}
+    bounded: dict[int, set[Any]] = {}  # where what is asked stands in the text
     inner = replace(ask, error=None)
 
     def plan(part: Any) -> Plan:
+        starts = {each.meta.get("start") for each in part.walk()}
         planned = plan_ask(asker, inner, expecting=expecting, among=among, tree=part)
-        found[id(planned.plan)] = planned
+        found[id(planned.plan)], bounded[id(planned.plan)] = planned, starts
         return planned.plan
 
     _, options = cut_clause(ask.question)
     split = split_tree(tree, ask.question, _known(among), plan, frozenset(options.clamps), previews=expecting)
+    asked = set[Any]().union(*(bounded[id(each.plan)] for each in split.inners))
+    for at, clamps in options.clamps.items():
+        if at not in asked:  # of a window, which bounds nobody
+            raise no_place(clamps[0])
     if ask.error is not None:
         raise InputError(
             "An error cannot be asked for here.",
@@ -99,7 +114,8 @@ def _plan_split(asker: Asker, ask: Ask, among: OpenTables, tree: Any, *, expecti
     keys = [each.plan.key(each.snapshot.data_version) for each in inners]
     places = {key: at for at, key in enumerate(sorted(set(keys)))}
     if len(places) > 1:
-        inners = tuple(share_equally(each, len(places)) for each in inners)
+        finding = len({key for key, each in zip(keys, inners, strict=True) if each.plan.selection is not None})
+        inners = tuple(share_equally(each, len(places), max(finding, 1)) for each in inners)
     publics = tuple(among.publics[name] for name in sorted(split.publics))
     return OuterPlanned(inners, tuple(places[key] for key in keys), split, publics)
 

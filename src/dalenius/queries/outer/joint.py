@@ -38,8 +38,11 @@ if TYPE_CHECKING:
 FORMAT = "joint"
 
 
-def share_equally(planned: Planned, parts: int) -> Planned:
-    """A question as one of so many at one price: its noise, and what is expected of it."""
+def share_equally(planned: Planned, parts: int, finding: int) -> Planned:
+    """A question as one of so many at one price: its noise, and what is expected of it.
+
+    ``finding``: how many of them find keys, and share δ.
+    """
     plan, part = planned.plan, Fraction(1, parts)
     statistics = tuple(
         replace(
@@ -50,7 +53,7 @@ def share_equally(planned: Planned, parts: int) -> Planned:
     )
     selection = plan.selection and replace(plan.selection, share=plan.selection.share * part)
     plan = replace(plan, statistics=statistics, selection=selection)
-    expectations = planned.expectations and replace(planned.expectations, plan=plan, prices={})
+    expectations = planned.expectations and replace(planned.expectations, plan=plan, prices={}, finding=finding)
     return replace(planned, plan=plan, expectations=expectations)
 
 

@@ -23,8 +23,9 @@ from dalenius.queries.outer import words
 from dalenius.queries.outer.checks import check_limit, check_reads, check_source
 from dalenius.queries.outer.columns import describe_select, describe_union, name_natural
 from dalenius.queries.outer.cutting import aggregates, cut_select, has_windows
+from dalenius.queries.outer.naming import FREE, ROWS, Common, Known, Names
 from dalenius.queries.outer.sources import OuterQuery, Source
-from dalenius.queries.outer.trees import is_plain, listed, sources_of, speaks_of, values_in
+from dalenius.queries.outer.trees import ended_apart, is_plain, listed, sources_of, values_in
 from dalenius.queries.public_questions import check_tree
 from dalenius.queries.rules.derived import NOT_WITHIN
 from dalenius.queries.rules.parse import check_depth
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 MOST_PARTS = 8  # SELECTs that are asked together
 MOST_NODES = 50_000  # of all queries of the outer part together, those of failed attempts among them
 _MOST_TRIES = 4 * MOST_PARTS  # SELECTs that are tried as one to ask
-ROWS, GATHERED, FREE = "rows", "gathered", "free"  # rows of people; aggregates, of a unit or of many; neither
 
 
 @dataclass(frozen=True)
@@ -59,26 +59,6 @@ class Split:
     inners: tuple[Inner, ...]
     outer: OuterQuery
     publics: frozenset[str]
-
-
-@dataclass(frozen=True)
-class Known:
-    """What tables there are: their columns, by the names of the tables in lower case."""
-
-    protected: Mapping[str, frozenset[str]]
-    publics: Mapping[str, tuple[str, Callable[[], tuple[str, ...]]]]
-
-
-@dataclass
-class _Common:
-    """A query that a WITH names, with the names that it sees itself."""
-
-    tree: Any
-    names: tuple[str, ...]
-    sees: Mapping[str, _Common]
-    source: Source | None = None
-    kind: str = ""
-    shown: tuple[str, ...] | None = None
 
 
 def may_split(tree: Any) -> bool:
@@ -110,7 +90,7 @@ def split_tree(
         clamps: Where aggregates stand that have contribution bounds.
         previews: Nothing is computed, so that no errors are either.
     """
-    splitter = _Splitter(text, known, plan, clamps, not previews)
+    splitter = _Splitter(text, Names(text, known), plan, clamps, not previews)
     top = splitter.released(tree, {}, top=True)
     if not splitter.inners:
         raise words.refuse_without_release(tree, text)
@@ -124,21 +104,21 @@ def split_tree(
 @dataclass
 class _Splitter:
     text: str
-    known: Known
+    names: Names
     plan: Callable[[Any], Plan]
     clamps: frozenset[int]
     errors: bool
     inners: list[Inner] = field(default_factory=list)
     commons: list[tuple[str, OuterQuery]] = field(default_factory=list)
     publics: set[str] = field(default_factory=set)
-    resolved: list[_Common] = field(default_factory=list)  # whose source is known, in the order in which it became so
+    resolved: list[Common] = field(default_factory=list)  # whose source is known, in the order in which it became so
     numbers: Iterator[int] = field(default_factory=count)  # of names: what was taken back leaves none to another
     tries: int = 0
     nodes: int = 0
 
     # --- one query of the outer part
 
-    def released(self, tree: Any, sees: Mapping[str, _Common], *, top: bool = False, value: bool = False) -> OuterQuery:
+    def released(self, tree: Any, sees: Mapping[str, Common], *, top: bool = False, value: bool = False) -> OuterQuery:
         """A query whose rows are released ones; ``value``: its columns are a value, and no more may be added."""
         check_patience()
         found = self.described(tree, sees, top=top, value=value)
@@ -147,11 +127,13 @@ class _Splitter:
             raise words.refuse_large(tree, self.text, MOST_NODES)
         return found
 
-    def described(self, tree: Any, sees: Mapping[str, _Common], *, top: bool, value: bool) -> OuterQuery:
+    def described(self, tree: Any, sees: Mapping[str, Common], *, top: bool, value: bool) -> OuterQuery:
         """The same, whatever its size."""
         from sqlglot import exp
 
-        sees = self.seen(tree, sees)
+        sees = self.names.seen(tree, sees)
+        if isinstance(tree, exp.Subquery):
+            tree = ended_apart(tree)
         if isinstance(tree, exp.Subquery):
             check_source(tree, self.text)
             return self.released(tree.this, sees, top=top, value=value)
@@ -164,7 +146,7 @@ class _Splitter:
         check_limit(tree, self.text)
         if tree.args.get("joins") and tree.args.get("from_") is None:
             raise words.refuse_unread(tree.args["joins"][0], self.text)
-        kinds = [self.kind(each, sees) for each in sources_of(tree)]
+        kinds = [self.names.kind(each, sees) for each in sources_of(tree)]
         failed: DaleniusError | None = None
         if aggregates(tree) and any(each != FREE for each in kinds):
             for small in (False, True):
@@ -196,20 +178,21 @@ class _Splitter:
             self.publics = publics
             raise
 
-    def refusal(self, select: Any, sees: Mapping[str, _Common], *, top: bool) -> DaleniusError:
+    def refusal(self, select: Any, sees: Mapping[str, Common], *, top: bool) -> DaleniusError:
         """Why a SELECT of rows is none of a release: of tables that are not there, the usual reader says so."""
         from sqlglot import exp
 
+        known = self.names.known
         for each in sources_of(select):
-            odd = isinstance(each, exp.Table) and not (is_plain(each) and each.name.lower() in self.known.protected)
-            if odd and each.name.lower() not in (*sees, *self.known.publics):
+            odd = isinstance(each, exp.Table) and not (is_plain(each) and each.name.lower() in known.protected)
+            if odd and each.name.lower() not in (*sees, *known.publics):
                 try:
                     self.plan(exp.Select(expressions=[exp.Count(this=exp.Star())], from_=exp.From(this=each.copy())))
                 except DaleniusError as error:
                     return error
         return words.refuse_rows(select, self.text, top=top)
 
-    def cut(self, select: Any, sees: Mapping[str, _Common], *, value: bool, small: bool) -> OuterQuery:
+    def cut(self, select: Any, sees: Mapping[str, Common], *, value: bool, small: bool) -> OuterQuery:
         """A SELECT that aggregates rows: its inner part is asked."""
         name = f"release {next(self.numbers)}"
         before = len(self.inners)
@@ -217,16 +200,16 @@ class _Splitter:
         if before >= MOST_PARTS or self.tries > _MOST_TRIES:
             raise words.refuse_many(select, self.text, MOST_PARTS)
         self.inners.append(None)  # type: ignore[arg-type] # a place, for queries inside come after it
-        view, nested = self.in_view(select, sees), self.value_in(sees)
+        view, nested = self.names.in_view(select, sees), self.value_in(sees)
         found = cut_select(select, name, view, nested, self.clamps, small=small)
         check_depth(found.inner)
         check_depth(found.outer)
-        _attach(found.inner, self.used(found.inner, sees))
+        _attach(found.inner, self.names.used(found.inner, sees))
         plan = self.plan(found.inner)
         self.inners[before] = Inner(name, plan)
         return describe_select(found.outer, [Source.of_release(name, before, plan)], value=value, errors=self.errors)
 
-    def over(self, select: Any, sees: Mapping[str, _Common], *, value: bool) -> OuterQuery:
+    def over(self, select: Any, sees: Mapping[str, Common], *, value: bool) -> OuterQuery:
         """A SELECT over releases and public tables."""
         from sqlglot import exp
 
@@ -247,7 +230,7 @@ class _Splitter:
             raise words.refuse_unread(select, self.text)
         return describe_select(found, sources, value=value, errors=self.errors)
 
-    def source(self, node: Any, sees: Mapping[str, _Common]) -> tuple[Source, Any]:
+    def source(self, node: Any, sees: Mapping[str, Common]) -> tuple[Source, Any]:
         """What stands in FROM: its columns, and how it is written in the outer part."""
         from sqlglot import exp
 
@@ -259,20 +242,20 @@ class _Splitter:
             if common is not None:
                 source = self.common(common).named(shown, names)
                 return source, source.table()
-            if node.name.lower() in self.known.publics:
-                spelled, columns = self.known.publics[node.name.lower()]
+            if node.name.lower() in self.names.known.publics:
+                spelled, columns = self.names.known.publics[node.name.lower()]
                 self.publics.add(spelled)
                 source = Source.of_public(spelled, columns()).named(shown, names)
                 return source, source.table()
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Query):
             shown = node.alias or f"subquery {next(self.numbers)}"
-            source = self.common(_Common(node.this, (), sees)).named(shown, names)
+            source = self.common(Common(node.this, (), sees)).named(shown, names)
             return source, source.table()
         if isinstance(node, exp.Values) and node.alias and names:
             return Source.of_values(node.alias, names), node.copy()
         raise words.refuse_unread(node, self.text)
 
-    def common(self, common: _Common) -> Source:
+    def common(self, common: Common) -> Source:
         """A query of a WITH, or a subquery: written once, however often it is used."""
         if common.source is None:
             found = self.released(common.tree, common.sees)
@@ -282,7 +265,7 @@ class _Splitter:
             self.resolved.append(common)
         return common.source
 
-    def value_in(self, sees: Mapping[str, _Common]) -> Callable[[Any], Any]:
+    def value_in(self, sees: Mapping[str, Common]) -> Callable[[Any], Any]:
         """Rewrites queries that stand for values."""
         from sqlglot import exp
 
@@ -292,103 +275,8 @@ class _Splitter:
 
         return rewritten
 
-    # --- names
 
-    def seen(self, tree: Any, sees: Mapping[str, _Common]) -> Mapping[str, _Common]:
-        """The names that hold inside a query."""
-        with_ = tree.args.get("with_")
-        if with_ is None:
-            return sees
-        if with_.args.get("recursive") and any(speaks_of(each.this, each.alias) for each in with_.expressions):
-            raise words.refuse_recursion(tree, self.text)
-        found = dict(sees)
-        for each in with_.expressions:
-            if each.alias.lower() in found:
-                raise words.refuse_twice(each.alias, each, self.text)
-            columns = tuple(one.name for one in each.args["alias"].args.get("columns") or ())
-            found[each.alias.lower()] = _Common(each.this, columns, dict(found))
-        return found
-
-    def used(self, tree: Any, sees: Mapping[str, _Common]) -> list[tuple[str, _Common]]:
-        """The queries of a WITH that a SELECT of rows needs, in their order."""
-        from sqlglot import exp
-
-        wanted, waiting = set[str](), [(tree, sees)]
-        while waiting:
-            query, seen = waiting.pop()
-            for table in query.find_all(exp.Table):
-                common = seen.get(table.name.lower()) if is_plain(table) else None
-                if common is not None and table.name.lower() not in wanted:
-                    wanted.add(table.name.lower())
-                    waiting.append((common.tree, common.sees))
-        return [(name, common) for name, common in sees.items() if name in wanted]
-
-    def kind(self, node: Any, sees: Mapping[str, _Common]) -> str:
-        """What a query, or a source in FROM, gives."""
-        from sqlglot import exp
-
-        check_patience()
-        if isinstance(node, exp.Table):
-            name = node.name.lower()
-            if name in sees and not is_plain(node):  # is it the table that is meant, or what WITH calls so?
-                raise words.refuse_unread(node, self.text)
-            if is_plain(node) and name in sees:
-                common = sees[name]
-                common.kind = common.kind or self.kind(common.tree, common.sees)
-                return common.kind
-            return FREE if is_plain(node) and name in self.known.publics else ROWS
-        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
-            return ROWS
-        if isinstance(node, exp.Query):
-            sees = self.seen(node, sees)
-        if isinstance(node, exp.Subquery):
-            return self.kind(node.this, sees)
-        if isinstance(node, exp.SetOperation):
-            return _most(self.kind(node.this, sees), self.kind(node.expression, sees))
-        if not isinstance(node, exp.Select):
-            return FREE
-        found = _most(*(self.kind(each, sees) for each in sources_of(node)))
-        if found == ROWS and (aggregates(node) or node.args.get("distinct")):
-            return GATHERED
-        values = [
-            self.kind(each, sees) for part in node.args.values() for one in listed(part) for each in values_in(one)
-        ]
-        return GATHERED if found == FREE and any(each != FREE for each in values) else found
-
-    def in_view(self, select: Any, sees: Mapping[str, _Common]) -> frozenset[str]:
-        """The names of all columns of a SELECT's FROM, in lower case."""
-        return frozenset(name for node in sources_of(select) for name in self.names_of(node, sees))
-
-    def names_of(self, node: Any, sees: Mapping[str, _Common]) -> Iterator[str]:
-        from sqlglot import exp
-
-        check_patience()
-        alias = node.args.get("alias")
-        given = [each.name.lower() for each in (alias.args.get("columns") if alias is not None else None) or ()]
-        if given:
-            yield from given
-        elif isinstance(node, exp.Table):
-            name = node.name.lower()
-            if name in sees:
-                common = sees[name]
-                if common.shown is None:
-                    common.shown = common.names or tuple(self.names_of(common.tree, common.sees))
-                yield from map(str.lower, common.shown)
-            elif name in self.known.protected:
-                yield from self.known.protected[name]
-            elif name in self.known.publics:
-                yield from (each.lower() for each in self.known.publics[name][1]())
-        elif isinstance(node, exp.Subquery | exp.SetOperation):
-            yield from self.names_of(node.this, self.seen(node, sees))
-        elif isinstance(node, exp.Select):
-            for each in node.expressions:
-                if each.find(exp.Star) is not None and not isinstance(each, exp.Alias):
-                    yield from self.in_view(node, self.seen(node, sees))
-                else:
-                    yield each.alias_or_name.lower()
-
-
-def _attach(select: Any, used: list[tuple[str, _Common]]) -> None:
+def _attach(select: Any, used: list[tuple[str, Common]]) -> None:
     """Gives a SELECT the queries of WITH that it needs."""
     from sqlglot import exp
 
@@ -400,7 +288,3 @@ def _attach(select: Any, used: list[tuple[str, _Common]]) -> None:
         alias = exp.TableAlias(this=exp.to_identifier(name, quoted=True), columns=columns)
         ctes.append(exp.CTE(this=common.tree.copy(), alias=alias))
     select.set("with_", exp.With(expressions=ctes))
-
-
-def _most(*kinds: str) -> str:
-    return next((each for each in (ROWS, GATHERED) if each in kinds), FREE)

@@ -25,6 +25,23 @@ def values_in(node: Any) -> Iterator[Any]:
                 yield from values_in(each)
 
 
+def ended_apart(subquery: Any) -> Any:
+    """`(SELECT …) ORDER BY n LIMIT 2` as `SELECT * FROM (SELECT …) ORDER BY n LIMIT 2`; any other as it is."""
+    from sqlglot import exp
+
+    ends = {part: subquery.args[part] for part in ("order", "limit", "offset") if subquery.args.get(part)}
+    if not ends or subquery.alias:
+        return subquery
+    inner = subquery.copy()
+    for part in (*ends, "with_"):
+        inner.set(part, None)
+    inner.set("alias", exp.TableAlias(this=exp.to_identifier("parenthesis", quoted=True)))
+    found = exp.Select(expressions=[exp.Star()], from_=exp.From(this=inner))
+    for part, value in ends.items():
+        found.set(part, value.copy())
+    return found
+
+
 def listed(value: Any) -> list[Any]:
     """An argument of a node, as nodes."""
     from sqlglot import exp

@@ -24,7 +24,7 @@ from dalenius.measuring.expressions import (
 )
 from dalenius.measuring.functions import ranges_of
 from dalenius.measuring.statistics import FUNCTIONS, AggregateFunction, family_for
-from dalenius.queries.rules.clamp import Clamp
+from dalenius.queries.rules.clamp import Clamp, no_place
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.scope import SelectScope, has_aggregates
 
@@ -106,12 +106,7 @@ class Aggregating(SelectScope):
         """Refuses contribution bounds that belong to no aggregate."""
         left = next((each for at, each in self.clamps.items() if at not in self.claimed), None)
         if left is not None:
-            raise QuestionRefusedError(
-                f"{left[0].per} has no place here.",
-                why="It bounds what one unit adds to an aggregate.",
-                fix="Write it behind the argument of COUNT, SUM, AVG, a variance, MEDIAN or PERCENTILE_CONT.",
-                at=left[0].at,
-            )
+            raise no_place(left[0])
 
     def not_added(self, node: exp.Expr, given: Type) -> InputError:
         """The error about an aggregate of what is no number."""

@@ -30,6 +30,16 @@ GROUP, ROW, REPORT = "contribution_bounds_per_group", "contribution_bounds_per_r
 LARGEST = Fraction(10) ** 100
 
 
+def no_place(clamp: Clamp) -> QuestionRefusedError:
+    """The error about contribution bounds that belong to no aggregate."""
+    return QuestionRefusedError(
+        f"{clamp.per} has no place here.",
+        why="It bounds what one unit adds to an aggregate.",
+        fix="Write it behind the argument of COUNT, SUM, AVG, a variance, MEDIAN or PERCENTILE_CONT.",
+        at=clamp.at,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Clamp:
     """Contribution bounds, as they were written."""

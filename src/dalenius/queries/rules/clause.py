@@ -323,6 +323,14 @@ class _Clause(_Tokens):
                 "A question has one price, and that is for the whole.",
                 "Write it after the outer SELECT.",
             )
+        sets = (self.types.UNION, self.types.EXCEPT, self.types.INTERSECT)
+        if found and any(self.kind(at) in sets and not depth for at, depth in enumerate(self.depths()[: found[0]])):
+            raise self.refused(
+                found[0] + 1,
+                "The clause stands in a later part of UNION.",
+                "A question has one price, and that is for all of its parts.",
+                "Write it after the first SELECT.",
+            )
         return found[0] if found else None
 
     def _listed(self, at: int) -> tuple[Options, int]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dalenius.errors import Place, QuestionRefusedError, SqlSyntaxError
@@ -33,6 +34,9 @@ def parse_question(stage: Stage) -> Stage:
     if not isinstance(tree, exp.Select):
         raise _not_a_select(tree, stage.text)
     _, options = cut_clause(stage.text)
+    if stage.tree is not None and options.clamps:  # those of other parts are theirs
+        own = {each.meta.get("start") for each in tree.walk()}
+        options = replace(options, clamps={at: each for at, each in options.clamps.items() if at in own})
     return stage.with_(tree=tree, options=options, limits=options.tightened(stage.limits))
 
 
@@ -63,7 +67,7 @@ def parse_sql(text: str) -> exp.Expr:
     except SqlglotError as error:
         raise _syntax("This is not SQL that can be read.", why=_reason(error), at=_place_of(error, text)) from None
     except RecursionError:
-        raise _too_deep() from None
+        raise too_deep() from None
     return trees[0]
 
 
@@ -115,10 +119,11 @@ def check_depth(tree: exp.Expr) -> None:
         level = [child for each in level for child in each.iter_expressions()]
         if not level:
             return
-    raise _too_deep()
+    raise too_deep()
 
 
-def _too_deep() -> QuestionRefusedError:
+def too_deep() -> QuestionRefusedError:
+    """The error about a question that is nested, or whose names stand for one another, too often."""
     return QuestionRefusedError(
         "The question is nested too deeply.", why=f"At most {DEEPEST} levels are read.", fix="Simplify it."
     )

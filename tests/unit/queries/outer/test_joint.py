@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, timedelta
 
 import pyarrow as pa
@@ -10,6 +11,9 @@ import pytest
 from tests.shop import Shop
 
 from dalenius.errors import DaleniusError
+from dalenius.queries.ask import Ask
+from dalenius.queries.outer.asking import OuterPlanned, plan_any
+from dalenius.queries.rules.price import price_plan
 
 
 def rows(first):
@@ -120,3 +124,37 @@ def test_parts_of_different_data_sets_are_refused(shop):
             with pytest.raises(DaleniusError, match="different data sets: gauss, pure"):
                 ask(question, epsilon=1.0)
     assert before == {name: spent(shop, name).charges for name in BUDGETS}
+
+
+@pytest.mark.usefixtures("inside")
+def test_notes_reckon_with_the_delta_of_one_part(shop):
+    one = "SELECT word, COUNT(*) AS n FROM gauss GROUP BY word"
+    both = f"{one} UNION ALL SELECT word, COUNT(*) FROM gauss WHERE kind = 'a' GROUP BY word"
+
+    def needed(notes):
+        (found,) = [note for note in notes if "needs about" in note]
+        return int(re.findall(r"(\d+)(?: units[.,]| at ε)", found)[0])
+
+    asked, plan = shop.ana.ask(both, epsilon=1.0, delta=1e-8), planned_parts(shop, both)
+    assert needed(asked.notes) == needed(shop.ana.preview(both, epsilon=1.0, delta=1e-8).notes)
+    assert needed(asked.notes) == price_plan(plan, 1.0, 5e-9).least_units > price_plan(plan, 1.0, 1e-8).least_units
+
+
+def planned_parts(shop, question):
+    found = plan_any(shop.ana._asker, Ask(question, epsilon=25.0))
+    assert isinstance(found, OuterPlanned) and len(found.parts) == 2
+    return found.parts[0].plan
+
+
+@pytest.mark.usefixtures("inside")
+def test_contribution_bounds_hold_in_the_part_in_which_they_stand(shop):
+    bounds = "contribution_bounds_per_group => (0, {})"
+    question = (
+        f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 20) kind, COUNT(*, {bounds.format(1)}) AS s FROM gauss "
+        f"GROUP BY kind UNION ALL SELECT 'all', COUNT(*, {bounds.format(2)}) FROM gauss"
+    )
+    found = plan_any(shop.ana._asker, Ask(question, epsilon=20.0))
+    assert isinstance(found, OuterPlanned)
+    clips = sorted(float(each.clip * each.step) for part in found.parts for each in part.plan.measures)
+    assert clips == [1.0, 2.0]
+    assert len(shop.ana.ask(question).rows) == 3
