@@ -41,6 +41,10 @@ def check_limit(query: Any, text: str) -> None:
         node = query.args.get(part)
         if node is None:
             continue
+        options = node.args.get("limit_options")
+        for name, word in (("with_ties", "WITH TIES"), ("percent", "PERCENT")):
+            if options is not None and options.args.get(name):
+                raise words.refuse_option(word, node, text)
         count = node.args.get("count") if isinstance(node, exp.Fetch) else node.expression
         if not isinstance(count, exp.Literal) or count.is_string or not count.name.isdigit():
             raise words.refuse_limit(part, node, text)

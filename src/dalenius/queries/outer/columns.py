@@ -58,6 +58,7 @@ def describe_union(tree: Any, parts: Sequence[OuterQuery], *, value: bool) -> Ou
     for part, each, number in (("this", one, 1), ("expression", other, 2)):
         found.set(part, _renamed(each, each.tree, number if keeps else None))
     columns = tuple(OuterColumn(a.name, a.exact and b.exact, rank=a.rank and b.rank) for a, b in pairs)
+    check_places(tree, len(columns))
     if not keeps:
         return OuterQuery(found, columns, identified=False)
     copied = None
@@ -66,6 +67,21 @@ def describe_union(tree: Any, parts: Sequence[OuterQuery], *, value: bool) -> Ou
         copied.set("this", _renamed(one, one.copied, 1, copied=True))
         copied.set("expression", _renamed(other, other.copied, 2, copied=True))
     return OuterQuery(found, columns, True, _base(found), copied, copied)
+
+
+def check_places(tree: Any, columns: int) -> None:
+    """Refuses numbers of columns that are not shown: behind those there may be one that tells rows apart."""
+    from sqlglot import exp
+
+    distinct = tree.args.get("distinct")
+    parts = {"ORDER BY": tree.args.get("order"), "GROUP BY": tree.args.get("group")}
+    parts["DISTINCT ON"] = distinct.args.get("on") if isinstance(distinct, exp.Distinct) else None
+    for clause, part in parts.items():
+        for each in () if part is None else part.expressions:
+            number = each.this if isinstance(each, exp.Ordered) else each
+            counts = isinstance(number, exp.Literal) and not number.is_string and number.name.isdigit()
+            if counts and not 1 <= int(number.name) <= columns:
+                raise words.refuse_place(clause, number.name, columns)
 
 
 def _by_name(one: Sequence[OuterColumn], other: Sequence[OuterColumn]) -> list[tuple[OuterColumn, OuterColumn]]:
@@ -109,6 +125,7 @@ class _Select:
                 self.items.append((name, item, self.column(name, item)))
         columns = tuple(column for _, _, column in self.items)
         self.check_names(value=value)
+        check_places(tree, len(columns))
         tree.set("expressions", [named(item, name) for name, item, _ in self.items])
         parts = None if value or not errors else self.ids()
         if parts is None:

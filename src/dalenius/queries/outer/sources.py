@@ -17,7 +17,8 @@ from dalenius.queries.outer.cutting import column_name, column_of, table_named
 if TYPE_CHECKING:
     from dalenius.measuring.plan import Plan
 
-ROW, COPY, ID = "row number", "copy number", "row id"
+# Nobody can type them: no control character is in a question.
+ROW, COPY, ID = "row\x01number", "copy\x01number", "row\x01id"
 
 
 @dataclass(frozen=True)

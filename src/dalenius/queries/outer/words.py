@@ -152,6 +152,23 @@ def refuse_limit(part: str, node: Any, text: str) -> QuestionRefusedError:
     )
 
 
+def refuse_option(word: str, node: Any, text: str) -> QuestionRefusedError:
+    """FETCH FIRST … WITH TIES, or PERCENT."""
+    ranked = "QUALIFY RANK() OVER (ORDER BY n DESC) <= 3" if word == "WITH TIES" else "LIMIT 50 PERCENT"
+    return _refused(
+        f"FETCH … {word} is not supported.", "DuckDB has it not.", f"Write for example {ranked}.", node, text
+    )
+
+
+def refuse_place(clause: str, number: str, columns: int) -> QuestionRefusedError:
+    """A number in ORDER BY or GROUP BY that is no column's."""
+    return QuestionRefusedError(
+        f"{clause} {number[:20]} means no column.",
+        why=f"The SELECT has {columns} {'column' if columns == 1 else 'columns'}.",
+        fix="Write the number of one of them, or its name.",
+    )
+
+
 def _function(window: Any) -> str:
     function = window.this
     while type(function).__name__ in {"IgnoreNulls", "RespectNulls", "Filter", "WithinGroup"}:

@@ -29,6 +29,11 @@ EQUAL = {
     "a WITH named as a release": 'SELECT * FROM (WITH "release 0" AS (SELECT \'FAKE\' AS "released 0", 42 AS "released 1", 0 AS "row number") SELECT region, COUNT(*) AS n FROM orders GROUP BY 1 UNION ALL SELECT status, COUNT(*) FROM orders GROUP BY 1) q',
     "a WITH named as a query": f"WITH a AS ({BOTH}) SELECT * FROM (WITH \"query 1\" AS (SELECT 'z' AS region, 'z' AS status, 6 AS n, '7' AS \"row id\") SELECT region, n FROM a UNION ALL SELECT region, n FROM a) q",
     "UNION BY NAME in another order": f"WITH t AS ({BOTH}) SELECT region, n, status FROM t UNION ALL BY NAME SELECT n, status, region FROM t",
+    "names of what is hidden": f'WITH t AS (SELECT region AS "row id", n AS "row number", 1 AS "copy number" FROM ({BOTH})) SELECT "row id", "row number" * "copy number" FROM t',
+    # the end of a query behind its parenthesis
+    "ORDER BY behind a parenthesis": f"(SELECT region, status, n FROM ({BOTH})) ORDER BY n DESC, 1, 2 LIMIT 3",
+    "ORDER BY behind an aggregated SELECT": f"({BOTH}) ORDER BY n, region, status LIMIT 2 OFFSET 1",
+    "ORDER BY behind UNION ALL": f"(SELECT n FROM ({BOTH}) UNION ALL SELECT 4) ORDER BY n DESC LIMIT 2",
     # names as DuckDB reads them
     "* of FULL JOIN USING": f"WITH t AS ({BOTH}), a AS (SELECT region, n FROM t WHERE status = 'open' AND region < 'n'), b AS (SELECT region, n AS m FROM t WHERE status = 'done' AND region >= 'n') SELECT * FROM a FULL JOIN b USING (region)",
     "* of NATURAL RIGHT JOIN": f"WITH t AS ({BOTH}), a AS (SELECT region, n FROM t WHERE status = 'open' AND region < 'n'), b AS (SELECT region, n AS m FROM t WHERE status = 'done') SELECT * FROM a NATURAL RIGHT JOIN b",

@@ -19,6 +19,11 @@ def doubled(steps, times):
     return f"WITH t0 AS ({GROUPED}), {', '.join(tables)} SELECT 1 FROM t{steps}"
 
 
+def chained(steps, first=GROUPED, last="n"):
+    tables = [f"t{at + 1} AS (SELECT * FROM t{at})" for at in range(steps)]
+    return f"WITH t0 AS ({first}), {', '.join(tables)} SELECT {last} FROM t{steps}"
+
+
 UNSAFE = {
     "a window over rows": ("SELECT region, ROW_NUMBER() OVER (ORDER BY amount) FROM orders", "ROW_NUMBER over rows"),
     "a sum over rows": ("SELECT SUM(amount) OVER () FROM orders", "window function SUM over rows"),
@@ -119,6 +124,23 @@ UNSAFE = {
     "a name that is only around a value": (
         f"WITH t AS ({GROUPED}) SELECT (SELECT MAX(tax) FROM regions WHERE tax > n) FROM t",
         "write t.x for a column x of a table t around it"),
+    "a number of no column": (f"SELECT n FROM ({GROUPED}) t ORDER BY 2", "ORDER BY 2 means no column"),
+    "a number of no column, of groups": (f"SELECT n FROM ({GROUPED}) t GROUP BY 1, 3", "GROUP BY 3 means no column"),
+    "a number of no column, of UNION": (
+        f"SELECT n FROM ({GROUPED}) t UNION ALL SELECT n FROM ({GROUPED}) t ORDER BY 2", "ORDER BY 2 means no column"),
+    "a number of no column, beside a window": (
+        "SELECT region, RANK() OVER (ORDER BY COUNT(*)) FROM orders GROUP BY region ORDER BY 3", "ORDER BY 3 means no"),
+    "what tells rows apart": (f'SELECT n FROM ({GROUPED}) t ORDER BY "row id"', "no column 'row id'"),
+    "FETCH WITH TIES": (f"SELECT n FROM ({GROUPED}) t ORDER BY n FETCH FIRST 2 ROWS WITH TIES", "QUALIFY RANK() OVER"),
+    "FETCH PERCENT": (f"SELECT n FROM ({GROUPED}) t ORDER BY n FETCH FIRST 50 PERCENT ROWS ONLY", "LIMIT 50 PERCENT"),
+    "a clause in a later part": (
+        f"{GROUPED} UNION ALL SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed = 2) status, COUNT(*) FROM orders GROUP BY 1",
+        "later part of UNION"),
+    "bounds of a window": (
+        "SELECT region, SUM(SUM(amount), contribution_bounds_per_group => (0, 9)) OVER () FROM orders GROUP BY region",
+        "contribution_bounds_per_group has no place here"),
+    "a name of WITH for another, 400 times": (chained(400), "nested too deeply"),
+    "a name of rows for another, 400 times": (chained(400, "SELECT * FROM orders", "COUNT(*)"), "nested too deeply"),
     "an error that is good enough": (f"SELECT MAX(n) FROM ({GROUPED}) t", "error cannot be asked for"),
 }  # fmt: skip
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-COPY, ROW = "copy number", "row number"
+COPY, ROW = "copy\x01number", "row\x01number"  # as `queries.outer.sources` has them: nobody can type such names
 _VARIABLE = "copy"
 _ENOUGH = 0.5  # of the copies must have a row, or nothing is said of it
 _STEP = 2000  # rows fetched at a time
