@@ -110,8 +110,7 @@ class _View:
         self.size, self.types = len(plan.cells), key_types(plan)
         self.shared = plan.answers  # which statistic an aggregate comes from
         integers = (each for each, found in estimates.items() if _counts(each) and _are_whole(found))
-        whole_keys = (Key(at, self.types[at]) for at, integer in enumerate(_whole_keys(plan)) if integer)
-        self.whole: frozenset[Expression] = frozenset((*integers, *whole_keys))
+        self.whole: frozenset[Expression] = frozenset((*integers, *whole_keys(plan)))
 
     def column(self, expression: Expression) -> list[_Cell]:
         match expression:
@@ -249,6 +248,12 @@ def key_columns(plan: Plan) -> list[list[Any]]:
         found.append(values)
     marks = ([_marks(_set(plan, cell), places) for cell in plan.cells] for places in plan.question.groupings)
     return [*found, *marks]
+
+
+def whole_keys(plan: Plan) -> frozenset[Key]:
+    """The keys whose values are whole numbers."""
+    types = key_types(plan)
+    return frozenset(Key(at, types[at]) for at, integer in enumerate(_whole_keys(plan)) if integer)
 
 
 def _whole_keys(plan: Plan) -> list[bool]:

@@ -20,9 +20,9 @@ from dalenius.errors import EngineError
 from dalenius.measuring.engines.duckdb import confined
 from dalenius.measuring.engines.duckdb.given import value_to_json
 from dalenius.measuring.engines.duckdb.statements.relation import scan_of_public
-from dalenius.measuring.expressions import Expression, Type
 from dalenius.queries.outer.cutting import column_name
 from dalenius.queries.outer.sources import write
+from dalenius.queries.outer.types import column_types
 from dalenius.queries.public_questions import refuse_failed, refuse_word
 from dalenius.tables.sources.fingerprint import check_unchanged
 from dalenius.tables.sources.homes import check_outside
@@ -38,13 +38,6 @@ MOST_ROWS = 100_000  # of an answer: as many as there may be groups
 Outcome: TypeAlias = confined.Outcome
 CARRY_SECONDS = 5.0  # for all copies together; without them an answer has no errors, but it is there
 FEWEST_SECONDS = 1.0  # with fewer left, it is not tried once more
-_TYPES = {
-    Type.TEXT: "VARCHAR",
-    Type.BOOLEAN: "BOOLEAN",
-    Type.DATE: "DATE",
-    Type.DATETIME: "TIMESTAMP",
-}
-_LONG = 2**63
 
 
 @dataclass(frozen=True)
@@ -63,13 +56,10 @@ class Given:
         copied = {} if self.copies is None else self.copies.columns
         moved = {column_name(at): [_finite(each) for each in column] for at, column in copied.items()}
         size, number = len(self.rows), 0 if self.copies is None else self.copies.number
-        columns = [
-            [name, _type(output.expression, [*values[name], *moved.get(name, ())])]
-            for name, output in zip(values, outputs, strict=True)
-        ]
+        types = column_types(self.plan, [[*found, *moved.get(name, ())] for name, found in values.items()])
         return {
             "name": self.name,
-            "columns": columns,
+            "columns": [list(each) for each in zip(values, types, strict=True)],
             "size": size,
             "values": values,
             "copies": moved if number else {},
@@ -151,18 +141,6 @@ def _check_unchanged(publics: Sequence[PublicTable]) -> None:
     for table in publics:
         check_outside(table.fingerprint.paths)
         check_unchanged(table.name, table.fingerprint, [str(path) for path in table.fingerprint.paths])
-
-
-def _type(expression: Expression, values: Sequence[Any]) -> str:
-    """The engine's type of a released column: whole numbers stay whole."""
-    if expression.type is not Type.NUMBER:
-        return _TYPES.get(expression.type, "VARCHAR")
-    known = [each for each in values if each is not None]
-    if not all(isinstance(each, int) for each in known):
-        return "DOUBLE"
-    if not known:
-        return "BIGINT"
-    return "BIGINT" if all(-_LONG <= each < _LONG for each in known) else "HUGEINT"
 
 
 def _finite(value: Any) -> Any:

@@ -86,7 +86,10 @@ class _Cells:
 
     def table(self) -> ReleasedTable:
         """The answer as any release has it."""
-        rows = [[_shown(cell) for cell in row[: len(self.columns)]] for row in self.outcome.rows]
+        rows = [
+            [self.shown(at, place, row[place]) for place in range(len(self.columns))]
+            for at, row in enumerate(self.outcome.rows)
+        ]
         cells = [
             [self.cell(at, place, row[place]) for place in range(len(self.columns))] for at, row in enumerate(rows)
         ]
@@ -99,6 +102,13 @@ class _Cells:
             tuple(tuple(each[2] for each in row) for row in cells),
             tuple(self.clipping(each) for each in self.columns),
         )
+
+    def shown(self, at: int, place: int, value: Any) -> Any:
+        """A cell: one that is a release's as it stands there; decimals, which `n * 1.5` gives, as floats."""
+        own = None if value is None else self.own(at, self.columns[place])
+        if own is not None and own[0].rows[own[1]][own[2]] == value:
+            return own[0].rows[own[1]][own[2]]
+        return float(value) if isinstance(value, Decimal) else value
 
     def missing(self) -> tuple[list[str], list[str]]:
         """The columns with noise in them of which a cell does not say how much; and those that are no numbers."""
@@ -198,11 +208,6 @@ def _choice(inner: Sequence[Choice], found: OuterPlanned, price: tuple[bool, flo
         known=price[0],
         delta=price[1],
     )
-
-
-def _shown(cell: Any) -> Any:
-    """Decimals, which `n * 1.5` gives, as the numbers that releases have."""
-    return float(cell) if isinstance(cell, Decimal) else cell
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -30,6 +30,11 @@ EQUAL = {
     "a WITH named as a query": f"WITH a AS ({BOTH}) SELECT * FROM (WITH \"query 1\" AS (SELECT 'z' AS region, 'z' AS status, 6 AS n, '7' AS \"row id\") SELECT region, n FROM a UNION ALL SELECT region, n FROM a) q",
     "UNION BY NAME in another order": f"WITH t AS ({BOTH}) SELECT region, n, status FROM t UNION ALL BY NAME SELECT n, status, region FROM t",
     "names of what is hidden": f'WITH t AS (SELECT region AS "row id", n AS "row number", 1 AS "copy number" FROM ({BOTH})) SELECT "row id", "row number" * "copy number" FROM t',
+    # types are those that DuckDB has
+    "types of aggregates": "SELECT region, typeof(n), typeof(s), typeof(t), typeof(m), typeof(a), typeof(d), typeof(lo), typeof(hi), typeof(u) FROM (SELECT region, COUNT(*) AS n, SUM(age) AS s, SUM(age * 2) AS t, MEDIAN(age) AS m, AVG(age) AS a, COUNT(DISTINCT note) AS d, MIN(age) AS lo, MAX(age) AS hi, COUNT(DISTINCT user_id) AS u FROM people WHERE region <> 'w' GROUP BY region HAVING COUNT(*) > 0)",
+    "types of halves and keys": "SELECT m, typeof(m), typeof(s), typeof(s / n), typeof(-m) FROM (SELECT MONTH(day) AS m, SUM(amount) AS s, COUNT(*) AS n FROM orders GROUP BY 1 HAVING COUNT(*) > 0)",
+    "whole numbers as texts": "SELECT region, s::VARCHAR || '/' || n AS t, s // 3, n % 2, ROUND(s, 1)::VARCHAR, ROUND(s, -1), (s * 1000000000000000)::VARCHAR FROM (SELECT region, SUM(age) AS s, COUNT(*) AS n FROM people GROUP BY region HAVING COUNT(*) > 0)",
+    "sums of counts of each person": "SELECT region, s // 2, s::VARCHAR, typeof(s) FROM (SELECT region, SUM(n) AS s FROM (SELECT user_id, region, COUNT(*) AS n FROM orders GROUP BY user_id, region) GROUP BY region)",
     # the end of a query behind its parenthesis
     "ORDER BY behind a parenthesis": f"(SELECT region, status, n FROM ({BOTH})) ORDER BY n DESC, 1, 2 LIMIT 3",
     "ORDER BY behind an aggregated SELECT": f"({BOTH}) ORDER BY n, region, status LIMIT 2 OFFSET 1",
@@ -75,3 +80,10 @@ def test_columns_of_union_by_name_are_noisy_where_one_of_that_name_is(exact):
         f"WITH t AS ({BOTH}) SELECT 'x' AS k, n FROM t UNION ALL BY NAME SELECT n, region AS k FROM t", epsilon=5.0
     )
     assert found.columns == ("k", "n") and found.keys == (True, False)
+
+
+@pytest.mark.usefixtures("inside")
+def test_a_column_that_is_unchanged_shows_what_the_release_does(exact):
+    plain = "SELECT region, MEDIAN(age) AS m, MAX(age) AS hi FROM people GROUP BY region"
+    one, other = (exact.ana.ask(each, epsilon=7.0) for each in (plain, f"SELECT * FROM ({plain}) t"))
+    assert list(map(repr, one.rows)) == list(map(repr, other.rows))

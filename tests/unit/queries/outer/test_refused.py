@@ -141,6 +141,12 @@ UNSAFE = {
         "contribution_bounds_per_group has no place here"),
     "a name of WITH for another, 400 times": (chained(400), "nested too deeply"),
     "a name of rows for another, 400 times": (chained(400, "SELECT * FROM orders", "COUNT(*)"), "nested too deeply"),
+    "a function of whole numbers, of an average": (
+        "SELECT region, AVG(amount) << 1, RANK() OVER (ORDER BY region) FROM orders GROUP BY region",
+        "engine does not take this question"),
+    "a function of whole numbers, of halves": (
+        "SELECT region, s << 1 FROM (SELECT region, SUM(amount) AS s FROM orders GROUP BY region)",
+        "engine does not take this question"),
     "an error that is good enough": (f"SELECT MAX(n) FROM ({GROUPED}) t", "error cannot be asked for"),
 }  # fmt: skip
 
