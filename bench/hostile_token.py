@@ -2,8 +2,8 @@
 
 It does all at once, as fast as it is let, from a process of its own: huge answers over a public table as jobs,
 functions that cannot be interrupted, questions of 55 medians, keys that make many wide groups, a CUBE that is refused,
-previews of all of them, floods of polls, bad sign-ins with large forms, and connections that stay idle. Loopback only,
-and bounded in time.
+outer parts over releases that grow, previews of all of them, floods of polls, bad sign-ins with large forms, and
+connections that stay idle. Loopback only, and bounded in time.
 
 Targets: the others' COUNT takes at most 3 times what it takes without (median and worst; one analyst's answers leave at
 fixed times, the other is trusted); server and children together stay below 1.5 GB; every charge has its answer, and
@@ -90,6 +90,24 @@ _KEYS = ", ".join(f"FLOOR(age / 3) + {1000 * at} + {{0}}" for at in range(40))
 WIDE = f"SELECT COUNT(*) AS n FROM visits GROUP BY city, age, EXTRACT(month FROM day), {_KEYS}"
 _DAYS = ", ".join(f"EXTRACT({unit} FROM day)" for unit in ("month", "day", "year"))
 CUBE = f"SELECT COUNT(*) AS n FROM visits GROUP BY CUBE(city, (amount > {{0}}), age + {{0}}, {_DAYS})"
+# Outer parts, which run after the charge and are free from then on: windows over 14,436 groups, all triples of a
+# release's rows, texts that grow, few rows of many groups with copies of each, eight parts, names that multiply.
+WINDOWS = (
+    "SELECT city, age, COUNT(*) * 1.0 / SUM(COUNT(*)) OVER () AS s, RANK() OVER (PARTITION BY city ORDER BY COUNT(*)) "
+    "AS r FROM visits GROUP BY city, age, EXTRACT(month FROM day) + {0}"
+)
+_AGES = "WITH t AS (SELECT age + {0} AS a, COUNT(*) AS n FROM visits GROUP BY 1)"
+TRIPLES = f"{_AGES} SELECT SUM(a.n * b.n * c.n) AS s FROM t a, t b, t c"
+GROWING = f"{_AGES} SELECT a, levenshtein(repeat('a', 100000 + 0 * n), repeat('b', 100000)) AS d FROM t"
+_SUMS = ", ".join(f"SUM(CASE WHEN amount > {at} THEN 1 ELSE 0 END)" for at in range(30))
+FEW = (
+    f"SELECT {_SUMS}, RANK() OVER (ORDER BY age) AS r FROM visits GROUP BY city, age HAVING city = 'a' AND age < {{0}}"
+)
+PARTS = " UNION ALL ".join(f"SELECT COUNT(*) AS n FROM visits WHERE age < {at} + {{0}}" for at in range(8))
+_STEPS = ", ".join(f"t{at + 1} AS (SELECT x.* FROM t{at} x, t{at} y)" for at in range(40))
+DOUBLING = (
+    f"WITH t0 AS (SELECT city, COUNT(*) AS n FROM visits WHERE age < {{0}} GROUP BY city), {_STEPS} SELECT n FROM t40"
+)
 LATER = {"Prefer": "respond-async"}
 
 
@@ -170,6 +188,12 @@ class Attack:
             CUBE,
             JOINED,
             WIDE,
+            WINDOWS,
+            TRIPLES,
+            DOUBLING,
+            FEW,
+            GROWING,
+            PARTS,
         )
 
     def start(self) -> list[threading.Thread]:
