@@ -236,7 +236,8 @@ def _half_width(table: ReleasedTable, row: int, place: int) -> float | None:
     """How far the truth may lie from what is shown: with clipping where that is known, else by the noise."""
     value, total = table.rows[row][place], table.total_interval[row][place]
     if total is None or value is None:
-        return table.noise_error[row][place]
+        alone: float | None = table.noise_error[row][place]
+        return alone
     return float(max(value - total[0], total[1] - value))
 
 

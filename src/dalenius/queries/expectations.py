@@ -26,7 +26,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dalenius._numbers import about_percent, count_of
-from dalenius.measuring.expressions import TRUE, Aggregate
+from dalenius.measuring.expressions import TRUE, Aggregate, Call
 from dalenius.measuring.limits.expected_lengths import Lengths, misfit
 from dalenius.measuring.limits.histogram import noise_deviation
 from dalenius.queries.expected_answer import ExpectedAnswer, ExpectedCell, ExpectedColumn
@@ -160,6 +160,8 @@ class ExpectedPrice:
 
     def column(self, expression: Expression) -> ExpectedColumn:
         """What is expected of an output."""
+        if isinstance(expression, Call) and expression.function == "list":
+            return self._listed(expression.arguments)
         first = self.first.column(expression)
         if not isinstance(expression, Aggregate):
             return first
@@ -167,6 +169,12 @@ class ExpectedPrice:
         totals = [each.total_error for each in cells if each.total_error is not None]
         noise = statistics.median(each.noise_error for each in cells)
         return ExpectedColumn(noise, statistics.median(totals) if totals else None, first.at_most)
+
+    def _listed(self, parts: Sequence[Expression]) -> ExpectedColumn:
+        """Of a list the largest error among a few of its values: both ends and the middle."""
+        found = [self.column(parts[at]) for at in sorted({0, len(parts) // 2, len(parts) - 1})]
+        noise = max((each.noise_error for each in found if each.noise_error is not None), default=None)
+        return ExpectedColumn(noise, None, any(each.at_most for each in found))
 
     def cells(self, aggregate: Aggregate) -> list[ExpectedCell]:
         """What is expected in the groups: in each of an earlier answer, else in an average one."""

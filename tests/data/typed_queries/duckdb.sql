@@ -137,8 +137,10 @@ SELECT COUNT(*) FROM orders WHERE placed::TIME >= '12:00';
 SELECT CAST(placed AS DATE) AS d, COUNT(*) AS n FROM orders WHERE placed < '2024-02-01' GROUP BY d;
 SELECT age > 40 AS older, COUNT(*) AS n FROM people GROUP BY older;
 SELECT region, max(age) - min(age) AS span FROM people GROUP BY region;
--- not yet: A list | QUANTILE_CONT(x, 0.25)
 SELECT quantile_cont(age, [0.25, 0.5, 0.75]) FROM people;
+SELECT sex, COUNT(*), quantile_disc(height, [0.1, 0.9]) AS q FROM people GROUP BY sex;
+-- refused: A list | by itself
+SELECT quantile_cont(age, [0.25, 0.5]) AS q FROM people ORDER BY q;
 -- not yet: GROUP BY with COUNT(*)
 SELECT DISTINCT region FROM people;
 -- not yet: COUNT(*)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dalenius.errors import Place
     from dalenius.measuring.building import Builder
 
+_COUNTED = tuple(each for each in Type if each is not Type.LIST)
 USUAL = 32  # pairs, where nobody said or found how many a unit has
 
 
@@ -32,7 +33,7 @@ class Distinct(Single):
 
     name = "distinct"
     asked: ClassVar[Mapping[str, AggregateForm]] = {
-        "distinct": AggregateForm("COUNT(DISTINCT {})", takes=tuple(Type), per_group=PerGroup.COUNT)
+        "distinct": AggregateForm("COUNT(DISTINCT {})", takes=_COUNTED, per_group=PerGroup.COUNT)
     }
     reference = (
         ("COUNT(DISTINCT x)", "different values of x; NULL is none", "`groups`, or `rows`, or public values of x"),

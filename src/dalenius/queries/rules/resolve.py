@@ -168,6 +168,8 @@ class _Reader(Nested):
                 aliased = isinstance(node, exp.Column) and not node.table and self.aliases.get(node.name.lower())
                 inner = aliased or self.expression(node)
                 found.append(Order(self.released(inner, keys, node), descending, nulls_first))
+        if any(each.expression.type is Type.LIST for each in found):
+            raise self.list_alone(order)
         return tuple(found)
 
     def count(self, part: str) -> int | None:
@@ -191,6 +193,8 @@ class _Reader(Nested):
         marked = sets.mark_groupings(expression, keys, self.groupings, unknown)
         found = _over_keys(marked, {each: Key(place_, each.type) for place_, each in enumerate(keys)})
         raw = next((each for each in walk(found) if isinstance(each, Column)), None)
+        if any(isinstance(each, Call) and each.function == "list" and each is not found for each in walk(found)):
+            raise self.list_alone(node)
         if raw is not None and raw.type is Type.UNIT:
             raise self.told(node, raw)
         if raw is not None:
