@@ -25,6 +25,7 @@ from dalenius.measuring.expressions import Aggregate, Column, Expression, column
 from dalenius.measuring.functions import Range, bounded, dominated, moments_of, ranges_of, whole
 from dalenius.measuring.measures import clip_measure, combine_limits
 from dalenius.measuring.plan import MOST_GROUPS, Measure, require
+from dalenius.measuring.statistics import said
 from dalenius.tables.columns import default_step
 from dalenius.tables.policy import Kind, Policy
 
@@ -176,7 +177,7 @@ class Builder:
         shown = without[0] if without else "x"
         raise NotAllowedError(
             f"Column {without[0]!r} has no bounds." if without else "What is summed has no bounds.",
-            why=f"{aggregate.kind.upper()} needs them: one unit could change it by any amount.",
+            why=f"{said(aggregate.kind)} needs them: one unit could change it by any amount.",
             fix=f"Ask the owner for bounds, clip it yourself with LEAST(GREATEST({shown}, 0), 100), or count it.",
             at=at,
         )

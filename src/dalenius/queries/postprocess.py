@@ -238,7 +238,7 @@ def _sorted(places: list[int], order: Sequence[Order], view: _View) -> list[int]
 
 def _counts(aggregate: Aggregate) -> bool:
     """Whether it is a number of something, or a sum: of integers an integer, as averages and quantiles are not."""
-    return aggregate.kind in {"count", "units", "distinct", "sum"}
+    return aggregate.kind in {"count", "units", "distinct", "sum", "sum_distinct"}
 
 
 def _are_whole(found: Sequence[Estimate]) -> bool:

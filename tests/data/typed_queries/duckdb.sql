@@ -155,8 +155,12 @@ SELECT COUNT(*) AS "how many", AVG(age) AS "mean age" FROM people;
 SELECT MODE(status) FROM orders;
 -- not yet: SKEWNESS | POWER(x, 3)
 SELECT skewness(age) FROM people;
--- not yet: DISTINCT | COUNT(DISTINCT x)
 SELECT SUM(DISTINCT quantity) FROM orders;
+SELECT status, SUM(DISTINCT amount) AS s, COUNT(DISTINCT amount) AS n FROM orders GROUP BY status;
+SELECT product, AVG(DISTINCT quantity) AS mean FROM orders GROUP BY product;
+SELECT AVG(DISTINCT amount) FILTER (WHERE gift) FROM orders;
+-- refused: DISTINCT | SUM(DISTINCT x)
+SELECT VAR_POP(DISTINCT quantity) FROM orders;
 -- not yet: TRANSLATE | REPLACE
 SELECT COUNT(*) FROM orders WHERE translate(note, 'ä', 'a') = 'gift';
 -- not yet: REVERSE | ENDS_WITH

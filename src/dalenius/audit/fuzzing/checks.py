@@ -380,4 +380,7 @@ def _most(measure: Measure, norm: str) -> int:
     """
     if measure.kind == "leaves":
         return largest(measure, norm)
+    if measure.primitive.pairs:
+        most = measure.clip * measure.largest
+        return measure.sets * (most**2 if norm == "l2" else most)
     return measure.sets * (measure.limit**2 if norm == "l2" and measure.kind != "units" else measure.limit)

@@ -106,6 +106,8 @@ class ExpressionWriter:
                 f"{self.pick(['QUANTILE_CONT', 'QUANTILE', 'APPROX_QUANTILE'])}({value}, {share})",
                 f"PERCENTILE_CONT({share}) WITHIN GROUP (ORDER BY {value}{self.pick(['', ' DESC'])})",
                 f"{self.pick(['MIN', 'MAX'])}({value})",
+                f"QUANTILE_CONT({value}, [{share}, 0.3])",
+                f"APPROX_QUANTILES({value}, {self.random.randint(1, 4)})",
             ]
         )
         return found + (f" FILTER (WHERE {self.boolean(2)})" if self.chance(0.25) else "")
@@ -121,6 +123,8 @@ class ExpressionWriter:
         """How many different values."""
         if not self.columns:
             return "COUNT(*)"
+        if self.chance(0.4):
+            return f"{self.pick(['SUM', 'AVG', 'AVG', 'MAX'])}(DISTINCT {self.summand()})"
         column = self.name(self.pick(self.columns))
         return f"COUNT(DISTINCT {self.pick([column, column, self.anything(1)])})"
 

@@ -37,7 +37,13 @@ if TYPE_CHECKING:
 
 
 MOST_LISTED = 101  # values in one cell: all percentiles, and both ends
-_ALL_VALUES = "Leave it out; COUNT(DISTINCT x) counts different values."
+_OF_DIFFERENT = {
+    "sum": "sum_distinct",
+    "avg": "avg_distinct",
+    "min": "min",
+    "max": "max",
+}  # what DISTINCT makes of an aggregate
+_ALL_VALUES = "Leave it out; COUNT(DISTINCT x), SUM(DISTINCT x) and AVG(DISTINCT x) are about different values."
 
 
 class Aggregating(SelectScope):
@@ -194,12 +200,14 @@ class Aggregating(SelectScope):
         function = function_of(node)
         if function is None:
             raise self.refused(node, "FILTER belongs to an aggregate.", "Write COUNT(*) FILTER (WHERE …).")
-        nodes = _arguments(node)
+        nodes, kind = _arguments(node), function.aggregate
+        if len(nodes) == 1 and isinstance(nodes[0], exp.Distinct) and kind in _OF_DIFFERENT:
+            nodes, kind = nodes[0].expressions, _OF_DIFFERENT[kind]
         if any(isinstance(each, exp.Distinct) for each in nodes):
             raise self.refused(node, "DISTINCT inside an aggregate is not supported.", _ALL_VALUES)
         if len(nodes) != function.arguments:
             raise self.refused(node, f"{_named(node)} has another number of arguments.", f"Give {function.arguments}.")
-        kind, found = function.aggregate, list(map(self.expression, nodes))
+        found = list(map(self.expression, nodes))
         if family_for(kind).asked[kind].symmetric:
             found.sort(key=written)
         return self.aggregate(node, kind, found[0], where, found[1] if len(found) > 1 else None)
