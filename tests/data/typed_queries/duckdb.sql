@@ -153,8 +153,10 @@ SELECT ROUND(SUM(amount), 2) AS total FROM orders;
 SELECT COUNT(*) AS "how many", AVG(age) AS "mean age" FROM people;
 -- not yet: MODE | GROUP BY x ORDER BY COUNT(*)
 SELECT MODE(status) FROM orders;
--- not yet: SKEWNESS | POWER(x, 3)
 SELECT skewness(age) FROM people;
+SELECT kurtosis(age) AS k, kurtosis_pop(age) AS p, skewness(balance) AS s FROM people;
+SELECT sex, skewness(height) FROM people GROUP BY sex;
+SELECT kurtosis(quantity) FILTER (WHERE gift) FROM orders;
 SELECT SUM(DISTINCT quantity) FROM orders;
 SELECT status, SUM(DISTINCT amount) AS s, COUNT(DISTINCT amount) AS n FROM orders GROUP BY status;
 SELECT product, AVG(DISTINCT quantity) AS mean FROM orders GROUP BY product;

@@ -92,6 +92,8 @@ class ExpressionWriter:
             found = f"SUM({self.summand()})"
         else:
             name = self.pick(["AVG", "AVG", "VAR_SAMP", "VAR_POP", "VARIANCE", "STDDEV", "STDDEV_POP", "STDDEV_SAMP"])
+            if self.chance(0.15):
+                name = self.pick(["SKEWNESS", "KURTOSIS", "KURTOSIS_POP"])
             found = f"{name}({self.summand()})"
         if kind != 2 and self.chance(0.25):
             found += f" FILTER (WHERE {self.boolean(2)})"

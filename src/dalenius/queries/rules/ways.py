@@ -21,8 +21,8 @@ WAYS: Mapping[str, tuple[str, str]] = {
         (UNSHOWN, "Ask for COUNT(*) of each value: GROUP BY x ORDER BY COUNT(*) DESC LIMIT 3."),
     ),
     **dict.fromkeys(
-        ("SKEWNESS", "KURTOSIS", "KURTOSIS_POP", "ENTROPY", "MAD"),
-        (UNSHOWN, "Ask for AVG(POWER(x, 3)), AVG(POWER(x, 2)) and AVG(x), and put them together."),
+        ("ENTROPY", "MAD"),
+        (UNSHOWN, "Ask for COUNT(*) of each value, or for quantiles, and put them together."),
     ),
     "INITCAP": ("DuckDB has no such function.", "Write UPPER(LEFT(a, 1)) || LOWER(SUBSTRING(a, 2))."),
     "TRANSLATE": (UNSHOWN, "Write REPLACE(a, 'x', 'y') for each character."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -22,7 +23,7 @@ def table(rows):
 @pytest.mark.parametrize("keys", [[], ["region"]])
 def test_without_a_limit_they_are_what_different_values_add_up_to(keys, asker, memory):
     chance = random.Random(19)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "user_id": chance.choice([None, 1, 2, 3]),
             "region": chance.choice(REGIONS),
@@ -87,6 +88,6 @@ def test_their_number_and_their_sum_are_about_the_same_values(asker, memory):
 def test_a_preview_reckons_with_different_values(what, asker):
     plan = asker(contribution="groups = 2").plan(f"SELECT {what} FROM visits")
     found = preview_plan(plan, [0.1, 10.0], 0.95, {})
-    errors = [each.noise_error[0] for each in found.choices]
+    errors = [each.noise_error[0] or 0.0 for each in found.choices]
     assert 0 < errors[1] < errors[0]
     assert any("DISTINCT age" in each and "left out" in each for each in found.notes)

@@ -89,7 +89,7 @@ class PairStatement:
             return f"{body}\nSELECT {counted} FROM chosen{sums.grouped_by(self.keys)}"
         names = ", ".join([*self.keys, "v"])
         summed = ", ".join([*self.keys, f"coalesce(sum({self.compiler.scaled(self.measure, 'v')}), 0)"])
-        return f"{body}\nSELECT {summed} FROM (SELECT DISTINCT {names} FROM chosen){sums.grouped_by(self.keys)}"
+        return f"{body}\nSELECT {summed} FROM (SELECT DISTINCT {names} FROM chosen){sums.grouped_by(self.keys)}"  # noqa: S608
 
     def ladder(self) -> str:
         """The steps for many limits at once: a value counts from the best place on that it has with any unit."""

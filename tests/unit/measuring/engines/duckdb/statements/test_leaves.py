@@ -181,7 +181,6 @@ def test_words_for_one_quantile_are_one_aggregate(visits):
         "QUANTILE_CONT(age, [0.1, 2])",
         "QUANTILE(age)",
         "MEDIAN(DISTINCT age)",
-        "MEDIAN(DISTINCT age)",
         "MAX(age, 3)",
         "MAX(region)",
         'MIN("when")',
