@@ -108,6 +108,17 @@ PRIMITIVES = {
         reads=4,
         tests=2,
     ),
+    "histogram": Primitive(  # one level of such a tree
+        "count of each value",
+        statement="leaves",
+        clip="a unit's rows over {groups} to {norm} norm {clip:,}, by weighing them less",
+        rounded=True,
+        alone=True,
+        search=None,
+        scaled=False,
+        reads=4,
+        tests=2,
+    ),
     "distinct": Primitive(
         "count distinct values",
         statement="distinct",

@@ -29,6 +29,7 @@ from dalenius._numbers import about_percent, count_of
 from dalenius.measuring.expressions import TRUE, Aggregate, Call
 from dalenius.measuring.limits.expected_lengths import Lengths, misfit
 from dalenius.measuring.limits.histogram import noise_deviation
+from dalenius.measuring.statistics import family_for
 from dalenius.queries.expected_answer import ExpectedAnswer, ExpectedCell, ExpectedColumn
 from dalenius.queries.public_knowledge import GROUPS, PublicKnowledge
 from dalenius.queries.rules.price import price_plan
@@ -162,6 +163,8 @@ class ExpectedPrice:
         """What is expected of an output."""
         if isinstance(expression, Call) and expression.function == "list":
             return self._listed(expression.arguments)
+        if isinstance(expression, Aggregate) and family_for(expression.kind).asked[expression.kind].alone:
+            return ExpectedColumn()
         first = self.first.column(expression)
         if not isinstance(expression, Aggregate):
             return first

@@ -151,8 +151,13 @@ SELECT week(day) AS week, COUNT(*) AS n FROM orders WHERE year(day) = 2024 GROUP
 SELECT COUNT(*) FROM orders WHERE day IN (DATE '2024-02-29', DATE '2024-03-01');
 SELECT ROUND(SUM(amount), 2) AS total FROM orders;
 SELECT COUNT(*) AS "how many", AVG(age) AS "mean age" FROM people;
--- not yet: MODE | GROUP BY x ORDER BY COUNT(*)
 SELECT MODE(status) FROM orders;
+SELECT MODE(gift) AS gift, MODE(sex) AS sex FROM people JOIN orders USING (person_id);
+SELECT ship_to, MODE(status) AS usual, COUNT(*) AS n FROM orders GROUP BY ship_to;
+-- refused: MODE | GROUP BY 1 ORDER BY COUNT(*)
+SELECT MODE(note) FROM orders;
+-- refused: MODE | by itself
+SELECT status FROM orders GROUP BY status HAVING MODE(product) = 'tea';
 SELECT skewness(age) FROM people;
 SELECT kurtosis(age) AS k, kurtosis_pop(age) AS p, skewness(balance) AS s FROM people;
 SELECT sex, skewness(height) FROM people GROUP BY sex;

@@ -87,6 +87,7 @@ def test_most_questions_can_be_asked_and_all_kinds_are_drawn():
         "covariance",
         "quantiles",
         "shape",
+        "mode",
     )
     assert kinds == {(kind, keyed) for kind in asked for keyed in (False, True)}
     assert len(drawn) == 2 + 2 + 2 + 2 + 7

@@ -378,7 +378,7 @@ def _most(measure: Measure, norm: str) -> int:
 
     Of pairs, that in each grouping set.
     """
-    if measure.kind == "leaves":
+    if measure.kind in {"leaves", "histogram"}:
         return largest(measure, norm)
     if measure.primitive.pairs:
         most = measure.clip * measure.largest

@@ -76,6 +76,9 @@ class ExpressionWriter:
         kind = self.random.randrange(13)
         if self.chance(0.06):
             return self.quantile()
+        listed = [each for each in self.columns if each.public_keys is not None]
+        if listed and self.chance(0.08):
+            return f"MODE({self.name(self.pick(listed))})"
         if kind == 0:
             found = "COUNT(*)"
         elif kind in {9, 10}:
@@ -392,10 +395,12 @@ class _TableWriter(ExpressionWriter):
             return self.pick(["COUNT(*)", self.distinct()])
         one, kind = (
             self.name(self.pick(summable)),
-            self.pick(["SUM", "SUM", "AVG", "VAR_POP", "STDDEV", "CORR", "VALUES"]),
+            self.pick(["SUM", "SUM", "AVG", "VAR_POP", "STDDEV", "CORR", "VALUES", "ADDED"]),
         )
         if kind == "VALUES":
             return f"COUNT(DISTINCT {one})"
+        if kind == "ADDED":
+            return f"{self.pick(['SUM', 'AVG'])}(DISTINCT {one})"
         return f"{kind}({one}, {self.name(self.pick(summable))})" if kind == "CORR" else f"{kind}({one})"
 
     def sets(self, keys: Sequence[str], text: str) -> str:

@@ -40,6 +40,7 @@ FUNCTIONS: dict[str, AggregateFunction] = {
     "SKEW": AggregateFunction("shape", "skewness"),
     "KURTOSIS": AggregateFunction("shape", "kurtosis"),
     "KURTOSIS_POP": AggregateFunction("shape", "kurtosis_pop"),
+    "MODE": AggregateFunction("mode", "mode"),
     "MIN": AggregateFunction("quantiles", "min"),
     "MAX": AggregateFunction("quantiles", "max"),
     "COVAR_SAMP": AggregateFunction("covariance", "covar_samp", 2),

@@ -115,6 +115,13 @@ class Source:
                 why="It is one cell, and nothing is computed with lists here.",
                 fix="Ask for its values one by one: QUANTILE_CONT(x, 0.25), QUANTILE_CONT(x, 0.5).",
             )
+        parts = [part for each in plan.question.outputs for part in walk(each.expression)]
+        if any(isinstance(each, Aggregate) and each.kind == "mode" for each in parts):
+            raise QuestionRefusedError(
+                "MODE(x) cannot be used further.",
+                why="It has no error that could be carried on.",
+                fix="Count each value inside, GROUP BY x, and rank the counts: RANK() OVER (ORDER BY n DESC).",
+            )
         exact = [
             not any(isinstance(part, Aggregate) for part in walk(each.expression)) for each in plan.question.outputs
         ]

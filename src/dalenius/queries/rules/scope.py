@@ -408,6 +408,15 @@ class SelectScope:
             at=place(node, self.text),
         )
 
+    def shown_alone(self, node: exp.Expr, name: str) -> QuestionRefusedError:
+        """The error about an aggregate that nothing is computed with."""
+        return QuestionRefusedError(
+            f"{name} stands in SELECT by itself, as an item of its own.",
+            why="It has no error that could be carried on, so that nothing is compared or computed with it.",
+            fix="Count each value: SELECT x, COUNT(*) … GROUP BY x, and compute with these counts.",
+            at=place(node, self.text),
+        )
+
     def refused(self, node: exp.Expr, message: str, fix: str) -> QuestionRefusedError:
         """The error about something that is not known to be safe."""
         why = "It is not among what has been shown to be safe."

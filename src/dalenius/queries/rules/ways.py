@@ -15,7 +15,6 @@ WAYS: Mapping[str, tuple[str, str]] = {
         ("BOOL_AND", "BOOL_OR", "LOGICAL_AND", "LOGICAL_OR", "EVERY", "ANY_TRUE"),
         (_ONE_ROW, "Ask how many there are: COUNT_IF(p), or AVG(CASE WHEN p THEN 1 ELSE 0 END) for their share."),
     ),
-    "MODE": (UNSHOWN, "Ask for COUNT(*) of each value: GROUP BY x ORDER BY COUNT(*) DESC LIMIT 1."),
     **dict.fromkeys(
         ("APPROX_TOP_COUNT", "APPROX_TOP_K", "TOPK", "HISTOGRAM"),
         (UNSHOWN, "Ask for COUNT(*) of each value: GROUP BY x ORDER BY COUNT(*) DESC LIMIT 3."),
