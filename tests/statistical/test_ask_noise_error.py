@@ -46,7 +46,8 @@ WAYS += [("zcdp", "substitute"), ("pure", "add-remove")] if LONG else []
 QUESTIONS = {
     "sums": ["COUNT(*)", "COUNT(x)", "COUNT(DISTINCT person)", "SUM(x)", "COUNT_IF(x > 40)"],
     "moments": ["AVG(x)", "VAR_POP(x)", "VAR_SAMP(x)", "STDDEV_POP(x)", "STDDEV_SAMP(x)"],
-    "distinct": ["COUNT(DISTINCT x)", "COUNT(DISTINCT area)"],
+    "shape": ["SKEWNESS(x)", "KURTOSIS(x)", "KURTOSIS_POP(y)"],
+    "distinct": ["COUNT(DISTINCT x)", "COUNT(DISTINCT area)", "SUM(DISTINCT y)", "AVG(DISTINCT x)"],
     "covariances": ["COVAR_POP(x, y)", "COVAR_SAMP(x, y)", "CORR(x, y)"],
     "arithmetic": ["SUM(x) / COUNT(*)", "100.0 * COUNT_IF(x > 40) / COUNT(*)"],
 }

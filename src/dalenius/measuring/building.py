@@ -25,11 +25,13 @@ from dalenius.measuring.expressions import Aggregate, Column, Expression, column
 from dalenius.measuring.functions import Range, bounded, dominated, moments_of, ranges_of, whole
 from dalenius.measuring.measures import clip_measure, combine_limits
 from dalenius.measuring.plan import MOST_GROUPS, Measure, require
+from dalenius.measuring.statistics import said
 from dalenius.tables.columns import default_step
 from dalenius.tables.policy import Kind, Policy
 
 if TYPE_CHECKING:
     from dalenius.errors import Place
+    from dalenius.measuring.plan import Statistic
 
 # Products w·C and squares Σw² are taken in 127 bits: C stays below 2⁶², and entries are clamped so that Σw² fits.
 MOST = 2**62
@@ -176,7 +178,7 @@ class Builder:
         shown = without[0] if without else "x"
         raise NotAllowedError(
             f"Column {without[0]!r} has no bounds." if without else "What is summed has no bounds.",
-            why=f"{aggregate.kind.upper()} needs them: one unit could change it by any amount.",
+            why=f"{said(aggregate.kind)} needs them: one unit could change it by any amount.",
             fix=f"Ask the owner for bounds, clip it yourself with LEAST(GREATEST({shown}, 0), 100), or count it.",
             at=at,
         )
@@ -250,3 +252,16 @@ def exact_shares(parts: Sequence[float]) -> list[Fraction]:
     whole = [math.floor(_PARTS * each / sum(raised)) for each in raised]
     whole[whole.index(max(whole))] += _PARTS - sum(whole)
     return [Fraction(each, _PARTS) for each in whole]
+
+
+def moved_shares(before: Statistic, after: Statistic, norm: str) -> Statistic:
+    """Shares moved with what one unit can change: they are least noisy in proportion to Δ (Δ^⅔ under pure DP)."""
+    power = 0.5 if norm == "l2" else 2 / 3  # the sensitivity is a square where the norm is L2
+    raw = [
+        float(old.share) * float(Fraction(new.sensitivity, old.sensitivity)) ** power
+        for old, new in zip(before.measures, after.measures, strict=True)
+    ]
+    whole = sum((each.share for each in before.measures), Fraction(0))
+    shares = exact_shares(raw)
+    measures = (replace(each, share=share * whole) for each, share in zip(after.measures, shares, strict=True))
+    return replace(after, measures=tuple(measures))

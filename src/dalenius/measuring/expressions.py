@@ -6,7 +6,7 @@ engine; an expression that has no value (a bad cast, a zero divisor, a missing c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import Enum
@@ -24,6 +24,7 @@ class Type(Enum):
     DATETIME = "datetime"
     UNIT = "unit"  # who somebody is: units, and keys that lead to them; only compared with one another
     NOTHING = "nothing"  # the literal NULL, which fits everywhere
+    LIST = "list"  # several released numbers in one cell; only shown
 
 
 Scalar: TypeAlias = "bool | float | str | date | datetime | None"
@@ -80,6 +81,11 @@ class Aggregate:
     parameter: float | None = None
     other: Expression | None = None
     limit: Fraction | None = None
+
+
+def listed(parts: Iterable[Aggregate]) -> Call:
+    """Several aggregates in one cell. It stands in SELECT by itself: nothing is computed with it."""
+    return Call("list", tuple(parts), Type.LIST)
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,7 @@ class Primitive:
         alone: Whether the rows are gone through for it alone, rather than for all such measures at once.
         search: How a question finds a lower limit for it (`limits.in_question`); None: it has none that could be lower.
         scaled: Whether a unit's vector is scaled down to its limit, and so counted in fractions.
+        pairs: Whether its limit is one of pairs, each of which adds up to the largest value.
         reads: How often its value stands in the statement (`work`).
         tests: How often its condition does.
     """
@@ -84,6 +85,7 @@ class Primitive:
     alone: bool = False
     search: str | None = "lengths"
     scaled: bool = True
+    pairs: bool = False
     reads: int = 2
     tests: int = 1
 
@@ -106,6 +108,17 @@ PRIMITIVES = {
         reads=4,
         tests=2,
     ),
+    "histogram": Primitive(  # one level of such a tree
+        "count of each value",
+        statement="leaves",
+        clip="a unit's rows over {groups} to {norm} norm {clip:,}, by weighing them less",
+        rounded=True,
+        alone=True,
+        search=None,
+        scaled=False,
+        reads=4,
+        tests=2,
+    ),
     "distinct": Primitive(
         "count distinct values",
         statement="distinct",
@@ -113,6 +126,26 @@ PRIMITIVES = {
         alone=True,
         search="ladder",
         scaled=False,
+    ),
+    "distinct_count": Primitive(  # the same beside a sum of these values, of as many of them
+        "count distinct values",
+        statement="distinct",
+        clip="at most {clip:,} pairs of group and value of a unit{each}, chosen by a keyed hash",
+        alone=True,
+        search=None,
+        scaled=False,
+    ),
+    "distinct_sum": Primitive(
+        "sum of distinct values",
+        statement="distinct",
+        clip="at most {clip:,} pairs of group and value of a unit{each}, chosen by a keyed hash",
+        degree=1,
+        rounded=True,
+        alone=True,
+        search=None,
+        scaled=False,
+        pairs=True,
+        reads=3,
     ),
 }
 
@@ -125,7 +158,8 @@ def clip_measure(measure: Measure, clip: int, norm: str, neighbors: Neighbors, b
 
     It is counted in 2^bits parts, so that is a change of ``clip``·2^bits.
     """
-    sensitivity = change_within(clip << bits, norm, neighbors, non_negative=not _signed(measure))
+    length = clip * measure.largest if measure.primitive.pairs else clip
+    sensitivity = change_within(length << bits, norm, neighbors, non_negative=not _signed(measure))
     # Pairs are limited in each of so many grouping sets; of all other vectors the clip is that of all sets together.
     return replace(measure, clip=clip, bits=bits, sensitivity=sensitivity * measure.sets)
 

@@ -41,7 +41,7 @@ def shape(plan: Plan) -> str:
         return "sets"
     if plan.selection is not None:
         return "found"
-    if any(each.primitive.tree for each in plan.measures):
+    if any(each.primitive.statement == "leaves" for each in plan.measures):
         return "quantiles"
     return "grouped" if plan.question.keys or len(plan.cells) > 1 else "total"
 

@@ -110,8 +110,8 @@ class TreeLayout:
 
     @classmethod
     def of(cls, measure: Measure) -> TreeLayout:
-        """As a plan's measure says: its width is that of the whole tree, 2n − 1."""
-        leaves = (measure.width + 1) // 2
+        """As a plan's measure says: its width is that of the whole tree, 2n − 1, or of its leaves alone."""
+        leaves = (measure.width + 1) // 2 if measure.primitive.tree else measure.width
         return cls(leaves, measure.low, measure.high, -(-(measure.high - measure.low + 1) // leaves), measure.step)
 
     @property
@@ -131,9 +131,9 @@ def largest(measure: Measure, norm: str) -> int:
     Let a unit have n_g rows that count in group g, ‖n‖ ≤ k; each weighs s = ⌊S·min(1, C/k)⌋. On one level of the tree
     its entries are s·c with c ≥ 0 rows in each node, and Σ c = n_g over the nodes of group g, so Σ c² ≤ n_g². Hence
     that level's L2 norm is at most s·‖n‖₂ ≤ s·k ≤ S·C, and its L1 norm s·‖n‖₁ ≤ S·C. All L levels together have a
-    squared L2 norm of at most L·(S·C)², and an L1 norm of at most L·S·C.
+    squared L2 norm of at most L·(S·C)², and an L1 norm of at most L·S·C. A histogram is one level.
     """
-    levels, most = TreeLayout.of(measure).levels, SCALE * measure.clip
+    levels, most = TreeLayout.of(measure).levels if measure.primitive.tree else 1, SCALE * measure.clip
     return levels * most**2 if norm == "l2" else levels * most
 
 

@@ -17,6 +17,7 @@ from dalenius.accounting import parameters
 from dalenius.accounting.filters import rounded_up
 from dalenius.errors import InputError, QuestionRefusedError
 from dalenius.measuring.expressions import Aggregate
+from dalenius.measuring.statistics import family_for
 from dalenius.queries.expected_answer import SMALL
 from dalenius.queries.out_of_reach import no_price, plain_number
 from dalenius.tables.mistakes import nearest
@@ -57,7 +58,12 @@ class Wanted:
 
 def read_error(plan: Plan, error: Error) -> list[Wanted]:
     """What was asked for, column by column: one error for all, or one for each that is named."""
-    outputs = {each.name: each for each in plan.question.outputs if isinstance(each.expression, Aggregate)}
+    outputs = {
+        each.name: each
+        for each in plan.question.outputs
+        if isinstance(each.expression, Aggregate)
+        and not family_for(each.expression.kind).asked[each.expression.kind].alone
+    }
     if not outputs:
         raise InputError(
             "No column can be priced by its error.",
@@ -236,7 +242,8 @@ def _half_width(table: ReleasedTable, row: int, place: int) -> float | None:
     """How far the truth may lie from what is shown: with clipping where that is known, else by the noise."""
     value, total = table.rows[row][place], table.total_interval[row][place]
     if total is None or value is None:
-        return table.noise_error[row][place]
+        alone: float | None = table.noise_error[row][place]
+        return alone
     return float(max(value - total[0], total[1] - value))
 
 

@@ -27,9 +27,10 @@ from typing import TYPE_CHECKING
 
 from dalenius._numbers import about_percent, count_of
 from dalenius.ledger.key_delta import default_delta
-from dalenius.measuring.expressions import TRUE, Aggregate
+from dalenius.measuring.expressions import TRUE, Aggregate, Call
 from dalenius.measuring.limits.expected_lengths import Lengths, misfit
 from dalenius.measuring.limits.histogram import noise_deviation
+from dalenius.measuring.statistics import family_for
 from dalenius.queries.expected_answer import ExpectedAnswer, ExpectedCell, ExpectedColumn
 from dalenius.queries.public_knowledge import GROUPS, PublicKnowledge
 from dalenius.queries.rules.price import price_plan
@@ -170,6 +171,10 @@ class ExpectedPrice:
 
     def column(self, expression: Expression) -> ExpectedColumn:
         """What is expected of an output."""
+        if isinstance(expression, Call) and expression.function == "list":
+            return self._listed(expression.arguments)
+        if isinstance(expression, Aggregate) and family_for(expression.kind).asked[expression.kind].alone:
+            return ExpectedColumn()
         first = self.first.column(expression)
         if not isinstance(expression, Aggregate):
             return first
@@ -177,6 +182,12 @@ class ExpectedPrice:
         totals = [each.total_error for each in cells if each.total_error is not None]
         noise = statistics.median(each.noise_error for each in cells)
         return ExpectedColumn(noise, statistics.median(totals) if totals else None, first.at_most)
+
+    def _listed(self, parts: Sequence[Expression]) -> ExpectedColumn:
+        """Of a list the largest error among a few of its values: both ends and the middle."""
+        found = [self.column(parts[at]) for at in sorted({0, len(parts) // 2, len(parts) - 1})]
+        noise = max((each.noise_error for each in found if each.noise_error is not None), default=None)
+        return ExpectedColumn(noise, None, any(each.at_most for each in found))
 
     def cells(self, aggregate: Aggregate) -> list[ExpectedCell]:
         """What is expected in the groups: in each of an earlier answer, else in an average one."""

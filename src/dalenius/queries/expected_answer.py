@@ -334,6 +334,8 @@ class ExpectedAnswer:
             value = public.units(measure)
         elif measure.kind == "distinct":
             value = self._distinct(measure)
+        elif measure.kind == "distinct_sum":
+            value = self._distinct(measure) * (measure.low + measure.high) / 2
         else:
             lengths, mean = self.expectations.lengths.get(start), public.mean_of(measure.value)
             if lengths is not None:

@@ -63,7 +63,18 @@ def write(release: Release, target: Path) -> None:
 def _write_csv(release: Release, target: Path) -> None:
     from pyarrow import csv
 
-    csv.write_csv(release.to_arrow(), target, csv.WriteOptions(quoting_style="needed"))
+    csv.write_csv(_flat(release.to_arrow()), target, csv.WriteOptions(quoting_style="needed"))
+
+
+def _flat(table: Any) -> Any:
+    """The table with lists as texts, [1.0, null]: csv has none."""
+    import pyarrow as pa
+
+    for at, each in enumerate(table.schema):
+        if pa.types.is_list(each.type):
+            texts = [None if cell is None else json.dumps(cell) for cell in table.column(at).to_pylist()]
+            table = table.set_column(at, each.name, pa.array(texts, pa.string()))
+    return table
 
 
 def _write_parquet(release: Release, target: Path) -> None:

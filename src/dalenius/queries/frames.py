@@ -22,9 +22,10 @@ def to_arrow(release: Release) -> Any:
     names: list[str] = []
     arrays = []
 
-    def add(name: str, cells: Sequence[float | None]) -> None:
+    def add(name: str, cells: Sequence[Any]) -> None:
         names.append(_fresh(name, (*release.columns, *names)))
-        arrays.append(pa.array(cells, pa.float64()))
+        lists = any(isinstance(each, list) for each in cells)
+        arrays.append(pa.array(cells, pa.list_(pa.float64()) if lists else pa.float64()))
 
     for place, (name, key) in enumerate(zip(release.columns, release.keys, strict=True)):
         cells = [row[place] for row in release.rows]
@@ -34,7 +35,7 @@ def to_arrow(release: Release) -> Any:
             continue
         add(f"{name}_noise_error", [row[place] for row in release.noise_error])
         totals = [row[place] for row in release.total_interval]
-        if any(totals):
+        if any(totals) and not any(isinstance(each, list) for each in totals):
             add(f"{name}_low", [None if each is None else each[0] for each in totals])
             add(f"{name}_high", [None if each is None else each[1] for each in totals])
     return pa.Table.from_arrays(arrays, names=names)
@@ -58,6 +59,8 @@ def _value_array(cells: Sequence[Any]) -> Any:
 
     if any(isinstance(cell, bool) for cell in cells):
         return _key_array(cells)
+    if any(isinstance(cell, list) for cell in cells):
+        return pa.array(cells, pa.list_(pa.float64()))
     whole = all(isinstance(cell, int) and -(2**63) <= cell < 2**63 for cell in cells if cell is not None)
     if whole and any(cell is not None for cell in cells):
         return pa.array(cells, pa.int64())

@@ -10,10 +10,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cmp_to_key
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dalenius.measuring.estimates import Estimate
-from dalenius.measuring.expressions import TRUE, Aggregate, Expression, Key, Literal, Scalar, Type, walk, written
+from dalenius.measuring.expressions import TRUE, Aggregate, Call, Expression, Key, Literal, Scalar, Type, walk, written
 from dalenius.measuring.function_values import arrow_type, is_sayable
 from dalenius.measuring.functions import whole
 from dalenius.queries.rules.total import make_total
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from dalenius.measuring.plan import Order, Plan
     from dalenius.queries.total_intervals import Clipped
 
-Interval = tuple[float, float]
+Interval: TypeAlias = tuple[float, float]
+# of a cell: a number, two ends, or None; where the cell is a list, a list of these
+Error: TypeAlias = Any
+Ends: TypeAlias = Any
 _SURE = 2.0**53  # past it, doubles are not all integers that there are
 
 
@@ -38,9 +41,9 @@ class ReleasedTable:
     columns: tuple[str, ...]
     keys: tuple[bool, ...]
     rows: tuple[tuple[Any, ...], ...]
-    noise_error: tuple[tuple[float | None, ...], ...]
-    interval: tuple[tuple[Interval | None, ...], ...]
-    total_interval: tuple[tuple[Interval | None, ...], ...]
+    noise_error: tuple[tuple[Error, ...], ...]
+    interval: tuple[tuple[Ends, ...], ...]
+    total_interval: tuple[tuple[Ends, ...], ...]
     clipping: tuple[float | None, ...]
     places: tuple[int, ...] = ()  # of the rows among the plan's groups
 
@@ -90,10 +93,22 @@ def values_over(
 @dataclass(frozen=True, slots=True)
 class _Cell:
     value: Any
-    noise_error: float | None = None
+    noise_error: Error = None
     low: float | None = None
     high: float | None = None
-    total: Interval | None = None
+    total: Ends = None
+    ends: Ends = None  # of a list, in place of low and high
+
+
+def _listed(cells: Sequence[_Cell]) -> _Cell:
+    """Several numbers as one cell: its error and its interval are lists too."""
+    totals = [each.total for each in cells]
+    return _Cell(
+        [each.value for each in cells],
+        [each.noise_error for each in cells],
+        total=totals if any(totals) else None,
+        ends=[_interval(each) for each in cells],
+    )
 
 
 class _View:
@@ -123,6 +138,8 @@ class _View:
                     _Cell(each.value, each.noise_error, each.low, each.high, total)
                     for each, total in zip(estimates, totals, strict=True)
                 ]
+            case Call(function="list", arguments=parts):
+                return [_listed(cells) for cells in zip(*map(self.column, parts), strict=True)]
             case Literal(value=value):
                 return [_Cell(self.typed(expression, value)) for _ in range(self.size)]
         return self.computed(expression)
@@ -220,7 +237,7 @@ def _sorted(places: list[int], order: Sequence[Order], view: _View) -> list[int]
 
 def _counts(aggregate: Aggregate) -> bool:
     """Whether it is a number of something, or a sum: of integers an integer, as averages and quantiles are not."""
-    return aggregate.kind in {"count", "units", "distinct", "sum"}
+    return aggregate.kind in {"count", "units", "distinct", "sum", "sum_distinct"}
 
 
 def _are_whole(found: Sequence[Estimate]) -> bool:
@@ -231,7 +248,9 @@ def _is_key(expression: Expression) -> bool:
     return not any(isinstance(each, Aggregate) for each in walk(expression))
 
 
-def _interval(cell: _Cell) -> Interval | None:
+def _interval(cell: _Cell) -> Ends:
+    if cell.ends is not None:
+        return cell.ends
     return None if cell.low is None or cell.high is None else (cell.low, cell.high)
 
 

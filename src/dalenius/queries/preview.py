@@ -260,11 +260,11 @@ def _had(own: OwnAnswer) -> list[ExpectedColumn]:
     """The errors that an answer has, in a usual group."""
     table, found = own.answer.table(), list[ExpectedColumn]()
     for place in range(len(table.columns)):
-        noise = [error for row in table.noise_error if (error := row[place]) is not None]
+        noise = [error for row in table.noise_error if (error := _largest(row[place])) is not None]
         totals = []
         for row, totals_of in zip(table.rows, table.total_interval, strict=True):
             value, ends = row[place], totals_of[place]
-            if ends is not None and value is not None:
+            if isinstance(ends, tuple) and value is not None:
                 totals.append(max(value - ends[0], ends[1] - value))
         found.append(
             ExpectedColumn(
@@ -272,6 +272,12 @@ def _had(own: OwnAnswer) -> list[ExpectedColumn]:
             )
         )
     return found
+
+
+def _largest(error: Any) -> float | None:
+    """The error of a cell; of a list, the largest."""
+    known = [each for each in error if each is not None] if isinstance(error, list) else [error]
+    return max(known, default=None)
 
 
 def _notes(expectations: Expectations, choices: Sequence[Choice]) -> tuple[str, ...]:

@@ -56,7 +56,7 @@ class PublicKnowledge:
 
     def rows(self, measure: Measure) -> int:
         """How many rows of a group count for a measure."""
-        counting = replace(measure, kind="rows") if measure.kind in {"rows", "leaves"} else None
+        counting = replace(measure, kind="rows") if measure.kind in {"rows", "leaves", "histogram"} else None
         lengths = self.lengths(counting) if self.counted and counting is not None else None
         if lengths is None:
             return self.rows_of(measure.where)

@@ -34,7 +34,8 @@ class Release:
     Attributes:
         columns: Names, in the order of the question.
         keys: Which columns are group keys; they carry no noise.
-        rows: The cells. None in a noisy column: the noise leaves nothing to say.
+        rows: The cells. None in a noisy column: the noise leaves nothing to say. A cell may be a list of numbers
+            (quantiles); then its error, and its interval, are lists as well.
         noise_error: Half-width of each cell at ``confidence`` from the noise alone; None for keys.
         interval: Low and high of each cell; None for keys, and where the noise error tells it all.
         total_interval: The same with an estimate of what clipping took, so that it covers the raw rows as well as can
@@ -72,8 +73,8 @@ class Release:
     columns: tuple[str, ...]
     keys: tuple[bool, ...]
     rows: tuple[tuple[Any, ...], ...]
-    noise_error: tuple[tuple[float | None, ...], ...]
-    interval: tuple[tuple[tuple[float, float] | None, ...], ...]
+    noise_error: tuple[tuple[Any, ...], ...]
+    interval: tuple[tuple[Any, ...], ...]
     confidence: float
     guarantee: Mapping[str, Any]
     charge: Mapping[str, Any]
@@ -83,7 +84,7 @@ class Release:
     question: str
     notes: tuple[str, ...] = ()
     limits: tuple[Mapping[str, Any], ...] = ()
-    total_interval: tuple[tuple[tuple[float, float] | None, ...], ...] = ()
+    total_interval: tuple[tuple[Any, ...], ...] = ()
     clipping: tuple[float | None, ...] = ()
 
     def __post_init__(self) -> None:
@@ -167,9 +168,7 @@ class Release:
             columns=columns,
             keys=keys,
             rows=tuple(map(tuple, rows)),
-            noise_error=tuple(
-                tuple(None if each is None else found.number_of(each, "noise_error") for each in row) for row in errors
-            ),
+            noise_error=tuple(tuple(_error(found, each) for each in row) for row in errors),
             interval=tuple(tuple(_interval(found, each) for each in row) for row in intervals),
             confidence=found.number("confidence"),
             guarantee=guarantee,
@@ -318,6 +317,8 @@ class Release:
     def ends(self, row: int, place: int) -> tuple[float, float] | None:
         """Low and high of a cell: with what limits cut off where that is known, else from the noise alone."""
         value, error = self.rows[row][place], self.noise_error[row][place]
+        if isinstance(value, list | tuple):
+            return None
         found = self.total_interval[row][place] or self.interval[row][place]
         if found is not None:
             return float(found[0]), float(found[1])
@@ -328,7 +329,7 @@ class Release:
     def in_all(self, row: int, place: int) -> str:
         """Where the raw truth of a cell may lie, as text: "" where that is not known, or what its ± says already."""
         error, ends = self.noise_error[row][place], self.total_interval[row][place]
-        if error is None or ends is None or not all(map(math.isfinite, (error, *ends))):
+        if error is None or isinstance(error, list) or ends is None or not all(map(math.isfinite, (error, *ends))):
             return ""
         if ends[1] - ends[0] <= 2 * _MORE * error:
             return ""
@@ -356,12 +357,19 @@ class Release:
             yield f"… {len(self.rows) - _ROWS:,} more"
 
 
-def with_error(value: Any, error: float | None) -> tuple[str, str]:
-    """Value and error as text, both to the second digit of the error.
+def with_error(value: Any, error: Any) -> tuple[str, str]:
+    """Value and error as text, both to the second digit of the error; of a list, lists.
 
     >>> with_error(1234.5678, 56.21), with_error(98765, 4321.0), with_error(0.123456, 0.00234), with_error(3.5, 0.0)
     (('1,235', '56'), ('98,800', '4,300'), ('0.1235', '0.0023'), ('3.5', '0'))
+    >>> with_error([1234.5678, None], [56.21, 500.0])
+    ('[1235, unknown]', '[56, 500]')
     """
+    if isinstance(value, list) and isinstance(error, list):
+        pairs = [with_error(*each) for each in zip(value, error, strict=True)]
+        # in a list a comma stands between numbers, not in them
+        one, other = ([each[side].replace(",", "") for each in pairs] for side in (0, 1))
+        return f"[{', '.join(one)}]", f"[{', '.join(other)}]"
     if value is None:
         return _UNKNOWN, "" if error is None else shown_error(error)
     if not isinstance(value, int | float | Decimal | Fraction) or isinstance(value, bool):
@@ -457,10 +465,19 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _interval(found: Fields, ends: object) -> tuple[float, float] | None:
-    """Low and high; JSON's null at an end is one without bound."""
+def _error(found: Fields, error: object) -> Any:
+    """The error of a cell; of a list, a list."""
+    if isinstance(error, list):
+        return [_error(found, each) for each in error]
+    return None if error is None else found.number_of(error, "noise_error")
+
+
+def _interval(found: Fields, ends: object) -> Any:
+    """Low and high; JSON's null at an end is one without bound. Of a list, a list of them."""
     if ends is None:
         return None
+    if isinstance(ends, list) and any(isinstance(each, list) for each in ends):
+        return [_interval(found, each) for each in ends]
     if not isinstance(ends, list) or len(ends) != 2:
         raise found.wrong("interval")
     low, high = (math.inf if each is None else found.number_of(each, "interval") for each in ends)

@@ -55,6 +55,8 @@ SELECT SAFE_CAST(note AS INT64) AS number, COUNT(*) AS n FROM orders WHERE note 
 -- not yet: LOGICAL_OR | COUNT_IF
 SELECT LOGICAL_OR(smoker) FROM people;
 SELECT APPROX_QUANTILES(age, 4)[OFFSET(2)] AS median FROM people;
+-- duckdb: SELECT quantile_disc(age, [0, 0.25, 0.5, 0.75, 1]) FROM people
+SELECT APPROX_QUANTILES(age, 4) AS quartiles FROM people;
 SELECT APPROX_COUNT_DISTINCT(product) AS products FROM orders;
 SELECT APPROX_COUNT_DISTINCT(person_id) AS customers FROM orders;
 -- duckdb: SELECT COUNT(*) FROM people

@@ -137,8 +137,10 @@ SELECT COUNT(*) FROM orders WHERE placed::TIME >= '12:00';
 SELECT CAST(placed AS DATE) AS d, COUNT(*) AS n FROM orders WHERE placed < '2024-02-01' GROUP BY d;
 SELECT age > 40 AS older, COUNT(*) AS n FROM people GROUP BY older;
 SELECT region, max(age) - min(age) AS span FROM people GROUP BY region;
--- not yet: A list | QUANTILE_CONT(x, 0.25)
 SELECT quantile_cont(age, [0.25, 0.5, 0.75]) FROM people;
+SELECT sex, COUNT(*), quantile_disc(height, [0.1, 0.9]) AS q FROM people GROUP BY sex;
+-- refused: A list | by itself
+SELECT quantile_cont(age, [0.25, 0.5]) AS q FROM people ORDER BY q;
 -- not yet: GROUP BY with COUNT(*)
 SELECT DISTINCT region FROM people;
 -- not yet: COUNT(*)
@@ -149,12 +151,23 @@ SELECT week(day) AS week, COUNT(*) AS n FROM orders WHERE year(day) = 2024 GROUP
 SELECT COUNT(*) FROM orders WHERE day IN (DATE '2024-02-29', DATE '2024-03-01');
 SELECT ROUND(SUM(amount), 2) AS total FROM orders;
 SELECT COUNT(*) AS "how many", AVG(age) AS "mean age" FROM people;
--- not yet: MODE | GROUP BY x ORDER BY COUNT(*)
 SELECT MODE(status) FROM orders;
--- not yet: SKEWNESS | POWER(x, 3)
+SELECT MODE(gift) AS gift, MODE(sex) AS sex FROM people JOIN orders USING (person_id);
+SELECT ship_to, MODE(status) AS usual, COUNT(*) AS n FROM orders GROUP BY ship_to;
+-- refused: MODE | GROUP BY 1 ORDER BY COUNT(*)
+SELECT MODE(note) FROM orders;
+-- refused: MODE | by itself
+SELECT status FROM orders GROUP BY status HAVING MODE(product) = 'tea';
 SELECT skewness(age) FROM people;
--- not yet: DISTINCT | COUNT(DISTINCT x)
+SELECT kurtosis(age) AS k, kurtosis_pop(age) AS p, skewness(balance) AS s FROM people;
+SELECT sex, skewness(height) FROM people GROUP BY sex;
+SELECT kurtosis(quantity) FILTER (WHERE gift) FROM orders;
 SELECT SUM(DISTINCT quantity) FROM orders;
+SELECT status, SUM(DISTINCT amount) AS s, COUNT(DISTINCT amount) AS n FROM orders GROUP BY status;
+SELECT product, AVG(DISTINCT quantity) AS mean FROM orders GROUP BY product;
+SELECT AVG(DISTINCT amount) FILTER (WHERE gift) FROM orders;
+-- refused: DISTINCT | SUM(DISTINCT x)
+SELECT VAR_POP(DISTINCT quantity) FROM orders;
 -- not yet: TRANSLATE | REPLACE
 SELECT COUNT(*) FROM orders WHERE translate(note, 'ä', 'a') = 'gift';
 -- not yet: REVERSE | ENDS_WITH

@@ -34,7 +34,7 @@ SELECT sum(amount) FILTER (WHERE gift) AS gifts, sum(amount) FILTER (WHERE NOT g
 SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY amount) FROM orders;
 SELECT percentile_cont(0.25) WITHIN GROUP (ORDER BY age) AS q1, percentile_cont(0.75) WITHIN GROUP (ORDER BY age) AS q3 FROM people;
 SELECT percentile_disc(0.9) WITHIN GROUP (ORDER BY age DESC) FROM people;
--- not yet: MODE | GROUP BY x
+SELECT percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY amount) FROM orders;
 SELECT mode() WITHIN GROUP (ORDER BY status) FROM orders;
 -- not yet: A regular expression | LIKE, CONTAINS or STARTS_WITH
 SELECT count(*) FROM people WHERE name ~ '^[A-M]';

@@ -10,6 +10,7 @@ SELECT TOP 3 region, COUNT(*) AS n FROM people GROUP BY region ORDER BY n DESC;
 SELECT TOP (2) status, SUM(amount) AS total FROM orders GROUP BY status ORDER BY total DESC;
 SELECT COUNT_BIG(*) AS n FROM people;
 SELECT COUNT(DISTINCT person_id) FROM dbo.orders;
+SELECT SUM(DISTINCT quantity) AS s, AVG(DISTINCT quantity * 1.0) AS m FROM dbo.orders;
 SELECT AVG(CAST(age AS FLOAT)) AS mean FROM people;
 SELECT AVG(age * 1.0) AS mean FROM people;
 -- duckdb: SELECT stddev(height), variance(height) FROM people

@@ -76,7 +76,19 @@ def test_most_questions_can_be_asked_and_all_kinds_are_drawn():
                 continue
             kinds |= {(each.kind, bool(plan.keys)) for each in plan.statistics}
     assert refused < 100  # a quarter
-    asked = ("rows", "units", "sum", "moments", "distinct", "covariance", "quantiles")
+    asked = (
+        "rows",
+        "units",
+        "sum",
+        "moments",
+        "distinct",
+        "distinct_sum",
+        "distinct_average",
+        "covariance",
+        "quantiles",
+        "shape",
+        "mode",
+    )
     assert kinds == {(kind, keyed) for kind in asked for keyed in (False, True)}
     assert len(drawn) == 2 + 2 + 2 + 2 + 7
 

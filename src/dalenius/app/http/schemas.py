@@ -137,7 +137,7 @@ class ReleaseOut(BaseModel):
     columns: list[str]
     keys: list[bool]
     rows: list[list[Any]]
-    noise_error: list[list[float | None]]
+    noise_error: list[list[Any]]
     interval: list[list[Any]]
     total_interval: list[list[Any]]
     clipping: list[float | None]

@@ -378,6 +378,9 @@ def _most(measure: Measure, norm: str) -> int:
 
     Of pairs, that in each grouping set.
     """
-    if measure.kind == "leaves":
+    if measure.kind in {"leaves", "histogram"}:
         return largest(measure, norm)
+    if measure.primitive.pairs:
+        most = measure.clip * measure.largest
+        return measure.sets * (most**2 if norm == "l2" else most)
     return measure.sets * (measure.limit**2 if norm == "l2" and measure.kind != "units" else measure.limit)

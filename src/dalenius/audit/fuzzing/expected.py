@@ -223,7 +223,7 @@ def _same(
     mine = Fraction(integers[number][place], 1 << measure.bits)
     if kind in {"rows", "units", "distinct"}:
         return None if mine == int(says or 0) else str(mine)
-    if kind == "sum" and measure.step == 1 and measure.centre == 0:
+    if kind in {"sum", "distinct_sum"} and measure.step == 1 and measure.centre == 0:
         return None if mine == round(says or 0) else str(mine)
     if kind == "moments":
         # count, and the sum of what is left of a centre

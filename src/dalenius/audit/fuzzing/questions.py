@@ -76,6 +76,9 @@ class ExpressionWriter:
         kind = self.random.randrange(13)
         if self.chance(0.06):
             return self.quantile()
+        listed = [each for each in self.columns if each.public_keys is not None]
+        if listed and self.chance(0.08):
+            return f"MODE({self.name(self.pick(listed))})"
         if kind == 0:
             found = "COUNT(*)"
         elif kind in {9, 10}:
@@ -92,6 +95,8 @@ class ExpressionWriter:
             found = f"SUM({self.summand()})"
         else:
             name = self.pick(["AVG", "AVG", "VAR_SAMP", "VAR_POP", "VARIANCE", "STDDEV", "STDDEV_POP", "STDDEV_SAMP"])
+            if self.chance(0.15):
+                name = self.pick(["SKEWNESS", "KURTOSIS", "KURTOSIS_POP"])
             found = f"{name}({self.summand()})"
         if kind != 2 and self.chance(0.25):
             found += f" FILTER (WHERE {self.boolean(2)})"
@@ -106,6 +111,8 @@ class ExpressionWriter:
                 f"{self.pick(['QUANTILE_CONT', 'QUANTILE', 'APPROX_QUANTILE'])}({value}, {share})",
                 f"PERCENTILE_CONT({share}) WITHIN GROUP (ORDER BY {value}{self.pick(['', ' DESC'])})",
                 f"{self.pick(['MIN', 'MAX'])}({value})",
+                f"QUANTILE_CONT({value}, [{share}, 0.3])",
+                f"APPROX_QUANTILES({value}, {self.random.randint(1, 4)})",
             ]
         )
         return found + (f" FILTER (WHERE {self.boolean(2)})" if self.chance(0.25) else "")
@@ -121,6 +128,8 @@ class ExpressionWriter:
         """How many different values."""
         if not self.columns:
             return "COUNT(*)"
+        if self.chance(0.4):
+            return f"{self.pick(['SUM', 'AVG', 'AVG', 'MAX'])}(DISTINCT {self.summand()})"
         column = self.name(self.pick(self.columns))
         return f"COUNT(DISTINCT {self.pick([column, column, self.anything(1)])})"
 
@@ -386,10 +395,12 @@ class _TableWriter(ExpressionWriter):
             return self.pick(["COUNT(*)", self.distinct()])
         one, kind = (
             self.name(self.pick(summable)),
-            self.pick(["SUM", "SUM", "AVG", "VAR_POP", "STDDEV", "CORR", "VALUES"]),
+            self.pick(["SUM", "SUM", "AVG", "VAR_POP", "STDDEV", "CORR", "VALUES", "ADDED"]),
         )
         if kind == "VALUES":
             return f"COUNT(DISTINCT {one})"
+        if kind == "ADDED":
+            return f"{self.pick(['SUM', 'AVG'])}(DISTINCT {one})"
         return f"{kind}({one}, {self.name(self.pick(summable))})" if kind == "CORR" else f"{kind}({one})"
 
     def sets(self, keys: Sequence[str], text: str) -> str:

@@ -36,6 +36,11 @@ FUNCTIONS: dict[str, AggregateFunction] = {
     "STDDEV": AggregateFunction("moments", "stddev_samp"),
     "STDDEV_SAMP": AggregateFunction("moments", "stddev_samp"),
     "STDDEV_POP": AggregateFunction("moments", "stddev_pop"),
+    "SKEWNESS": AggregateFunction("shape", "skewness"),
+    "SKEW": AggregateFunction("shape", "skewness"),
+    "KURTOSIS": AggregateFunction("shape", "kurtosis"),
+    "KURTOSIS_POP": AggregateFunction("shape", "kurtosis_pop"),
+    "MODE": AggregateFunction("mode", "mode"),
     "MIN": AggregateFunction("quantiles", "min"),
     "MAX": AggregateFunction("quantiles", "max"),
     "COVAR_SAMP": AggregateFunction("covariance", "covar_samp", 2),
@@ -43,7 +48,15 @@ FUNCTIONS: dict[str, AggregateFunction] = {
     "CORR": AggregateFunction("covariance", "corr", 2),
 }
 # Aggregates with a syntax of their own: COUNT(…), COUNT(DISTINCT …), PERCENTILE_CONT(…) WITHIN GROUP (…).
-_SPECIAL = {"count": "rows", "units": "units", "distinct": "distinct", "quantile": "quantiles"}
+# SUM(DISTINCT …) is SUM, and so on, to the parser, so that it has no name in the table.
+_SPECIAL = {
+    "count": "rows",
+    "units": "units",
+    "distinct": "distinct",
+    "sum_distinct": "distinct_sum",
+    "avg_distinct": "distinct_average",
+    "quantile": "quantiles",
+}
 _MADE: dict[str, Family] = {}
 
 
@@ -60,9 +73,21 @@ def family_for(aggregate: str) -> Family:
     return family_of(found or next(each.family for each in FUNCTIONS.values() if each.aggregate == aggregate))
 
 
+def said(aggregate: str) -> str:
+    """An aggregate in words that people type: SUM, SUM(DISTINCT x)."""
+    return family_for(aggregate).asked[aggregate].written.replace("({})", "").replace("{}", "x")
+
+
 def families() -> tuple[Family, ...]:
     """All of them, in the order in which people read about them."""
-    names = ("rows", "units", "distinct", *(each.family for each in FUNCTIONS.values()))
+    names = (
+        "rows",
+        "units",
+        "distinct",
+        "distinct_sum",
+        "distinct_average",
+        *(each.family for each in FUNCTIONS.values()),
+    )
     return tuple(map(family_of, dict.fromkeys(names)))
 
 

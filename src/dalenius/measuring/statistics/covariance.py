@@ -24,7 +24,7 @@ from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, ClassVar
 
-from dalenius.measuring.building import exact_shares, weigh_shares
+from dalenius.measuring.building import moved_shares, weigh_shares
 from dalenius.measuring.canonical import call
 from dalenius.measuring.estimates import (
     Estimate,
@@ -111,19 +111,7 @@ class Covariance(Ratio):
 
     def reshare(self, before: Statistic, after: Statistic, norm: str) -> Statistic:
         """Shares moved with what one unit can change: they are least noisy in proportion to Δ (Δ^⅔ under pure DP)."""
-        power = 0.5 if norm == "l2" else 2 / 3  # the sensitivity is a square where the norm is L2
-        raw = [
-            float(old.share) * float(Fraction(new.sensitivity, old.sensitivity)) ** power
-            for old, new in zip(before.measures, after.measures, strict=True)
-        ]
-        whole = sum((each.share for each in before.measures), Fraction(0))
-        return replace(
-            after,
-            measures=tuple(
-                replace(each, share=share * whole)
-                for each, share in zip(after.measures, exact_shares(raw), strict=True)
-            ),
-        )
+        return moved_shares(before, after, norm)
 
 
 @dataclass(frozen=True)
@@ -288,10 +276,10 @@ def correlation(
         (0.0, one, squares[0].law),
         (0.0, two, squares[1].law),
     ]
-    return cut_between(value, _fieller(cross * n, size * n, terms, confidence), -1.0, 1.0)
+    return cut_between(value, fieller(cross * n, size * n, terms, confidence), -1.0, 1.0)
 
 
-def _fieller(top: float, bottom: float, terms: Sequence[Term], confidence: float) -> tuple[float, float] | None:
+def fieller(top: float, bottom: float, terms: Sequence[Term], confidence: float) -> tuple[float, float] | None:
     """The ends of {r : |top − r·bottom| ≤ width of the noise of Σ(a − r·b)·noise}, or None if it is unbounded.
 
     With width = z·deviation that is a quadratic in r. For normal noise z is one number; for Laplace noise it varies a

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dalenius.errors import Place
     from dalenius.measuring.building import Builder
 
+_COUNTED = tuple(each for each in Type if each is not Type.LIST)
 USUAL = 32  # pairs, where nobody said or found how many a unit has
 
 
@@ -32,7 +33,7 @@ class Distinct(Single):
 
     name = "distinct"
     asked: ClassVar[Mapping[str, AggregateForm]] = {
-        "distinct": AggregateForm("COUNT(DISTINCT {})", takes=tuple(Type), per_group=PerGroup.COUNT)
+        "distinct": AggregateForm("COUNT(DISTINCT {})", takes=_COUNTED, per_group=PerGroup.COUNT)
     }
     reference = (
         ("COUNT(DISTINCT x)", "different values of x; NULL is none", "`groups`, or `rows`, or public values of x"),
@@ -40,23 +41,29 @@ class Distinct(Single):
 
     def build(self, builder: Builder, wanted: StatisticRequest) -> Statistic:
         """One measure, and a note on how many values of one unit count."""
-        value, limit, limits, sets = wanted.summed, wanted.first.limit, builder.limits, len(builder.sizes)
-        known = limits.groups or limits.distinct.get(value.name if isinstance(value, Column) else "")
-        found = pair_limit(
-            value,
-            builder.policy,
-            groups=limits.groups if limit is None else min(int(limit), known or int(limit)),
-            found=limits.distinct,
-            rows=limits.rows,
-            cells=max(builder.sizes),
-            at=wanted.at,
-            unit=builder.unit,
-            sets=sets,
-        )
+        found, sets = limit_of(builder, wanted, "COUNT"), len(builder.sizes)
         builder.notes.append(found.note)
-        one = builder.measure("distinct", value, wanted.where, Fraction(1), 0, (0, 1), found.most, wanted.at)
+        one = builder.measure("distinct", wanted.summed, wanted.where, Fraction(1), 0, (0, 1), found.most, wanted.at)
         counted = clip_measure(replace(one, sets=sets), found.most, builder.norm, builder.neighbors)
         return Statistic(self.name, (counted,))
+
+
+def limit_of(builder: Builder, wanted: StatisticRequest, function: str) -> PairLimit:
+    """How many pairs of group and value a unit keeps in a question."""
+    value, limit, limits = wanted.summed, wanted.first.limit, builder.limits
+    known = limits.groups or limits.distinct.get(value.name if isinstance(value, Column) else "")
+    return pair_limit(
+        value,
+        builder.policy,
+        groups=limits.groups if limit is None else min(int(limit), known or int(limit)),
+        found=limits.distinct,
+        rows=limits.rows,
+        cells=max(builder.sizes),
+        at=wanted.at,
+        unit=builder.unit,
+        sets=len(builder.sizes),
+        function=function,
+    )
 
 
 @dataclass(frozen=True)
@@ -78,6 +85,7 @@ def pair_limit(
     at: Place | None,
     sets: int = 1,
     unit: Sequence[str] = (),
+    function: str = "COUNT",
 ) -> PairLimit:
     """K: the declared or asked limit of groups; else what was found for the column; else a usual one.
 
@@ -93,6 +101,7 @@ def pair_limit(
         at: Where it stands in the question.
         sets: How many grouping sets there are; the limit is for each.
         unit: Who is protected, as the owner calls it; by default the policy's unit.
+        function: What is asked of the different values, in words.
     """
     limits = [groups, found.get(value.name) if isinstance(value, Column) else None]
     known = next((each for each in limits if each), None)
@@ -112,7 +121,7 @@ def pair_limit(
     shown, name = written(value), " + ".join(unit or policy.unit)
     what = ("value" if most == 1 else "values") if cells == 1 else "pairs of group and value"
     what += " in each grouping set" if sets > 1 else ""
-    note = f"COUNT(DISTINCT {shown}): of one {name}, at most {most:,} {what} count; those beyond are left out."
+    note = f"{function}(DISTINCT {shown}): of one {name}, at most {most:,} {what} count; those beyond are left out."
     if usual:
         note += " That limit is a usual one, since none is declared or found: --groups N sets another."
     return PairLimit(most, note)

@@ -44,6 +44,7 @@ class AggregateForm:
         keeps_type: Whether it gives what it takes, rather than a number.
         symmetric: Whether it is the same whichever of two arguments comes first.
         adds: Whether it adds values up: rows that add 0 then do not matter, and of conditions or ones it is a count.
+        alone: Whether it is only shown: it has no error, and nothing is computed with it.
         per_row: Whether bounds of each value (`contribution_bounds_per_row`) have a meaning for it.
         per_group: What bounds of a unit's part in each group mean.
     """
@@ -54,6 +55,7 @@ class AggregateForm:
     keeps_type: bool = False
     symmetric: bool = False
     adds: bool = False
+    alone: bool = False
     per_row: bool = False
     per_group: PerGroup = PerGroup.NOTHING
 

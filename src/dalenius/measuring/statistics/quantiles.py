@@ -43,6 +43,12 @@ class Quantiles(Family):
     reference = (
         ("MEDIAN(x), QUANTILE_CONT(x, 0.9)", "the value below which half, or 0.9, of the rows lie", _NEEDS),
         ("PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)", "the same; also QUANTILE(x, 0.9)", _NEEDS),
+        (
+            "QUANTILE_CONT(x, [0.25, 0.5, 0.75])",
+            "a list of them in one cell, at the price of one",
+            _NEEDS,
+        ),
+        ("APPROX_QUANTILES(x, 4)", "a list: MIN(x), the quartiles, MAX(x)", _NEEDS),
         ("MIN(x), MAX(x)", "private extremes: a few rows may lie beyond, and a note says how many", _NEEDS),
     )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import QuestionRefusedError
-from dalenius.measuring.expressions import Aggregate, walk
+from dalenius.measuring.expressions import Aggregate, Type, walk
 from dalenius.queries.outer.cutting import column_name, column_of, table_named
 
 if TYPE_CHECKING:
@@ -110,6 +110,19 @@ class Source:
     @classmethod
     def of_release(cls, name: str, number: int, plan: Plan) -> Source:
         """A release: its columns are those of the plan."""
+        if any(each.expression.type is Type.LIST for each in plan.question.outputs):
+            raise QuestionRefusedError(
+                "A list of quantiles cannot be used further.",
+                why="It is one cell, and nothing is computed with lists here.",
+                fix="Ask for its values one by one: QUANTILE_CONT(x, 0.25), QUANTILE_CONT(x, 0.5).",
+            )
+        parts = [part for each in plan.question.outputs for part in walk(each.expression)]
+        if any(isinstance(each, Aggregate) and each.kind == "mode" for each in parts):
+            raise QuestionRefusedError(
+                "MODE(x) cannot be used further.",
+                why="It has no error that could be carried on.",
+                fix="Count each value inside, GROUP BY x, and rank the counts: RANK() OVER (ORDER BY n DESC).",
+            )
         exact = [
             not any(isinstance(part, Aggregate) for part in walk(each.expression)) for each in plan.question.outputs
         ]

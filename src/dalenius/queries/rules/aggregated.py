@@ -19,6 +19,7 @@ from dalenius.measuring.expressions import (
     Expression,
     Literal,
     Type,
+    listed,
     number,
     written,
 )
@@ -35,7 +36,14 @@ if TYPE_CHECKING:
     from dalenius.measuring.statistics.family import AggregateForm
 
 
-_ALL_VALUES = "Leave it out; COUNT(DISTINCT x) counts different values."
+MOST_LISTED = 101  # values in one cell: all percentiles, and both ends
+_OF_DIFFERENT = {
+    "sum": "sum_distinct",
+    "avg": "avg_distinct",
+    "min": "min",
+    "max": "max",
+}  # what DISTINCT makes of an aggregate
+_ALL_VALUES = "Leave it out; COUNT(DISTINCT x), SUM(DISTINCT x) and AVG(DISTINCT x) are about different values."
 
 
 class Aggregating(SelectScope):
@@ -44,6 +52,7 @@ class Aggregating(SelectScope):
     clamps: Mapping[int, tuple[Clamp, ...]] = MappingProxyType({})  # those of a question, not of a subquery
     claimed: set[int]
     notes: dict[str, None]
+    in_lists: int = 0  # values, of all lists together
     _table: Table | None = None
 
     @property
@@ -167,13 +176,13 @@ class Aggregating(SelectScope):
             at=place(node, self.text),
         )
 
-    def filtered(self, node: Any) -> Aggregate:
+    def filtered(self, node: Any) -> Expression:
         """An aggregate with FILTER (WHERE …)."""
         inner = node.this
         where = self.boolean(node.expression.this, "FILTER")
         return self.aggregated(inner, where)
 
-    def aggregated(self, node: Any, where: Expression = TRUE) -> Aggregate:
+    def aggregated(self, node: Any, where: Expression = TRUE) -> Expression:
         """Any aggregate."""
         from sqlglot import exp
 
@@ -186,18 +195,20 @@ class Aggregating(SelectScope):
         function = function_of(node)
         if function is None:
             raise self.refused(node, "FILTER belongs to an aggregate.", "Write COUNT(*) FILTER (WHERE …).")
-        nodes = _arguments(node)
+        nodes, kind = _arguments(node), function.aggregate
+        if len(nodes) == 1 and isinstance(nodes[0], exp.Distinct) and kind in _OF_DIFFERENT:
+            nodes, kind = nodes[0].expressions, _OF_DIFFERENT[kind]
         if any(isinstance(each, exp.Distinct) for each in nodes):
             raise self.refused(node, "DISTINCT inside an aggregate is not supported.", _ALL_VALUES)
         if len(nodes) != function.arguments:
             raise self.refused(node, f"{_named(node)} has another number of arguments.", f"Give {function.arguments}.")
-        kind, found = function.aggregate, list(map(self.expression, nodes))
+        found = list(map(self.expression, nodes))
         if family_for(kind).asked[kind].symmetric:
             found.sort(key=written)
         return self.aggregate(node, kind, found[0], where, found[1] if len(found) > 1 else None)
 
-    def quantile(self, node: Any, where: Expression) -> Aggregate:
-        """MEDIAN(x), QUANTILE_CONT(x, p) and the like, PERCENTILE_CONT(p) WITHIN GROUP (ORDER BY x)."""
+    def quantile(self, node: Any, where: Expression) -> Expression:
+        """MEDIAN(x), QUANTILE_CONT(x, p) and the like, PERCENTILE_CONT(p) WITHIN GROUP (ORDER BY x); lists of them."""
         from sqlglot import exp
 
         value, share, descending = node.this, node.args.get("quantile") or node.args.get("expression"), False
@@ -215,13 +226,47 @@ class Aggregating(SelectScope):
             raise self.refused(node, "DISTINCT inside an aggregate is not supported.", _ALL_VALUES)
         if isinstance(node, exp.Median):
             return self.aggregate(node, "quantile", self.expression(value), where, parameter=0.5)
+        if isinstance(node, exp.ApproxQuantiles):
+            return self.parted(node, value, share, where)
+        if isinstance(share, exp.Array):
+            self.check_list(node, len(share.expressions))
+            shares, of = [self.share(node, each) for each in share.expressions], self.expression(value)
+            return listed(
+                self.aggregate(node, "quantile", of, where, parameter=1 - at if descending else at) for at in shares
+            )
+        at = self.share(node, share)
+        return self.aggregate(node, "quantile", self.expression(value), where, parameter=1 - at if descending else at)
+
+    def share(self, node: Any, share: Any) -> float:
+        """The part of the rows that lie below a quantile."""
         found = None if share is None else self.expression(share)
         at = found.value if isinstance(found, Literal) else None
         if not isinstance(at, float) or not 0 <= at <= 1:
             raise self.invalid(
                 node, "A quantile needs a share.", "It is one number from 0 to 1.", "Write QUANTILE_CONT(x, 0.9)."
             )
-        return self.aggregate(node, "quantile", self.expression(value), where, parameter=1 - at if descending else at)
+        return at
+
+    def parted(self, node: Any, value: Any, number: Any, where: Expression) -> Expression:
+        """APPROX_QUANTILES(x, n): the least value, the n − 1 that part the rows evenly, and the largest.
+
+        The ends are what MIN and MAX are, private extremes; all of it is read from one tree.
+        """
+        parts = self.whole_number(number, 1, MOST_LISTED - 1)
+        self.check_list(node, parts + 1)
+        of = self.expression(value)
+        between = [self.aggregate(node, "quantile", of, where, parameter=at / parts) for at in range(1, parts)]
+        return listed(
+            [self.aggregate(node, "min", of, where), *between, self.aggregate(node, "max", of, where)],
+        )
+
+    def check_list(self, node: Any, size: int) -> None:
+        """Refuses lists that are too long, empty, or within one unit."""
+        if self.is_subquery:
+            raise self.list_alone(node)
+        self.in_lists += size
+        if not 1 <= size <= MOST_LISTED or self.in_lists > 10 * MOST_LISTED:
+            raise self.refused(node, f"A list has 1 to {MOST_LISTED} values here.", "Ask for fewer.")
 
 
 def function_of(node: Any) -> AggregateFunction | None:
@@ -269,6 +314,7 @@ def _quantiles() -> tuple[type[Any], ...]:
         exp.ApproxQuantile,
         exp.PercentileCont,
         exp.PercentileDisc,
+        exp.ApproxQuantiles,
         exp.WithinGroup,
     )
 

@@ -21,6 +21,7 @@ from dalenius.errors import NotAllowedError, QuestionRefusedError
 from dalenius.measuring.expressions import Aggregate, Column, Expression, Type, columns_of, rebuild, walk, written
 from dalenius.measuring.functions import Range, bounded, dominated, whole
 from dalenius.measuring.relations import PerUnit, Relation, Stacked, full, same_unit
+from dalenius.measuring.statistics import said
 from dalenius.queries.rules.joins import limits_of
 from dalenius.queries.rules.total import make_finite, make_total
 from dalenius.tables.columns import default_step
@@ -75,7 +76,7 @@ def group_by_unit(
     for place, each in enumerate(aggregates):
         if each.kind not in INSIDE:
             raise QuestionRefusedError(
-                f"{each.kind.upper()} cannot stand in a subquery.",
+                f"{said(each.kind)} cannot stand in a subquery.",
                 why="Within one unit only COUNT, SUM, AVG, MIN and MAX are worked out.",
                 fix="Use one of them.",
                 at=places.get(each),

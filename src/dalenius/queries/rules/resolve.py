@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import InputError, QuestionRefusedError
 from dalenius.measuring.canonical import call, name_alike
-from dalenius.measuring.expressions import TRUE, Call, Column, Expression, Key, Type, columns_of, walk
+from dalenius.measuring.expressions import TRUE, Aggregate, Call, Column, Expression, Key, Type, columns_of, walk
 from dalenius.measuring.functions import TYPES
 from dalenius.measuring.plan import Order, Output, Question, require
 from dalenius.measuring.relations import Owned
+from dalenius.measuring.statistics import family_for, said
 from dalenius.queries.rules import sets
 from dalenius.queries.rules.aggregated import is_aggregate
 from dalenius.queries.rules.clause import Options, not_the_unit
@@ -168,6 +169,8 @@ class _Reader(Nested):
                 aliased = isinstance(node, exp.Column) and not node.table and self.aliases.get(node.name.lower())
                 inner = aliased or self.expression(node)
                 found.append(Order(self.released(inner, keys, node), descending, nulls_first))
+        if any(each.expression.type is Type.LIST for each in found):
+            raise self.list_alone(order)
         return tuple(found)
 
     def count(self, part: str) -> int | None:
@@ -191,6 +194,13 @@ class _Reader(Nested):
         marked = sets.mark_groupings(expression, keys, self.groupings, unknown)
         found = _over_keys(marked, {each: Key(place_, each.type) for place_, each in enumerate(keys)})
         raw = next((each for each in walk(found) if isinstance(each, Column)), None)
+        for part in walk(found):
+            if part is found:
+                continue
+            if isinstance(part, Call) and part.function == "list":
+                raise self.list_alone(node)
+            if isinstance(part, Aggregate) and family_for(part.kind).asked[part.kind].alone:
+                raise self.shown_alone(node, said(part.kind))
         if raw is not None and raw.type is Type.UNIT:
             raise self.told(node, raw)
         if raw is not None:

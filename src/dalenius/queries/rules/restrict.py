@@ -66,6 +66,8 @@ _ALLOWED = {
     "Median": "this",
     "Quantile": "this quantile",
     "ApproxQuantile": "this quantile",
+    "ApproxQuantiles": "this expression",
+    "Array": "expressions",  # of shares, for quantiles
     "PercentileCont": "this expression",
     "PercentileDisc": "this expression",
     "WithinGroup": "this expression",
@@ -193,7 +195,6 @@ _REFUSED = {
         "Only EXISTS and IN look into one.",
         "Write EXISTS (SELECT … WHERE x > t.y), or a IN ('x', 'y') for a list.",
     ),
-    "Array": ("A list", "A cell holds one value.", "Ask for each: QUANTILE_CONT(x, 0.25), QUANTILE_CONT(x, 0.5)."),
     "All": ("ALL over a subquery", "Only EXISTS and IN look into one.", "Write NOT EXISTS (SELECT … WHERE x <= t.y)."),
     "Values": ("VALUES", "Its rows belong to nobody.", "Ask the owner for a public table, or write CASE or IN."),
     **dict.fromkeys(("RegexpLike", "RegexpILike", "RegexpFullMatch", "SimilarTo"), _PATTERN),

@@ -33,7 +33,13 @@ if TYPE_CHECKING:
     from dalenius.queries.rules import Stage
 
 MOST_SOURCES = 20
-_MISPLACED = {"Star": "*", "Tuple": "A list in parentheses", "Distinct": "DISTINCT", "Var": "A bare word"}
+_MISPLACED = {
+    "Star": "*",
+    "Tuple": "A list in parentheses",
+    "Distinct": "DISTINCT",
+    "Var": "A bare word",
+    "Array": "A list",
+}
 _HOLDS = {  # what a column of each type holds, and how one is written
     Type.TEXT: ("texts", "'{}'"),
     Type.NUMBER: ("numbers", "3"),
@@ -233,12 +239,17 @@ class SelectScope:
 
     def expression(self, node: exp.Expr | None) -> Expression:
         """Any expression."""
+        from sqlglot import exp
+
         if node is None:
             raise InputError("An argument is missing.", why="A function has too few of them.", fix="Add it.")
         reader = _readers().get(type(node))
         if reader is None:  # allowed somewhere, but not here
             what = _MISPLACED.get(type(node).__name__, "This")
-            raise self.refused(node, f"{what} cannot stand here.", "See docs/reference/sql.md.")
+            fix = "See docs/reference/sql.md."
+            if isinstance(node, exp.Array):
+                fix = "Lists are of shares alone: QUANTILE_CONT(x, [0.25, 0.5])."
+            raise self.refused(node, f"{what} cannot stand here.", fix)
         return reader(self, node)
 
     def apply(self, node: exp.Expr, function: str, *arguments: Expression) -> Expression:
@@ -247,6 +258,8 @@ class SelectScope:
             raise NotPlain
         if any(each.type is Type.UNIT for each in arguments) and function not in {"is_null", "not"}:
             raise self.told(node, *arguments)
+        if any(each.type is Type.LIST for each in arguments):
+            raise self.list_alone(node)
         spec = FUNCTIONS[{"gt": "lt", "ge": "le"}.get(function, function)]
         least = spec.least if spec.least is not None else len(spec.takes)
         if len(arguments) < least or (len(arguments) > len(spec.takes) and not spec.many):
@@ -383,6 +396,24 @@ class SelectScope:
             why="Its values name single people, or lead to them.",
             fix="It can be compared with its like, to join tables; "
             + (f"units can be counted: COUNT(DISTINCT {short})." if self.unit_named(name) else "rows can be counted."),
+            at=place(node, self.text),
+        )
+
+    def list_alone(self, node: exp.Expr) -> QuestionRefusedError:
+        """The error about a list that something is done with."""
+        return QuestionRefusedError(
+            "A list stands in SELECT by itself, as an item of its own.",
+            why="Nothing is compared, computed or ordered with lists here.",
+            fix="Ask for one value of it: QUANTILE_CONT(x, 0.25).",
+            at=place(node, self.text),
+        )
+
+    def shown_alone(self, node: exp.Expr, name: str) -> QuestionRefusedError:
+        """The error about an aggregate that nothing is computed with."""
+        return QuestionRefusedError(
+            f"{name} stands in SELECT by itself, as an item of its own.",
+            why="It has no error that could be carried on, so that nothing is compared or computed with it.",
+            fix="Count each value: SELECT x, COUNT(*) … GROUP BY x, and compute with these counts.",
             at=place(node, self.text),
         )
 

@@ -103,6 +103,7 @@ def readers() -> Mapping[type, Read]:
 
 _AGGREGATES = (  # those with a syntax of their own; the others are functions of `measuring.statistics`
     *("Count", "CountIf", "Median", "Quantile", "ApproxQuantile", "PercentileCont", "PercentileDisc", "WithinGroup"),
+    "ApproxQuantiles",
 )
 _BINARY = {
     "And": "and",

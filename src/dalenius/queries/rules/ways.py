@@ -15,14 +15,13 @@ WAYS: Mapping[str, tuple[str, str]] = {
         ("BOOL_AND", "BOOL_OR", "LOGICAL_AND", "LOGICAL_OR", "EVERY", "ANY_TRUE"),
         (_ONE_ROW, "Ask how many there are: COUNT_IF(p), or AVG(CASE WHEN p THEN 1 ELSE 0 END) for their share."),
     ),
-    "MODE": (UNSHOWN, "Ask for COUNT(*) of each value: GROUP BY x ORDER BY COUNT(*) DESC LIMIT 1."),
     **dict.fromkeys(
         ("APPROX_TOP_COUNT", "APPROX_TOP_K", "TOPK", "HISTOGRAM"),
         (UNSHOWN, "Ask for COUNT(*) of each value: GROUP BY x ORDER BY COUNT(*) DESC LIMIT 3."),
     ),
     **dict.fromkeys(
-        ("SKEWNESS", "KURTOSIS", "KURTOSIS_POP", "ENTROPY", "MAD"),
-        (UNSHOWN, "Ask for AVG(POWER(x, 3)), AVG(POWER(x, 2)) and AVG(x), and put them together."),
+        ("ENTROPY", "MAD"),
+        (UNSHOWN, "Ask for COUNT(*) of each value, or for quantiles, and put them together."),
     ),
     "INITCAP": ("DuckDB has no such function.", "Write UPPER(LEFT(a, 1)) || LOWER(SUBSTRING(a, 2))."),
     "TRANSLATE": (UNSHOWN, "Write REPLACE(a, 'x', 'y') for each character."),

@@ -300,7 +300,7 @@ class Index:
             column = plan.table.policy.columns[value.name]
             if column.step == measure.step and value.name in self.layout.totals:
                 return Bound(units, f"t{self.layout.totals.index(value.name)}", min(most, CEILING - 1))
-        if measure.kind in {"rows", "leaves"}:  # the weights of leaves are made for the number of rows
+        if measure.kind in {"rows", "leaves", "histogram"}:  # the weights of leaves are made for the number of rows
             largest = 1
         elif measure.kind == "square":
             largest = largest**2

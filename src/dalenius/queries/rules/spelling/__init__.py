@@ -183,6 +183,7 @@ def _rewrites() -> tuple[Mapping[type, tuple[Rewrite, ...]], Mapping[str, Rewrit
         # aggregates
         exp.ApproxDistinct: (aggregates.count_distinct,),
         exp.Count: (aggregates.count_chosen,),
+        exp.WithinGroup: (aggregates.mode_within,),
         exp.Bracket: (aggregates.pick_quantile,),
         exp.Filter: (aggregates.regress_filtered,),
     }

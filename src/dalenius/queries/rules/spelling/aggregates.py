@@ -85,6 +85,19 @@ def count_chosen(node: Any, known: Known) -> Any:
     return exp.Filter(this=counted, expression=exp.Where(this=branch.this))
 
 
+def mode_within(node: Any, _: Known) -> Any:
+    """MODE() WITHIN GROUP (ORDER BY x) → MODE(x); which of equally frequent values is shown differs anyway."""
+    from sqlglot import exp
+
+    order = node.expression
+    terms = order.expressions if isinstance(order, exp.Order) else []
+    if not isinstance(node.this, exp.Mode) or node.this.this is not None or len(terms) != 1:
+        return None
+    found = exp.Mode(this=terms[0].this.copy())
+    found.meta.update(node.this.meta)
+    return found
+
+
 def pick_quantile(node: Any, _: Known) -> Any:
     """APPROX_QUANTILES(x, 4)[OFFSET(1)] → QUANTILE_CONT(x, 0.25)."""
     from sqlglot import exp

@@ -1,10 +1,10 @@
-"""Counts of distinct values: each unit keeps a limited number of pairs of group and value, and pairs are counted once.
+"""Counts and sums of distinct values: each unit keeps a limited number of pairs of group and value, counted once.
 
 source, clean   as for sums
 kept            rows that count and have a value, with their groups
 pairs           each unit's pairs of group and value, once
 chosen          at most K of them per unit, by a keyed hash
-…               per group, the number of different values among all that were chosen
+…               per group, the number of different values among all that were chosen, or their sum
 
 Neighbours and sensitivity. Let P(u) be the pairs that unit u keeps. They depend on u's own rows and on the secret seed
 alone, and |P(u)| ≤ K. The answer for group g is the number of pairs of g in the union of all P(u). Adding a unit v
@@ -15,6 +15,9 @@ for w, let a be what v adds to the table without both, and b what w adds to it: 
 
 With s grouping sets (`rules.sets`) a unit keeps at most K pairs in each, so that the above holds for the answers of
 each: s times Δ1, and s times Δ2², as squares add up over the sets.
+
+Of sums every pair adds floor(v/step + ½), between ±M, in place of 1: all of the above holds times M, or M²
+(`statistics.distinct_sum`). Where values of both signs are exchanged, ‖a − b‖² ≤ 4K²M².
 """
 
 from __future__ import annotations
@@ -63,9 +66,10 @@ def ladder(plan: Plan, number: int, engine: Runner, salt: str, seconds: float) -
 
 def _alone(plan: Plan, number: int) -> Plan:
     """The plan with one measure; its limit is on pairs, and chosen by the seed that otherwise chooses groups."""
-    only = plan.only({"distinct"})
-    statistic = only.statistics[plan.numbers({"distinct"}).index(number)]
-    return replace(only, statistics=(statistic,), groups=statistic.measures[0].clip)
+    measure = plan.measures[number]
+    statistic = next(each for each in plan.statistics if any(one is measure for one in each.measures))
+    alone = replace(statistic, measures=(measure,))
+    return replace(plan, statistics=(alone,), answers={}, groups=measure.clip)
 
 
 class PairStatement:
@@ -80,8 +84,12 @@ class PairStatement:
     def sql(self) -> str:
         """All steps."""
         body = sums.with_steps([*self.paired(), ("chosen", self.chosen())])
-        counted = ", ".join([*self.keys, "count(DISTINCT v)"])
-        return f"{body}\nSELECT {counted} FROM chosen{sums.grouped_by(self.keys)}"
+        if not self.measure.primitive.pairs:
+            counted = ", ".join([*self.keys, "count(DISTINCT v)"])
+            return f"{body}\nSELECT {counted} FROM chosen{sums.grouped_by(self.keys)}"
+        names = ", ".join([*self.keys, "v"])
+        summed = ", ".join([*self.keys, f"coalesce(sum({self.compiler.scaled(self.measure, 'v')}), 0)"])
+        return f"{body}\nSELECT {summed} FROM (SELECT DISTINCT {names} FROM chosen){sums.grouped_by(self.keys)}"  # noqa: S608
 
     def ladder(self) -> str:
         """The steps for many limits at once: a value counts from the best place on that it has with any unit."""

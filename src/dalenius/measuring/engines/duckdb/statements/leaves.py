@@ -1,4 +1,4 @@
-"""Trees of values for quantiles: rows counted by group and leaf, each with the weight of its unit.
+"""Trees of values for quantiles, and histograms: rows counted by group and leaf, each with the weight of its unit.
 
 source … factors   as for sums (`statements.sums`), of one integer per row: 1 where it counts
 weighed            what a row of each heavy unit weighs, ⌊S·C/k⌋; of all others, S
@@ -75,7 +75,10 @@ def vectors(plan: Plan, part: Select, rows: Sequence[tuple[Any, ...]]) -> list[l
         if leaf is None or weight is None or not 0 <= leaf < counts[measure].shape[1]:
             raise no_number()
         counts[measure][at, leaf] += int(weight)
-    return [nodes(each).reshape(-1).tolist() for each in counts]
+    return [
+        (nodes(each) if plan.measures[number].primitive.tree else each).reshape(-1).tolist()
+        for number, each in zip(part.measures, counts, strict=True)
+    ]
 
 
 class LeafCompiler(Compiler):
