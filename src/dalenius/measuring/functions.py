@@ -101,6 +101,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "contains": Function(_of(T, T), B, "CONTAINS(a, 'x')"),
     "starts_with": Function(_of(T, T), B, "STARTS_WITH(a, 'x')"),
     "ends_with": Function(_of(T, T), B, "ENDS_WITH(a, 'x')"),
+    "regexp": Function(_of(T, T), B, "REGEXP_MATCHES(a, 'x+')"),
     # choice; `case` is condition, value, …, else
     "case": Function(_of(ANY), None, "CASE WHEN p THEN a ELSE b END", many=True),
     "coalesce": Function(_of(ANY), None, "COALESCE(a, b, …)", many=True),
@@ -137,7 +138,7 @@ FUNCTIONS: Mapping[str, Function] = {
 
 # Functions of several arguments that are NULL where the first is: an engine may not look at the others then.
 SKIPPING = frozenset({"add", "sub", "mul", "div", "intdiv", "mod", "power", "eq", "ne", "lt", "le", "in", "nullif"})
-SKIPPING |= frozenset({"atan2", "concat", "replace", "like", "ilike", "contains", "starts_with", "ends_with"})
+SKIPPING |= frozenset({"atan2", "concat", "replace", "like", "ilike", "contains", "starts_with", "ends_with", "regexp"})
 
 PARTS = ("year", "quarter", "month", "week", "day", "dow", "isodow", "doy", "hour", "minute", "second")
 UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")

@@ -73,14 +73,16 @@ SELECT COUNT(*) FROM orders WHERE note LIKE '50\%%' ESCAPE '\';
 SELECT COUNT(*) FROM orders WHERE note LIKE '%!_%' ESCAPE '!';
 SELECT COUNT(*) FROM orders WHERE starts_with(note, 'gift');
 SELECT COUNT(*) FROM orders WHERE note ^@ 'gift';
--- not yet: A regular expression | LIKE, CONTAINS or STARTS_WITH
 SELECT COUNT(*) FROM orders WHERE regexp_matches(note, 'gift|card');
--- not yet: A regular expression | LIKE, CONTAINS or STARTS_WITH
 SELECT COUNT(*) FROM orders WHERE regexp_full_match(note, '[a-z ]+');
--- not yet: A regular expression | LIKE, CONTAINS or STARTS_WITH
 SELECT COUNT(*) FROM orders WHERE note ~ '[0-9]+%.*';
--- not yet: A regular expression | LIKE, CONTAINS or STARTS_WITH
 SELECT COUNT(*) FROM orders WHERE note SIMILAR TO 'gift.*';
+SELECT COUNT(*) FROM orders WHERE regexp_matches(note, 'GIFT', 'i');
+SELECT COUNT(*) FROM people WHERE regexp_matches(name, '^.{3}$');
+SELECT COUNT(*) FROM people WHERE regexp_matches(name, '\s+$');
+SELECT COUNT(*) FROM people WHERE regexp_matches(name, '[[:upper:]][[:lower:]]+ [[:upper:]]');
+SELECT SUM(CASE WHEN regexp_matches(note, '^[0-9]+') THEN amount ELSE 0 END) AS s FROM orders;
+SELECT regexp_matches(status, '^(paid|sent)$') AS done, COUNT(*) AS n FROM orders GROUP BY done;
 SELECT COUNT(*) FROM people WHERE instr(name, ' ') > 0;
 SELECT COUNT(*) FROM people WHERE strpos(name, 'é') > 0;
 SELECT split_part(name, ' ', 1) AS first_name, COUNT(*) AS n FROM people GROUP BY first_name;

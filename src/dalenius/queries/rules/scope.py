@@ -253,7 +253,7 @@ class SelectScope:
             raise self.invalid(
                 node, f"{spec.says} has another number of arguments.", f"Here are {len(arguments)}.", "Correct it."
             )
-        if any(has_aggregates(each) for each in arguments) and function in {"like", "ilike", "contains"}:
+        if any(has_aggregates(each) for each in arguments) and function in {"like", "ilike", "contains", "regexp"}:
             raise self.refused(node, "Texts cannot be searched in aggregates.", "Leave it out.")
         if any(len(types) > 1 for types in spec.takes):
             arguments = self.alike(node, function, arguments)

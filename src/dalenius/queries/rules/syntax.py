@@ -65,6 +65,10 @@ def readers() -> Mapping[type, Read]:
         exp.Left: lambda reader, node: texts.cut_end(reader, node, "left"),
         exp.Right: lambda reader, node: texts.cut_end(reader, node, "right"),
         exp.StrPosition: texts.position,
+        exp.RegexpLike: texts.match_expression,
+        exp.RegexpILike: texts.match_expression,
+        exp.RegexpFullMatch: texts.match_expression,
+        exp.SimilarTo: texts.match_expression,
         exp.SplitPart: texts.split,
         exp.Substring: lambda reader, node: texts.substring(
             reader, node, "substring", node.args.get("start"), node.args.get("length")
