@@ -127,7 +127,7 @@ HOSTILE: dict[str, list[str]] = {
         "REGEXP_MATCHES(s, '^[^a]{9}')",
         "REGEXP_FULL_MATCH(u, '.*')",
         "s SIMILAR TO '(?:ß|a)*'",
-        "s ~* 'x[^ä]+$'",
+        "s ~* 'x[^a]+$'",
     ],
     "case": number("CASE WHEN x > 0 THEN 1 / y ELSE LN(x) END", "CASE n WHEN 0 THEN n / n ELSE x END"),
     "coalesce": number("COALESCE(1 / x, LN(y), CAST(s AS DOUBLE), 1)"),

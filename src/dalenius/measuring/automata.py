@@ -31,6 +31,7 @@ _MOST_BYTES = 500_000  # of all states together: a table of steps for each, and 
 _MOST_PLACES = 1000
 _MOST_STEPS = 30_000  # while they are built: some 20 ms
 _ENDS = ((0x00, 0x7F), (0x80, 0x7FF), (0x800, 0xFFFF), (0x10000, 0x10FFFF))  # code points of 1 to 4 bytes
+_TOO_MANY = "Texts could make it slow: its automaton has too many states."
 Bytes = tuple[tuple[int, int], ...]
 
 
@@ -153,7 +154,7 @@ def _explored(places: _Places, whole_part: _Part, *, anywhere: bool, whole: bool
         matched = any(each & match_bit for each in groups)
         steps += len(kinds) * (len(groups) + 1)
         if steps > _MOST_STEPS:
-            raise PatternError("Its automaton is too large to be looked through.")
+            raise PatternError(_TOO_MANY)
         for kind in kinds:
             taken, found = 0, []
             for group in (*(moved(each & kind) for each in groups), *((start,) if anywhere else ())):
@@ -166,7 +167,7 @@ def _explored(places: _Places, whole_part: _Part, *, anywhere: bool, whole: bool
                 seen.add(state)
                 bytes_ += 64 + 8 * len(kinds) + 4 * (taken.bit_count() + len(found))
                 if len(seen) > MOST_STATES or bytes_ > _MOST_BYTES:
-                    raise PatternError("Texts could make it slow: its automaton has too many states.")
+                    raise PatternError(_TOO_MANY)
                 if whole or not matched:
                     waiting.append(state)
 

@@ -112,12 +112,15 @@ SELECT COUNT(DISTINCT day) AS days FROM orders WHERE status = 'paid';
 SELECT sign(amount) AS s, COUNT(*) AS n FROM orders GROUP BY s;
 SELECT SUM(abs(amount)) FROM orders;
 SELECT SUM(greatest(amount, 0)) AS income, SUM(least(amount, 0)) AS refunds FROM orders;
--- not yet: no bounds | LEAST(GREATEST
 SELECT AVG(ln(amount)) FROM orders WHERE amount > 0;
+SELECT AVG(ln(amount)) FILTER (WHERE amount > 0) FROM orders;
+SELECT AVG(CASE WHEN amount > 0 THEN ln(amount) END) FROM orders;
+SELECT SUM(1 / quantity) AS s FROM orders WHERE quantity >= 1;
+SELECT SUM(amount / quantity) AS s FROM orders WHERE quantity IN (1, 2, 3);
+SELECT AVG(ln(o.amount)) FROM people p JOIN orders o USING (person_id) WHERE o.amount > 0 AND p.age > 20;
 SELECT AVG(sqrt(amount)) FROM orders WHERE amount >= 0;
 SELECT AVG(pow(height / 100, 2)) AS squared FROM people;
 SELECT SUM(amount * quantity) AS value FROM orders;
--- not yet: no bounds | LEAST(GREATEST
 SELECT AVG(amount / nullif(quantity, 0)) AS each FROM orders;
 SELECT AVG(sin(age)) FROM people;
 SELECT AVG(cos(radians(age))) AS c, AVG(degrees(atan(balance))) AS a FROM people;
