@@ -59,6 +59,20 @@ SELECT AVG(smoker::INT) AS share FROM people;
 SELECT SUM(smoker::INT) AS smokers FROM people;
 SELECT SUM(smoker) AS smokers FROM people;
 SELECT COUNT(*) FROM people WHERE smoker = 1;
+SELECT COUNT(*) FROM people WHERE smoker = '1';
+SELECT COUNT(*) FROM people WHERE smoker > 0;
+SELECT COALESCE(smoker, 0) AS s, COUNT(*) AS n FROM people GROUP BY s;
+SELECT SUM(COALESCE(smoker, 0)) AS s FROM people;
+SELECT CASE WHEN age > 40 THEN smoker ELSE 0 END AS s, COUNT(*) AS n FROM people GROUP BY s;
+-- refused: boolean | CAST(x AS INTEGER)
+SELECT SUM(age * smoker) AS s FROM people;
+-- refused: boolean | AVG(CAST(x AS INTEGER))
+SELECT AVG(smoker) AS s FROM people;
+SELECT SUM(CAST(amount AS DECIMAL(10, 1))) AS s FROM orders;
+SELECT SUM(CAST(amount AS DECIMAL(10, 0))) AS s FROM orders;
+SELECT CAST(AVG(amount) AS DECIMAL(10, 2)) AS s FROM orders;
+SELECT AVG(height)::NUMERIC(5, 1) AS s FROM people;
+SELECT CAST(amount AS DECIMAL(10, 1)) AS a, COUNT(*) AS n FROM orders WHERE amount BETWEEN 0 AND 5 GROUP BY a;
 SELECT COUNT(*) FROM people WHERE smoker = true AND age > 30;
 SELECT COUNT(*) FROM people WHERE NOT smoker;
 SELECT COUNT(*) FROM people WHERE smoker IS NULL;
