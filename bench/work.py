@@ -61,6 +61,9 @@ def calls() -> list[Expression]:
                 found += [Call(name, (X, text(each)), kind) for each in ("*", "a😀 ", "abcdefghij")] + [
                     Call(name, (X,), kind)
                 ]
+            case "regexp":
+                shown = ("gift|card", "(a|b)*a(a|b){3}c$", "^[^q]{9}q", "(?i)[^a-z]{3}x", "^(a|.b)*c.{2}$", ".*q$")
+                found += [Call(name, (X, text(each)), kind) for each in shown]
             case "split_part":
                 found += [Call(name, (X, text(each), number(190)), kind) for each in ("a", " ", "😀")]
             case "left" | "right":

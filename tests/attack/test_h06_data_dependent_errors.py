@@ -123,6 +123,12 @@ HOSTILE: dict[str, list[str]] = {
     "contains": [f"CONTAINS(s, '{'a' * 99}b')", "CONTAINS(u, '')"],
     "starts_with": [f"STARTS_WITH(s, '{'a' * 100}')", "STARTS_WITH(u, '')"],
     "ends_with": [f"ENDS_WITH(s, '{'ß' * 100}')", "ENDS_WITH(u, '')"],
+    "regexp": [
+        "REGEXP_MATCHES(s, '^[^a]{9}')",
+        "REGEXP_FULL_MATCH(u, '.*')",
+        "s SIMILAR TO '(?:ß|a)*'",
+        "s ~* 'x[^a]+$'",
+    ],
     "case": number("CASE WHEN x > 0 THEN 1 / y ELSE LN(x) END", "CASE n WHEN 0 THEN n / n ELSE x END"),
     "coalesce": number("COALESCE(1 / x, LN(y), CAST(s AS DOUBLE), 1)"),
     "nullif": number("1 / NULLIF(x, 1)", "NULLIF(x / y, x * y)"),

@@ -101,6 +101,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "contains": Function(_of(T, T), B, "CONTAINS(a, 'x')"),
     "starts_with": Function(_of(T, T), B, "STARTS_WITH(a, 'x')"),
     "ends_with": Function(_of(T, T), B, "ENDS_WITH(a, 'x')"),
+    "regexp": Function(_of(T, T), B, "REGEXP_MATCHES(a, 'x+')"),
     # choice; `case` is condition, value, …, else
     "case": Function(_of(ANY), None, "CASE WHEN p THEN a ELSE b END", many=True),
     "coalesce": Function(_of(ANY), None, "COALESCE(a, b, …)", many=True),
@@ -137,7 +138,7 @@ FUNCTIONS: Mapping[str, Function] = {
 
 # Functions of several arguments that are NULL where the first is: an engine may not look at the others then.
 SKIPPING = frozenset({"add", "sub", "mul", "div", "intdiv", "mod", "power", "eq", "ne", "lt", "le", "in", "nullif"})
-SKIPPING |= frozenset({"atan2", "concat", "replace", "like", "ilike", "contains", "starts_with", "ends_with"})
+SKIPPING |= frozenset({"atan2", "concat", "replace", "like", "ilike", "contains", "starts_with", "ends_with", "regexp"})
 
 PARTS = ("year", "quarter", "month", "week", "day", "dow", "isodow", "doy", "hour", "minute", "second")
 UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
@@ -405,6 +406,8 @@ def _divided(a: Range, b: Range) -> Range:
 
 
 def _powered(a: Range, b: Range) -> Range:
+    if b[0] == b[1] and not b[0].is_integer() and a[0] >= 0 and 0 < b[0] <= 16:
+        return a[0] ** b[0], a[1] ** b[0]
     if b[0] != b[1] or not b[0].is_integer() or not 0 <= b[0] <= 16:
         return EVERYTHING
     values = [x ** b[0] for x in a]
@@ -433,6 +436,7 @@ def _outward(a: Range) -> Range:
     return float(math.floor(a[0])), float(math.ceil(a[1]))
 
 
+_QUARTER_TURN = 1.57  # a little less: it rises up to there
 _HALF_TURN = math.nextafter(math.pi, 4.0)  # however an engine rounds
 
 _RULES: dict[str, Rule] = {
@@ -461,6 +465,7 @@ _RULES: dict[str, Rule] = {
     "exp": _monotone(math.exp),
     "sin": lambda _: (-1.0, 1.0),
     "cos": lambda _: (-1.0, 1.0),
+    "tan": lambda a: (math.tan(a[0]), math.tan(a[1])) if max(map(abs, a)) < _QUARTER_TURN else EVERYTHING,
     "asin": lambda _: (-_HALF_TURN / 2, _HALF_TURN / 2),
     "acos": lambda _: (0.0, _HALF_TURN),
     "atan": lambda _: (-_HALF_TURN / 2, _HALF_TURN / 2),

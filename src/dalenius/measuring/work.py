@@ -207,6 +207,8 @@ class Meter:
         function, arguments = call.function, call.arguments
         text = arguments[0].type is Type.TEXT if arguments else False
         match function:
+            case "regexp":  # whose automaton is small (`automata`): a step for each byte
+                return _linear(200, 18, self.longest(arguments[0]))
             case "position":
                 return self.searched("contains", arguments[0], arguments[1]) + _linear(0, 4, self.longest(arguments[0]))
             case "trim" | "ltrim" | "rtrim" if len(arguments) > 1:

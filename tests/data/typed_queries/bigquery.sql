@@ -73,9 +73,7 @@ SELECT WITH ANONYMIZATION OPTIONS (epsilon = 1, delta = 1e-6) region, ANON_COUNT
 SELECT VAR_SAMP(height) AS v, STDDEV(height) AS s, VARIANCE(height) AS w FROM people;
 SELECT CORR(amount, quantity) AS r, COVAR_POP(amount, quantity) AS c FROM orders;
 SELECT PERCENTILE_CONT(amount, 0.5) AS median FROM orders;
--- not yet: REGEXP_CONTAINS | LIKE, CONTAINS or STARTS_WITH
 SELECT COUNT(*) FROM people WHERE REGEXP_CONTAINS(name, r'^[A-C]');
--- not yet: REGEXP_CONTAINS | LIKE, CONTAINS or STARTS_WITH
 SELECT COUNT(*) FROM people WHERE REGEXP_CONTAINS(name, '(?i)ann');
 SELECT COUNT(*) FROM people WHERE STARTS_WITH(name, 'A') OR ENDS_WITH(name, 'a');
 SELECT COUNT(*) FROM people WHERE STRPOS(name, ' ') > 3;

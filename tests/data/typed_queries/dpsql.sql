@@ -81,7 +81,7 @@ SELECT MONTHS_BETWEEN(day, DATE '2024-01-01') > 6 AS late, COUNT(*) AS n FROM or
 SELECT ADD_MONTHS(day, 1) > '2024-03-01' AS late, COUNT(*) AS n FROM orders GROUP BY late;
 SELECT WEEKOFYEAR(day) AS w, COUNT(*) AS n FROM orders WHERE YEAR(day) = 2024 GROUP BY w;
 SELECT DAYOFMONTH(day) AS d, COUNT(*) AS n FROM orders GROUP BY d;
--- not yet: A regular expression | LIKE, CONTAINS or STARTS_WITH
+-- duckdb: SELECT REGEXP_MATCHES(name, '^[A-Z]') AS latin, COUNT(*) AS n FROM people GROUP BY latin
 SELECT REGEXP_LIKE(name, '^[A-Z]') AS latin, COUNT(*) AS n FROM people GROUP BY latin;
 -- not yet: ARRAY_LENGTH | LENGTH(REPLACE
 SELECT ARRAY_LENGTH(SPLIT(name, ' ')) AS words, COUNT(*) AS n FROM people GROUP BY words;

@@ -59,6 +59,20 @@ SELECT AVG(smoker::INT) AS share FROM people;
 SELECT SUM(smoker::INT) AS smokers FROM people;
 SELECT SUM(smoker) AS smokers FROM people;
 SELECT COUNT(*) FROM people WHERE smoker = 1;
+SELECT COUNT(*) FROM people WHERE smoker = '1';
+SELECT COUNT(*) FROM people WHERE smoker > 0;
+SELECT COALESCE(smoker, 0) AS s, COUNT(*) AS n FROM people GROUP BY s;
+SELECT SUM(COALESCE(smoker, 0)) AS s FROM people;
+SELECT CASE WHEN age > 40 THEN smoker ELSE 0 END AS s, COUNT(*) AS n FROM people GROUP BY s;
+-- refused: boolean | CAST(x AS INTEGER)
+SELECT SUM(age * smoker) AS s FROM people;
+-- refused: boolean | AVG(CAST(x AS INTEGER))
+SELECT AVG(smoker) AS s FROM people;
+SELECT SUM(CAST(amount AS DECIMAL(10, 1))) AS s FROM orders;
+SELECT SUM(CAST(amount AS DECIMAL(10, 0))) AS s FROM orders;
+SELECT CAST(AVG(amount) AS DECIMAL(10, 2)) AS s FROM orders;
+SELECT AVG(height)::NUMERIC(5, 1) AS s FROM people;
+SELECT CAST(amount AS DECIMAL(10, 1)) AS a, COUNT(*) AS n FROM orders WHERE amount BETWEEN 0 AND 5 GROUP BY a;
 SELECT COUNT(*) FROM people WHERE smoker = true AND age > 30;
 SELECT COUNT(*) FROM people WHERE NOT smoker;
 SELECT COUNT(*) FROM people WHERE smoker IS NULL;
@@ -73,14 +87,16 @@ SELECT COUNT(*) FROM orders WHERE note LIKE '50\%%' ESCAPE '\';
 SELECT COUNT(*) FROM orders WHERE note LIKE '%!_%' ESCAPE '!';
 SELECT COUNT(*) FROM orders WHERE starts_with(note, 'gift');
 SELECT COUNT(*) FROM orders WHERE note ^@ 'gift';
--- not yet: A regular expression | LIKE, CONTAINS or STARTS_WITH
 SELECT COUNT(*) FROM orders WHERE regexp_matches(note, 'gift|card');
--- not yet: A regular expression | LIKE, CONTAINS or STARTS_WITH
 SELECT COUNT(*) FROM orders WHERE regexp_full_match(note, '[a-z ]+');
--- not yet: A regular expression | LIKE, CONTAINS or STARTS_WITH
 SELECT COUNT(*) FROM orders WHERE note ~ '[0-9]+%.*';
--- not yet: A regular expression | LIKE, CONTAINS or STARTS_WITH
 SELECT COUNT(*) FROM orders WHERE note SIMILAR TO 'gift.*';
+SELECT COUNT(*) FROM orders WHERE regexp_matches(note, 'GIFT', 'i');
+SELECT COUNT(*) FROM people WHERE regexp_matches(name, '^.{3}$');
+SELECT COUNT(*) FROM people WHERE regexp_matches(name, '\s+$');
+SELECT COUNT(*) FROM people WHERE regexp_matches(name, '[[:upper:]][[:lower:]]+ [[:upper:]]');
+SELECT SUM(CASE WHEN regexp_matches(note, '^[0-9]+') THEN amount ELSE 0 END) AS s FROM orders;
+SELECT regexp_matches(status, '^(paid|sent)$') AS done, COUNT(*) AS n FROM orders GROUP BY done;
 SELECT COUNT(*) FROM people WHERE instr(name, ' ') > 0;
 SELECT COUNT(*) FROM people WHERE strpos(name, 'é') > 0;
 SELECT split_part(name, ' ', 1) AS first_name, COUNT(*) AS n FROM people GROUP BY first_name;
@@ -110,12 +126,15 @@ SELECT COUNT(DISTINCT day) AS days FROM orders WHERE status = 'paid';
 SELECT sign(amount) AS s, COUNT(*) AS n FROM orders GROUP BY s;
 SELECT SUM(abs(amount)) FROM orders;
 SELECT SUM(greatest(amount, 0)) AS income, SUM(least(amount, 0)) AS refunds FROM orders;
--- not yet: no bounds | LEAST(GREATEST
 SELECT AVG(ln(amount)) FROM orders WHERE amount > 0;
+SELECT AVG(ln(amount)) FILTER (WHERE amount > 0) FROM orders;
+SELECT AVG(CASE WHEN amount > 0 THEN ln(amount) END) FROM orders;
+SELECT SUM(1 / quantity) AS s FROM orders WHERE quantity >= 1;
+SELECT SUM(amount / quantity) AS s FROM orders WHERE quantity IN (1, 2, 3);
+SELECT AVG(ln(o.amount)) FROM people p JOIN orders o USING (person_id) WHERE o.amount > 0 AND p.age > 20;
 SELECT AVG(sqrt(amount)) FROM orders WHERE amount >= 0;
 SELECT AVG(pow(height / 100, 2)) AS squared FROM people;
 SELECT SUM(amount * quantity) AS value FROM orders;
--- not yet: no bounds | LEAST(GREATEST
 SELECT AVG(amount / nullif(quantity, 0)) AS each FROM orders;
 SELECT AVG(sin(age)) FROM people;
 SELECT AVG(cos(radians(age))) AS c, AVG(degrees(atan(balance))) AS a FROM people;

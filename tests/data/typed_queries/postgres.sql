@@ -36,13 +36,17 @@ SELECT percentile_cont(0.25) WITHIN GROUP (ORDER BY age) AS q1, percentile_cont(
 SELECT percentile_disc(0.9) WITHIN GROUP (ORDER BY age DESC) FROM people;
 SELECT percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY amount) FROM orders;
 SELECT mode() WITHIN GROUP (ORDER BY status) FROM orders;
--- not yet: A regular expression | LIKE, CONTAINS or STARTS_WITH
 SELECT count(*) FROM people WHERE name ~ '^[A-M]';
--- not yet: A regular expression | LIKE, CONTAINS or STARTS_WITH
 SELECT count(*) FROM people WHERE name ~* '^z';
--- not yet: A regular expression | LIKE, CONTAINS or STARTS_WITH
+SELECT count(*) FROM people WHERE name ~ '^An|e$|ob';
+SELECT count(*) FROM people WHERE name ~ '^(bob|Max|Ann)$';
+SELECT count(*) FROM people WHERE name !~* 'ANN';
+SELECT count(*) FROM people WHERE name SIMILAR TO '(Ann|Bob).*';
+SELECT count(*) FILTER (WHERE note ~ '^\d+') AS numbered FROM orders;
+-- refused: 'a.{15}b' | slow
+SELECT count(*) FROM people WHERE name ~ 'a.{15}b';
 SELECT count(*) FROM people WHERE name !~ '^[A-M]';
--- not yet: A regular expression | LIKE, CONTAINS or STARTS_WITH
+-- not yet: SIMILAR TO | REGEXP_FULL_MATCH(a, '(Ann|Bob).*')
 SELECT count(*) FROM people WHERE name SIMILAR TO '(Ann|Bob)%';
 SELECT count(*) FROM people WHERE name NOT ILIKE 'a%';
 SELECT count(*) FROM people WHERE position('o' IN name) > 0;

@@ -48,9 +48,7 @@ SELECT r.name, count(*) AS n FROM people p RIGHT JOIN regions r ON p.region = r.
 SELECT sum(amount * (1 + quantity / 10.0)) AS x FROM orders;
 SELECT sum(exp(-quantity)) AS x FROM orders;
 SELECT sum(sqrt(abs(amount))) AS x FROM orders;
--- not yet: no bounds | LEAST(GREATEST
 SELECT sum(log(quantity)) AS x FROM orders WHERE quantity > 0;
--- not yet: no bounds | LEAST(GREATEST
 SELECT sum(log(2, quantity)) AS x FROM orders WHERE quantity > 0;
 SELECT avg(sin(quantity) * cos(quantity)) AS x FROM orders;
 SELECT sum(ceil(amount)) AS c, sum(floor(amount)) AS f FROM orders;

@@ -45,7 +45,6 @@ SELECT region, AVG(age) AS age FROM people GROUP BY region HAVING age > 30;
 SELECT COUNT(height) AS known, COUNT(*) - COUNT(height) AS unknown FROM people;
 SELECT SIGN(balance) AS s, COUNT(*) AS n FROM people GROUP BY s;
 SELECT PI() * AVG(age) AS x FROM people;
--- not yet: no bounds | LEAST(GREATEST
 SELECT AVG(SIN(height)) AS s, AVG(TAN(height / 300)) AS t FROM people;
 -- duckdb: SELECT TRUNC(balance) AS b, COUNT(*) AS n FROM people WHERE balance BETWEEN 0 AND 20 GROUP BY b
 SELECT TRUNCATE(balance) AS b, COUNT(*) AS n FROM people WHERE balance BETWEEN 0 AND 20 GROUP BY b;
@@ -77,3 +76,7 @@ SELECT COUNT(*);
 SELECT COUNT(*) FROM people WHERE COUNT(*) > 3;
 -- later
 SELECT COUNT(*) AS n, AVG(n) AS mean FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) t;
+SELECT EXP(AVG(LN(amount))) AS geometric FROM orders WHERE amount > 0;
+SELECT AVG(height / age) AS r FROM people WHERE age BETWEEN 18 AND 65;
+SELECT STDDEV(LN(amount)) AS s FROM orders WHERE amount > 0;
+SELECT AVG(POWER(amount, 0.5)) AS r FROM orders WHERE amount > 0;

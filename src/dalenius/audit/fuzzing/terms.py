@@ -103,6 +103,18 @@ def _trimmed(name: str) -> Callable[[Random], str]:
     return lambda random: f"{name}({{0}}, {quote(''.join(random.choices(_LETTERS, k=random.choice((1, 3, 10)))))})"
 
 
+_EXPRESSIONS = (
+    "a+b",
+    "^[^a]{9}",
+    "(a|b)*a(a|b){3}c$",
+    "(?i)^[a-z]{9}x",
+    "a.*b.*c$",
+    r"^\w+@\w+\.(com|org)$",
+    "[^q]{3}q",
+    "[ä-ü一-龥😀]+ x?$",
+)
+
+
 def _split(random: Random) -> str:
     separator = random.choice(_LETTERS) * random.choice((1, 1, 2, 20))
     return f"SPLIT_PART({{0}}, {quote(separator)}, {random.choice((1, 2, 1000, -1, -1000))})"
@@ -151,6 +163,7 @@ FORMS: Mapping[str, Sequence[Form]] = {
     "contains": [_of("CONTAINS", "TT", B), (lambda r: f"CONTAINS({{0}}, {long_text(r)})", T, B)],
     "starts_with": [_of("STARTS_WITH", "TT", B), (lambda r: f"STARTS_WITH({{0}}, {long_text(r)})", T, B)],
     "ends_with": [_of("ENDS_WITH", "TT", B), (lambda r: f"ENDS_WITH({{0}}, {long_text(r)})", T, B)],
+    "regexp": [(lambda r: f"REGEXP_MATCHES({{0}}, {quote(r.choice(_EXPRESSIONS))})", T, B)],
     "case": _every("CASE WHEN {0} THEN {1} ELSE {2} END", "B{}{}"),
     "coalesce": _every("COALESCE({0}, {1})"),
     "nullif": _every("NULLIF({0}, {1})"),

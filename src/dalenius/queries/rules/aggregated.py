@@ -121,6 +121,8 @@ class Aggregating(SelectScope):
         """The error about an aggregate of what is no number."""
         error = self.mismatch(node, "number", given.value)
         error.fix = "Count them: COUNT(*), with GROUP BY for each value."
+        if given is Type.BOOLEAN:
+            error.fix = "For their share write AVG(CAST(x AS INTEGER)), for their number COUNT_IF(x)."
         if given in {Type.DATE, Type.DATETIME}:
             error.fix = "Ask about days since a date: DATE_DIFF('day', DATE '2020-01-01', d)."
         return error

@@ -127,6 +127,10 @@ _ALLOWED = {
     "Upper": "this",
     "Trim": "this position expression",
     "StrPosition": "this substr",
+    "RegexpLike": "this expression flag",
+    "RegexpILike": "this expression flag",
+    "RegexpFullMatch": "this expression options",
+    "SimilarTo": "this expression",
     "SplitPart": "this delimiter part_index",
     "Length": "this",
     "Left": "this expression",
@@ -164,7 +168,6 @@ _WORD = re.compile(r"\w+")
 _SHOWN = 24  # characters of what was typed
 _TABLES = "Write FROM and one of the names of 'dalenius tables'."
 _ONE_PERSON = "It would show what one person's rows hold."
-_PATTERN = ("A regular expression", "They are not supported.", "Use LIKE, CONTAINS or STARTS_WITH.")
 _REFUSED = {
     "Lateral": ("LATERAL", "It works row by row.", "Join the tables, or write EXISTS."),
     "Window": (
@@ -197,7 +200,6 @@ _REFUSED = {
     ),
     "All": ("ALL over a subquery", "Only EXISTS and IN look into one.", "Write NOT EXISTS (SELECT … WHERE x <= t.y)."),
     "Values": ("VALUES", "Its rows belong to nobody.", "Ask the owner for a public table, or write CASE or IN."),
-    **dict.fromkeys(("RegexpLike", "RegexpILike", "RegexpFullMatch", "SimilarTo"), _PATTERN),
     "TableSample": ("Sampling", "Chance in a question is not under the analyst's control.", "Ask without it."),
     "Rand": ("RANDOM", "Chance in a question is not under the analyst's control.", "Ask without it."),
     "Pivot": ("PIVOT", "Its columns would depend on the rows.", "Use GROUP BY, or COUNT_IF per value."),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError, UnknownColumnError
 from dalenius.measuring.canonical import call
-from dalenius.measuring.expressions import Aggregate, Call, Column, Expression, Literal, Type, number, walk
+from dalenius.measuring.expressions import NULL, Aggregate, Call, Column, Expression, Literal, Type, number, walk
 from dalenius.measuring.functions import FUNCTIONS
 from dalenius.measuring.relations import (
     Columns,
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from dalenius.queries.rules import Stage
 
 MOST_SOURCES = 20
+_TRUE, _FALSE = frozenset({"true", "t", "1"}), frozenset({"false", "f", "0"})  # as DuckDB reads texts
+_MIXED = frozenset({"lt", "le", "gt", "ge", "coalesce"})  # which take truth values for 1 and 0
 _MISPLACED = {
     "Star": "*",
     "Tuple": "A list in parentheses",
@@ -266,7 +268,7 @@ class SelectScope:
             raise self.invalid(
                 node, f"{spec.says} has another number of arguments.", f"Here are {len(arguments)}.", "Correct it."
             )
-        if any(has_aggregates(each) for each in arguments) and function in {"like", "ilike", "contains"}:
+        if any(has_aggregates(each) for each in arguments) and function in {"like", "ilike", "contains", "regexp"}:
             raise self.refused(node, "Texts cannot be searched in aggregates.", "Leave it out.")
         if any(len(types) > 1 for types in spec.takes):
             arguments = self.alike(node, function, arguments)
@@ -294,16 +296,29 @@ class SelectScope:
         """Arguments that must be of one type."""
         if function == "case":
             conditions = tuple(self.typed(node, each, Type.BOOLEAN) for each in arguments[:-1:2])
-            values = self.same_type(node, (*arguments[1:-1:2], arguments[-1]))
+            values = (*arguments[1:-1:2], arguments[-1])
+            if {each.type for each in values} - {Type.NOTHING} == {Type.BOOLEAN, Type.NUMBER}:
+                values = tuple(self.as_number(node, each) for each in values)
+            values = self.same_type(node, values)
             pairs = [part for pair in zip(conditions, values[:-1], strict=True) for part in pair]
             return (*pairs, values[-1])
         if function in {"eq", "ne", "in"} and Type.BOOLEAN in {each.type for each in arguments}:
             arguments = tuple(map(_as_truth, arguments))
+        if function in _MIXED and {each.type for each in arguments} - {Type.NOTHING} == {Type.BOOLEAN, Type.NUMBER}:
+            arguments = tuple(self.as_number(node, each) for each in arguments)
         if function in {"eq", "ne", "lt", "le", "gt", "ge", "in", "coalesce", "nullif"}:
             return self.same_type(node, arguments)
         if function in {"date_part", "date_trunc", "date_diff", "date_add"}:
             return (arguments[0], *(self.time(node, each) for each in arguments[1:3]), *arguments[3:])
         return arguments
+
+    def as_number(self, node: exp.Expr, argument: Expression) -> Expression:
+        """1 and 0 for truth values, everything else as it is."""
+        if argument.type is not Type.BOOLEAN:
+            return argument
+        if isinstance(argument, Literal):
+            return number(1 if argument.value else 0)
+        return self.apply(node, "case", argument, number(1), self.apply(node, "not", argument), number(0), NULL)
 
     def time(self, node: exp.Expr, argument: Expression) -> Expression:
         """A date or a moment, or how many units one is moved by."""
@@ -371,7 +386,7 @@ class SelectScope:
             node,
             f"A {given} stands where a {wanted} belongs.",
             "The types do not fit.",
-            f"Cast it, or give a {wanted}.",
+            "Write CAST(x AS INTEGER) for 1 and 0." if given == "boolean" else f"Cast it, or give a {wanted}.",
         )
 
     def shown(self, column: Column) -> str:
@@ -487,8 +502,8 @@ def _converted(value: object, wanted: Type) -> Literal | None:
                 return Literal(moment, Type.DATETIME) if moment.tzinfo is None else None
             case Type.DATETIME, date() if not isinstance(value, datetime):
                 return Literal(datetime.combine(value, datetime.min.time()), Type.DATETIME)
-            case Type.BOOLEAN, str() if value.lower() in {"true", "false"}:
-                return Literal(value.lower() == "true", Type.BOOLEAN)
+            case Type.BOOLEAN, str() if value.lower() in _TRUE | _FALSE:
+                return Literal(value.lower() in _TRUE, Type.BOOLEAN)
     except ValueError:
         return None
     return None

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from dalenius.errors import QuestionRefusedError
 from dalenius.measuring.expressions import FALSE, NULL, TRUE, Expression, Literal, Type, number, text
 from dalenius.measuring.function_values import MOST_CELLS
-from dalenius.measuring.functions import decimal, whole
 from dalenius.measuring.work import LONGEST_TEXT
-from dalenius.queries.rules import dates, texts
+from dalenius.queries.rules import casts, dates, texts
 from dalenius.queries.rules.aggregated import aggregate_nodes, function_of
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.ways import way_around
@@ -20,15 +19,6 @@ if TYPE_CHECKING:
     from dalenius.queries.rules.aggregated import Aggregating
 
 Read = Callable[["Aggregating", Any], Expression]
-
-_CASTS = {
-    "to_integer": "TINYINT SMALLINT INT BIGINT INT128 HUGEINT UTINYINT USMALLINT UINT UBIGINT UINT128",
-    "to_number": "DOUBLE FLOAT DECIMAL REAL",
-    "to_text": "TEXT VARCHAR CHAR NVARCHAR NCHAR",
-    "to_boolean": "BOOLEAN",
-    "to_date": "DATE DATE32",
-    "to_datetime": "TIMESTAMP TIMESTAMPNTZ DATETIME",
-}
 
 
 def readers() -> Mapping[type, Read]:
@@ -65,6 +55,10 @@ def readers() -> Mapping[type, Read]:
         exp.Left: lambda reader, node: texts.cut_end(reader, node, "left"),
         exp.Right: lambda reader, node: texts.cut_end(reader, node, "right"),
         exp.StrPosition: texts.position,
+        exp.RegexpLike: texts.match_expression,
+        exp.RegexpILike: texts.match_expression,
+        exp.RegexpFullMatch: texts.match_expression,
+        exp.SimilarTo: texts.match_expression,
         exp.SplitPart: texts.split,
         exp.Substring: lambda reader, node: texts.substring(
             reader, node, "substring", node.args.get("start"), node.args.get("length")
@@ -79,8 +73,8 @@ def readers() -> Mapping[type, Read]:
         exp.DateBin: dates.time_bucket,
         exp.DateDiff: dates.subtract_units,
         exp.TimeToStr: dates.format_time,
-        exp.Cast: _cast,
-        exp.TryCast: _cast,
+        exp.Cast: casts.cast,
+        exp.TryCast: casts.cast,
         exp.Anonymous: _by_name,
         exp.Grouping: sets.grouping,
         exp.GroupingId: sets.grouping,
@@ -264,54 +258,6 @@ def _round(reader: Aggregating, node: Any) -> Expression:
     if digits is None:
         return reader.apply(node, "round", value)
     return reader.apply(node, "round", value, number(reader.whole_number(digits, -15, 15)))
-
-
-def _cast(reader: Aggregating, node: Any) -> Expression:
-    name = node.args["to"].this
-    name = name.name if hasattr(name, "name") else str(name)
-    function = next((each for each, types in _CASTS.items() if name in types.split()), None)
-    if function is None:
-        raise reader.refused(
-            node, f"There is no cast to {_type_named(node)}.", "Cast to DOUBLE, INTEGER, VARCHAR, DATE or TIMESTAMP."
-        )
-    value = reader.expression(node.this)
-    if isinstance(value, Literal) and isinstance(value.value, str) and function in {"to_date", "to_datetime"}:
-        return reader.typed(node, value, Type.DATE if function == "to_date" else Type.DATETIME)
-    same = {"to_number": Type.NUMBER, "to_text": Type.TEXT, "to_boolean": Type.BOOLEAN, "to_date": Type.DATE}
-    same |= {"to_datetime": Type.DATETIME}
-    if value.type is same.get(function):
-        return value
-    if value.type is Type.NUMBER and function in {"to_date", "to_datetime"}:
-        raise reader.mismatch(node, "text", "number")
-    if value.type in {Type.DATE, Type.DATETIME, Type.BOOLEAN} and function in {"to_number", "to_integer"}:
-        if value.type is Type.BOOLEAN:
-            return reader.apply(node, "case", value, number(1), reader.apply(node, "not", value), number(0), NULL)
-        raise reader.mismatch(node, "text", value.type.value)
-    if value.type in {Type.DATE, Type.DATETIME} and function == "to_boolean":
-        raise reader.mismatch(node, "text", value.type.value)
-    if function == "to_integer" and value.type is Type.NUMBER and not whole(value, reader.integers):
-        exact = decimal(value, reader.integers) and not _has_double(node.this)
-        function = "to_integer" if exact else "round_even"
-    return reader.apply(node, function, value)
-
-
-def _type_named(node: Any) -> str:
-    """A type as it was typed, where the parser knows no other name for it."""
-    to = node.args["to"]
-    return str(to.args.get("kind") or (to.this.name if hasattr(to.this, "name") else to.this))
-
-
-def _has_double(node: Any) -> bool:
-    """Whether a value is worked out in doubles, by its text alone: 25 / 10.0 and 25e-1 are, 2.5 is not."""
-    from sqlglot import exp
-
-    def is_double(each: Any) -> bool:
-        if isinstance(each, exp.Literal):
-            return not each.is_string and "e" in each.name.lower()
-        to = each.args["to"].this if isinstance(each, exp.Cast) else None
-        return isinstance(each, exp.Div) or getattr(to, "name", "") in {"DOUBLE", "FLOAT", "REAL"}
-
-    return any(map(is_double, node.walk(prune=lambda each: isinstance(each, exp.Predicate))))
 
 
 def _by_name(reader: Aggregating, node: Any) -> Expression:

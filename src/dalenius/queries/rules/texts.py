@@ -6,7 +6,13 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from dalenius.errors import QuestionRefusedError
+from dalenius.measuring.automata import check_states
 from dalenius.measuring.expressions import Expression, Type, number, text
+from dalenius.measuring.fairness import check_patience
+from dalenius.measuring.pattern_reading import read_pattern
+from dalenius.measuring.patterns import Pattern, PatternError, nullable, plain_texts, spelled
+from dalenius.queries.rules.parse import place
 
 if TYPE_CHECKING:
     from dalenius.queries.rules.aggregated import Aggregating
@@ -87,6 +93,50 @@ def position(reader: Aggregating, node: Any) -> Expression:
     what, fix = "The text that is looked for stands in quotes.", "Write STRPOS(a, 'x')."
     needle = text(short_text(reader, node, node.args.get("substr"), what, fix))
     return reader.apply(node, "position", reader.expression(node.this), needle)
+
+
+def match_expression(reader: Aggregating, node: Any) -> Expression:
+    """REGEXP_MATCHES, ~, ~* and their likes look for a part of a text, REGEXP_FULL_MATCH and SIMILAR TO for all of it.
+
+    What texts it stands for is looked for as such; for the rest there is an expression of the engine's, written anew
+    (`patterns`), that no text can make slow (`automata`).
+    """
+    from sqlglot import exp
+
+    ways = "Write REGEXP_MATCHES(a, 'x') for a part of a text, REGEXP_FULL_MATCH(a, 'x') for all of it."
+    shown = short_text(reader, node, node.expression, "A regular expression stands in quotes.", ways)
+    if isinstance(node, exp.SimilarTo) and set("%_") & set(shown):
+        whole = "REGEXP_FULL_MATCH(a, '{}')".format(shown.replace("%", ".*").replace("_", "."))
+        what = "% and _ are wildcards of SIMILAR TO elsewhere, and stand for themselves in DuckDB."
+        raise reader.refused(node, what, f"Write {whole}, or LIKE.")
+    flag = node.args.get("flag") or node.args.get("options")
+    if flag is not None and (not isinstance(flag, exp.Literal) or flag.name not in {"i", "c", ""}):
+        raise reader.refused(node, "Of the options of a regular expression only 'i' is read.", "Leave the others out.")
+    folded = isinstance(node, exp.RegexpILike) or (flag is not None and flag.name == "i")
+    try:
+        check_patience()
+        patterns = read_pattern(shown, folded=folded, full=isinstance(node, exp.RegexpFullMatch | exp.SimilarTo))
+        value = reader.expression(node.this)
+        found = [_look_for(reader, node, value, each) for each in patterns]
+    except PatternError as error:
+        way = "Use a simpler one, or LIKE, CONTAINS and STARTS_WITH; see docs/reference/sql.md."
+        what = f"The regular expression '{shown}' cannot be used."
+        raise QuestionRefusedError(what, why=str(error), fix=way, at=place(node, reader.text)) from None
+    return found[0] if len(found) == 1 else reader.apply(node, "or", *found)
+
+
+def _look_for(reader: Aggregating, node: Any, value: Expression, pattern: Pattern) -> Expression:
+    if nullable(pattern.node) and not (pattern.start and pattern.end):
+        return reader.apply(node, "starts_with", value, text(""))  # every text has it
+    known = plain_texts(pattern.node)
+    if known is not None and pattern.start and pattern.end:
+        return reader.apply(node, "in", value, *map(text, known))
+    if known is not None and (pattern.start or pattern.end or len(known) == 1):
+        function = "starts_with" if pattern.start else "ends_with" if pattern.end else "contains"
+        found = [reader.apply(node, function, value, text(each)) for each in known]
+        return found[0] if len(found) == 1 else reader.apply(node, "or", *found)
+    check_states(pattern)
+    return reader.apply(node, "regexp", value, text(spelled(pattern)))
 
 
 def split(reader: Aggregating, node: Any) -> Expression:

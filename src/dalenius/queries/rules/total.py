@@ -8,17 +8,20 @@ NULL adds nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dalenius.errors import QuestionRefusedError
 from dalenius.measuring.canonical import plain
-from dalenius.measuring.expressions import NULL, Aggregate, Call, Expression, Literal, Type, number
-from dalenius.measuring.functions import Range, bounded, ranges_of
+from dalenius.measuring.expressions import NULL, Aggregate, Call, Expression, Literal, Type, number, written
+from dalenius.measuring.functions import Range, bounded, moments_of, ranges_of
 from dalenius.measuring.plan import Safe, require
+from dalenius.queries.rules.narrow import clamp_by_conditions
 
 if TYPE_CHECKING:
     from dalenius.queries.rules import Stage
 
+_COUNTED = frozenset({"count", "units", "distinct"})  # which need no bounds
 LARGEST = 1000  # parts of an expression, constants aside, after guards were put in: the engine is slow with repeats
 
 # Where a number is used up, it must be finite: comparing or printing an infinity would be defined, but not as SQL is.
@@ -33,16 +36,34 @@ _TWICE = frozenset({"finite", "nullif", "to_date", "to_datetime"})  # written ou
 def guard_question(stage: Stage) -> Stage:
     """The question's expressions with guards."""
     question = require(stage.question)
-    guard = _Guard(ranges_of(question.table.policy.columns))
+    columns = question.table.policy.columns
+    guard = _Guard(ranges_of(columns))
+    known = {**guard.ranges, **moments_of(columns)}
+    around = (question.where, question.table.relation.where)
+    notes: dict[str, None] = {}
     values: dict[Aggregate, tuple[Expression | None, Expression]] = {}
     for each in question.aggregates:
         value = None if each.value is None else guard.finite(guard.expression(each.value))
-        values[each] = value, guard.expression(each.where)
+        where = guard.expression(each.where)
+        if (
+            value is not None
+            and each.value is not None
+            and each.other is None
+            and each.kind not in _COUNTED
+            and value.type is Type.NUMBER
+        ):
+            clamped = None if bounded(value, known) else clamp_by_conditions(value, where, around, columns)
+            if clamped is not None:
+                value, where, (low, high) = clamped
+                shown = written(each.value)
+                notes[f"{shown} is brought between {low:.6g} and {high:.6g}, where it lies for all that counts."] = None
+        values[each] = value, where
     others = {
         each: guard.finite(guard.expression(each.other)) for each in question.aggregates if each.other is not None
     }
     keys = tuple(guard.finite(guard.expression(each)) for each in question.keys)
-    return stage.with_(safe=Safe(guard.expression(question.where), keys, values, others))
+    stage = stage.with_(safe=Safe(guard.expression(question.where), keys, values, others))
+    return stage.with_(question=replace(question, notes=(*question.notes, *notes))) if notes else stage
 
 
 def make_total(expression: Expression, ranges: Mapping[str, Range] | None = None) -> Expression:

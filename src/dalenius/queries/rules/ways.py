@@ -34,9 +34,8 @@ WAYS: Mapping[str, tuple[str, str]] = {
     ),
     **dict.fromkeys(
         ("REGEXP_REPLACE", "REGEXP_EXTRACT", "REGEXP_SUBSTR"),
-        (UNSHOWN, "Write SPLIT_PART, REPLACE, or CASE WHEN a LIKE 'x%' THEN 'y' END."),
+        (UNSHOWN, "Write SPLIT_PART, REPLACE, or CASE WHEN REGEXP_MATCHES(a, 'x') THEN 'y' END."),
     ),
-    "REGEXP_CONTAINS": ("Regular expressions are not supported.", "Use LIKE, CONTAINS or STARTS_WITH."),
     **dict.fromkeys(
         ("ARRAY_LENGTH", "LIST_LENGTH", "CARDINALITY", "SPLIT", "STRING_SPLIT", "STRING_TO_ARRAY"),
         ("Lists are not supported.", "For a number of words, write LENGTH(a) - LENGTH(REPLACE(a, ' ', '')) + 1."),

@@ -182,11 +182,11 @@ INSTEAD = {  # of orders: what is refused, the way that its refusal tells, and t
     "ADD_MONTHS(day, 1)": ("d + INTERVAL 1 MONTH", "day + INTERVAL 1 MONTH"),
     "MONTHS_BETWEEN(day, day)": ("DATE_DIFF('month', d, e)", "DATE_DIFF('month', day, day)"),
     "TO_CHAR(day, 'IYYY')": ("STRFTIME(d, '%Y-%m')", "STRFTIME(day, '%Y-%m')"),
-    "REGEXP_EXTRACT(note, 'x')": ("CASE WHEN a LIKE 'x%'", "CASE WHEN note LIKE 'x%' THEN 'y' END"),
+    "REGEXP_EXTRACT(note, 'x')": ("CASE WHEN REGEXP_MATCHES", "CASE WHEN REGEXP_MATCHES(note, 'x') THEN 'y' END"),
     "MAKE_DATE(YEAR(day), 1, 1)": ("DATE_TRUNC('month', d)", "DATE_TRUNC('month', day)"),
     "AGE(day)": ("EXTRACT(year FROM AGE(", "EXTRACT(year FROM AGE(DATE '2025-01-01', day))"),
     "BIT_COUNT(MONTH(day))": ("x % 2", "MONTH(day) % 2"),
-    "note ~ 'x'": ("CONTAINS", "CONTAINS(note, 'x')"),
+    "note SIMILAR TO 'x%'": ("REGEXP_FULL_MATCH(a, 'x.*')", "REGEXP_FULL_MATCH(note, 'x.*')"),
     "DATE_TRUNC(day, WEEK)": ("DATE_TRUNC('week', d)", "DATE_TRUNC('week', day)"),
 }
 

@@ -105,6 +105,7 @@ def booleans(depth):
         joined("= <> < <= > >=", n, n),
         joined("= < LIKE ILIKE", t, st.just("'x%'")),
         joined("AND OR", p, p),
+        calls("REGEXP_MATCHES REGEXP_FULL_MATCH", t, st.sampled_from(["'x'", "'^.*$'", "'[^é]+'", "'(?i)E{2,}x$'"])),
         st.builds("(NOT {})".format, p),
         st.builds("({} IS NULL)".format, n),
         st.builds("({} IN (1, 2))".format, n),

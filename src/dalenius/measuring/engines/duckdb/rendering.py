@@ -320,6 +320,7 @@ _TEMPLATES = {
     "sign": "CAST(sign({1}) AS DOUBLE)",
     "length": "CAST(length({1}) AS DOUBLE)",
     "position": "CAST(instr({0}) AS DOUBLE)",
+    "regexp": "regexp_matches({0})",
     "to_boolean": "TRY_CAST({1} AS BOOLEAN)",
     "to_date": _TIME.format("{1}", type="DATE", last="9999-12-31"),
     "to_datetime": _TIME.format("{1}", type="TIMESTAMP", last="9999-12-31 23:59:59.999999"),

@@ -199,6 +199,7 @@ def _rewrites() -> tuple[Mapping[type, tuple[Rewrite, ...]], Mapping[str, Rewrit
         "DIV": _taking(numbers.divide_whole, 2),
         "SQUARE": _taking(numbers.square, 1),
         "BTRIM": _taking(texts.trim_both, 1, 2),
+        "REGEXP_CONTAINS": _taking(texts.match, 2),
         "DATE_SUB": _taking(dates.take_off_named, 2),
         "DATEADD": _taking(dates.add_units, 3),
         **dict.fromkeys(("DATEPART", "DATE_PART"), _taking(dates.part_of_age, 2)),

@@ -115,6 +115,13 @@ def trim_blanks(node: Any, _: Known) -> Any:
         node.set("expression", None)
 
 
+def match(node: Any, _: Known) -> Any:
+    """REGEXP_CONTAINS(a, 'x') → REGEXP_MATCHES(a, 'x')."""
+    from sqlglot import exp
+
+    return exp.RegexpLike(this=node.expressions[0], expression=node.expressions[1])
+
+
 def national(node: Any, _: Known) -> Any:
     """N'text' → 'text'."""
     return _text(node.name)

@@ -28,6 +28,7 @@ def respell_tokens(text: str, tokens: Sequence[Any]) -> list[Any]:
     if not found:
         return found
     made = type(found[0])
+    found = [each for at, each in enumerate(found) if not _is_raw_mark(each, found[at + 1 : at + 2])]
     for at, token in enumerate(found[:-1]):
         if found[at + 1].token_type.name != "L_PAREN":
             continue
@@ -47,6 +48,13 @@ def respell_tokens(text: str, tokens: Sequence[Any]) -> list[Any]:
             found = [*found[:at], *found[after:end], *limit, *found[end:]]
         at += 1
     return found
+
+
+def _is_raw_mark(token: Any, after: Sequence[Any]) -> bool:
+    """Whether it is the r of BigQuery's r'x+': a text in which a backslash is one, as in every text here."""
+    if token.token_type.name != "VAR" or token.text.lower() != "r" or not after:
+        return False
+    return after[0].token_type.name == "STRING" and bool(after[0].start == token.end + 1)
 
 
 def _top(text: str, tokens: Sequence[Any], at: int) -> tuple[Any, int] | None:
