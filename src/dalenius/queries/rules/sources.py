@@ -142,11 +142,13 @@ class Sources(Aggregating):
         spelled = {name.lower(): table for name, table in stage.tables.items()}
         found = spelled.get(node.name.lower())
         if found is not None:
-            source = Owned(self.shared.name(found.policy.name), found, identities_of(found, stage.tables))
+            identities, called = identities_of(found, stage.tables), node.alias or node.name
+            source = Owned(self.shared.name(found.policy.name), found, identities, called)
             return self.sourced(source, left, node)
         public = self.public(node.name)
         if public is not None:
-            return self.sourced(Open(self.shared.name(public.name), public), left, node)
+            called = node.alias or node.name
+            return self.sourced(Open(self.shared.name(public.name), public, called=called), left, node)
         meant = nearest(node.name, [*stage.tables, *stage.publics])
         raise UnknownTableError(
             f"There is no table {node.name!r}.",
