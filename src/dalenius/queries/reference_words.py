@@ -66,7 +66,7 @@ UNLIKE_RULES = (
     ("groups without rows", "do not show", "show where they are public; a group that is found has many units"),
     ("values beyond the bounds of the policy", "count as they are", "count as the bound"),
     ("texts that are not among the keys of the policy", "are values", "count as NULL, or as the column's `default`"),
-    ("MIN(x), MAX(x), MEDIAN(x)", "a value of some row", "a value near it, of the declared step; no row's own"),
+    ("MIN(x), MAX(x), MEDIAN(x)", "a value of some row", "a value near it, of the declared step"),
     ("COUNT, SUM and the like", "exact", "noisy, of what the limits leave of each unit; as the release says"),
     ("long texts, and patterns", "read whole", "limited: see [how much work](#how-much-work)"),
     ("numbers in expressions", "integers, decimals or doubles", "doubles; what is made of integers is shown as one"),

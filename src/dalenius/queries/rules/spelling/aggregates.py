@@ -117,7 +117,7 @@ def pick_quantile(node: Any, _: Known) -> Any:
 
 
 def regress(node: Any, _: Known) -> Any:
-    """REGR_SLOPE(y, x) and its relatives → COVAR_POP(y, x) / VAR_POP(x) FILTER (WHERE NOT y IS NULL); also with FILTER."""
+    """REGR_SLOPE(y, x) and its relatives → COVAR_POP(y, x) / VAR_POP(x) FILTER (WHERE NOT y IS NULL)."""
     from sqlglot import exp
 
     return None if isinstance(node.parent, exp.Filter) else _regressed(node, lambda each: each)
