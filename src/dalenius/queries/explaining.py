@@ -255,7 +255,8 @@ def _source(join: Join, words: SqlWords) -> str:
             each = " and ".join(words.text(one) for one in keys)
             return f"one row for each {each}, of {_rows_of(inner, words)}"
         case Stacked(parts=parts):
-            return "one below another: " + "; ".join(_rows_of(inner, words) for inner, _ in parts)
+            several = "one below another: " if len(parts) > 1 else "each row in its order, of "
+            return several + "; ".join(_rows_of(inner, words) for inner, _ in parts)
 
 
 def _called(called: str, name: str) -> str:

@@ -25,6 +25,7 @@ _INFIX |= {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "like": "LIKE", "ilike"
 _JOINED = {"and": " AND ", "or": " OR "}
 _TURNED = {"eq": "=", "ne": "<>", "lt": ">", "le": ">="}  # with the constant on the right, as people write it
 _NOT = {"eq": "<>", "ne": "=", "lt": ">=", "le": ">", "like": "NOT LIKE", "ilike": "NOT ILIKE"}
+_NUMBER = "n0"  # the column of a row's number within its unit
 _NAME, _CAST = re.compile(r"([A-Z][A-Z0-9_]*)\("), re.compile(r"CAST\(.* AS (\w+)\)")
 
 
@@ -98,6 +99,8 @@ class SqlWords:
                     return self.write(keys[at])
                 each = " and ".join(self.write(one) for one in keys[:4]) + (" …" if len(keys) > 4 else "")
                 return f"{self.write(aggregates[at])} of each {each}"
+            case Stacked() if short == _NUMBER:
+                return f"the row's number within its {self.unit}"
             case Stacked(shown=shown, parts=parts):
                 at = int(short[1:])
                 return name_of(shown[at]) if at < len(shown) else self.write(parts[0][1][at])
@@ -239,7 +242,7 @@ def _names(source: Source) -> set[str]:
         keys, aggregates = (range(len(each)) for each in (source.keys, source.aggregates))
         return {*(f"k{at}" for at in keys), *(f"a{at}" for at in aggregates)}
     if isinstance(source, Stacked):
-        return {f"c{at}" for at in range(len(source.parts[0][1]))}
+        return {_NUMBER, *(f"c{at}" for at in range(len(source.parts[0][1])))}
     return {*source.columns, *source.identities}
 
 

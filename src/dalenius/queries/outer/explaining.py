@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.queries.explaining import Explanation, chosen_rows, explain_part, named, price_words, public_facts
 from dalenius.queries.outer.trees import sources_of
-from dalenius.queries.rules.parse import parse_sql
+from dalenius.queries.rules.parse import in_sql, parse_sql
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,5 +97,5 @@ def _count(tree: Any) -> int:
 
 def _text(node: Any) -> str:
     """A part of the question in one line, as DuckDB writes it."""
-    found = " ".join(str(node.sql(dialect="duckdb", comments=False)).split())
+    found = in_sql(node) or "…"
     return found if len(found) <= _LONGEST else f"{found[: _LONGEST - 1]}…"

@@ -280,7 +280,8 @@ class Sources(Aggregating):
 
         for each in node.walk(prune=lambda part: isinstance(part, exp.Query)):
             if is_aggregate(each):
-                raise self.refused(each, f"An aggregate cannot stand in {where}.", "Put the condition into HAVING.")
+                why = f"{where} chooses rows, before any are counted."
+                raise self.refused(each, f"An aggregate cannot stand in {where}.", "Put it into HAVING.", why)
 
     def matching(self, node: Any) -> bool:
         """Reads [NOT] EXISTS and [NOT] IN (SELECT …), also behind parentheses; says whether it was one."""
