@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dalenius.measuring.engines.sources import Engines
     from dalenius.measuring.plan import Limits
     from dalenius.queries.ask import Error
+    from dalenius.queries.explaining import Explanation
     from dalenius.queries.preview import Preview
     from dalenius.queries.release import Release
     from dalenius.releasing.pacing import Pacer
@@ -45,6 +46,17 @@ class Asking(Protocol):
         limits: Limits | None = None,
     ) -> Preview:
         """Price and expected error, for nothing."""
+        ...
+
+    def explain(
+        self,
+        question: str,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        limits: Limits | None = None,
+    ) -> Explanation:
+        """What a question was understood to mean, for nothing."""
         ...
 
     def ask(
@@ -113,6 +125,27 @@ class Analyst:
         from dalenius.queries.kind import preview
 
         return preview(self._asker, Ask(question, epsilon, error, confidence, delta, limits))
+
+    def explain(
+        self,
+        question: str,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        limits: Limits | None = None,
+    ) -> Explanation:
+        """What a question was understood to mean, in plain words, for nothing. Never touches the data.
+
+        Args:
+            question: SQL, as for `ask`.
+            epsilon: The price, if it is to be told what that is.
+            delta: For finding keys, as for `ask`.
+            limits: Tighter limits, as for `ask`.
+        """
+        from dalenius.queries.ask import Ask
+        from dalenius.queries.kind import explain
+
+        return explain(self._asker, Ask(question, epsilon, delta=delta, limits=limits))
 
     def ask(
         self,

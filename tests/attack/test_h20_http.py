@@ -68,6 +68,7 @@ def observed(server: Server) -> dict[str, str]:
     found["me"] = noisy(eve.get("/v1/me"))
     for sql in [*ASKED, *REFUSED, FOUND]:
         found[f"preview: {sql}"] = whole(eve.post("/v1/preview", {"sql": sql, "epsilon": EPSILON, "plan": True}))
+        found[f"explain: {sql}"] = whole(eve.post("/v1/explain", {"sql": sql, "epsilon": EPSILON}))
     for sql in ASKED[:3]:
         for more in ({}, {"error": 100.0}):
             found[f"preview {more}: {sql}"] = whole(eve.post("/v1/preview", {"sql": sql, **more}))

@@ -50,6 +50,7 @@ PREVIEWS = [
     ["preview", "SELECT COUNT(*) FROM visits"],
     ["preview", ASKED[1], "--analyst", "eve", "--epsilon", "0.1", "--json"],
     ["preview", ASKED[7], "--analyst", "eve", "--plan"],
+    *(["explain", each, "--analyst", "eve", "--epsilon", "0.1"] for each in (*ASKED[3:6], REFUSED[2])),
 ]
 COMMANDS = [
     ["tables"],

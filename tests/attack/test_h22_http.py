@@ -29,6 +29,7 @@ EVERYBODY, SEEING, OWNER, ANALYST = {"owner", "analyst", "auditor"}, {"owner", "
 ROLES = {
     ("POST", "/v1/ask"): ANALYST,
     ("POST", "/v1/preview"): ANALYST,
+    ("POST", "/v1/explain"): ANALYST,
     ("GET", "/v1/jobs/{id}"): ANALYST,
     ("GET", "/v1/jobs/{id}/events"): ANALYST,
     ("GET", "/v1/history"): ANALYST,

@@ -370,3 +370,17 @@ def test_an_analyst_does_not_reach_the_owners_pages(analyst, server):
     for path in ("/ledger", "/protect", "/report"):
         page.goto(f"{server.url}{path}")
         assert page.url == f"{server.url}/"
+
+
+def test_how_a_question_was_understood_unfolds_below_its_price_and_stays_so_while_more_is_typed(analyst):
+    page = analyst("lea", trusted=False)
+    folded = page.get_by_role("button", name=re.compile("How this was understood"))
+    told = page.locator(".d-understood")
+    expect(told).not_to_be_visible()
+    folded.click()
+    expect(told).to_contain_text("4 groups, all public")
+    write(page, "SELECT AVG(age) AS mean FROM visits WHERE age >= 65")
+    expect(told).to_contain_text("AVG(age), from:")
+    expect(told).to_be_visible()
+    expect(told).to_contain_text("age >= 65")
+    pictured(page, "understood", full_page=True)

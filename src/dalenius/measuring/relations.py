@@ -31,11 +31,15 @@ Identities: TypeAlias = Mapping[str, frozenset[str]]
 
 @dataclass(frozen=True)
 class Owned:
-    """A protected table in FROM. ``name`` tells its columns from those of other tables; "": it is the only one."""
+    """A protected table in FROM. ``name`` tells its columns from those of other tables; "": it is the only one.
+
+    ``called`` is what the question calls it; it is for people, and has no part in what a plan means.
+    """
 
     name: str
     table: Table
     identities: Identities = field(default_factory=dict)
+    called: str = field(default="", compare=False)
 
     @property
     def columns(self) -> Mapping[str, tables.Column]:
@@ -49,11 +53,12 @@ class Owned:
 
 @dataclass(frozen=True)
 class Open:
-    """A public table in FROM."""
+    """A public table in FROM; ``called`` as of `Owned`."""
 
     name: str
     table: PublicTable
     identities: Identities = field(default_factory=dict)
+    called: str = field(default="", compare=False)
 
     @property
     def columns(self) -> Mapping[str, tables.Column]:
@@ -89,13 +94,17 @@ class PerUnit:
 
 @dataclass(frozen=True)
 class Stacked:
-    """UNION ALL: the rows of several relations below one another, their columns named c0, c1 and on."""
+    """UNION ALL: the rows of several relations below one another, their columns named c0, c1 and on.
+
+    ``shown`` are the names that the question has for them, for people.
+    """
 
     name: str
     parts: tuple[tuple[Relation, tuple[Expression, ...]], ...]
     columns: Mapping[str, tables.Column]
     identities: Identities
     rows: int | None
+    shown: tuple[str, ...] = field(default=(), compare=False)
 
     def written(self) -> str:
         """In the fixed notation."""

@@ -31,9 +31,11 @@ if TYPE_CHECKING:
     from dalenius.ledger.requests import Answered
     from dalenius.measuring.plan import Plan
     from dalenius.queries.answering import Answer
+    from dalenius.queries.explaining import Explanation
     from dalenius.queries.outer.showing import OuterTable
     from dalenius.queries.planning import Planned
     from dalenius.queries.release import Release
+    from dalenius.queries.rules.price import Priced
     from dalenius.releasing.leaving import Asker, Look
 
 
@@ -120,8 +122,47 @@ def preview(asker: Asker, ask: Ask) -> Preview:
             if not alone:
                 leavings = [_outer_leaving(asker, ask, found, each.epsilon) for each in previews[0].choices]
                 prices = [(is_paid(each, asker), each.delta) for each in leavings]
-            return preview_outer(found, previews, prices)
-        return _previewed(asker, ask, found)
+            explanation = _explained(asker, ask, found, ask.epsilon)
+            return replace(preview_outer(found, previews, prices), explanation=explanation)
+        told = _previewed(asker, ask, found)
+        epsilon = told.choices[0].epsilon if len(told.choices) == 1 else None
+        return replace(told, explanation=_explained(asker, ask, found, epsilon))
+
+
+def explain(asker: Asker, ask: Ask) -> Explanation:
+    """What a question was understood to mean, for nothing. Never touches the data: a plan is all that it reads."""
+    from dalenius.queries.rules.clause import settle_price
+
+    with asker.own_work():
+        epsilon, delta = settle_price(ask.question, ask.epsilon, ask.delta)
+        ask = replace(ask, epsilon=None if epsilon is None else parameters.epsilon(epsilon), delta=delta, error=None)
+        public = public_preview(ask.question, open_versions(asker), ask.confidence)
+        if public is not None:
+            return require(public.explanation)
+        return _explained(asker, ask, plan_any(asker, ask), ask.epsilon)
+
+
+def _explained(asker: Asker, ask: Ask, found: Planned | OuterPlanned, epsilon: float | None) -> Explanation:
+    """A plan in words; ``epsilon`` is what would be charged for it."""
+    from dalenius.queries.explaining import explain_plan
+    from dalenius.queries.outer.explaining import explain_outer
+    from dalenius.queries.rules.price import price_plan
+
+    parts = found.parts if isinstance(found, OuterPlanned) else (found,)
+    prices: list[Priced] = []
+    delta = 0.0
+    if epsilon is not None:
+        leaving = (
+            _outer_leaving(asker, ask, found, epsilon)
+            if isinstance(found, OuterPlanned)
+            else _leaving(asker, ask, replace(found, epsilon=epsilon))
+        )
+        delta = leaving.delta
+        finding = sum(each.plan.selection is not None for each in parts)
+        prices = [price_plan(each.plan, epsilon, delta / finding if finding else None) for each in parts]
+    if isinstance(found, OuterPlanned):
+        return explain_outer(found, ask.question, prices, delta)
+    return explain_plan(found.plan, prices[0] if prices else None)
 
 
 def _previewed(asker: Asker, ask: Ask, found: Planned, *, alone: bool = True) -> Preview:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dalenius.measuring.expressions import written
-from dalenius.queries.postprocess import describe_groups
+from dalenius.queries.sql_words import SqlWords
 
 if TYPE_CHECKING:
     from dalenius.measuring.plan import Measure, Plan
@@ -14,14 +13,14 @@ if TYPE_CHECKING:
 
 def describe_plan(plan: Plan, found: Priced) -> str:
     """The plan for people: what each step does, what one unit can change, what it costs."""
-    policy, budget = plan.table.policy, plan.table.budget
+    policy, budget, words = plan.table.policy, plan.table.budget, SqlWords.of(plan)
     relation = "added or removed" if plan.neighbors.value == "add-remove" else "exchanged for another"
     unit = " + ".join([*plan.table.unit, *([budget.period] if budget.period else [])])
     size = f"{len(plan.cells):,}, all public" if plan.selection is None else "found privately"
     lines = [
         f"table     {policy.name}; protected is one {unit}, {relation}",
-        *_rows(plan),
-        f"groups    {describe_groups(plan)} ({size})",
+        *_rows(plan, words),
+        f"groups    {_groups(plan, words)} ({size})",
         *_search(found, unit),
     ]
     if plan.groups is not None:
@@ -30,21 +29,27 @@ def describe_plan(plan: Plan, found: Priced) -> str:
     if plan.periods != ("",):
         lines.append(f"periods   {plan.periods[0]} to {plan.periods[-1]} ({len(plan.periods)}), each charged in full")
     for measure, mechanism in zip(plan.measures, found.mechanisms, strict=True):
-        lines += _steps(plan, measure, mechanism, found)
+        lines += _steps(plan, measure, mechanism, found, words)
     total = f"ρ = {found.rho:.6g}" if found.rho is not None else "pure"
     total += f", δ = {found.delta:.3g}" if found.delta else ""
     lines.append(f"price     ε = {found.epsilon:g} for the whole question ({total}), charged before the data is read")
     return "\n".join(lines)
 
 
-def _rows(plan: Plan) -> list[str]:
-    """Which rows count; of several tables, how they are joined."""
-    relation = plan.table.relation
-    if relation.single:
-        return [f"rows      {written(plan.where)}"]
-    lines = [f"  {'left  ' if each.left else 'join  '}  {each.written()}" for each in relation.joins]
-    lines += [f"  {each.written()}" for each in relation.matches]
-    return [*lines, "  unit    of all of them is the same", f"rows      {written(relation.where)}"]
+def _rows(plan: Plan, words: SqlWords) -> list[str]:
+    """Which rows count; of several tables, that they are of one unit."""
+    conditions = dict.fromkeys((*words.conditions(plan.table.relation.where), *words.conditions(plan.question.where)))
+    lines = [f"rows      {' AND '.join(conditions) or 'all'}"]
+    return lines if plan.table.relation.single else ["  unit    of all of them is the same", *lines]
+
+
+def _groups(plan: Plan, words: SqlWords) -> str:
+    """What rows are grouped by."""
+    keys = plan.question.keys
+    if not plan.sets:
+        return ", ".join(map(words.text, keys)) or "none: one answer"
+    sets = ["(" + ", ".join(words.text(keys[at]) for at in each) + ")" for each in plan.sets]
+    return f"{len(sets)} sets: {', '.join(sets)}"
 
 
 def _search(found: Priced, unit: str) -> list[str]:
@@ -63,13 +68,13 @@ def _search(found: Priced, unit: str) -> list[str]:
     ]
 
 
-def _steps(plan: Plan, measure: Measure, mechanism: Any, found: Priced) -> list[str]:
+def _steps(plan: Plan, measure: Measure, mechanism: Any, found: Priced, words: SqlWords) -> list[str]:
     known = measure.primitive
-    value = "" if measure.value is None else f" of {written(measure.value)}"
+    value = "" if measure.value is None else f" of {words.text(measure.value)}"
     if measure.times is not None and measure.times.value is not None:
-        value += f" and {written(measure.times.value)}"
-    where = "" if written(measure.where) == "true" else f" where {written(measure.where)}"
-    lines = [f"measure   {known.words}{value}{where}"]
+        value += f" and {words.text(measure.times.value)}"
+    where = " AND ".join(words.conditions(measure.where))
+    lines = [f"measure   {known.words}{value}" + (f" where {where}" if where else "")]
     if known.rounded:
         centre = f" less {measure.centre * measure.step}" if measure.centre else ""
         lines.append(f"  value   rounded to {float(measure.step):g}{centre}: {measure.low}..{measure.high} steps")

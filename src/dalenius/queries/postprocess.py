@@ -13,7 +13,7 @@ from functools import cmp_to_key
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dalenius.measuring.estimates import Estimate
-from dalenius.measuring.expressions import TRUE, Aggregate, Call, Expression, Key, Literal, Scalar, Type, walk, written
+from dalenius.measuring.expressions import TRUE, Aggregate, Call, Expression, Key, Literal, Scalar, Type, walk
 from dalenius.measuring.function_values import arrow_type, is_sayable
 from dalenius.measuring.functions import whole
 from dalenius.queries.rules.total import make_total
@@ -312,15 +312,6 @@ def _reordered(plan: Plan, places: Sequence[int], keys: Sequence[int]) -> list[i
 def most_groups(plan: Plan) -> int:
     """How many groups the set with most of them has."""
     return max(map(len, _by_set(plan).values()), default=1)
-
-
-def describe_groups(plan: Plan) -> str:
-    """What rows are grouped by, for people."""
-    if not plan.sets:
-        return ", ".join(map(written, plan.keys)) or "none: one answer"
-    keys = plan.question.keys
-    sets = ["(" + ", ".join(written(keys[at]) for at in each) + ")" for each in plan.sets]
-    return f"{len(sets)} sets: {', '.join(sets)}"
 
 
 def _by_set(plan: Plan) -> Mapping[tuple[int, ...], list[int]]:

@@ -15,6 +15,7 @@ from dalenius._numbers import count_of
 from dalenius.ledger.key_delta import Left
 from dalenius.queries.expectations import Expectations
 from dalenius.queries.expected_answer import ExpectedColumn
+from dalenius.queries.explaining import Explanation
 from dalenius.queries.plan_words import describe_plan
 from dalenius.queries.postprocess import shown_groups
 from dalenius.queries.release import FREE, shown_error
@@ -95,13 +96,14 @@ class Preview:
         groups: How many rows the answer has, before HAVING and LIMIT; None where groups have to be found.
         choices: One price, or the usual three.
         confidence: Of the errors.
-        plan: The plan, for people.
+        plan: The steps of the plan, with what one unit can change in each, its noise and its price.
         remaining: What is left to spend.
         notes: What the reader should know besides.
         rows: How many rows a group is reckoned to have.
         delta: What finding the groups costs besides at the first of them; 0 where they are public.
         search: The share of the price with which the question first finds its own limits.
         public: It is about public tables only: answered exactly, and for nothing. There are no choices then.
+        explanation: What the question was understood to mean, in plain words.
     """
 
     columns: tuple[str, ...]
@@ -115,6 +117,7 @@ class Preview:
     delta: float = 0.0
     search: float = 0.0
     public: bool = False
+    explanation: Explanation | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """For `--json`."""
@@ -133,7 +136,7 @@ class Preview:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Preview:
-        """As `to_dict` wrote it; the plan is there where "plan" stands beside the rest.
+        """As `to_dict` wrote it; plan and explanation are there where "plan" and "explanation" stand beside the rest.
 
         Raises:
             InputError: It is no preview.
@@ -159,7 +162,13 @@ class Preview:
             found.number("delta"),
             found.number("search"),
             found.flag("public"),
+            Explanation.from_dict(found.mapping("explanation")) if "explanation" in found else None,
         )
+
+    def described(self) -> dict[str, Any]:
+        """For `--json` with `--plan`: the question in plain words, and the steps of its plan."""
+        words = {} if self.explanation is None else {"explanation": self.explanation.to_dict()}
+        return {"plan": self.plan, **words}
 
     def size(self, what: str) -> str:
         """How many rows or groups, in words."""

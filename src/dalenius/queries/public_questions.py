@@ -24,6 +24,7 @@ from dalenius.measuring.engines.duckdb.public_checks import ARGUMENTS, FUNCTIONS
 from dalenius.measuring.engines.duckdb.statements.relation import scan_of_public
 from dalenius.measuring.expressions import FALSE, NULL, TRUE, Literal, Type, number, text
 from dalenius.measuring.public import public_table
+from dalenius.queries.explaining import explain_public
 from dalenius.queries.preview import Preview
 from dalenius.queries.release import PUBLIC, Release
 from dalenius.queries.rules.clause import check_nobody_named
@@ -136,15 +137,16 @@ def answer_public(question: PublicQuestion, tables: Sequence[PublicTable], *, se
 def preview_public(question: PublicQuestion, tables: Sequence[PublicTable], confidence: float) -> Preview:
     """What asking would give: its columns, exactly and for nothing."""
     found = _run(question, tables, 0, SECONDS)
-    names = ", ".join(sorted(each.name for each in tables))
+    names = sorted(each.name for each in tables)
     return Preview(
         columns=found.columns,
         groups=None,
         choices=(),
         confidence=confidence,
-        plan=f"reads public tables only ({names}): exact, charges nothing",
+        plan=f"reads public tables only ({', '.join(names)}): exact, charges nothing",
         remaining={},
         public=True,
+        explanation=explain_public(found.columns, names),
     )
 
 

@@ -16,6 +16,16 @@ from dalenius.measuring.function_values import MOST_CELLS
 from dalenius.measuring.functions import FUNCTIONS, PARTS, UNITS, Function
 from dalenius.measuring.periods import MOST as MOST_PERIODS
 from dalenius.measuring.statistics import families, family_for
+from dalenius.queries.reference_words import (
+    UNLIKE,
+    UNLIKE_RULES,
+    aggregate_names,
+    also_named,
+    code,
+    example_of,
+    other_ways,
+    read_as,
+)
 from dalenius.queries.rules.derived import INSIDE
 from dalenius.queries.rules.parse import DEEPEST, LONGEST
 from dalenius.queries.rules.resolve import MOST_OUTPUTS
@@ -108,15 +118,51 @@ def generated() -> str:
     ]
     parts += ["NULL. Every number is a double.", ""]
     for title, functions in _grouped():
-        rows = [(_code(each.says), _types(each), each.gives.value if each.gives else "the same") for each in functions]
-        parts += [f"### {title}", "", *table(("write", "takes", "gives"), rows), ""]
+        rows = [_function(each) for each in functions]
+        parts += [f"### {title}", "", *table(("write", "also", "takes", "gives", "for example"), rows), ""]
     parts += [f"Parts of dates, for EXTRACT and DATE_PART: {', '.join(PARTS)}; also as functions, as in YEAR(d)."]
     parts += [f"Units of time, for DATE_TRUNC, DATE_DIFF and INTERVAL: {', '.join(UNITS)}.", ""]
     parts += ["### Buckets", "", *table(("write", "gives"), ((_code(one), other) for one, other in BUCKETS)), ""]
-    parts += ["## Limits", "", *table(("of", "at most"), _limits()), "", "## What is refused", ""]
+    parts += [
+        *_unlike(),
+        *_other_ways(),
+        "## Limits",
+        "",
+        *table(("of", "at most"), _limits()),
+        "",
+        "## What is refused",
+        "",
+    ]
     parts += ["Anything else is refused too: only what stands above is understood.", ""]
     parts += table(("construct", "why", "instead"), dict.fromkeys((*_REFUSED.values(), *_PARTS.values(), *_refused())))
     return "\n".join(parts)
+
+
+def _function(each: Function) -> tuple[str, str, str, str, str]:
+    gives = each.gives.value if each.gives else "the same"
+    also = ", ".join(map(_code, also_named(each.says)))
+    return _code(each.says), also, _types(each), gives, _code(example_of(each.says, each.takes))
+
+
+def _unlike() -> list[str]:
+    """What differs from DuckDB."""
+    rows = [(code(what), theirs, ours) for what, theirs, ours in UNLIKE]
+    head = ["## Unlike DuckDB", "", "What is answered means what it means in DuckDB, but for this:", ""]
+    return [*head, *table(("of", "in DuckDB", "here"), (*rows, *UNLIKE_RULES)), ""]
+
+
+def _other_ways() -> list[str]:
+    """What other databases call otherwise."""
+    parts = ["## In other words", "", "What other databases call otherwise is read as what it means here. Both ways"]
+    parts += ["of writing are one question, paid for once.", ""]
+    for title, ways in other_ways().items():
+        rows = [(code(each.typed), read_as(each), each.dialects) for each in ways]
+        if title == "Aggregates":
+            rows += [
+                (", ".join(map(_code, others.split(", "))), _code(name), at) for name, others, at in aggregate_names()
+            ]
+        parts += [f"### {title} in other words", "", *table(("typed", "read as", "as in"), rows), ""]
+    return parts
 
 
 def renew(page: str, begin: str, content: str) -> str:

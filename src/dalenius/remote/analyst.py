@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dalenius.ledger.budgets import Balance
     from dalenius.measuring.plan import Limits
     from dalenius.queries.ask import Error
+    from dalenius.queries.explaining import Explanation
     from dalenius.queries.preview import Preview
     from dalenius.queries.release import Release
     from dalenius.releasing.kinds import Shown
@@ -126,6 +127,21 @@ class RemoteAnalyst:
 
         body = body_of(question, epsilon, error, confidence, delta, limits) | {"plan": True}
         return self._calls.read(self._calls.found("POST", "/v1/preview", body), Preview.from_dict)
+
+    def explain(
+        self,
+        question: str,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        limits: Limits | None = None,
+    ) -> Explanation:
+        """What a question was understood to mean, for nothing. As `Analyst.explain`."""
+        from dalenius.queries.explaining import Explanation
+
+        body = body_of(question, epsilon, None, 0.95, delta, limits)
+        body = {name: value for name, value in body.items() if name not in {"error", "confidence"}}
+        return self._calls.read(self._calls.found("POST", "/v1/explain", body), Explanation.from_dict)
 
     def ask(
         self,

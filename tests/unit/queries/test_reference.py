@@ -1,14 +1,19 @@
 """The reference page says what the allow-lists say."""
 
+import math
 import re
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pytest
+from tests import typed
 from tests.shop import Shop
 
+from dalenius.errors import DaleniusError
 from dalenius.measuring.functions import FUNCTIONS
 from dalenius.queries.reference import _INSIDE, AGGREGATES, BEGIN, BUCKETS, CLAUSES, SEVERAL, generated, renew
+from dalenius.queries.reference_words import UNLIKE, OtherWay, also_named, example_of, other_ways, ways_of
 from dalenius.queries.rules.restrict import _PARTS, _REFUSED
 from dalenius.queries.rules.sources import NOBODYS, REFUSED_JOINS, REFUSED_SUBQUERIES
 
@@ -99,3 +104,109 @@ def test_every_clause_of_the_page_can_be_asked(shop):
     sets = "SELECT GROUPING(x), COUNT(*) FROM a GROUP BY GROUPING SETS (ROLLUP (x), CUBE (x))"
     assert shop.plan(question).measures and shop.plan(sets).measures
     assert all(word in question + sets for names, _ in CLAUSES for word in names.split(", "))
+
+
+# --- examples, aliases and other ways of writing
+
+EXAMPLES = {name: each for name, each in FUNCTIONS.items() if name != "finite"}
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory):
+    return typed.protected(tmp_path_factory.mktemp("people"))
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_function_of_the_page_has_an_example_that_is_answered(name, people):
+    function = EXAMPLES[name]
+    others = [each + function.says[function.says.index("(") :] for each in also_named(function.says)]
+    for says in (function.says, *others):
+        example = example_of(says, function.takes).replace("amount", "balance")
+        example = re.sub(r"\bday\b(?!')", "born", example)
+        assert people.plan(f"SELECT COUNT(*) FROM people WHERE ({example}) IS NOT NULL").measures, example
+
+
+def test_other_names_are_those_that_people_type():
+    assert {"LEN", "CHAR_LENGTH", "STRLEN"} <= set(also_named("LENGTH(a)")) and also_named("a + b") == []
+    assert "STR_POSITION" not in also_named("STRPOS(a, 'x')") and "CEILING" in also_named("CEIL(a)")
+
+
+def test_a_line_is_read_in_parts():
+    assert list(ways_of("F(a) → G(a): why; also this; H(a) → a")) == [
+        OtherWay("F(a)", "G(a)", "why; also this"),
+        OtherWay("H(a)", "a"),
+    ]
+
+
+WHOLE = {  # rows of the page that are no expressions
+    "`people`, [people]": ("SELECT COUNT(*) FROM `people`", "SELECT COUNT(*) FROM [people]"),
+    "N'Zoë', r'^A'": ("SELECT COUNT(*) FROM people WHERE name = N'Zoë'",),
+    "SELECT TOP 3 …": ("SELECT TOP 3 region, COUNT(*) FROM people GROUP BY region",),
+    "a NATURAL JOIN b": ("SELECT COUNT(*) FROM people NATURAL JOIN orders",),
+    "`catalogue.schema.people`": ("SELECT COUNT(*) FROM `catalogue.schema.people`",),
+    "`schema.people.region`": ("SELECT COUNT(shop.people.region) FROM shop.people",),
+    "FETCH FIRST n ROWS ONLY": ("SELECT sex, COUNT(*) FROM people GROUP BY sex FETCH FIRST 2 ROWS ONLY",),
+    "GROUP BY a, b WITH ROLLUP": ("SELECT COUNT(*) FROM people GROUP BY sex, region WITH ROLLUP",),
+    "(a JOIN b ON …) JOIN c ON …, a JOIN (b JOIN c ON …) ON …": (
+        "SELECT COUNT(*) FROM (people p JOIN orders o ON p.person_id = o.person_id) JOIN regions r ON code = p.region",
+    ),
+    "AVG(age) AS age … HAVING age > 30": ("SELECT sex, AVG(age) AS age FROM people GROUP BY sex HAVING age > 30",),
+    "placed::TIME >= '12:00'": ("SELECT COUNT(*) FROM orders WHERE placed::TIME >= '12:00'",),
+    "COUNT(unit)": ("SELECT COUNT(person_id) FROM people",),
+}
+WAYS = [(way, title) for title, ways in other_ways().items() for way in ways]
+LETTERS = {"d": "born", "e": "DATE '2024-12-31'", "x": "height", "y": "age", "n": "age", "p": "smoker"}
+THREE = (  # what a, b and c may be
+    ("balance", "height", "age"),
+    ("region", "sex", "'z'"),
+    ("born", "DATE '2024-12-31'", "born"),
+    ("age", "sex", "'z'"),
+)
+
+
+@pytest.mark.parametrize(("way", "title"), WAYS, ids=[each.typed for each, _ in WAYS])
+def test_every_other_way_of_writing_is_answered_and_means_what_the_page_says(way, title, people):
+    if way.typed in WHOLE:
+        assert all(people.plan(each).measures for each in WHOLE[way.typed])
+        return
+    for each in re.split(r"(?<=\)), (?=[A-Z])|, (?=a )", way.typed.partition(" and its ")[0]):
+        assert tried(people, each, way.read, title == "Aggregates"), each
+
+
+def tried(people, written, read, aggregated):
+    """Whether an example is answered with some columns; what it is read as is the same question, where it is SQL."""
+    for three in THREE:
+        names = LETTERS | dict(zip("abc", three, strict=True))
+
+        def asked(text, names=names):
+            text = re.sub(r"(?<!['\w])([a-z])(?!['\w])", lambda found: names.get(found[1], found[1]), text)
+            where = f"COUNT(*) FROM people WHERE ({text}) IS NOT NULL"
+            return f"SELECT {text} FROM people" if aggregated else f"SELECT {where}"
+
+        one, other = plan_of(people, asked(written)), plan_of(people, asked(read))
+        if one is None:
+            continue
+        assert other is None or "…" in read or one.canonical() == other.canonical(), asked(written)
+        return True
+    return False
+
+
+def plan_of(people, sql):
+    try:
+        return people.plan(sql)
+    except DaleniusError:
+        return None
+
+
+@pytest.mark.parametrize("what", [each for row in UNLIKE for each in re.split(r"(?<=[)0]), ", row[0])])
+def test_what_the_page_says_is_unlike_duckdb_is_null_here_and_not_there(what, people):
+    ours = what.replace("amount", "height")
+    there = "SELECT COUNT(*) FROM people WHERE age IS NOT NULL AND height IS NOT NULL AND region IS NOT NULL"
+    assert people.exact(f"{there} AND ({ours}) IS NULL") == people.exact(there)
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t AS SELECT 30 AS age, 170.5::DOUBLE AS height, 'n' AS region")
+        try:
+            ((found,),) = connection.execute(f"SELECT {ours} FROM t").fetchall()
+        except duckdb.Error:
+            return
+        assert found is None or not math.isfinite(found)

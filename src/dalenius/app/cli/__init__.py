@@ -33,6 +33,7 @@ COMMANDS = {
     "protect": "protect",
     "refresh": "protect",
     "tables": "tables",
+    "explain": "explain",
     "preview": "ask",
     "ask": "ask",
     "budget": "budget",

@@ -85,13 +85,15 @@ def preview(
     find_limits: Search = None,
     server: server_option.Server = None,
     token_file: server_option.TokenFile = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Show every step with its sensitivity and price.")] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Show how it was understood, and every step with its price.")
+    ] = False,
 ) -> None:
     """Shows what a question would cost and how noisy it would be. Charges nothing, never touches the data.
 
     Example: dalenius preview "SELECT region, COUNT(*) FROM visits GROUP BY region" --analyst ana --plan
     """
-    from dalenius.app.views.answers import print_preview
+    from dalenius.app.views.answers import print_explanation, print_preview
 
     question, limits = text_of(sql), limits_of(rows, groups, total, units, find_limits)
     found = analyst_of(frame, analyst, server, token_file).preview(
@@ -105,11 +107,14 @@ def preview(
 
     def human(console: Console) -> None:
         if plan:
+            if found.explanation is not None:
+                print_explanation(console, found.explanation)
+                console.print()
             console.print(found.plan, markup=False, highlight=False, soft_wrap=True)
             console.print()
         print_preview(console, found)
 
-    frame.emit({"question": question, **found.to_dict(), **({"plan": found.plan} if plan else {})}, human)
+    frame.emit({"question": question, **found.to_dict(), **(found.described() if plan else {})}, human)
 
 
 @framed

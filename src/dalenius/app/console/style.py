@@ -75,6 +75,8 @@ body.body--dark .text-warning {{ --q-warning: var(--d-warn); }}
 .d-tag {{ display: inline-block; padding: .1rem .55rem; border-radius: 99px; font-size: 12px; font-weight: 500;
   background: var(--d-soft); color: var(--d-strong); }}
 .d-tag.d-free {{ color: var(--d-good); }}
+.d-understood {{ display: grid; grid-template-columns: minmax(7rem, 11rem) 1fr; gap: .35rem 1rem; margin: 0; }}
+.d-understood dt, .d-understood dd {{ margin: 0; min-width: 0; }}
 .d-tip {{ border-left: 3px solid var(--d-strong); padding: .1rem 0 .1rem .8rem; }}
 @layer theme {{ /* the framework's first layer: there it wins over "outline: 0 !important" of a later one */
   :focus-visible {{ outline: 3px solid #2f7fd1 !important; outline-offset: 2px !important; }}
@@ -97,6 +99,7 @@ body.body--dark .text-warning {{ --q-warning: var(--d-warn); }}
 .nicegui-echart svg text {{ fill: var(--d-muted) !important; }}
 .nicegui-error-popup {{ background: var(--d-card) !important; color: var(--d-text); border: 1px solid var(--d-warn); }}
 @media (max-width: 599px) {{
+  .d-understood {{ grid-template-columns: 1fr; }}
   .d-nav {{ order: 3; width: 100%; padding-bottom: .25rem; }}
   .d-nav .q-icon, .q-tab .q-icon {{ display: none; }}
   .q-tab {{ padding: 0 10px; }}

@@ -56,6 +56,15 @@ class PreviewIn(_Question):
     plan: bool = Field(default=False, description="With every step, its sensitivity and price.")
 
 
+class ExplainIn(_Given):
+    """A question to be explained."""
+
+    sql: Annotated[str, Field(min_length=1, max_length=100_000, examples=["SELECT COUNT(*) AS n FROM visits"])]
+    epsilon: float | None = Field(None, description="The price, if it is to be told what is charged.", examples=[0.2])
+    delta: float | None = None
+    limits: LimitsIn | None = None
+
+
 class AskIn(_Question):
     """A question, and its price: ε, or the error that is good enough."""
 
@@ -166,6 +175,21 @@ class PreviewOut(BaseModel):
     rows: int
     public: bool
     plan: str | None = None
+    explanation: dict[str, Any] | None = Field(None, description="As an [Explanation](#explanation), beside a plan.")
+
+
+class ExplanationOut(BaseModel):
+    """What a question was understood to mean, in plain words. Nothing was charged, and no data was read."""
+
+    question: str
+    columns: list[str]
+    parts: list[dict[str, Any]] = Field(
+        description="What is asked, each with `unit`, `tables`, `rows`, `groups`, `limits`, `measures`."
+    )
+    after: list[str] = Field(description="What is computed from the release, which is free.")
+    public: list[str]
+    price: str
+    notes: list[str]
 
 
 class StoredOut(BaseModel):

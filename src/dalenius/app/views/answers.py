@@ -15,11 +15,13 @@ from dalenius.queries.release import FREE, shown, shown_error, with_error
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from dalenius.queries.explaining import Explanation
     from dalenius.queries.preview import Choice, Preview
     from dalenius.queries.release import Release
 
 SHOWN = 50  # rows; the rest is for -o and --json
 _KEY_WIDTH = 40
+_LINE = 4000  # characters of a line in words
 _BARS = 30
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _MORE = 1.05  # times the noise error: a total error below that is not worth a word
@@ -104,6 +106,14 @@ def print_preview(console: Console, preview: Preview) -> None:
         *map(shown, preview.notes),
     ):
         console.print(Text(line, "dim"))
+
+
+def print_explanation(console: Console, explanation: Explanation) -> None:
+    """What a question was understood to mean: titles, and what stands below them."""
+    for title, lines in explanation.sections():
+        console.print(Text(title, "bold"))
+        for line in lines:
+            console.print(Text(f"  {shown(line, _LINE)}"), soft_wrap=True)
 
 
 def expected_error(choice: Choice, place: int) -> str:

@@ -73,7 +73,12 @@ class Aggregating(SelectScope):
     ) -> Aggregate:
         """One aggregate in its one form."""
         if any(has_aggregates(each) for each in (value, where, other) if each is not None):
-            raise self.refused(node, "An aggregate inside an aggregate is not supported.", "Ask for one of them.")
+            raise self.refused(
+                node,
+                "An aggregate inside an aggregate is not supported.",
+                "Aggregate what is released: SELECT AVG(n) FROM (SELECT k, COUNT(*) AS n FROM t GROUP BY k)",
+                "Rows are aggregated once.",
+            )
         asking = family_for(kind).asked[kind]
         value, where, limit = self.clamped(node, asking, value, where)
         if asking.adds and value is not None and value.type is Type.BOOLEAN:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from dalenius.measuring.expressions import Expression, Literal, Type, number
@@ -28,7 +29,9 @@ def cast(reader: Aggregating, node: Any) -> Expression:
     function = next((each for each, types in _CASTS.items() if name in types.split()), None)
     if function is None:
         raise reader.refused(
-            node, f"There is no cast to {_type_named(node)}.", "Cast to DOUBLE, INTEGER, VARCHAR, DATE or TIMESTAMP."
+            node,
+            f"There is no cast to {_type_named(node, reader.text)}.",
+            "Cast to DOUBLE, INTEGER, VARCHAR, DATE or TIMESTAMP.",
         )
     value = reader.expression(node.this)
     if name == "DECIMAL":
@@ -77,10 +80,14 @@ def _number_of(reader: Aggregating, node: Any, value: Expression) -> Expression:
     return value if value.type is Type.NUMBER else reader.apply(node, "to_number", value)
 
 
-def _type_named(node: Any) -> str:
+def _type_named(node: Any, text: str) -> str:
     """A type as it was typed, where the parser knows no other name for it."""
     to = node.args["to"]
-    return str(to.args.get("kind") or (to.this.name if hasattr(to.this, "name") else to.this))
+    name = str(to.args.get("kind") or (to.this.name if hasattr(to.this, "name") else to.this))
+    if re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE):
+        return name
+    typed = re.search(r"(?:::|\bAS)\s*(\w+)", text[node.meta.get("start", 0) :], re.IGNORECASE)
+    return "this type" if typed is None else typed[1].upper()
 
 
 def _has_double(node: Any) -> bool:

@@ -97,7 +97,7 @@ def read_part(reader: Aggregating, node: Any, name: str, moment: Any) -> Express
     part = _PART_NAMES.get(name.lower(), name.lower())
     part = part if part in PARTS else _ABBREVIATED.get(part, part)
     if part not in PARTS:
-        raise reader.refused(node, f"There is no part {name!r} of a date.", f"Use one of {', '.join(PARTS)}.")
+        raise reader.refused(node, f"There is no part {name.lower()!r} of a date.", f"Use one of {', '.join(PARTS)}.")
     return reader.apply(node, "date_part", text(part), reader.expression(moment))
 
 
@@ -144,10 +144,21 @@ def time_bucket(reader: Aggregating, node: Any) -> Expression:
     return reader.apply(node, "date_trunc", text(found), reader.expression(node.expression))
 
 
+def _weeks_of(node: Any, name: str) -> str | None:
+    """DATE_TRUNC(d, WEEK), as it was typed: the parser takes the date for the unit there."""
+    last: Any = node.this
+    swapped = type(last).__name__ in {"Column", "Var"} and str(last.name).upper() == "WEEK"
+    return f"DATE_TRUNC({name.lower()}, WEEK)" if swapped else None
+
+
 def _unit(reader: Aggregating, node: Any, name: str) -> str:
     said = name.lower()
     unit = said if said in UNITS else said.removesuffix("s")
     unit = unit if unit in UNITS else _ABBREVIATED.get(unit, unit)
     if unit not in UNITS:
-        raise reader.refused(node, f"There is no unit of time {name!r}.", f"Use one of {', '.join(UNITS)}.")
+        fix = f"Use one of {', '.join(UNITS)}."
+        if (weeks := _weeks_of(node, name)) is not None:
+            why = "Weeks begin on a Sunday there, and on a Monday here."
+            raise reader.refused(node, f"{weeks} is not supported.", f"Write DATE_TRUNC('week', {name.lower()}).", why)
+        raise reader.refused(node, f"There is no unit of time {name.lower()!r}.", fix)
     return unit

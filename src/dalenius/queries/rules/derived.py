@@ -219,6 +219,7 @@ def stack_parts(
         columns,
         named,
         known,
+        tuple(spelled for spelled, _ in parts[0][1]),
     )
     for place, (spelled, _) in enumerate(parts[0][1]):
         kind = Type.UNIT if f"c{place}" not in columns else values[0][place].type

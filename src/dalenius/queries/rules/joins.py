@@ -21,6 +21,7 @@ from dalenius.measuring.expressions import Column, Expression, Type, conjuncts
 from dalenius.measuring.join_fanout import check_fanout, compares, keys_of, limit_of, meets_one, pair_of
 from dalenius.measuring.plan import Found, Table
 from dalenius.measuring.relations import Join, Open, Owned, PerUnit, Relation, Source, full, same_unit
+from dalenius.queries.rules.parse import as_written
 from dalenius.tables.policy import Column as Spec
 from dalenius.tables.policy import Contribution, Kind, Period, Policy
 
@@ -157,14 +158,17 @@ def _check_only_public(inner: Relation, at: Place | None) -> None:
 def _shown(source: Source) -> str:
     """A source as people know it."""
     if isinstance(source, Owned | Open):
-        return repr(source.table.policy.name if isinstance(source, Owned) else source.table.name)
+        name = source.table.policy.name if isinstance(source, Owned) else source.table.name
+        return repr(name if source.name in {"", name} else source.called or name)
     return "the subquery"
 
 
 def _refuse_tie(source: Source, owner: Source, at: Place | None) -> None:
     one, other = map(_shown, (owner, source))
     tables = [each for each in (owner, source) if isinstance(each, Owned) and each.name]
-    ways = [f"{each.name}.{name}" for each in tables for name in each.identities]
+    ways = [
+        f"{as_written(each.called or each.table.policy.name)}.{name}" for each in tables for name in each.identities
+    ]
     raise QuestionRefusedError(
         f"The join of {one} and {other} does not say that they are about the same unit.",
         why="Protected tables join on equal units only, or on keys that lead to them; else one person's rows would "

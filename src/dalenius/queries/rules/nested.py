@@ -22,6 +22,8 @@ from dalenius.queries.rules.sources import Sources
 if TYPE_CHECKING:
     from sqlglot import exp
 
+_OTHERS = "Which rows are left would depend on those of others."
+
 
 class Nested(Sources):
     """Reads a SELECT that stands in another, and what any SELECT has: items and keys."""
@@ -61,7 +63,7 @@ class Nested(Sources):
         """This SELECT as a subquery in FROM of another."""
         if any(self.tree.args.get(each) is not None for each in ("limit", "offset")):
             raise self.refused(
-                self.tree, "LIMIT in a subquery is not supported.", "Choose rows by a condition in WHERE."
+                self.tree, "LIMIT in a subquery is not supported.", "Choose rows by a condition in WHERE.", _OTHERS
             )
         self.read_rows()
         if not self.gathers:
@@ -111,7 +113,7 @@ class Nested(Sources):
         from sqlglot import exp
 
         if any(self.tree.args.get(each) is not None for each in ("limit", "offset")):
-            raise self.refused(self.tree, "LIMIT in a subquery is not supported.", "Leave it out.")
+            raise self.refused(self.tree, "LIMIT in a subquery is not supported.", "Leave it out.", _OTHERS)
         if not self.gathers:
             self.read_rows()
             return self.items() if needs else []
@@ -207,8 +209,9 @@ class Nested(Sources):
         own = {each.name for each in replaced.values()}
         raw = next((each for each in walk(found) if isinstance(each, Column) and each.name not in own), None)
         if raw is not None:
+            shown = self.shown(raw)
             raise self.invalid(
-                node, f"Column {raw.name!r} stands outside an aggregate.", "It is not in GROUP BY.", "Add it there."
+                node, f"Column {shown!r} stands outside an aggregate.", "It is not in GROUP BY.", "Add it there."
             )
         return found
 
@@ -246,7 +249,8 @@ class Nested(Sources):
             else:
                 found = self.expression(node)
             if has_aggregates(found):
-                raise self.refused(node, "An aggregate cannot be a key.", "Group by columns.")
+                why = "Groups are made of rows, before anything is counted."
+                raise self.refused(node, "An aggregate cannot be a key.", "Group by columns.", why)
             return found
 
         return sets.read_sets(self, group.expressions, key)

@@ -53,6 +53,8 @@ def parse_sql(text: str) -> exp.Expr:
         dialect = Dialect.get_or_raise(DIALECT)
         tokens = dialect.tokenize(text)
         check_order(text, tokens)
+        if tokens and tokens[0].text.upper() in _WAYS and tokens[0].token_type.name in _STATEMENTS:
+            raise _not_a_select(exp.Command(this=tokens[0].text), text)  # which the parser would warn of
         found = dialect.parser().parse(respell_tokens(text, tokens), text)
         trees = [each for each in found if each is not None and not isinstance(each, exp.Semicolon)]  # ; -- a remark
         if not trees:
@@ -79,6 +81,17 @@ def place(node: exp.Expr, text: str) -> Place | None:
     start = min(starts)
     line = text.count("\n", 0, start) + 1
     return Place(line, start - (text.rfind("\n", 0, start) + 1) + 1)
+
+
+def in_sql(node: exp.Expr) -> str | None:
+    """A part of the tree in DuckDB's SQL, in one line; None: what was typed is so odd that it cannot be written."""
+    from sqlglot.errors import ErrorLevel
+
+    try:
+        quiet = ErrorLevel.IGNORE
+        return " ".join(str(node.sql(dialect=DIALECT, comments=False, unsupported_level=quiet)).split())
+    except Exception:  # noqa: BLE001 (sqlglot's writers expect trees that mean something)
+        return None
 
 
 def as_written(name: str) -> str:
@@ -129,6 +142,15 @@ def too_deep() -> QuestionRefusedError:
     )
 
 
+# What people meant by other statements.
+_WAYS = {
+    "EXPLAIN": "Leave EXPLAIN out, and run 'dalenius explain'.",
+    **dict.fromkeys(("DESCRIBE", "DESC", "SHOW", "SUMMARIZE"), "Run 'dalenius tables': it lists tables and columns."),
+    **dict.fromkeys(("PIVOT", "UNPIVOT"), "Write SELECT with GROUP BY, or COUNT_IF(x = 'a') for each value."),
+}
+_STATEMENTS = frozenset(("COMMAND", "DESCRIBE", "SHOW", "SUMMARIZE"))  # kinds of tokens that begin such
+
+
 def _not_a_select(tree: exp.Expr, text: str) -> QuestionRefusedError:
     from sqlglot import exp
 
@@ -139,10 +161,11 @@ def _not_a_select(tree: exp.Expr, text: str) -> QuestionRefusedError:
             fix="Ask its parts as questions of their own, or write SELECT … FROM (… UNION ALL …).",
             at=place(tree.expression, text),
         )
+    word = next(iter(re.findall(r"[A-Za-z]+", text)), "").upper()
     return QuestionRefusedError(
-        "Only SELECT can be asked.",
+        f"Only SELECT can be asked{'' if word in {'', 'SELECT', 'WITH', 'FROM'} else f', not {word}'}.",
         why="Questions read; nothing else is ever done for an analyst.",
-        fix="Write SELECT … FROM a table of 'dalenius tables'.",
+        fix=_WAYS.get(word, "Write SELECT … FROM a table of 'dalenius tables'."),
     )
 
 
@@ -154,9 +177,14 @@ def _reason(error: Exception) -> str:
     found = getattr(error, "errors", None) or [{}]
     highlight = str(found[0].get("highlight") or "")[:40]
     said = str(found[0].get("description") or "").split(" / ")[0].rstrip(".")
+    if _ARGUMENTS.search(said):
+        return "A function has another number of arguments."
     if highlight:
-        return f"It cannot go on at {highlight!r}."
+        return f"Syntax error near {highlight!r}."
     return f"{said}." if said else "A text or a name is not closed, or a character has no meaning."
+
+
+_ARGUMENTS = re.compile(r"number of provided arguments|Required argument '\w+' missing for [A-Z]\w*")
 
 
 def _place_of(error: Exception, text: str) -> Place | None:

@@ -31,6 +31,10 @@ MOST_OUTPUTS = 100
 MOST_ROWS = 10**9
 
 
+def _aggregated(type_: Type) -> str:
+    return "AVG(" if type_ is Type.NUMBER else "COUNT(DISTINCT "
+
+
 def resolve_names(stage: Stage) -> Stage:
     """The question in the policy's own terms."""
     plain = _plain(stage)
@@ -208,7 +212,7 @@ class _Reader(Nested):
                 f"Column {self.shown(raw)!r} stands outside an aggregate.",
                 why="Its values belong to single people."
                 + (" It is not one of the keys of GROUP BY." if keys else " There is no GROUP BY."),
-                fix=f"Aggregate it, as in AVG({self.spelled(raw)}), or add it to GROUP BY.",
+                fix=f"Aggregate it, as in {_aggregated(raw.type)}{self.spelled(raw)}), or add it to GROUP BY.",
                 at=place(node, self.text),
             )
         return found

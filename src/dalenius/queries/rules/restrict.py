@@ -10,8 +10,8 @@ from dalenius.errors import QuestionRefusedError
 from dalenius.measuring.plan import require
 from dalenius.measuring.statistics import FUNCTIONS
 from dalenius.queries.rules.aggregated import aggregate_nodes
-from dalenius.queries.rules.parse import place
-from dalenius.queries.rules.ways import way_around
+from dalenius.queries.rules.parse import in_sql, place
+from dalenius.queries.rules.ways import OPERATORS, way_around
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -269,8 +269,8 @@ def _reason(node: exp.Expr, text: str) -> tuple[str, str, str]:
     # ANY_VALUE(x) comes wrapped in a node of its own
     known = _REFUSED.get(type(node).__name__) or _REFUSED.get(type(node.this).__name__)
     if known is not None:
-        typed = isinstance(node, exp.Func) and known[0].isupper() and "start" in node.meta
-        return (typed_name(node, text), *known[1:]) if typed else known
+        name = function_name(node, text) if known[0].isupper() else None
+        return known if name is None else (name, *known[1:])
     if isinstance(node, exp.Query | exp.SetOperation):
         return f"{node.key.upper()}", "Only SELECT and UNION ALL are read.", "Write SELECT … FROM."
     return _unknown(node, text, "")
@@ -282,20 +282,35 @@ def _unknown(node: exp.Expr, text: str, part: str) -> tuple[str, str, str]:
     what = typed_name(node, text)
     if isinstance(node.parent, exp.Table) and not part:
         return f"{what} in FROM", "Files and functions are never read for a question.", _TABLES
-    return (f"This use of {what}" if part else what), *way_around(what)
+    why, fix = OPERATORS.get(type(node).__name__) or way_around(function_name(node, text) or what)
+    return (f"This use of {what}" if part else what), why, fix
+
+
+def function_name(node: exp.Expr, text: str) -> str | None:
+    """A function's name as it was typed; None where it cannot be told, as of an operator."""
+    from sqlglot import exp
+
+    if not isinstance(node, exp.Func):
+        return None
+    start = node.meta.get("start")
+    if start is not None:
+        word = _WORD.match(text, start)
+        return word[0].upper() if word and text[word.end() :].lstrip().startswith("(") else None
+    named = (each for each in node.sql_names() if re.search(rf"\b{each}\s*\(", text, re.IGNORECASE))
+    return next(named, None)
+
+
+def _flat(text: str) -> str:
+    return "".join(text.split()).lower()
 
 
 def typed_name(node: exp.Expr, text: str) -> str:
     """A construct as it was typed: a function by its name, anything else by the words that it begins with."""
-    from sqlglot import exp
-
-    start = node.meta.get("start")
-    if isinstance(node, exp.Func):
-        if start is not None and (word := _WORD.match(text, start)):
-            return word[0].upper()
-        named = (each for each in node.sql_names() if re.search(rf"\b{each}\s*\(", text, re.IGNORECASE))
-        if (name := next(named, None)) is not None:
-            return name
+    if (name := function_name(node, text)) is not None:
+        return name
+    written = in_sql(node)
+    if written is not None and len(written) <= _SHOWN and _flat(written) in _flat(text):
+        return f"'{written}'"
     around: exp.Expr | None = node
     while around is not None:
         starts = [each.meta["start"] for each in around.walk() if "start" in each.meta]
@@ -311,4 +326,6 @@ def _refusal(node: exp.Expr, text: str, what: str, why: str, fix: str) -> Questi
     at = place(node, text)
     while at is None and around is not None:  # not every node remembers; one around it does
         at, around = place(around, text), around.parent
-    return QuestionRefusedError(f"{what} is not supported.", why=why, fix=fix, at=at)
+    typed = None if what.isupper() or what.startswith(("'", "This")) else function_name(node, text)
+    named = "" if typed is None or typed in what else f": {typed}"
+    return QuestionRefusedError(f"{what} is not supported{named}.", why=why, fix=fix, at=at)

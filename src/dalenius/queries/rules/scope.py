@@ -42,6 +42,13 @@ _MISPLACED = {
     "Var": "A bare word",
     "Array": "A list",
 }
+_INSTEAD = {
+    "Star": "Name a column, or write COUNT(*).",
+    "Tuple": "Name the columns one by one.",
+    "Distinct": "Write COUNT(DISTINCT x).",
+    "Var": "Texts stand in single quotes.",
+    "Array": "Lists are of shares alone: QUANTILE_CONT(x, [0.25, 0.5]).",
+}
 _HOLDS = {  # what a column of each type holds, and how one is written
     Type.TEXT: ("texts", "'{}'"),
     Type.NUMBER: ("numbers", "3"),
@@ -138,7 +145,8 @@ class SelectScope:
         """All columns of FROM, or of one of its items, for * in a subquery."""
         table = (node.table if hasattr(node, "table") else "").lower()
         if table and table not in self.names:
-            raise self.refused(node, f"There is no table {table!r} in FROM.", "Correct the name.")
+            known = f"FROM has {', '.join(self.names)}."
+            raise self.refused(node, f"There is no table {table!r} in FROM.", "Correct the name.", known)
         if table:
             return list(self.names[table].values())
         # A column of USING is one, the left side's.
@@ -194,8 +202,9 @@ class SelectScope:
         if not isinstance(node.this, exp.Identifier):
             raise self.refused(node, "* cannot stand here.", "Name a column, or write COUNT(*).")
         if node.table and not self.knows(node.table.lower()):
-            fix = "Leave the name before the dot out." if self.shared.plain else f"FROM has {', '.join(self.names)}."
-            raise self.refused(node, f"There is no table {node.table!r} in FROM.", fix)
+            known, way = ", ".join(self.names), f"{next(iter(self.names))}.{node.name}"
+            fix = f"Write {node.name}, or {way}." if self.shared.plain else f"Write for example {way}."
+            raise self.refused(node, f"There is no table {node.table!r} in FROM.", fix, f"FROM has {known}.")
         found = self.lookup(node)
         if found is None and not node.table and node.name.lower() in self.aliases:
             return self.aliases[node.name.lower()]
@@ -241,17 +250,13 @@ class SelectScope:
 
     def expression(self, node: exp.Expr | None) -> Expression:
         """Any expression."""
-        from sqlglot import exp
-
         if node is None:
             raise InputError("An argument is missing.", why="A function has too few of them.", fix="Add it.")
         reader = _readers().get(type(node))
         if reader is None:  # allowed somewhere, but not here
             what = _MISPLACED.get(type(node).__name__, "This")
-            fix = "See docs/reference/sql.md."
-            if isinstance(node, exp.Array):
-                fix = "Lists are of shares alone: QUANTILE_CONT(x, [0.25, 0.5])."
-            raise self.refused(node, f"{what} cannot stand here.", fix)
+            fix = _INSTEAD.get(type(node).__name__, "See docs/reference/sql.md for what can be asked.")
+            raise self.refused(node, f"{what} cannot stand here.", fix, "It is read in other places alone.")
         return reader(self, node)
 
     def apply(self, node: exp.Expr, function: str, *arguments: Expression) -> Expression:
@@ -327,7 +332,11 @@ class SelectScope:
         if argument.type is Type.NUMBER and isinstance(argument, Literal):
             return argument  # how many units a date is moved by
         if argument.type not in {Type.DATE, Type.DATETIME, Type.NOTHING}:
-            raise self.invalid(node, "This needs a date.", f"It is given a {argument.type.value}.", "Cast it.")
+            from dalenius.queries.rules.restrict import typed_name
+
+            given = argument.type.value
+            fix = "Write CAST(x AS VARCHAR)." if given == "number" else "Cast it: CAST(x AS DATE)."
+            raise self.invalid(node, f"{typed_name(node, self.text)} needs a date.", f"It is given a {given}.", fix)
         return argument
 
     def same_type(self, node: exp.Expr, arguments: tuple[Expression, ...]) -> tuple[Expression, ...]:
@@ -366,6 +375,8 @@ class SelectScope:
             found = _converted(argument.value, wanted)
             if found is not None:
                 return found
+            if wanted in {Type.DATE, Type.DATETIME} and isinstance(argument.value, str):
+                raise self.no_moment(node, argument.value, wanted)
         raise self.mismatch(node, wanted.value, argument.type.value)
 
     def whole_number(self, node: Any, least: int, most: int) -> int:
@@ -389,17 +400,28 @@ class SelectScope:
             "Write CAST(x AS INTEGER) for 1 and 0." if given == "boolean" else f"Cast it, or give a {wanted}.",
         )
 
+    def no_moment(self, node: exp.Expr, given: str, wanted: Type) -> InputError:
+        """The error about a text in quotes that is no date."""
+        example = "DATE '2025-01-31'" if wanted is Type.DATE else "TIMESTAMP '2025-01-31 12:00:00'"
+        return self.invalid(
+            node,
+            f"'{given[:40]}' is no date.",
+            "Dates are written as ISO 8601 has them.",
+            f"Write for example {example}.",
+        )
+
     def shown(self, column: Column) -> str:
-        """A column as people can call it; sources that only plans have names for are called as in the question."""
-        stage, source = self.shared.stage, column.name.rpartition(".")[0]
-        known = {each.lower() for each in (*stage.tables, *stage.publics)}
-        if not source or source.rstrip(" 0123456789").lower() in known or source.lower() in known:
+        """A column as people can call it: under the name that FROM has for its table."""
+        if "." not in column.name:
             return column.name
         for table, names in self.names.items():
             for name, expression in names.values():
                 if expression == column:
                     return name if table.startswith("#") else f"{table}.{name}"
-        return "of the subquery"
+        stage, (source, _, short) = self.shared.stage, column.name.rpartition(".")
+        known = {each.lower() for each in (*stage.tables, *stage.publics)}
+        base = source if source.lower() in known else source.rstrip("0123456789").rstrip()
+        return f"{base}.{short}" if base.lower() in known else "of the subquery"
 
     def told(self, node: exp.Expr, *arguments: Expression) -> NotAllowedError:
         """The error about a column that says who somebody is, where its value would matter."""
@@ -432,9 +454,10 @@ class SelectScope:
             at=place(node, self.text),
         )
 
-    def refused(self, node: exp.Expr, message: str, fix: str) -> QuestionRefusedError:
-        """The error about something that is not known to be safe."""
-        why = "It is not among what has been shown to be safe."
+    def refused(
+        self, node: exp.Expr, message: str, fix: str, why: str = "No other form of it is read."
+    ) -> QuestionRefusedError:
+        """The error about something that is read in another form, or not at all."""
         return QuestionRefusedError(message, why=why, fix=fix, at=place(node, self.text))
 
     def invalid(self, node: exp.Expr, message: str, why: str, fix: str) -> InputError:

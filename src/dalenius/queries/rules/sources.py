@@ -142,11 +142,13 @@ class Sources(Aggregating):
         spelled = {name.lower(): table for name, table in stage.tables.items()}
         found = spelled.get(node.name.lower())
         if found is not None:
-            source = Owned(self.shared.name(found.policy.name), found, identities_of(found, stage.tables))
+            identities, called = identities_of(found, stage.tables), node.alias or node.name
+            source = Owned(self.shared.name(found.policy.name), found, identities, called)
             return self.sourced(source, left, node)
         public = self.public(node.name)
         if public is not None:
-            return self.sourced(Open(self.shared.name(public.name), public), left, node)
+            called = node.alias or node.name
+            return self.sourced(Open(self.shared.name(public.name), public, called=called), left, node)
         meant = nearest(node.name, [*stage.tables, *stage.publics])
         raise UnknownTableError(
             f"There is no table {node.name!r}.",
@@ -278,7 +280,8 @@ class Sources(Aggregating):
 
         for each in node.walk(prune=lambda part: isinstance(part, exp.Query)):
             if is_aggregate(each):
-                raise self.refused(each, f"An aggregate cannot stand in {where}.", "Put the condition into HAVING.")
+                why = f"{where} chooses rows, before any are counted."
+                raise self.refused(each, f"An aggregate cannot stand in {where}.", "Put it into HAVING.", why)
 
     def matching(self, node: Any) -> bool:
         """Reads [NOT] EXISTS and [NOT] IN (SELECT …), also behind parentheses; says whether it was one."""

@@ -63,6 +63,57 @@ WAYS: Mapping[str, tuple[str, str]] = {
         ("NOW", "GETDATE", "SYSDATE", "SYSDATETIME", "GETUTCDATE", "TODAY", "LOCALTIMESTAMP", "CURRENT_TIMESTAMP"),
         (_LATER, "Write the date: d >= DATE '2025-01-31'."),
     ),
+    "ENTROPY": (UNSHOWN, "Ask for COUNT(*) of each value, with GROUP BY; what is computed from that is free."),
+    "MAD": (UNSHOWN, "Ask for MEDIAN(x), then for MEDIAN(ABS(x - 3)) with that number."),
+    **dict.fromkeys(("PRODUCT", "GEOMEAN", "GEOMETRIC_MEAN"), (UNSHOWN, "Ask for AVG(LN(x)), and take EXP of it.")),
+    **dict.fromkeys(("BIT_AND", "BIT_OR", "BIT_XOR", "XOR"), (_BITS, "Write x % 2, x // 2 % 2 and so on.")),
+    **dict.fromkeys(
+        ("STRPTIME", "PARSE_TIMESTAMP", "PARSE_DATETIME", "TO_TIMESTAMP"),
+        (UNSHOWN, "Write CAST(a AS TIMESTAMP) for ISO 8601, or MAKE_DATE of parts."),
+    ),
+    **dict.fromkeys(
+        ("SOUNDEX", "LEVENSHTEIN", "EDITDIST3", "JACCARD", "JARO_SIMILARITY", "SIMILARITY"),
+        (UNSHOWN, "Compare texts: LOWER(a) = 'x', a LIKE 'x%', CONTAINS(a, 'x')."),
+    ),
+    **dict.fromkeys(
+        ("JSON_EXTRACT", "JSON_VALUE", "JSON_EXTRACT_STRING", "JSON_EXTRACT_SCALAR", "GET_JSON_OBJECT"),
+        ("Texts are not looked into as JSON.", "Ask the owner for a column of it, or write CONTAINS(a, '\"x\"')."),
+    ),
+    **dict.fromkeys(
+        ("PRINTF", "FORMAT_NUMBER", "STR"), (UNSHOWN, "Write a || b, and ROUND(x, 2) for the digits of a number.")
+    ),
+    **dict.fromkeys(("ASCII", "UNICODE", "ORD", "CHR", "CHAR"), (UNSHOWN, "Compare texts: LEFT(a, 1) = 'x'.")),
+    **dict.fromkeys(("SINH", "COSH", "TANH"), (UNSHOWN, "Write it with EXP: (EXP(x) - EXP(-x)) / 2 is SINH(x).")),
+    "COT": (UNSHOWN, "Write 1 / TAN(x)."),
+    **dict.fromkeys(("FACTORIAL", "GAMMA", "LGAMMA"), (UNSHOWN, "Write CASE x WHEN 1 THEN 1 WHEN 2 THEN 2 … END.")),
+    **dict.fromkeys(("GCD", "LCM"), (UNSHOWN, "Write x % 3 = 0 for the divisors that matter.")),
+    **dict.fromkeys(("ISNAN", "IS_NAN", "ISINF", "IS_INF", "ISFINITE"), ("Such values are NULL.", "Write x IS NULL.")),
+    **dict.fromkeys(("TRY", "TRY_TO_NUMBER"), ("What has no value is NULL anyway.", "Leave it out.")),
+    **dict.fromkeys(
+        ("STRUCT_PACK", "ROW", "MAP", "LIST_VALUE", "ARRAY"),
+        ("A cell holds one value.", "Name the columns one by one."),
+    ),
+}
+
+# The same of what has no name: by the kind of node that the parser makes of it.
+_CELL, _JSON = ("A cell holds one value.", "Name the columns one by one."), "Texts are not looked into as JSON."
+OPERATORS: Mapping[str, tuple[str, str]] = {
+    **dict.fromkeys(
+        ("BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot", "BitwiseLeftShift", "BitwiseRightShift", "Xor"),
+        (_BITS, "Write x % 2, x // 2 % 2 and so on; x * 2 shifts."),
+    ),
+    **dict.fromkeys(("Bracket", "Slice"), ("Texts and lists have no places here.", "Write SUBSTRING(a, 1, 1).")),
+    **dict.fromkeys(("Struct", "Map", "ToMap"), _CELL),
+    **dict.fromkeys(
+        ("JSONExtract", "JSONExtractScalar", "JSONBExtract", "JSONBExtractScalar", "Arrow"),
+        (_JSON, "Ask the owner for a column of it, or write CONTAINS(a, 'x')."),
+    ),
+    "Glob": (UNSHOWN, "Write LIKE: a LIKE 'x%'."),
+    "LikeAny": (UNSHOWN, "Write a LIKE 'x%' OR a LIKE 'y%'."),
+    "AtTimeZone": ("The zone of a column stands in its policy.", "Leave it out, or add INTERVAL 1 HOUR."),
+    "Order": ("An aggregate does not depend on an order.", "Leave ORDER BY out."),
+    "Limit": ("How many rows there are is not known before.", "Write a number of rows: LIMIT 10."),
+    "Version": ("Questions are about the data as it is now.", "Leave it out."),
 }
 
 

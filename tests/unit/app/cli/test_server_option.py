@@ -34,6 +34,7 @@ def test_a_question_to_a_server_prints_as_one_at_home(served):
     for words in (
         ("preview", COUNT),
         ("preview", COUNT, "--plan", "--json"),
+        ("explain", COUNT, "--rows", "1"),
         ("preview", "SELECT AVG(age) FROM visits GROUP BY region", "--error", "5", "--total", "amount=99.9"),
         ("tables",),
         ("tables", "visits"),

@@ -88,7 +88,9 @@ def test_a_route_gives_the_members_that_the_page_names(name, server):
     assert not named or named == set(reply.json), (named, set(reply.json))
 
 
-@pytest.mark.parametrize(("path", "schema"), [("/v1/ask", "ReleaseOut"), ("/v1/preview", "PreviewOut")])
+@pytest.mark.parametrize(
+    ("path", "schema"), [("/v1/ask", "ReleaseOut"), ("/v1/preview", "PreviewOut"), ("/v1/explain", "ExplanationOut")]
+)
 def test_an_answer_has_the_members_of_its_description(path, schema, server):
     with closing(server.analyst("ana")) as ana:
         found = ana.post(path, QUESTION).json

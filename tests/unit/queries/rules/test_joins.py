@@ -267,7 +267,7 @@ def test_names_that_could_be_two_columns_are_refused(shop):
     error = shop.error("SELECT SUM(o.aeg) FROM people p JOIN orders o USING (user_id)")
     assert isinstance(error, UnknownColumnError) and "'age'" in error.fix and error.at == (1, 12)
     error = shop.error("SELECT SUM(q.age) FROM people p JOIN orders o USING (user_id)")
-    assert "no table 'q' in FROM" in error.message and "p, o" in error.fix
+    assert "no table 'q' in FROM" in error.message and "p, o" in error.why
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ WHERE = [
     ("SUM(p.age) > 3", "An aggregate cannot stand in WHERE", "SUM", "HAVING"),
 ]
 SELECT = [
-    ("o.amount", "'orders.amount' stands outside an aggregate", "o.amount", "AVG(o.amount)"),
+    ("o.amount", "'o.amount' stands outside an aggregate", "o.amount", "AVG(o.amount)"),
     ("*", "SELECT *", "*", "COUNT(*)"),
     ("p.*, COUNT(*)", "SELECT *", "p.*", "COUNT(*)"),
     ("DISTINCT p.region", "SELECT DISTINCT", "p.region", "GROUP BY"),
@@ -112,9 +112,9 @@ SELECT = [
     ("FIRST(o.amount)", "FIRST", "FIRST", "count"),
 ]  # fmt: skip
 AFTER = [
-    ("ORDER BY o.amount", "'orders.amount' stands outside an aggregate", "o.amount", "AVG(o.amount)"),
+    ("ORDER BY o.amount", "'o.amount' stands outside an aggregate", "o.amount", "AVG(o.amount)"),
     ("QUALIFY ROW_NUMBER() OVER () = 1", "QUALIFY", None, "GROUP BY"),
-    ("HAVING o.amount > 3", "'orders.amount' stands outside an aggregate", "o.amount", "AVG(o.amount)"),
+    ("HAVING o.amount > 3", "'o.amount' stands outside an aggregate", "o.amount", "AVG(o.amount)"),
     ("GROUP BY p.user_id", "about one user_id each", "p.user_id", "many share"),
     ("INTERSECT SELECT COUNT(*) FROM people", "INTERSECT", "COUNT(*) FROM people", "questions of their own"),
     ("UNION ALL SELECT COUNT(*) FROM people", "UNION", "COUNT(*) FROM people", "questions of their own"),

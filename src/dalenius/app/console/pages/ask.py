@@ -18,6 +18,7 @@ from dalenius.app.console.parts.choices import Choices
 from dalenius.app.console.parts.editor import examples, sql_editor
 from dalenius.app.console.parts.latest import Latest
 from dalenius.app.console.parts.slider import Slider
+from dalenius.app.console.parts.understood import show_explanation
 from dalenius.app.console.sessions import PastQuestion, Session, Sessions
 from dalenius.app.http.limits import TooManyError
 from dalenius.app.http.responses import unexpected
@@ -25,11 +26,10 @@ from dalenius.app.views import to_minute
 from dalenius.app.views.answers import expected_error
 from dalenius.app.views.tables import open_to, summary_of
 from dalenius.errors import AuthMissingError, DaleniusError
-from dalenius.queries.preview import KNOWN
+from dalenius.queries.preview import KNOWN, Preview
 from dalenius.queries.release import shown
 
 if TYPE_CHECKING:
-    from dalenius.queries.preview import Preview
     from dalenius.queries.release import Release
 
 _LEAST, _SPAN, _STEPS = 0.01, 500.0, 100  # of the slider: from 0.01 to 5, even in the logarithm
@@ -97,6 +97,7 @@ class _Asking:
         self.session, self.tables = session, tables
         self.asking = self.can_be_asked = False
         self.told: tuple[str, Wish, float] | None = None  # question, wish and the price that stands there for them
+        self.understood = False  # whether it is shown how the question was understood
         self.previews = Latest(self._look, self._previewed)
 
     @property
@@ -232,6 +233,8 @@ class _Asking:
             else:
                 self._expected(found, wish)
                 self.told = (sql, wish, found.choices[0].epsilon)
+            if isinstance(found, Preview) and found.explanation is not None:
+                show_explanation(found.explanation, opened=self.understood, on_change=self._opened)
 
     def _expected(self, found: Preview, wish: Wish) -> None:
         (choice,) = found.choices
@@ -250,6 +253,10 @@ class _Asking:
         left = {name: each["epsilon"] for name, each in found.remaining.items()}
         if choice.epsilon > min(left.values()) and not choice.known:
             self._too_dear(left)
+
+    def _opened(self, opened: bool) -> None:
+        """Stays as it is while more is typed."""
+        self.understood = opened
 
     def _too_dear(self, left: dict[str, float]) -> None:
         """Not refused here: who asked the same before gets the stored answer, for nothing."""

@@ -14,7 +14,7 @@ from starlette.responses import Response, StreamingResponse
 
 from dalenius.app.http.jobs import Job, JobRequest
 from dalenius.app.http.responses import PROBLEMS, answer, no_such_path, token_ended
-from dalenius.app.http.schemas import AskIn, JobOut, PreviewIn, PreviewOut, ReleaseOut
+from dalenius.app.http.schemas import AskIn, ExplainIn, ExplanationOut, JobOut, PreviewIn, PreviewOut, ReleaseOut
 from dalenius.app.http.service import ByAnalyst, Caller
 from dalenius.ledger.requests import QUESTION
 from dalenius.queries.ask import Ask, limits_of_json
@@ -80,9 +80,26 @@ async def preview(caller: ByAnalyst, body: PreviewIn, request: Request) -> Respo
             delta=ask.delta,
             limits=ask.limits,
         )
-        plan = {"plan": found.plan} if body.plan else {}
+        plan = found.described() if body.plan else {}
         return answer({"question": body.sql, **found.to_dict(), **plan})
 
+    return await _planned(caller, request, work)
+
+
+@router.post("/explain", response_model=ExplanationOut, responses=PROBLEMS)
+async def explain(caller: ByAnalyst, body: ExplainIn, request: Request) -> Response:
+    """What a question was understood to mean, for nothing. Never touches the data."""
+
+    def work() -> Response:
+        limits = None if body.limits is None else limits_of_json(body.limits.model_dump())
+        found = caller.analyst.explain(body.sql, epsilon=body.epsilon, delta=body.delta, limits=limits)
+        return answer({"question": body.sql, **found.to_dict()})
+
+    return await _planned(caller, request, work)
+
+
+async def _planned(caller: Caller, request: Request, work: Callable[[], Response]) -> Response:
+    """What is planned for nothing, as long as the client is there."""
     gone = threading.Event()
     async with _watching(request, gone.set):
         return await caller.service.preview(caller.token, work, gone.is_set)

@@ -130,7 +130,7 @@ def pick_quantile(node: Any, _: Known) -> Any:
 
 
 def regress(node: Any, _: Known) -> Any:
-    """REGR_SLOPE(y, x) and its relatives; those with FILTER are read with it."""
+    """REGR_SLOPE(y, x) and its relatives → COVAR_POP(y, x) / VAR_POP(x) FILTER (WHERE NOT y IS NULL)."""
     from sqlglot import exp
 
     return None if isinstance(node.parent, exp.Filter) else _regressed(node, lambda each: each)

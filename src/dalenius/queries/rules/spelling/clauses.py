@@ -54,7 +54,7 @@ def roll_up(node: Any, _: Known) -> Any:
 
 
 def open_joins(node: Any, _: Known) -> Any:
-    """(a JOIN b ON …) JOIN c, and a JOIN (b JOIN c ON …) ON …: inner joins mean the same from left to right."""
+    """(a JOIN b ON …) JOIN c ON …, a JOIN (b JOIN c ON …) ON … → the same from left to right, for inner joins."""
     from_ = node.args.get("from_") or node.args.get("from")
     joins = list(node.args.get("joins") or ())
     if from_ is not None and (inner := _parenthesised(from_.this)) is not None:
@@ -100,7 +100,7 @@ def _parenthesised(node: Any) -> tuple[Any, list[Any]] | None:
 
 
 def have_alias(node: Any, known: Known) -> Any:
-    """HAVING age > 30 where AVG(age) AS age is selected, and age is no key: what is meant is the average."""
+    """AVG(age) AS age … HAVING age > 30 → HAVING AVG(age) > 30; where age is no key, the average is meant."""
     from sqlglot import exp
 
     from dalenius.queries.rules.aggregated import is_aggregate

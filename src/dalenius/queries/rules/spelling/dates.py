@@ -144,7 +144,7 @@ def take_off(node: Any, _: Known) -> Any:
 
 
 def take_off_named(node: Any, _: Known) -> Any:
-    """DATE_SUB(d, INTERVAL 1 YEAR)."""
+    """DATE_SUB(d, INTERVAL 1 YEAR) → d - INTERVAL 1 YEAR."""
     return _with_interval(*node.expressions, back=True)
 
 
@@ -179,7 +179,7 @@ def part(node: Any, _: Known) -> Any:
 
 
 def part_name(node: Any, known: Known) -> Any:
-    """DATENAME(month, d) → 'March'; DATENAME(weekday, d) → 'Monday'; other parts as texts."""
+    """DATENAME(month, d), DATENAME(weekday, d) → English names, by CASE; other parts as texts."""
     from sqlglot import exp
 
     said, moment = node.expressions
@@ -194,7 +194,7 @@ def part_name(node: Any, known: Known) -> Any:
 
 
 def extract(node: Any, known: Known) -> Any:
-    """EXTRACT of DATE, EPOCH, ISOWEEK and ISOYEAR."""
+    """EXTRACT(epoch FROM d) → whole seconds since 1970; EXTRACT(isoweek FROM d) → EXTRACT(week FROM d)."""
     from sqlglot import exp
 
     match node.this.name.upper():
@@ -214,14 +214,14 @@ def extract(node: Any, known: Known) -> Any:
 
 
 def year(node: Any, known: Known) -> Any:
-    """YEAR(AGE(a, b))."""
+    """YEAR(AGE(d, e)) → full years between dates."""
     from sqlglot import exp
 
     return _full_years(node.this, known) if isinstance(node.this, exp.Anonymous) else None
 
 
 def part_of_age(node: Any, known: Known) -> Any:
-    """DATE_PART('year', AGE(a, b))."""
+    """DATE_PART('year', AGE(d, e)) → full years between dates."""
     from sqlglot import exp
 
     parts = node.expressions
@@ -322,7 +322,7 @@ def make_date(node: Any, _: Known) -> Any:
 
 
 def read_date(node: Any, _: Known) -> Any:
-    """TO_DATE('2024-02-29'), PARSE_DATE('%Y-%m-%d', x) → a cast, where the format is ISO's."""
+    """TO_DATE('2024-02-29'), PARSE_DATE('%Y-%m-%d', a) → a cast; where the format is that of ISO."""
     parts = list(node.expressions)
     if len(parts) == 2:
         said = [each for each in parts if each.name in _ISO]
@@ -331,7 +331,7 @@ def read_date(node: Any, _: Known) -> Any:
 
 
 def convert(node: Any, _: Known) -> Any:
-    """CONVERT(date, x) → CAST(x AS DATE): the parser takes the type for the value. Types of BigQuery, too."""
+    """CONVERT(date, a) → CAST(a AS DATE); types of BigQuery are read, too."""
     from sqlglot import exp
 
     to = node.args["to"]

@@ -74,12 +74,12 @@ def _name(number: Any, names: tuple[str, ...], first: int) -> Any:
 
 
 def name_day(node: Any, _: Known) -> Any:
-    """DAYNAME(d)."""
+    """DAYNAME(d) → English names, by CASE."""
     return day_name(node.this)
 
 
 def name_month(node: Any, _: Known) -> Any:
-    """MONTHNAME(d)."""
+    """MONTHNAME(d) → English names, by CASE."""
     return month_name(node.this)
 
 
@@ -129,7 +129,7 @@ def format_time(node: Any, _: Known) -> Any:
 
 
 def to_char(node: Any, _: Known) -> Any:
-    """TO_CHAR(d, 'YYYY-MM'); without blanks behind the names of days and months."""
+    """TO_CHAR(d, 'YYYY-MM') → STRFTIME(d, '%Y-%m'); names of days and months have no blanks behind them."""
     said = node.args.get("format")
     if not _is_text(said):
         return None
@@ -138,7 +138,7 @@ def to_char(node: Any, _: Known) -> Any:
 
 
 def to_format(node: Any, _: Known) -> Any:
-    """FORMAT(d, 'yyyy-MM')."""
+    """FORMAT(d, 'yyyy-MM') → STRFTIME(d, '%Y-%m')."""
     if len(node.expressions) != 1 or not _is_text(node.expressions[0]):
         return None
     format_ = _translated(node.expressions[0].name, _DOTNET)
@@ -146,14 +146,14 @@ def to_format(node: Any, _: Known) -> Any:
 
 
 def format_date(node: Any, _: Known) -> Any:
-    """FORMAT_DATE('%Y-%m', d) and its likes."""
+    """FORMAT_DATE('%Y-%m', d) and its likes → STRFTIME(d, '%Y-%m')."""
     if not _is_text(node.expressions[0]):
         return None
     return formatted(node.expressions[1], node.expressions[0].name)
 
 
 def date_format(node: Any, _: Known) -> Any:
-    """DATE_FORMAT(d, '%Y-%m'), and Spark's DATE_FORMAT(d, 'yyyy-MM')."""
+    """DATE_FORMAT(d, '%Y-%m'), DATE_FORMAT(d, 'yyyy-MM') → STRFTIME(d, '%Y-%m')."""
     if not _is_text(node.expressions[1]):
         return None
     moment, said = node.expressions

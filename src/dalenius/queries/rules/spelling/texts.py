@@ -19,7 +19,7 @@ def _text(value: str) -> Any:
 
 
 def unescape(node: Any, _: Known) -> Any:
-    """a LIKE '50!%%' ESCAPE '!' → STARTS_WITH(a, '50%'), where % stands at an end and _ nowhere."""
+    """a LIKE '50!%%' ESCAPE '!' → STARTS_WITH(a, '50%'); where % stands at an end, _ nowhere."""
     from sqlglot import exp
 
     like, mark = node.this, node.expression
@@ -65,7 +65,7 @@ def _pieces(pattern: str, mark: str) -> list[tuple[str, bool]] | None:
 
 
 def join_with(node: Any, _: Known) -> Any:
-    """CONCAT_WS('-', a, b): what is NULL is left out, with its separator."""
+    """CONCAT_WS('-', a, b) → a || '-' || b …; what is NULL is left out, with its separator."""
     from sqlglot import exp
 
     separator, *parts = node.expressions
@@ -80,7 +80,7 @@ def join_with(node: Any, _: Known) -> Any:
 
 
 def pad(node: Any, _: Known) -> Any:
-    """LPAD(a, 3, '0') → RIGHT('000' || a, 3), or LEFT(a, 3) where it is long enough; RPAD likewise."""
+    """LPAD(a, 3, '0') → CASE WHEN LENGTH(a) >= 3 THEN LEFT(a, 3) ELSE RIGHT('000' || a, 3) END; RPAD."""
     from sqlglot import exp
 
     size, fill = node.expression, node.args.get("fill_pattern") or _text(" ")
