@@ -107,5 +107,6 @@ SELECT COUNT(*) FROM people WHERE region = 1;
 SELECT COUNT(*) FROM (SELECT age FROM people UNION SELECT quantity FROM orders) t;
 -- later
 SELECT COUNT(*) AS n FROM (SELECT person_id, amount, ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY day) AS k FROM orders) t WHERE k = 1;
--- later
+-- duckdb: SELECT DISTINCT COUNT(*) AS n FROM people WHERE region IS NOT NULL GROUP BY region
+
 SELECT DISTINCT COUNT(*) AS n FROM people GROUP BY region;

@@ -196,11 +196,9 @@ SELECT COUNT(*) FROM people; SELECT COUNT(*) FROM orders;
 SELECT AVG(aeg) FROM people;
 -- refused: PIVOT
 SELECT COUNT(*) FROM (PIVOT orders ON status USING SUM(amount));
--- later
+-- duckdb: SELECT region, COUNT(*) AS n, 100.0 * COUNT(*) / SUM(COUNT(*)) OVER () AS share FROM people WHERE region IS NOT NULL GROUP BY region
+
 SELECT region, COUNT(*) AS n, 100.0 * COUNT(*) / SUM(COUNT(*)) OVER () AS share FROM people GROUP BY region;
--- later
 SELECT region, n FROM (SELECT region, COUNT(*) AS n FROM people GROUP BY region) WHERE n > 2;
--- later
 SELECT date_trunc('month', day) AS m, SUM(SUM(amount)) OVER (ORDER BY date_trunc('month', day)) AS running FROM orders GROUP BY m;
--- later
 SELECT product, SUM(amount) AS total FROM orders GROUP BY product QUALIFY row_number() OVER (ORDER BY total DESC) <= 3;

@@ -75,5 +75,4 @@ SELECT person_id, AVG(age) FROM people GROUP BY person_id;
 SELECT COUNT(*);
 -- refused: An aggregate cannot stand in WHERE
 SELECT COUNT(*) FROM people WHERE COUNT(*) > 3;
--- later
 SELECT COUNT(*) AS n, AVG(n) AS mean FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) t;

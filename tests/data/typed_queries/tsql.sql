@@ -99,7 +99,7 @@ DROP TABLE people;
 SELECT COUNT(*) FROM orders WHERE amount > (SELECT AVG(amount) FROM orders);
 -- refused: not
 SELECT COUNT(*) FROM people CROSS APPLY (SELECT 1 AS x) t;
--- later
+-- duckdb: SELECT region, COUNT(*) AS n, SUM(COUNT(*)) OVER () AS everybody FROM people WHERE region IS NOT NULL GROUP BY region
+
 SELECT region, COUNT(*) AS n, SUM(COUNT(*)) OVER () AS everybody FROM people GROUP BY region;
--- later
 SELECT TOP 1 region, n FROM (SELECT region, COUNT(*) AS n FROM people GROUP BY region) t ORDER BY n DESC;

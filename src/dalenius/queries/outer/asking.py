@@ -15,6 +15,7 @@ from dalenius.queries.outer.trees import sources_of
 from dalenius.queries.planning import OpenTables, Planned, plan_ask
 from dalenius.queries.rules.clause import cut_clause
 from dalenius.queries.rules.parse import parse_sql
+from dalenius.queries.rules.spelling.windows import regroup
 
 if TYPE_CHECKING:
     from dalenius.measuring.plan import Plan
@@ -52,7 +53,7 @@ def plan_any(asker: Asker, ask: Ask, *, expecting: bool = False) -> Planned | Ou
     """
     among = OpenTables.of(asker)
     with patiently():  # all attempts together
-        tree: Any = parse_sql(ask.question)
+        tree: Any = regroup(parse_sql(ask.question))
         splits = may_split(tree)
         if splits and has_windows(tree):  # which no row may have: the usual way has an end there
             return _plan_split(asker, ask, among, tree, expecting=expecting)
