@@ -37,7 +37,7 @@ def test_no_neighbouring_data_sets_differ_by_more_than_the_plan_claims(cases):
     assert report.compared >= 0.7 * report.cases, report.refused
     # an honest share is what plain DuckDB says; and all kinds of sources, relations and budgets are drawn
     assert report.drawn["followed"] > 0.15 * report.cases
-    for drawn in ("joined", "match", "left", "path", "PerUnit", "Stacked", "Open", "found", "search"):
+    for drawn in ("joined", "match", "left", "path", "PerUnit", "Stacked", "Numbered", "Open", "found", "search"):
         assert report.drawn[drawn] > 0.02 * report.cases, drawn
     for drawn in ("add-remove", "substitute", "l1", "l2", "memory", "repeated keys"):
         assert report.drawn[drawn] > 0, drawn

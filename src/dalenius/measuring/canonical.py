@@ -34,7 +34,7 @@ from dalenius.measuring.expressions import (
     written,
 )
 from dalenius.measuring.functions import FUNCTIONS, whole
-from dalenius.measuring.relations import Join, Match, Open, Owned, PerUnit, Relation, Source, Stacked
+from dalenius.measuring.relations import Join, Match, Numbered, Open, Owned, PerUnit, Relation, Source, Stacked
 
 if TYPE_CHECKING:
     from dalenius.measuring.plan import Question
@@ -370,6 +370,11 @@ class _Renamed:
                 )
             case Stacked():
                 parts = [(self.relation(one), tuple(map(self.expression, values))) for one, values in source.parts]
+                if isinstance(source, Numbered):
+                    numbering = source.numbering
+                    order = tuple((self.expression(one), down, first) for one, down, first in numbering.order)
+                    numbering = replace(numbering, keys=tuple(map(self.expression, numbering.keys)), order=order)
+                    return replace(source, name=name, parts=tuple(parts), numbering=numbering)
                 return replace(source, name=name, parts=tuple(parts))
 
     def column(self, name: str) -> str:

@@ -28,6 +28,7 @@ from dalenius.measuring.expressions import (
 from dalenius.measuring.function_values import MOST_CELLS, Columns, arrow_type, column_values, sort_key, values_of
 from dalenius.measuring.functions import TYPES
 from dalenius.measuring.moments import stand_ins
+from dalenius.measuring.narrowing import narrow_columns
 from dalenius.tables import policy as tables
 from dalenius.tables.policy import Kind
 
@@ -272,6 +273,7 @@ def _components(keys: Sequence[Expression], known: Facts) -> list[tuple[int, ...
 
 
 def _component(keys: tuple[Expression, ...], columns: Columns, known: Facts, held: dict[Any, Any]) -> KeyValues:
+    columns = narrow_columns(columns, sorted(frozenset().union(*map(columns_of, keys))), known.conditions)
     # Of all years, only those within the bounds are groups; so values are tried before shapes are looked at.
     if len(keys) == 1 and isinstance(keys[0], Column):
         key = keys[0]
@@ -315,7 +317,7 @@ def _tried(keys: Sequence[Expression], columns: Columns, known: Facts, held: dic
     for name in names:
         if any(name in tied for tied, _ in values):
             continue
-        domain = _table(held, name, (name,), partial(_column_rows, columns[name]), columns)
+        domain = _table(held, (name, bool(conditions)), (name,), partial(_column_rows, columns[name]), columns)
         if domain is None:
             moments = stand_ins(columns[name], keys, conditions, name, _MOST_TRIED)
             if moments is None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from dalenius.errors import QuestionRefusedError
 from dalenius.measuring.expressions import Call, Column, Expression, Type, columns_of, conjuncts
-from dalenius.measuring.relations import Join, Open, Owned, PerUnit, Relation, Source, Stacked, full
+from dalenius.measuring.relations import Join, Numbered, Open, Owned, PerUnit, Relation, Source, Stacked, full
 
 if TYPE_CHECKING:
     from dalenius.errors import Place
@@ -194,6 +194,8 @@ def _unique(source: Source) -> Iterator[set[str]]:
 
 def _one_row(source: Source) -> bool:
     """Whether a unit has one row by construction."""
+    if isinstance(source, Numbered):
+        return source.numbering.most == 1 and not source.numbering.keys
     if not isinstance(source, PerUnit) or len(source.identities) < len(source.keys):
         return False
     return all(any(each.startswith("unit ") for each in names) for names in source.identities.values())

@@ -5,9 +5,10 @@ units u, of R(D_u), whatever R does within one unit. Adding or removing a unit t
 relation and touches no other, so everything that holds for the rows of one table holds for those of a relation: what a
 unit adds is clipped as a whole (`measures`), however often a join repeated its rows.
 
-Filters, joins with public tables, joins and [anti-]semi-joins *on equal units*, sums within one unit and UNION ALL keep
-a relation separable. The statement that is run (`statements.relation`) compares the units of every two protected tables
-itself, whatever the question says about them; that a question means the same is checked before (`rules.joins`).
+Filters, joins with public tables, joins and [anti-]semi-joins *on equal units*, sums and row numbers within one unit
+and UNION ALL keep a relation separable. The statement that is run (`statements.relation`) compares the units of every
+two protected tables itself, whatever the question says about them; that a question means the same is checked before
+(`rules.joins`).
 """
 
 from __future__ import annotations
@@ -110,6 +111,47 @@ class Stacked:
         """In the fixed notation."""
         shown = (f"{one.written()} giving {', '.join(map(written, values))}" for one, values in self.parts)
         return f"({' union all '.join(sorted(shown))})"
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """ROW_NUMBER() within one unit: by which keys besides, and in which order.
+
+    Attributes:
+        keys: What else rows must have in common to be counted together.
+        order: Expressions, each with whether it descends, and whether NULL comes first.
+        most: Rows with higher numbers are not there; None: all are.
+    """
+
+    keys: tuple[Expression, ...]
+    order: tuple[tuple[Expression, bool, bool], ...]
+    most: int | None = None
+
+    @property
+    def read(self) -> tuple[Expression, ...]:
+        """What is worked out for a row."""
+        return (*self.keys, *(each for each, _, _ in self.order))
+
+    def written(self) -> str:
+        """In the fixed notation."""
+        order = (f"{written(one)}{' desc' * down}{' nulls first' * first}" for one, down, first in self.order)
+        return f"numbered by {', '.join(map(written, self.keys))} in order of {', '.join(order)} up to {self.most}"
+
+
+@dataclass(frozen=True)
+class Numbered(Stacked):
+    """The rows of one relation with the number that each has among those of its unit, in column n0.
+
+    Rows that the order leaves equal are put in the order of all that is in them, so that a row's number is a function
+    of its unit's own rows: those that still tie are alike in everything that can be asked of them. A relation stays
+    separable.
+    """
+
+    numbering: Numbering = field(default_factory=lambda: Numbering((), ()))
+
+    def written(self) -> str:
+        """In the fixed notation."""
+        return f"({super().written()} {self.numbering.written()})"
 
 
 Source: TypeAlias = Owned | Open | PerUnit | Stacked

@@ -38,7 +38,7 @@ from dalenius.measuring.expressions import (
 )
 from dalenius.measuring.functions import SKIPPING, Range, awaits, bounded, branches, ranges_of
 from dalenius.measuring.join_fanout import fanout
-from dalenius.measuring.relations import Open, Owned, PerUnit, Stacked, full
+from dalenius.measuring.relations import Numbered, Open, Owned, PerUnit, Stacked, full
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
@@ -132,6 +132,9 @@ _BATCH_ELSE = 1.5
 _EACH = frozenset({"and", "or", "coalesce", "case"})
 _AWAITED, _BATCH_AWAITED = Work(40.0, 10.0), 6.0  # of an argument that may be NULL (`rendering.awaited`)
 _WIDE_MOD, _MOD = 4500.0, 80.0  # fmod goes through the bits between the sizes of both
+
+
+_COMPARED = 15  # times that a row is compared when it is put in order among 2¹⁵ others of its unit
 
 
 class Meter:
@@ -381,7 +384,18 @@ def _inside(relations: Iterable[Relation], *, keys: bool) -> Work:
                 for part, values in source.parts:
                     stacked = _meter(part)
                     found += stacked.all(values) + stacked.casts(_read(values))
+                if isinstance(source, Numbered):
+                    found += _numbered(source)
     return found
+
+
+def _numbered(source: Numbered) -> Work:
+    """Rows of a unit that has many are compared with one another, by all that is in them at worst."""
+    ((relation, values),) = source.parts
+    meter, read = _meter(relation), source.numbering.read
+    compared = sum((_linear(20, 0.8, meter.longest(each) if each.type is Type.TEXT else 0) for each in values), Work())
+    ordered = sum((_linear(20, 0.8, meter.longest(each) if each.type is Type.TEXT else 0) for each in read), Work())
+    return meter.all(read) + meter.casts(_read(read)) + (compared + ordered) * _COMPARED
 
 
 def _is_key(part: Expression, relation: Relation) -> bool:

@@ -126,7 +126,6 @@ SELECT APPROX_TOP_COUNT(product, 3) FROM orders;
 SELECT COUNT(*) FROM shop.peple;
 -- refused: The privacy unit is not 'order_id'
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, privacy_unit_column = order_id) COUNT(*) FROM orders;
--- later
 SELECT region, COUNT(*) AS n FROM people GROUP BY region QUALIFY RANK() OVER (ORDER BY n DESC) = 1;
--- later
 SELECT DISTINCT region, COUNT(*) OVER (PARTITION BY region) AS n FROM people;
+SELECT status, COUNT(*) AS n FROM (SELECT * FROM `shop.orders` WHERE TRUE QUALIFY ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY placed) = 1) GROUP BY status;

@@ -85,7 +85,7 @@ SELECT DAYOFMONTH(day) AS d, COUNT(*) AS n FROM orders GROUP BY d;
 SELECT REGEXP_LIKE(name, '^[A-Z]') AS latin, COUNT(*) AS n FROM people GROUP BY latin;
 -- not yet: ARRAY_LENGTH | LENGTH(REPLACE
 SELECT ARRAY_LENGTH(SPLIT(name, ' ')) AS words, COUNT(*) AS n FROM people GROUP BY words;
--- refused: A window function
+-- refused: ROW_NUMBER over rows of several people | PARTITION BY person_id
 SELECT COUNT(*) AS n FROM (SELECT person_id, ROW_NUMBER() OVER (ORDER BY day) AS k FROM orders) t WHERE k = 1;
 -- refused: names the units
 SELECT name, person_id, COUNT(*) FROM people GROUP BY name, person_id;
@@ -105,7 +105,6 @@ SELECT region, COUNT(*) FROM people GROUP BY region WHERE age > 3;
 SELECT COUNT(*) FROM people WHERE region = 1;
 -- refused: UNION
 SELECT COUNT(*) FROM (SELECT age FROM people UNION SELECT quantity FROM orders) t;
--- later
 SELECT COUNT(*) AS n FROM (SELECT person_id, amount, ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY day) AS k FROM orders) t WHERE k = 1;
--- later
+-- duckdb: SELECT DISTINCT COUNT(*) AS n FROM people WHERE region IS NOT NULL GROUP BY region
 SELECT DISTINCT COUNT(*) AS n FROM people GROUP BY region;

@@ -228,11 +228,14 @@ SELECT COUNT(*) FROM people; SELECT COUNT(*) FROM orders;
 SELECT AVG(aeg) FROM people;
 -- refused: PIVOT
 SELECT COUNT(*) FROM (PIVOT orders ON status USING SUM(amount));
--- later
+-- duckdb: SELECT region, COUNT(*) AS n, 100.0 * COUNT(*) / SUM(COUNT(*)) OVER () AS share FROM people WHERE region IS NOT NULL GROUP BY region
 SELECT region, COUNT(*) AS n, 100.0 * COUNT(*) / SUM(COUNT(*)) OVER () AS share FROM people GROUP BY region;
--- later
 SELECT region, n FROM (SELECT region, COUNT(*) AS n FROM people GROUP BY region) WHERE n > 2;
--- later
 SELECT date_trunc('month', day) AS m, SUM(SUM(amount)) OVER (ORDER BY date_trunc('month', day)) AS running FROM orders GROUP BY m;
--- later
 SELECT product, SUM(amount) AS total FROM orders GROUP BY product QUALIFY row_number() OVER (ORDER BY total DESC) <= 3;
+SELECT COUNT(*) AS n, SUM(amount) AS total FROM (SELECT *, row_number() OVER (PARTITION BY person_id ORDER BY day) AS k FROM orders) WHERE k = 1;
+SELECT product, COUNT(*) AS n FROM (SELECT * FROM orders QUALIFY row_number() OVER (PARTITION BY person_id ORDER BY placed DESC) = 1) GROUP BY product;
+SELECT k, AVG(amount) AS a FROM (SELECT amount, row_number() OVER (PARTITION BY person_id ORDER BY day, order_id) AS k FROM orders) WHERE k <= 3 GROUP BY k ORDER BY k;
+SELECT COUNT(*) AS n FROM people WHERE person_id IN (SELECT person_id FROM (SELECT person_id, status, row_number() OVER (PARTITION BY person_id ORDER BY day) AS k FROM orders) WHERE k = 1 AND status = 'paid');
+-- refused: ROW_NUMBER over rows of several people | PARTITION BY person_id
+SELECT COUNT(*) FROM (SELECT *, row_number() OVER (PARTITION BY product ORDER BY day) AS k FROM orders) WHERE k = 1;

@@ -134,13 +134,12 @@ SELECT count(*) FROM people FOR UPDATE;
 EXPLAIN SELECT count(*) FROM people;
 -- refused: names the units
 SELECT max(person_id) FROM people;
--- refused: INTERSECT
 SELECT count(*) FROM people INTERSECT SELECT count(*) FROM orders;
 -- refused: WITH RECURSIVE
 WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t WHERE n < 3) SELECT count(*) FROM t;
--- later
+-- duckdb: SELECT region, rank() OVER (ORDER BY count(*) DESC) AS place, count(*) FROM people WHERE region IS NOT NULL GROUP BY region
 SELECT region, rank() OVER (ORDER BY count(*) DESC) AS place, count(*) FROM people GROUP BY region;
--- later
 SELECT 'people' AS what, count(*) AS n FROM people UNION ALL SELECT 'orders', count(*) FROM orders;
--- later
 WITH monthly AS (SELECT date_trunc('month', day) AS m, sum(amount) AS total FROM orders GROUP BY 1) SELECT m, total - lag(total) OVER (ORDER BY m) AS change FROM monthly;
+SELECT sum(quantity) AS q FROM (SELECT DISTINCT ON (person_id) person_id, quantity FROM orders ORDER BY person_id, day DESC) t;
+WITH latest AS (SELECT DISTINCT ON (person_id, product) * FROM orders ORDER BY person_id, product, placed DESC) SELECT product, count(*) AS n, sum(amount) AS s FROM latest GROUP BY product;

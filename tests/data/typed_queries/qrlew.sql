@@ -75,7 +75,5 @@ SELECT count(*) AS n FROM people p WHERE age > (SELECT avg(amount) FROM orders o
 SELECT amount FROM orders GROUP BY status HAVING count(*) > 2;
 -- refused: RANDOM
 SELECT sum(random() * amount) AS s FROM orders;
--- later
 WITH t AS (SELECT status, sum(amount) AS s FROM orders GROUP BY status) SELECT avg(s) AS m FROM t;
--- later
 SELECT status, s / (SELECT count(*) FROM orders) AS x FROM (SELECT status, sum(amount) AS s FROM orders GROUP BY status) t;

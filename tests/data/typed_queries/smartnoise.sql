@@ -74,7 +74,6 @@ SELECT person_id, AVG(age) FROM people GROUP BY person_id;
 SELECT COUNT(*);
 -- refused: An aggregate cannot stand in WHERE
 SELECT COUNT(*) FROM people WHERE COUNT(*) > 3;
--- later
 SELECT COUNT(*) AS n, AVG(n) AS mean FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) t;
 SELECT EXP(AVG(LN(amount))) AS geometric FROM orders WHERE amount > 0;
 SELECT AVG(height / age) AS r FROM people WHERE age BETWEEN 18 AND 65;

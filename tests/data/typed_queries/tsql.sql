@@ -100,7 +100,7 @@ DROP TABLE people;
 SELECT COUNT(*) FROM orders WHERE amount > (SELECT AVG(amount) FROM orders);
 -- refused: not
 SELECT COUNT(*) FROM people CROSS APPLY (SELECT 1 AS x) t;
--- later
+-- duckdb: SELECT region, COUNT(*) AS n, SUM(COUNT(*)) OVER () AS everybody FROM people WHERE region IS NOT NULL GROUP BY region
 SELECT region, COUNT(*) AS n, SUM(COUNT(*)) OVER () AS everybody FROM people GROUP BY region;
--- later
 SELECT TOP 1 region, n FROM (SELECT region, COUNT(*) AS n FROM people GROUP BY region) t ORDER BY n DESC;
+WITH numbered AS (SELECT o.*, ROW_NUMBER() OVER (PARTITION BY o.person_id ORDER BY o.placed DESC) AS rn FROM dbo.orders AS o) SELECT p.region, COUNT(*) AS n FROM dbo.people AS p JOIN numbered AS x ON x.person_id = p.person_id WHERE x.rn = 1 GROUP BY p.region;

@@ -1,4 +1,4 @@
-"""Random questions over several tables: joins of all kinds, EXISTS and IN, subqueries, per-unit sums, UNION ALL.
+"""Random questions over several tables: joins, EXISTS and IN, subqueries, per-unit sums and row numbers, UNION ALL.
 
 Half of them keep to what plain SQL and our rules mean alike (`FuzzedQuestion.plain`): what they answer without limits
 is then compared with what DuckDB says to the same text (`expected.PlainDuckDB`).
@@ -90,9 +90,9 @@ class _JoinedWriter(JoinWriter):
             return self.table_item()
         if chance < 0.74:
             return self.selected(depth)
-        if chance < 0.9:
+        if chance < 0.84:
             return self.per_unit(depth)
-        return self.stacked(depth)
+        return self.numbered(depth) if chance < 0.91 else self.stacked(depth)
 
     def named_subquery(self, text: str, alias: str) -> str:
         """The subquery in FROM, or in WITH."""
@@ -188,6 +188,35 @@ class _JoinedWriter(JoinWriter):
         if kind == "SUM" and self.chance(0.2):
             shown = f"SUM({column.name}) FILTER (WHERE {self.simple(self.columns)})"
         return shown, Column("m", Kind.INTEGER, bounds, Fraction(1))
+
+    def numbered(self, depth: int) -> Item:
+        """A subquery that numbers the rows of each unit, or keeps the first of them."""
+        scope = self.scope(self.random.choice((1, 1, 2)), depth=depth + 1)
+        item = next((each for each in scope.items if self.unit_names(each)), None)
+        if item is None:
+            return self.table_item()
+        units, alias = self.unit_names(item), self.alias()
+        held = [self.pick(scope.columns) for _ in range(self.random.randint(1, 3))] if scope.columns else []
+        shown = [f"{name} AS q{at}" for at, name in enumerate(units)]
+        shown += [f"{each.name} AS r{at}" for at, each in enumerate(held)]
+        columns = {f"r{at}": each for at, each in enumerate(held)}
+        identities = {f"q{at}": frozenset({f"unit {at}"}) for at in range(self.parts)}
+        order = [self.pick(scope.columns).name for _ in range(self.random.randint(0, 2)) if scope.columns]
+        order += [each.name for each in held] if self.plainly else []  # of rows that tie, DuckDB takes any
+        terms = [each + self.pick(["", "", " DESC", " NULLS FIRST", " DESC NULLS LAST"]) for each in order]
+        by = [*units, *([self.pick(scope.columns).name] if scope.columns and self.chance(0.25) else [])]
+        ordered = f" ORDER BY {', '.join(terms)}" if terms else ""
+        if self.chance(0.25):
+            chosen = f"DISTINCT ON ({', '.join(by)}) "
+            text = f"SELECT {chosen}{', '.join(shown)} {scope.rows}{ordered}"
+            return Item(self.named_subquery(text, alias), alias, columns, identities)
+        number = f"ROW_NUMBER() OVER (PARTITION BY {', '.join(by)}{ordered})"
+        if self.chance(0.3):
+            text = f"SELECT {', '.join(shown)} {scope.rows} QUALIFY {number} {self.pick(['= 1', '<= 2', '> 1', '= 2'])}"
+            return Item(self.named_subquery(text, alias), alias, columns, identities)
+        columns["nr"] = Column("nr", Kind.INTEGER, Bounds(1, 3), Fraction(1))
+        text = f"SELECT {', '.join(shown)}, {number} AS nr {scope.rows}"
+        return Item(self.named_subquery(text, alias), alias, columns, identities)
 
     def stacked(self, depth: int) -> Item:
         """UNION ALL of selections with the same columns."""

@@ -17,6 +17,7 @@ from dalenius.queries.planning import OpenTables, Planned, plan_ask
 from dalenius.queries.rules.clamp import no_place
 from dalenius.queries.rules.clause import cut_clause
 from dalenius.queries.rules.parse import parse_sql, too_deep
+from dalenius.queries.rules.spelling.windows import regroup
 
 if TYPE_CHECKING:
     from dalenius.measuring.plan import Plan
@@ -61,7 +62,7 @@ def plan_any(asker: Asker, ask: Ask, *, expecting: bool = False) -> Planned | Ou
 
 def _plan_any(asker: Asker, ask: Ask, *, expecting: bool) -> Planned | OuterPlanned:
     among = OpenTables.of(asker)
-    tree: Any = parse_sql(ask.question)
+    tree: Any = regroup(parse_sql(ask.question))
     splits = may_split(tree)
     if splits and has_windows(tree):  # which no row may have: the usual way has an end there
         return _plan_split(asker, ask, among, tree, expecting=expecting)

@@ -25,8 +25,9 @@ def refuse_rows(select: Any, text: str, *, top: bool) -> QuestionRefusedError:
         what = f"The window function {_function(window)} over rows is not supported."
         return _refused(what, _ONE_PERSON, _AGGREGATE, window, text)
     if select.args.get("distinct"):
+        on = " ON" if select.args["distinct"].args.get("on") is not None else ""
         return _refused(
-            "SELECT DISTINCT of rows is not supported.",
+            f"SELECT DISTINCT{on} of rows is not supported.",
             "It would list values that people have.",
             "Use GROUP BY with COUNT(*).",
             select,
@@ -71,8 +72,9 @@ def refuse_without_release(tree: Any, text: str) -> QuestionRefusedError:
 
 def refuse_unread(node: Any, text: str) -> QuestionRefusedError:
     """Something in FROM, or in place of a SELECT, that is not read."""
+    what = "PIVOT" if node.args.get("pivots") or _pivots(node) else node.key.upper()
     return _refused(
-        f"{node.key.upper()} cannot stand here.",
+        f"{what} cannot stand here.",
         "Over released values only SELECT, UNION, INTERSECT and EXCEPT of releases, public tables and VALUES are read.",
         "Name a query of WITH, a public table, or write a SELECT.",
         node,
@@ -167,6 +169,12 @@ def refuse_place(clause: str, number: str, columns: int) -> QuestionRefusedError
         why=f"The SELECT has {columns} {'column' if columns == 1 else 'columns'}.",
         fix="Write the number of one of them, or its name.",
     )
+
+
+def _pivots(node: Any) -> bool:
+    from sqlglot import exp
+
+    return isinstance(node.this, exp.Pivot)
 
 
 def _function(window: Any) -> str:

@@ -15,6 +15,7 @@ from dalenius.queries.rules import sets
 from dalenius.queries.rules.aggregated import is_aggregate
 from dalenius.queries.rules.derived import aggregates_of, group_by_unit, over_subquery, stack_parts
 from dalenius.queries.rules.joins import check_relation, join_table
+from dalenius.queries.rules.numbered import is_numbered, keep_first, number_subquery, read_window
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.scope import Names, Subqueries, has_aggregates, owned_tables
 from dalenius.queries.rules.sources import Sources
@@ -22,15 +23,27 @@ from dalenius.queries.rules.sources import Sources
 if TYPE_CHECKING:
     from sqlglot import exp
 
+    from dalenius.measuring.plan import Table
+    from dalenius.measuring.relations import Numbering
+
 _OTHERS = "Which rows are left would depend on those of others."
 
 
 class Nested(Sources):
     """Reads a SELECT that stands in another, and what any SELECT has: items and keys."""
 
+    numbers = False  # whether rows may be numbered here: the items of a subquery are read
+    numbering: Numbering | None = None
+
+    @property
+    def owned(self) -> list[Table]:
+        """The protected tables of FROM."""
+        return list(owned_tables(self.joins))
+
     def relation(self) -> Relation:
         """FROM and WHERE as a relation that is about one unit at a time."""
-        found = Relation(tuple(self.joins), self.total(call("and", *self.conditions)), tuple(self.matches))
+        where = self.total(call("and", *self.conditions))
+        found = Relation(keep_first(self.joins, where), where, tuple(self.matches))
         source = self.tree.args.get("from_") or self.tree.args.get("from")
         check_relation(found, self.shared.identities, self.parts, place(source, self.text), self.shared.places)
         return found
@@ -66,9 +79,10 @@ class Nested(Sources):
                 self.tree, "LIMIT in a subquery is not supported.", "Choose rows by a condition in WHERE.", _OTHERS
             )
         self.read_rows()
-        if not self.gathers:
+        numbered = is_numbered(self.tree)
+        if not numbered and not self.gathers:
             return around.dissolved(self, self.items(), node, left)
-        source, names, having = self.per_unit(node)
+        source, names, having = number_subquery(self, node) if numbered else self.per_unit(node)
         if left and not all(isinstance(each, Column) for _, each in names.values()):
             raise self.refused(
                 node,
@@ -114,7 +128,7 @@ class Nested(Sources):
 
         if any(self.tree.args.get(each) is not None for each in ("limit", "offset")):
             raise self.refused(self.tree, "LIMIT in a subquery is not supported.", "Leave it out.", _OTHERS)
-        if not self.gathers:
+        if not self.gathers and not is_numbered(self.tree):
             self.read_rows()
             return self.items() if needs else []
         # With groups of its own it cannot speak of the rows around it.
@@ -243,7 +257,7 @@ class Nested(Sources):
 
         def key(node: exp.Expr) -> Expression:
             if isinstance(node, exp.Literal) and not node.is_string:
-                found = self.numbered(node, [each for _, each in named])
+                found = self.numbered_item(node, [each for _, each in named])
             elif isinstance(node, exp.Column) and not node.table and not self.in_view(node):
                 found = aliases.get(node.name.lower()) or self.expression(node)
             else:
@@ -255,7 +269,11 @@ class Nested(Sources):
 
         return sets.read_sets(self, group.expressions, key)
 
-    def numbered(self, node: exp.Expr, items: list[Expression]) -> Expression:
+    def expression(self, node: Any) -> Expression:
+        """Any expression."""
+        return read_window(self, node) if type(node).__name__ == "Window" else super().expression(node)
+
+    def numbered_item(self, node: exp.Expr, items: list[Expression]) -> Expression:
         """An item of SELECT by its number."""
         number_ = node.name
         if not re.fullmatch(r"\d{1,10}", number_) or not 1 <= int(number_) <= len(items):

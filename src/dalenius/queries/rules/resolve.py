@@ -167,7 +167,7 @@ class _Reader(Nested):
                     raise self.refused(node, f"ORDER BY {node.name} is not supported.", "Name a column.")
                 found += [Order(output.expression, descending, nulls_first) for output in outputs]
             elif isinstance(node, exp.Literal) and not node.is_string:
-                inner = self.numbered(node, [output.expression for output in outputs])
+                inner = self.numbered_item(node, [output.expression for output in outputs])
                 found.append(Order(inner, descending, nulls_first))
             else:
                 aliased = isinstance(node, exp.Column) and not node.table and self.aliases.get(node.name.lower())
@@ -283,7 +283,7 @@ def _plain(stage: Stage) -> bool:
     with_ = tree.args.get("with_") or tree.args.get("with")
     named = {each.alias.lower() for each in with_.expressions} if with_ is not None else set()
     tables = [each for each in tree.find_all(exp.Table) if each.name.lower() not in named]
-    if len(tables) != 1 or any(True for _ in tree.find_all(exp.SetOperation, exp.Exists)):
+    if len(tables) != 1 or any(True for _ in tree.find_all(exp.SetOperation, exp.Exists, exp.Window)):
         return False
     uses = [each for each in tree.find_all(exp.Table) if each.name.lower() in named]
     if len({each.name.lower() for each in uses}) < len(uses) or len(uses) < len(named):

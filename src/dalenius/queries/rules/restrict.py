@@ -173,7 +173,7 @@ _REFUSED = {
     "Window": (
         "A window function over rows",
         _ONE_PERSON,
-        "Aggregate with GROUP BY; windows over aggregates are free.",
+        "Aggregate with GROUP BY; windows over aggregates are free. Rows of one unit can be numbered in a subquery.",
     ),
     "Qualify": ("QUALIFY on rows", _ONE_PERSON, "Aggregate with GROUP BY; QUALIFY over aggregates is free."),
     "ArgMax": ("ARG_MAX", _ONE_PERSON, "Ask for a count or an average per group."),
@@ -243,13 +243,35 @@ def restrict_tree(stage: Stage) -> Stage:
     """Walks the whole tree; one node that is not in the list refuses the question."""
     allowed = _allowed()
     for node in require(stage.tree).walk():
-        parts = allowed.get(type(node))
+        anywhere, inside = allowed.get(type(node)), _in_subquery(node, require(stage.tree))
+        parts = inside if anywhere is None else anywhere | (inside or frozenset())
         if parts is None:
             raise _refusal(node, stage.text, *_reason(node, stage.text))
         for part, value in node.args.items():
             if part not in parts and value not in (None, False, [], ""):
                 raise _refusal(node, stage.text, *_PARTS.get(part, _unknown(node, stage.text, part)))
     return stage
+
+
+def _in_subquery(node: exp.Expr, tree: exp.Expr) -> frozenset[str] | None:
+    """What is understood of a node in a subquery only: row numbers within one unit, and what chooses by them."""
+    from sqlglot import exp
+
+    match node:
+        case exp.RowNumber():
+            return frozenset() if isinstance(node.parent, exp.Window) else None
+        case exp.Window(this=exp.RowNumber()):
+            found = "this partition_by order over"
+        case exp.Qualify():
+            found = "this"
+        case exp.Select():
+            found = "qualify"
+        case exp.Distinct() if isinstance(node.parent, exp.Select):
+            found = "on"
+        case _:
+            return None
+    within = node if isinstance(node, exp.Select) else node.parent_select
+    return frozenset(found.split()) if within is not None and within is not tree else None
 
 
 @cache

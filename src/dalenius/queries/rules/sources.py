@@ -27,6 +27,7 @@ from dalenius.measuring.relations import (
     kinds_of,
 )
 from dalenius.queries.rules.aggregated import Aggregating, is_aggregate
+from dalenius.queries.rules.numbered import keep_first
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.scope import Names, Subqueries
 from dalenius.queries.rules.total import LARGEST, make_total
@@ -328,7 +329,8 @@ class Sources(Aggregating):
             for mine, (_, theirs) in zip(given, named, strict=True):
                 one = self.expression(mine)
                 child.conditions.append(self.membership(node, one, theirs, negated))
-        relation = Relation(tuple(child.joins), child.total(call("and", *child.conditions)), tuple(child.matches))
+        where = child.total(call("and", *child.conditions))
+        relation = Relation(keep_first(child.joins, where), where, tuple(child.matches))
         self.matches.append(Match(relation, negated))
 
     def membership(self, node: Any, one: Expression, other: Expression, negated: bool) -> Expression:

@@ -34,7 +34,7 @@ UNSAFE = {
     "QUALIFY on rows": ("SELECT amount FROM orders QUALIFY ROW_NUMBER() OVER (ORDER BY day) = 1", "QUALIFY on rows"),
     "QUALIFY before aggregation": (
         "SELECT SUM(amount) FROM (SELECT amount FROM orders QUALIFY RANK() OVER (ORDER BY amount) = 1)",
-        "QUALIFY on rows"),
+        "window function over rows"),
     "a window before aggregation": (
         "SELECT SUM(r) FROM (SELECT RANK() OVER (ORDER BY amount) AS r FROM orders)", "window function over rows"),
     "a window in WHERE's subquery": (

@@ -36,7 +36,7 @@ FROM = [
     ("(SELECT * FROM orders OFFSET 3) x", "in a subquery", "*", "WHERE"),
     (
         "(SELECT user_id, ROW_NUMBER() OVER (ORDER BY amount) AS r FROM orders) x",
-        "A window function",
+        "ROW_NUMBER over rows of several people",
         "ROW_NUMBER",
         "GROUP BY",
     ),

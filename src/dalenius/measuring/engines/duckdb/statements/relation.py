@@ -29,6 +29,7 @@ from dalenius.measuring.engines.duckdb.statements.conditions import (
     with_spare,
     without_spare,
 )
+from dalenius.measuring.engines.duckdb.statements.numbered import number_rows
 from dalenius.measuring.engines.duckdb.statements.source import cast, clean, one_spelling, there
 from dalenius.measuring.engines.duckdb.statements.units import (
     OURS,
@@ -42,7 +43,7 @@ from dalenius.measuring.engines.duckdb.statements.units import (
 )
 from dalenius.measuring.expressions import TRUE, Aggregate, Column, Expression, Type, columns_of, written
 from dalenius.measuring.functions import bounded, whole
-from dalenius.measuring.relations import Match, Open, Owned, PerUnit, Relation, Source, Stacked, full
+from dalenius.measuring.relations import Match, Numbered, Open, Owned, PerUnit, Relation, Source, Stacked, full
 from dalenius.measuring.work import LONGEST_TEXT, Work, sifting
 from dalenius.tables.columns import default_step, too_fine
 from dalenius.tables.policy import Kind
@@ -220,6 +221,8 @@ class RelationScan(Conditions):
                 text = self.open(source)
             case PerUnit():
                 text = self.per_unit(source)
+            case Numbered():
+                text = self.numbered(source)
             case Stacked():
                 text = self.stacked(source)
         text, alias = self.cut(source, text), self.aliases[id(source)]
@@ -338,19 +341,28 @@ class RelationScan(Conditions):
         texts = []
         for at, (relation, values) in enumerate(source.parts):
             scan = self.subquery(relation, values, at)
-            owner = owner_of(relation)
-            parts = range(len(unit_types(owner, self.files)))
-            shown = [f"{scan.unit(owner, part)} AS {unit_name(part)}" for part in parts]
-            for place, value in enumerate(values):
-                column = f"c{place}"
-                held = scan.renderer.sql(value)
-                if column in source.columns and source.columns[column].kind is Kind.TEXT:  # also where it is a category
-                    held = f"left({held}, {LONGEST_TEXT})"
-                shown.append(f"{held} AS {identifier(column)}")
-                if column in source.identities:
-                    shown.append(f"{scan.raw(value)} AS {identifier(raw_name(column))}")
-            texts.append(scan.rows(shown))
+            texts.append(scan.rows([f"{held} AS {name}" for name, held in scan.held(source, values).items()]))
         return " UNION ALL ".join(texts)
+
+    def held(self, source: Stacked, values: Sequence[Expression]) -> dict[str, str]:
+        """The columns of one part of a UNION ALL, by their names: its units, its values."""
+        owner = owner_of(self.relation)
+        shown = {unit_name(part): self.unit(owner, part) for part in range(len(unit_types(owner, self.files)))}
+        for place, value in enumerate(values):
+            column = f"c{place}"
+            held = self.renderer.sql(value)
+            if column in source.columns and source.columns[column].kind is Kind.TEXT:  # also where it is a category
+                held = f"left({held}, {LONGEST_TEXT})"
+            shown[identifier(column)] = held
+            if column in source.identities:
+                shown[identifier(raw_name(column))] = self.raw(value)
+        return shown
+
+    def numbered(self, source: Numbered) -> str:
+        """Rows with their numbers within one unit."""
+        ((relation, values),) = source.parts
+        scan = self.subquery(relation, [*values, *source.numbering.read])
+        return number_rows(scan, source, values)
 
     # --- within one unit
 
