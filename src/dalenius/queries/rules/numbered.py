@@ -121,7 +121,7 @@ def number_subquery(reader: Nested, node: Any) -> tuple[Numbered, Names, Express
         tuple((make_finite(each, ranges), down, first) for each, down, first in numbering.order),
     )
     specs = {**source.columns, NUMBER: _number_column(source.rows)}
-    found = Numbered(source.name, source.parts, specs, source.identities, source.rows, safe)
+    found = Numbered(source.name, source.parts, specs, source.identities, source.rows, numbering=safe)
     held = [column for _, column in columns.values() if isinstance(column, Column)]
     replaced: dict[Expression, Column] = dict(zip(values, held, strict=True))
     replaced[Column(_HERE, Type.NUMBER)] = Column(full(found, NUMBER), Type.NUMBER)
