@@ -184,7 +184,9 @@ class ExpectedPrice:
         return ExpectedColumn(noise, statistics.median(totals) if totals else None, first.at_most)
 
     def _listed(self, parts: Sequence[Expression]) -> ExpectedColumn:
-        """Of a list the largest error among a few of its values: both ends and the middle."""
+        """Of a list the largest error among a few of its quantiles: both ends and the middle; extremes take long."""
+        inner = [each for each in parts if isinstance(each, Aggregate) and each.parameter is not None]
+        parts = inner or parts[:1]
         found = [self.column(parts[at]) for at in sorted({0, len(parts) // 2, len(parts) - 1})]
         noise = max((each.noise_error for each in found if each.noise_error is not None), default=None)
         return ExpectedColumn(noise, None, any(each.at_most for each in found))

@@ -57,6 +57,8 @@ SELECT LOGICAL_OR(smoker) FROM people;
 SELECT APPROX_QUANTILES(age, 4)[OFFSET(2)] AS median FROM people;
 -- duckdb: SELECT quantile_disc(age, [0, 0.25, 0.5, 0.75, 1]) FROM people
 SELECT APPROX_QUANTILES(age, 4) AS quartiles FROM people;
+-- duckdb: SELECT quantile_disc(age, [0, 0.5, 1]) FROM people
+SELECT ANON_QUANTILES(age, 2) AS halves FROM people;
 SELECT APPROX_COUNT_DISTINCT(product) AS products FROM orders;
 SELECT APPROX_COUNT_DISTINCT(person_id) AS customers FROM orders;
 -- duckdb: SELECT COUNT(*) FROM people

@@ -51,6 +51,11 @@ SELECT regr_slope(height, age) AS slope FROM people;
 SELECT regr_slope(amount, quantity) AS slope, regr_intercept(amount, quantity) AS intercept FROM orders;
 SELECT regr_r2(amount, quantity) AS r2, regr_count(amount, quantity) AS n FROM orders;
 SELECT regr_avgx(amount, quantity) AS x, regr_avgy(amount, quantity) AS y FROM orders;
+SELECT regr_sxx(height, age) AS xx, regr_syy(height, age) AS yy, regr_sxy(height, age) AS xy FROM people;
+SELECT favg(age) AS a, fsum(age) AS b, kahan_sum(age) AS c, count_star() AS n FROM people;
+SELECT sem(age) FROM people;
+-- refused: EXP(AVG(LN
+SELECT geomean(quantity) FROM orders;
 SELECT SUM(amount) / COUNT(*) AS mean FROM orders;
 SELECT 100.0 * COUNT(*) FILTER (WHERE status = 'returned') / COUNT(*) AS percent_returned FROM orders;
 SELECT AVG(CASE WHEN smoker THEN 1 ELSE 0 END) AS share FROM people;

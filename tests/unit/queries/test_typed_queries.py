@@ -29,7 +29,7 @@ ALL = [each for each in typed.typed() if not each.later]
 # Of these, values are not DuckDB's to the digit: ε stands in the question; a quantile is one of its tree's; squares of
 # values are added up in coarser steps.
 NOISY = re.compile(r"OPTIONS|MEDIAN|QUANTILE|PERCENTILE", re.IGNORECASE)
-COARSE = re.compile(r"VAR|STD|SKEW|KURT|CORR|REGR|POW|\^", re.IGNORECASE)
+COARSE = re.compile(r"VAR|STD|SEM|SKEW|KURT|CORR|REGR|POW|\^", re.IGNORECASE)
 # What only plans and the parser call things: sources and columns of subqueries, nodes, types that are not known.
 INTERNAL = re.compile(r"per unit\.|'per unit'|union\.c\d|#\d|USERDEFINED|public [a-z]+'")
 CAMEL, CAPITALS = re.compile(r"\b[A-Z][a-z]+(?:[A-Z][a-z]+)+\b"), re.compile(r"\b[A-Z][A-Z0-9_]+\b")

@@ -286,4 +286,6 @@ def default_name(node: exp.Expr) -> str:
     """What DuckDB would call the column, or nearly so."""
     from sqlglot import exp
 
-    return node.name if isinstance(node, exp.Column) else node.sql(dialect="duckdb").lower()[:60]
+    if isinstance(node, exp.Column):
+        return node.name
+    return str(node.meta.get("typed") or node.sql(dialect="duckdb")).lower()[:60]

@@ -23,6 +23,13 @@ WAYS: Mapping[str, tuple[str, str]] = {
         ("ENTROPY", "MAD"),
         (UNSHOWN, "Ask for COUNT(*) of each value, or for quantiles, and put them together."),
     ),
+    **dict.fromkeys(
+        ("GEOMEAN", "GEOMETRIC_MEAN", "PRODUCT"),
+        (
+            UNSHOWN,
+            "Write EXP(AVG(LN(LEAST(GREATEST(x, 1), 100)))), with bounds of your own; EXP(SUM(…)) for a product.",
+        ),
+    ),
     "INITCAP": ("DuckDB has no such function.", "Write UPPER(LEFT(a, 1)) || LOWER(SUBSTRING(a, 2))."),
     "TRANSLATE": (UNSHOWN, "Write REPLACE(a, 'x', 'y') for each character."),
     "REVERSE": (UNSHOWN, "Write ENDS_WITH(a, 'x'), RIGHT(a, 3) or SPLIT_PART(a, '-', -1)."),

@@ -201,8 +201,8 @@ def test_a_function_that_is_not_here_is_refused_with_one_that_is(shop, refused):
 
 HOW_MANY = {
     "BOOL_AND(smoker)": "COUNT_IF(smoker)",
-    "SUM(DISTINCT age)": "COUNT(DISTINCT age)",
-    "MODE(region)": "COUNT(*)",
+    "VAR_POP(DISTINCT age)": "COUNT(DISTINCT age)",
+    "MODE(note)": "COUNT(*)",
 }
 
 

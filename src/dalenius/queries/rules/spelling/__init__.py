@@ -62,12 +62,16 @@ def respell_tree(stage: Stage) -> Stage:
 
 
 def _rewritten(node: Any, rewrite: Rewrite, known: Known) -> bool:
+    from sqlglot import exp
+
     found = rewrite(node, known)
     if found is None or found is node:
         return False
     for name in ("start", "end", "line", "col"):
         if name in node.meta:
             found.meta.setdefault(name, node.meta[name])
+    if isinstance(node.parent, exp.Select):  # what its column is called where nobody says
+        found.meta.setdefault("typed", node.sql(dialect="duckdb"))
     known.growth.add(size(found) - size(node))
     node.replace(found)
     return True
@@ -209,6 +213,7 @@ def _rewrites() -> tuple[Mapping[type, tuple[Rewrite, ...]], Mapping[str, Rewrit
         "PARSE_DATE": _taking(dates.read_date, 2),
         **dict.fromkeys(("FORMAT_DATE", "FORMAT_DATETIME", "FORMAT_TIMESTAMP"), _taking(formats.format_date, 2)),
         "DATE_FORMAT": _taking(formats.date_format, 2),
+        "SEM": _taking(aggregates.error_of_mean, 1),
         **dict.fromkeys(aggregates.NAMES, _taking(aggregates.rename, 0, 2)),
     }
     return nodes, names

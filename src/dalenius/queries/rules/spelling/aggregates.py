@@ -32,11 +32,15 @@ NAMES = {
     "PERCENTILE_APPROX": "QUANTILE_CONT",
     "ANON_VAR": "VAR_POP",
     "ANON_STDDEV": "STDDEV_POP",
+    **dict.fromkeys(("FSUM", "KAHAN_SUM", "SUMKAHAN", "SUM_NO_OVERFLOW"), "SUM"),
+    "FAVG": "AVG",
+    "COUNT_STAR": "COUNT",
+    "ANON_QUANTILES": "APPROX_QUANTILES",
     "APPROX_AVG": "AVG",
     "APPROX_SUM": "SUM",
 }
 
-_OF_TWO = frozenset({"COVAR_SAMP", "CORR", "PERCENTILE_CONT", "QUANTILE_CONT"})
+_OF_TWO = frozenset({"COVAR_SAMP", "CORR", "PERCENTILE_CONT", "QUANTILE_CONT", "APPROX_QUANTILES"})
 
 
 def rename(node: Any, _: Known) -> Any:
@@ -45,7 +49,10 @@ def rename(node: Any, _: Known) -> Any:
 
     name, arguments = NAMES[str(node.this).upper()], node.expressions
     if name == "COUNT":
-        return exp.Count(this=arguments[0] if arguments else exp.Star(), big_int=True) if len(arguments) < 2 else None
+        most = 0 if str(node.this).upper() == "COUNT_STAR" else 1
+        return (
+            exp.Count(this=arguments[0] if arguments else exp.Star(), big_int=True) if len(arguments) <= most else None
+        )
     takes = 2 if name in _OF_TWO else 1
     if len(arguments) != takes:
         return None
@@ -83,6 +90,19 @@ def count_chosen(node: Any, known: Known) -> Any:
     counted = exp.Count(this=exp.Distinct(expressions=[value]), big_int=True)
     counted.meta.update(node.meta)
     return exp.Filter(this=counted, expression=exp.Where(this=branch.this))
+
+
+def error_of_mean(node: Any, _: Known) -> Any:
+    """SEM(x) → STDDEV_POP(x) / SQRT(COUNT(x)), as DuckDB has it."""
+    from sqlglot import exp
+
+    if isinstance(node.parent, exp.Filter):
+        return None
+    (value,) = node.expressions
+    spread, count = exp.func("STDDEV_POP", value.copy(), dialect="duckdb"), exp.Count(this=value.copy(), big_int=True)
+    for each in (spread, count):
+        each.meta.update(node.meta)
+    return exp.Paren(this=exp.Div(this=spread, expression=exp.Sqrt(this=count), typed=False))
 
 
 def mode_within(node: Any, _: Known) -> Any:
