@@ -223,3 +223,5 @@ SELECT region, n FROM (SELECT region, COUNT(*) AS n FROM people GROUP BY region)
 SELECT date_trunc('month', day) AS m, SUM(SUM(amount)) OVER (ORDER BY date_trunc('month', day)) AS running FROM orders GROUP BY m;
 -- later
 SELECT product, SUM(amount) AS total FROM orders GROUP BY product QUALIFY row_number() OVER (ORDER BY total DESC) <= 3;
+SELECT AVG(DATE_SUB('year', born, DATE '2025-01-01')) AS s FROM people;
+SELECT datesub('month', born, joined) // 12 AS s, COUNT(*) AS n FROM people GROUP BY s;

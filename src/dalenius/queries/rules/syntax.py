@@ -266,6 +266,8 @@ def _by_name(reader: Aggregating, node: Any) -> Expression:
         return dates.read_part(reader, node, str(said.value) if isinstance(said, Literal) else "", arguments[1])
     if name in {"isodow", "hour", "minute", "second", "dayofmonth", "weekday"} and len(arguments) == 1:
         return dates.read_part(reader, node, name, arguments[0])
+    if name in {"date_sub", "datesub"} and len(arguments) == 3:
+        return dates.subtract_whole_units(reader, node)
     if name in _NAMED_SEARCHES and len(arguments) == 2:
         return texts.search(_NAMED_SEARCHES[name])(reader, node)
     if name in _NAMED and len(arguments) == _NAMED[name][1]:
