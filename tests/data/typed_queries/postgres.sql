@@ -114,9 +114,8 @@ SELECT date_trunc('hour', placed)::time AS t, count(*) AS n FROM orders GROUP BY
 -- refused: TIME | STRFTIME(t, '%H:%M')
 SELECT placed::time AS t, count(*) AS n FROM orders GROUP BY t;
 SELECT sum(amount) FROM orders WHERE note IS NOT NULL AND note <> '';
--- not yet: REPEAT | out
 SELECT repeat('x', 3) AS x, count(*) FROM people;
--- not yet: OVERLAY | SUBSTRING
+-- duckdb: SELECT 'X' || substring(name, 2) AS masked, count(*) FROM people GROUP BY masked
 SELECT overlay(name placing 'X' from 1) AS masked, count(*) FROM people GROUP BY masked;
 -- not yet: MD5 | itself
 SELECT md5(name), count(*) FROM people GROUP BY 1;

@@ -119,3 +119,11 @@ SELECT COUNT(*) FROM people CROSS APPLY (SELECT 1 AS x) t;
 SELECT region, COUNT(*) AS n, SUM(COUNT(*)) OVER () AS everybody FROM people GROUP BY region;
 -- later
 SELECT TOP 1 region, n FROM (SELECT region, COUNT(*) AS n FROM people GROUP BY region) t ORDER BY n DESC;
+-- duckdb: SELECT sex || sex AS s, COUNT(*) AS n FROM people GROUP BY s
+SELECT REPLICATE(sex, 2) AS s, COUNT(*) AS n FROM people GROUP BY REPLICATE(sex, 2);
+-- duckdb: SELECT status[1] || 'X' || substring(status, 4) AS d, COUNT(*) AS n FROM orders GROUP BY d
+SELECT STUFF(status, 2, 2, 'X') AS d, COUNT(*) AS n FROM orders GROUP BY STUFF(status, 2, 2, 'X');
+-- duckdb: SELECT instr(note, 'gift') AS d, COUNT(*) AS n FROM orders GROUP BY d
+SELECT PATINDEX('%gift%', note) AS d, COUNT(*) AS n FROM orders GROUP BY PATINDEX('%gift%', note);
+-- duckdb: SELECT TRY_CAST(note AS INTEGER) = 7 AS d, COUNT(*) AS n FROM orders GROUP BY d
+SELECT TRY_CONVERT(int, note) = 7 AS d, COUNT(*) AS n FROM orders GROUP BY TRY_CONVERT(int, note) = 7;

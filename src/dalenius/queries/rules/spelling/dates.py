@@ -214,6 +214,12 @@ def extract(node: Any, known: Known) -> Any:
             return cast(node.expression, "TIME")
         case "EPOCH":
             return _seconds(node.expression)
+        case "DECADE" | "CENTURY" as name:
+            years: Any = exp.Extract(this=exp.var("year"), expression=node.expression)
+            if name == "CENTURY":
+                years = exp.Paren(this=exp.Add(this=years, expression=exp.Literal.number(99)))
+            by = exp.Literal.number(10 if name == "DECADE" else 100)
+            return exp.Paren(this=exp.IntDiv(this=years, expression=by))
         case "ISOWEEK":
             return exp.Extract(this=exp.var("week"), expression=node.expression)
         case "ISOYEAR":  # that of the week's Thursday
@@ -346,6 +352,10 @@ def make_date(node: Any, _: Known) -> Any:
             return cast(parts[0], "DATE")
     else:
         parts = [node.args.get(each) for each in ("year", "month", "day")]
+    if len(parts) == 3 and isinstance(parts[0], exp.Year) and isinstance(parts[1], exp.Month):
+        first = isinstance(parts[2], exp.Literal) and parts[2].name == "1"
+        same = parts[0].this == parts[1].this
+        return exp.TimestampTrunc(this=cast(parts[0].this, "DATE"), unit=exp.var("month")) if first and same else None
     if len(parts) != 3 or not all(isinstance(each, exp.Literal) and each.name.isdigit() for each in parts):
         return None
     if any(len(each.name) > most for each, most in zip(parts, (4, 2, 2), strict=True)):
