@@ -76,7 +76,7 @@ def calls() -> list[Expression]:
                 found.append(Call(name, (text("week"), D), function.gives or Type.DATE))
             case "date_add":
                 found.append(Call(name, (text("month"), D, number(3)), Type.DATE))
-            case "date_diff":
+            case "date_diff" | "date_sub":
                 found.append(Call(name, (text("month"), D, D), kind))
             case "mod":
                 found += [Call(name, (number(1e308), N), kind), Call(name, (N, number(7)), kind)]

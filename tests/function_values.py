@@ -77,6 +77,7 @@ CONSTANTS: dict[tuple[str, int], tuple[Any, ...]] = {
     ("date_add", 0): UNITS,
     ("date_add", 2): (-1.0, 1.0, 25.0),
     ("date_diff", 0): UNITS,
+    ("date_sub", 0): UNITS,
     ("strftime", 1): ("%Y-%m", "%d.%m.%y %H:%M:%S %j"),
 }
 SECOND: dict[Type, tuple[Any, ...]] = {  # of two varying arguments

@@ -158,6 +158,7 @@ HOSTILE: dict[str, list[str]] = {
     "date_add": moment("d + INTERVAL 100 YEAR", "d - INTERVAL 100 YEAR", "CAST(s AS DATE) + INTERVAL 1 DAY")
     + moment("m - INTERVAL 3162240000 SECOND", "CAST(s AS TIMESTAMP) + INTERVAL 100 YEAR", "e - 36600"),
     "strftime": text("STRFTIME(d - INTERVAL 100 YEAR, '%Y%j%y')", "STRFTIME(CAST(s AS TIMESTAMP), '%Y-%m-%d %H:%M')"),
+    "date_sub": number(*(f"DATE_SUB('{unit}', d, e)" for unit in UNITS)),
     "date_diff": number(*(f"DATE_DIFF('{unit}', d, e)" for unit in UNITS))
     + number(*(f"DATE_DIFF('{unit}', m, CAST(s AS TIMESTAMP))" for unit in UNITS)),
     "to_number": number("CAST(s AS DOUBLE)", "1 / CAST(s AS DOUBLE)", "CAST(s AS DECIMAL(3, 1))"),

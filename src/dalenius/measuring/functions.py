@@ -126,6 +126,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "date_add": Function(_of(T, TIME, N), None, "d + INTERVAL 1 MONTH"),
     "strftime": Function(_of(TIME, T), T, "STRFTIME(d, '%Y-%m')"),
     "date_diff": Function(_of(T, TIME, TIME), N, "DATE_DIFF('day', d, e)"),
+    "date_sub": Function(_of(T, TIME, TIME), N, "DATE_SUB('hour', d, e)"),  # whole units that have passed
     # casts that fail give NULL
     "to_number": Function(_of(ANY), N, "CAST(a AS DOUBLE)"),
     "to_integer": Function(_of(ANY), N, "CAST(a AS INTEGER)"),
@@ -156,7 +157,7 @@ _PART_RANGES = {
     "second": (0.0, 59.0),
 }
 _WHOLE = frozenset({"floor", "ceil", "trunc", "intdiv", "sign", "length", "position", "date_part", "date_diff"})
-_WHOLE |= {"to_integer", "round_even"}
+_WHOLE |= {"to_integer", "round_even", "date_sub"}
 _KEEPS_WHOLE = frozenset(
     {"add", "sub", "mul", "neg", "abs", "least", "greatest", "mod", "round", "coalesce", "nullif", "finite"}
 )
@@ -286,7 +287,7 @@ def _range(expression: Expression, bounds: Mapping[str, Range]) -> Range:
             # a date that was moved may lie before year 1 or past 9999
             moved = part == "year" and not isinstance(moment, Column)
             return EVERYTHING if moved else _PART_RANGES.get(part, EVERYTHING)
-        case Call(function="date_diff", arguments=(Literal(value=str() as unit), one, other)):
+        case Call(function="date_diff" | "date_sub", arguments=(Literal(value=str() as unit), one, other)):
             return _differing(_SHORTEST[unit], _moments(one, bounds), _moments(other, bounds))
         case Call(function=function, arguments=arguments):
             if function not in _RULES or any(each.type is not Type.NUMBER for each in arguments):

@@ -102,6 +102,7 @@ _FIXED = {
     **dict.fromkeys(("sin", "cos", "tan"), 90.0),  # of numbers as large as any
     **dict.fromkeys(("round", "date_add", "date_part", "date_trunc", "date_diff"), 50.0),
     "power": 80.0,
+    "date_sub": 110.0,
     "round_even": 80.0,
     "nullif": 20.0,
 }
@@ -162,7 +163,7 @@ class Meter:
         batch = _BATCH.get(expression.function, _BATCH_ELSE)
         batch *= len(expression.arguments) if expression.function in _EACH else 1
         own = self.own(expression)
-        if expression.function in SKIPPING or expression.function == "date_diff":
+        if expression.function in SKIPPING or expression.function in {"date_diff", "date_sub"}:
             waiting = sum(awaits(expression.arguments, at) for at in range(len(expression.arguments)))
             own, batch = own + _AWAITED * waiting, batch + _BATCH_AWAITED * waiting
         return own + Work(batch=batch) + inner * (2 if expression.function in _TWICE else 1)

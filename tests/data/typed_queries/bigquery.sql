@@ -131,3 +131,11 @@ SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, privacy_unit_column = ord
 SELECT region, COUNT(*) AS n FROM people GROUP BY region QUALIFY RANK() OVER (ORDER BY n DESC) = 1;
 SELECT DISTINCT region, COUNT(*) OVER (PARTITION BY region) AS n FROM people;
 SELECT status, COUNT(*) AS n FROM (SELECT * FROM `shop.orders` WHERE TRUE QUALIFY ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY placed) = 1) GROUP BY status;
+-- duckdb: SELECT AVG(date_sub('hour', TIMESTAMP '2024-01-01 00:20:00', placed)) AS s FROM orders
+SELECT AVG(TIMESTAMP_DIFF(placed, TIMESTAMP '2024-01-01 00:20:00', HOUR)) AS s FROM orders;
+-- duckdb: SELECT AVG(date_sub('day', TIMESTAMP '2024-06-01 12:00:00', placed)) AS s FROM orders
+SELECT AVG(TIMESTAMP_DIFF(placed, TIMESTAMP '2024-06-01 12:00:00', DAY)) AS s FROM orders;
+-- duckdb: SELECT COUNT(*) FROM orders WHERE CAST(placed AS TIME) < '12:00:00'
+SELECT COUNT(*) FROM orders WHERE EXTRACT(TIME FROM placed) < '12:00:00';
+-- duckdb: SELECT COUNT(*) FROM orders WHERE CAST(placed AS TIME) < '12:00:00'
+SELECT COUNT(*) FROM orders WHERE TIME(placed) < '12:00:00';

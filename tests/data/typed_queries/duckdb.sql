@@ -146,7 +146,6 @@ SELECT AVG(cos(radians(age))) AS c, AVG(degrees(atan(balance))) AS a FROM people
 SELECT SUM(height * pi() / 2) FROM people;
 SELECT AVG(2 * atan2(balance, height)) FROM people;
 SELECT COUNT(*) FROM orders WHERE quantity % 2 = 0;
--- not yet: quantity & 1
 SELECT quantity & 1 AS odd, COUNT(*) AS n FROM orders GROUP BY odd;
 SELECT region, COUNT(*) FROM people GROUP BY ROLLUP (region);
 SELECT region, sex, COUNT(*) AS n FROM people GROUP BY CUBE (region, sex);
@@ -192,7 +191,6 @@ SELECT product, AVG(DISTINCT quantity) AS mean FROM orders GROUP BY product;
 SELECT AVG(DISTINCT amount) FILTER (WHERE gift) FROM orders;
 -- refused: DISTINCT | SUM(DISTINCT x)
 SELECT VAR_POP(DISTINCT quantity) FROM orders;
--- not yet: TRANSLATE | REPLACE
 SELECT COUNT(*) FROM orders WHERE translate(note, 'ä', 'a') = 'gift';
 -- not yet: REVERSE | ENDS_WITH
 SELECT COUNT(*) FROM people WHERE reverse(name) LIKE 'a%';
@@ -244,3 +242,19 @@ SELECT k, AVG(amount) AS a FROM (SELECT amount, row_number() OVER (PARTITION BY 
 SELECT COUNT(*) AS n FROM people WHERE person_id IN (SELECT person_id FROM (SELECT person_id, status, row_number() OVER (PARTITION BY person_id ORDER BY day) AS k FROM orders) WHERE k = 1 AND status = 'paid');
 -- refused: ROW_NUMBER over rows of several people | PARTITION BY person_id
 SELECT COUNT(*) FROM (SELECT *, row_number() OVER (PARTITION BY product ORDER BY day) AS k FROM orders) WHERE k = 1;
+SELECT AVG(DATE_SUB('year', born, DATE '2025-01-01')) AS s FROM people;
+SELECT datesub('month', born, joined) // 12 AS s, COUNT(*) AS n FROM people GROUP BY s;
+SELECT TRANSLATE(status, 'aeiou', '*****') AS s, COUNT(*) AS n FROM orders GROUP BY s;
+-- not yet: TRANSLATE | REPLACE
+SELECT TRANSLATE(status, 'ab', 'ba') AS s, COUNT(*) AS n FROM orders GROUP BY s;
+SELECT REPEAT(sex, 2) AS s, COUNT(*) AS n FROM people GROUP BY s;
+SELECT EXTRACT(decade FROM born) AS d, COUNT(*) AS n FROM people GROUP BY d;
+SELECT EXTRACT(century FROM born) AS d, COUNT(*) AS n FROM people GROUP BY d;
+SELECT MAKE_DATE(YEAR(day), MONTH(day), 1) AS m, COUNT(*) AS n FROM orders GROUP BY m;
+SELECT GREATEST(day, DATE '2024-06-01') AS d, COUNT(*) AS n FROM orders WHERE day < '2024-06-10' GROUP BY d;
+SELECT SUM(LOG(3, quantity + 1)) AS l FROM orders;
+SELECT (quantity - 5) & 3 AS r, COUNT(*) AS n FROM orders GROUP BY r;
+SELECT (quantity - 3) >> 1 AS d, COUNT(*) AS n FROM orders GROUP BY d;
+SELECT quantity << 1 AS d, COUNT(*) AS n FROM orders GROUP BY d;
+SELECT fdiv(age, 10) AS d, COUNT(*) AS n FROM people GROUP BY d;
+SELECT substr(status, -2) AS d, COUNT(*) AS n FROM orders GROUP BY d;

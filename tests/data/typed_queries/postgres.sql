@@ -105,12 +105,17 @@ SELECT regr_slope(amount, quantity) FROM orders WHERE gift;
 SELECT every(age > 0) FROM people;
 SELECT nullif(status, 'open') AS status, count(*) AS n FROM orders GROUP BY 1;
 SELECT (day - DATE '2024-01-01') / 100 AS hundreds, count(*) AS n FROM orders GROUP BY hundreds;
--- not yet: datetime
 SELECT count(*) FROM orders WHERE placed - day > interval '12 hours';
+SELECT count(*) FROM orders WHERE placed - timestamp '2024-05-01 13:00:00' < interval '30 days';
+SELECT avg(extract(epoch FROM placed - timestamp '2024-01-01 00:00:00')) AS s FROM orders;
+SELECT avg(extract(day FROM placed - timestamp '2024-05-01 13:00:00')) AS s FROM orders;
+SELECT extract(hour FROM placed::time) AS h, count(*) AS n FROM orders GROUP BY h;
+SELECT date_trunc('hour', placed)::time AS t, count(*) AS n FROM orders GROUP BY t;
+-- refused: TIME | STRFTIME(t, '%H:%M')
+SELECT placed::time AS t, count(*) AS n FROM orders GROUP BY t;
 SELECT sum(amount) FROM orders WHERE note IS NOT NULL AND note <> '';
--- not yet: REPEAT | out
 SELECT repeat('x', 3) AS x, count(*) FROM people;
--- not yet: OVERLAY | SUBSTRING
+-- duckdb: SELECT 'X' || substring(name, 2) AS masked, count(*) FROM people GROUP BY masked
 SELECT overlay(name placing 'X' from 1) AS masked, count(*) FROM people GROUP BY masked;
 -- not yet: MD5 | itself
 SELECT md5(name), count(*) FROM people GROUP BY 1;

@@ -38,8 +38,24 @@ SELECT AVG(DATEDIFF(day, day, '2025-12-31') * 1.0) AS days FROM orders;
 SELECT EOMONTH(day) AS m, COUNT(*) AS n FROM orders GROUP BY EOMONTH(day);
 SELECT COUNT(*) FROM orders WHERE day = DATEFROMPARTS(2024, 2, 29);
 SELECT CONVERT(date, placed) AS d, COUNT(*) AS n FROM orders WHERE placed < '2024-02-01' GROUP BY CONVERT(date, placed);
--- not yet: not SQL
+-- duckdb: SELECT STRFTIME(day, '%Y-%m') AS m, COUNT(*) AS n FROM orders GROUP BY m
 SELECT CONVERT(varchar(7), day, 126) AS m, COUNT(*) AS n FROM orders GROUP BY CONVERT(varchar(7), day, 126);
+-- duckdb: SELECT STRFTIME(day, '%Y-%m') AS m, COUNT(*) AS n FROM orders GROUP BY m
+SELECT CONVERT(varchar(7), day, 120) AS m, COUNT(*) AS n FROM orders GROUP BY CONVERT(varchar(7), day, 120);
+-- duckdb: SELECT STRFTIME(placed, '%Y-%m-%d') AS m, COUNT(*) AS n FROM orders GROUP BY m
+SELECT CONVERT(varchar(10), placed, 23) AS m, COUNT(*) AS n FROM orders GROUP BY CONVERT(varchar(10), placed, 23);
+-- duckdb: SELECT STRFTIME(day, '%Y%m%d') AS m, COUNT(*) AS n FROM orders GROUP BY m
+SELECT CONVERT(char(8), day, 112) AS m, COUNT(*) AS n FROM orders GROUP BY CONVERT(char(8), day, 112);
+-- duckdb: SELECT STRFTIME(day, '%Y%m') AS m, COUNT(*) AS n FROM orders GROUP BY m
+SELECT CONVERT(nvarchar(6), day, 112) AS m, COUNT(*) AS n FROM orders GROUP BY CONVERT(nvarchar(6), day, 112);
+-- duckdb: SELECT STRFTIME(day, '%d/%m/%Y') AS m, COUNT(*) AS n FROM orders GROUP BY m
+SELECT CONVERT(varchar, day, 103) AS m, COUNT(*) AS n FROM orders GROUP BY CONVERT(varchar, day, 103);
+-- duckdb: SELECT STRFTIME(placed, '%H:%M') AS m, COUNT(*) AS n FROM orders GROUP BY m
+SELECT CONVERT(varchar(5), placed, 108) AS m, COUNT(*) AS n FROM orders GROUP BY CONVERT(varchar(5), placed, 108);
+-- duckdb: SELECT CAST(quantity AS VARCHAR) AS m, COUNT(*) AS n FROM orders GROUP BY m
+SELECT CONVERT(varchar(10), quantity) AS m, COUNT(*) AS n FROM orders GROUP BY CONVERT(varchar(10), quantity);
+-- refused: CONVERT | FORMAT(d, 'yyyy-MM-dd')
+SELECT CONVERT(varchar(30), placed, 130) AS m, COUNT(*) AS n FROM orders GROUP BY CONVERT(varchar(30), placed, 130);
 SELECT FORMAT(day, 'yyyy-MM') AS m, COUNT(*) AS n FROM orders GROUP BY FORMAT(day, 'yyyy-MM');
 SELECT COUNT(*) FROM people WHERE LEN(name) > 4;
 SELECT COUNT(*) FROM people WHERE CHARINDEX(' ', name) > 0;
@@ -104,3 +120,11 @@ SELECT COUNT(*) FROM people CROSS APPLY (SELECT 1 AS x) t;
 SELECT region, COUNT(*) AS n, SUM(COUNT(*)) OVER () AS everybody FROM people GROUP BY region;
 SELECT TOP 1 region, n FROM (SELECT region, COUNT(*) AS n FROM people GROUP BY region) t ORDER BY n DESC;
 WITH numbered AS (SELECT o.*, ROW_NUMBER() OVER (PARTITION BY o.person_id ORDER BY o.placed DESC) AS rn FROM dbo.orders AS o) SELECT p.region, COUNT(*) AS n FROM dbo.people AS p JOIN numbered AS x ON x.person_id = p.person_id WHERE x.rn = 1 GROUP BY p.region;
+-- duckdb: SELECT sex || sex AS s, COUNT(*) AS n FROM people GROUP BY s
+SELECT REPLICATE(sex, 2) AS s, COUNT(*) AS n FROM people GROUP BY REPLICATE(sex, 2);
+-- duckdb: SELECT status[1] || 'X' || substring(status, 4) AS d, COUNT(*) AS n FROM orders GROUP BY d
+SELECT STUFF(status, 2, 2, 'X') AS d, COUNT(*) AS n FROM orders GROUP BY STUFF(status, 2, 2, 'X');
+-- duckdb: SELECT instr(note, 'gift') AS d, COUNT(*) AS n FROM orders GROUP BY d
+SELECT PATINDEX('%gift%', note) AS d, COUNT(*) AS n FROM orders GROUP BY PATINDEX('%gift%', note);
+-- duckdb: SELECT TRY_CAST(note AS INTEGER) = 7 AS d, COUNT(*) AS n FROM orders GROUP BY d
+SELECT TRY_CONVERT(int, note) = 7 AS d, COUNT(*) AS n FROM orders GROUP BY TRY_CONVERT(int, note) = 7;

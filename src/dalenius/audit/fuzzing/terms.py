@@ -188,6 +188,7 @@ FORMS: Mapping[str, Sequence[Form]] = {
         (lambda r: f"({{0}} {r.choice('+-')} INTERVAL {r.choice((1, 30))} DAY)", D, D),
     ],
     "strftime": [(lambda r: f"STRFTIME({{0}}, {quote(r.choice(_FORMATS))})", each, T) for each in (D, M)],
+    "date_sub": [(lambda r: f"DATE_SUB('{r.choice(_UNITS)}', {{0}}, {{1}})", each * 2, N) for each in (D, M)],
     "date_diff": [(lambda r: f"DATE_DIFF('{r.choice(_UNITS)}', {{0}}, {{1}})", each * 2, N) for each in (D, M)],
     "to_number": [_as_is("CAST({0} AS DOUBLE)", each, N) for each in (T, N, B)],
     "to_integer": [_as_is("CAST({0} AS INTEGER)", each, N) for each in (T, N, B)],

@@ -27,6 +27,9 @@ def cast(reader: Aggregating, node: Any) -> Expression:
     name = node.args["to"].this
     name = name.name if hasattr(name, "name") else str(name)
     function = next((each for each, types in _CASTS.items() if name in types.split()), None)
+    if name == "TIME":
+        ways = "Write DATE_TRUNC('minute', t)::TIME, EXTRACT(hour FROM t) or STRFTIME(t, '%H:%M')."
+        raise reader.refused(node, "There is no cast to TIME here but of whole minutes or seconds.", ways)
     if function is None:
         raise reader.refused(
             node,

@@ -114,6 +114,13 @@ def subtract_units(reader: Aggregating, node: Any) -> Expression:
     return reader.apply(node, "date_diff", text(unit), earlier, later)
 
 
+def subtract_whole_units(reader: Aggregating, node: Any) -> Expression:
+    """DATE_SUB('hour', d, e): whole units that have passed between two moments."""
+    said, earlier, later = (reader.expression(each) for each in node.expressions)
+    unit = _unit(reader, node, str(said.value) if isinstance(said, Literal) else "")
+    return reader.apply(node, "date_sub", text(unit), earlier, later)
+
+
 def format_time(reader: Aggregating, node: Any) -> Expression:
     """STRFTIME."""
     format_ = reader.expression(node.args["format"])

@@ -313,7 +313,7 @@ class SelectScope:
             arguments = tuple(self.as_number(node, each) for each in arguments)
         if function in {"eq", "ne", "lt", "le", "gt", "ge", "in", "coalesce", "nullif"}:
             return self.same_type(node, arguments)
-        if function in {"date_part", "date_trunc", "date_diff", "date_add"}:
+        if function in {"date_part", "date_trunc", "date_diff", "date_sub", "date_add"}:
             return (arguments[0], *(self.time(node, each) for each in arguments[1:3]), *arguments[3:])
         return arguments
 

@@ -239,7 +239,21 @@ def _if(reader: Aggregating, node: Any) -> Expression:
 
 def _many(reader: Aggregating, node: Any, function: str) -> Expression:
     arguments = [reader.expression(each) for each in (node.this, *node.expressions)]
+    dates_ = {each.type for each in arguments} & {Type.DATE, Type.DATETIME}
+    if function in {"least", "greatest"} and len(arguments) == 2 and dates_:
+        return _extreme(reader, node, function, *arguments)
     return reader.apply(node, function, *arguments)
+
+
+def _extreme(reader: Aggregating, node: Any, function: str, one: Expression, other: Expression) -> Expression:
+    """LEAST and GREATEST of two dates: of one that is there and NULL, that one."""
+
+    def applied(name: str, *arguments: Expression) -> Expression:
+        return reader.apply(node, name, *arguments)
+
+    first = applied("le" if function == "least" else "ge", one, other)
+    missing = [applied("is_null", other), one, applied("is_null", one), other]
+    return applied("case", *missing, first, one, other)
 
 
 def _logarithm(reader: Aggregating, node: Any) -> Expression:
@@ -247,9 +261,12 @@ def _logarithm(reader: Aggregating, node: Any) -> Expression:
         return reader.apply(node, "log10", reader.expression(node.this))
     base = reader.expression(node.this)
     bases = {2.0: "log2", 10.0: "log10"}
-    if not isinstance(base, Literal) or base.value not in bases:
-        raise reader.refused(node, "LOG takes base 2 or 10.", "Use LN, LOG2 or LOG10.")
-    return reader.apply(node, bases[base.value], reader.expression(node.expression))  # type: ignore[index]
+    if not isinstance(base, Literal) or not isinstance(base.value, float) or base.value <= 0 or base.value == 1:
+        raise reader.refused(node, "LOG takes a number as its base.", "Write LOG(3, x), LN(x), LOG2(x) or LOG10(x).")
+    if base.value not in bases:
+        inner = reader.apply(node, "log10", reader.expression(node.expression))
+        return reader.apply(node, "div", inner, number(math.log10(base.value)))
+    return reader.apply(node, bases[base.value], reader.expression(node.expression))
 
 
 def _round(reader: Aggregating, node: Any) -> Expression:
@@ -267,6 +284,8 @@ def _by_name(reader: Aggregating, node: Any) -> Expression:
         return dates.read_part(reader, node, str(said.value) if isinstance(said, Literal) else "", arguments[1])
     if name in {"isodow", "hour", "minute", "second", "dayofmonth", "weekday"} and len(arguments) == 1:
         return dates.read_part(reader, node, name, arguments[0])
+    if name in {"date_sub", "datesub"} and len(arguments) == 3:
+        return dates.subtract_whole_units(reader, node)
     if name in _NAMED_SEARCHES and len(arguments) == 2:
         return texts.search(_NAMED_SEARCHES[name])(reader, node)
     if name in _NAMED and len(arguments) == _NAMED[name][1]:

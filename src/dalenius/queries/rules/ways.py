@@ -52,11 +52,7 @@ WAYS: Mapping[str, tuple[str, str]] = {
     "MONTHS_BETWEEN": ("Databases differ about parts of a month.", "Write DATE_DIFF('month', d, e)."),
     "AGE": (
         "It is there for full years between dates alone.",
-        "Write EXTRACT(year FROM AGE(DATE '2025-01-01', CAST(t AS DATE))), or DATE_DIFF('day', d, e).",
-    ),
-    "TIMESTAMP_DIFF": (
-        "It counts whole units elsewhere, and where units begin here.",
-        "Write TIMESTAMP_DIFF(e, d, SECOND) // 3600 for whole hours, or DATE_DIFF('hour', d, e).",
+        "Write EXTRACT(year FROM AGE(DATE '2025-01-01', CAST(t AS DATE))), or d < DATE '2025-01-01' - INTERVAL 9 YEAR.",
     ),
     **dict.fromkeys(
         ("MAKE_DATE", "DATEFROMPARTS", "DATE_FROM_PARTS"),

@@ -178,7 +178,7 @@ INSTEAD = {  # of orders: what is refused, the way that its refusal tells, and t
         "UPPER(LEFT(note, 1)) || LOWER(SUBSTRING(note, 2))",
     ),
     "REVERSE(note)": ("SPLIT_PART(a, '-', -1)", "SPLIT_PART(note, '-', -1)"),
-    "TRANSLATE(note, 'a', 'b')": ("REPLACE(a, 'x', 'y')", "REPLACE(note, 'a', 'b')"),
+    "TRANSLATE(note, 'ab', 'ba')": ("REPLACE(a, 'x', 'y')", "REPLACE(note, 'a', 'b')"),
     "ADD_MONTHS(day, 1)": ("d + INTERVAL 1 MONTH", "day + INTERVAL 1 MONTH"),
     "MONTHS_BETWEEN(day, day)": ("DATE_DIFF('month', d, e)", "DATE_DIFF('month', day, day)"),
     "TO_CHAR(day, 'IYYY')": ("STRFTIME(d, '%Y-%m')", "STRFTIME(day, '%Y-%m')"),
@@ -223,7 +223,7 @@ def test_an_aggregate_that_is_not_here_is_refused_with_one_that_is(shop, refused
         "SELECT n, COUNT(*) FROM (SELECT user_id AS u, COUNT(*) AS n FROM orders GROUP BY user_id) GROUP BY u",
         "SELECT COUNT(*) FROM people WHERE CAST(age AS foo) = 1",
         "SELECT MAX(*) FROM people",
-        "SELECT COUNT(*) FROM people WHERE age & 1 = 1",
+        "SELECT COUNT(*) FROM people WHERE age | 1 = 1",
     ],
 )
 def test_no_name_that_only_plans_have_is_told(shop, question):

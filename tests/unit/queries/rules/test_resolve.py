@@ -321,7 +321,7 @@ def test_at_most_a_hundred_columns(visits):
         "foo(age)",
         "LENGTH(note, note)",
         "LN(age, 2)",
-        "LOG(3, age)",
+        "LOG(age, 3)",
         "date_part('century', \"when\")",
         'EXTRACT(millennium FROM "when")',
         "DATE_TRUNC('decade', \"when\")",

@@ -177,7 +177,7 @@ def test_a_part_that_is_not_understood_is_refused(sql, what, visits):
         "SELECT COUNT(*) FROM visits WHERE age > ANY (SELECT 1)",
         "SELECT COUNT(*) FROM visits AS OF TIMESTAMP '2020-01-01'",
         "SELECT COUNT(*) FROM visits WHERE note GLOB 'x*'",
-        "SELECT COUNT(*) FROM visits WHERE age & 1 = 1",
+        "SELECT COUNT(*) FROM visits WHERE age | 1 = 1",
         "SELECT COUNT(*) FROM visits WHERE note LIKE 'x%!_y%z' ESCAPE '!'",
         "SELECT COUNT(*) FROM visits v(a, b)",
         "SELECT COUNT(*) FROM visits WHERE error('x') = 'x'",

@@ -365,5 +365,8 @@ _WITH_CONSTANTS: dict[str, Callable[[Renderer, Arguments], str]] = {
     "date_diff": lambda r, a: (
         f"CAST(date_diff('{_word(a[0])}', {r.awaited(a, 1, r.time(a[1]))}, {r.time(a[2])}) AS DOUBLE)"
     ),
+    "date_sub": lambda r, a: (
+        f"CAST(date_sub('{_word(a[0])}', {r.awaited(a, 1, r.time(a[1]))}, {r.time(a[2])}) AS DOUBLE)"
+    ),
     "date_add": lambda r, a: f"({r.time(a[1])} + INTERVAL '{_count(a[2])} {_word(a[0])}')",
 }

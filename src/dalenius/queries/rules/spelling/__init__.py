@@ -14,9 +14,20 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dalenius.measuring.plan import require
-from dalenius.queries.rules.spelling import aggregates, choices, clauses, dates, formats, numbers, texts
+from dalenius.queries.rules.spelling import (
+    aggregates,
+    choices,
+    clauses,
+    clocks,
+    converts,
+    dates,
+    edits,
+    formats,
+    numbers,
+    texts,
+)
 from dalenius.queries.rules.spelling.growth import Growth, size
-from dalenius.queries.rules.spelling.tokens import DECODE
+from dalenius.queries.rules.spelling.tokens import CONVERT, DECODE
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
@@ -132,7 +143,7 @@ def _rewrites() -> tuple[Mapping[type, tuple[Rewrite, ...]], Mapping[str, Rewrit
     """The tables: by node, and by name for functions that the parser has no node for."""
     from sqlglot import exp
 
-    compared = (dates.compare_times,)
+    compared = (clocks.compare_times, clocks.compare_differences)
     nodes: dict[type, tuple[Rewrite, ...]] = {
         # clauses
         exp.Table: (clauses.shorten_table,),
@@ -155,12 +166,19 @@ def _rewrites() -> tuple[Mapping[type, tuple[Rewrite, ...]], Mapping[str, Rewrit
         exp.Radians: (numbers.radians,),
         exp.Trunc: (numbers.truncate,),
         exp.Dot: (numbers.safely,),
+        exp.BitwiseAnd: (numbers.mask,),
+        **dict.fromkeys((exp.BitwiseLeftShift, exp.BitwiseRightShift), (numbers.shift,)),
         # texts
         exp.Escape: (texts.unescape,),
         exp.ConcatWs: (texts.join_with,),
         exp.Pad: (texts.pad,),
         exp.Trim: (texts.trim_blanks,),
         exp.National: (texts.national,),
+        exp.Translate: (edits.translate,),
+        exp.Repeat: (edits.repeat,),
+        exp.Overlay: (edits.overlay,),
+        exp.Stuff: (edits.stuff,),
+        exp.Substring: (edits.cut_from_end,),
         # dates
         exp.TimestampTrunc: (dates.truncate,),
         exp.DatetimeTrunc: (dates.truncate_datetime,),
@@ -177,7 +195,9 @@ def _rewrites() -> tuple[Mapping[type, tuple[Rewrite, ...]], Mapping[str, Rewrit
         exp.Date: (dates.make_date,),
         exp.DateFromParts: (dates.make_date,),
         exp.Timestamp: (dates.read_moment,),
-        exp.Cast: (dates.convert,),
+        exp.Cast: (dates.convert, clocks.time_of_day),
+        exp.TryCast: (dates.convert,),
+        exp.Time: (clocks.read_time,),
         exp.WeekOfYear: (lambda node, _: exp.Week(this=node.this),),
         exp.Dayname: (formats.name_day,),
         exp.Monthname: (formats.name_month,),
@@ -201,7 +221,11 @@ def _rewrites() -> tuple[Mapping[type, tuple[Rewrite, ...]], Mapping[str, Rewrit
         "CHOOSE": _taking(choices.choose, 2, 200),
         "IEEE_DIVIDE": _taking(numbers.divide, 2),
         "DIV": _taking(numbers.divide_whole, 2),
+        "FDIV": _taking(numbers.divide_down, 2),
+        "REPLICATE": _taking(edits.repeat, 2),
+        "PATINDEX": _taking(edits.find_pattern, 2),
         "SQUARE": _taking(numbers.square, 1),
+        CONVERT.upper(): _taking(converts.convert_text, 2, 3),
         "BTRIM": _taking(texts.trim_both, 1, 2),
         "REGEXP_CONTAINS": _taking(texts.match, 2),
         "DATE_SUB": _taking(dates.take_off_named, 2),

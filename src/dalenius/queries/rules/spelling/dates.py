@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import time
 from typing import TYPE_CHECKING, Any
 
 from dalenius.queries.rules.spelling.choices import case
@@ -63,7 +62,8 @@ def _unit(node: Any) -> str | None:
     return _UNITS.get(node.name.lower()) if bare else None
 
 
-def _cast(node: Any, type_: str) -> Any:
+def cast(node: Any, type_: str) -> Any:
+    """CAST(node AS type)."""
     from sqlglot import exp
 
     return exp.Cast(this=node, to=exp.DataType.build(type_, dialect="duckdb"))
@@ -124,13 +124,20 @@ def subtract(node: Any, known: Known) -> Any:
 
 
 def subtract_moments(node: Any, _: Known) -> Any:
-    """DATETIME_DIFF(a, b, HOUR) → DATE_DIFF('hour', b, a); TIMESTAMP_DIFF counts whole hours, so only its seconds."""
+    """DATETIME_DIFF(a, b, HOUR) → DATE_DIFF('hour', b, a); TIMESTAMP_DIFF counts whole hours, as DATE_SUB does."""
     from sqlglot import exp
 
     unit = _unit(node.args.get("unit"))
-    if isinstance(node, exp.TimestampDiff) and unit != "second":
-        return None
+    if isinstance(node, exp.TimestampDiff) and unit is not None:
+        return passed(unit, node.expression, node.this)
     return None if unit is None else exp.DateDiff(this=node.this, expression=node.expression, unit=exp.var(unit))
+
+
+def passed(unit: str, earlier: Any, later: Any) -> Any:
+    """Whole units between two moments."""
+    from sqlglot import exp
+
+    return exp.Anonymous(this="date_sub", expressions=[exp.Literal.string(unit), earlier, later])
 
 
 def add(node: Any, _: Known) -> Any:
@@ -190,18 +197,29 @@ def part_name(node: Any, known: Known) -> Any:
     if _UNITS.get(said.name.lower()) == "month":
         return month_name(moment)
     found = part(node, known)
-    return None if found is None else _cast(found, "VARCHAR")
+    return None if found is None else cast(found, "VARCHAR")
 
 
 def extract(node: Any, known: Known) -> Any:
     """EXTRACT(epoch FROM d) → whole seconds since 1970; EXTRACT(isoweek FROM d) → EXTRACT(week FROM d)."""
     from sqlglot import exp
 
+    difference = unwrapped(node.expression)
+    if isinstance(difference, exp.Sub) and not isinstance(difference.expression, exp.Interval):
+        return _part_of_difference(node.this.name.lower(), difference)
     match node.this.name.upper():
         case "DATE":
-            return _cast(node.expression, "DATE")
+            return cast(node.expression, "DATE")
+        case "TIME":
+            return cast(node.expression, "TIME")
         case "EPOCH":
             return _seconds(node.expression)
+        case "DECADE" | "CENTURY" as name:
+            years: Any = exp.Extract(this=exp.var("year"), expression=node.expression)
+            if name == "CENTURY":
+                years = exp.Paren(this=exp.Add(this=years, expression=exp.Literal.number(99)))
+            by = exp.Literal.number(10 if name == "DECADE" else 100)
+            return exp.Paren(this=exp.IntDiv(this=years, expression=by))
         case "ISOWEEK":
             return exp.Extract(this=exp.var("week"), expression=node.expression)
         case "ISOYEAR":  # that of the week's Thursday
@@ -211,6 +229,23 @@ def extract(node: Any, known: Known) -> Any:
         case "YEAR" if isinstance(node.expression, exp.Anonymous) and len(node.expression.expressions) == 2:
             return _full_years(node.expression, known)
     return None
+
+
+def unwrapped(node: Any) -> Any:
+    """What stands in parentheses."""
+    from sqlglot import exp
+
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return node
+
+
+def _part_of_difference(name: str, difference: Any) -> Any:
+    """EXTRACT(epoch FROM a - b) and EXTRACT(day FROM a - b), of two moments: whole seconds, whole days."""
+    unit = {"epoch": "second", "day": "day", "days": "day"}.get(name)
+    if unit is None:
+        return None
+    return passed(unit, cast(difference.expression, "TIMESTAMP"), cast(difference.this, "TIMESTAMP"))
 
 
 def year(node: Any, known: Known) -> Any:
@@ -225,6 +260,9 @@ def part_of_age(node: Any, known: Known) -> Any:
     from sqlglot import exp
 
     parts = node.expressions
+    difference = unwrapped(parts[1])
+    if isinstance(difference, exp.Sub) and not isinstance(difference.expression, exp.Interval):
+        return _part_of_difference(parts[0].name.lower(), difference)
     if parts[0].name.lower() != "year" or not isinstance(parts[1], exp.Anonymous):
         return part(node, known)
     return _full_years(parts[1], known)
@@ -239,9 +277,9 @@ def _full_years(age: Any, known: Known) -> Any:
 
     if str(age.this).upper() != "AGE" or len(age.expressions) != 2:
         return None
-    if not all(_is_day(each, known) for each in age.expressions):
+    if not all(is_day(each, known) for each in age.expressions):
         return None
-    later, earlier = (_cast(each, "DATE") for each in age.expressions)
+    later, earlier = (cast(each, "DATE") for each in age.expressions)
 
     def between(one: Any, other: Any) -> Any:
         difference = exp.DateDiff(this=other.copy(), expression=one.copy(), unit=exp.var("year"))
@@ -259,7 +297,8 @@ def _full_years(age: Any, known: Known) -> Any:
     )
 
 
-def _is_day(node: Any, known: Known) -> bool:
+def is_day(node: Any, known: Known) -> bool:
+    """Whether a value is surely a date, without a time of day."""
     from sqlglot import exp
 
     while isinstance(node, exp.Paren):
@@ -287,8 +326,8 @@ def seconds(node: Any, _: Known) -> Any:
 def _seconds(moment: Any) -> Any:
     from sqlglot import exp
 
-    start = _cast(exp.Literal.string("1970-01-01 00:00:00"), "TIMESTAMP")
-    return exp.DateDiff(this=_cast(moment, "TIMESTAMP"), expression=start, unit=exp.var("second"))
+    start = cast(exp.Literal.string("1970-01-01 00:00:00"), "TIMESTAMP")
+    return exp.DateDiff(this=cast(moment, "TIMESTAMP"), expression=start, unit=exp.var("second"))
 
 
 def last_day(node: Any, _: Known) -> Any:
@@ -299,7 +338,7 @@ def last_day(node: Any, _: Known) -> Any:
     unit = node.args.get("unit")
     if unit is not None and _unit(unit) != "month":
         return None
-    first = exp.TimestampTrunc(this=_cast(moment, "DATE"), unit=exp.var("month"))
+    first = exp.TimestampTrunc(this=cast(moment, "DATE"), unit=exp.var("month"))
     return _moved(_moved(first, exp.Literal.number(1), "month"), exp.Literal.number(1), "day", back=True)
 
 
@@ -310,15 +349,19 @@ def make_date(node: Any, _: Known) -> Any:
     if isinstance(node, exp.Date):
         parts = [each for each in (node.this, node.args.get("zone"), *node.expressions) if each is not None]
         if len(parts) == 1:
-            return _cast(parts[0], "DATE")
+            return cast(parts[0], "DATE")
     else:
         parts = [node.args.get(each) for each in ("year", "month", "day")]
+    if len(parts) == 3 and isinstance(parts[0], exp.Year) and isinstance(parts[1], exp.Month):
+        first = isinstance(parts[2], exp.Literal) and parts[2].name == "1"
+        same = parts[0].this == parts[1].this
+        return exp.TimestampTrunc(this=cast(parts[0].this, "DATE"), unit=exp.var("month")) if first and same else None
     if len(parts) != 3 or not all(isinstance(each, exp.Literal) and each.name.isdigit() for each in parts):
         return None
     if any(len(each.name) > most for each, most in zip(parts, (4, 2, 2), strict=True)):
         return None
     year_, month, day = (int(each.name) for each in parts)
-    return _cast(exp.Literal.string(f"{year_:04}-{month:02}-{day:02}"), "DATE")
+    return cast(exp.Literal.string(f"{year_:04}-{month:02}-{day:02}"), "DATE")
 
 
 def read_date(node: Any, _: Known) -> Any:
@@ -327,7 +370,7 @@ def read_date(node: Any, _: Known) -> Any:
     if len(parts) == 2:
         said = [each for each in parts if each.name in _ISO]
         parts = [each for each in parts if each not in said]
-    return _cast(parts[0], "DATE") if len(parts) == 1 else None
+    return cast(parts[0], "DATE") if len(parts) == 1 else None
 
 
 def convert(node: Any, _: Known) -> Any:
@@ -339,68 +382,14 @@ def convert(node: Any, _: Known) -> Any:
         return None
     said = str(to.args.get("kind") or "")
     if said.upper() in _TYPES:
-        return _cast(node.this, _TYPES[said.upper()])
+        return cast(node.this, _TYPES[said.upper()])
     type_ = _TYPES.get(node.this.name.upper()) if isinstance(node.this, exp.Column | exp.Anonymous) else None
     if type_ is None or not re.fullmatch(r"\w+(\.\w+)?", said):
         return None
     name, table = said.rpartition(".")[2], said.rpartition(".")[0]
-    return _cast(exp.column(name, table or None), type_)
+    return cast(exp.column(name, table or None), type_)
 
 
 def read_moment(node: Any, _: Known) -> Any:
     """TIMESTAMP('2024-02-29 12:00:00') → a cast."""
-    return _cast(node.this, "TIMESTAMP") if not node.expression else None
-
-
-# --- times of day
-
-_CLOCK = re.compile(r"\d{1,2}:\d{2}(:\d{2})?")
-
-
-def compare_times(node: Any, _: Known) -> Any:
-    """placed::TIME >= '12:00' → seconds since midnight ≥ 43200."""
-    from sqlglot import exp
-
-    parts = {name: node.args.get(name) for name in ("this", "expression", "low", "high") if node.args.get(name)}
-    if not any(_is_time(each) and not _clock(each.this) for each in parts.values()):
-        return None
-    for name, each in parts.items():
-        clock = _clock(each.this if _is_time(each) else each)
-        if clock is not None:
-            node.set(name, exp.Literal.number(clock))
-        elif _is_time(each):
-            node.set(name, _since_midnight(each.this))
-        else:
-            return None
-    return node
-
-
-def _is_time(node: Any) -> bool:
-    from sqlglot import exp
-
-    return isinstance(node, exp.Cast) and node.args["to"].this is exp.DataType.Type.TIME
-
-
-def _clock(node: Any) -> int | None:
-    from sqlglot import exp
-
-    if not isinstance(node, exp.Literal) or not node.is_string or not _CLOCK.fullmatch(node.name):
-        return None
-    try:
-        found = time.fromisoformat(node.name.zfill(5 if node.name.count(":") == 1 else 8))
-    except ValueError:
-        return None
-    return found.hour * 3600 + found.minute * 60 + found.second
-
-
-def _since_midnight(moment: Any) -> Any:
-    from sqlglot import exp
-
-    def times(name: str, by: int) -> Any:
-        return exp.Mul(
-            this=exp.Extract(this=exp.var(name), expression=moment.copy()), expression=exp.Literal.number(by)
-        )
-
-    seconds_ = exp.Extract(this=exp.var("second"), expression=moment.copy())
-    whole = exp.Add(this=exp.Add(this=times("hour", 3600), expression=times("minute", 60)), expression=seconds_)
-    return exp.Paren(this=whole)
+    return cast(node.this, "TIMESTAMP") if not node.expression else None

@@ -1,4 +1,4 @@
-"""Arithmetic in other words: SAFE_DIVIDE, DIV, SQUARE, CBRT, PI, DEGREES, TRUNC with digits."""
+"""Arithmetic in other words: SAFE_DIVIDE, DIV, SQUARE, CBRT, PI, DEGREES, TRUNC with digits, bits."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dalenius.queries.rules.spelling import Known
+
+
+_MOST_BITS = 30
 
 
 def literal(value: float) -> Any:
@@ -76,6 +79,48 @@ def truncate(node: Any, _: Known) -> Any:
         return exp.Trunc(this=node.this)
     cut = exp.Trunc(this=exp.Mul(this=exp.Paren(this=node.this), expression=literal(scale)))
     return exp.Paren(this=exp.Div(this=cut, expression=literal(scale), typed=False))
+
+
+def divide_down(node: Any, _: Known) -> Any:
+    """FDIV(a, b) → FLOOR(a / b)."""
+    from sqlglot import exp
+
+    return exp.Floor(this=divide(node, _))
+
+
+def mask(node: Any, _: Known) -> Any:
+    """a & 1, a & 3, … → what is left of a whole number by 2, 4, …, never negative."""
+    from sqlglot import exp
+
+    size = _above_mask(node.expression)
+    if size is None:
+        return None
+    rest = exp.Paren(this=exp.Mod(this=exp.Paren(this=node.this), expression=literal(size)))
+    above = exp.Paren(this=exp.Add(this=rest, expression=literal(size)))
+    return exp.Paren(this=exp.Mod(this=above, expression=literal(size)))
+
+
+def shift(node: Any, _: Known) -> Any:
+    """a << 2 → a * 4; a >> 2 → FLOOR(a / 4)."""
+    from sqlglot import exp
+
+    by = node.expression
+    if not isinstance(by, exp.Literal) or not by.name.isdigit() or int(by.name) > _MOST_BITS:
+        return None
+    size, value = literal(2 ** int(by.name)), exp.Paren(this=node.this)
+    if isinstance(node, exp.BitwiseLeftShift):
+        return exp.Paren(this=exp.Mul(this=value, expression=size))
+    return exp.Floor(this=exp.Div(this=value, expression=size, typed=False))
+
+
+def _above_mask(node: Any) -> int | None:
+    """2, 4, 8 … for 1, 3, 7 …."""
+    from sqlglot import exp
+
+    if not isinstance(node, exp.Literal) or not node.name.isdigit() or len(node.name) > 9:
+        return None
+    size = int(node.name) + 1
+    return size if size > 1 and size & (size - 1) == 0 else None
 
 
 def safely(node: Any, _: Known) -> Any:

@@ -8,6 +8,8 @@ from typing import Any
 from dalenius.errors import Place, QuestionRefusedError
 
 DECODE = "decode_values"  # what DECODE is called from here on: the parser knows another one
+CONVERT = "convert_text"  # and CONVERT(varchar(7), d, 120), whose type no function takes
+_TEXTS = frozenset({"VARCHAR", "NVARCHAR", "CHAR", "NCHAR"})
 _OPERANDS = frozenset({"VAR", "IDENTIFIER", "NUMBER", "STRING", "R_PAREN", "R_BRACKET"})
 _ENDS = frozenset({"R_PAREN", "SEMICOLON", "UNION", "EXCEPT", "INTERSECT"})
 
@@ -29,13 +31,15 @@ def respell_tokens(text: str, tokens: Sequence[Any]) -> list[Any]:
         return found
     made = type(found[0])
     found = [each for at, each in enumerate(found) if not _is_raw_mark(each, found[at + 1 : at + 2])]
-    for at, token in enumerate(found[:-1]):
-        if found[at + 1].token_type.name != "L_PAREN":
+    for at, token in enumerate(found):  # which may grow shorter behind
+        if at + 1 >= len(found) or found[at + 1].token_type.name != "L_PAREN":
             continue
         name = token.text.upper()
         between = at > 0 and found[at - 1].token_type.name in _OPERANDS  # a DIV (b) is a sign
         if name == "DIV" and not between and token.token_type is TokenType.DIV:
             found[at] = made(TokenType.VAR, token.text, token.line, token.col, token.start, token.end)
+        elif name == "CONVERT" and token.token_type is TokenType.VAR:
+            _read_convert(found, at, made)
         elif name == "DECODE" and token.token_type is TokenType.VAR:
             found[at] = made(TokenType.VAR, DECODE, token.line, token.col, token.start, token.end)
     at = 0
@@ -48,6 +52,24 @@ def respell_tokens(text: str, tokens: Sequence[Any]) -> list[Any]:
             found = [*found[:at], *found[after:end], *limit, *found[end:]]
         at += 1
     return found
+
+
+def _read_convert(tokens: list[Any], at: int, made: Any) -> None:
+    """CONVERT(varchar(7), d, 120) → convert_text(7, d, 120), in place; without a length it is 0."""
+    from sqlglot import TokenType
+
+    said, rest = tokens[at + 2 : at + 3], [each.token_type.name for each in tokens[at + 3 : at + 6]]
+    if not said or said[0].text.upper() not in _TEXTS:
+        return
+    token, type_ = tokens[at], said[0]
+    sized = rest == ["L_PAREN", "NUMBER", "R_PAREN"]
+    length = tokens[at + 4].text if sized else "0"
+    if not sized and rest[:1] != ["COMMA"]:
+        return
+    tokens[at] = made(TokenType.VAR, CONVERT, token.line, token.col, token.start, token.end)
+    tokens[at + 2] = made(TokenType.NUMBER, length, type_.line, type_.col, type_.start, type_.end)
+    if sized:
+        del tokens[at + 3 : at + 6]
 
 
 def _is_raw_mark(token: Any, after: Sequence[Any]) -> bool:
