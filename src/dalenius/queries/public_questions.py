@@ -49,6 +49,7 @@ SECONDS = confined.SECONDS
 # worked out each time that one is planned; small answers are therefore kept.
 _FEW, _SMALL, _MOST_KEPT = 100, 16_384, 256  # cells, bytes of an answer, answers
 _NONE: frozenset[str] = frozenset()
+_QUOTES = frozenset("\"'`[]\\")
 _KEPT: dict[tuple[str, tuple[tuple[str, Fingerprint], ...]], confined.Outcome] = {}
 _HOW = "See 'dalenius tables' for the public tables; the how-to about them says what may be asked."
 _FIX = "Correct it; the outer part is DuckDB's SQL, over the columns of the release."
@@ -91,6 +92,8 @@ def public_question(text: str, known: Collection[str]) -> PublicQuestion | None:
     """
     from sqlglot import exp
 
+    if not _may_name(text, known):
+        return None
     try:
         tree = parse_sql(text)
     except QuestionError:
@@ -104,6 +107,13 @@ def public_question(text: str, known: Collection[str]) -> PublicQuestion | None:
             return None
         used.add(name)
     return PublicQuestion(text, frozenset(used), tree) if used else None
+
+
+def _may_name(text: str, known: Collection[str]) -> bool:
+    """Whether one of these names can stand in a text at all: most questions name none, and are not parsed for it."""
+    shown = folded(str(text))
+    # A name with quotes in it, or letters that could be written otherwise, is left to the parser.
+    return any(folded(each) in shown or not each.isascii() or not _QUOTES.isdisjoint(each) for each in known)
 
 
 def answer_public(question: PublicQuestion, tables: Sequence[PublicTable], *, seconds: float = SECONDS) -> Release:

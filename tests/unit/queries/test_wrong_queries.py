@@ -97,3 +97,10 @@ def test_the_parser_does_not_talk_beside_the_refusal(shop, caplog, capsys):
         with pytest.raises(DaleniusError):
             shop.ana.preview(text, epsilon=1.0)
     assert caplog.records == [] and capsys.readouterr().err == ""
+
+
+def test_an_error_for_what_is_computed_says_how_to_get_it(shop):
+    share = "SELECT region, COUNT(*) AS n, n * 1.0 / SUM(n) OVER () AS share FROM people GROUP BY region"
+    with pytest.raises(DaleniusError) as raised:
+        shop.ana.preview(share, error="5%")
+    assert "share is computed from a release" in raised.value.why and "aggregates alone" in raised.value.fix

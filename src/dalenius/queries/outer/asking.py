@@ -108,8 +108,9 @@ def _plan_split(asker: Asker, ask: Ask, among: OpenTables, tree: Any, *, expecti
     if ask.error is not None:
         raise InputError(
             "An error cannot be asked for here.",
-            why="The answer is computed from a release: how exact it will be is not known before.",
-            fix="Give an epsilon, or ask for the aggregates alone with this error; the rest is free then.",
+            why=f"{_computed(split)} computed from a release: how exact that will be is not known before.",
+            fix="Give an epsilon; or ask with this error for the aggregates alone, without windows and outer SELECTs. "
+            "Then ask this question at the price that was paid: it is free.",
         )
     inners = tuple(found[id(each.plan)] for each in split.inners)
     keys = [each.plan.key(each.snapshot.data_version) for each in inners]
@@ -119,6 +120,12 @@ def _plan_split(asker: Asker, ask: Ask, among: OpenTables, tree: Any, *, expecti
         inners = tuple(share_equally(each, len(places), max(finding, 1)) for each in inners)
     publics = tuple(among.publics[name] for name in sorted(split.publics))
     return OuterPlanned(inners, tuple(places[key] for key in keys), split, publics)
+
+
+def _computed(split: Split) -> str:
+    """The columns that are no release's own, in words."""
+    names = [each.name for each in split.outer.columns if each.origin is None and not each.exact]
+    return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'}" if 0 < len(names) < 4 else "The answer is"
 
 
 def _known(among: OpenTables) -> Known:

@@ -8,7 +8,7 @@ What cannot be rewritten stays as it is, to be refused by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -58,9 +58,10 @@ def respell_tree(stage: Stage) -> Stage:
     from dalenius.queries.rules.parse import check_depth
 
     tree = require(stage.tree)
-    known = _known(stage, tree)
+    parts = list(tree.walk())
+    known = _known(stage, parts)
     nodes, names = _rewrites()
-    for node in reversed(list(tree.walk())):  # from the inside out
+    for node in reversed(parts):  # from the inside out
         for rewrite in nodes.get(type(node), ()):
             if _rewritten(node, rewrite, known):
                 break
@@ -88,8 +89,10 @@ def _rewritten(node: Any, rewrite: Rewrite, known: Known) -> bool:
     return True
 
 
-def _known(stage: Stage, tree: Any) -> Known:
+def _known(stage: Stage, parts: Sequence[Any]) -> Known:
     from sqlglot import exp
+
+    aliases = _aliases(parts)
 
     columns = {each.lower() for table in stage.tables.values() for each in table.policy.columns}
     columns |= {each.lower() for table in stage.tables.values() for each in table.policy.unit}
@@ -101,23 +104,24 @@ def _known(stage: Stage, tree: Any) -> Known:
     return Known(
         frozenset(each.lower() for each in (*stage.tables, *stage.publics)),
         frozenset(columns),
-        frozenset(columns | _aliases(tree)),
-        frozenset(each.alias.lower() for each in tree.find_all(exp.CTE)),
+        frozenset(columns | aliases),
+        frozenset(each.alias.lower() for each in parts if isinstance(each, exp.CTE)),
         frozenset(name for name, _ in kinds),
         frozenset(name for name, kind in kinds if kind is Kind.DATE)
         - frozenset(name for name, kind in kinds if kind is not Kind.DATE)
-        - frozenset(each.alias.lower() for each in tree.find_all(exp.Alias))
-        - _aliases(tree),
-        tree.find(exp.TimestampTrunc, exp.DateDiff) is not None and _has_quoted_units(stage.text),
+        - frozenset(each.alias.lower() for each in parts if isinstance(each, exp.Alias))
+        - aliases,
+        any(isinstance(each, exp.TimestampTrunc | exp.DateDiff) for each in parts) and _has_quoted_units(stage.text),
     )
 
 
-def _aliases(tree: Any) -> set[str]:
+def _aliases(parts: Sequence[Any]) -> set[str]:
     """Names that the question gives; not those of DATE_TRUNC(day, MONTH) AS month, which could not be a column."""
     from sqlglot import exp
 
-    found = {each.name.lower() for table in tree.find_all(exp.TableAlias) for each in table.args.get("columns") or ()}
-    for item in tree.find_all(exp.Alias):
+    tables = (each for each in parts if isinstance(each, exp.TableAlias))
+    found = {each.name.lower() for table in tables for each in table.args.get("columns") or ()}
+    for item in (each for each in parts if isinstance(each, exp.Alias)):
         name = item.alias.lower()
         if all(each.name.lower() != name for each in item.this.find_all(exp.Column)):
             found.add(name)
