@@ -18,6 +18,7 @@ from dalenius.measuring import pace
 from dalenius.measuring.plan import require
 from dalenius.queries.accuracy import as_asked, missed_notes, price_notes
 from dalenius.queries.ask import Ask
+from dalenius.queries.keys_alone import keys_preview, keys_release
 from dalenius.queries.outer.asking import OuterPlanned, plan_any
 from dalenius.queries.own_answers import about
 from dalenius.queries.planning import open_versions
@@ -57,6 +58,10 @@ class QuestionKind(Kind):
             if not asker.free and is_public(ask.question, versions):
                 raise never_charged()
             public = public_release(ask.question, versions)
+            if public is None:
+                public = keys_release(asker, ask)
+                if public is not None and not asker.free:
+                    raise never_charged()
             if public is not None:
                 return public
             if ask.epsilon is not None:
@@ -110,6 +115,7 @@ def preview(asker: Asker, ask: Ask) -> Preview:
         epsilon, delta = settle_price(ask.question, ask.epsilon, ask.delta, at_most=ask.error is not None)
         ask = replace(ask, epsilon=None if epsilon is None else parameters.epsilon(epsilon), delta=delta)
         public = public_preview(ask.question, open_versions(asker), ask.confidence)
+        public = keys_preview(asker, ask) if public is None else public
         if public is not None:
             return public
         found = plan_any(asker, ask, expecting=True)

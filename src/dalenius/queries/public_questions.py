@@ -101,6 +101,7 @@ def public_question(text: str, known: Collection[str]) -> PublicQuestion | None:
     if not isinstance(tree, exp.Query):
         return None
     used = set()
+    _drop_schemas(tree, known)
     for table in tables_of(tree):
         name = folded(table.name)
         if not is_plain(table) or name not in known:
@@ -114,6 +115,21 @@ def _may_name(text: str, known: Collection[str]) -> bool:
     shown = folded(str(text))
     # A name with quotes in it, or letters that could be written otherwise, is left to the parser.
     return any(folded(each) in shown or not each.isascii() or not _QUOTES.isdisjoint(each) for each in known)
+
+
+def _drop_schemas(tree: exp.Query, known: Collection[str]) -> None:
+    """Takes away what stands before the name of a public table: there is one of that name, wherever it is said to be.
+
+    Not where a WITH gives a query the same name: it would be read in its place.
+    """
+    from sqlglot import exp
+
+    given = {folded(each.alias) for each in tree.find_all(exp.CTE)}
+    for node in tree.find_all(exp.Table, exp.Column):
+        name = folded(node.table if isinstance(node, exp.Column) else node.name)
+        if node.args.get("db") and name in known and name not in given and isinstance(node.this, exp.Identifier):
+            node.set("db", None)
+            node.set("catalog", None)
 
 
 def answer_public(question: PublicQuestion, tables: Sequence[PublicTable], *, seconds: float = SECONDS) -> Release:

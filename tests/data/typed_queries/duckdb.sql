@@ -165,9 +165,16 @@ SELECT sex, COUNT(*), quantile_disc(height, [0.1, 0.9]) AS q FROM people GROUP B
 -- refused: A list | by itself
 SELECT quantile_cont(age, [0.25, 0.5]) AS q FROM people ORDER BY q;
 -- not yet: GROUP BY with COUNT(*)
+-- duckdb: SELECT DISTINCT region FROM people WHERE region IS NOT NULL
 SELECT DISTINCT region FROM people;
--- not yet: COUNT(*)
+-- duckdb: SELECT region FROM people WHERE region IS NOT NULL GROUP BY region
 SELECT region FROM people GROUP BY region;
+SELECT DISTINCT sex FROM people ORDER BY sex DESC;
+-- not yet: is not public | SELECT name, COUNT(*) FROM people GROUP BY name
+SELECT DISTINCT name FROM people;
+SELECT order_id, COUNT(*) AS n FROM orders WHERE order_id IN (101, 103, 107) GROUP BY order_id;
+SELECT order_id, SUM(quantity) AS q FROM orders WHERE order_id BETWEEN 110 AND 130 GROUP BY order_id ORDER BY order_id;
+SELECT name, COUNT(*) AS n FROM people WHERE name IN ('Ann Lee', 'bob', '李雷') GROUP BY name;
 SELECT COUNT(*) FROM people WHERE born < '1980-01-01'::DATE;
 SELECT isodow(day) AS weekday, SUM(quantity) AS items FROM orders GROUP BY weekday;
 SELECT week(day) AS week, COUNT(*) AS n FROM orders WHERE year(day) = 2024 GROUP BY week;

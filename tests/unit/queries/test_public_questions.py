@@ -245,7 +245,6 @@ def test_tpch_questions_about_nobody_are_answered_as_duckdb_does(tpch, sql):
         "SELECT * FROM visits",
         "SELECT * FROM regions, visits",
         "SELECT (SELECT count(*) FROM visits) FROM regions",
-        "SELECT * FROM main.regions",
         "SELECT * FROM information_schema.tables",
         "SELECT * FROM regions, information_schema.tables",
         "SELECT * FROM regions, duckdb_settings()",

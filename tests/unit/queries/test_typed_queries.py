@@ -20,6 +20,7 @@ from dalenius.errors import DaleniusError
 from dalenius.measuring.expressions import Key, walk
 from dalenius.measuring.plan import Plan
 from dalenius.queries.ask import Ask
+from dalenius.queries.keys_alone import keys_planned
 from dalenius.queries.outer.asking import OuterPlanned, plan_any
 from dalenius.queries.planning import Planned
 
@@ -43,7 +44,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
 
 def planned(shop: Shop, text: str) -> Planned | OuterPlanned:
     """The plan as the curator has it: that of the question, or of what its outer part is computed from."""
-    return plan_any(shop.ana._asker, Ask(text))
+    return keys_planned(shop.ana._asker, Ask(text)) or plan_any(shop.ana._asker, Ask(text))
 
 
 def error_of(shop: Shop, question: Typed) -> DaleniusError | None:

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 CLAUSE, OLD = "differential_privacy", "anonymization"
 STRATEGIES = ("laplace_threshold", "public_groups")
 _CLAMPED = re.compile(r"\banon_\w+\s*\([^;]*\bclamped\b", re.IGNORECASE)  # of the old clause, also without it
-_LIKELY = re.compile("|".join((CLAUSE, OLD, GROUP, ROW, REPORT, "clamped")), re.IGNORECASE)
+_LIKELY = re.compile("|".join((CLAUSE, OLD, GROUP, ROW, REPORT, "clamped", r"with\s+report")), re.IGNORECASE)
+REPORTED = "A report was asked for: columns hold the numbers themselves, and the release tells their errors besides."
 # The old clause has functions of its own, and CLAMPED BETWEEN; what that clamps depends on the function.
 _OLD = {"count": GROUP, "sum": GROUP, "avg": GROUP, "var_pop": ROW, "stddev_pop": ROW, "percentile_cont": ROW}
 _PREFIX = "anon_"
@@ -53,6 +54,7 @@ class Options:
         public: Whether it insists on groups that are public.
         places: Where each option stands.
         clamps: Contribution bounds, by where the name of their aggregate begins in the text.
+        report: Whether an aggregate asks for a report (WITH REPORT), which a release is anyway.
     """
 
     epsilon: float | None = None
@@ -64,6 +66,7 @@ class Options:
     public: bool = False
     places: Mapping[str, Place] = field(default_factory=dict)
     clamps: Mapping[int, tuple[Clamp, ...]] = field(default_factory=dict)
+    report: bool = False
 
     def tightened(self, limits: Limits) -> Limits:
         """The caller's limits with the question's own: of two, the tighter one."""
@@ -95,7 +98,7 @@ def cut_clause(text: str) -> tuple[str, Options]:
     arguments = _Arguments(text, tokens, old=clause.old or bool(_CLAMPED.search(text)))
     arguments.spans = clause.spans
     clamps = arguments.clamps(after)
-    return arguments.blanked(), replace(options, clamps=clamps)
+    return arguments.blanked(), replace(options, clamps=clamps, report=arguments.report)
 
 
 def settle_price(
@@ -412,7 +415,7 @@ class _Arguments(_Tokens):
 
     def __init__(self, text: str, tokens: Sequence[Any], *, old: bool) -> None:
         super().__init__(text, tokens)
-        self.old = old
+        self.old, self.report = old, False
         self.found: dict[int, tuple[Clamp, ...]] = {}
 
     def clamps(self, after: int) -> dict[int, tuple[Clamp, ...]]:
@@ -427,17 +430,20 @@ class _Arguments(_Tokens):
                 self._named(at, opened)
             elif self.old and self.word(at) == "clamped" and self.kind(at + 1) is self.types.BETWEEN:
                 self._clamped(at, opened)
+            elif self.kind(at) is self.types.WITH and self.word(at + 1) == "report" and opened:
+                self._reported(at)
             elif self._function(at) is not None:  # ANON_SUM is SUM
                 self.spans.append((self.tokens[at].start, self.tokens[at].start + len(_PREFIX)))
         return self.found
 
     def _named(self, at: int, opened: list[int]) -> None:
         name = self.word(at)
-        if name == REPORT:
-            why = "A release tells its noise error anyway."
-            raise self.refused(at, f"{name} is not supported.", why, "Remove it; --json prints all of a release.")
         if self.kind(at - 1) is not self.types.COMMA or not opened or self.word(opened[-1] - 1) is None:
             raise self.syntax(at, f"{name} stands behind the other arguments of an aggregate.")
+        if name == REPORT:
+            self.report = True
+            self.blank(at - 1, self.end(at + 2) - 1)
+            return
         if self.kind(at + 2) is not self.types.L_PAREN:
             raise self.syntax(at + 2, f"{name} takes two numbers: (low, high).")
         comma = self.end(at + 3)
@@ -449,12 +455,20 @@ class _Arguments(_Tokens):
         self._bounds(opened[-1] - 1, str(name), at, range(at + 3, comma), range(comma + 1, close))
         self.blank(at - 1, close)
 
+    def _reported(self, at: int) -> None:
+        """WITH REPORT, or WITH REPORT(FORMAT = JSON), at the end of an aggregate; a query of WITH goes on with AS."""
+        last = self.end(at + 3) if self.kind(at + 2) is self.types.L_PAREN else at + 1
+        if self.kind(last + 1) is self.types.R_PAREN:
+            self.report = True
+            self.blank(at, last)
+
     def _clamped(self, at: int, opened: list[int]) -> None:
         """CLAMPED BETWEEN low AND high, of the old clause."""
         function = self._function(opened[-1] - 1) if opened else None
         if function is None:
             raise self.syntax(at, "CLAMPED BETWEEN belongs to an aggregate such as ANON_SUM.")
         close = self.end(at + 2)
+        close = next((each for each in range(at + 2, close) if self.kind(each) is self.types.WITH), close)
         middle = [each for each in range(at + 2, close) if self.kind(each) is self.types.AND]
         if len(middle) != 1 or not at + 2 < middle[0] < close - 1:
             raise self.syntax(at, "CLAMPED BETWEEN takes two numbers: low AND high.")

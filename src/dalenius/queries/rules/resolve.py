@@ -16,7 +16,7 @@ from dalenius.measuring.relations import Owned
 from dalenius.measuring.statistics import family_for, said
 from dalenius.queries.rules import sets
 from dalenius.queries.rules.aggregated import is_aggregate
-from dalenius.queries.rules.clause import Options, not_the_unit
+from dalenius.queries.rules.clause import REPORTED, Options, not_the_unit
 from dalenius.queries.rules.joins import join_table, narrow_table
 from dalenius.queries.rules.nested import Nested
 from dalenius.queries.rules.parse import place
@@ -241,7 +241,7 @@ class _Reader(Nested):
         """Takes contribution bounds from the question's options, and refuses another unit than the policy's."""
         from sqlglot import exp
 
-        self.clamps, self.claimed, self.notes = options.clamps, set(), {}
+        self.clamps, self.claimed, self.notes = options.clamps, set(), {REPORTED: None} if options.report else {}
         if not options.unit:
             return
         *before, name = options.unit

@@ -25,6 +25,39 @@ def chained(steps, first=GROUPED, last="n"):
 
 
 UNSAFE = {
+    "raw rows": ("SELECT amount, region FROM orders", "'amount' stands outside"),
+    "all columns of rows": ("SELECT * FROM orders", "SELECT * is not supported"),
+    "rows in order, a few": ("SELECT amount FROM orders ORDER BY amount DESC LIMIT 1", ""),
+    "a row beside a count": ("SELECT amount, COUNT(*) FROM orders", "'amount' stands outside"),
+    "who somebody is": ("SELECT user_id FROM people", ""),
+    "row numbers over everybody": (
+        "SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (ORDER BY amount) AS k FROM orders) t WHERE k = 1",
+        "ROW_NUMBER over rows of several people"),
+    "row numbers within groups of many": (
+        "SELECT COUNT(*) FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY region ORDER BY day) AS k FROM orders) WHERE k = 1",
+        "ROW_NUMBER over rows of several people"),
+    "the first row of each group": (
+        "SELECT SUM(amount) FROM (SELECT DISTINCT ON (region) * FROM orders ORDER BY amount) t", "DISTINCT ON over rows"),
+    "a rank among others": (
+        "SELECT COUNT(*) FROM (SELECT RANK() OVER (PARTITION BY user_id ORDER BY day) AS k FROM orders) t WHERE k = 1",
+        "window function over rows"),
+    "QUALIFY by everybody's rows": (
+        "SELECT COUNT(*) FROM (SELECT * FROM orders QUALIFY ROW_NUMBER() OVER (PARTITION BY status) = 1)",
+        "ROW_NUMBER over rows of several people"),
+    "a person's numbered rows that leave": (
+        "SELECT amount, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY day) AS k FROM orders", "ROW_NUMBER over rows"),
+    "keys that nobody declared": (
+        "SELECT note FROM people GROUP BY note", "SELECT note, COUNT(*) FROM people GROUP BY note"),
+    "rows of others by a join": (
+        "SELECT COUNT(*) FROM people p JOIN orders o ON o.region = p.region", "about the same unit"),
+    "rows of others by EXISTS": (
+        "SELECT COUNT(*) FROM people p WHERE EXISTS (SELECT 1 FROM orders o WHERE o.region = p.region)",
+        "about the same unit"),
+    "an average of all, row by row": (
+        "SELECT COUNT(*) FROM orders WHERE amount > (SELECT AVG(amount) FROM orders)", "scalar subquery"),
+    "a correlated average": (
+        "SELECT COUNT(*) FROM orders o WHERE amount > (SELECT AVG(amount) FROM orders i WHERE i.region = o.region)",
+        "correlated subquery"),
     "a window over rows": ("SELECT region, ROW_NUMBER() OVER (ORDER BY amount) FROM orders", "ROW_NUMBER over rows"),
     "a sum over rows": ("SELECT SUM(amount) OVER () FROM orders", "window function SUM over rows"),
     "a running sum over rows": ("SELECT day, SUM(amount) OVER (ORDER BY day) FROM orders", "SUM over rows"),
@@ -64,7 +97,7 @@ UNSAFE = {
         "SELECT SUM(amount) FROM (SELECT amount FROM orders LIMIT 3)", "LIMIT in a subquery"),
     "LIMIT of rows in UNION": (
         f"{GROUPED} UNION ALL (SELECT region, amount FROM orders LIMIT 1)", "LIMIT on rows"),
-    "DISTINCT of rows": ("SELECT DISTINCT note FROM orders", "SELECT DISTINCT"),
+    "DISTINCT of rows": ("SELECT DISTINCT note FROM orders", "SELECT note, COUNT(*) FROM orders GROUP BY note"),
     "DISTINCT of rows in UNION": (f"{GROUPED} UNION ALL SELECT DISTINCT note, 1 FROM orders", "SELECT DISTINCT of rows"),
     "a correlated query of rows": (
         f"SELECT region, (SELECT MAX(amount) FROM orders o WHERE o.region = t.region) FROM ({GROUPED}) t", "'t'"),
@@ -149,6 +182,10 @@ UNSAFE = {
         "engine does not take this question"),
     "an error that is good enough": (f"SELECT MAX(n) FROM ({GROUPED}) t", "error cannot be asked for"),
 }  # fmt: skip
+
+
+def test_there_are_as_many_unsafe_shapes_as_were_promised():
+    assert len(UNSAFE) >= 64
 
 
 @pytest.mark.usefixtures("inside")

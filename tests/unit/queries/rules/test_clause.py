@@ -460,7 +460,6 @@ def test_a_total_still_holds_for_a_clamped_value(visits):
         ("SUM(ABS(age, contribution_bounds_per_row => (0, 1)))", "behind the argument"),
         ("QUANTILE_CONT(age, 0.5, contribution_bounds_per_row => (0, 1))", "PERCENTILE_CONT"),
         ("MIN(age, contribution_bounds_per_row => (0, 1))", "PERCENTILE_CONT"),
-        ("SUM(age, report_format => JSON)", "--json"),
     ],
 )
 def test_bounds_that_an_aggregate_has_no_use_for_are_refused(aggregate, fix, visits):
