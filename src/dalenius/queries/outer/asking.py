@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -110,7 +110,7 @@ def _plan_split(asker: Asker, ask: Ask, among: OpenTables, tree: Any, *, expecti
             why="The answer is computed from a release: how exact it will be is not known before.",
             fix="Give an epsilon, or ask for the aggregates alone with this error; the rest is free then.",
         )
-    inners = tuple(found[id(each.plan)] for each in split.inners)
+    inners = tuple(_labelled(found[id(each.plan)], each.labels) for each in split.inners)
     keys = [each.plan.key(each.snapshot.data_version) for each in inners]
     places = {key: at for at, key in enumerate(sorted(set(keys)))}
     if len(places) > 1:
@@ -118,6 +118,15 @@ def _plan_split(asker: Asker, ask: Ask, among: OpenTables, tree: Any, *, expecti
         inners = tuple(share_equally(each, len(places), max(finding, 1)) for each in inners)
     publics = tuple(among.publics[name] for name in sorted(split.publics))
     return OuterPlanned(inners, tuple(places[key] for key in keys), split, publics)
+
+
+def _labelled(planned: Planned, labels: Sequence[str]) -> Planned:
+    """A question whose columns are called as people know them, for notes; they are never looked for by name."""
+    plan, question = planned.plan, planned.plan.question
+    outputs = tuple(replace(each, name=label) for each, label in zip(question.outputs, labels, strict=True))
+    plan = replace(plan, question=replace(question, outputs=outputs))
+    expectations = planned.expectations and replace(planned.expectations, plan=plan, prices={})
+    return replace(planned, plan=plan, expectations=expectations)
 
 
 def _known(among: OpenTables) -> Known:

@@ -12,7 +12,7 @@ and for a name that stands alone in ORDER BY.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,11 +33,13 @@ class Cut:
         inner: A SELECT of keys and aggregates, whose columns are called as `column_name` says.
         outer: A SELECT over the inner one's columns.
         names: What the outer one's columns are called.
+        labels: What the inner one's columns are called to people: as items are that show them, or as they are written.
     """
 
     inner: Any
     outer: Any
     names: tuple[str, ...]
+    labels: tuple[str, ...]
 
 
 def column_name(number: int) -> str:
@@ -156,7 +158,17 @@ class _Cutter:
         for part in ("limit", "offset"):
             outer.set(part, select.args.get(part))
         inner.set("expressions", [named(each, column_name(at)) for at, each in enumerate(self.outputs.values())])
-        return Cut(inner, outer, tuple(names))
+        labels = [self.label(at, outer.expressions) for at in range(len(self.outputs))]
+        return Cut(inner, outer, tuple(names), tuple(labels))
+
+    def label(self, at: int, items: Sequence[Any]) -> str:
+        """What a column of the release is called to people."""
+        from sqlglot import exp
+
+        for item in items:
+            if isinstance(item.this, exp.Column) and item.this.name == column_name(at):
+                return str(item.alias)
+        return default_name(list(self.outputs.values())[at])
 
     # --- names of other items
 

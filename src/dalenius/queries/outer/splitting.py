@@ -40,10 +40,11 @@ _MOST_TRIES = 4 * MOST_PARTS  # SELECTs that are tried as one to ask
 
 @dataclass(frozen=True)
 class Inner:
-    """A SELECT that is asked: its plan, and what its release is called in the outer part."""
+    """A SELECT that is asked: its plan, and what its release is called in the outer part, and its columns to people."""
 
     name: str
     plan: Plan
+    labels: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -206,7 +207,7 @@ class _Splitter:
         check_depth(found.outer)
         _attach(found.inner, self.names.used(found.inner, sees))
         plan = self.plan(found.inner)
-        self.inners[before] = Inner(name, plan)
+        self.inners[before] = Inner(name, plan, found.labels)
         return describe_select(found.outer, [Source.of_release(name, before, plan)], value=value, errors=self.errors)
 
     def over(self, select: Any, sees: Mapping[str, Common], *, value: bool) -> OuterQuery:
