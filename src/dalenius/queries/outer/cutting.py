@@ -70,7 +70,7 @@ def named(expression: Any, name: str) -> Any:
 
 def has_windows(node: Any) -> bool:
     """Whether a window stands in it, not counting those of subqueries."""
-    return any(type(each).__name__ == "Window" for each in _own(node))
+    return any(type(each).__name__ == "Window" for each in own_parts(node))
 
 
 def gathers(node: Any) -> bool:
@@ -336,10 +336,12 @@ def _above(node: Any) -> bool:
     return any(_is_inner(each) or isinstance(each, exp.Window | exp.Query) for each in node.walk())
 
 
-def _own(node: Any) -> list[Any]:
+def own_parts(node: Any) -> list[Any]:
     """Its parts, but not those of queries inside."""
     from sqlglot import exp
 
+    if node is None:
+        return []
     return list(node.walk(prune=lambda each: isinstance(each, exp.Query) and each is not node))
 
 

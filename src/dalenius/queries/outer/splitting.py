@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from dalenius.errors import DaleniusError
 from dalenius.measuring.fairness import check_patience
 from dalenius.queries.outer import words
-from dalenius.queries.outer.checks import check_limit, check_reads, check_source
+from dalenius.queries.outer.checks import check_limit, check_reads, check_source, check_windows
 from dalenius.queries.outer.columns import describe_select, describe_union, name_natural
 from dalenius.queries.outer.cutting import aggregates, cut_select, has_windows
 from dalenius.queries.outer.naming import FREE, ROWS, Common, Known, Names
@@ -145,6 +145,7 @@ class _Splitter:
         if not isinstance(tree, exp.Select):
             raise words.refuse_unread(tree, self.text)
         check_limit(tree, self.text)
+        check_windows(tree, self.text)
         if tree.args.get("joins") and tree.args.get("from_") is None:
             raise words.refuse_unread(tree.args["joins"][0], self.text)
         kinds = [self.names.kind(each, sees) for each in sources_of(tree)]
