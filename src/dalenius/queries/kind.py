@@ -304,7 +304,7 @@ def _shown(
         receipt=answered.receipt.to_dict(),
         question=ask.question,
         notes=(
-            *dict.fromkeys(note for each in answers for note in each.notes),
+            *(answer.notes if outer is None else outer.own_notes),
             *dict.fromkeys(note for each in answers for note in _found(each.plan, answered.receipt.charge, finding)),
             *missed,
             *(() if outer is None else outer.notes),

@@ -55,12 +55,12 @@ _HOW = "See 'dalenius tables' for the public tables; the how-to about them says 
 _FIX = "Correct it; the outer part is DuckDB's SQL, over the columns of the release."
 # Kinds of DuckDB's errors that are the question's own, in words; of all others nothing is said.
 _MISTAKES = {
-    "BinderException": "A column is not there, is not unique, or a type does not fit.",
+    "BinderException": "A column is not there, not unique, neither grouped nor aggregated, or a type does not fit.",
     "CatalogException": "A function or type that it names is not there.",
     "ParserException": "It cannot be read.",
     "SyntaxException": "It cannot be read.",
     "ConversionException": "A value cannot be converted; TRY_CAST gives NULL instead.",
-    "InvalidInputException": "A function does not take what it is given.",
+    "InvalidInputException": "A function does not take what it is given, or a query for one value gives several rows.",
     "OutOfRangeException": "A number is too large for its type.",
     "TypeMismatchException": "A type does not fit.",
     "NotImplementedException": "The engine does not know how to compute it.",

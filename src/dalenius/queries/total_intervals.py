@@ -68,6 +68,8 @@ class Unknown(Enum):
     OTHER = "the limit is not one that was found for what is asked"
 
 
+INCLUDED = "The range in all (`total_interval`) includes this, ± does not."
+NOT_INCLUDED = "± does not include this."
 _SAID: Mapping[Unknown, str] = {
     Unknown.DECLARED: DECLARED,
     Unknown.HIDDEN: HIDDEN,
@@ -318,9 +320,7 @@ def _warning(each: Clipped, unit: str, *, is_average: bool, is_shown: bool) -> s
     else:
         limit = f"[contribution] {'rows' if rows else 'totals'}"
         mend = f"With a higher limit ({limit}, for the owner) less is cut off, but every answer gets more noise."
-    told = (
-        "± does not include this." if not is_shown else "The range in all (`total_interval`) includes this, ± does not."
-    )
+    told = INCLUDED if is_shown else NOT_INCLUDED
     matters = (
         "so those who add most count for less. That may move the average by more than the noise."
         if is_average

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -112,7 +112,7 @@ def _plan_split(asker: Asker, ask: Ask, among: OpenTables, tree: Any, *, expecti
             fix="Give an epsilon; or ask with this error for the aggregates alone, without windows and outer SELECTs. "
             "Then ask this question at the price that was paid: it is free.",
         )
-    inners = tuple(found[id(each.plan)] for each in split.inners)
+    inners = tuple(_labelled(found[id(each.plan)], each.labels) for each in split.inners)
     keys = [each.plan.key(each.snapshot.data_version) for each in inners]
     places = {key: at for at, key in enumerate(sorted(set(keys)))}
     if len(places) > 1:
@@ -126,6 +126,15 @@ def _computed(split: Split) -> str:
     """The columns that are no release's own, in words."""
     names = [each.name for each in split.outer.columns if each.origin is None and not each.exact]
     return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'}" if 0 < len(names) < 4 else "The answer is"
+
+
+def _labelled(planned: Planned, labels: Sequence[str]) -> Planned:
+    """A question whose columns are called as people know them, for notes; they are never looked for by name."""
+    plan, question = planned.plan, planned.plan.question
+    outputs = tuple(replace(each, name=label) for each, label in zip(question.outputs, labels, strict=True))
+    plan = replace(plan, question=replace(question, outputs=outputs))
+    expectations = planned.expectations and replace(planned.expectations, plan=plan, prices={})
+    return replace(planned, plan=plan, expectations=expectations)
 
 
 def _known(among: OpenTables) -> Known:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dalenius.errors import QuestionRefusedError, UnknownColumnError
+from dalenius.errors import QuestionRefusedError, UnknownColumnError, UnknownTableError
 from dalenius.measuring.fairness import check_patience
 from dalenius.queries.outer import words
 from dalenius.queries.outer.all_copies import over_copies
@@ -264,10 +264,19 @@ class _Select:
         free = {one.name.lower() for each in nodes if isinstance(each, exp.Lambda) for one in each.expressions}
         free |= {each.this.name.lower() for each in nodes if isinstance(each, exp.Kwarg)}
         aliases = {each.alias.lower() for each in self.sources}
+        parts = {one.name.lower() for source in self.sources for one in source.columns}  # s.a of {'a': 1} AS s
         for each in nodes:
             plain = isinstance(each, exp.Column) and isinstance(each.this, exp.Identifier)
             if not plain or each.args.get("db") or (not each.table and each.name.lower() in free):
                 continue
+            if not each.table:
+                self.check_unique(each.name)
+            elif not value and each.table.lower() not in (*aliases, *parts):
+                raise UnknownTableError(
+                    f"There is no table {each.table[:60]!r} in this FROM.",
+                    why=f"It has: {', '.join(one.alias for one in self.sources)[:300]}.",
+                    fix="Correct the name.",
+                )
             if self.resolved(each) is None and (not each.table or each.table.lower() in aliases):
                 shown = ", ".join(dict.fromkeys(one.name for source in self.sources for one in source.columns))
                 around = " In a query that stands for a value, write t.x for a column x of a table t around it."
@@ -276,6 +285,17 @@ class _Select:
                     why=f"It is not among what is released and joined here: {shown[:300]}.",
                     fix=f"Correct the name.{around if value else ''}",
                 )
+
+    def check_unique(self, name: str) -> None:
+        """Refuses a name without a table that several sources have, and that no item gives to something else."""
+        from sqlglot import exp
+
+        low = name.lower()
+        tables = [source.alias for source in self.seen.values() for one in source.columns if one.name.lower() == low]
+        merged = any(low in names for names in self.merged().values())
+        given = any(shown.lower() == low and not _is_bare(item, exp.Column) for shown, item, _ in self.items)
+        if len(tables) > 1 and not merged and not given:
+            raise words.refuse_ambiguous(name, tables)
 
     # --- what rows are told apart by
 
@@ -324,6 +344,11 @@ def _is(item: Any, name: str) -> bool:
     from sqlglot import exp
 
     return isinstance(item, exp.Column) and str(item.name).lower() == name
+
+
+def _is_bare(item: Any, kind: type) -> bool:
+    """Whether an item is a column, without a table before it."""
+    return isinstance(item, kind) and not item.table  # type: ignore[attr-defined]
 
 
 def _settle_order(tree: Any, row: Any) -> None:

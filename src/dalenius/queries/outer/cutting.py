@@ -12,7 +12,7 @@ and for a name that stands alone in ORDER BY.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,11 +33,13 @@ class Cut:
         inner: A SELECT of keys and aggregates, whose columns are called as `column_name` says.
         outer: A SELECT over the inner one's columns.
         names: What the outer one's columns are called.
+        labels: What the inner one's columns are called to people: as items are that show them, or as they are written.
     """
 
     inner: Any
     outer: Any
     names: tuple[str, ...]
+    labels: tuple[str, ...]
 
 
 def column_name(number: int) -> str:
@@ -68,7 +70,7 @@ def named(expression: Any, name: str) -> Any:
 
 def has_windows(node: Any) -> bool:
     """Whether a window stands in it, not counting those of subqueries."""
-    return any(type(each).__name__ == "Window" for each in _own(node))
+    return any(type(each).__name__ == "Window" for each in own_parts(node))
 
 
 def gathers(node: Any) -> bool:
@@ -156,7 +158,17 @@ class _Cutter:
         for part in ("limit", "offset"):
             outer.set(part, select.args.get(part))
         inner.set("expressions", [named(each, column_name(at)) for at, each in enumerate(self.outputs.values())])
-        return Cut(inner, outer, tuple(names))
+        labels = [self.label(at, outer.expressions) for at in range(len(self.outputs))]
+        return Cut(inner, outer, tuple(names), tuple(labels))
+
+    def label(self, at: int, items: Sequence[Any]) -> str:
+        """What a column of the release is called to people."""
+        from sqlglot import exp
+
+        for item in items:
+            if isinstance(item.this, exp.Column) and item.this.name == column_name(at):
+                return str(item.alias)
+        return default_name(list(self.outputs.values())[at])
 
     # --- names of other items
 
@@ -324,10 +336,12 @@ def _above(node: Any) -> bool:
     return any(_is_inner(each) or isinstance(each, exp.Window | exp.Query) for each in node.walk())
 
 
-def _own(node: Any) -> list[Any]:
+def own_parts(node: Any) -> list[Any]:
     """Its parts, but not those of queries inside."""
     from sqlglot import exp
 
+    if node is None:
+        return []
     return list(node.walk(prune=lambda each: isinstance(each, exp.Query) and each is not node))
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dalenius.queries.outer.computing import Given, Outcome, compute_outer
 from dalenius.queries.outer.noise_copies import copy_count, draw_copies
 from dalenius.queries.postprocess import ReleasedTable
+from dalenius.queries.total_intervals import INCLUDED, NOT_INCLUDED
 
 if TYPE_CHECKING:
     from dalenius.queries.answering import Answer
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 COMPUTED = "Computed from the release, which is free: {}."
 NO_ERRORS = "Of cells without a margin in {} it cannot be told how far the noise moves them: {}."
 NO_NUMBERS = "With other noise {} could be other values; not being numbers, they have no margin."
+RANGES = "The range in all (`total_interval`) of {} includes this; ± does not, and {} has no such range."
 ALONE = "Quantiles and scaled groups are taken to move by themselves, so errors of what combines them are rough."
 _MOST_LOOPED = 200  # copies, where each takes a statement of its own
 _ONE_ROW = re.compile(r"\W*(\d+)\W*")
@@ -34,6 +36,7 @@ class OuterTable:
 
     table: ReleasedTable
     notes: tuple[str, ...]
+    own_notes: tuple[str, ...]  # of the releases
 
 
 def show_outer(
@@ -69,7 +72,8 @@ def show_outer(
         notes.append(NO_ERRORS.format(_listed(missing), _APART if outer.base is None else _LONG))
     if outcome.cut:
         notes.append(f"Only the first {len(outcome.rows):,} rows are here.")
-    return OuterTable(table, (*notes, *([ALONE] if alone and outcome.errors is not None else [])))
+    notes += [ALONE] if alone and outcome.errors is not None else []
+    return OuterTable(table, tuple(notes), notes_of(found, answers))
 
 
 @dataclass(frozen=True)
@@ -157,6 +161,21 @@ class _Cells:
         if column.exact or column.origin is None:
             return None
         return self.tables[column.origin[0]].clipping[column.origin[1]]
+
+
+def notes_of(found: OuterPlanned, answers: Sequence[Answer]) -> tuple[str, ...]:
+    """What releases say of themselves; of ranges in all only where such are shown: what is computed has none."""
+    columns, notes = found.split.outer.columns, list[str]()
+    computed = [each.name for each in columns if not each.exact and each.origin is None]
+    for number, answer in enumerate(answers):
+        shown = [each.name for each in columns if not each.exact and each.origin and each.origin[0] == number]
+        told = INCLUDED
+        if not shown:
+            told = NOT_INCLUDED
+        elif computed:
+            told = RANGES.format(_listed(shown), _listed(computed))
+        notes += [each.replace(INCLUDED, told) for each in answer.notes]
+    return tuple(dict.fromkeys(notes))
 
 
 def preview_outer(found: OuterPlanned, previews: Sequence[Preview], prices: Sequence[tuple[bool, float]]) -> Preview:

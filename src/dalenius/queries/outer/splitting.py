@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from dalenius.errors import DaleniusError
 from dalenius.measuring.fairness import check_patience
 from dalenius.queries.outer import words
-from dalenius.queries.outer.checks import check_limit, check_reads, check_source
+from dalenius.queries.outer.checks import check_limit, check_reads, check_source, check_windows
 from dalenius.queries.outer.columns import describe_select, describe_union, name_natural
 from dalenius.queries.outer.cutting import aggregates, cut_select, has_windows
 from dalenius.queries.outer.naming import FREE, ROWS, Common, Known, Names
@@ -40,10 +40,11 @@ _MOST_TRIES = 4 * MOST_PARTS  # SELECTs that are tried as one to ask
 
 @dataclass(frozen=True)
 class Inner:
-    """A SELECT that is asked: its plan, and what its release is called in the outer part."""
+    """A SELECT that is asked: its plan, and what its release is called in the outer part, and its columns to people."""
 
     name: str
     plan: Plan
+    labels: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,7 @@ class _Splitter:
         if not isinstance(tree, exp.Select):
             raise words.refuse_unread(tree, self.text)
         check_limit(tree, self.text)
+        check_windows(tree, self.text)
         if tree.args.get("joins") and tree.args.get("from_") is None:
             raise words.refuse_unread(tree.args["joins"][0], self.text)
         kinds = [self.names.kind(each, sees) for each in sources_of(tree)]
@@ -206,7 +208,7 @@ class _Splitter:
         check_depth(found.outer)
         _attach(found.inner, self.names.used(found.inner, sees))
         plan = self.plan(found.inner)
-        self.inners[before] = Inner(name, plan)
+        self.inners[before] = Inner(name, plan, found.labels)
         return describe_select(found.outer, [Source.of_release(name, before, plan)], value=value, errors=self.errors)
 
     def over(self, select: Any, sees: Mapping[str, Common], *, value: bool) -> OuterQuery:

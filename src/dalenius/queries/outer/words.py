@@ -177,6 +177,51 @@ def _pivots(node: Any) -> bool:
     return isinstance(node.this, exp.Pivot)
 
 
+def refuse_window(part: str, node: Any, text: str) -> QuestionRefusedError:
+    """A window in WHERE or HAVING."""
+    return _refused(
+        f"A window function cannot stand in {part.upper()}.",
+        "Windows are computed after it.",
+        "Write QUALIFY … <= 3 instead, or put the window in a subquery.",
+        node,
+        text,
+    )
+
+
+def refuse_without_over(node: Any, text: str) -> QuestionRefusedError:
+    """RANK() alone."""
+    name = str(node.sql_name()).upper()
+    what = f"{name} stands without OVER."
+    return _refused(what, "It is a window function.", f"Write {name}(…) OVER (ORDER BY …).", node, text)
+
+
+def refuse_lambda(node: Any, text: str) -> QuestionRefusedError:
+    """lambda x: x + 1."""
+    return _refused(
+        "A lambda is not supported.", "It is not among what is read here.", "Write the steps out.", node, text
+    )
+
+
+def refuse_qualify(node: Any, text: str) -> QuestionRefusedError:
+    """QUALIFY without a window."""
+    return _refused(
+        "QUALIFY stands without a window function.",
+        "It chooses rows by windows.",
+        "Write WHERE around what is released, or HAVING beside GROUP BY.",
+        node,
+        text,
+    )
+
+
+def refuse_ambiguous(name: str, tables: list[str]) -> QuestionRefusedError:
+    """A column that several sources have."""
+    return QuestionRefusedError(
+        f"The column {name[:60]!r} is in several tables here: {', '.join(tables)[:200]}.",
+        why="Which is meant?",
+        fix=f"Write {tables[0][:60]}.{name[:60]}.",
+    )
+
+
 def _function(window: Any) -> str:
     function = window.this
     while type(function).__name__ in {"IgnoreNulls", "RespectNulls", "Filter", "WithinGroup"}:

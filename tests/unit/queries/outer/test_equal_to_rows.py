@@ -35,6 +35,9 @@ EQUAL = {
     "types of halves and keys": "SELECT m, typeof(m), typeof(s), typeof(s / n), typeof(-m) FROM (SELECT MONTH(day) AS m, SUM(amount) AS s, COUNT(*) AS n FROM orders GROUP BY 1 HAVING COUNT(*) > 0)",
     "whole numbers as texts": "SELECT region, s::VARCHAR || '/' || n AS t, s // 3, n % 2, ROUND(s, 1)::VARCHAR, ROUND(s, -1), (s * 1000000000000000)::VARCHAR FROM (SELECT region, SUM(age) AS s, COUNT(*) AS n FROM people GROUP BY region HAVING COUNT(*) > 0)",
     "sums of counts of each person": "SELECT region, s // 2, s::VARCHAR, typeof(s) FROM (SELECT region, SUM(n) AS s FROM (SELECT user_id, region, COUNT(*) AS n FROM orders GROUP BY user_id, region) GROUP BY region)",
+    # names that are in several sources, but given to an item
+    "a name in two sources, to order by": f"WITH t AS ({BOTH}) SELECT a.n AS n, a.region, a.status FROM t a JOIN t b ON a.region = b.region AND a.status = b.status ORDER BY n, 2, 3 LIMIT 4",
+    "a part of a value": f"SELECT s.a + 1 FROM (SELECT {{'a': n}} AS s FROM ({BOTH}))",
     # the end of a query behind its parenthesis
     "ORDER BY behind a parenthesis": f"(SELECT region, status, n FROM ({BOTH})) ORDER BY n DESC, 1, 2 LIMIT 3",
     "ORDER BY behind an aggregated SELECT": f"({BOTH}) ORDER BY n, region, status LIMIT 2 OFFSET 1",

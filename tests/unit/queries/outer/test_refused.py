@@ -174,6 +174,15 @@ UNSAFE = {
         "contribution_bounds_per_group has no place here"),
     "a name of WITH for another, 400 times": (chained(400), "nested too deeply"),
     "a name of rows for another, 400 times": (chained(400, "SELECT * FROM orders", "COUNT(*)"), "nested too deeply"),
+    "a name in two sources": (f"SELECT n FROM ({GROUPED}) a JOIN ({GROUPED}) b USING (region)", "Write a.n"),
+    "a table that is not in FROM": (f"SELECT a.n FROM ({GROUPED}) b", "no table 'a' in this FROM"),
+    "a window in WHERE": (f"SELECT n FROM ({GROUPED}) t WHERE RANK() OVER (ORDER BY n) = 1", "cannot stand in WHERE"),
+    "a window's name in HAVING": (
+        "SELECT region, RANK() OVER (ORDER BY COUNT(*)) AS r FROM orders GROUP BY region HAVING r = 1", "Write QUALIFY"),
+    "a window function alone": (f"SELECT ROW_NUMBER() FROM ({GROUPED}) t", "ROW_NUMBER stands without OVER"),
+    "QUALIFY without a window": (f"SELECT n FROM ({GROUPED}) t QUALIFY n > 3", "QUALIFY stands without a window"),
+    "a lambda": (f"SELECT list_transform([n], lambda x: x + 1) FROM ({GROUPED}) t", "lambda is not supported"),
+    "a column that is not grouped": (f"SELECT region, SUM(n) FROM ({GROUPED}) t", "neither grouped nor aggregated"),
     "a function of whole numbers, of an average": (
         "SELECT region, AVG(amount) << 1, RANK() OVER (ORDER BY region) FROM orders GROUP BY region",
         "engine does not take this question"),

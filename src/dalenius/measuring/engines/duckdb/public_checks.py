@@ -110,7 +110,9 @@ def refused(tree: Any, tables: Collection[str], columns: Collection[str]) -> str
         tables: The public tables that it may read, in lower case.
         columns: All of their columns, in lower case.
     """
-    if tree.get("error") or len(tree.get("statements", ())) != 1:
+    if tree.get("error"):
+        return "SQL that DuckDB does not read"
+    if len(tree.get("statements", ())) != 1:
         return "a statement that is not one SELECT"
     nodes = list(nodes_of(tree["statements"][0]["node"]))
     own = {folded(name) for node, _ in nodes for name in _common(node)}
