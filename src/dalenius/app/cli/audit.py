@@ -38,8 +38,11 @@ class What(Enum):
 
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
-    commands = group("Looks for a break of the promise: made-up tables, hostile rows, exact integers.")
+    from dalenius.app.cli import audit_bounds
+
+    commands = group("Looks for a break of the promise: made-up tables, hostile rows, exact integers; samples.")
     commands.command("fuzz")(fuzz)
+    audit_bounds.register(commands)
     app.add_typer(commands, name="audit")
 
 
