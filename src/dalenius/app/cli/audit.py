@@ -34,6 +34,7 @@ class What(Enum):
     ANSWERS = "answers"
     STATEMENTS = "statements"
     WORK = "work"
+    TRANSCRIPT = "transcript"
 
 
 def register(app: typer.Typer) -> None:
@@ -56,11 +57,11 @@ def fuzz(
     what: Annotated[What, typer.Option("--what", help="What is compared on neighbours.")] = What.ANSWERS,
     busy: Annotated[bool, typer.Option("--busy", help="With --what work: others use this machine too.")] = False,
 ) -> None:
-    """Runs made-up questions on made-up neighbouring tables, and compares integers, statements, or time and memory.
+    """Runs made-up questions on made-up neighbouring tables; compares integers, statements, transcripts, time, memory.
 
-    Exits with 6 when integers differ by more than the plan claims, when other statements run, or when one person makes
-    a question take far longer; and prints a small case that shows it. No home, no budget and no data of yours are
-    touched.
+    Exits with 6 when integers differ by more than the plan claims, when a whole release shows more than it is charged,
+    when other statements run, or when one person makes a question take far longer; and prints a small case that shows
+    it. No home, no budget and no data of yours are touched.
 
     Example: dalenius audit fuzz --minutes 1
     """
@@ -68,12 +69,20 @@ def fuzz(
         _work(frame, cases, minutes, seed, joins=joins, busy=busy)
         return
     from dalenius.audit.fuzz import fuzz as run
+    from dalenius.audit.fuzzing.checks import Sides
 
     # Statements are compared in any case; here in tables with an index as often as not.
     indexed = 0.5 if what is What.STATEMENTS else None
+    sides, words = Sides, "Every difference is within what its plan claims."
+    if what is What.TRANSCRIPT:
+        from dalenius.audit.transcripts.sides import TranscriptSides
+
+        sides, words = TranscriptSides, "No release shows more of a unit than it is charged for."
     with _bar(frame, cases, minutes) as update:
-        report = run(cases=cases, minutes=minutes, seed=seed, joins=joins, indexed=indexed, progress=update)
-    frame.emit(report.to_dict(), lambda console: _print(console, report), FOUND if report.violations else 0)
+        report = run(
+            cases=cases, minutes=minutes, seed=seed, joins=joins, indexed=indexed, sides=sides, progress=update
+        )
+    frame.emit(report.to_dict(), lambda console: _print(console, report, words), FOUND if report.violations else 0)
 
 
 def _work(frame: Frame, cases: int | None, minutes: float | None, seed: int | None, *, joins: bool, busy: bool) -> None:
@@ -129,7 +138,7 @@ def _bar(frame: Frame, cases: int | None, minutes: float | None) -> Iterator[Cal
         yield update
 
 
-def _print(console: Console, report: FuzzReport) -> None:
+def _print(console: Console, report: FuzzReport, words: str) -> None:
     refused = sum(report.refused.values())
     rows = {
         "cases": f"{report.cases:,} in {report.seconds:.1f} s",
@@ -140,7 +149,7 @@ def _print(console: Console, report: FuzzReport) -> None:
     }
     _print_facts(console, rows)
     if not report.violations:
-        console.print("[bold green]No violation.[/] Every difference is within what its plan claims.", highlight=False)
+        console.print(f"[bold green]No violation.[/] {words}", highlight=False)
     for each in report.violations:
         _print_violation(console, each)
 
