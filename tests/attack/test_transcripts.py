@@ -23,7 +23,7 @@ from dalenius.mechanisms.key_selection import WEIGHT
 from dalenius.queries.rules import price
 
 SEED = 1977
-CASES, JOINED = (20_000, 5_000) if LONG else (16, 6)
+CASES, JOINED = (20_000, 5_000) if LONG else (16, 3)
 NEAR = 8
 
 

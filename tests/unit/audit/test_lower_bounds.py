@@ -104,7 +104,7 @@ def test_a_classifier_finds_what_no_single_value_shows():
     def draw(side, size):
         return np.rint(100 * (chance.normal(size=(size, 8)) + side * shift)).astype(np.int64)  # floats show more
 
-    found = lower_bound(draw, Claim(events.Pure(1.0)), samples=20_000)
+    found = lower_bound(draw, Claim(events.Pure(1.0)), samples=16_000)
     assert found.broken and found.worst.event.startswith("the score of a logistic classifier")
 
 

@@ -1,4 +1,4 @@
-"""`dalenius audit mechanism`: a lower bound on ε from samples."""
+"""`dalenius audit mechanism` and `audit question`: lower bounds on ε from samples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from dalenius.app.cli.frame import Frame, framed, stderr
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from rich.console import Console
 
@@ -28,6 +28,7 @@ Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="The t
 def register(commands: typer.Typer) -> None:
     """Adds the commands."""
     commands.command("mechanism")(mechanism)
+    commands.command("question")(question)
 
 
 @framed
@@ -71,6 +72,48 @@ def mechanism(
     frame.emit(data, lambda console: _print(console, chosen, found), FOUND if found.broken else 0)
 
 
+@framed
+def question(
+    frame: Frame,
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT over one protected table.")],
+    epsilon: Annotated[float, typer.Option("--epsilon", metavar="E", help="The price it is asked at.")] = 1.0,
+    delta: Annotated[float | None, typer.Option("--delta", metavar="D", help="For finding keys.")] = None,
+    samples: Samples = 20_000,
+    confidence: Confidence = 0.999,
+) -> None:
+    """For owners: samples a question on the real table with and without a unit, and says which ε the answers show.
+
+    Charges nothing, because nothing leaves: the answers are dropped, and only the claim, the ε shown and the number of
+    samples are printed, here. What is printed follows from the raw rows: do not pass it on. The ledger notes that an
+    audit ran. Exits with 6 when the claim is broken.
+
+    Example: dalenius audit question "SELECT COUNT(*) FROM visits" --epsilon 1
+    """
+    from dalenius.audit.questions.auditing import audit_question
+    from dalenius.curator import Curator
+    from dalenius.queries.ask import Ask
+
+    curator = Curator(frame.require_home())
+    with progress_bar(frame, "sampling") as update:
+        found = audit_question(
+            curator, Ask(sql, epsilon, delta=delta), samples=samples, confidence=confidence, progress=update
+        )
+    shown = found.to_dict()
+
+    def human(console: Console) -> None:
+        at = f" at δ = {shown['delta']:g}" if shown["delta"] else ""
+        rows = {
+            "claimed": f"ε ≤ {shown['claimed']:.4g}{at}",
+            "shown": f"ε ≥ {shown['epsilon']:.4g}{at}, with confidence {_chance(confidence)}",
+            "samples": f"{samples:,} on each side, half of them to learn from",
+        }
+        _print_rows(console, rows)
+        _print_verdict(console, broken=found.bound.broken)
+        console.print("Nothing was charged. This follows from the raw rows: keep it to yourself.", style="dim")
+
+    frame.emit(shown, human, FOUND if found.bound.broken else 0)
+
+
 def _list(frame: Frame) -> None:
     from dalenius.audit.mechanisms import BROKEN, OURS
 
@@ -103,23 +146,35 @@ def _print(console: Console, subject: Subject, found: LowerBound) -> None:
 
 def print_bound(console: Console, title: str, found: LowerBound) -> None:
     """Claim, ε̂, confidence, event and verdict, in plain words."""
+    worst = found.worst
+    (low, _), (_, high) = worst.rates
+    at = f" at δ = {worst.delta:g}" if worst.delta else ""
+    claimed = f"ε ≤ {worst.claimed:.4g}{at}" + ("" if worst is found.main else f" (it claims {found.claim.words})")
+    rows = {
+        "what": title,
+        "claimed": claimed,
+        "shown": f"ε ≥ {worst.epsilon:.4g}{at}, with confidence {_chance(found.confidence)}",
+        "event found": worst.event,
+        "how often": f"at least {low:.4g} on one input, at most {high:.4g} on the other",
+        "samples": f"{found.samples:,} on each input, half of them to learn from, in {found.seconds:.1f} s",
+    }
+    _print_rows(console, rows)
+    _print_verdict(console, broken=found.broken)
+
+
+def _print_rows(console: Console, facts: Mapping[str, str]) -> None:
     from rich.table import Table
 
     rows = Table.grid(padding=(0, 2))
     rows.add_column(style="dim")
     rows.add_column(overflow="fold")
-    worst = found.worst
-    (low, _), (_, high) = worst.rates
-    at = f" at δ = {worst.delta:g}" if worst.delta else ""
-    claimed = f"ε ≤ {worst.claimed:.4g}{at}" + ("" if worst is found.main else f" (it claims {found.claim.words})")
-    rows.add_row("what", title)
-    rows.add_row("claimed", claimed)
-    rows.add_row("shown", f"ε ≥ {worst.epsilon:.4g}{at}, with confidence {_chance(found.confidence)}")
-    rows.add_row("event found", worst.event)
-    rows.add_row("how often", f"at least {low:.4g} on one input, at most {high:.4g} on the other")
-    rows.add_row("samples", f"{found.samples:,} on each input, half of them to learn from, in {found.seconds:.1f} s")
+    for name, fact in facts.items():
+        rows.add_row(name, fact)
     console.print(rows, highlight=False)
-    if found.broken:
+
+
+def _print_verdict(console: Console, *, broken: bool) -> None:
+    if broken:
         console.print("[bold red]The claim is broken.[/] The inputs can be told apart more often than it allows.")
     else:
         console.print("[bold green]Within its claim.[/] This is no proof: no event that was tried breaks it.")

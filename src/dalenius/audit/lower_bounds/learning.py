@@ -6,11 +6,13 @@ cut and which side; what is found is then counted on samples that nobody has loo
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
 from dalenius.audit.lower_bounds.classifier import classify
 from dalenius.audit.lower_bounds.confidence import epsilon_bound
@@ -140,12 +142,23 @@ def learn_events(
                 better = 1.0 if plain < 2 else _BETTER
                 here, there = counts[likelier][1][order].cumsum(), counts[1 - likelier][1][order].cumsum()
                 for delta in claimed:
-                    gains = epsilon_bound(here, there, len(first) - half, delta=delta, alpha=alpha)
-                    at = int(gains.argmax())
-                    if delta not in best or gains[at] > better * best[delta].gain:
-                        event = DistinguishingEvent(feature, bins, order, at + 1, likelier)
-                        best[delta] = _Learned(float(gains[at]), event)
+                    at = _likely_best(here, there, len(first) - half, delta=delta, alpha=alpha)
+                    gain = float(epsilon_bound(here[at], there[at], len(first) - half, delta=delta, alpha=alpha))
+                    if delta not in best or gain > better * best[delta].gain:
+                        best[delta] = _Learned(gain, DistinguishingEvent(feature, bins, order, at + 1, likelier))
     return {delta: each.event for delta, each in best.items()}
+
+
+def _likely_best(
+    hits: npt.NDArray[np.int64], others: npt.NDArray[np.int64], trials: int, *, delta: float, alpha: float
+) -> int:
+    """Where the bound is largest, by Wilson's intervals: exact ones for thousands of cuts would take seconds."""
+    z = float(special.ndtri(1 - alpha / 2)) / math.sqrt(trials)
+    low, high = (
+        (rate + z * z / 2 + sign * z * np.sqrt(rate * (1 - rate) + z * z / 4)) / (1 + z * z)
+        for rate, sign in ((hits / trials, -1), (others / trials, 1))
+    )
+    return int(((low - delta) / high).argmax())
 
 
 def _orders(first: npt.NDArray[np.int64], second: npt.NDArray[np.int64]) -> list[npt.NDArray[np.intp]]:
