@@ -79,7 +79,8 @@ def spent(curator):
 
 @pytest.mark.parametrize(
     "question",
-    [COUNT, "SELECT SUM(amount), AVG(amount) FROM visits", "SELECT city, COUNT(*) FROM visits GROUP BY city"],
+    [COUNT, "SELECT city, COUNT(*) FROM visits GROUP BY city"]
+    + (["SELECT SUM(amount), AVG(amount) FROM visits", "SELECT MEDIAN(amount) FROM visits"] if LONG else []),
 )
 def test_a_question_stays_within_its_claim_and_costs_nothing(home, question):
     before = spent(home)
