@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from dalenius.audit.fuzz import FuzzReport, Violation
+    from dalenius.audit.transcripts.lives import LivesReport
     from dalenius.audit.work import WorkReport
 
 FOUND = 6  # a check failed
@@ -35,6 +36,7 @@ class What(Enum):
     STATEMENTS = "statements"
     WORK = "work"
     TRANSCRIPT = "transcript"
+    LIVES = "lives"
 
 
 def register(app: typer.Typer) -> None:
@@ -68,6 +70,9 @@ def fuzz(
     if what is What.WORK:
         _work(frame, cases, minutes, seed, joins=joins, busy=busy)
         return
+    if what is What.LIVES:
+        _lives(frame, cases, minutes, seed)
+        return
     from dalenius.audit.fuzz import fuzz as run
     from dalenius.audit.fuzzing.checks import Sides
 
@@ -96,6 +101,34 @@ def _work(frame: Frame, cases: int | None, minutes: float | None, seed: int | No
     frame.emit(report.to_dict(), lambda console: _print_work(console, report), FOUND if report.violations else 0)
 
 
+def _lives(frame: Frame, cases: int | None, minutes: float | None, seed: int | None) -> None:
+    from dalenius.audit.transcripts.lives import fuzz_lives
+
+    with _bar(frame, cases, minutes) as update:
+        report = fuzz_lives(cases=cases, minutes=minutes, seed=seed, progress=update)
+
+    def human(console: Console) -> None:
+        rows = {
+            "lives": f"{report.cases:,} in {report.seconds:.1f} s",
+            "done": _counted(report.done),
+            "seed": str(report.seed),
+        }
+        _print_facts(console, rows)
+        if not report.violations:
+            words = "No home shows more of a unit than its ledger has charged."
+            console.print(f"[bold green]No violation.[/] {words}", highlight=False)
+        for each in report.violations:
+            for text, style in (
+                (f"Violation ({each.kind}) in life {each.life} of seed {each.seed}", "bold red"),
+                (f"claimed at most {each.claimed}, seen {each.seen}", None),
+                (", ".join(each.steps), "dim"),
+                (each.policy, None),
+            ):
+                console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+    frame.emit(report.to_dict(), human, FOUND if report.violations else 0)
+
+
 def _print_work(console: Console, report: WorkReport) -> None:
     rows = {
         "asked": f"{report.asked:,} in {report.seconds:.1f} s",
@@ -121,7 +154,9 @@ def _print_work(console: Console, report: WorkReport) -> None:
 
 
 @contextmanager
-def _bar(frame: Frame, cases: int | None, minutes: float | None) -> Iterator[Callable[[FuzzReport | WorkReport], None]]:
+def _bar(
+    frame: Frame, cases: int | None, minutes: float | None
+) -> Iterator[Callable[[FuzzReport | WorkReport | LivesReport], None]]:
     """A bar on stderr that fills with the cases, or with the time."""
     if frame.quiet or frame.json:
         yield lambda _: None
@@ -131,7 +166,7 @@ def _bar(frame: Frame, cases: int | None, minutes: float | None) -> Iterator[Cal
     with Progress(console=stderr(), transient=True) as progress:
         task = progress.add_task("fuzzing", total=cases or (minutes or 0) * 60)
 
-        def update(report: FuzzReport | WorkReport) -> None:
+        def update(report: FuzzReport | WorkReport | LivesReport) -> None:
             done = report.cases if cases is not None else report.seconds
             progress.update(task, completed=done, description=f"{report.cases:,} cases")
 

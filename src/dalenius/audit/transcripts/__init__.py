@@ -8,4 +8,5 @@ those are apart is what the transcript can show of the unit, and what was charge
     tape     writes down what mechanisms give, and gives it again
     loss     adds up how far apart the integers are, in the noise's own measure
     sides    the check for the fuzzer (`audit fuzz --what transcript`)
+    lives    homes that live on: refreshes, other policies, new people, periods (`audit fuzz --what lives`)
 """
