@@ -138,6 +138,7 @@ def fuzz(
     most: int = 1,
     start: int = 0,
     indexed: float | None = None,
+    sides: type[Sides] = Sides,
     progress: Callable[[FuzzReport], None] | None = None,
 ) -> FuzzReport:
     """Runs so many cases, or for so long.
@@ -150,6 +151,7 @@ def fuzz(
         most: Stop after so many violations.
         start: The number of the first data set; cases are counted from there.
         indexed: The share of single tables that get a contribution index; by default few, since those take longest.
+        sides: What is compared: integers, or whole transcripts (`transcripts.sides`).
         progress: Called after each data set.
     """
     check_length(cases, minutes, seed)
@@ -162,7 +164,7 @@ def fuzz(
             made = _draw_data(random, joins=joins, indexed=INDEXED if indexed is None else indexed)
             count = JOINED_QUESTIONS if joins else QUESTIONS
             count = count if cases is None else min(count, cases - report.cases)
-            _fuzz_data(random, report, made, count, Path(folder) / str(number))
+            _fuzz_data(random, report, made, count, Path(folder) / str(number), sides)
             number += 1
             report.seconds = time.monotonic() - began
             if progress is not None:
@@ -216,7 +218,9 @@ def _draw_question(random: Random, sides: Sides, *, joins: bool) -> tuple[Fuzzed
     return question, Limits(search=0.1 if searches else 0)
 
 
-def _fuzz_data(random: Random, report: FuzzReport, made: NeighbouringData, count: int, folder: Path) -> None:
+def _fuzz_data(
+    random: Random, report: FuzzReport, made: NeighbouringData, count: int, folder: Path, kind: type[Sides]
+) -> None:
     if not made.schema.unique:
         try:
             # Both: a neighbour that nobody could protect is no neighbour.
@@ -227,7 +231,7 @@ def _fuzz_data(random: Random, report: FuzzReport, made: NeighbouringData, count
             report.drawn["repeated keys"] += 1
             report.refused[error.code] += 1
             return
-    sides, joins = Sides(made, random, folder), len(made.schema.tables) > 1
+    sides, joins = kind(made, random, folder), len(made.schema.tables) > 1
     if joins:  # rows are shuffled before questions are drawn, and with one table after: seeds keep their cases
         sides.open()
     for _ in range(count):
@@ -244,7 +248,7 @@ def _fuzz_data(random: Random, report: FuzzReport, made: NeighbouringData, count
         else:
             found = plan
         if found is not None:
-            report.violations.append(_violation(report, made, question, limits, found, folder))
+            report.violations.append(_violation(report, made, question, limits, found, folder, kind))
             return
 
 
@@ -261,6 +265,7 @@ def _features(sides: Sides, question: FuzzedQuestion, plan: Plan) -> Sequence[st
         "path": any(each.policy.path for each in relation.tables()),
         "plain": question.plain,
         "followed": sides.followed,
+        "reached": sides.reached,
         "joined": any(len(each.joins) > 1 for each in inner),
         "left": any(join.left for join in joins),
         "match": any(each.matches for each in inner),
@@ -274,11 +279,17 @@ def _features(sides: Sides, question: FuzzedQuestion, plan: Plan) -> Sequence[st
 
 
 def _violation(
-    report: FuzzReport, made: NeighbouringData, question: FuzzedQuestion, limits: Limits, found: Broken, folder: Path
+    report: FuzzReport,
+    made: NeighbouringData,
+    question: FuzzedQuestion,
+    limits: Limits,
+    found: Broken,
+    folder: Path,
+    kind: type[Sides],
 ) -> Violation:
     def again(candidate: NeighbouringData) -> Broken | None:
         """The same kind of violation on a smaller data set, if it is still there."""
-        sides = Sides(candidate, Random(0), folder)  # noqa: S311
+        sides = kind(candidate, Random(0), folder)  # noqa: S311
         try:
             plan = sides.plan(question, limits)
         except DaleniusError:

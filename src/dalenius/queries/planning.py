@@ -52,6 +52,13 @@ class OpenTables:
         tables = tables_of(asker, versions)
         return cls(versions, tables, _publics(versions, tables))
 
+    @classmethod
+    def of_owner(cls, owner: Asker) -> OpenTables:
+        """All tables, for the owner's own audits: nothing that is planned on them leaves."""
+        versions = owner.registry.current()
+        tables = _tables_in(owner, versions, set(owner.ledger.datasets()))
+        return cls(versions, tables, _publics(versions, tables))
+
 
 def plan_ask(
     asker: Asker, ask: Ask, *, expecting: bool = False, among: OpenTables | None = None, tree: Any = None
@@ -115,6 +122,11 @@ def tables_of(asker: Asker, versions: Mapping[str, Version]) -> dict[str, Table]
             why="Who may ask, and how much, is the owner's decision.",
             fix="Ask the owner for one, or check the name.",
         )
+    return _tables_in(asker, versions, open_)
+
+
+def _tables_in(asker: Asker, versions: Mapping[str, Version], open_: set[str]) -> dict[str, Table]:
+    """The tables of some data sets, as questions see them."""
     budgets = {dataset: asker.ledger.budget(dataset) for dataset in open_}
     periods = {
         version.dataset: version.policy.budget.period

@@ -113,6 +113,8 @@ def moved_from(
         (was, epoch, next(same).entry)
         for (was, epoch), same in groupby(known, lambda each: (each.policy.columns.get(period.column), each.epoch))
     ]
+    if not ways:  # its first policy
+        return ()
     ends = [entry for _, _, entry in ways[1:]] + [None]
     found: dict[Column, frozenset[str]] = {}
     for (was, epoch, entry), end in zip(ways, ends, strict=True):

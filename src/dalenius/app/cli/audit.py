@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from dalenius.audit.fuzz import FuzzReport, Violation
+    from dalenius.audit.transcripts.lives import LivesReport
     from dalenius.audit.work import WorkReport
 
 FOUND = 6  # a check failed
@@ -34,12 +35,17 @@ class What(Enum):
     ANSWERS = "answers"
     STATEMENTS = "statements"
     WORK = "work"
+    TRANSCRIPT = "transcript"
+    LIVES = "lives"
 
 
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
-    commands = group("Looks for a break of the promise: made-up tables, hostile rows, exact integers.")
+    from dalenius.app.cli import audit_bounds
+
+    commands = group("Looks for a break of the promise: made-up tables, hostile rows, exact integers; samples.")
     commands.command("fuzz")(fuzz)
+    audit_bounds.register(commands)
     app.add_typer(commands, name="audit")
 
 
@@ -53,24 +59,35 @@ def fuzz(
     what: Annotated[What, typer.Option("--what", help="What is compared on neighbours.")] = What.ANSWERS,
     busy: Annotated[bool, typer.Option("--busy", help="With --what work: others use this machine too.")] = False,
 ) -> None:
-    """Runs made-up questions on made-up neighbouring tables, and compares integers, statements, or time and memory.
+    """Runs made-up questions on made-up neighbouring tables; compares integers, statements, transcripts, time, memory.
 
-    Exits with 6 when integers differ by more than the plan claims, when other statements run, or when one person makes
-    a question take far longer; and prints a small case that shows it. No home, no budget and no data of yours are
-    touched.
+    Exits with 6 when integers differ by more than the plan claims, when a whole release shows more than it is charged,
+    when other statements run, or when one person makes a question take far longer; and prints a small case that shows
+    it. No home, no budget and no data of yours are touched.
 
     Example: dalenius audit fuzz --minutes 1
     """
     if what is What.WORK:
         _work(frame, cases, minutes, seed, joins=joins, busy=busy)
         return
+    if what is What.LIVES:
+        _lives(frame, cases, minutes, seed)
+        return
     from dalenius.audit.fuzz import fuzz as run
+    from dalenius.audit.fuzzing.checks import Sides
 
     # Statements are compared in any case; here in tables with an index as often as not.
     indexed = 0.5 if what is What.STATEMENTS else None
+    sides, words = Sides, "Every difference is within what its plan claims."
+    if what is What.TRANSCRIPT:
+        from dalenius.audit.transcripts.sides import TranscriptSides
+
+        sides, words = TranscriptSides, "No release shows more of a unit than it is charged for."
     with _bar(frame, cases, minutes) as update:
-        report = run(cases=cases, minutes=minutes, seed=seed, joins=joins, indexed=indexed, progress=update)
-    frame.emit(report.to_dict(), lambda console: _print(console, report), FOUND if report.violations else 0)
+        report = run(
+            cases=cases, minutes=minutes, seed=seed, joins=joins, indexed=indexed, sides=sides, progress=update
+        )
+    frame.emit(report.to_dict(), lambda console: _print(console, report, words), FOUND if report.violations else 0)
 
 
 def _work(frame: Frame, cases: int | None, minutes: float | None, seed: int | None, *, joins: bool, busy: bool) -> None:
@@ -82,6 +99,34 @@ def _work(frame: Frame, cases: int | None, minutes: float | None, seed: int | No
     with _bar(frame, cases, minutes) as update:
         report = search_for_work(cases=cases, minutes=minutes, seed=seed, quiet=not busy, progress=update)
     frame.emit(report.to_dict(), lambda console: _print_work(console, report), FOUND if report.violations else 0)
+
+
+def _lives(frame: Frame, cases: int | None, minutes: float | None, seed: int | None) -> None:
+    from dalenius.audit.transcripts.lives import fuzz_lives
+
+    with _bar(frame, cases, minutes) as update:
+        report = fuzz_lives(cases=cases, minutes=minutes, seed=seed, progress=update)
+
+    def human(console: Console) -> None:
+        rows = {
+            "lives": f"{report.cases:,} in {report.seconds:.1f} s",
+            "done": _counted(report.done),
+            "seed": str(report.seed),
+        }
+        _print_facts(console, rows)
+        if not report.violations:
+            words = "No home shows more of a unit than its ledger has charged."
+            console.print(f"[bold green]No violation.[/] {words}", highlight=False)
+        for each in report.violations:
+            for text, style in (
+                (f"Violation ({each.kind}) in life {each.life} of seed {each.seed}", "bold red"),
+                (f"claimed at most {each.claimed}, seen {each.seen}", None),
+                (", ".join(each.steps), "dim"),
+                (each.policy, None),
+            ):
+                console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+    frame.emit(report.to_dict(), human, FOUND if report.violations else 0)
 
 
 def _print_work(console: Console, report: WorkReport) -> None:
@@ -109,7 +154,9 @@ def _print_work(console: Console, report: WorkReport) -> None:
 
 
 @contextmanager
-def _bar(frame: Frame, cases: int | None, minutes: float | None) -> Iterator[Callable[[FuzzReport | WorkReport], None]]:
+def _bar(
+    frame: Frame, cases: int | None, minutes: float | None
+) -> Iterator[Callable[[FuzzReport | WorkReport | LivesReport], None]]:
     """A bar on stderr that fills with the cases, or with the time."""
     if frame.quiet or frame.json:
         yield lambda _: None
@@ -119,14 +166,14 @@ def _bar(frame: Frame, cases: int | None, minutes: float | None) -> Iterator[Cal
     with Progress(console=stderr(), transient=True) as progress:
         task = progress.add_task("fuzzing", total=cases or (minutes or 0) * 60)
 
-        def update(report: FuzzReport | WorkReport) -> None:
+        def update(report: FuzzReport | WorkReport | LivesReport) -> None:
             done = report.cases if cases is not None else report.seconds
             progress.update(task, completed=done, description=f"{report.cases:,} cases")
 
         yield update
 
 
-def _print(console: Console, report: FuzzReport) -> None:
+def _print(console: Console, report: FuzzReport, words: str) -> None:
     refused = sum(report.refused.values())
     rows = {
         "cases": f"{report.cases:,} in {report.seconds:.1f} s",
@@ -137,7 +184,7 @@ def _print(console: Console, report: FuzzReport) -> None:
     }
     _print_facts(console, rows)
     if not report.violations:
-        console.print("[bold green]No violation.[/] Every difference is within what its plan claims.", highlight=False)
+        console.print(f"[bold green]No violation.[/] {words}", highlight=False)
     for each in report.violations:
         _print_violation(console, each)
 

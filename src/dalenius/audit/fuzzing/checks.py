@@ -81,6 +81,7 @@ class Sides:
     Attributes:
         publics: The public tables, for the planner.
         followed: Whether the last question was compared with plain DuckDB.
+        reached: Whether it showed as much of a unit as it was charged for (`transcripts.sides`).
     """
 
     compares_index = True  # an index with the general way; without that, neighbours alone must tell
@@ -91,6 +92,7 @@ class Sides:
     own: Engine  # the second with an index of its own, where the first has one
     general: tuple[Engine, ...] = ()  # both without an index
     followed = False
+    reached = False
 
     def __init__(self, made: NeighbouringData, random: Random, folder: Path) -> None:
         self.made, self.schema, self.random, self._folder = made, made.schema, random, folder
@@ -131,7 +133,7 @@ class Sides:
 
     def check(self, question: FuzzedQuestion, plan: Plan, *, all_: bool = False) -> Broken | None:
         """The first promise that a question breaks here; ``all_`` leaves no check to chance."""
-        self.followed = False
+        self.followed = self.reached = False
         try:
             self._use_engines(plan)
             return self._check_plan(plan, all_=all_) or self.follow(question)

@@ -1,0 +1,1 @@
+"""The teaching part: mechanisms that claim an ε they do not have. Nothing else in the product imports them."""
