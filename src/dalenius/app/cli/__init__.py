@@ -43,6 +43,7 @@ COMMANDS = {
     "token": "token",
     "ledger": "ledger",
     "audit": "audit",
+    "attack": "attack",
 }
 
 

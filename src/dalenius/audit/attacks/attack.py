@@ -1,0 +1,151 @@
+"""An attack: what it is, what it is run with, and what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dalenius.audit.targets.scene import Scene
+from dalenius.audit.targets.target import Target
+
+CERTAIN = 0.99  # posterior above which an attacker is content
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One line of a figure."""
+
+    label: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """What people would rather look at."""
+
+    title: str
+    across: str
+    up: str
+    curves: tuple[Curve, ...]
+    logarithmic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What an attack learned, and what it took.
+
+    Attributes:
+        broke: Whether it got what it was after.
+        learned: What, in one sentence.
+        asked: Questions.
+        price: What was paid in ε; None where nothing is charged.
+        ended: Why it stopped before it was done; "" where it was not stopped.
+        numbers: What the sentence says, for programs.
+    """
+
+    attack: str
+    target: str
+    broke: bool
+    learned: str
+    asked: int
+    price: float | None
+    ended: str = ""
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    drawing: Drawing | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        drawn = self.drawing
+        return {
+            "attack": self.attack,
+            "target": self.target,
+            "broke": self.broke,
+            "learned": self.learned,
+            "questions": self.asked,
+            "price": self.price,
+            "ended": self.ended,
+            "numbers": dict(self.numbers),
+            "drawing": drawn
+            and {
+                "title": drawn.title,
+                "x": drawn.across,
+                "y": drawn.up,
+                "curves": [{"label": each.label, "x": each.x, "y": each.y} for each in drawn.curves],
+            },
+        }
+
+
+Progress = Callable[[float], None]
+
+
+def _nobody_looks(_: float) -> None:
+    """No bar."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lab:
+    """What an attack is run with.
+
+    Attributes:
+        target: Whom it asks.
+        chance: The attacker's own coins.
+        progress: Told how much of the attack is done, from 0 to 1.
+        rounds: The most rounds before an attacker gives up.
+    """
+
+    target: Target
+    chance: np.random.Generator
+    progress: Progress = _nobody_looks
+    rounds: int = 200
+
+    @property
+    def scene(self) -> Scene:
+        """The people: attacks read their number, and the truth only to judge themselves."""
+        return self.target.scene
+
+    def found(
+        self,
+        attack: str,
+        *,
+        broke: bool,
+        learned: str,
+        ended: str = "",
+        drawing: Drawing | None = None,
+        **numbers: float,
+    ) -> Finding:
+        """A finding about this lab's target."""
+        target = self.target
+        return Finding(attack, target.name, broke, learned, target.asked, target.price, ended, numbers, drawing)
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """One attack.
+
+    Attributes:
+        name: As it is typed.
+        title: What it does, in a line.
+        teaches: What one learns from it.
+        against: The targets that it has something to say to.
+        run: It.
+        price: Of one question in ε, of a budget of 1, where the attack is about budgets; None: the lab's choice.
+    """
+
+    name: str
+    title: str
+    teaches: str
+    against: tuple[str, ...]
+    run: Callable[[Lab], Finding]
+    price: float | None = None
+
+
+EVERYTHING: tuple[str, ...] = ("plain", "noisy", "sticky", "dalenius")
+
+
+def line(label: str, ys: Sequence[float], start: int = 1) -> Curve:
+    """A value after each question or round."""
+    return Curve(label, tuple(float(at) for at in range(start, start + len(ys))), tuple(map(float, ys)))
