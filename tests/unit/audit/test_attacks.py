@@ -43,12 +43,12 @@ def test_other_words_defeat_noise_that_sticks_to_the_question():
 
 @pytest.mark.parametrize("noise", [Noise.LAPLACE, Noise.GAUSSIAN])
 def test_the_posterior_follows_its_closed_form(noise):
-    """Medians of 4,001 runs, whose own interval (order statistics, 1e-6) holds the closed form, after every question."""
+    """The interval of the median of 4,001 runs (order statistics, 1e-6) holds the closed form, after every question."""
     runs, questions = 4001, 12
     coins = chance(7)
     drawn = coins.laplace(1, 1, (runs, questions)) if noise is Noise.LAPLACE else coins.normal(1, 1, (runs, questions))
     odds = np.cumsum([[log_odds(float(y), noise, 1.0) for y in row] for row in drawn], axis=1)
-    low, high = stats.binom.ppf([5e-7, 1 - 5e-7], runs, 0.5).astype(int)
+    low, high = (int(stats.binom.ppf(p, runs, 0.5)) for p in (5e-7, 1 - 5e-7))
     expected = median_posterior(questions, 1.0, noise)
     for at in range(questions):
         ordered = np.sort(odds[:, at])
@@ -128,7 +128,8 @@ def test_counterexamples_fail_as_often_as_they_should():
     """Binomial, 1e-6 each."""
     for each in counterexamples(chance(1), trials=2000):
         if 0 < each.expected < 1:
-            low, high = stats.binom.ppf([5e-7, 1 - 5e-7], each.trials // 2, each.expected) / (each.trials // 2)
+            half = each.trials // 2
+            low, high = (stats.binom.ppf(p, half, each.expected) / half for p in (5e-7, 1 - 5e-7))
             assert low <= each.seen <= high
         else:
             assert each.seen == pytest.approx(each.expected)

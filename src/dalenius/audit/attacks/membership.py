@@ -16,6 +16,7 @@ import numpy as np
 
 from dalenius.audit.attacks.attack import EVERYTHING, Attack, Curve, Drawing, Finding, Lab
 from dalenius.audit.targets.questions import Question, Secret, these
+from dalenius.audit.targets.scene import VICTIM
 from dalenius.audit.targets.target import TargetRefusal
 
 PEOPLE = 100
@@ -43,6 +44,7 @@ def run(lab: Lab) -> Finding:
         return lab.found(ATTACK.name, broke=False, learned="It has no answer.", ended=ended)
     members = lab.scene.secret[:size]
     scores = scored(np.array(rows, dtype=float), np.array(answers), float(members.sum()))
+    victim = bool(scores[VICTIM] > np.median(scores))
     false, true = roc(scores, members)
     area = float(np.trapezoid(true, false))
     advantage = float(np.max(true - false))
@@ -52,7 +54,14 @@ def run(lab: Lab) -> Finding:
     curves = (Curve(lab.target.name, tuple(false), tuple(true)), Curve("guessing", (0.0, 1.0), (0.0, 1.0)))
     drawing = Drawing("Members against strangers", "strangers taken for members", "members found", curves)
     return lab.found(
-        ATTACK.name, broke=area >= 0.9, learned=learned, ended=ended, drawing=drawing, auc=area, advantage=advantage
+        ATTACK.name,
+        broke=area >= 0.9,
+        learned=learned,
+        ended=ended,
+        drawing=drawing,
+        auc=area,
+        advantage=advantage,
+        victim=victim,
     )
 
 

@@ -25,8 +25,8 @@ EVE, MALLORY = "eve", "mallory"
 TABLE = "people"
 _POLICY = """
 [table]
-name = "people"
-source = "people.parquet"
+name = "{name}"
+source = "{name}.parquet"
 unit = "id"
 [budget]
 epsilon = {epsilon}
@@ -48,11 +48,23 @@ type = "text"
 [contribution]
 rows = 1
 groups = 1
-"""
+{more}"""
 
 
-def protect(scene: Scene, folder: Path, *, epsilon: float, delta: float = 1e-6, accounting: str = "zcdp") -> Curator:
-    """A curator in the folder, over the people of a scene; eve and mallory may ask, for ε together and alone."""
+def protect(
+    scene: Scene,
+    folder: Path,
+    *,
+    epsilon: float,
+    delta: float = 1e-6,
+    accounting: str = "zcdp",
+    name: str = TABLE,
+    more: str = "",
+) -> Curator:
+    """A curator in the folder, over the people of a scene; eve and mallory may ask, for ε together and alone.
+
+    ``more`` goes to the end of the policy.
+    """
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -62,17 +74,19 @@ def protect(scene: Scene, folder: Path, *, epsilon: float, delta: float = 1e-6, 
     places = np.arange(scene.size)
     columns = {"id": places + 1_000_000, "person": places, "secret": scene.secret, "amount": scene.amount}
     table = pa.table({**columns, "word": scene.words})
-    pq.write_table(table, folder / "people.parquet")
+    pq.write_table(table, folder / f"{name}.parquet")
     policy = _POLICY.format(
+        name=name,
+        more=more,
         epsilon=epsilon,
         delta=f"delta = {delta}\n" if accounting == "zcdp" else "",
         accounting=accounting,
         last=scene.size - 1,
         most=scene.most,
     )
-    (folder / "people.toml").write_text(policy, encoding="utf-8")
+    (folder / f"{name}.toml").write_text(policy, encoding="utf-8")
     curator = Curator(folder / "home")
-    curator.protect(folder / "people.toml")
+    curator.protect(folder / f"{name}.toml")
     return curator
 
 
