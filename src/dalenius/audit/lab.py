@@ -13,16 +13,17 @@ from typing import Any
 import numpy as np
 
 from dalenius.audit.attacks import NAMES, attack_named
-from dalenius.audit.attacks.attack import Attack, Finding, Lab, Progress
+from dalenius.audit.attacks.attack import Attack, Curve, Drawing, Finding, Lab, Progress
 from dalenius.audit.targets.curators import InProcess
 from dalenius.audit.targets.naive import Noisy, Plain, Sticky
 from dalenius.audit.targets.scene import Scene
-from dalenius.audit.targets.target import Target
+from dalenius.audit.targets.target import Noise, Target
 from dalenius.errors import InputError
 
 TARGETS = ("plain", "noisy", "sticky", "dalenius")
 TOTAL = 1.0  # the budget of our curator, and of each account of a naive one
 EPSILON = 0.1  # of one question to our curator
+SIZES = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0)  # of noise, in √n
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,26 @@ def run_all(
             progress(f"{name} against {target}", number / len(todo))
         found.append(run(name, target, settings))
     return Scorecard(tuple(found))
+
+
+def by_noise(name: str, settings: Settings, progress: Progress | None = None) -> Drawing | None:
+    """How well an attack does against fresh noise of several sizes; None where that is not what it is about."""
+    measured = attack_named(name).by_noise
+    if measured is None:
+        return None
+    chance = np.random.default_rng(settings.seed)
+    root = min(measured.people, settings.scene.size) ** 0.5
+    found = []
+    for number, size in enumerate(SIZES):
+        target = Noisy(settings.scene, chance, noise=Noise.GAUSSIAN, scale=size * root)
+        found.append(_attacked(attack_named(name), target, chance, None).numbers.get(measured.number, float("nan")))
+        if progress is not None:
+            progress((number + 1) / len(SIZES))
+    curves = (
+        Curve("fresh noise", SIZES, tuple(found)),
+        Curve("guessing", (SIZES[0], SIZES[-1]), (measured.guessing, measured.guessing)),
+    )
+    return Drawing("By the size of the noise", "standard deviation / √n", measured.words, curves, log_x=True)
 
 
 def _pairs(targets: tuple[str, ...]) -> Iterator[tuple[str, str]]:

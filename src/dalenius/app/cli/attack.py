@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,10 +18,30 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from dalenius.audit.attacks.attack import Finding
+    from dalenius.audit.attacks.attack import Drawing, Finding
     from dalenius.audit.lab import Scorecard, Settings
+    from dalenius.audit.targets.remote import Remote
+    from dalenius.audit.targets.scene import Scene
+    from dalenius.remote import RemoteAnalyst
 
+COINS = "coins"  # made-up people
 LIST, ALL, TEACH = "list", "all", "counterexamples"
+LOCAL = frozenset({"rare-key", "collusion"})  # need a column, or a second analyst, that a server may not have
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What was typed, as far as it says what is attacked and how."""
+
+    name: str
+    table: str
+    secret: str | None
+    amount: str | None
+    people: int | None
+    total: float
+    epsilon: float | None
+    seed: int | None
+    plot: Path | None
 
 
 def register(app: typer.Typer) -> None:
@@ -54,7 +75,9 @@ def attack(
     total: Annotated[float, typer.Option("--total", metavar="E", help="The budget of our curator in the lab.")] = 1.0,
     epsilon: Annotated[float | None, typer.Option("--epsilon", metavar="E", help="The price of one question.")] = None,
     seed: Annotated[int | None, typer.Option("--seed", metavar="S", help="Of the attacker's coins.")] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw it (png or svg).")] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw it; with all: the scorecard (png or svg).")
+    ] = None,
     token_file: TokenFile = None,
     yes: Annotated[bool, typer.Option("--yes", help="At a URL: spend the budget there.")] = False,
 ) -> None:
@@ -75,104 +98,111 @@ def attack(
 
     if name not in (ALL, *NAMES):
         attack_named(name)  # says which there are
+    if plot is not None:  # found wrong before anything is asked, or charged
+        from dalenius._extras import require_extra
+        from dalenius.queries.files import PLOT, check_target
+
+        check_target(plot, PLOT)
+        require_extra("plot", "matplotlib")
+    wanted = _Wanted(name, table, secret, amount, people, total, epsilon, seed, plot)
     if against is not None and "://" in against:
-        _remote(
-            frame, name, against, table, truth, secret, amount, person, people, epsilon, seed, plot, token_file, yes
-        )
-        return
-    settings = _settings(table, secret, amount, people, total, epsilon, seed)
-    _run(frame, name, against, settings, plot)
+        _remote(frame, wanted, against, truth, person, token_file, yes=yes)
+    else:
+        _run(frame, wanted, against)
 
 
-def _run(frame: Frame, name: str, against: str | None, settings: Settings, plot: Path | None) -> None:
+def _run(frame: Frame, wanted: _Wanted, against: str | None) -> None:
     from dalenius.audit.attacks import attack_named
-    from dalenius.audit.lab import TARGETS, Scorecard, check_target, run, run_all
+    from dalenius.audit.lab import TARGETS, Scorecard, by_noise, check_target, run, run_all
 
-    chosen = TARGETS if against is None else (against,)
     if against is not None:
         check_target(against)
+    settings, name = _settings(wanted), wanted.name
+    beside = None
     with _bar(frame) as update:
         if name == ALL:
-            card = run_all(settings, chosen, update)
+            card = run_all(settings, TARGETS if against is None else (against,), update)
         else:
-            made_for = attack_named(name).against if against is None else chosen
-            found = [run(name, each, settings, partial(update, f"{name} against {each}")) for each in made_for]
+            chosen = attack_named(name).against if against is None else (against,)
+            found = [run(name, each, settings, partial(update, f"{name} against {each}")) for each in chosen]
             card = Scorecard(tuple(found))
-    if plot is not None and name != ALL:
-        from dalenius.audit.attacks.drawing import draw
-
-        draw(card.findings, plot)
-    frame.emit(card.to_dict(), lambda console: _print(console, card, single=name != ALL))
+            if wanted.plot is not None:
+                beside = by_noise(name, settings, partial(update, f"{name} by noise"))
+    _show(frame, wanted, card, beside)
 
 
-def _settings(
-    table: str,
-    secret: str | None,
-    amount: str | None,
-    people: int | None,
-    total: float,
-    epsilon: float | None,
-    seed: int | None,
-) -> Settings:
-    import math
+def _show(frame: Frame, wanted: _Wanted, card: Scorecard, beside: Drawing | None = None) -> None:
+    single = wanted.name != ALL
+    if wanted.plot is not None:
+        from dalenius.audit.attacks.drawing import draw, draw_scorecard
 
+        if single:
+            draw(card.findings, wanted.plot, beside)
+        else:
+            draw_scorecard(card.findings, wanted.plot)
+        frame.note(f"Drew {wanted.plot}.")
+    more = {"by_noise": beside.to_dict()} if beside is not None else {}
+    frame.emit(card.to_dict() | more, lambda console: _print(console, card, single=single))
+
+
+def _settings(wanted: _Wanted) -> Settings:
     import numpy as np
 
     from dalenius.audit.lab import Settings
     from dalenius.audit.targets.scene import DEMO, demo_scene, made_up, scene_in
+
+    _check_prices(wanted)
+    if wanted.table == DEMO:
+        scene = demo_scene(wanted.people)
+    elif wanted.table == COINS:
+        scene = made_up(1000 if wanted.people is None else wanted.people, np.random.default_rng(wanted.seed))
+    else:
+        scene = scene_in(Path(wanted.table), wanted.secret, wanted.amount, wanted.people)
+    return Settings(scene, wanted.total, wanted.epsilon, wanted.seed)
+
+
+def _check_prices(wanted: _Wanted) -> None:
+    import math
+
     from dalenius.errors import InputError
 
-    for option, value in (("--total", total), ("--epsilon", epsilon)):
+    for option, value in (("--total", wanted.total), ("--epsilon", wanted.epsilon)):
         if value is not None and not (math.isfinite(value) and 0 < value <= 1000):
             raise InputError(
-                f"{option} {value:g} is no price.", why="A price is above 0 and finite.", fix="Write --epsilon 0.1."
+                f"{option} {value:g} is no price.",
+                why="A price is above 0 and at most 1,000.",
+                fix=f"Write {option} 0.1.",
             )
-    if table == DEMO:
-        scene = demo_scene(people)
-    elif table == "coins":
-        scene = made_up(people or 1000, np.random.default_rng(seed))
-    else:
-        scene = scene_in(Path(table), secret, amount, people)
-    return Settings(scene, total, epsilon, seed)
 
 
 def _remote(
-    frame: Frame,
-    name: str,
-    url: str,
-    table: str,
-    truth: Path | None,
-    secret: str | None,
-    amount: str | None,
-    person: str,
-    people: int | None,
-    epsilon: float | None,
-    seed: int | None,
-    plot: Path | None,
-    token_file: Path | None,
-    yes: bool,
+    frame: Frame, wanted: _Wanted, url: str, truth: Path | None, person: str, token_file: Path | None, *, yes: bool
 ) -> None:
+    """Attacks somebody's server: what it may cost is said first."""
     from dalenius.app.cli.server_option import server_of
-    from dalenius.audit.attacks import NAMES
-    from dalenius.audit.lab import EPSILON, Scorecard, run_on
-    from dalenius.audit.targets.remote import Columns, Remote
+    from dalenius.audit.attacks import NAMES, attack_named
+    from dalenius.audit.lab import Scorecard, run_on
     from dalenius.audit.targets.scene import scene_in
     from dalenius.errors import InputError
 
+    if wanted.name in LOCAL:
+        raise InputError(
+            f"The attack '{wanted.name}' is not for servers.",
+            why="It needs a column of words, or a second analyst, that a server may not have.",
+            fix=f"Run it in the lab: dalenius attack {wanted.name} --against dalenius.",
+        )
     if truth is None:
         raise InputError(
             "An attack on a server needs --truth FILE.",
             why="The rows themselves say what the attacker knows beforehand, and judge what it guessed.",
             fix="Give the file behind the table, with --secret and --person naming its columns.",
         )
-    scene = scene_in(truth, secret, amount, people)
+    _check_prices(wanted)
+    scene = scene_in(truth, wanted.secret, wanted.amount, wanted.people)
     remote = server_of(frame, url, token_file)
-    if remote is None:
-        raise InputError("There is no server.", why="--against names none.", fix="Write --against https://….")
+    assert remote is not None  # noqa: S101 (there is a URL)
     with remote:
-        columns = Columns(person, secret or "secret", amount or "amount", "")
-        target = Remote(scene, remote, epsilon=epsilon or EPSILON, table=table, columns=columns)
-        left = target.worst_price()
+        left = _target(wanted, ALL, remote, scene, person).worst_price()
         if not yes:
             raise InputError(
                 f"This attack may spend all that is left there: ε = {left:.3g}.",
@@ -180,17 +210,27 @@ def _remote(
                 fix="Give --yes to spend it.",
             )
         frame.note(f"Attacking {url}: up to ε = {left:.3g} of a real budget.")
-        names = [each for each in NAMES if each not in LOCAL] if name == ALL else [name]
+        names = [each for each in NAMES if each not in LOCAL] if wanted.name == ALL else [wanted.name]
+        found = []
         with _bar(frame) as update:
-            card = Scorecard(tuple(run_on(each, target, seed, partial(update, each)) for each in names))
-    if plot is not None and name != ALL:
-        from dalenius.audit.attacks.drawing import draw
-
-        draw(card.findings, plot)
-    frame.emit(card.to_dict(), lambda console: _print(console, card, single=name != ALL))
+            for each in names:
+                target = _target(wanted, attack_named(each).name, remote, scene, person)
+                found.append(run_on(each, target, wanted.seed, partial(update, each)))
+    _show(frame, wanted, Scorecard(tuple(found)))
 
 
-LOCAL = frozenset({"rare-key", "collusion"})  # need a column, or a second analyst, that a server may not have
+def _target(wanted: _Wanted, name: str, remote: RemoteAnalyst, scene: Scene, person: str) -> Remote:
+    """The server, at the price of one question that suits the attack: some are about all that is left."""
+    from dalenius.audit.attacks import attack_named
+    from dalenius.audit.lab import EPSILON
+    from dalenius.audit.targets.remote import Columns, Remote
+
+    columns = Columns(person, scene.secret_sql, scene.amount_sql, "")
+    target = Remote(scene, remote, epsilon=wanted.epsilon or EPSILON, table=wanted.table, columns=columns)
+    share = None if name == ALL else attack_named(name).price
+    if share is None:
+        return target
+    return Remote(scene, remote, epsilon=share * target.worst_price(), table=wanted.table, columns=columns)
 
 
 def _list(frame: Frame) -> None:
@@ -202,7 +242,8 @@ def _list(frame: Frame) -> None:
         from rich.table import Table
 
         rows = Table(box=None, padding=(0, 2), header_style="dim")
-        for title in ("attack", "what it does", "against"):
+        rows.add_column("attack", no_wrap=True)
+        for title in ("what it does", "against"):
             rows.add_column(title, overflow="fold")
         for each in attacks:
             rows.add_row(each.name, each.title, ", ".join(each.against))
@@ -228,10 +269,10 @@ def _teach(frame: Frame, seed: int | None) -> None:
     def human(console: Console) -> None:
         for each in found:
             console.print(each.name, style="bold", highlight=False)
-            console.print(f"  Looks private: {each.looks}", highlight=False, markup=False)
-            console.print(f"  Is not: {each.fails}", highlight=False, markup=False)
-            seen = f"  Exposed {each.seen:.1%} of the time in {each.trials:,} trials (expected {each.expected:.1%})."
-            console.print(seen, highlight=False, style="dim")
+            _indented(console, f"Looks private: {each.looks}")
+            _indented(console, f"Is not: {each.fails}")
+            seen = f"{each.seen:.1%} {each.counted}, in {each.trials:,} trials ({each.expected:.1%} expected)."
+            _indented(console, seen, "dim")
 
     frame.emit({"counterexamples": [asdict(each) for each in found]}, human)
 
@@ -257,13 +298,15 @@ def _print(console: Console, card: Scorecard, *, single: bool) -> None:
             _print_finding(console, each)
         return
     targets = list(dict.fromkeys(each.target for each in card.findings))
-    rows = Table(box=None, padding=(0, 2), header_style="dim")
-    for title in ("attack", *targets):
+    rows = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    rows.add_column("attack", no_wrap=True, min_width=max(len(each.attack) for each in card.findings))
+    for title in targets:
         rows.add_column(title)
     for name in dict.fromkeys(each.attack for each in card.findings):
         rows.add_row(name, *(_cell(card.of(name, target)) for target in targets))
     console.print(rows, highlight=False)
-    console.print("\nA target that fell is red, with the questions it took.", style="dim", highlight=False)
+    told = "\nA target that fell gave away what the attack was after, in so many questions."
+    console.print(told, style="dim", highlight=False)
 
 
 def _cell(finding: Finding | None) -> str:
@@ -272,11 +315,26 @@ def _cell(finding: Finding | None) -> str:
     return f"[red]fell in {finding.asked:,}[/]" if finding.broke else "[green]held[/]"
 
 
+def cost(finding: Finding) -> str:
+    """Questions and price, in words."""
+    from dalenius.audit.attacks.attack import counted
+
+    price = "nothing is charged" if finding.price is None else f"ε = {finding.price:.3g} charged"
+    return f"{counted(finding.asked, 'question')}, {price}"
+
+
 def _print_finding(console: Console, finding: Finding) -> None:
     verdict = "[bold red]fell[/]" if finding.broke else "[bold green]held[/]"
     console.print(f"[bold]{finding.target}[/] {verdict}", highlight=False)
-    console.print(f"  {finding.learned}", highlight=False, markup=False)
-    price = "no price" if finding.price is None else f"ε = {finding.price:.3g} in all"
-    console.print(f"  {finding.asked:,} questions, {price}", style="dim", highlight=False, markup=False)
+    _indented(console, finding.learned)
+    _indented(console, cost(finding), "dim")
     if finding.ended:
-        console.print(f"  ended: {finding.ended}", style="dim", highlight=False, markup=False)
+        _indented(console, f"ended: {finding.ended}", "dim")
+
+
+def _indented(console: Console, text: str, style: str = "") -> None:
+    """Below a heading, also where a line is broken."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console.print(Padding(Text(text, style), (0, 0, 0, 2), expand=False), highlight=False)

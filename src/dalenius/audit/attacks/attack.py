@@ -31,7 +31,13 @@ class Drawing:
     across: str
     up: str
     curves: tuple[Curve, ...]
-    logarithmic: bool = False
+    log_x: bool = False
+    log_y: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        curves = [{"label": each.label, "x": each.x, "y": each.y} for each in self.curves]
+        return {"title": self.title, "x": self.across, "y": self.up, "curves": curves}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +48,7 @@ class Finding:
         broke: Whether it got what it was after.
         learned: What, in one sentence.
         asked: Questions.
-        price: What was paid in ε; None where nothing is charged.
+        price: What the target charged in ε, by its own books; None where nothing is charged.
         ended: Why it stopped before it was done; "" where it was not stopped.
         numbers: What the sentence says, for programs.
     """
@@ -59,7 +65,6 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """For `--json`."""
-        drawn = self.drawing
         return {
             "attack": self.attack,
             "target": self.target,
@@ -69,13 +74,7 @@ class Finding:
             "price": self.price,
             "ended": self.ended,
             "numbers": dict(self.numbers),
-            "drawing": drawn
-            and {
-                "title": drawn.title,
-                "x": drawn.across,
-                "y": drawn.up,
-                "curves": [{"label": each.label, "x": each.x, "y": each.y} for each in drawn.curves],
-            },
+            "drawing": self.drawing and self.drawing.to_dict(),
         }
 
 
@@ -123,6 +122,23 @@ class Lab:
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """A number of an attack's findings that goes down as the noise goes up.
+
+    Attributes:
+        number: What it is called there.
+        words: What it is.
+        guessing: What it is for who only guesses.
+        people: How many are attacked at most: the noise is reckoned in square roots of their number.
+    """
+
+    number: str
+    words: str
+    guessing: float
+    people: int
+
+
+@dataclass(frozen=True, slots=True)
 class Attack:
     """One attack.
 
@@ -133,6 +149,7 @@ class Attack:
         against: The targets that it has something to say to.
         run: It.
         price: Of one question in ε, of a budget of 1, where the attack is about budgets; None: the lab's choice.
+        by_noise: What can be drawn against the size of the noise; None: nothing.
     """
 
     name: str
@@ -141,11 +158,31 @@ class Attack:
     against: tuple[str, ...]
     run: Callable[[Lab], Finding]
     price: float | None = None
+    by_noise: Measured | None = None
 
 
 EVERYTHING: tuple[str, ...] = ("plain", "noisy", "sticky", "dalenius")
 
 
+def counted(number: int, what: str) -> str:
+    """So many of something.
+
+    >>> counted(1, "question"), counted(1200, "question")
+    ('1 question', '1,200 questions')
+    """
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
 def line(label: str, ys: Sequence[float], start: int = 1) -> Curve:
     """A value after each question or round."""
     return Curve(label, tuple(float(at) for at in range(start, start + len(ys))), tuple(map(float, ys)))
+
+
+def sparse(label: str, ys: Sequence[float], points: int = 60) -> Curve:
+    """The same of a long series, at places that lie even on a logarithmic axis.
+
+    >>> sparse("", [5.0, 6.0, 7.0], 2)
+    Curve(label='', x=(1.0, 3.0), y=(5.0, 7.0))
+    """
+    places = sorted({round(float(at)) for at in np.geomspace(1, len(ys), points)}) if ys else []
+    return Curve(label, tuple(map(float, places)), tuple(float(ys[at - 1]) for at in places))

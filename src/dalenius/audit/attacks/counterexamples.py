@@ -2,7 +2,7 @@
 
 one row         publishes one row of n, drawn by chance: (0, 1/n)-DP by the letter, and somebody's row is out every time
 random half     the mean of a random half of the rows: who is left out is chance, but a lone large value shows
-                whenever it is in: no ε at all, δ = ½
+                whenever it is in: no ε at all, unless δ is ½ or more
 one-sided       says "yes" if the secret is no, and what a coin says if it is yes: a "no" proves that it is yes
 two sums        two totals, each over many people, that differ by one: their difference is a salary
 """
@@ -31,6 +31,7 @@ class Counterexample:
         seen: How often a victim was exposed in the trials.
         expected: How often that should be.
         trials: How many there were.
+        counted: What was counted, in words.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Counterexample:
     seen: float
     expected: float
     trials: int
+    counted: str
 
 
 def counterexamples(
@@ -67,21 +69,27 @@ def _one_row(chance: np.random.Generator, people: int, trials: int) -> Counterex
         victims,
         1 - (1 - 1 / people) ** trials,
         trials,
+        "of people had their row published",
     )
 
 
 def _random_half(chance: np.random.Generator, people: int, trials: int) -> Counterexample:
     # One value of 1,000 among zeros: the mean is above 0 exactly if its owner was drawn.
-    drawn = chance.random(trials) < (people // 2) / people
+    values = np.zeros(people)
+    values[0] = 1000
+    shown = 0
+    for _ in range(trials):
+        shown += bool(values[chance.permutation(people)[: people // 2]].mean() > 0)
     return Counterexample(
         "random half",
         "Nobody knows who was drawn, and the mean is over many people.",
         "One value that is larger than all others shows whenever its owner is drawn.",
         math.inf,
         0.0,
-        float(drawn.mean()),
+        shown / trials,
         (people // 2) / people,
         trials,
+        "of releases show the one large value",
     )
 
 
@@ -98,6 +106,7 @@ def _one_sided(chance: np.random.Generator, trials: int) -> Counterexample:
         float(exposed.sum() / max(1, secret.sum())),
         0.5,
         trials,
+        "of people with the secret are proved to have it by their answer",
     )
 
 
@@ -116,4 +125,5 @@ def _two_sums(chance: np.random.Generator, people: int, trials: int) -> Countere
         found / tried,
         1.0,
         tried,
+        "of pairs of totals hold one person's exact salary",
     )

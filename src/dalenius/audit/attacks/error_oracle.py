@@ -42,7 +42,7 @@ def run(lab: Lab) -> Finding:
                     return lab.found(ATTACK.name, broke=False, learned=_NOTHING, ended=refusal.reason)
                 outcomes.append(refusal.reason)
         lab.progress((number + 1) / len(FAULTS))
-        if outcomes[0] != outcomes[1]:
+        if bool(outcomes[0]) != bool(outcomes[1]):
             said = bool(outcomes[0])
             learned = f"The victim's secret is {'yes' if said else 'no'}: {fault} fails for one of the two only."
             return lab.found(ATTACK.name, broke=said == truth, learned=learned, tried=number + 1)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.audit.attacks.attack import EVERYTHING, Attack, Finding, Lab
+from dalenius.audit.attacks.attack import EVERYTHING, Attack, Drawing, Finding, Lab, sparse
 from dalenius.audit.targets.questions import Question, Secret, all_but, these
 from dalenius.audit.targets.scene import Bits
 from dalenius.audit.targets.target import Answer, Noise, TargetRefusal
@@ -29,6 +29,7 @@ def run(lab: Lab) -> Finding:
     tables = np.arange(2**size)
     residuals = np.zeros(2**size)
     worst, ended = 0.0, ""
+    left_after: list[float] = []
     for number, subset in enumerate(subsets):
         chosen = np.zeros(lab.scene.size, dtype=bool)
         chosen[:size] = (subset >> np.arange(size)) & 1
@@ -45,6 +46,7 @@ def run(lab: Lab) -> Finding:
         residuals[tables] += missed**2
         left = tables[np.abs(missed) <= off]
         tables = left if left.size else tables
+        left_after.append(float(tables.size))
         if number % 64 == 0:
             lab.progress(number / len(subsets))
     secret = lab.scene.secret[:size]
@@ -56,8 +58,17 @@ def run(lab: Lab) -> Finding:
     learned = (
         f"{size - wrong} of {size} secrets ({right:.0%}); {tables.size:,} of {2**size:,} tables agree with the answers."
     )
+    curve = sparse(lab.target.name, left_after)
+    drawing = Drawing("Tables that agree with all answers", "counts", "tables", (curve,), log_x=True, log_y=True)
     return lab.found(
-        ATTACK.name, broke=broke, learned=learned, ended=ended, wrong=wrong, tables=int(tables.size), error=worst
+        ATTACK.name,
+        broke=broke,
+        learned=learned,
+        ended=ended,
+        drawing=drawing if left_after else None,
+        wrong=wrong,
+        tables=int(tables.size),
+        error=worst,
     )
 
 
@@ -75,7 +86,7 @@ def _counted(lab: Lab, chosen: Bits) -> Answer:
 
 
 def _bound(noise: Noise, scale: float, size: int) -> float:
-    """What no answer is off by more than, but for one in many thousand."""
+    """What an answer is off by at most: Laplace's passes it once in e³·2ⁿ answers, Gaussian once in a million."""
     if noise is Noise.NONE:
         return 0.0
     return scale * (np.log(2.0**size) + 3 if noise is Noise.LAPLACE else 5)

@@ -1,30 +1,34 @@
 """Membership from means (Homer et al. 2008; Dwork, Smith, Steinke, Ullman and Vadhan 2015).
 
-n people have k attributes, each a coin of a known probability; all k means are released. Whoever has somebody's
-attributes x, and knows the probabilities p, takes the product of x − p with the means − p: for a person who is in the
-data its mean is Σp(1 − p)/n, about k/4n for fair coins, and for a stranger 0; its standard deviation is about √(k/n)/4
-for either. So it tells the two apart when k is well above n, with threshold half of what is expected inside; noise of
-standard deviation σ on each mean adds σ√k/2, and the attack holds as long as σ = o(√k/n).
+n people are in the data and have k attributes, each a coin of a known probability; all k means are released. Whoever
+has somebody's attributes x, and knows the probabilities p, takes the product of x − p with the means − p: for a person
+who is in the data its mean is Σp(1 − p)/n, which is k/4n for fair coins (k/n if they are written as ±1), and for a
+stranger 0; its standard deviation is about √(k/n)/4 for either. So it tells the two apart when k is well above n, with
+half of what is expected of a member as threshold. Noise of standard deviation σ on each mean adds σ√k/2 to that of the
+product, which is small beside k/4n as long as σ = o(√k/n): that is the noise that the attack survives.
 
-Each attribute is a question of its own here: a count of those in a random half of the people, which makes half of them
-members and half strangers. In a curator k answers cost what k answers cost.
+Here the people with the secret are the data, and all others are strangers. An attribute is a coin that the attacker
+throws for everybody, and its mean is one count: of those with the secret whose coin says yes. Their number n is known,
+as it mostly is. In a curator k answers cost what k answers cost.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from scipy import stats
 
-from dalenius.audit.attacks.attack import EVERYTHING, Attack, Curve, Drawing, Finding, Lab
+from dalenius.audit.attacks.attack import EVERYTHING, Attack, Curve, Drawing, Finding, Lab, Measured, counted
 from dalenius.audit.targets.questions import Question, Secret, these
 from dalenius.audit.targets.scene import VICTIM
 from dalenius.audit.targets.target import TargetRefusal
 
 PEOPLE = 100
 ATTRIBUTES = 4  # for each person
+LUCK = 1e-4  # that strangers alone would be ordered so
 
 
 def run(lab: Lab) -> Finding:
-    """Asks the counts, and bets on each person: the secret says who is in the data that is summed up."""
+    """Asks the counts, and bets on each person: the secret says who is in the data."""
     size = min(PEOPLE, lab.scene.size)
     wanted = ATTRIBUTES * size
     rows, answers, ended = [], [], ""
@@ -43,19 +47,24 @@ def run(lab: Lab) -> Finding:
     if not answers:
         return lab.found(ATTACK.name, broke=False, learned="It has no answer.", ended=ended)
     members = lab.scene.secret[:size]
-    scores = scored(np.array(rows, dtype=float), np.array(answers), float(members.sum()))
-    victim = bool(scores[VICTIM] > np.median(scores))
+    if members.all() or not members.any():
+        return lab.found(ATTACK.name, broke=False, learned="All are members, or none: there is nobody to tell apart.")
+    count = float(members.sum())
+    scores = scored(np.array(rows, dtype=float), np.array(answers), count)
+    victim = bool(scores[VICTIM] > len(answers) / (8 * count))  # half of what is expected of a member
     false, true = roc(scores, members)
-    area = float(np.trapezoid(true, false))
+    ranked = stats.mannwhitneyu(scores[members], scores[~members], alternative="greater")
+    area = float(ranked.statistic) / (count * (size - count))  # which is that under the curve
     advantage = float(np.max(true - false))
     learned = (
-        f"AUC {area:.2f} over {size} people (0.5 is guessing), advantage {advantage:.2f}, from {len(answers):,} counts."
+        f"AUC {area:.2f} over {size} people (0.5 is guessing), advantage {advantage:.2f} at the best threshold, "
+        f"from {counted(len(answers), 'count')}."
     )
     curves = (Curve(lab.target.name, tuple(false), tuple(true)), Curve("guessing", (0.0, 1.0), (0.0, 1.0)))
     drawing = Drawing("Members against strangers", "strangers taken for members", "members found", curves)
     return lab.found(
         ATTACK.name,
-        broke=area >= 0.9,
+        broke=area >= 0.9 and float(ranked.pvalue) < LUCK,
         learned=learned,
         ended=ended,
         drawing=drawing,
@@ -71,11 +80,14 @@ def scored(attributes: np.ndarray, answers: np.ndarray, count: float) -> np.ndar
 
 
 def roc(scores: np.ndarray, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Shares of strangers and of members whose score is at least t, for all t from high to low."""
-    order = np.argsort(-scores)
-    hits = np.concatenate([[0], np.cumsum(members[order])]) / max(1, members.sum())
-    slips = np.concatenate([[0], np.cumsum(~members[order])]) / max(1, (~members).sum())
-    return slips, hits
+    """Shares of strangers and of members whose score is at least t, for all t from high to low.
+
+    People of one score are one step: few answers leave many alike.
+    """
+    steps = np.unique(scores)[::-1]
+    hits = [(scores[members] >= step).mean() for step in steps]
+    slips = [(scores[~members] >= step).mean() for step in steps]
+    return np.array([0.0, *slips]), np.array([0.0, *hits])
 
 
 ATTACK = Attack(
@@ -84,4 +96,5 @@ ATTACK = Attack(
     "Averages over many attributes show who is in the data.",
     EVERYTHING,
     run,
+    by_noise=Measured("auc", "area under the ROC curve", 0.5, PEOPLE),
 )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.audit.attacks.attack import EVERYTHING, Attack, Curve, Drawing, Finding, Lab
+from dalenius.audit.attacks.attack import EVERYTHING, Attack, Curve, Drawing, Finding, Lab, Measured, counted
 from dalenius.audit.attacks.posterior import interval
 from dalenius.audit.targets.questions import Question, Secret, these
 from dalenius.audit.targets.target import TargetRefusal
@@ -48,12 +48,20 @@ def run(lab: Lab) -> Finding:
         shares.append(float((guess == truth).mean()))
     right = shares[-1]
     low, high = interval(round(right * size), size)
-    learned = f"{right:.1%} of {size:,} secrets from {len(answers):,} counts (guessing: {_by_guessing(truth):.1%})."
+    guessing = _by_guessing(truth)
+    learned = f"{right:.1%} of {size:,} secrets from {counted(len(answers), 'count')} (guessing: {guessing:.1%})."
     drawing = Drawing(
         "Secrets recovered", "counts", "share", (Curve(lab.target.name, tuple(map(float, points)), tuple(shares)),)
     )
     return lab.found(
-        ATTACK.name, broke=right >= 0.9, learned=learned, ended=ended, drawing=drawing, right=right, low=low, high=high
+        ATTACK.name,
+        broke=right >= 0.9 and low > guessing,  # where most have the same secret, guessing is often right
+        learned=learned,
+        ended=ended,
+        drawing=drawing,
+        right=right,
+        low=low,
+        high=high,
     )
 
 
@@ -89,4 +97,5 @@ ATTACK = Attack(
     "Too many answers that are too good destroy all privacy.",
     EVERYTHING,
     run,
+    by_noise=Measured("right", "share of secrets recovered", 0.5, PEOPLE),
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from dalenius.audit.attacks.attack import CERTAIN, Drawing, Finding, Lab, line
-from dalenius.audit.attacks.posterior import log_odds, probability
+from dalenius.audit.attacks.posterior import log_odds, log_odds_of_difference, probability
 from dalenius.audit.targets.questions import Question
 from dalenius.audit.targets.scene import VICTIM
 from dalenius.audit.targets.target import Answer, Noise, TargetRefusal
@@ -30,6 +30,11 @@ class Guess:
     def learn(self, value: float, noise: Noise, scale: float) -> None:
         """One more answer, of which all but the bit is taken off."""
         self.odds += log_odds(value, noise, scale)
+        self.history.append(self.chance)
+
+    def learn_from(self, first: Answer, second: Answer) -> None:
+        """Two more, whose difference is the bit."""
+        self.odds += log_odds_of_difference(first.value - second.value, first.noise, first.scale, second.scale)
         self.history.append(self.chance)
 
     @property
@@ -65,18 +70,12 @@ def by_pairs(lab: Lab, pair: Callable[[int], Pair]) -> Guess:
                 break
             continue
         seen[both] = values
-        width = _width(first, second)
-        guess.learn(first.value - second.value, first.noise if width else Noise.NONE, width)
+        guess.learn_from(first, second)
         lab.progress((number + 1) / lab.rounds)
         if guess.certain:
             guess.ended = ""
             break
     return guess
-
-
-def _width(first: Answer, second: Answer) -> float:
-    """Of the noise of a difference; that of two Laplace draws is taken for one of the same variance."""
-    return float((first.scale**2 + second.scale**2) ** 0.5)
 
 
 def told(lab: Lab, name: str, guess: Guess) -> Finding:

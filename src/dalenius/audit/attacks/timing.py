@@ -1,7 +1,7 @@
 """Timing: an expression that is slow on the victim's row alone, if the secret is so. The clock is the answer.
 
-Both ways round are asked in turn, and their times compared by ranks (Mann and Whitney). Below one in a thousand that
-chance alone would order them so, the attacker bets.
+Both ways round are asked in turn, and their times compared by ranks (Mann and Whitney). If chance alone would order
+them so less than once in ten thousand times, the attacker bets.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dalenius.audit.targets.scene import VICTIM
 from dalenius.audit.targets.target import TargetRefusal
 
 ROUNDS = 20
-CHANCE = 1e-3
+CHANCE = 1e-4
 # A pattern with many ways to fit.
 SLOW = "CASE WHEN word LIKE '%w%o%r%d%0%!%' THEN 2 ELSE 1 END"
 

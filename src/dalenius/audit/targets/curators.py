@@ -15,11 +15,12 @@ from scipy import stats
 from dalenius.audit.targets.questions import Question
 from dalenius.audit.targets.scene import Scene
 from dalenius.audit.targets.target import Answer, Noise, Target, TargetRefusal
-from dalenius.errors import BudgetError, DaleniusError, EngineError, LedgerError, SourceError
+from dalenius.errors import AuthError, BudgetError, DaleniusError, EngineError, LedgerError, SourceError
 
 if TYPE_CHECKING:
     from dalenius.analyst import Asking
     from dalenius.curator import Curator
+    from dalenius.ledger.budgets import Balance
 
 EVE, MALLORY = "eve", "mallory"
 TABLE = "people"
@@ -97,14 +98,18 @@ class Curated(Target):
         scene: The people, of whom only their number is used here.
         analyst: Who asks.
         epsilon: The price of one question.
-        table: What the table is called there.
+        table: What the table is called there, or a subquery over it.
+        dataset: Whose budget pays; None: the only one.
     """
 
     name = "dalenius"
     about = "our curator, through an analyst's own interface"
 
-    def __init__(self, scene: Scene, analyst: Asking, *, epsilon: float, table: str = TABLE) -> None:
+    def __init__(
+        self, scene: Scene, analyst: Asking, *, epsilon: float, table: str = TABLE, dataset: str | None = None
+    ) -> None:
         super().__init__(scene)
+        self._dataset = dataset
         self.analyst = analyst
         self._epsilon = epsilon
         self._table = table
@@ -116,8 +121,8 @@ class Curated(Target):
             release = self.analyst.ask(question.sql(self._table), epsilon=self._epsilon)
         except BudgetError as error:
             raise TargetRefusal(error.message, final=True) from None
-        except (SourceError, EngineError, LedgerError):
-            raise  # something is down: that is no defence
+        except (SourceError, EngineError, LedgerError, AuthError):
+            raise  # something is down, or nobody was let in: that is no defence
         except DaleniusError as error:
             raise TargetRefusal(error.message) from None
         self._settle()
@@ -134,13 +139,20 @@ class Curated(Target):
             release = self.analyst.ask(question, epsilon=self._epsilon)
         except BudgetError as error:
             raise TargetRefusal(error.message, final=True) from None
+        except (SourceError, EngineError, LedgerError, AuthError):
+            raise
+        except DaleniusError as error:
+            raise TargetRefusal(error.message) from None
         self._settle()
         return {str(word): float(count) for word, count in release.rows}
 
     def _settle(self) -> None:
         """What all answers together have cost: less than the sum of their prices."""
-        balances = self.analyst.budget().values()
-        self.price = max((each.spent_guarantee.epsilon for each in balances), default=0.0)
+        self.price = max((each.spent_guarantee.epsilon for each in self.balances()), default=0.0)
+
+    def balances(self) -> list[Balance]:
+        """Of the data set that pays."""
+        return [each for name, each in self.analyst.budget().items() if self._dataset in {None, name}]
 
 
 class InProcess(Curated):

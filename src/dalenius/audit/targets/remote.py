@@ -14,7 +14,7 @@ from dalenius.audit.targets.scene import Scene
 from dalenius.errors import InputError
 
 if TYPE_CHECKING:
-    from dalenius.analyst import Asking
+    from dalenius.remote import RemoteAnalyst
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +41,20 @@ class Remote(Curated):
     about = "a curator behind a URL, paid from a real budget"
 
     def __init__(
-        self, scene: Scene, analyst: Asking, *, epsilon: float, table: str, columns: Columns | None = None
+        self, scene: Scene, analyst: RemoteAnalyst, *, epsilon: float, table: str, columns: Columns | None = None
     ) -> None:
-        super().__init__(scene, analyst, epsilon=epsilon, table=(columns or Columns()).read_from(table))
+        dataset = str(analyst.table(table)["dataset"])  # a table that is not there is named before anything is asked
+        super().__init__(
+            scene, analyst, epsilon=epsilon, table=(columns or Columns()).read_from(table), dataset=dataset
+        )
 
     def worst_price(self) -> float:
         """The most that an attack can spend: all that the analyst has left."""
-        balances = self.analyst.budget()
+        balances = self.balances()
         if not balances:
             raise InputError(
-                "This analyst has no budget there.",
+                "This analyst has no budget for that table.",
                 why="The token belongs to somebody without an allotment.",
                 fix="Ask the owner for an allotment, or use another token.",
             )
-        return max(each.remaining_epsilon for each in balances.values())
+        return max(each.remaining_epsilon for each in balances)

@@ -39,12 +39,16 @@ class Scene:
         amount: One number of everybody, not below 0.
         most: What no amount exceeds; public.
         about: What the secret is, in words.
+        secret_sql: The secret as a condition on the table's own columns.
+        amount_sql: The column with the amount; "" where there is none.
     """
 
     secret: Bits
     amount: Whole
     most: int
     about: str = "the secret"
+    secret_sql: str = "secret"  # noqa: S105 (a column)
+    amount_sql: str = "amount"
 
     def __post_init__(self) -> None:
         """Attacks need somebody to hide among."""
@@ -89,7 +93,7 @@ def scene_in(file: Path, secret: str | None, amount: str | None, size: int | Non
     Args:
         file: The table.
         secret: A column of two values, or of numbers: then the secret is whether one is above the median.
-        amount: A column of numbers; by default the first.
+        amount: A column of numbers; by default the first that is not the secret.
         size: Only the first so many rows.
     """
     table = _read(file).slice(0, size)
@@ -102,9 +106,10 @@ def scene_in(file: Path, secret: str | None, amount: str | None, size: int | Non
             why="A secret is a column of two values, or of numbers.",
             fix="Name one with --secret COLUMN, or take another table.",
         )
-    bits, about = _secret(table, chosen, file)
-    amounts, most = _amounts(table, amount or next(iter(numbers), None), file)
-    return Scene(bits, amounts, most, about)
+    bits, about, condition = _secret(table, chosen, file)
+    counted = amount or next((name for name in numbers if name != chosen), next(iter(numbers), None))
+    amounts, most = _amounts(table, counted, file)
+    return Scene(bits, amounts, most, about, condition, quoted(counted) if counted else "")
 
 
 def _read(file: Path) -> pa.Table:
@@ -145,15 +150,28 @@ def _column(table: pa.Table, name: str, file: Path) -> list[Any]:
     return list(table[name].to_pylist())
 
 
-def _secret(table: pa.Table, name: str, file: Path) -> tuple[Bits, str]:
+def quoted(name: str) -> str:
+    """A column's name, as SQL takes any.
+
+    >>> quoted("a b")
+    '"a b"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _secret(table: pa.Table, name: str, file: Path) -> tuple[Bits, str, str]:
+    """Everybody's bit, what it means in words, and in SQL."""
     values = _column(table, name, file)
     known = sorted({each for each in values if each is not None}, key=str)
     if len(known) == 2:
-        return np.array([each == known[1] for each in values], dtype=bool), f"who has {name} = {known[1]}"
+        one, column = known[1], quoted(name)
+        text = "'" + str(one).replace("'", "''") + "'"
+        condition = column if one is True else f"{column} = {one if _is_number(table, name) else text}"
+        return np.array([each == one for each in values], dtype=bool), f"who has {name} = {one}", condition
     if known and _is_number(table, name):
         middle = float(np.median([each for each in values if each is not None]))
         above = [each is not None and each > middle for each in values]
-        return np.array(above, dtype=bool), f"who has {name} above {middle:g}"
+        return np.array(above, dtype=bool), f"who has {name} above {middle:g}", f"{quoted(name)} > {middle!r}"
     raise InputError(
         f"Column '{name}' cannot be a secret.",
         why=f"It has {len(known):,} different values that are no numbers; a secret is yes or no.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import Enum
@@ -27,6 +28,11 @@ class Answer:
     value: float
     noise: Noise = Noise.NONE
     scale: float = 0.0  # b of Laplace, σ of Gaussian
+
+
+def deviation(answer: Answer) -> float:
+    """The standard deviation of an answer's noise."""
+    return answer.scale * (math.sqrt(2) if answer.noise is Noise.LAPLACE else 1)
 
 
 class TargetRefusal(Exception):  # noqa: N818 (nothing went wrong: this is what a defence does)
