@@ -95,15 +95,16 @@ def attack(
         _teach(frame, seed)
         return
     from dalenius.audit.attacks import NAMES, attack_named
+    from dalenius.audit.targets.scene import check_size
 
+    if people is not None:
+        check_size(people)
     if name not in (ALL, *NAMES):
         attack_named(name)  # says which there are
     if plot is not None:  # found wrong before anything is asked, or charged
-        from dalenius._extras import require_extra
         from dalenius.queries.files import PLOT, check_target
 
         check_target(plot, PLOT)
-        require_extra("plot", "matplotlib")
     wanted = _Wanted(name, table, secret, amount, people, total, epsilon, seed, plot)
     if against is not None and "://" in against:
         _remote(frame, wanted, against, truth, person, token_file, yes=yes)

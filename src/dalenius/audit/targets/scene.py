@@ -52,12 +52,7 @@ class Scene:
 
     def __post_init__(self) -> None:
         """Attacks need somebody to hide among."""
-        if not LEAST <= len(self.secret) <= MOST:
-            raise InputError(
-                f"An attack needs {LEAST} to {MOST:,} people; here are {len(self.secret):,}.",
-                why="Among fewer there is nothing to hide in; more only take longer.",
-                fix="Take another table, or fewer people with --people N.",
-            )
+        check_size(len(self.secret))
 
     @property
     def words(self) -> list[str]:
@@ -69,6 +64,16 @@ class Scene:
     def size(self) -> int:
         """How many people there are."""
         return len(self.secret)
+
+
+def check_size(size: int) -> None:
+    """Refuses too few people, and too many."""
+    if not LEAST <= size <= MOST:
+        raise InputError(
+            f"An attack needs {LEAST} to {MOST:,} people; here are {size:,}.",
+            why="Among fewer there is nothing to hide in; more only take longer.",
+            fix="Take another table, or other people with --people N.",
+        )
 
 
 def made_up(size: int, chance: np.random.Generator, share: float = 0.5) -> Scene:
