@@ -318,9 +318,9 @@ def _cell(finding: Finding | None) -> str:
 
 def cost(finding: Finding) -> str:
     """Questions and price, in words."""
-    from dalenius.audit.attacks.attack import counted
+    from dalenius.audit.attacks.attack import counted, priced
 
-    price = "nothing is charged" if finding.price is None else f"ε = {finding.price:.3g} charged"
+    price = "nothing is charged" if finding.price is None else f"ε = {priced(finding.price)} charged"
     return f"{counted(finding.asked, 'question')}, {price}"
 
 

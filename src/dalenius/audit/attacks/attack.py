@@ -173,6 +173,15 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
+def priced(epsilon: float) -> str:
+    """A price, as people read it.
+
+    >>> priced(0.9991), priced(4000.0)
+    ('0.999', '4,000')
+    """
+    return f"{epsilon:,.0f}" if epsilon >= 100 else f"{epsilon:.3g}"
+
+
 def line(label: str, ys: Sequence[float], start: int = 1) -> Curve:
     """A value after each question or round."""
     return Curve(label, tuple(float(at) for at in range(start, start + len(ys))), tuple(map(float, ys)))
