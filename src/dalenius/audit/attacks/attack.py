@@ -37,7 +37,8 @@ class Drawing:
     def to_dict(self) -> dict[str, Any]:
         """For `--json`."""
         curves = [{"label": each.label, "x": each.x, "y": each.y} for each in self.curves]
-        return {"title": self.title, "x": self.across, "y": self.up, "curves": curves}
+        scales = {"log_x": self.log_x, "log_y": self.log_y}
+        return {"title": self.title, "x": self.across, "y": self.up, **scales, "curves": curves}
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ as it mostly is. In a curator k answers cost what k answers cost.
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
 
 from dalenius.audit.attacks.attack import EVERYTHING, Attack, Curve, Drawing, Finding, Lab, Measured, counted
 from dalenius.audit.targets.questions import Question, Secret, these
@@ -29,6 +28,8 @@ LUCK = 1e-4  # that strangers alone would be ordered so
 
 def run(lab: Lab) -> Finding:
     """Asks the counts, and bets on each person: the secret says who is in the data."""
+    from scipy import stats
+
     size = min(PEOPLE, lab.scene.size)
     wanted = ATTRIBUTES * size
     rows, answers, ended = [], [], ""

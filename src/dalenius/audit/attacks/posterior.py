@@ -11,7 +11,6 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from dalenius.audit.targets.target import Noise
 
@@ -113,5 +112,7 @@ def interval(right: int, tried: int, confidence: float = 0.95) -> tuple[float, f
     >>> bool(low < 0.5 < high)
     True
     """
+    from scipy import stats
+
     found = stats.binomtest(right, tried).proportion_ci(confidence, method="exact")
     return float(found.low), float(found.high)

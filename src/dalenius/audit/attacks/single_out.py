@@ -52,6 +52,8 @@ def by_pairs(lab: Lab, pair: Callable[[int], Pair]) -> Guess:
     guess, words = Guess(), 0
     seen: dict[Pair, tuple[float, float]] = {}
     for number in range(lab.rounds):
+        if words >= lab.scene.size - 1:
+            break
         both = pair(number)
         if words:
             first_, second_ = both
@@ -66,10 +68,9 @@ def by_pairs(lab: Lab, pair: Callable[[int], Pair]) -> Guess:
         values = (first.value, second.value)
         if seen.get(both) == values:
             words += 1
-            if words >= lab.scene.size - 1:
-                break
             continue
         seen[both] = values
+        words += bool(words)  # what is kept once is kept always: no words are asked twice any more
         guess.learn_from(first, second)
         lab.progress((number + 1) / lab.rounds)
         if guess.certain:
@@ -93,7 +94,7 @@ def told(lab: Lab, name: str, guess: Guess) -> Finding:
         learned = f"It would bet on {'yes' if said else 'no'} with {sure:.1%}: that is {luck}."
     drawing = Drawing(
         "What the attacker believes",
-        "answers",
+        "rounds",
         "probability that the secret is yes",
         (line(lab.target.name, guess.history),),
     )

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from time import perf_counter
 
-from scipy import stats
-
 from dalenius.audit.attacks.attack import EVERYTHING, Attack, Drawing, Finding, Lab, line
 from dalenius.audit.targets.questions import Aimed, People, Question, Secret, Trap, half
 from dalenius.audit.targets.scene import VICTIM
@@ -23,6 +21,8 @@ SLOW = "CASE WHEN word LIKE '%w%o%r%d%0%!%' THEN 2 ELSE 1 END"
 
 def run(lab: Lab) -> Finding:
     """Times both ways round, in turn."""
+    from scipy import stats
+
     times: dict[bool, list[float]] = {True: [], False: []}
     ended = ""
     for number in range(ROUNDS):

@@ -7,10 +7,9 @@ the attacker knows the code.
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import NormalDist
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
-
-from scipy import stats
 
 from dalenius.audit.targets.questions import Question
 from dalenius.audit.targets.scene import Scene
@@ -129,7 +128,8 @@ class Curated(Target):
         value, width = release.rows[0][0], release.noise_error[0][0]
         if value is None or width is None:
             raise TargetRefusal("The noise leaves nothing to say.")
-        return Answer(float(value), Noise.GAUSSIAN, float(width) / float(stats.norm.ppf(0.5 + release.confidence / 2)))
+        reach = NormalDist().inv_cdf(0.5 + release.confidence / 2)
+        return Answer(float(value), Noise.GAUSSIAN, float(width) / reach)
 
     def count_words(self) -> dict[str, float]:
         """The words that the curator finds in the rows, for ε and δ."""
