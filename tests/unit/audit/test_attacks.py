@@ -12,12 +12,13 @@ from dalenius.audit.attacks import NAMES, attack_named
 from dalenius.audit.attacks.attack import Lab
 from dalenius.audit.attacks.counterexamples import counterexamples
 from dalenius.audit.attacks.exhaustive import consistent_table
-from dalenius.audit.attacks.posterior import log_odds, median_posterior, probability
+from dalenius.audit.attacks.membership import roc
+from dalenius.audit.attacks.posterior import log_odds, log_odds_of_difference, median_posterior, probability
 from dalenius.audit.attacks.reconstruction import by_least_squares, by_linear_programming
-from dalenius.audit.lab import TARGETS, Settings, run
+from dalenius.audit.lab import TARGETS, Settings, by_noise, run
 from dalenius.audit.targets.naive import Noisy, Plain, Sticky
 from dalenius.audit.targets.scene import LEAST, VICTIM, Scene, made_up
-from dalenius.audit.targets.target import Noise
+from dalenius.audit.targets.target import Answer, Noise
 from dalenius.errors import InputError
 
 LONG = os.environ.get("DALENIUS_LONG") == "1"
@@ -146,3 +147,55 @@ def test_what_is_not_there_is_named():
     with pytest.raises(InputError, match=f"needs {LEAST}"):
         Scene(np.zeros(3, dtype=bool), np.zeros(3, dtype=np.int64), 1)
     assert set(TARGETS) == {"plain", "noisy", "sticky", "dalenius"}
+
+
+@pytest.mark.parametrize("scales", [(1.0, 1.0), (1.0, 3.0)])
+def test_whoever_is_so_sure_by_a_difference_is_right_so_often(scales):
+    """Calibration: the mean of what is believed is the share that is so (z below 5, about 1e-6)."""
+    coins, trials = chance(5), 20_000
+    bits = coins.random(trials) < 0.5
+    drawn = bits + coins.laplace(0, scales[0], trials) - coins.laplace(0, scales[1], trials)
+    believed = np.array([probability(log_odds_of_difference(float(y), Noise.LAPLACE, *scales)) for y in drawn])
+    for low, high in ((0.0, 0.45), (0.45, 0.55), (0.55, 1.0)):
+        here = (believed > low) & (believed <= high)
+        z = (believed[here] - bits[here]).sum() / np.sqrt((believed[here] * (1 - believed[here])).sum())
+        assert here.sum() > 100 and abs(z) < 5
+
+
+def test_gaussian_differences_add_up():
+    assert log_odds_of_difference(2.0, Noise.GAUSSIAN, 3.0, 4.0) == pytest.approx(log_odds(2.0, Noise.GAUSSIAN, 5.0))
+
+
+def test_people_of_one_score_are_one_step_of_the_curve():
+    false, true = roc(np.array([1.0, 1.0, 0.0, 0.0]), np.array([True, False, True, False]))
+    assert list(false) == list(true) == [0.0, 0.5, 1.0]
+
+
+def test_a_lucky_guess_is_no_break(monkeypatch):
+    """The truth itself, by chance, within an error of many times the largest amount."""
+    scene = made_up(40, chance(1))
+    target = Plain(scene)
+    monkeypatch.setattr(
+        Plain, "released", lambda _, question: Answer(question.truth(scene), Noise.GAUSSIAN, 10.0 * scene.most)
+    )
+    finding = attack_named("overlapping-sums").run(Lab(target, chance()))
+    assert finding.numbers["error"] == 0 and finding.numbers["margin"] > scene.most / 10 and not finding.broke
+
+
+def test_what_everybody_has_is_no_reconstruction():
+    scene = made_up(100, chance(1), share=0.0)
+    finding = attack_named("reconstruction").run(Lab(Noisy(scene, chance(2), scale=0.1), chance(2)))
+    assert finding.numbers["right"] > 0.9 and not finding.broke
+
+
+def test_colluders_questions_and_prices_are_those_of_both():
+    finding = run("collusion", "noisy", Settings(made_up(40, chance()), seed=1))
+    assert finding.asked == 22 and finding.price == pytest.approx(2.0)
+
+
+def test_the_curve_by_noise_goes_down_to_guessing():
+    drawn = by_noise("reconstruction", Settings(made_up(100, chance(3)), seed=3))
+    assert drawn is not None
+    shares = drawn.curves[0].y
+    assert shares[0] > 0.95 and shares[-1] < 0.7
+    assert by_noise("race", Settings(made_up(40, chance()))) is None

@@ -8,6 +8,7 @@ Gaussian noise. Log odds of independent answers add up.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +70,7 @@ def probability(odds: float) -> float:
     return 1 / (1 + math.exp(-min(max(odds, -SURE), SURE)))
 
 
+@lru_cache(32)
 def median_posterior(questions: int, epsilon: float, noise: Noise, points: int | None = None) -> Numbers:
     """The median, over the noise, of the probability given to the truth after 1, 2, … questions.
 

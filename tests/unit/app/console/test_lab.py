@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,7 +81,7 @@ def test_a_run_that_fails_says_so_and_leaves_nothing(monkeypatch, tmp_path, fail
 
 def test_the_process_is_told_nothing_of_the_server(monkeypatch, tmp_path):
     monkeypatch.setenv("DALENIUS_TOKEN", "dalenius_secret")
-    told = {}
+    told: dict[str, Any] = {}
 
     def watched(words, **more):
         told.update(more["env"], words=words)
