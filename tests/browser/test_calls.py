@@ -190,6 +190,6 @@ def test_a_page_is_open_to_no_role_that_its_calls_are_not_open_to():
         "/report": "GET /v1/report",
         "/about": "GET /v1/tables",
     }
-    assert first.keys() == PAGES.keys()
+    assert first.keys() | {"/lab"} == PAGES.keys()  # which touches nothing of the server, and is open to all
     for path, place in PAGES.items():
-        assert set(place.roles) <= set(roles()[first[path]]), path
+        assert path == "/lab" or set(place.roles) <= set(roles()[first[path]]), path

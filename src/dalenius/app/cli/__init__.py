@@ -44,6 +44,7 @@ COMMANDS = {
     "token": "token",
     "ledger": "ledger",
     "audit": "audit",
+    "attack": "attack",
 }
 
 

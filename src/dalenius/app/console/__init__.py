@@ -42,6 +42,7 @@ PAGES = {
     "/budget": PageInfo("Budget", "savings", tuple(Role)),
     "/ledger": PageInfo("Ledger", "receipt_long", (Role.OWNER, Role.AUDITOR)),
     "/report": PageInfo("Report", "description", (Role.OWNER, Role.AUDITOR)),
+    "/lab": PageInfo("Attack lab", "science", tuple(Role)),
     "/about": PageInfo("About this data", "info", tuple(Role)),
 }
 HOME = {Role.ANALYST: "/", Role.OWNER: "/protect", Role.AUDITOR: "/ledger"}

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dalenius.queries.release import Release
 
 MOST = 400  # bars
+_TARGETS = ["#4a86b8", "#c2410c", "#8e5ea8", "#3c8d4f"]  # of the lab; ours is green
 _WIDTH = 24  # characters of a key below the axis
 _FAINT = {"lineStyle": {"color": "rgba(128, 140, 152, 0.3)"}}
 _ROOM = {"left": 8, "right": 24, "top": 32, "bottom": 8, "containLabel": True}
@@ -98,6 +99,43 @@ def burn_down(lines: dict[str, list[tuple[str, float]]], cap: float) -> dict[str
             }
             for (name, line), style in zip(lines.items(), styles * len(lines), strict=False)
         ],
+    }
+
+
+def curves(findings: list[dict[str, Any]]) -> dict[str, Any]:
+    """What an attack of the lab drew, of each target: one colour for each, comparisons dashed."""
+    drawn = findings[-1]["drawing"]
+    series, seen = [], set()
+    for color, finding in zip(_TARGETS * len(findings), findings, strict=False):
+        names = [each["label"] for each in finding["drawing"]["curves"]]
+        for number, curve in enumerate(finding["drawing"]["curves"]):
+            alone = finding["target"] in names
+            name = curve["label"] if alone else f"{finding['target']}: {curve['label']}"
+            beside = alone and curve["label"] != finding["target"]
+            if beside and name in seen:
+                continue
+            seen.add(name)
+            step = max(1, len(curve["x"]) // MOST)
+            points = [list(each) for each in zip(curve["x"], curve["y"], strict=True)]
+            series.append(
+                {
+                    "type": "line",
+                    "name": name,
+                    "data": points[::step],
+                    "showSymbol": len(points) < 3,
+                    "itemStyle": {"color": "#7d8894" if beside else color},
+                    "lineStyle": {"type": "dashed" if number else "solid", "width": 2},
+                }
+            )
+    across, up = ({"type": "log" if drawn[each] else "value"} for each in ("log_x", "log_y"))
+    return {
+        "animation": False,
+        "grid": _ROOM | {"top": 64, "bottom": 32},
+        "legend": {"top": 0, "left": 8, "icon": "roundRect"},
+        "tooltip": {"trigger": "axis", "renderMode": "richText"},
+        "xAxis": across | {"name": drawn["x"], "nameLocation": "middle", "nameGap": 28, "splitLine": _FAINT},
+        "yAxis": up | {"name": drawn["y"], "scale": True, "splitLine": _FAINT, "nameTextStyle": {"align": "left"}},
+        "series": series,
     }
 
 

@@ -70,6 +70,9 @@ body.body--dark .text-warning {{ --q-warning: var(--d-warn); }}
 .d-muted {{ color: var(--d-muted); }}
 .d-warn {{ color: var(--d-warn); }}
 .d-good {{ color: var(--d-good); }}
+.d-bad {{ color: var(--d-bad); font-weight: 500; }}
+.d-grid {{ display: grid; gap: 1rem; width: 100%;
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, 18rem), 1fr)); }}
 .d-number {{ font-variant-numeric: tabular-nums; }}
 .d-code {{ font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: 13px; }}
 .d-tag {{ display: inline-block; padding: .1rem .55rem; border-radius: 99px; font-size: 12px; font-weight: 500;

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from dalenius.app.console.pages import about, ask, budget, ledger, protect, report
+from dalenius.app.console.pages import about, ask, budget, lab, ledger, protect, report
 
-INSTALL = tuple(each.install for each in (ask, budget, protect, ledger, report, about))
+INSTALL = tuple(each.install for each in (ask, budget, protect, ledger, report, lab, about))

@@ -1,0 +1,46 @@
+"""Race: many questions at the same moment, when there is budget for one.
+
+An account that is looked at, worked with and then written lets all of them pass that looked before the first has
+written. A ledger that charges in one step lets one pass.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+from dalenius.audit.attacks.attack import Attack, Finding, Lab
+from dalenius.audit.targets.questions import People, Question, Secret
+from dalenius.audit.targets.target import TargetRefusal
+
+AT_ONCE = 8
+
+
+def run(lab: Lab) -> Finding:
+    """Asks different questions at once; each costs nine tenths of what there is."""
+    barrier = Barrier(AT_ONCE)
+
+    def ask(number: int) -> bool:
+        question = Question((People((lab.scene.size - 1 - number,), named=False), Secret()))
+        barrier.wait(timeout=60)
+        try:
+            lab.target.ask(question)
+        except TargetRefusal:
+            return False
+        return True
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        passed = sum(pool.map(ask, range(AT_ONCE)))
+    lab.progress(1.0)
+    learned = f"{passed} of {AT_ONCE} questions at once were answered, with budget for one."
+    return lab.found(ATTACK.name, broke=passed > 1, learned=learned, answered=passed)
+
+
+ATTACK = Attack(
+    "race",
+    f"Asks {AT_ONCE} questions at once where one may be asked.",
+    "A budget that is checked first and charged later is no budget.",
+    ("noisy", "dalenius"),
+    run,
+    price=0.9,
+)
