@@ -164,7 +164,6 @@ SELECT quantile_cont(age, [0.25, 0.5, 0.75]) FROM people;
 SELECT sex, COUNT(*), quantile_disc(height, [0.1, 0.9]) AS q FROM people GROUP BY sex;
 -- refused: A list | by itself
 SELECT quantile_cont(age, [0.25, 0.5]) AS q FROM people ORDER BY q;
--- not yet: GROUP BY with COUNT(*)
 -- duckdb: SELECT DISTINCT region FROM people WHERE region IS NOT NULL
 SELECT DISTINCT region FROM people;
 -- duckdb: SELECT region FROM people WHERE region IS NOT NULL GROUP BY region

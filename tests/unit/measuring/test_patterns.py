@@ -76,13 +76,15 @@ def agree(pattern: str, full: bool, given: list[str]) -> None:
     patterns = read_pattern(pattern, full=full)
     for each in patterns:
         check_states(each)
-    rows = duckdb.from_arrow(_table(given))
     function = "regexp_full_match" if full else "regexp_matches"
     shown = [pattern, *map(spelled, patterns)]
     said = [function, *["regexp_matches"] * len(patterns)]
     shown = [each.replace("'", "''") for each in shown]
     columns = ", ".join(f"{name}(x, '{each}')" for name, each in zip(said, shown, strict=True))
-    for typed, *ours in rows.query("t", f"SELECT {columns} FROM t").fetchall():  # type: ignore[union-attr]
+    with duckdb.connect() as connection:
+        connection.register("t", _table(given))
+        found = connection.execute(f"SELECT {columns} FROM t").fetchall()
+    for typed, *ours in found:
         assert typed == any(ours), (pattern, shown)
 
 

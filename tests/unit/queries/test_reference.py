@@ -152,6 +152,7 @@ WHOLE = {  # rows of the page that are no expressions
     ),
     "AVG(age) AS age … HAVING age > 30": ("SELECT sex, AVG(age) AS age FROM people GROUP BY sex HAVING age > 30",),
     "placed::TIME >= '12:00'": ("SELECT COUNT(*) FROM orders WHERE placed::TIME >= '12:00'",),
+    "MODE() WITHIN GROUP (ORDER BY x)": ("SELECT MODE() WITHIN GROUP (ORDER BY sex) FROM people",),
     "COUNT(unit)": ("SELECT COUNT(person_id) FROM people",),
 }
 WAYS = [(way, title) for title, ways in other_ways().items() for way in ways]

@@ -66,7 +66,7 @@ def test_no_refusal_has_a_name_that_was_not_typed(shop):
         ("SELECT age::BLOB, COUNT(*) FROM people GROUP BY 1", "no cast to BLOB", "VARCHAR"),
         ("SELECT COUNT(*) FROM people WHERE born = '1.2.2020'", "'1.2.2020' is no date", "DATE '2025-01-31'"),
         ("SELECT DATE_TRUNC(born, WEEK), COUNT(*) FROM people GROUP BY 1", "DATE_TRUNC(born, WEEK)", "('week', born)"),
-        ("SELECT age & 1, COUNT(*) FROM people GROUP BY 1", "'age & 1' is not supported", "x % 2"),
+        ("SELECT age | 1, COUNT(*) FROM people GROUP BY 1", "'age | 1' is not supported", "x % 2"),
         ("SELECT name, COUNT(*) FROM people", "'name' stands outside", "COUNT(DISTINCT name)"),
         ("SELECT SUM(AVG(age)) FROM people", "inside an aggregate", "SELECT AVG(n) FROM ("),
         ("SELECT TO_CHAR(age, '999'), COUNT(*) FROM people GROUP BY 1", "TO_CHAR needs a date", "CAST(x AS VARCHAR)"),

@@ -20,14 +20,10 @@ WAYS: Mapping[str, tuple[str, str]] = {
         (UNSHOWN, "Ask for COUNT(*) of each value: GROUP BY x ORDER BY COUNT(*) DESC LIMIT 3."),
     ),
     **dict.fromkeys(
-        ("ENTROPY", "MAD"),
-        (UNSHOWN, "Ask for COUNT(*) of each value, or for quantiles, and put them together."),
-    ),
-    **dict.fromkeys(
         ("GEOMEAN", "GEOMETRIC_MEAN", "PRODUCT"),
         (
             UNSHOWN,
-            "Write EXP(AVG(LN(LEAST(GREATEST(x, 1), 100)))), with bounds of your own; EXP(SUM(…)) for a product.",
+            "Write EXP(AVG(LN(x))), with WHERE x > 0 where x may be 0; EXP(SUM(LN(x))) for a product.",
         ),
     ),
     "INITCAP": ("DuckDB has no such function.", "Write UPPER(LEFT(a, 1)) || LOWER(SUBSTRING(a, 2))."),
@@ -68,7 +64,6 @@ WAYS: Mapping[str, tuple[str, str]] = {
     ),
     "ENTROPY": (UNSHOWN, "Ask for COUNT(*) of each value, with GROUP BY; what is computed from that is free."),
     "MAD": (UNSHOWN, "Ask for MEDIAN(x), then for MEDIAN(ABS(x - 3)) with that number."),
-    **dict.fromkeys(("PRODUCT", "GEOMEAN", "GEOMETRIC_MEAN"), (UNSHOWN, "Ask for AVG(LN(x)), and take EXP of it.")),
     **dict.fromkeys(("BIT_AND", "BIT_OR", "BIT_XOR", "XOR"), (_BITS, "Write x % 2, x // 2 % 2 and so on.")),
     **dict.fromkeys(
         ("STRPTIME", "PARSE_TIMESTAMP", "PARSE_DATETIME", "TO_TIMESTAMP"),

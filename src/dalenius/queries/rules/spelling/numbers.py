@@ -89,7 +89,7 @@ def divide_down(node: Any, _: Known) -> Any:
 
 
 def mask(node: Any, _: Known) -> Any:
-    """a & 1, a & 3, … → what is left of a whole number by 2, 4, …, never negative."""
+    """a & 1, a & 3 → what is left of a whole number by 2, 4, …, never negative."""
     from sqlglot import exp
 
     size = _above_mask(node.expression)
