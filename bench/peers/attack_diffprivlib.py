@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -77,11 +78,7 @@ def free_failures() -> Finding:
         error = attempt(lambda: WORK[name](np.array([*TABLE, value]), accountant))[1]
         return error, float(accountant.total()[0])
 
-    tries = {
-        f"{name} with a {shown}": lambda name=name, value=value: tried(name, value)
-        for name in WORK
-        for shown, value in HOSTILE.items()
-    }
+    tries = {f"{name} with a {shown}": partial(tried, name, value) for name in WORK for shown, value in HOSTILE.items()}
     return attacking.failures(tries, 1.0)
 
 

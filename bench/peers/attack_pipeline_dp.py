@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -104,7 +105,7 @@ def free_failures() -> Finding:
         error = attempt(lambda: list(found))[1]
         return error, 1.0 if attempt(lambda: lazily(TABLE, accountant))[1] and not list(found) else 0.0
 
-    return attacking.failures({name: lambda name=name: tried(name) for name in READERS}, 1.0)
+    return attacking.failures({name: partial(tried, name) for name in READERS}, 1.0)
 
 
 def fresh_budget() -> Finding:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -79,9 +80,12 @@ def data_errors() -> Finding:
     """H6."""
     tables = {victim: table(*([VICTIM] if victim else [])) for victim in (False, True)}
 
+    def error(question: str, victim: bool, engine: str) -> str:
+        return attempt(lambda: number(reader(tables[victim], engine=engine), question))[1]
+
     def status(question: str, victim: bool) -> str:
-        seen = (attempt(lambda: number(reader(tables[victim], engine=engine), question))[1] for engine in ENGINES)
-        return ", ".join(f"{error} on {engine}" for engine, error in zip(ENGINES, seen, strict=True) if error)
+        errors = {engine: error(question, victim, engine) for engine in ENGINES}
+        return ", ".join(f"{name} on {engine}" for engine, name in errors.items() if name)
 
     return attacking.data_errors(faulting("main.t"), status)
 
@@ -96,7 +100,7 @@ def free_failures() -> Finding:
         return ("" if error == "ValueError" else error), float(session.odometer.spent[0])  # its own refusals come first
 
     tries = {
-        f"{question} on {engine}": lambda question=question, engine=engine: tried(question, engine)
+        f"{question} on {engine}": partial(tried, question, engine)
         for question in faulting("main.t")
         for engine in ENGINES
     }
@@ -110,12 +114,7 @@ def special_values() -> Finding:
         rows = table(*([] if value == PLAIN else [(ROWS, 0, "a", "1", SPECIAL[value])]))
         return number(reader(rows, 1e6, engine=engine), f"SELECT {aggregate}(x) AS n FROM main.t")
 
-    return attacking.worst(
-        {
-            engine: attacking.special_values(lambda value, aggregate: asked(value, aggregate, engine))  # noqa: B023
-            for engine in ENGINES
-        }
-    )
+    return attacking.worst({name: attacking.special_values(partial(asked, engine=name)) for name in ENGINES})
 
 
 def fresh_budget() -> Finding:

@@ -177,6 +177,8 @@ def special_values(ask: Callable[[str, str], float], aggregates: Sequence[str] =
                 largest = max(largest, moved / MOVES[aggregate])
                 if moved > MOVES[aggregate] * 1.1 + 4 * noise:
                     wrong.append(f"{aggregate} moves from {middle:.4g} to {value:.4g} with one {name}")
+    if not looked:
+        return Finding(OUT, "nothing was answered")
     figure = f"{len(wrong)} of {looked} cases; largest finite move {largest:.3g} sensitivities"
     return Finding(FELL if wrong else HELD, wrong[0] if wrong else "finite, within the sensitivity and noise", figure)
 
@@ -191,10 +193,14 @@ ONE = 7  # from there on the ε mean 1
 def bad_epsilon(ask: Callable[[Any], float], *, near: float = 100.0, rounds: int = 12, more: str = "") -> Finding:
     """Refused, or answered soundly? ``ask`` releases `TOTAL` at that ε.
 
-    An ε that is no price, or buys nearly nothing, must not bring an answer near the truth (the median of five). One that
-    may be read as 1 must bring noise: a dozen answers that spread as those at ε = 1 do, if only by a third.
+    An ε that is no price, or buys nearly nothing, must not bring an answer near the truth (the median of five). One
+    that may be read as 1 must bring noise: a dozen answers that spread as those at ε = 1 do, if only by a third.
     """
-    wrong, sound, refused = [], [], 0
+    if attempt(lambda: ask(1.0))[1]:
+        return Finding(OUT, "ε = 1 was refused too")
+    wrong: list[str] = []
+    sound: list[str] = []
+    refused = 0
     for at, epsilon in enumerate(EPSILONS):
         answers = [attempt(lambda: ask(epsilon)) for _ in range(5 if at < ONE else rounds)]  # noqa: B023
         numbers = [value for value, error in answers if not error and value is not None and math.isfinite(value)]
@@ -208,11 +214,15 @@ def bad_epsilon(ask: Callable[[Any], float], *, near: float = 100.0, rounds: int
             spread = statistics.pstdev(numbers)
             (wrong if spread < 0.3 else sound).append(f"{shown} as 1, spread {spread:.2g}")
     figure = f"{refused} refused, {len(sound)} answered with noise, {len(wrong)} without"
-    return Finding(FELL if wrong else HELD, more + ("; ".join(wrong) if wrong else "; ".join(sound) or "all refused"), figure)
+    return Finding(
+        FELL if wrong else HELD, more + ("; ".join(wrong) if wrong else "; ".join(sound) or "all refused"), figure
+    )
 
 
 def bad_delta(ask: Callable[[float], float]) -> Finding:
     """No answer may come for a δ that is no probability, or is 1."""
+    if attempt(lambda: ask(1e-7))[1]:
+        return Finding(OUT, "δ = 1e-7 was refused too")
     answered = []
     for delta in DELTAS:
         value, error = attempt(lambda: ask(delta))  # noqa: B023
@@ -225,8 +235,10 @@ def bad_delta(ask: Callable[[float], float]) -> Finding:
 # --- H16
 
 
-def fresh_budget(first: Callable[[], bool], again: Callable[[], bool], tricks: Mapping[str, Callable[[], bool]]) -> Finding:
-    """Who has spent everything, can that somebody ask on? Each call says whether a question of the whole ε is answered."""
+def fresh_budget(
+    first: Callable[[], bool], again: Callable[[], bool], tricks: Mapping[str, Callable[[], bool]]
+) -> Finding:
+    """Can one ask on who has spent everything? Each call says whether a question of the whole ε is answered."""
     if not first():
         return Finding(OUT, "the first question was refused")
     own = "" if not again() else "no budget is kept: the same session answers on; "

@@ -14,7 +14,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from bench.peers.attacking import CHANCE, DRAWS, FELL, HELD, Finding
+from bench.peers.attacking import CHANCE, DRAWS, FELL, HELD, OUT, Finding
 
 CHOSEN = 5  # events that are looked at twice
 TIMING_SECONDS = 40.0  # for all samplers together
@@ -25,10 +25,10 @@ TIMING_SECONDS = 40.0  # for all samplers together
 def precision(samplers: Mapping[str, Callable[[float], Sequence[float]]], epsilon: float = 1.0) -> Finding:
     """Mironov's attack: which doubles can noise reach from 0, and which from 1? The worst of all samplers counts.
 
-    An event is a stretch of the line and the place of the lowest bit that is set, or one value that comes often. Half of
-    the draws choose the five that differ most; the other half decide. Given the number of times that an event occurs on
-    either side, its count on one of them is at most binomial with e^ε/(1+e^ε), if the release is ε-DP; a δ of 1e-6 is
-    far below one draw.
+    An event is a stretch of the line and the place of the lowest bit that is set, or one value that comes often. Half
+    of the draws choose the five that differ most; the other half decide. Given the number of times that an event occurs
+    on either side, its count on one of them is at most binomial with e^ε/(1+e^ε), if the release is ε-DP; a δ of 1e-6
+    is far below one draw.
     """
     surprise, figure = max(_most_surprising(name, draws, epsilon) for name, draws in samplers.items())
     if surprise > -math.log(CHANCE / CHOSEN / len(samplers)):
@@ -44,7 +44,8 @@ def _most_surprising(name: str, draws: Callable[[float], Sequence[float]], epsil
     chosen = sorted(pairs, key=lambda each: -_surprise(learned, each, epsilon))[:CHOSEN]
     worst = max(chosen, key=lambda each: _surprise(fresh, each, epsilon))
     event, one, other = worst
-    counts = f"{fresh[one].get(event, 0)} of {len(sides[one]) // 2} from {one}, {fresh[other].get(event, 0)} from {other}"
+    many, few = fresh[one].get(event, 0), fresh[other].get(event, 0)
+    counts = f"{many} of {len(sides[one]) // 2} from {one}, {few} from {other}"
     return _surprise(fresh, worst, epsilon), f"{name}: {event}, {counts}"
 
 
@@ -102,9 +103,9 @@ def _log_tail(least: int, tries: int, chance: float) -> float:
 def timing(samplers: Mapping[str, Callable[[], float]], *, truth: float = 0.0, whole: bool = False) -> Finding:
     """Does a draw take longer for larger noise? The worst of all samplers counts.
 
-    Under independence the rank correlation of n pairs has standard deviation 1/√(n−1). Where fewer than 10,000 calls fit
-    the time, the limit is five of those instead of 0.05. The least of up to three tries counts for each sampler, since
-    other work on the machine only ever disturbs; a sampler whose work grows is caught in each.
+    Under independence the rank correlation of n pairs has standard deviation 1/√(n−1). Where fewer than 10,000 calls
+    fit the time, the limit is five of those instead of 0.05. The least of up to three tries counts for each sampler,
+    as in `tests/attack`; a sampler whose work grows is caught in each.
 
     Args:
         samplers: One release each, by name.
@@ -179,14 +180,14 @@ def _ranks(values: Sequence[float]) -> list[float]:
 def forked(draws: Callable[[], Sequence[float]], seconds: float = 20.0) -> Finding:
     """Draws, forks twice, draws in both children and in the parent: values that two of them share are repeated noise.
 
-    The noise must be so wide that no value comes twice by chance; one that comes twice in one process (such as the end of
-    a type's range) does not count.
+    The noise must be so wide that no value comes twice by chance; one that comes twice in one process (such as the end
+    of a type's range) does not count.
     """
     draws()
-    drawn = [_in_child(draws, seconds) for _ in range(2)]
+    drawn = [in_child(draws, seconds) for _ in range(2)]
     drawn.append(list(draws()))
     if not drawn[0] or not drawn[1]:
-        return Finding(HELD, "a forked child cannot draw: it fails or hangs", "no noise was repeated")
+        return Finding(OUT, "a forked child cannot draw: it fails or hangs")
     once = [{value for value in values if values.count(value) == 1} for values in drawn]
     shared = max(len(once[one] & once[other]) for one, other in ((0, 1), (0, 2), (1, 2)))
     figure = f"{shared} of {len(drawn[0])} draws repeated"
@@ -195,7 +196,7 @@ def forked(draws: Callable[[], Sequence[float]], seconds: float = 20.0) -> Findi
     return Finding(HELD, "children and parent draw differently", figure)
 
 
-def _in_child(draws: Callable[[], Sequence[float]], seconds: float) -> list[float]:
+def in_child(draws: Callable[[], Sequence[float]], seconds: float) -> list[float]:
     """What is drawn in a forked process; nothing if it fails or takes too long."""
     reading, writing = os.pipe()
     child = os.fork()
