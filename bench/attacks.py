@@ -40,6 +40,7 @@ SYSTEMS: Mapping[str, tuple[str, str]] = {
 SECONDS = 60
 NOT_RUN = "not run"
 RESULTS = Path(__file__).parent / "RESULTS.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "attacks" / "peers.md"
 BEGIN, END = "<!-- attacks: begin -->", "<!-- attacks: end -->"
 
 
@@ -81,18 +82,24 @@ def system(name: str, attacks: Sequence[str], cache: Path) -> dict[str, Cell]:
     return found
 
 
-def markdown(found: Mapping[str, Mapping[str, Cell]], attacks: Sequence[str]) -> str:
-    """The matrix, and below it what was measured."""
+def matrix(found: Mapping[str, Mapping[str, Cell]], attacks: Sequence[str]) -> str:
+    """Who held, who fell."""
     lines = ["| | " + " | ".join(SYSTEMS[name][1] for name in found) + " |", "|---|" + "---|" * len(found)]
     for attack in attacks:
         row = [_bold(cells[attack].verdict) for cells in found.values()]
         lines.append(f"| {attack} {ATTACKS[attack]} | " + " | ".join(row) + " |")
+    return "\n".join(lines)
+
+
+def reasons(found: Mapping[str, Mapping[str, Cell]]) -> str:
+    """By what, and what was measured."""
+    lines = []
     for name, cells in found.items():
         held = sum(each.verdict == HELD for each in cells.values())
         fell = sum(each.verdict == FELL for each in cells.values())
         lines += ["", f"**{SYSTEMS[name][1]}** ({_versions(cells)}): {held} held, {fell} fell", ""]
         lines += [f"- {attack} {each.verdict}: {_said(each)}" for attack, each in cells.items()]
-    return "\n".join(lines)
+    return "\n".join(lines[1:])
 
 
 def _bold(verdict: str) -> str:
@@ -109,19 +116,15 @@ def _versions(cells: Mapping[str, Cell]) -> str:
     return ", ".join(f"{package} {version}" for package, version in known.items()) or "nothing ran"
 
 
-def written(text: str) -> None:
-    """Puts the matrix into the house's results, in place of the last one."""
-    page = RESULTS.read_text(encoding="utf-8")
-    title = (
-        f"## Attacks on peers (`bench/attacks.py`, {datetime.now(UTC):%Y-%m-%d}): Python {platform.python_version()}"
-    )
-    part = f"{BEGIN}\n{title}\n\n{text}\n{END}\n"
-    if BEGIN in page and END in page:
-        before, rest = page.split(BEGIN, 1)
-        page = before + part + rest.split(END, 1)[1].lstrip("\n")
+def written(page: Path, text: str) -> None:
+    """Puts text between the marks of a page, in place of the last one, or at its end."""
+    old, part = page.read_text(encoding="utf-8"), f"{BEGIN}\n{text}\n{END}\n"
+    if BEGIN in old and END in old:
+        before, rest = old.split(BEGIN, 1)
+        new = before + part + rest.split(END, 1)[1].removeprefix("\n")
     else:
-        page = f"{page.rstrip()}\n\n{part}"
-    RESULTS.write_text(page, encoding="utf-8")
+        new = f"{old.rstrip()}\n\n{part}"
+    page.write_text(new, encoding="utf-8")
 
 
 def main() -> int:
@@ -130,15 +133,18 @@ def main() -> int:
     parser.add_argument("--systems", nargs="+", choices=list(SYSTEMS), default=list(SYSTEMS), help="on these systems")
     parser.add_argument("--peers", type=Path, default=CACHE, help="folder of the peers' environments")
     parser.add_argument("--json", action="store_true", help="one object on stdout")
-    parser.add_argument("--write", action="store_true", help="also into bench/RESULTS.md; only of a whole run")
+    parser.add_argument("--write", action="store_true", help="also into bench/RESULTS.md and the docs")
     options = parser.parse_args()
     whole = list(ATTACKS) == options.only and list(SYSTEMS) == options.systems
     if options.write and not whole:
         parser.error("--write is for whole runs: leave out --only and --systems")
     found = {name: system(name, options.only, options.peers) for name in options.systems}
-    text = markdown(found, options.only)
+    shown = matrix(found, options.only)
+    text = f"{shown}\n\n{reasons(found)}"
     if options.write:
-        written(text)
+        about = f"`bench/attacks.py`, {datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}"
+        written(RESULTS, f"## Attacks on peers and on ours ({about})\n\n{text}")
+        written(PAGE, shown)
     print(json.dumps(as_json(found), indent=2) if options.json else text)
     ours = found.get(OURS, {})
     return 0 if all(each.verdict == HELD for each in ours.values()) else 1

@@ -261,5 +261,5 @@ if __name__ == "__main__":
             "H16": lambda: in_folder(fresh_budget),
             "H17": lambda: in_folder(forks),
         },
-        ("duckdb",),
+        ("dalenius", "duckdb"),
     )

@@ -12,6 +12,7 @@ import select
 import signal
 import statistics
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from bench.peers.attacking import CHANCE, DRAWS, FELL, HELD, OUT, Finding
@@ -61,12 +62,12 @@ def _events_of(value: float) -> Iterable[str]:
     if not math.isfinite(value):
         yield str(value)
         return
-    stretch = next((f"({low:g}, {high:g})" for low, high in _STRETCHES if low < value < high), "elsewhere")
+    stretch = next((f"in ({low:g}, {high:g})" for low, high in _STRETCHES if low < value < high), "elsewhere")
     # 2^-lowest divides the value, and no coarser power of two does
     lowest = value.as_integer_ratio()[1].bit_length() - 1
-    yield f"odd multiple of 2^-{lowest} in {stretch}"
+    yield f"odd multiple of 2^-{lowest} {stretch}"
     for bits in range(44, min(lowest, 80) + 1):
-        yield f"finer than 2^-{bits - 1} in {stretch}"
+        yield f"finer than 2^-{bits - 1} {stretch}"
     if lowest < 8:
         yield f"exactly {value:g}"
 
@@ -199,7 +200,9 @@ def forked(draws: Callable[[], Sequence[float]], seconds: float = 20.0) -> Findi
 def in_child(draws: Callable[[], Sequence[float]], seconds: float) -> list[float]:
     """What is drawn in a forked process; nothing if it fails or takes too long."""
     reading, writing = os.pipe()
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of threads; that is the attack
+        child = os.fork()
     if child == 0:
         try:
             os.close(reading)
