@@ -33,6 +33,7 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench.ask_accuracy import Measure, Rows, averages_off, away, found, groups_off, largest_off, off, truths
+from bench.peers.environments import environment, run, why
 from bench.peers.timing import QUESTIONS
 from bench.population import CACHE, Population, stored
 
@@ -66,12 +67,7 @@ MEASURES: Mapping[str, Mapping[str, Measure]] = {
     "median": {"years off": away},
     "product": {"keys": found, "error of the 20 largest": largest_off},
 }
-# Pinned. SmartNoise samples with ORDER BY RANDOM() in a window, which DuckDB 2.0 refuses.
-PEERS: Mapping[str, tuple[str, ...]] = {
-    "qrlew": ("pyqrlew==0.9.27", "duckdb==2.0.0", "numpy==1.26.4", "sqlalchemy==2.1.8"),
-    "opendp_polars": ("opendp[polars]==0.16.0", "polars==1.36.1"),
-    "smartnoise": ("smartnoise-sql==1.0.10", "opendp==0.14.2", "duckdb==1.5.6", "pandas==2.3.3"),
-}
+PEERS = ("qrlew", "opendp_polars", "smartnoise")
 
 
 @dataclass
@@ -179,10 +175,10 @@ def peer(name: str, made: Population, cache: Path, truth: Mapping[str, Rows]) ->
         python = environment(name, cache)
         script = Path(__file__).parent / "peers" / f"{name}.py"
         shown = {**os.environ, "POLARS_MAX_THREADS": str(THREADS), "RUST_BACKTRACE": "0"}
-        done = _run([str(python), str(script), str(made.data)], PEER_SECONDS, shown)
+        done = run([str(python), str(script), str(made.data)], PEER_SECONDS, shown)
         said = json.loads(done.splitlines()[-1])
     except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
-        return {}, f"skipped: {_why(error)}"
+        return {}, f"skipped: {why(error)}"
     times = {}
     for question, answer in said["answers"].items():
         if "error" in answer:
@@ -191,29 +187,6 @@ def peer(name: str, made: Population, cache: Path, truth: Mapping[str, Rows]) ->
             about = errors(question, answer["rows"], truth[question])
             times[question] = Timing(answer["seconds"], answer["run_seconds"], off=about)
     return times, ", ".join(f"{package} {version}" for package, version in said["versions"].items())
-
-
-def environment(name: str, cache: Path) -> Path:
-    """The interpreter of a peer's own environment, made unless it is there with just these versions."""
-    folder, pins = cache / f"env-{name}", "\n".join(PEERS[name])
-    python, marker = folder / "bin" / "python", folder / "pins.txt"
-    if not (marker.is_file() and marker.read_text() == pins):
-        print(f"installing {', '.join(PEERS[name])}", file=sys.stderr, flush=True)
-        _run([sys.executable, "-m", "venv", "--clear", str(folder)], 600)
-        _run([str(python), "-m", "pip", "install", "--quiet", *PEERS[name]], 1800)
-        marker.write_text(pins)
-    return python
-
-
-def _run(command: Sequence[str], limit: float, shown: Mapping[str, str] | None = None) -> str:
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=limit, env=shown).stdout
-
-
-def _why(error: Exception) -> str:
-    said = getattr(error, "stderr", None) or str(error)
-    text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("WARNING", "[notice]"))]
-    return lines[-1][:200] if lines else type(error).__name__
 
 
 # --- what is shown
@@ -310,7 +283,7 @@ def main() -> int:
         folder = Path(name)
         before = plain_pass(made.data)
         times, protecting = ours(made, folder, truth)
-        chosen = () if options.skip_peers else tuple(PEERS)
+        chosen = () if options.skip_peers else PEERS
         found_peers = {name: peer(name, made, options.peers, truth) for name in chosen}
         after = plain_pass(made.data)
     unit, drift = (before + after) / 2, max(before, after) / min(before, after)
