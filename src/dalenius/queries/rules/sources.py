@@ -27,6 +27,7 @@ from dalenius.measuring.relations import (
     kinds_of,
 )
 from dalenius.queries.rules.aggregated import Aggregating, is_aggregate
+from dalenius.queries.rules.listed import is_list, read_list
 from dalenius.queries.rules.numbered import keep_first
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.scope import Names, Subqueries
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 NOBODYS = "Every row that is counted must belong to somebody, and it must be plain to whom."
 REFUSED_JOINS = {
-    "RIGHT": "Exchange the tables and write LEFT JOIN.",
+    "RIGHT": "Put its table first in FROM, and the others behind it with LEFT JOIN.",
     "FULL": "Ask about one side with LEFT JOIN, and about the other side in a second question.",
     "SEMI": "Write WHERE EXISTS (SELECT … ).",
     "ANTI": "Write WHERE NOT EXISTS (SELECT … ).",
@@ -121,9 +122,13 @@ class Sources(Aggregating):
             alias = node.alias
             found = self.subquery(node.this, self.subqueries, node.args.get("alias"), node, left=left)
             self.name(node, alias or f"#{len(self.names)}", found)
+        elif is_list(node):
+            table = read_list(self, node)
+            alias = node.alias or f"#{len(self.names)}"
+            self.name(node, alias, self.sourced(Open(self.shared.name(table.name), table, called=alias), left, node))
         else:
             self.no_table(node)
-        return (node.alias or node.name).lower(), start
+        return next(reversed(self.names)), start
 
     def name(self, node: Any, alias: str, names: Names) -> None:
         """Puts columns into view under a name."""
