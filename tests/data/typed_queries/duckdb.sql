@@ -285,3 +285,11 @@ SELECT k.r, COUNT(*) FROM people p JOIN (VALUES ('n'), (NULL)) AS k(r) ON p.regi
 SELECT COUNT(*) FROM people p JOIN (VALUES (1), (2)) AS k(person_id) ON p.person_id = k.person_id;
 -- not yet: GENERATE_SERIES | 2,000
 SELECT m, COUNT(*) FROM generate_series(1, 5000) AS t(m) JOIN people p ON p.age = m GROUP BY m;
+SELECT region AS r, COUNT(*) AS n FROM people WHERE r = 'n' GROUP BY r;
+SELECT sex AS region, COUNT(*) AS n FROM people WHERE region = 'n' GROUP BY sex;
+SELECT CASE WHEN age > 30 THEN 'old' ELSE 'young' END AS class, COUNT(*) AS n FROM people WHERE class = 'old' GROUP BY class;
+SELECT age + 1 AS a, a * 2 AS b, COUNT(*) AS n FROM people WHERE b > 100 GROUP BY ALL;
+SELECT SUM(age) AS s, COUNT(age) AS n, s / n AS mean FROM people;
+SELECT COUNT(*) AS n FROM (SELECT age // 10 AS decade FROM people WHERE decade > 3);
+-- refused: is an aggregate | HAVING
+SELECT region, COUNT(*) AS n FROM people WHERE n > 3 GROUP BY region;

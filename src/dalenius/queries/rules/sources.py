@@ -27,6 +27,7 @@ from dalenius.measuring.relations import (
     kinds_of,
 )
 from dalenius.queries.rules.aggregated import Aggregating, is_aggregate
+from dalenius.queries.rules.early import EarlyNames
 from dalenius.queries.rules.listed import is_list, read_list
 from dalenius.queries.rules.numbered import keep_first
 from dalenius.queries.rules.parse import place
@@ -85,9 +86,12 @@ class Sources(Aggregating):
         for join in self.tree.args.get("joins") or ():
             self.add_join(join)
         where = self.tree.args.get("where")
+        self.early = EarlyNames(self)
+        self.early.see_all()
         for node in _conjuncts(where.this) if where else ():
             if not self.matching(node):
                 self.conditions += self.condition(node, "WHERE")
+        self.early.see()
 
     def read_with(self) -> None:
         """WITH: each subquery sees those before it."""
