@@ -150,3 +150,7 @@ SELECT q, COUNT(o.order_id) AS n FROM UNNEST(GENERATE_ARRAY(1, 7)) AS q LEFT JOI
 -- duckdb: SELECT CAST(m AS DATE), COUNT(o.order_id) FROM generate_series(DATE '2024-01-01', DATE '2024-06-01', INTERVAL 1 MONTH) AS t(m) LEFT JOIN orders o ON date_trunc('month', o.day) = m GROUP BY m
 SELECT m, COUNT(o.order_id) AS n FROM UNNEST(GENERATE_DATE_ARRAY('2024-01-01', '2024-06-01', INTERVAL 1 MONTH)) AS m LEFT JOIN orders o ON DATE_TRUNC(o.day, MONTH) = m GROUP BY m;
 WITH keys AS (SELECT 'n' AS r UNION ALL SELECT 's') SELECT keys.r, COUNT(p.person_id) AS n FROM keys LEFT JOIN people p ON p.region = keys.r GROUP BY keys.r;
+-- duckdb: SELECT stddev_pop(least(greatest(height, 160), 180)), var_pop(least(greatest(height, 160), 180)) FROM people WHERE height IS NOT NULL
+SELECT ANON_STDDEV_POP(height CLAMPED BETWEEN 160 AND 180) AS s, ANON_VAR_POP(height CLAMPED BETWEEN 160 AND 180) AS v FROM people;
+-- unlike: quantiles are those of a tree
+SELECT ANON_QUANTILES(age, 4 CLAMPED BETWEEN 18 AND 65) AS quartiles FROM people;

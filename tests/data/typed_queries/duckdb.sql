@@ -293,3 +293,9 @@ SELECT SUM(age) AS s, COUNT(age) AS n, s / n AS mean FROM people;
 SELECT COUNT(*) AS n FROM (SELECT age // 10 AS decade FROM people WHERE decade > 3);
 -- refused: is an aggregate | HAVING
 SELECT region, COUNT(*) AS n FROM people WHERE n > 3 GROUP BY region;
+SELECT * FROM (SELECT status, product, amount FROM orders) PIVOT (SUM(amount) FOR product IN ('tea', 'pen'));
+PIVOT orders ON product IN ('tea', 'pen') USING SUM(amount) GROUP BY status;
+PIVOT orders ON quantity IN (1, 2) USING COUNT(*) AS n, AVG(amount) AS mean GROUP BY status;
+SELECT p.status, p.tea + p.pen AS both FROM (SELECT status, product, amount FROM orders) PIVOT (SUM(amount) FOR product IN ('tea', 'pen')) AS p WHERE p.tea > 10;
+-- refused: PIVOT | List the values
+PIVOT orders ON product USING SUM(amount) GROUP BY status;

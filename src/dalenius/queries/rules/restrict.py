@@ -203,7 +203,11 @@ _REFUSED = {
     "All": ("ALL over a subquery", "Only EXISTS and IN look into one.", "Write NOT EXISTS (SELECT … WHERE x <= t.y)."),
     "TableSample": ("Sampling", "Chance in a question is not under the analyst's control.", "Ask without it."),
     "Rand": ("RANDOM", "Chance in a question is not under the analyst's control.", "Ask without it."),
-    "Pivot": ("PIVOT", "Its columns would depend on the rows.", "Use GROUP BY, or COUNT_IF per value."),
+    "Pivot": (
+        "PIVOT",
+        "Which columns and groups there are must stand in the question, not depend on rows.",
+        "List the values, and say what the rest is grouped by: PIVOT (SUM(y) FOR x IN ('a', 'b') GROUP BY z).",
+    ),
     "GenerateSeries": (
         "GENERATE_SERIES",
         "In FROM, a series of at most 2,000 whole numbers or days between constants is written out.",
