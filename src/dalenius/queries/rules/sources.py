@@ -40,13 +40,13 @@ if TYPE_CHECKING:
 
 NOBODYS = "Every row that is counted must belong to somebody, and it must be plain to whom."
 REFUSED_JOINS = {
-    "RIGHT": "Put its table first in FROM, and the others behind it with LEFT JOIN.",
     "FULL": "Ask about one side with LEFT JOIN, and about the other side in a second question.",
     "SEMI": "Write WHERE EXISTS (SELECT … ).",
     "ANTI": "Write WHERE NOT EXISTS (SELECT … ).",
     "ASOF": "Join on equal units, and say in WHERE which rows belong together.",
     "POSITIONAL": "Write JOIN … ON a.x = b.x.",
 }
+_LATER_RIGHT = "Put its table first in FROM, and the others behind it with LEFT JOIN."
 _ALONE = "Put it into WHERE by itself; ask for alternatives (OR) one by one, with NOT EXISTS for the rest."
 _HOLDS = "It is read where it must hold for a row: in WHERE, joined to other conditions by AND."
 # Subqueries that are refused: what they are, why, and what to write instead.
@@ -233,7 +233,8 @@ class Sources(Aggregating):
 
     def refuse_join(self, node: Any, what: str) -> NoReturn:
         """Refuses a kind of join, with another way."""
-        fix = next((way for word, way in REFUSED_JOINS.items() if word in what), "Write JOIN … ON a.x = b.x.")
+        ways = {**REFUSED_JOINS, "RIGHT": _LATER_RIGHT}
+        fix = next((way for word, way in ways.items() if word in what), "Write JOIN … ON a.x = b.x.")
         raise QuestionRefusedError(
             f"{what} JOIN is not supported.",
             why=NOBODYS,

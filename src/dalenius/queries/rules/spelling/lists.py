@@ -16,7 +16,7 @@ _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 
 
 def list_rows(node: Any, _: Known) -> Any:
-    """(SELECT 'a' AS x UNION ALL SELECT 'b'), (SELECT UNNEST(['a', 'b']) AS x) → SELECT * FROM (VALUES …) AS t(x)."""
+    """FROM (SELECT 'a' AS x UNION ALL SELECT 'b') t → FROM (VALUES ('a'), ('b')) AS t(x); SELECT UNNEST(…) likewise."""
     from sqlglot import exp
 
     if not isinstance(node.parent, exp.Subquery | exp.CTE) or node.args.get("with_") or node.args.get("with"):
