@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dalenius.errors import Place
     from dalenius.measuring.plan import Table
     from dalenius.queries.rules import Stage
+    from dalenius.queries.rules.early import EarlyNames
 
 MOST_SOURCES = 20
 _TRUE, _FALSE = frozenset({"true", "t", "1"}), frozenset({"false", "f", "0"})  # as DuckDB reads texts
@@ -41,6 +42,8 @@ _MISPLACED = {
     "Distinct": "DISTINCT",
     "Var": "A bare word",
     "Array": "A list",
+    "Values": "VALUES",
+    "Unnest": "UNNEST",
 }
 _INSTEAD = {
     "Star": "Name a column, or write COUNT(*).",
@@ -48,6 +51,7 @@ _INSTEAD = {
     "Distinct": "Write COUNT(DISTINCT x).",
     "Var": "Texts stand in single quotes.",
     "Array": "Lists are of shares alone: QUANTILE_CONT(x, [0.25, 0.5]).",
+    **dict.fromkeys(("Values", "Unnest"), "It lists rows in FROM; else write x IN ('a', 'b')."),
 }
 _HOLDS = {  # what a column of each type holds, and how one is written
     Type.TEXT: ("texts", "'{}'"),
@@ -97,6 +101,7 @@ class SelectScope:
         self.places: dict[Aggregate, Place | None] = {}  # where each stands
         self.subqueries: Subqueries = subqueries or {}
         self.aliases: dict[str, Expression] = {}  # items of SELECT by name
+        self.early: EarlyNames | None = None  # the same, before they are all read
         self.groupings: dict[tuple[int, ...], int] = {}  # arguments of each GROUPING(…), and its number
         self.names: dict[str, Names] = {}  # by the name of each item of FROM
         self.merged: dict[str, Expression] = {}  # columns of USING, which belong to both sides
@@ -208,6 +213,8 @@ class SelectScope:
         found = self.lookup(node)
         if found is None and not node.table and node.name.lower() in self.aliases:
             return self.aliases[node.name.lower()]
+        if found is None and not node.table and self.early is not None:
+            found = self.early.meant(node)
         if found is None:
             raise self.unknown(node)
         if found.type is Type.UNIT and self.shared.plain and self.tree is self.shared.stage.tree:

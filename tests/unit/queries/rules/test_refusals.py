@@ -8,7 +8,7 @@ from dalenius.errors import NOTHING, NotAllowedError, QuestionRefusedError
 
 # what stands in the second line · what the message names · the words that the place points at · a way in the fix
 FROM = [
-    ("people p RIGHT JOIN orders o USING (user_id)", "RIGHT JOIN", "orders", "LEFT JOIN"),
+    ("people p JOIN orders o USING (user_id) RIGHT JOIN orders q USING (user_id)", "RIGHT JOIN", "orders q", "LEFT"),
     ("people p FULL JOIN orders o USING (user_id)", "FULL JOIN", "orders", "LEFT JOIN"),
     ("people p FULL OUTER JOIN orders o USING (user_id)", "FULL OUTER JOIN", "orders", "LEFT JOIN"),
     (
@@ -55,10 +55,11 @@ FROM = [
         "code",
         "free",
     ),
-    ("(VALUES (1)) v", "VALUES", "1", "public table"),
-    ("people p JOIN range(10) r ON TRUE", "RANGE", "range", "dalenius tables"),
+    ("people p JOIN (VALUES (1)) v ON TRUE", "the list 'v'", "1", "CASE WHEN"),
+    ("people p JOIN range(10000) r ON TRUE", "RANGE", "range", "list the values"),
     ("people p JOIN read_csv('x.csv') r ON TRUE", "READ_CSV", "read_csv", "dalenius tables"),
-    ("people p, UNNEST([1, 2]) u", "UNNEST", "1", "columns of the policy"),
+    ("people p, UNNEST([1, 2]) u", "the list 'u'", "1", "ON t.x = k.x"),
+    ("people p, UNNEST(p.region) u", "UNNEST", "p.region", "values themselves"),
     ("people p JOIN orders o TABLESAMPLE 10% USING (user_id)", "Sampling", "orders", "without it"),
 ]
 WHERE = [

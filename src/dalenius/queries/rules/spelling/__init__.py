@@ -23,6 +23,7 @@ from dalenius.queries.rules.spelling import (
     dates,
     edits,
     formats,
+    lists,
     numbers,
     texts,
 )
@@ -150,17 +151,19 @@ def _rewrites() -> tuple[Mapping[type, tuple[Rewrite, ...]], Mapping[str, Rewrit
     compared = (clocks.compare_times, clocks.compare_differences)
     nodes: dict[type, tuple[Rewrite, ...]] = {
         # clauses
-        exp.Table: (clauses.shorten_table,),
+        exp.Table: (clauses.shorten_table, lists.list_series),
+        exp.Unnest: (lists.list_series,),
+        exp.Union: (lists.list_rows,),
         exp.Column: (clauses.shorten_column,),
         exp.Fetch: (clauses.limit_rows,),
         exp.Group: (clauses.roll_up,),
-        exp.Select: (clauses.open_joins, clauses.have_alias),
+        exp.Select: (lists.list_rows, clauses.open_joins, clauses.turn_right_join, clauses.have_alias),
         # choices
         exp.Nvl2: (choices.choose_by_null,),
         exp.RangeBucket: (choices.bucket,),
         exp.EQ: (choices.match_any, *compared),
         exp.NEQ: (choices.match_any, *compared),
-        exp.In: (choices.match_list,),
+        exp.In: (choices.match_list, lists.match_values),
         **dict.fromkeys((exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between), compared),
         # numbers
         exp.SafeDivide: (numbers.divide,),
