@@ -10,7 +10,8 @@ from tests import typed
 
 from dalenius.ledger.ledger import Ledger
 from dalenius.measuring import public
-from dalenius.measuring.estimates import NoisySum
+from dalenius.measuring.engines.sources import public_lookup
+from dalenius.measuring.estimates import total
 from dalenius.measuring.plan import Limits
 from dalenius.measuring.statistics import family
 from dalenius.mechanisms.laws import DiscreteGaussianLaw
@@ -26,16 +27,25 @@ def shop(tmp_path_factory):
 
 def test_a_preview_looks_at_the_ledger_a_few_times_only(shop, monkeypatch):
     looks, view = [], Ledger.view
-    monkeypatch.setattr(Ledger, "view", lambda self: looks.append(self) or view(self))
+
+    def counted(self):
+        looks.append(self)
+        return view(self)
+
+    monkeypatch.setattr(Ledger, "view", counted)
     shop.ana.preview("SELECT region, AVG(age) FROM people GROUP BY region")
     assert len(looks) <= LOOKS
 
 
 def test_a_question_that_cannot_speak_of_a_public_table_opens_none(shop, monkeypatch):
     opened = []
-    lookup = public.public_lookup
+
+    def counted(found):
+        opened.append(found)
+        return public_lookup(found)
+
     monkeypatch.setattr(public, "_KEPT", type(public._KEPT)())
-    monkeypatch.setattr(public, "public_lookup", lambda found: opened.append(found) or lookup(found))
+    monkeypatch.setattr(public, "public_lookup", counted)
     shop.ana.preview("SELECT region, AVG(age) AS age FROM people GROUP BY region")
     assert not opened
     # Here it matters whether a public table has a column of that name.
@@ -44,9 +54,9 @@ def test_a_question_that_cannot_speak_of_a_public_table_opens_none(shop, monkeyp
 
 
 def test_groups_of_which_the_same_was_released_are_worked_out_once(shop, monkeypatch):
-    asked, total = [], family.total
+    asked = []
 
-    def counted(part: NoisySum, *rest, **more):
+    def counted(part, *rest, **more):
         asked.append(part.value)
         return total(part, *rest, **more)
 
