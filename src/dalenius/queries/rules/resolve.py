@@ -288,21 +288,25 @@ def _plain(stage: Stage) -> bool:
     from sqlglot import exp
 
     tree: Any = stage.tree
-    if any(_is_value(each) for each in tree.find_all(exp.Subquery)):
+    parts = list(tree.walk())
+    if any(isinstance(each, exp.Subquery) and _is_value(each) for each in parts):
         tree = tree.copy()
         for each in [each for each in tree.find_all(exp.Subquery) if _is_value(each)]:
             each.replace(exp.Null())  # a constant, as far as this goes
+        parts = list(tree.walk())
     with_ = tree.args.get("with_") or tree.args.get("with")
     named = {each.alias.lower() for each in with_.expressions} if with_ is not None else set()
-    tables = [each for each in tree.find_all(exp.Table) if each.name.lower() not in named]
-    if len(tables) != 1 or tree.find(exp.SetOperation, exp.Exists, exp.Window, exp.Values, exp.Unnest):
+    read = [each for each in parts if isinstance(each, exp.Table)]
+    tables = [each for each in read if each.name.lower() not in named]
+    apart = exp.SetOperation | exp.Exists | exp.Window | exp.Values | exp.Unnest
+    if len(tables) != 1 or any(isinstance(each, apart) for each in parts):
         return False
-    uses = [each for each in tree.find_all(exp.Table) if each.name.lower() in named]
+    uses = [each for each in read if each.name.lower() in named]
     if len({each.name.lower() for each in uses}) < len(uses) or len(uses) < len(named):
         return False
-    if any(each.args.get("query") is not None for each in tree.find_all(exp.In)):
+    if any(isinstance(each, exp.In) and each.args.get("query") is not None for each in parts):
         return False
-    inner = [each for each in tree.find_all(exp.Select) if each is not tree]
+    inner = [each for each in parts if isinstance(each, exp.Select) and each is not tree]
     if any(each.args.get(part) for each in inner for part in ("group", "having", "distinct")):
         return False
     if any(is_aggregate(part) for each in inner for part in each.walk()):
