@@ -98,6 +98,14 @@ def test_the_same_choice_in_other_words_is_the_same_question(shop):
     assert shop.key(one) != shop.key(one.replace("k = 1", "k = 2"))
 
 
+@pytest.mark.parametrize("asked", ["SUM(DISTINCT amount)", "AVG(LN(amount))", "MODE(region)"])
+def test_notes_name_what_was_typed(shop, asked):
+    question = f"SELECT {asked} FROM ({FIRST}) t WHERE k = 1"
+    ana = shop.ana
+    for notes in (ana.ask(question, epsilon=0.01).notes, ana.preview(question).notes, ana.explain(question).notes):
+        assert not any("numbered" in each or "c2" in each for each in notes)
+
+
 _K = "ROW_NUMBER() OVER (PARTITION BY {} ORDER BY day) AS k"
 UNSAFE = {
     f"SELECT COUNT(*) FROM (SELECT {_K.replace('PARTITION BY {} ', '')} FROM orders) WHERE k = 1": "several people",
