@@ -33,6 +33,7 @@ from dalenius.queries.average_intervals import clipped_average
 from dalenius.queries.postprocess import ReleasedTable, key_columns, tabulate
 from dalenius.queries.rules.price import Priced, price_plan
 from dalenius.queries.scaled_estimates import ScaledAggregate, Stored, scale_aggregate
+from dalenius.queries.sql_words import with_typed_names
 from dalenius.queries.total_intervals import Clipped, Unknown, clipped_aggregate, clipping_notes
 
 if TYPE_CHECKING:
@@ -250,7 +251,8 @@ class Answer:
         clipped = {each: self.clipped[each] for each in shown if self.estimates[each]}  # where any group was found
         losses = clipping_notes(self.plan, clipped, errors)
         shared = (SHARED,) if self.coarsened else ()
-        return (*self.plan.notes, *dict.fromkeys(own), *clips, *losses, *shared)
+        notes = (*self.plan.notes, *dict.fromkeys(own), *clips, *losses, *shared)
+        return with_typed_names(notes, self.plan)
 
     @property
     def _shares(self) -> Mapping[int, float]:

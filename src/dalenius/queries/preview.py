@@ -20,6 +20,7 @@ from dalenius.queries.plan_words import describe_plan
 from dalenius.queries.postprocess import shown_groups
 from dalenius.queries.release import FREE, shown_error
 from dalenius.queries.rules.price import price_plan
+from dalenius.queries.sql_words import with_typed_names
 
 if TYPE_CHECKING:
     from dalenius.measuring.plan import Plan
@@ -258,7 +259,7 @@ def preview_expected(
         expectations.confidence,
         describe_plan(plan, expectations.at(epsilons[0]).first.asked),
         remaining,
-        (*plan.notes, *_notes(expectations, choices), *notes),
+        with_typed_names((*plan.notes, *_notes(expectations, choices), *notes), plan),
         expectations.rows,
         choices[0].delta,
         float(sum(each.search for each in plan.measures)),
