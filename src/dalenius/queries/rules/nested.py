@@ -109,11 +109,12 @@ class Nested(Sources):
         from sqlglot import exp
 
         found: list[tuple[str, Expression]] = []
-        for each in self.tree.expressions:
-            if isinstance(each, exp.Star) or isinstance(each.this, exp.Star):
-                found += self.starred(each)
-            else:
-                found.append(self.item(each))
+        with self.earlier_items():
+            for each in self.tree.expressions:
+                if isinstance(each, exp.Star) or isinstance(each.this, exp.Star):
+                    found += self.starred(each)
+                else:
+                    found.append(self.item(each))
         names = [name.lower() for name, _ in found]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
@@ -182,7 +183,8 @@ class Nested(Sources):
             )
         relation = self.relation()
         self._table = join_table(relation, at)
-        named = [self.item(each) for each in self.tree.expressions]
+        with self.earlier_items():
+            named = [self.item(each) for each in self.tree.expressions]
         grouped = self.grouped(named)
         keys = tuple(sorted(grouped.keys, key=written))
         if grouped.sets:
@@ -241,8 +243,10 @@ class Nested(Sources):
                 fix="Ask for COUNT(*), SUM(x) or AVG(x) by groups.",
                 at=place(inner, self.text),
             )
-        name = node.alias if isinstance(node, exp.Alias) else default_name(inner)
-        return name, self.expression(inner)
+        name, found = node.alias if isinstance(node, exp.Alias) else default_name(inner), self.expression(inner)
+        if isinstance(node, exp.Alias):
+            self.earlier.add(name, found)
+        return name, found
 
     def grouped(self, named: list[tuple[str, Expression]]) -> sets.Grouped:
         """The keys of GROUP BY: columns, functions of them, numbers and names of items, sets of these, or ALL."""

@@ -73,7 +73,8 @@ class _Reader(Nested):
         items = self.tree.expressions
         if len(items) > MOST_OUTPUTS:
             raise self.refused(items[0], f"At most {MOST_OUTPUTS} columns can be asked for.", "Ask in parts.")
-        named = [self.item(each) for each in items]
+        with self.earlier_items():
+            named = [self.item(each) for each in items]
         grouped = self.grouped(named)
         keys = grouped.keys
         self.check_keys(keys)

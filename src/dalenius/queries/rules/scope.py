@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from dalenius.measuring.relations import (
     Ranges,
     full,
 )
+from dalenius.queries.rules.earlier import EarlierItems
 from dalenius.queries.rules.parse import place
 from dalenius.tables.mistakes import nearest
 
@@ -97,6 +99,7 @@ class SelectScope:
         self.places: dict[Aggregate, Place | None] = {}  # where each stands
         self.subqueries: Subqueries = subqueries or {}
         self.aliases: dict[str, Expression] = {}  # items of SELECT by name
+        self.earlier = EarlierItems()
         self.groupings: dict[tuple[int, ...], int] = {}  # arguments of each GROUPING(…), and its number
         self.names: dict[str, Names] = {}  # by the name of each item of FROM
         self.merged: dict[str, Expression] = {}  # columns of USING, which belong to both sides
@@ -108,6 +111,15 @@ class SelectScope:
     def is_subquery(self) -> bool:
         """Whether this SELECT stands in another."""
         return self.tree is not self.shared.stage.tree
+
+    @contextmanager
+    def earlier_items(self) -> Iterator[None]:
+        """While items of SELECT are read, names of those before them can be used, as in DuckDB."""
+        self.earlier.open = True
+        try:
+            yield
+        finally:
+            self.earlier.open = False
 
     # --- names
 
@@ -208,6 +220,8 @@ class SelectScope:
         found = self.lookup(node)
         if found is None and not node.table and node.name.lower() in self.aliases:
             return self.aliases[node.name.lower()]
+        if found is None and not node.table:
+            found = self.earlier.find(node, self.text)
         if found is None:
             raise self.unknown(node)
         if found.type is Type.UNIT and self.shared.plain and self.tree is self.shared.stage.tree:
