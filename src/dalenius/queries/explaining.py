@@ -15,6 +15,7 @@ from dalenius._numbers import count_of
 from dalenius.measuring.expressions import TRUE, Aggregate, Key, walk
 from dalenius.measuring.relations import Join, Open, Owned, PerUnit, Relation, Stacked
 from dalenius.queries.limit_words import describe_limits
+from dalenius.queries.note_words import plain_notes
 from dalenius.queries.sql_words import SqlWords, label_of
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def explain_plan(plan: Plan, priced: Priced | None = None) -> Explanation:
         after=(*computed, *chosen_rows(plan)),
         public=public_facts([plan]),
         price=price_words([plan], priced),
-        notes=plan.notes,
+        notes=plain_notes(plan, plan.notes),
     )
 
 
