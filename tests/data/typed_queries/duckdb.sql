@@ -164,7 +164,6 @@ SELECT quantile_cont(age, [0.25, 0.5, 0.75]) FROM people;
 SELECT sex, COUNT(*), quantile_disc(height, [0.1, 0.9]) AS q FROM people GROUP BY sex;
 -- refused: A list | by itself
 SELECT quantile_cont(age, [0.25, 0.5]) AS q FROM people ORDER BY q;
--- not yet: GROUP BY with COUNT(*)
 -- duckdb: SELECT DISTINCT region FROM people WHERE region IS NOT NULL
 SELECT DISTINCT region FROM people;
 -- duckdb: SELECT region FROM people WHERE region IS NOT NULL GROUP BY region
@@ -279,3 +278,6 @@ SELECT COUNT(*) AS n, SUM(n) FROM orders;
 SELECT n + 1 AS m, COUNT(*) AS n FROM orders;
 -- refused: There is no column 'n'
 SELECT COUNT(*) AS n FROM orders GROUP BY quantity + n;
+SELECT STRFTIME(placed, '%Y-%m') AS m, COUNT(*) AS n FROM orders GROUP BY m ORDER BY m;
+SELECT YEAR(placed) || '-Q' || QUARTER(placed) AS q, COUNT(*) AS n FROM orders GROUP BY q ORDER BY q;
+SELECT STRFTIME(placed, '%H h') AS h, COUNT(*) AS n FROM orders GROUP BY h ORDER BY h;

@@ -23,12 +23,14 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     ("sql", "said"),
     [
         (f"SELECT MAX(n) FROM {PER_PERSON}", "MAX(COUNT(*) of each person_id) is a private extreme"),
-        ("SELECT MAX(o.quantity) FROM orders o JOIN people p USING (person_id)", "MAX(o.quantity) is a private extreme"),
+        (
+            "SELECT MAX(o.quantity) FROM orders o JOIN people p USING (person_id)",
+            "MAX(o.quantity) is a private extreme",
+        ),
         ("SELECT MODE(status) FROM orders JOIN people USING (person_id)", "MODE(orders.status) is the value"),
         ("SELECT SUM(amount / NULLIF(quantity, 0)) FROM orders", "amount / NULLIF(quantity, 0) is brought between"),
         (
-            f"SELECT AVG(DATE_DIFF('day', p.born, f.first)) FROM people p JOIN {PER_PERSON} f USING (person_id) "
-            "WHERE p.age > 3",
+            f"SELECT AVG(DATE_DIFF('day', p.born, f.first)) FROM people p JOIN {PER_PERSON} f USING (person_id)",
             "",
         ),
     ],

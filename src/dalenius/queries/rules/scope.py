@@ -249,7 +249,7 @@ class SelectScope:
         return UnknownColumnError(
             f"There is no column {name!r}.",
             why=f"{shown}: {', '.join(dict.fromkeys(columns))}.",
-            fix=f"Did you mean {meant!r}?" if meant else _quoted_text(node) or f"See 'dalenius tables {known}'.",
+            fix=_meant_text(node, meant) or f"See 'dalenius tables {known}'.",
             at=place(node, self.text),
         )
 
@@ -501,11 +501,24 @@ def has_aggregates(expression: Expression) -> bool:
     )
 
 
-def _quoted_text(node: Any) -> str:
-    """What to write where a name in double quotes was meant as a text, or a bare word as a unit of time."""
+def _meant_text(node: Any, column: str | None) -> str:
+    """What to write where no column has a name: another column, a text, or a unit of time.
+
+    Args:
+        node: The name.
+        column: The column with the nearest name, if there is one.
+    """
+    from sqlglot import exp
+
     if node.name.lower() == "week":
         return "Weeks begin on a Monday here: write DATE_TRUNC('week', d) or DATE_DIFF('week', d, e)."
-    return f"Texts stand in single quotes: '{node.name}'." if node.this.args.get("quoted") else ""
+    quoted, around = node.this.args.get("quoted"), node.parent
+    compared = not node.table and isinstance(around, exp.EQ | exp.NEQ | exp.In) and around.this is not node
+    text = f"Texts stand in single quotes: '{node.name}'." if compared or quoted else ""
+    meant = f"Did you mean {column!r}?" if column else ""
+    if meant and compared:
+        return text if quoted else f"{meant} {text}"
+    return meant or text
 
 
 def _as_truth(expression: Expression) -> Expression:
