@@ -321,6 +321,11 @@ class SelectScope:
             values = self.same_type(node, values)
             pairs = [part for pair in zip(conditions, values[:-1], strict=True) for part in pair]
             return (*pairs, values[-1])
+        if function == "eq" and {each.type for each in arguments} == {Type.DATE, Type.DATETIME}:
+            # A day and the beginning of one: compared as days, so that public tables can be joined on them.
+            day, moment = sorted(arguments, key=lambda each: each.type is Type.DATETIME)
+            if _at_midnight(moment) and not isinstance(day, Literal):
+                return day, self.apply(node, "to_date", moment)
         if function in {"eq", "ne", "in"} and Type.BOOLEAN in {each.type for each in arguments}:
             arguments = tuple(map(_as_truth, arguments))
         if function in _MIXED and {each.type for each in arguments} - {Type.NOTHING} == {Type.BOOLEAN, Type.NUMBER}:
@@ -526,6 +531,14 @@ def _as_truth(expression: Expression) -> Expression:
     if isinstance(expression, Literal) and expression.type is Type.NUMBER and expression.value in {0.0, 1.0}:
         return Literal(expression.value == 1.0, Type.BOOLEAN)
     return expression
+
+
+def _at_midnight(expression: Expression) -> bool:
+    """Whether a moment is always the beginning of a day, as far as its form tells: DATE_TRUNC('month', t)."""
+    match expression:
+        case Call(function="date_trunc", arguments=(Literal(value=str() as unit), *_), type=Type.DATETIME):
+            return unit in {"day", "week", "month", "quarter", "year"}
+    return False
 
 
 def _has_time(expression: Expression) -> bool:
