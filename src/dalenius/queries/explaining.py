@@ -16,7 +16,8 @@ from dalenius.measuring.expressions import TRUE, Aggregate, Key, walk
 from dalenius.measuring.listed import is_listed
 from dalenius.measuring.relations import Join, Open, Owned, PerUnit, Relation, Stacked
 from dalenius.queries.limit_words import describe_limits
-from dalenius.queries.sql_words import SqlWords, label_of, with_typed_names
+from dalenius.queries.note_words import plain_notes
+from dalenius.queries.sql_words import SqlWords, label_of
 
 if TYPE_CHECKING:
     from dalenius.measuring.plan import Measure, Plan
@@ -148,7 +149,7 @@ def explain_plan(plan: Plan, priced: Priced | None = None) -> Explanation:
         after=(*computed, *chosen_rows(plan)),
         public=public_facts([plan]),
         price=price_words([plan], priced),
-        notes=with_typed_names(plan.notes, plan),
+        notes=plain_notes(plan, plan.notes),
     )
 
 

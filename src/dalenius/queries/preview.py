@@ -16,11 +16,11 @@ from dalenius.ledger.key_delta import Left
 from dalenius.queries.expectations import Expectations
 from dalenius.queries.expected_answer import ExpectedColumn
 from dalenius.queries.explaining import Explanation
+from dalenius.queries.note_words import plain_notes
 from dalenius.queries.plan_words import describe_plan
 from dalenius.queries.postprocess import shown_groups
 from dalenius.queries.release import FREE, shown_error
 from dalenius.queries.rules.price import price_plan
-from dalenius.queries.sql_words import with_typed_names
 
 if TYPE_CHECKING:
     from dalenius.measuring.plan import Plan
@@ -259,7 +259,7 @@ def preview_expected(
         expectations.confidence,
         describe_plan(plan, expectations.at(epsilons[0]).first.asked),
         remaining,
-        with_typed_names((*plan.notes, *_notes(expectations, choices), *notes), plan),
+        plain_notes(plan, (*plan.notes, *_notes(expectations, choices), *notes)),
         expectations.rows,
         choices[0].delta,
         float(sum(each.search for each in plan.measures)),

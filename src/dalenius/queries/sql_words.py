@@ -6,7 +6,7 @@ Plans have names and functions of their own; none of them is shown. Nothing here
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -25,7 +25,6 @@ _INFIX |= {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "like": "LIKE", "ilike"
 _JOINED = {"and": " AND ", "or": " OR "}
 _TURNED = {"eq": "=", "ne": "<>", "lt": ">", "le": ">="}  # with the constant on the right, as people write it
 _NOT = {"eq": "<>", "ne": "=", "lt": ">=", "le": ">", "like": "NOT LIKE", "ilike": "NOT ILIKE"}
-_QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 _NUMBER = "n0"  # the column of a row's number within its unit
 _NAME, _CAST = re.compile(r"([A-Z][A-Z0-9_]*)\("), re.compile(r"CAST\(.* AS (\w+)\)")
 
@@ -245,21 +244,6 @@ def _names(source: Source) -> set[str]:
     if isinstance(source, Stacked):
         return {_NUMBER, *(f"c{at}" for at in range(len(source.parts[0][1])))}
     return {*source.columns, *source.identities}
-
-
-def with_typed_names(notes: Iterable[str], plan: Plan) -> tuple[str, ...]:
-    """Notes that name columns of subqueries as plans do, with the names or expressions that were typed."""
-    found = tuple(notes)
-    if not any('"' in each for each in found):
-        return found
-    words = SqlWords.of(plan)
-
-    def typed(match: re.Match[str]) -> str:
-        name = match[1].replace('""', '"')
-        source, _ = words.found(name)
-        return words.text(Column(name, Type.NUMBER)) if isinstance(source, PerUnit | Stacked) else match[0]
-
-    return tuple(_QUOTED.sub(typed, each) for each in found)
 
 
 def _sources(relation: Relation) -> Iterator[Source]:

@@ -298,3 +298,20 @@ PIVOT orders ON quantity IN (1, 2) USING COUNT(*) AS n, AVG(amount) AS mean GROU
 SELECT p.status, p.tea + p.pen AS both FROM (SELECT status, product, amount FROM orders) PIVOT (SUM(amount) FOR product IN ('tea', 'pen')) AS p WHERE p.tea > 10;
 -- refused: PIVOT | List the values
 PIVOT orders ON product USING SUM(amount) GROUP BY status;
+SELECT COUNT(*) AS n, SUM(quantity) AS q, q / n AS mean FROM orders;
+SELECT status, SUM(quantity) AS q, q * 2 AS twice, twice + 1 AS more FROM orders GROUP BY status ORDER BY status;
+SELECT status, COUNT(*) AS n, COUNT(*) FILTER (WHERE quantity > 2) AS many, 100 * many / n AS percent FROM orders GROUP BY status HAVING percent > 1 ORDER BY status;
+SELECT quantity * 2 AS d, COUNT_IF(d > 4) AS n FROM orders GROUP BY d;
+SELECT 1 AS a, COUNT(*) AS a, a + 1 AS b FROM orders;
+SELECT COUNT(*) AS quantity, SUM(quantity) AS q FROM orders;
+SELECT AVG(mean) AS m FROM (SELECT person_id, SUM(quantity) AS q, COUNT(*) AS n, q / n AS mean FROM orders GROUP BY person_id);
+SELECT AVG(e) AS m FROM (SELECT quantity AS d, d + 1 AS e FROM orders);
+-- refused: An aggregate inside an aggregate
+SELECT COUNT(*) AS n, SUM(n) FROM orders;
+-- refused: There is no column 'n'
+SELECT n + 1 AS m, COUNT(*) AS n FROM orders;
+-- refused: There is no column 'n'
+SELECT COUNT(*) AS n FROM orders GROUP BY quantity + n;
+SELECT STRFTIME(placed, '%Y-%m') AS m, COUNT(*) AS n FROM orders GROUP BY m ORDER BY m;
+SELECT YEAR(placed) || '-Q' || QUARTER(placed) AS q, COUNT(*) AS n FROM orders GROUP BY q ORDER BY q;
+SELECT STRFTIME(placed, '%H h') AS h, COUNT(*) AS n FROM orders GROUP BY h ORDER BY h;

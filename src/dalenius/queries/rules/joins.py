@@ -194,9 +194,15 @@ def _check_public(relation: Relation, at: Place | None, places: Mapping[str, Pla
             raise QuestionRefusedError(
                 f"Nothing ties public table {join.source.table.name!r} to the others.",
                 why="Without an equality, every row would meet every row of it.",
-                fix="Join it on a key, as in ON a.region = regions.code.",
+                fix=f"Join it on a key, as in ON a.region = regions.code{_of_days(join.source)}.",
                 at=places.get(join.source.name, at),
             )
+
+
+def _of_days(source: Open) -> str:
+    """How a moment meets a day of a public table: types must be the same."""
+    names = [name for name, each in source.columns.items() if each.kind is Kind.DATE]
+    return f", or CAST(a.t AS DATE) = {as_written(source.table.name)}.{as_written(names[0])}" if names else ""
 
 
 # --- limits

@@ -233,3 +233,25 @@ def test_no_name_that_only_plans_have_is_told(shop, question):
     assert not any(
         each in said for each in ("per unit.", "'per unit'", "union.", "#", "USERDEFINED", "Star", "Bitwise")
     )
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("SELECT CUONT(*) FROM orders", "Did you mean COUNT?"),
+        ("SELECT MEDAIN(quantity) FROM orders", "Did you mean MEDIAN?"),
+        ("SELECT STRFTIM(day, '%Y') AS y, COUNT(*) FROM orders GROUP BY y", "Did you mean STRFTIME?"),
+        ("SELECT FROBNICATE(quantity) FROM orders", "docs/reference/sql.md"),
+        ("SELECT COUNT(*) FROM orders WHERE status = paid", "Texts stand in single quotes: 'paid'."),
+        ('SELECT COUNT(*) FROM orders WHERE status = "statuss"', "Texts stand in single quotes: 'statuss'."),
+        ('SELECT COUNT(*) FROM orders WHERE status IN ("paid")', "Texts stand in single quotes: 'paid'."),
+        ("SELECT COUNT(*) FROM orders WHERE status <> statuss", "Did you mean 'status'? Texts stand in single quotes"),
+        ("SELECT COUNT(*) FROM orders WHERE statuss = 'paid'", "Did you mean 'status'?"),
+        (
+            "SELECT DATEADD(week, DATEDIFF(week, 0, day), 0) AS w, COUNT(*) FROM orders GROUP BY 1",
+            "DATE_TRUNC('week', d)",
+        ),
+    ],
+)
+def test_a_slip_of_the_pen_is_told_with_what_was_probably_meant(sql, said, shop):
+    assert said in str(shop.error(sql))
