@@ -19,8 +19,10 @@ from dalenius.errors import DaleniusError
 QUESTIONS = 14
 VICTIM = 1
 _ORDERS = ("day", "day DESC", "amount NULLS FIRST", "amount DESC", "status, note", "UPPER(note), amount * 0", "region")
-_ENDS = ("k = 1", "k <= 2", "k IN (2, 3)", "k > 1", "k <= 1 OR amount > 3", "NOT (k > 2)", "k % 2 = 0")
-_ENDS += ("CASE WHEN k < 3 THEN status = 'open' ELSE amount > 20 END", "k = 1 AND status = 'open'")
+_ENDS = (
+    *("k = 1", "k <= 2", "k IN (2, 3)", "k > 1", "k <= 1 OR amount > 3", "NOT (k > 2)", "k % 2 = 0"),
+    *("CASE WHEN k < 3 THEN status = 'open' ELSE amount > 20 END", "k = 1 AND status = 'open'"),
+)
 _ASKED = ("COUNT(*)", "SUM(amount)", "SUM(k)", "COUNT(*) FILTER (WHERE k <= 2)", "SUM(CASE WHEN k = 1 THEN amount END)")
 
 
