@@ -16,7 +16,9 @@ alone, before anything is read. They are
 A state of RE2's is the set of places in the pattern where a match that began earlier may stand now. Where it looks
 anywhere, places are told apart by which match began first: a state is a sequence of sets. It merges places that cannot
 differ, from what comes before or from what comes after (common beginnings of choices, bytes that characters share).
-Each of its states is therefore the image of one of those here, in which nothing is merged: it has as many or fewer.
+Each of its states is therefore the image of one of those here, in which nothing is merged; but it tells apart whether a
+match has just ended, which is up to two for one. There is room for ten times `MOST_STATES`. All of this is about its
+search for any match, the longest first: it goes by the order of choices only where `patterns.with_rest` keeps it from.
 """
 
 from __future__ import annotations

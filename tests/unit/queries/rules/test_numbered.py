@@ -106,6 +106,11 @@ def test_notes_name_what_was_typed(shop, asked):
         assert not any("numbered" in each or "c2" in each for each in notes)
 
 
+def test_a_value_brought_between_bounds_is_named_as_it_was_typed(shop):
+    plan = shop.plan("SELECT SUM(1 / amount) FROM orders WHERE amount > 2")
+    assert any(each.startswith("1 / amount is brought between") for each in plan.notes)
+
+
 _K = "ROW_NUMBER() OVER (PARTITION BY {} ORDER BY day) AS k"
 UNSAFE = {
     f"SELECT COUNT(*) FROM (SELECT {_K.replace('PARTITION BY {} ', '')} FROM orders) WHERE k = 1": "several people",
