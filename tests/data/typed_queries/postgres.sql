@@ -148,3 +148,9 @@ SELECT 'people' AS what, count(*) AS n FROM people UNION ALL SELECT 'orders', co
 WITH monthly AS (SELECT date_trunc('month', day) AS m, sum(amount) AS total FROM orders GROUP BY 1) SELECT m, total - lag(total) OVER (ORDER BY m) AS change FROM monthly;
 SELECT sum(quantity) AS q FROM (SELECT DISTINCT ON (person_id) person_id, quantity FROM orders ORDER BY person_id, day DESC) t;
 WITH latest AS (SELECT DISTINCT ON (person_id, product) * FROM orders ORDER BY person_id, product, placed DESC) SELECT product, count(*) AS n, sum(amount) AS s FROM latest GROUP BY product;
+-- duckdb: SELECT STRFTIME(placed, '%Y') AS y, STRFTIME(placed, '%m') AS m, COUNT(*) AS n, SUM(COUNT(*)) OVER () AS t FROM orders GROUP BY 1, 2
+SELECT TO_CHAR(placed, 'YYYY') AS y, TO_CHAR(placed, 'MM') AS m, COUNT(*) AS n, SUM(COUNT(*)) OVER () AS t FROM orders GROUP BY 1, 2;
+-- duckdb: SELECT STRFTIME(m, '%Y') AS y, SUM(n) AS n FROM (SELECT DATE_TRUNC('month', placed) AS m, COUNT(*) AS n FROM orders GROUP BY m) t GROUP BY y
+SELECT TO_CHAR(m, 'YYYY') AS y, SUM(n) AS n FROM (SELECT DATE_TRUNC('month', placed) AS m, COUNT(*) AS n FROM orders GROUP BY m) t GROUP BY y;
+-- not yet: TO_CHAR | STRFTIME(d, '%Y-%m')
+SELECT TO_CHAR(m, 'IYYY') AS y, SUM(n) AS n FROM (SELECT DATE_TRUNC('month', placed) AS m, COUNT(*) AS n FROM orders GROUP BY m) t GROUP BY y;
