@@ -158,3 +158,9 @@ SELECT r.name, count(*) AS empty FROM regions r LEFT JOIN people p ON p.region =
 SELECT r.name, p.sex, count(p.age) AS n FROM regions r LEFT JOIN people p ON p.region = r.code GROUP BY r.name, p.sex;
 -- not yet: A condition in ON is about r alone | WHERE
 SELECT r.name, count(p.age) AS n FROM regions r LEFT JOIN people p ON p.region = r.code AND r.country = 'A' GROUP BY r.name;
+-- duckdb: SELECT STRFTIME(placed, '%Y') AS y, STRFTIME(placed, '%m') AS m, COUNT(*) AS n, SUM(COUNT(*)) OVER () AS t FROM orders GROUP BY 1, 2
+SELECT TO_CHAR(placed, 'YYYY') AS y, TO_CHAR(placed, 'MM') AS m, COUNT(*) AS n, SUM(COUNT(*)) OVER () AS t FROM orders GROUP BY 1, 2;
+-- duckdb: SELECT STRFTIME(m, '%Y') AS y, SUM(n) AS n FROM (SELECT DATE_TRUNC('month', placed) AS m, COUNT(*) AS n FROM orders GROUP BY m) t GROUP BY y
+SELECT TO_CHAR(m, 'YYYY') AS y, SUM(n) AS n FROM (SELECT DATE_TRUNC('month', placed) AS m, COUNT(*) AS n FROM orders GROUP BY m) t GROUP BY y;
+-- not yet: TO_CHAR | STRFTIME(d, '%Y-%m')
+SELECT TO_CHAR(m, 'IYYY') AS y, SUM(n) AS n FROM (SELECT DATE_TRUNC('month', placed) AS m, COUNT(*) AS n FROM orders GROUP BY m) t GROUP BY y;

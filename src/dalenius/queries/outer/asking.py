@@ -18,6 +18,7 @@ from dalenius.queries.rules.clamp import no_place
 from dalenius.queries.rules.clause import cut_clause
 from dalenius.queries.rules.parse import parse_sql, too_deep
 from dalenius.queries.rules.spelling.windows import regroup
+from dalenius.queries.rules.whole import check_whole, spell_formats
 
 if TYPE_CHECKING:
     from dalenius.measuring.plan import Plan
@@ -102,7 +103,9 @@ def _plan_split(asker: Asker, ask: Ask, among: OpenTables, tree: Any, *, expecti
         return planned.plan
 
     _, options = cut_clause(ask.question)
+    spell_formats(tree)
     split = split_tree(tree, ask.question, _known(among), plan, frozenset(options.clamps), previews=expecting)
+    check_whole(split.outer.tree, ask.question)
     asked = set[Any]().union(*(bounded[id(each.plan)] for each in split.inners))
     for at, clamps in options.clamps.items():
         if at not in asked:  # of a window, which bounds nobody

@@ -28,6 +28,7 @@ from dalenius.queries.rules.spelling import (
 )
 from dalenius.queries.rules.spelling.growth import Growth, size
 from dalenius.queries.rules.spelling.tokens import CONVERT, DECODE
+from dalenius.queries.rules.whole import text_of
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def _rewritten(node: Any, rewrite: Rewrite, known: Known) -> bool:
         if name in node.meta:
             found.meta.setdefault(name, node.meta[name])
     if isinstance(node.parent, exp.Select):  # what its column is called where nobody says
-        found.meta.setdefault("typed", node.sql(dialect="duckdb"))
+        found.meta.setdefault("typed", text_of(node))
     known.growth.add(size(found) - size(node))
     node.replace(found)
     return True
