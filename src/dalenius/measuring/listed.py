@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dalenius.measuring.public import PublicTable
 
 MOST_LISTED = 2000  # rows of one list
+MOST_COLUMNS = 16  # each is looked up when a question is planned
 _KEPT = 64
 _TYPES = {Type.TEXT: "VARCHAR", Type.BOOLEAN: "BOOLEAN", Type.DATE: "DATE", Type.DATETIME: "TIMESTAMP"}
 _NO_FILES = Fingerprint("csv", ())

@@ -169,6 +169,7 @@ def test_the_first_right_join_is_a_left_join_the_other_way_round(shop):
         ("(VALUES (p.region)) AS k(region)", QuestionRefusedError),
         ("(VALUES (lower('N'))) AS k(region)", QuestionRefusedError),
         ("(VALUES ((SELECT MAX(region) FROM people))) AS k(region)", QuestionRefusedError),
+        (f"(VALUES ({', '.join('1' * 17)})) AS k(region)", QuestionRefusedError),
         ("UNNEST(p.name) AS k(region)", QuestionRefusedError),
         ("UNNEST([]) AS k(region)", QuestionRefusedError),
         ("UNNEST([['n']]) AS k(region)", QuestionRefusedError),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dalenius.measuring.expressions import Literal, Type
-from dalenius.measuring.listed import MOST_LISTED, listed_table
+from dalenius.measuring.listed import MOST_COLUMNS, MOST_LISTED, listed_table
 
 if TYPE_CHECKING:
     from dalenius.measuring.public import PublicTable
@@ -32,6 +32,10 @@ def read_list(reader: SelectScope, node: Any) -> PublicTable:
     if len({len(row) for row in rows}) > 1:
         raise reader.invalid(
             node, "Rows of VALUES differ in length.", "Each has a value for each column.", "Correct it."
+        )
+    if len(rows[0]) > MOST_COLUMNS:
+        raise reader.refused(
+            node, f"A list has at most {MOST_COLUMNS} columns here.", "List fewer.", "Each is looked up."
         )
     names = _names(reader, node, len(rows[0]))
     columns = [_column(reader, node, [row[at] for row in rows]) for at in range(len(names))]

@@ -39,15 +39,14 @@ def _aggregated(type_: Type) -> str:
 
 def resolve_names(stage: Stage) -> Stage:
     """The question in the policy's own terms."""
-    plain = _plain(stage)
-    try:
-        found = _Reader(Shared(stage, plain=plain), stage.tree).question()
-        plain = plain and not _names_units(found)  # a subquery says IS NULL of them: only relations know such columns
-    except NotPlain:
-        plain = False
-    if not plain:
-        found = _Reader(Shared(stage, plain=False), stage.tree).question()
-    return stage.with_(question=found)
+    if _plain(stage):
+        try:
+            found = _Reader(Shared(stage, plain=True), stage.tree).question()
+            if not _names_units(found):  # a subquery says IS NULL of them: only relations know such columns
+                return stage.with_(question=found)
+        except NotPlain:
+            pass
+    return stage.with_(question=_Reader(Shared(stage, plain=False), stage.tree).question())
 
 
 def _names_units(question: Question) -> bool:

@@ -69,7 +69,7 @@ def guard_question(stage: Stage) -> Stage:
 
 def make_total(expression: Expression, ranges: Mapping[str, Range] | None = None) -> Expression:
     """An expression made total: over released values, or over columns of which some ranges are known."""
-    return _Guard(ranges or {}).expression(expression)
+    return _Guard({} if ranges is None else ranges).expression(expression)  # to ask whether it is empty reads all of it
 
 
 def make_finite(expression: Expression, ranges: Mapping[str, Range]) -> Expression:
