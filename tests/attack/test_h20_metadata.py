@@ -41,7 +41,7 @@ REFUSED = [
     "SELECT COUNT(*) FROM visit",
     "SELECT COUNT(*) FROM visits WHERE agee = 90",
     "SELECT COUNT(*) FROM visits WHERE region > 5",
-    "SELECT SUM(LN(amount)) FROM visits",
+    "SELECT SUM(TAN(amount)) FROM visits",
     "SELECT COUNT(* FROM visits",
     "SELECT COUNT(*) FROM visits WHERE 1 / 0 = 'a'",
 ]

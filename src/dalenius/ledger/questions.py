@@ -313,6 +313,8 @@ def _is_own(state: Projection, question: ChargedQuestion, analyst: str) -> bool:
 
 
 def _contents(ledger: Ledger, found: list[ChargedQuestion]) -> Iterator[PaidAnswer]:
+    if not found:  # as for most new questions: no second look
+        return
     with ledger.view() as view:
         for each in found:
             derived.holder_of(view.connection, each)

@@ -8,13 +8,17 @@ hundred times more (`a.{15}b`), and one person's rows could be such texts. So a 
 that RE2 may build for it has at most `MOST_STATES` states, which is found out here by building them: from the pattern
 alone, before anything is read. They are
 
-* the one that looks for it anywhere, or at the start where it is bound to that;
+* the one that looks for it anywhere;
+* where it is bound to the start, the one that begins there and reads all of a text: what may follow is a part of the
+  pattern (`patterns.with_rest`);
 * where it is bound to the end, also the one that reads texts backwards: RE2 runs that one.
 
 A state of RE2's is the set of places in the pattern where a match that began earlier may stand now. Where it looks
 anywhere, places are told apart by which match began first: a state is a sequence of sets. It merges places that cannot
 differ, from what comes before or from what comes after (common beginnings of choices, bytes that characters share).
-Each of its states is therefore the image of one of those here, in which nothing is merged: it has as many or fewer.
+Each of its states is therefore the image of one of those here, in which nothing is merged; but it tells apart whether a
+match has just ended, which is up to two for one. There is room for ten times `MOST_STATES`. All of this is about its
+search for any match, the longest first: it goes by the order of choices only where `patterns.with_rest` keeps it from.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 
-from dalenius.measuring.patterns import Chain, Choice, Leaf, Node, Pattern, PatternError, Repeat
+from dalenius.measuring.patterns import Chain, Choice, Leaf, Node, Pattern, PatternError, Repeat, with_rest
 
 MOST_STATES = 256
 _MOST_BYTES = 500_000  # of all states together: a table of steps for each, and the places in it
@@ -42,8 +46,8 @@ def check_states(pattern: Pattern) -> None:
     Raises:
         PatternError: With the reason.
     """
-    forward = _Places(backwards=False)
-    _explored(forward, forward.read(pattern.node), anywhere=not pattern.start, whole=pattern.end)
+    forward, shown = _Places(backwards=False), with_rest(pattern)
+    _explored(forward, forward.read(shown.node), anywhere=not shown.start, whole=shown.end)
     if pattern.end:
         reverse = _Places(backwards=True)
         _explored(reverse, reverse.read(pattern.node), anywhere=False, whole=True)

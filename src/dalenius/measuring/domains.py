@@ -287,7 +287,13 @@ def _component(keys: tuple[Expression, ...], columns: Columns, known: Facts, hel
     tried = _tried(keys, columns, known, held)
     if tried is not None:
         return tried
-    return KeyValues.of(lambda: _shaped(keys, columns))
+    try:
+        return KeyValues.of(lambda: _shaped(keys, columns))
+    except _UnknownError:  # such as YEAR(t) || '-' || MONTH(t): moments are tried, where these are few enough
+        tried = _tried(keys, columns, known, held, always=True)
+        if tried is None:
+            raise
+        return tried
 
 
 def _shaped(keys: Sequence[Expression], columns: Columns) -> list[Cell]:
@@ -305,8 +311,13 @@ def _shaped(keys: Sequence[Expression], columns: Columns) -> list[Cell]:
     return list(product(*found))
 
 
-def _tried(keys: Sequence[Expression], columns: Columns, known: Facts, held: dict[Any, Any]) -> KeyValues | None:
-    """The keys' values on all combinations of their columns' values, by the engine itself; None: not to be had so."""
+def _tried(
+    keys: Sequence[Expression], columns: Columns, known: Facts, held: dict[Any, Any], *, always: bool = False
+) -> KeyValues | None:
+    """The keys' values on all combinations of their columns' values, by the engine itself; None: not to be had so.
+
+    ``always``: also on moments of which no condition speaks.
+    """
     from dalenius.measuring.engines.sources import reference
 
     names = sorted(frozenset().union(*(columns_of(key) for key in keys)))
@@ -319,7 +330,7 @@ def _tried(keys: Sequence[Expression], columns: Columns, known: Facts, held: dic
             continue
         domain = _table(held, (name, bool(conditions)), (name,), partial(_column_rows, columns[name]), columns)
         if domain is None:
-            moments = stand_ins(columns[name], keys, conditions, name, _MOST_TRIED)
+            moments = stand_ins(columns[name], keys, conditions, name, _MOST_TRIED, always=always)
             if moments is None:
                 return None
             found_moments, conditions = moments

@@ -68,7 +68,7 @@ def limit_of(source: Source) -> int | None:
 
 def check_fanout(relation: Relation, at: Place | None, *, inside: bool = False) -> None:
     """Refuses a join, or an EXISTS, that could make too many rows of one."""
-    names = ", ".join(dict.fromkeys(each.name for each in relation.sources))
+    names = ", ".join(dict.fromkeys(map(_shown, relation.sources)))
     if None in row_limits(relation, inside=inside).values():
         raise QuestionRefusedError(
             f"Rows of {names} all meet one another.",
@@ -84,6 +84,10 @@ def check_fanout(relation: Relation, at: Place | None, *, inside: bool = False) 
             fix="Join on keys that are unique in the other table, or group each table by the unit first.",
             at=at,
         )
+
+
+def _shown(source: Source) -> str:
+    return source.called if isinstance(source, Open) and not source.table.fingerprint.files else source.name
 
 
 def fanout(relation: Relation, *, inside: bool = False, really: bool = False) -> int:

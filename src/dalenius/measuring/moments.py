@@ -44,7 +44,13 @@ class Grain:
 
 
 def stand_ins(
-    column: tables.Column, keys: Sequence[Expression], conditions: Sequence[Expression], name: str, most: int
+    column: tables.Column,
+    keys: Sequence[Expression],
+    conditions: Sequence[Expression],
+    name: str,
+    most: int,
+    *,
+    always: bool = False,
 ) -> tuple[list[datetime], list[Expression]] | None:
     """Moments that stand for all that a column can hold, and the conditions whose truth they tell.
 
@@ -54,6 +60,7 @@ def stand_ins(
         conditions: What holds for all rows that count; those that tell moments too finely apart are left out.
         name: How these call the column.
         most: How many moments there may be.
+        always: Also where no condition is about the column.
 
     Returns:
         None where no condition is about the column, a key tells too many moments apart, or they have no end.
@@ -76,7 +83,7 @@ def stand_ins(
     else:
         return None
     usable = [each for each, _ in kept]
-    if not any(name in columns_of(each) for each in usable):
+    if not always and not any(name in columns_of(each) for each in usable):
         return None
     points = {low, *([column.default] if isinstance(column.default, datetime) else [])}
     points |= {each for cut in whole.cuts for each in _at(cut)}

@@ -99,13 +99,28 @@ def plain_texts(node: Node) -> list[str] | None:
     return None
 
 
+def with_rest(pattern: Pattern) -> Pattern:
+    """What is bound to the start alone, with the rest of the text: ^ab is ^ab and anything up to the end.
+
+    RE2 asks of what is bound to the start alone which match comes first in the order of choices, and goes on past
+    others: its states are told apart by that order, too, and `^(.*a.{15}c|.)` has 2¹⁵ of them, though one step finds a
+    match. Of all of a text it asks only whether it matches.
+    """
+    if not pattern.start or pattern.end:
+        return pattern
+    return Pattern(chain([pattern.node, Repeat(Leaf(((0, LAST),)), 0, None)]), start=True, end=True)
+
+
 def spelled(pattern: Pattern) -> str:
-    """The pattern as RE2 reads it, and as nothing else does.
+    r"""The pattern as RE2 reads it, and as nothing else does.
 
     >>> a_or_b = Choice((Leaf(((97, 97),)), Leaf(((98, 98),))))
-    >>> spelled(Pattern(Repeat(a_or_b, 2, 5), start=True, end=False))
-    '^(?:(?:a|b){2,5})'
+    >>> spelled(Pattern(Repeat(a_or_b, 2, 5), start=True, end=True))
+    '^(?:(?:a|b){2,5})$'
+    >>> spelled(Pattern(a_or_b, start=True, end=False))
+    '^(?:(?:a|b)[\\x{0}-\\x{10ffff}]*)$'
     """
+    pattern = with_rest(pattern)
     return "^" * pattern.start + f"(?:{_spelled(pattern.node)})" + "$" * pattern.end
 
 
@@ -115,7 +130,7 @@ def _spelled(node: Node) -> str:
             return _letter(low)
         case Leaf(ranges=ranges):
             rest = others(ranges)
-            shown, sign = (rest, "^") if len(rest) < len(ranges) else (ranges, "")
+            shown, sign = (rest, "^") if 0 < len(rest) < len(ranges) else (ranges, "")  # RE2 cannot read [^]
             return f"[{sign}{''.join(_letter(a) + ('-' + _letter(b)) * (a != b) for a, b in shown)}]"
         case Repeat(inner=inner, least=least, most=most):
             one = _spelled(inner) if isinstance(inner, Leaf) else f"(?:{_spelled(inner)})"

@@ -378,6 +378,7 @@ class Plan:
     selection: SelectionPlan | None = None
     notes: tuple[str, ...] = ()
     sets: tuple[tuple[int, ...], ...] = ()
+    _told: dict[str, tuple[object, str]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def table(self) -> Table:
@@ -435,7 +436,12 @@ class Plan:
         if self.selection is not None:
             sets = f" sets {self.selection.sets}" if self.sets else ""
             return f"found cap {self.selection.cap} units {self.selection.units} share {self.selection.share}{sets}"
-        return f"{len(self.cells)} {hashlib.sha256(repr(self.cells).encode()).hexdigest()[:16]}"
+        # Plans that are made of one another have the same cells, and may have many: they are read once.
+        cells, told = self._told.get("cells", (None, ""))
+        if cells is not self.cells:
+            told = f"{len(self.cells)} {hashlib.sha256(repr(self.cells).encode()).hexdigest()[:16]}"
+            self._told["cells"] = self.cells, told
+        return told
 
     def key(self, data_version: int | str) -> str:
         """The key of stored answers: canonical plan, meaning of the policy, data version."""

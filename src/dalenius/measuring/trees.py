@@ -319,10 +319,10 @@ def locate(off: Floats, margin: Floats) -> tuple[NDArray[np.intp], Floats, NDArr
     start, end = rising[rows, place], rising[rows, place + 1]
     within = np.clip(np.where(end > start, -start / np.where(end > start, end - start, 1.0), 0.5), 0.0, 1.0)
     low, high = _left(rising, margin, 1)
-    apart = np.maximum(1, (high - low) / 2 / _APART)
-    for spacing in np.unique(_power(apart)):
-        chosen = np.flatnonzero(_power(apart) == spacing)
-        low[chosen], high[chosen] = _left(off[chosen], margin, int(spacing))
+    apart = _power(np.maximum(1, (high - low) / 2 / _APART))
+    for spacing in sorted(set(apart.tolist())):  # np.unique would import all of numpy.ma
+        chosen = np.flatnonzero(apart == spacing)
+        low[chosen], high[chosen] = _left(off[chosen], margin, spacing)
     return place, within, np.minimum(low, place), np.maximum(np.minimum(high, last), place)
 
 

@@ -30,6 +30,7 @@ from dalenius.measuring.plan import Plan, require
 from dalenius.mechanisms import noise
 from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, SummedLaw
 from dalenius.queries.average_intervals import clipped_average
+from dalenius.queries.note_words import plain_limits, plain_notes
 from dalenius.queries.postprocess import ReleasedTable, key_columns, tabulate
 from dalenius.queries.rules.price import Priced, price_plan
 from dalenius.queries.scaled_estimates import ScaledAggregate, Stored, scale_aggregate
@@ -190,7 +191,7 @@ class Answer:
     @property
     def limits(self) -> tuple[dict[str, Any], ...]:
         """The limits that the question found itself."""
-        return report_clips(self.plan, self.clips)
+        return plain_limits(self.plan, report_clips(self.plan, self.clips))
 
     @cached_property
     def estimates(self) -> Mapping[Aggregate, list[Estimate]]:
@@ -250,7 +251,7 @@ class Answer:
         clipped = {each: self.clipped[each] for each in shown if self.estimates[each]}  # where any group was found
         losses = clipping_notes(self.plan, clipped, errors)
         shared = (SHARED,) if self.coarsened else ()
-        return (*self.plan.notes, *dict.fromkeys(own), *clips, *losses, *shared)
+        return plain_notes(self.plan, (*self.plan.notes, *dict.fromkeys(own), *clips, *losses, *shared))
 
     @property
     def _shares(self) -> Mapping[int, float]:

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 from dalenius._fields import Fields
 from dalenius._numbers import count_of
 from dalenius.measuring.expressions import TRUE, Aggregate, Key, walk
+from dalenius.measuring.listed import is_listed
 from dalenius.measuring.relations import Join, Open, Owned, PerUnit, Relation, Stacked
 from dalenius.queries.limit_words import describe_limits
+from dalenius.queries.note_words import plain_notes
 from dalenius.queries.sql_words import SqlWords, label_of
 
 if TYPE_CHECKING:
@@ -147,7 +149,7 @@ def explain_plan(plan: Plan, priced: Priced | None = None) -> Explanation:
         after=(*computed, *chosen_rows(plan)),
         public=public_facts([plan]),
         price=price_words([plan], priced),
-        notes=plan.notes,
+        notes=plain_notes(plan, plan.notes),
     )
 
 
@@ -200,9 +202,11 @@ def named(name: str, text: str) -> str:
 
 def public_facts(plans: Sequence[Plan], others: Sequence[str] = ()) -> tuple[str, ...]:
     """What of it anybody may know already."""
-    names = sorted({each.name for plan in plans for each in plan.table.relation.publics()} | set(others))
+    found = [each for plan in plans for each in plan.table.relation.publics()]
+    names = sorted({each.name for each in found if not is_listed(each)} | set(others))
     tables = (f"Public tables, read as they are: {', '.join(names)}.",) if names else ()
-    return (*tables, _FACTS)
+    lists = ("Values that the question lists itself.",) if any(map(is_listed, found)) else ()
+    return (*tables, *lists, _FACTS)
 
 
 def price_words(plans: Sequence[Plan], priced: Priced | None, delta: float | None = None) -> str:
@@ -249,6 +253,8 @@ def _source(join: Join, words: SqlWords) -> str:
             called = _called(label_of(source), table.policy.name)
             through = f", through {', '.join(table.through)}" if table.through else ""
             return f"{called} (protected{through})"
+        case Open(table=public) if is_listed(public):
+            return f"a list of {count_of(public.rows, 'row')} in the question, as {label_of(source)} (public)"
         case Open(table=public):
             return f"{_called(label_of(source), public.name)} (public)"
         case PerUnit(relation=inner, keys=keys):

@@ -21,7 +21,7 @@ from dalenius.queries.ask import Ask
 from dalenius.queries.keys_alone import keys_preview, keys_release
 from dalenius.queries.outer.asking import OuterPlanned, plan_any
 from dalenius.queries.own_answers import about
-from dalenius.queries.planning import open_versions
+from dalenius.queries.planning import Opened
 from dalenius.queries.preview import CHOICES, Preview, preview_expected
 from dalenius.queries.public_questions import is_public, public_preview, public_release
 from dalenius.releasing.kinds import Kind
@@ -54,7 +54,7 @@ class QuestionKind(Kind):
         with asker.own_work():
             epsilon, delta = settle_price(ask.question, ask.epsilon, ask.delta, at_most=ask.error is not None)
             ask = replace(ask, epsilon=epsilon, delta=delta)
-            versions = open_versions(asker)
+            versions = Opened.of(asker).open_versions()
             if not asker.free and is_public(ask.question, versions):
                 raise never_charged()
             public = public_release(ask.question, versions)
@@ -114,11 +114,12 @@ def preview(asker: Asker, ask: Ask) -> Preview:
     with asker.own_work():
         epsilon, delta = settle_price(ask.question, ask.epsilon, ask.delta, at_most=ask.error is not None)
         ask = replace(ask, epsilon=None if epsilon is None else parameters.epsilon(epsilon), delta=delta)
-        public = public_preview(ask.question, open_versions(asker), ask.confidence)
+        opened = Opened.of(asker)
+        public = public_preview(ask.question, opened.open_versions(), ask.confidence)
         public = keys_preview(asker, ask) if public is None else public
         if public is not None:
             return public
-        found = plan_any(asker, ask, expecting=True)
+        found = plan_any(asker, ask, expecting=True, opened=opened)
         if isinstance(found, OuterPlanned):
             from dalenius.queries.outer.showing import preview_outer
 
@@ -142,10 +143,11 @@ def explain(asker: Asker, ask: Ask) -> Explanation:
     with asker.own_work():
         epsilon, delta = settle_price(ask.question, ask.epsilon, ask.delta)
         ask = replace(ask, epsilon=None if epsilon is None else parameters.epsilon(epsilon), delta=delta, error=None)
-        public = public_preview(ask.question, open_versions(asker), ask.confidence)
+        opened = Opened.of(asker)
+        public = public_preview(ask.question, opened.open_versions(), ask.confidence)
         if public is not None:
             return require(public.explanation)
-        return _explained(asker, ask, plan_any(asker, ask), ask.epsilon)
+        return _explained(asker, ask, plan_any(asker, ask, opened=opened), ask.epsilon)
 
 
 def _explained(asker: Asker, ask: Ask, found: Planned | OuterPlanned, epsilon: float | None) -> Explanation:

@@ -96,12 +96,13 @@ class KnownParts:
 
 def known_parts(asker: Asker, plan: Plan, snapshot: Snapshot, confidence: float) -> KnownParts:
     """From the asker's latest answers, the newest first."""
-    wanted = about(plan, snapshot.data_version)
+    answers = [] if plan.selection is not None else recent_answers(asker, snapshot, _LATEST)
+    wanted = about(plan, snapshot.data_version) if answers else []
     if not wanted:
         return KnownParts()
     counted = _about(plan, snapshot.data_version, _ROWS)
     found: dict[str, _Part] = {}
-    for part in _parts(recent_answers(asker, snapshot, _LATEST)):
+    for part in _parts(answers):
         if part.about in {*wanted, counted} and (part.about not in found or part.epsilon > found[part.about].epsilon):
             found[part.about] = part
     rows = None if counted not in found else max(0.0, sum(found[counted].values) / 2.0 ** found[counted].bits)

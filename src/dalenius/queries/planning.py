@@ -14,6 +14,7 @@ from dalenius.queries.own_answers import known_parts, own_answers
 from dalenius.releasing.snapshot import Snapshot, found_of, moved_from, texts_of, through
 
 if TYPE_CHECKING:
+    from dalenius.ledger.budgets import Budget
     from dalenius.measuring.public import PublicTable
     from dalenius.queries.ask import Ask
     from dalenius.queries.expectations import Expectations
@@ -38,6 +39,26 @@ class Planned:
 
 
 @dataclass(frozen=True)
+class Opened:
+    """One look at ledger and registry: the versions in force, and the data sets in which an asker has an allotment."""
+
+    versions: Mapping[str, Version]
+    budgets: Mapping[str, Budget]
+
+    @classmethod
+    def of(cls, asker: Asker) -> Opened:
+        """As they are now."""
+        versions = asker.registry.current()
+        with asker.ledger.state() as state:
+            open_ = sorted(each for each in state.budgets if (each, asker.name) in state.allotments)
+            return cls(versions, {each: state.budgets[each] for each in open_})
+
+    def open_versions(self) -> list[Version]:
+        """The tables of these data sets."""
+        return [version for version in self.versions.values() if version.dataset in self.budgets]
+
+
+@dataclass(frozen=True)
 class OpenTables:
     """What one asker's questions are read against: versions in force, protected tables, public ones."""
 
@@ -46,17 +67,17 @@ class OpenTables:
     publics: Mapping[str, PublicTable]
 
     @classmethod
-    def of(cls, asker: Asker) -> OpenTables:
-        """The tables that are open to an asker now."""
-        versions = asker.registry.current()
-        tables = tables_of(asker, versions)
-        return cls(versions, tables, _publics(versions, tables))
+    def of(cls, asker: Asker, opened: Opened | None = None) -> OpenTables:
+        """The tables that are open to an asker now, or were just now."""
+        opened = Opened.of(asker) if opened is None else opened
+        tables = tables_of(asker, opened.versions, opened.budgets)
+        return cls(opened.versions, tables, _publics(opened.versions, tables))
 
     @classmethod
     def of_owner(cls, owner: Asker) -> OpenTables:
         """All tables, for the owner's own audits: nothing that is planned on them leaves."""
         versions = owner.registry.current()
-        tables = _tables_in(owner, versions, set(owner.ledger.datasets()))
+        tables = _tables_in(owner, versions, {each: owner.ledger.budget(each) for each in owner.ledger.datasets()})
         return cls(versions, tables, _publics(versions, tables))
 
 
@@ -107,39 +128,34 @@ def _expectations(asker: Asker, ask: Ask, plan: Plan, snapshot: Snapshot, own: S
     return Expectations(plan, ask.confidence, ask.delta, left, parts.answer, parts.rows)
 
 
-def open_versions(asker: Asker) -> list[Version]:
-    """The tables of data sets in which this analyst has an allotment."""
-    datasets = _open(asker)
-    return [version for version in asker.registry.current().values() if version.dataset in datasets]
-
-
-def tables_of(asker: Asker, versions: Mapping[str, Version]) -> dict[str, Table]:
-    """The tables that this analyst may ask about: those of data sets in which there is an allotment."""
-    open_ = _open(asker)
-    if not open_:
+def tables_of(
+    asker: Asker, versions: Mapping[str, Version], budgets: Mapping[str, Budget] | None = None
+) -> dict[str, Table]:
+    """The tables that this analyst may ask about: those of data sets in which there is an allotment (``budgets``)."""
+    budgets = Opened.of(asker).budgets if budgets is None else budgets
+    if not budgets:
         raise NotAllowedError(
             f"Analyst {asker.name!r} has no allotment.",
             why="Who may ask, and how much, is the owner's decision.",
             fix="Ask the owner for one, or check the name.",
         )
-    return _tables_in(asker, versions, open_)
+    return _tables_in(asker, versions, budgets)
 
 
-def _tables_in(asker: Asker, versions: Mapping[str, Version], open_: set[str]) -> dict[str, Table]:
+def _tables_in(asker: Asker, versions: Mapping[str, Version], budgets: Mapping[str, Budget]) -> dict[str, Table]:
     """The tables of some data sets, as questions see them."""
-    budgets = {dataset: asker.ledger.budget(dataset) for dataset in open_}
     periods = {
         version.dataset: version.policy.budget.period
         for version in versions.values()
         if version.policy.budget is not None
     }
-    seen = {name: each for name, each in versions.items() if each.dataset in open_}
+    seen = {name: each for name, each in versions.items() if each.dataset in budgets}
     found = {
         name: Table(
             version.policy,
             budgets[version.dataset],
             periods.get(version.dataset),
-            found_of(asker.registry, version),
+            found_of(asker.registry, version, reads_on=False),
             texts=texts_of(version.fingerprint),
             moved=moved_from(version, periods.get(version.dataset), asker.registry, asker.ledger),
         )
@@ -149,10 +165,6 @@ def _tables_in(asker: Asker, versions: Mapping[str, Version], open_: set[str]) -
         name: replace(table, through={each: found[way.table] for each, way in through(table.policy, seen).items()})
         for name, table in found.items()
     }
-
-
-def _open(asker: Asker) -> set[str]:
-    return {each for each in asker.ledger.datasets() if asker.name in asker.ledger.allotments(each)}
 
 
 def _publics(versions: Mapping[str, Version], tables: Mapping[str, Table]) -> Mapping[str, PublicTable]:

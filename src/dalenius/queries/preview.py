@@ -16,6 +16,7 @@ from dalenius.ledger.key_delta import Left
 from dalenius.queries.expectations import Expectations
 from dalenius.queries.expected_answer import ExpectedColumn
 from dalenius.queries.explaining import Explanation
+from dalenius.queries.note_words import plain_notes
 from dalenius.queries.plan_words import describe_plan
 from dalenius.queries.postprocess import shown_groups
 from dalenius.queries.release import FREE, shown_error
@@ -258,7 +259,7 @@ def preview_expected(
         expectations.confidence,
         describe_plan(plan, expectations.at(epsilons[0]).first.asked),
         remaining,
-        (*plan.notes, *_notes(expectations, choices), *notes),
+        plain_notes(plan, (*plan.notes, *_notes(expectations, choices), *notes)),
         expectations.rows,
         choices[0].delta,
         float(sum(each.search for each in plan.measures)),

@@ -29,6 +29,7 @@ from dalenius.queries.preview import Preview
 from dalenius.queries.release import PUBLIC, Release
 from dalenius.queries.rules.clause import check_nobody_named
 from dalenius.queries.rules.parse import DIALECT, parse_sql, place
+from dalenius.queries.rules.whole import check_whole, spell_formats, text_of
 from dalenius.tables.registry import check_public_unchanged
 from dalenius.tables.sources.fingerprint import Fingerprint
 
@@ -101,6 +102,7 @@ def public_question(text: str, known: Collection[str]) -> PublicQuestion | None:
     if not isinstance(tree, exp.Query):
         return None
     used = set()
+    spell_formats(tree)
     _drop_schemas(tree, known)
     for table in tables_of(tree):
         name = folded(table.name)
@@ -212,6 +214,7 @@ def rewrite(question: PublicQuestion, most: int) -> str:
     while isinstance(tree, exp.Subquery) and not any(tree.args.get(each) for each in ("with_", "order", "limit")):
         tree = tree.this
     _cut(tree, most, question.text)
+    check_whole(tree, question.text)
     return str(tree.sql(dialect=DIALECT, comments=False))
 
 
@@ -394,7 +397,9 @@ def public_value(tree: Any, publics: Mapping[str, PublicTable], at: Place | None
         QuestionRefusedError: It reads protected rows, speaks of the question around it, or gives no single value.
     """
     spelled = {name.lower(): name for name in publics}
-    question = public_question(tree.sql(dialect="duckdb"), spelled.keys())
+    tree = tree.copy()
+    spell_formats(tree)
+    question = public_question(text_of(tree), spelled.keys())
     if question is None:
         raise QuestionRefusedError(
             "A subquery inside an expression can only read public tables.",

@@ -40,10 +40,10 @@ END = "<!-- end of what is generated -->"
 _INSIDE = {family_for(each).asked[each].written.format("x").removesuffix("(x)") for each in INSIDE}
 CLAUSES = (
     ("SELECT", "aggregates, keys, and arithmetic on them, with or without AS"),
-    ("FROM", "protected tables of one data set, public tables, subqueries; see *Several tables*"),
+    ("FROM", "protected tables of one data set, public tables, VALUES, subqueries; see *Several tables*"),
     (
         "JOIN",
-        "JOIN and LEFT JOIN with ON or USING, NATURAL and CROSS JOIN, tables after a comma with conditions in WHERE",
+        "JOIN, LEFT JOIN and a first RIGHT JOIN with ON or USING, NATURAL and CROSS JOIN, tables after a comma",
     ),
     ("WITH", "subqueries by name, not recursive"),
     ("WHERE", "any condition on columns; [NOT] EXISTS and [NOT] IN (SELECT …) about rows of the same unit"),
@@ -68,6 +68,14 @@ SEVERAL = (
     ("b JOIN c ON b.k = c.k", "keys on the way to a unit; each row of c meets its own of b"),
     ("a JOIN p ON a.x = p.code", "a public table, by an equality; where its rows repeat, limits are multiplied"),
     ("a LEFT JOIN b ON a.u = b.u AND b.y > 3", "rows of a stay without one of b; the first table must have units"),
+    (
+        "a JOIN (VALUES (1, 'one'), (2, 'two')) k(x, name) ON a.x = k.x",
+        "rows that the question lists, as a public table; also UNNEST([1, 2]) AS k and GENERATE_SERIES(1, 12) AS k",
+    ),
+    (
+        "p LEFT JOIN a ON a.x = p.code",
+        "each group of p is answered, with 0 where nobody is: keys of p, aggregates of a; also with VALUES",
+    ),
     ("a WHERE EXISTS (SELECT 1 FROM b WHERE b.u = a.u AND b.y > a.x)", "a row of the same unit; also NOT EXISTS"),
     ("a WHERE a.u IN (SELECT u FROM b WHERE y > 3)", "the same; also NOT IN, with SQL's meaning of NULL"),
     ("a WHERE a.x NOT IN (SELECT code FROM p)", "public tables need no unit"),

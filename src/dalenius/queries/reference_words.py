@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from types import ModuleType
 
 from dalenius.measuring.functions import FUNCTIONS
-from dalenius.queries.rules.spelling import aggregates, choices, clauses, dates, formats, numbers, texts
+from dalenius.queries.rules.spelling import aggregates, choices, clauses, dates, formats, lists, numbers, texts
 from dalenius.queries.rules.syntax import _NAMED
 
 ARROW = " → "
 _PLACES: Mapping[str, tuple[ModuleType, ...]] = {
-    "Clauses": (clauses,),
+    "Clauses": (clauses, lists),
     "Choices": (choices,),
     "Numbers": (numbers,),
     "Texts": (texts,),
@@ -31,6 +31,8 @@ _OTHERS: Mapping[str, tuple[str, ...]] = {
         "`people`, [people] → people",
         "N'Zoë', r'^A' → 'Zoë', '^A'",
         "SELECT TOP 3 … → LIMIT 3",
+        "SELECT a AS r … WHERE r = 1 → WHERE a = 1; a column r goes first",
+        "PIVOT t ON x IN ('a', 'b') USING SUM(y) GROUP BY z → SELECT z, SUM(y) FILTER (WHERE x = 'a') AS a, …",
         "a NATURAL JOIN b → a JOIN b USING (…); with the columns that both policies list",
     ),
     "Choices": ("smoker = 1 → smoker = TRUE",),
@@ -40,7 +42,7 @@ _OTHERS: Mapping[str, tuple[str, ...]] = {
 # Where a word comes from, as far as people ask for it by that name.
 _DIALECTS = {
     "SQL Server": "ISNULL CHOOSE SQUARE DATEADD DATEPART DATENAME EOMONTH DATEFROMPARTS CONVERT FORMAT COUNT_BIG VARP "
-    "STDEV STDEVP N'Zoë' SELECT VAR [people]",
+    "STDEV STDEVP N'Zoë' TOP VAR [people]",
     "Oracle": "NVL NVL2 DECODE TO_CHAR TO_DATE",
     "Postgres": "BTRIM TO_CHAR AGE placed::TIME DIV CBRT TO_DATE MAKE_DATE",
     "MySQL": "DATE_FORMAT DATE_SUB DATE_ADD DAYNAME MONTHNAME STD `people` WITH",

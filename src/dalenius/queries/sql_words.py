@@ -17,7 +17,7 @@ from dalenius.measuring.relations import Open, Owned, PerUnit, Relation, Source,
 from dalenius.measuring.statistics import family_for
 
 if TYPE_CHECKING:
-    from dalenius.measuring.plan import Plan
+    from dalenius.measuring.plan import Plan, Table
 
 MOST_PARTS, MOST_LISTED = 300, 12  # of an expression, of a list of constants: what is past them is "…"
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "intdiv": "//", "mod": "%", "concat": "||"}
@@ -49,8 +49,12 @@ class SqlWords:
     @classmethod
     def of(cls, plan: Plan) -> SqlWords:
         """For the expressions of a plan."""
-        relation = plan.table.relation
-        found = list(_sources(relation))
+        return cls.over(plan.table, plan.question.keys)
+
+    @classmethod
+    def over(cls, table: Table, keys: Sequence[Expression] = ()) -> SqlWords:
+        """For expressions over the rows of a table."""
+        found = list(_sources(table.relation))
         labels, used = dict[str, str](), dict[str, int]()
         for each in found:
             called = label_of(each)
@@ -58,8 +62,8 @@ class SqlWords:
             labels[each.name] = called if used[called] == 1 else f"{called} ({used[called]})"
         if sum(isinstance(each, Owned | Open) for each in found) == 1:
             labels = dict.fromkeys(labels, "")
-        unit = " + ".join(plan.table.unit)
-        return cls(labels, {each.name: each for each in found}, plan.question.keys, unit)
+        unit = " + ".join(table.unit)
+        return cls(labels, {each.name: each for each in found}, keys, unit)
 
     def text(self, expression: Expression) -> str:
         """The expression, cut where it is very long."""

@@ -84,12 +84,13 @@ class Asker:
     def remaining(self, dataset: str, periods: tuple[str, ...]) -> dict[str, dict[str, float]]:
         """The largest ε and δ that one more release like this may type: in the scarcest of its periods."""
         found = {}
-        for who, analyst in (("analyst", self.name), ("dataset", "")):
-            balances = [self.ledger.balance(dataset, analyst, period) for period in periods]
-            found[who] = {
-                "epsilon": min(each.remaining_epsilon for each in balances),
-                "delta": min(each.remaining_delta for each in balances),
-            }
+        with self.ledger.state() as state:  # one look, in which both fit each other
+            for who, analyst in (("analyst", self.name), ("dataset", "")):
+                balances = [state.balance(dataset, analyst, period) for period in periods]
+                found[who] = {
+                    "epsilon": min(each.remaining_epsilon for each in balances),
+                    "delta": min(each.remaining_delta for each in balances),
+                }
         return found
 
     def salt(self, dataset: str) -> str:

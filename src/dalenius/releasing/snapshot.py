@@ -123,9 +123,9 @@ def moved_from(
     return tuple(EarlierPeriods(was, charged) for was, charged in found.items() if charged)
 
 
-def found_of(registry: Registry, version: Version) -> Found | None:
-    """The limits that were found for a version."""
-    known = registry.limits(version)
+def found_of(registry: Registry, version: Version, *, reads_on: bool = True) -> Found | None:
+    """The limits that were found for a version (`Registry.limits`)."""
+    known = registry.limits(version, reads_on=reads_on)
     if known is None:
         return None
     found = Found.from_dict(known)

@@ -13,10 +13,10 @@ def invalid(place: str, what: str, *, why: str, fix: str) -> PolicyInvalidError:
     return PolicyInvalidError(f"{place}: {what}" if place else what, why=why, fix=fix)
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     """The known name that was probably meant."""
     spelled = {each.lower(): each for each in known}
-    found = get_close_matches(name.lower(), spelled, n=1, cutoff=0.6)
+    found = get_close_matches(name.lower(), spelled, n=1, cutoff=cutoff)
     return spelled[found[0]] if found else None
 
 

@@ -202,6 +202,7 @@ class Policy:
     path: tuple[Hop, ...] = ()
     public: Mapping[str, PublicSpec] = field(default_factory=dict)
     key_files: Mapping[str, str] = field(default_factory=dict, compare=False)
+    _meaning: str = field(default="", init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dataset", self.dataset or self.name)
@@ -233,8 +234,11 @@ class Policy:
         More budget, another analyst or a file that moved must not make anyone pay again for the same answer. What the
         file holds is the data version's business; public tables count where a question reads them.
         """
-        spec = BudgetSpec(1.0, period=self.budget.period if self.budget else None)
-        return digest_policy(replace(self, source=(), budget=spec, analysts={}, time=Time(), anonymity={}, public={}))
+        if not self._meaning:  # worked out once: every question needs it
+            spec = BudgetSpec(1.0, period=self.budget.period if self.budget else None)
+            same = replace(self, source=(), budget=spec, analysts={}, time=Time(), anonymity={}, public={})
+            object.__setattr__(self, "_meaning", digest_policy(same))
+        return self._meaning
 
     def to_dict(self) -> dict[str, Any]:
         """Nested dicts of plain values, for `--json`."""

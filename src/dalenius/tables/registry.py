@@ -174,12 +174,14 @@ class Registry:
         """The version in force of each table."""
         return {name: known[-1] for name, known in self.versions().items()}
 
-    def limits(self, version: Version) -> dict[str, Any] | None:
+    def limits(self, version: Version, *, reads_on: bool = True) -> dict[str, Any] | None:
         """The limits that were found for a version, as they stand in the ledger.
 
-        Where they were found for earlier data and a refresh left them, "data_version" says for which.
+        Where they were found for earlier data and a refresh left them, "data_version" says for which. Who has just
+        looked the version up need not read on once more.
         """
-        self.versions()
+        if reads_on:
+            self.versions()
         return self._limits.get((version.table, version.version, version.data_version))
 
     def limits_of_data(self, table: str, data_version: int) -> list[tuple[Version, dict[str, Any]]]:

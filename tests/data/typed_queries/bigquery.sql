@@ -116,8 +116,10 @@ SELECT ARRAY_AGG(name LIMIT 3) FROM people;
 SELECT COUNT(*) FROM orders WHERE day > DATE_SUB(CURRENT_DATE(), INTERVAL 7 DAY);
 -- refused: single quotes
 SELECT COUNT(*) FROM people WHERE region = "n";
--- refused: UNNEST
+-- not yet: Nothing ties the list 'x' | ON t.x = k.x
 SELECT COUNT(*) FROM people, UNNEST([1, 2, 3]) AS x;
+-- refused: UNNEST takes one list of values | UNNEST(['a', 'b'])
+SELECT COUNT(*) FROM people p, UNNEST(p.name) AS x;
 -- refused: SELECT *
 SELECT * EXCEPT (name) FROM people;
 -- refused: RAND is
@@ -139,3 +141,16 @@ SELECT AVG(TIMESTAMP_DIFF(placed, TIMESTAMP '2024-06-01 12:00:00', DAY)) AS s FR
 SELECT COUNT(*) FROM orders WHERE EXTRACT(TIME FROM placed) < '12:00:00';
 -- duckdb: SELECT COUNT(*) FROM orders WHERE CAST(placed AS TIME) < '12:00:00'
 SELECT COUNT(*) FROM orders WHERE TIME(placed) < '12:00:00';
+-- duckdb: SELECT k, COUNT(p.person_id) FROM UNNEST(['n', 's', 'e']) AS k LEFT JOIN people p ON p.region = k GROUP BY k
+SELECT k, COUNT(p.person_id) AS n FROM UNNEST(['n', 's', 'e']) AS k LEFT JOIN people p ON p.region = k GROUP BY k;
+-- duckdb: SELECT k, COUNT(*) FROM people p, UNNEST(['n', 's']) AS k WHERE p.region = k GROUP BY k
+SELECT k, COUNT(*) AS n FROM people p, UNNEST(['n', 's']) AS k WHERE p.region = k GROUP BY k;
+-- duckdb: SELECT q, COUNT(o.order_id) FROM range(1, 8) AS q LEFT JOIN orders o ON o.quantity = q GROUP BY q
+SELECT q, COUNT(o.order_id) AS n FROM UNNEST(GENERATE_ARRAY(1, 7)) AS q LEFT JOIN orders o ON o.quantity = q GROUP BY q;
+-- duckdb: SELECT CAST(m AS DATE), COUNT(o.order_id) FROM generate_series(DATE '2024-01-01', DATE '2024-06-01', INTERVAL 1 MONTH) AS t(m) LEFT JOIN orders o ON date_trunc('month', o.day) = m GROUP BY m
+SELECT m, COUNT(o.order_id) AS n FROM UNNEST(GENERATE_DATE_ARRAY('2024-01-01', '2024-06-01', INTERVAL 1 MONTH)) AS m LEFT JOIN orders o ON DATE_TRUNC(o.day, MONTH) = m GROUP BY m;
+WITH keys AS (SELECT 'n' AS r UNION ALL SELECT 's') SELECT keys.r, COUNT(p.person_id) AS n FROM keys LEFT JOIN people p ON p.region = keys.r GROUP BY keys.r;
+-- duckdb: SELECT stddev_pop(least(greatest(height, 160), 180)), var_pop(least(greatest(height, 160), 180)) FROM people WHERE height IS NOT NULL
+SELECT ANON_STDDEV_POP(height CLAMPED BETWEEN 160 AND 180) AS s, ANON_VAR_POP(height CLAMPED BETWEEN 160 AND 180) AS v FROM people;
+-- unlike: quantiles are those of a tree
+SELECT ANON_QUANTILES(age, 4 CLAMPED BETWEEN 18 AND 65) AS quartiles FROM people;

@@ -264,3 +264,54 @@ SELECT (quantity - 3) >> 1 AS d, COUNT(*) AS n FROM orders GROUP BY d;
 SELECT quantity << 1 AS d, COUNT(*) AS n FROM orders GROUP BY d;
 SELECT fdiv(age, 10) AS d, COUNT(*) AS n FROM people GROUP BY d;
 SELECT substr(status, -2) AS d, COUNT(*) AS n FROM orders GROUP BY d;
+SELECT k.r, COUNT(p.person_id) AS n FROM (VALUES ('n'), ('s'), ('nowhere')) AS k(r) LEFT JOIN people p ON p.region = k.r GROUP BY k.r;
+SELECT k.r, k.title, COUNT(*) AS n, AVG(age) AS mean FROM people p JOIN (VALUES ('n', 'up'), ('s', 'down')) AS k(r, title) ON p.region = k.r GROUP BY k.r, k.title;
+SELECT k.r, COUNT(*) AS n FROM people p JOIN (VALUES ('n'), ('n')) AS k(r) ON p.region = k.r GROUP BY k.r;
+SELECT k.d, COUNT(o.order_id) AS n FROM (VALUES (DATE '2024-02-29'), (DATE '2023-01-01')) AS k(d) LEFT JOIN orders o ON o.day = k.d GROUP BY k.d;
+SELECT k.r, COUNT(*) AS n FROM people p JOIN (SELECT UNNEST(['n', 's']) AS r) k ON k.r = p.region GROUP BY k.r;
+SELECT m, COUNT(o.order_id) AS n FROM range(0, 9) AS m LEFT JOIN orders o ON o.quantity = m GROUP BY m;
+SELECT COUNT(*) FROM people WHERE region IN (VALUES ('n'), ('s'));
+WITH k(r) AS (VALUES ('n'), ('s')) SELECT r, COUNT(p.person_id) AS n FROM k LEFT JOIN people p ON p.region = r GROUP BY r;
+SELECT r.name, COUNT(p.person_id) AS n FROM regions r LEFT JOIN people p ON p.region = r.code AND p.age > 30 AND p.region <> 'n' GROUP BY r.name;
+SELECT r.name, COUNT_IF(p.age > 30) + 0 AS n, COUNT(DISTINCT p.person_id) AS people FROM regions r LEFT JOIN people p ON p.region = r.code WHERE r.country = 'A' GROUP BY r.name;
+-- not yet: Nothing ties the list 'b' | CASE WHEN
+SELECT b.class, COUNT(*) FROM people p JOIN (VALUES (0, 17, 'child'), (18, 110, 'adult')) AS b(low, high, class) ON p.age BETWEEN b.low AND b.high GROUP BY b.class;
+-- refused: A list holds constants alone | VALUES
+SELECT COUNT(*) FROM people p CROSS JOIN (VALUES (p.region)) AS k(r);
+-- not yet: NULL cannot stand in a list
+SELECT k.r, COUNT(*) FROM people p JOIN (VALUES ('n'), (NULL)) AS k(r) ON p.region = k.r GROUP BY k.r;
+-- refused: says who somebody is
+SELECT COUNT(*) FROM people p JOIN (VALUES (1), (2)) AS k(person_id) ON p.person_id = k.person_id;
+-- not yet: GENERATE_SERIES | 2,000
+SELECT m, COUNT(*) FROM generate_series(1, 5000) AS t(m) JOIN people p ON p.age = m GROUP BY m;
+SELECT region AS r, COUNT(*) AS n FROM people WHERE r = 'n' GROUP BY r;
+SELECT sex AS region, COUNT(*) AS n FROM people WHERE region = 'n' GROUP BY sex;
+SELECT CASE WHEN age > 30 THEN 'old' ELSE 'young' END AS class, COUNT(*) AS n FROM people WHERE class = 'old' GROUP BY class;
+SELECT age + 1 AS a, a * 2 AS b, COUNT(*) AS n FROM people WHERE b > 100 GROUP BY ALL;
+SELECT SUM(age) AS s, COUNT(age) AS n, s / n AS mean FROM people;
+SELECT COUNT(*) AS n FROM (SELECT age // 10 AS decade FROM people WHERE decade > 3);
+-- refused: is an aggregate | HAVING
+SELECT region, COUNT(*) AS n FROM people WHERE n > 3 GROUP BY region;
+SELECT * FROM (SELECT status, product, amount FROM orders) PIVOT (SUM(amount) FOR product IN ('tea', 'pen'));
+PIVOT orders ON product IN ('tea', 'pen') USING SUM(amount) GROUP BY status;
+PIVOT orders ON quantity IN (1, 2) USING COUNT(*) AS n, AVG(amount) AS mean GROUP BY status;
+SELECT p.status, p.tea + p.pen AS both FROM (SELECT status, product, amount FROM orders) PIVOT (SUM(amount) FOR product IN ('tea', 'pen')) AS p WHERE p.tea > 10;
+-- refused: PIVOT | List the values
+PIVOT orders ON product USING SUM(amount) GROUP BY status;
+SELECT COUNT(*) AS n, SUM(quantity) AS q, q / n AS mean FROM orders;
+SELECT status, SUM(quantity) AS q, q * 2 AS twice, twice + 1 AS more FROM orders GROUP BY status ORDER BY status;
+SELECT status, COUNT(*) AS n, COUNT(*) FILTER (WHERE quantity > 2) AS many, 100 * many / n AS percent FROM orders GROUP BY status HAVING percent > 1 ORDER BY status;
+SELECT quantity * 2 AS d, COUNT_IF(d > 4) AS n FROM orders GROUP BY d;
+SELECT 1 AS a, COUNT(*) AS a, a + 1 AS b FROM orders;
+SELECT COUNT(*) AS quantity, SUM(quantity) AS q FROM orders;
+SELECT AVG(mean) AS m FROM (SELECT person_id, SUM(quantity) AS q, COUNT(*) AS n, q / n AS mean FROM orders GROUP BY person_id);
+SELECT AVG(e) AS m FROM (SELECT quantity AS d, d + 1 AS e FROM orders);
+-- refused: An aggregate inside an aggregate
+SELECT COUNT(*) AS n, SUM(n) FROM orders;
+-- refused: There is no column 'n'
+SELECT n + 1 AS m, COUNT(*) AS n FROM orders;
+-- refused: There is no column 'n'
+SELECT COUNT(*) AS n FROM orders GROUP BY quantity + n;
+SELECT STRFTIME(placed, '%Y-%m') AS m, COUNT(*) AS n FROM orders GROUP BY m ORDER BY m;
+SELECT YEAR(placed) || '-Q' || QUARTER(placed) AS q, COUNT(*) AS n FROM orders GROUP BY q ORDER BY q;
+SELECT STRFTIME(placed, '%H h') AS h, COUNT(*) AS n FROM orders GROUP BY h ORDER BY h;

@@ -129,7 +129,7 @@ SELECT count(*) FROM people p, LATERAL (SELECT * FROM orders o WHERE o.person_id
 SELECT array_agg(age) FROM people;
 -- refused: now | Write the date
 SELECT count(*) FROM orders WHERE placed > now() - interval '1 day';
--- refused: GENERATE_SERIES
+-- refused: rows that it lists itself | LEFT JOIN
 SELECT count(*) FROM generate_series(1, 10);
 -- refused: FULL JOIN
 SELECT count(*) FROM people FULL JOIN orders USING (person_id);
@@ -148,3 +148,19 @@ SELECT 'people' AS what, count(*) AS n FROM people UNION ALL SELECT 'orders', co
 WITH monthly AS (SELECT date_trunc('month', day) AS m, sum(amount) AS total FROM orders GROUP BY 1) SELECT m, total - lag(total) OVER (ORDER BY m) AS change FROM monthly;
 SELECT sum(quantity) AS q FROM (SELECT DISTINCT ON (person_id) person_id, quantity FROM orders ORDER BY person_id, day DESC) t;
 WITH latest AS (SELECT DISTINCT ON (person_id, product) * FROM orders ORDER BY person_id, product, placed DESC) SELECT product, count(*) AS n, sum(amount) AS s FROM latest GROUP BY product;
+SELECT k.r, count(p.person_id) AS n FROM unnest(ARRAY['n', 's', 'e']) AS k(r) LEFT JOIN people p ON p.region = k.r GROUP BY k.r;
+SELECT m, count(o.order_id) AS n FROM generate_series(1, 12) AS t(m) LEFT JOIN orders o ON extract(month FROM o.day) = m GROUP BY m;
+-- duckdb: SELECT r.name, COUNT(p.person_id) FROM regions r LEFT JOIN people p ON p.region = r.code GROUP BY r.name
+SELECT r.name, count(p.person_id) AS n FROM people p RIGHT OUTER JOIN regions r ON p.region = r.code GROUP BY r.name;
+-- not yet: A condition on p | Put it into ON
+SELECT r.name, count(*) AS empty FROM regions r LEFT JOIN people p ON p.region = r.code WHERE p.person_id IS NULL GROUP BY r.name;
+-- not yet: GROUP BY holds a column of p | JOIN
+SELECT r.name, p.sex, count(p.age) AS n FROM regions r LEFT JOIN people p ON p.region = r.code GROUP BY r.name, p.sex;
+-- not yet: A condition in ON is about r alone | WHERE
+SELECT r.name, count(p.age) AS n FROM regions r LEFT JOIN people p ON p.region = r.code AND r.country = 'A' GROUP BY r.name;
+-- duckdb: SELECT STRFTIME(placed, '%Y') AS y, STRFTIME(placed, '%m') AS m, COUNT(*) AS n, SUM(COUNT(*)) OVER () AS t FROM orders GROUP BY 1, 2
+SELECT TO_CHAR(placed, 'YYYY') AS y, TO_CHAR(placed, 'MM') AS m, COUNT(*) AS n, SUM(COUNT(*)) OVER () AS t FROM orders GROUP BY 1, 2;
+-- duckdb: SELECT STRFTIME(m, '%Y') AS y, SUM(n) AS n FROM (SELECT DATE_TRUNC('month', placed) AS m, COUNT(*) AS n FROM orders GROUP BY m) t GROUP BY y
+SELECT TO_CHAR(m, 'YYYY') AS y, SUM(n) AS n FROM (SELECT DATE_TRUNC('month', placed) AS m, COUNT(*) AS n FROM orders GROUP BY m) t GROUP BY y;
+-- not yet: TO_CHAR | STRFTIME(d, '%Y-%m')
+SELECT TO_CHAR(m, 'IYYY') AS y, SUM(n) AS n FROM (SELECT DATE_TRUNC('month', placed) AS m, COUNT(*) AS n FROM orders GROUP BY m) t GROUP BY y;

@@ -41,9 +41,9 @@ SELECT p.sex, avg(t.total) AS mean FROM people p JOIN (SELECT person_id, sum(amo
 SELECT region, count(DISTINCT p.person_id) AS n FROM people p JOIN orders o ON p.person_id = o.person_id WHERE o.amount > 20 GROUP BY region;
 SELECT r.name, sum(o.amount) AS total FROM orders o JOIN regions r ON o.ship_to = r.code GROUP BY r.name;
 SELECT r.country, count(DISTINCT o.person_id) AS n FROM orders o LEFT JOIN regions r ON o.ship_to = r.code GROUP BY r.country;
--- not yet: LEFT JOIN | Put 'people' first
 SELECT r.name, count(p.person_id) AS n FROM regions r LEFT JOIN people p ON p.region = r.code GROUP BY r.name;
--- not yet: RIGHT JOIN | LEFT JOIN
+SELECT r.name, count(p.person_id) AS n FROM people p RIGHT JOIN regions r ON p.region = r.code GROUP BY r.name;
+-- not yet: rows of r that nobody meets | COUNT(p.person_id)
 SELECT r.name, count(*) AS n FROM people p RIGHT JOIN regions r ON p.region = r.code GROUP BY r.name;
 SELECT sum(amount * (1 + quantity / 10.0)) AS x FROM orders;
 SELECT sum(exp(-quantity)) AS x FROM orders;
@@ -77,3 +77,4 @@ SELECT amount FROM orders GROUP BY status HAVING count(*) > 2;
 SELECT sum(random() * amount) AS s FROM orders;
 WITH t AS (SELECT status, sum(amount) AS s FROM orders GROUP BY status) SELECT avg(s) AS m FROM t;
 SELECT status, s / (SELECT count(*) FROM orders) AS x FROM (SELECT status, sum(amount) AS s FROM orders GROUP BY status) t;
+SELECT r.country, avg(p.age) AS mean FROM regions AS r LEFT JOIN people AS p ON p.region = r.code GROUP BY r.country;

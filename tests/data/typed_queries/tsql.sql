@@ -128,3 +128,9 @@ SELECT STUFF(status, 2, 2, 'X') AS d, COUNT(*) AS n FROM orders GROUP BY STUFF(s
 SELECT PATINDEX('%gift%', note) AS d, COUNT(*) AS n FROM orders GROUP BY PATINDEX('%gift%', note);
 -- duckdb: SELECT TRY_CAST(note AS INTEGER) = 7 AS d, COUNT(*) AS n FROM orders GROUP BY d
 SELECT TRY_CONVERT(int, note) = 7 AS d, COUNT(*) AS n FROM orders GROUP BY TRY_CONVERT(int, note) = 7;
+-- duckdb: SELECT DATE_TRUNC('month', placed) AS m, COUNT(*) AS n FROM orders GROUP BY m
+SELECT DATEADD(month, DATEDIFF(month, 0, placed), 0) AS m, COUNT(*) AS n FROM orders GROUP BY DATEADD(month, DATEDIFF(month, 0, placed), 0);
+-- duckdb: SELECT DATE_TRUNC('year', placed) AS m, COUNT(*) AS n FROM orders GROUP BY m
+SELECT DATEADD(yy, DATEDIFF(yy, 0, placed), 0) AS m, COUNT(*) AS n FROM orders GROUP BY DATEADD(yy, DATEDIFF(yy, 0, placed), 0);
+-- not yet: DATEADD | DATE_TRUNC('week', d)
+SELECT DATEADD(week, DATEDIFF(week, 0, placed), 0) AS m, COUNT(*) AS n FROM orders GROUP BY DATEADD(week, DATEDIFF(week, 0, placed), 0);

@@ -218,6 +218,10 @@ KEYS = [
     "CAST(FLOOR(change / 3) * 0.1 AS VARCHAR)",
     'TIME_BUCKET(INTERVAL 1 HOUR, "at")',
     "STRFTIME(DATE_TRUNC('day', \"at\"), '%j')",
+    "STRFTIME(\"at\", '%Y-%m-%d')",
+    "STRFTIME(\"at\", '%m %H')",
+    'CONCAT(YEAR("at"), \'-Q\', QUARTER("at"))',
+    "YEAR(\"at\") || '-' || LPAD(CAST(WEEK(\"at\") AS VARCHAR), 2, '0')",
 ]
 
 

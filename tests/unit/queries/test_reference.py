@@ -80,7 +80,8 @@ def shop(tmp_path_factory):
 
 @pytest.mark.parametrize("source", [each for each, _ in SEVERAL])
 def test_every_way_to_write_several_tables_can_be_asked(source, shop):
-    assert shop.exact(f"SELECT COUNT(*) FROM {source}")
+    counted = "a.u" if source.startswith("p LEFT") else "*"  # rows that nobody meets are not counted
+    assert shop.exact(f"SELECT COUNT({counted}) FROM {source}")
 
 
 @pytest.mark.parametrize("kind", REFUSED_JOINS)
@@ -154,6 +155,20 @@ WHOLE = {  # rows of the page that are no expressions
     "placed::TIME >= '12:00'": ("SELECT COUNT(*) FROM orders WHERE placed::TIME >= '12:00'",),
     "MODE() WITHIN GROUP (ORDER BY x)": ("SELECT MODE() WITHIN GROUP (ORDER BY sex) FROM people",),
     "COUNT(unit)": ("SELECT COUNT(person_id) FROM people",),
+    "SELECT a AS r … WHERE r = 1": ("SELECT age AS r, COUNT(*) FROM people WHERE r = 1 GROUP BY r",),
+    "PIVOT t ON x IN ('a', 'b') USING SUM(y) GROUP BY z": (
+        "PIVOT orders ON product IN ('tea', 'pen') USING SUM(amount) GROUP BY status",
+    ),
+    "FROM a RIGHT JOIN b ON …": ("SELECT COUNT(*) FROM regions RIGHT JOIN people ON region = code",),
+    "FROM (SELECT 'a' AS x UNION ALL SELECT 'b') t": (
+        "SELECT COUNT(*) FROM (SELECT 'n' AS x UNION ALL SELECT 's') t JOIN people ON region = x",
+        "SELECT COUNT(*) FROM (SELECT UNNEST(['n', 's']) AS x) t JOIN people ON region = x",
+    ),
+    "FROM GENERATE_SERIES(1, 12) AS t(m)": (
+        "SELECT COUNT(*) FROM GENERATE_SERIES(1, 12) AS t(m) JOIN people ON age = m",
+        "SELECT COUNT(*) FROM UNNEST(GENERATE_SERIES(1, 12)) AS t(m) JOIN people ON age = m",
+    ),
+    "x IN (VALUES ('a'), ('b'))": ("SELECT COUNT(*) FROM people WHERE sex IN (VALUES ('f'), ('m'))",),
 }
 WAYS = [(way, title) for title, ways in other_ways().items() for way in ways]
 LETTERS = {"d": "born", "e": "DATE '2024-12-31'", "x": "height", "y": "age", "n": "age", "p": "smoker"}

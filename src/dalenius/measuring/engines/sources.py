@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from dalenius.measuring.domains import Cell
     from dalenius.measuring.engines.engine import Engine
-    from dalenius.measuring.expressions import Aggregate, Call, Expression
+    from dalenius.measuring.expressions import Aggregate, Call, Expression, Scalar
     from dalenius.measuring.plan import Table
     from dalenius.measuring.public import Lookup, PublicTable
     from dalenius.measuring.relations import Relation
@@ -105,6 +105,9 @@ class Reference(Protocol):
         self, relation: Relation, wanted: tuple[str, ...], most: int, most_rows: int
     ) -> tuple[Cell, ...] | None:
         """All combinations of the values of some columns in public tables that are joined; None: too many."""
+
+    def listed(self, types: Mapping[str, str], rows: Sequence[Sequence[Scalar]]) -> Lookup:
+        """Of rows that stand in a question: the columns' types, and the values of each row."""
 
 
 class Combinations(NamedTuple):

@@ -254,21 +254,32 @@ class LadderSearch(ClipSearch):
         """Where most values are counted, less what their noise costs. The lowest rung is always one of them."""
         most, mechanism = counts.measure.clip, counts.mechanism
         clip, beyond = ladder.best_limit(most, counts.noisy, mechanism.noise, counts.per_step, counts.cells)
-        return Clip(counts.number, clip, beyond, -(-mechanism.noise_error(0.95) * clip // ladder.multiple(most)))
+        told = beyond if clip < most else None  # what lies beyond the highest rung is not counted at any
+        return Clip(counts.number, clip, told, -(-mechanism.noise_error(0.95) * clip // ladder.multiple(most)))
 
     def named(self, measure: Measure) -> str:
         """The aggregate."""
         return f"COUNT(DISTINCT {'' if measure.value is None else written(measure.value)})"
 
     def sentence(self, plan: Plan, measure: Measure, found: Clip) -> str:
-        """How many values count, and how many were not counted."""
-        what = ("value" if found.clip == 1 else "values") if not plan.keys else "pairs of group and value"
+        """How many values count, and how many were not counted of those that the limit before would count."""
+        what = (
+            ("value" if not plan.keys else "pair of group and value")
+            if found.clip == 1
+            else ("values" if not plan.keys else "pairs of group and value")
+        )
         what += " in each grouping set" if measure.sets > 1 else ""
-        beyond = f"{about_percent(found.beyond or 0.0)} of all were not counted"
+        limit = f"at most {found.clip:,} {what} of {_whose(plan)} {'counts' if found.clip == 1 else 'count'}"
+        if found.clip == measure.clip:
+            return (
+                f"{self.named(measure)}: this question looked for a lower limit and kept the one it had: {limit}. Of "
+                "those who have more, the rest was not counted; how much that is is not known. --groups N sets another."
+            )
+        beyond = f"{about_percent(found.beyond or 0.0)} of what {measure.clip:,} would count was not counted"
         told = f"as far as a noisy count (± {found.hidden:,}) tells"
         return (
-            f"{self.named(measure)}: this question found its own limit: at most {found.clip:,} {what} of "
-            f"{_whose(plan)} {'counts' if found.clip == 1 else 'count'} instead of {measure.clip:,}; {beyond}, {told}."
+            f"{self.named(measure)}: this question found its own limit: {limit} instead of {measure.clip:,}; "
+            f"{beyond}, {told}."
         )
 
 

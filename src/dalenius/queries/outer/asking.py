@@ -13,11 +13,12 @@ from dalenius.queries.outer.joint import share_equally
 from dalenius.queries.outer.naming import Known
 from dalenius.queries.outer.splitting import Split, may_split, split_tree
 from dalenius.queries.outer.trees import sources_of
-from dalenius.queries.planning import OpenTables, Planned, plan_ask
+from dalenius.queries.planning import Opened, OpenTables, Planned, plan_ask
 from dalenius.queries.rules.clamp import no_place
 from dalenius.queries.rules.clause import cut_clause
 from dalenius.queries.rules.parse import parse_sql, too_deep
 from dalenius.queries.rules.spelling.windows import regroup
+from dalenius.queries.rules.whole import check_whole, spell_formats
 
 if TYPE_CHECKING:
     from dalenius.measuring.plan import Plan
@@ -48,20 +49,22 @@ class OuterPlanned:
         return tuple(self.inners[self.reads.index(each)] for each in range(max(self.reads) + 1))
 
 
-def plan_any(asker: Asker, ask: Ask, *, expecting: bool = False) -> Planned | OuterPlanned:
+def plan_any(
+    asker: Asker, ask: Ask, *, expecting: bool = False, opened: Opened | None = None
+) -> Planned | OuterPlanned:
     """The plan of a question: the usual one, or that of what its answer is computed from. Never touches the data.
 
-    The usual way comes first: whatever it takes means what it always did.
+    The usual way comes first: whatever it takes means what it always did. ``opened``: what is open to the asker, where
+    that was looked up just now.
     """
     with patiently():  # all attempts together
         try:
-            return _plan_any(asker, ask, expecting=expecting)
+            return _plan_any(asker, ask, OpenTables.of(asker, opened), expecting=expecting)
         except RecursionError:  # names of WITH that stand for one another, hundreds of times
             raise too_deep() from None
 
 
-def _plan_any(asker: Asker, ask: Ask, *, expecting: bool) -> Planned | OuterPlanned:
-    among = OpenTables.of(asker)
+def _plan_any(asker: Asker, ask: Ask, among: OpenTables, *, expecting: bool) -> Planned | OuterPlanned:
     tree: Any = regroup(parse_sql(ask.question))
     splits = may_split(tree)
     if splits and has_windows(tree):  # which no row may have: the usual way has an end there
@@ -100,7 +103,9 @@ def _plan_split(asker: Asker, ask: Ask, among: OpenTables, tree: Any, *, expecti
         return planned.plan
 
     _, options = cut_clause(ask.question)
+    spell_formats(tree)
     split = split_tree(tree, ask.question, _known(among), plan, frozenset(options.clamps), previews=expecting)
+    check_whole(split.outer.tree, ask.question)
     asked = set[Any]().union(*(bounded[id(each.plan)] for each in split.inners))
     for at, clamps in options.clamps.items():
         if at not in asked:  # of a window, which bounds nobody

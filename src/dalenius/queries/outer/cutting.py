@@ -20,6 +20,7 @@ from dalenius.errors import QuestionRefusedError
 from dalenius.measuring.engines.duckdb.public_checks import AGGREGATES
 from dalenius.queries.rules.aggregated import is_aggregate
 from dalenius.queries.rules.nested import default_name
+from dalenius.queries.rules.whole import text_of
 
 MOST_NODES = 20_000  # of all items together, once names of other items are put in place
 _DROPPED = ("order", "limit", "offset", "distinct", "qualify", "windows", "with_")
@@ -282,7 +283,7 @@ class _Cutter:
 def _text(node: Any) -> str:
     while type(node).__name__ == "Paren":
         node = node.this
-    return str(node.sql(dialect="duckdb", comments=False))
+    return text_of(node)
 
 
 def _quoted(name: str) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from dalenius.queries.explaining import Explanation, chosen_rows, explain_part, named, price_words, public_facts
+from dalenius.queries.note_words import plain_notes
 from dalenius.queries.outer.trees import sources_of
 from dalenius.queries.rules.parse import in_sql, parse_sql
 
@@ -33,7 +34,7 @@ def explain_outer(found: OuterPlanned, question: str, prices: Sequence[Priced] =
         after=tuple(dict.fromkeys(after)),
         public=public_facts(plans, [each.name for each in found.publics]),
         price=price_words(plans, own[0], delta),
-        notes=tuple(dict.fromkeys(note for plan in plans for note in plan.notes)),
+        notes=tuple(dict.fromkeys(note for plan in plans for note in plain_notes(plan, plan.notes))),
     )
 
 

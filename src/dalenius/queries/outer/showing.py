@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 COMPUTED = "Computed from the release, which is free: {}."
 NO_ERRORS = "Of cells without a margin in {} it cannot be told how far the noise moves them: {}."
 NO_NUMBERS = "With other noise {} could be other values; not being numbers, they have no margin."
-RANGES = "The range in all (`total_interval`) of {} includes this; ± does not, and {} has no such range."
+RANGES = "The range in all (`total_interval`) of {} includes this; ± does not, and {} {} no such range."
 ALONE = "Quantiles and scaled groups are taken to move by themselves, so errors of what combines them are rough."
 _MOST_LOOPED = 200  # copies, where each takes a statement of its own
 _ONE_ROW = re.compile(r"\W*(\d+)\W*")
@@ -168,12 +168,14 @@ def notes_of(found: OuterPlanned, answers: Sequence[Answer]) -> tuple[str, ...]:
     columns, notes = found.split.outer.columns, list[str]()
     computed = [each.name for each in columns if not each.exact and each.origin is None]
     for number, answer in enumerate(answers):
-        shown = [each.name for each in columns if not each.exact and each.origin and each.origin[0] == number]
+        own = [each for each in columns if not each.exact and each.origin and each.origin[0] == number]
+        totals = answer.table().total_interval if own else ()
+        shown = [each.name for each in own if each.origin and any(row[each.origin[1]] for row in totals)]
         told = INCLUDED
         if not shown:
             told = NOT_INCLUDED
         elif computed:
-            told = RANGES.format(_listed(shown), _listed(computed))
+            told = RANGES.format(_listed(shown), _listed(computed), "has" if len(computed) == 1 else "have")
         notes += [each.replace(INCLUDED, told) for each in answer.notes]
     return tuple(dict.fromkeys(notes))
 

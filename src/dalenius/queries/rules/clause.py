@@ -33,7 +33,10 @@ _CLAMPED = re.compile(r"\banon_\w+\s*\([^;]*\bclamped\b", re.IGNORECASE)  # of t
 _LIKELY = re.compile("|".join((CLAUSE, OLD, GROUP, ROW, REPORT, "clamped", r"with\s+report")), re.IGNORECASE)
 REPORTED = "A report was asked for: columns hold the numbers themselves, and the release tells their errors besides."
 # The old clause has functions of its own, and CLAMPED BETWEEN; what that clamps depends on the function.
-_OLD = {"count": GROUP, "sum": GROUP, "avg": GROUP, "var_pop": ROW, "stddev_pop": ROW, "percentile_cont": ROW}
+_OLD = {
+    **dict.fromkeys(("count", "sum", "avg"), GROUP),
+    **dict.fromkeys(("var_pop", "stddev_pop", "percentile_cont", "quantiles"), ROW),
+}
 _PREFIX = "anon_"
 _NUMBER = re.compile(r"(\d{1,40}(\.\d{0,40})?|\.\d{1,40})([eE][+-]?\d{1,3})?")
 _WORD = re.compile(r"[A-Za-z_]\w*")

@@ -127,6 +127,12 @@ def format_time(reader: Aggregating, node: Any) -> Expression:
     if not isinstance(format_, Literal) or not _FORMAT.fullmatch(str(format_.value)):
         raise reader.refused(node, "STRFTIME takes a format of %Y %m %d %H %M %S %y %j.", "Use '%Y-%m'.")
     moment = reader.time(node, reader.expression(node.this))
+    if moment.type is Type.DATETIME:  # days and hours are public where the bounds of moments are
+        shown = str(format_.value)
+        if not re.search("%[HMS]", shown):
+            moment = reader.apply(node, "to_date", moment)
+        elif not re.search("%[MS]", shown):
+            moment = reader.apply(node, "date_trunc", text("hour"), moment)
     return reader.apply(node, "strftime", moment, format_)
 
 

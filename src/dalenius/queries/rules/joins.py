@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from dalenius.errors import NotAllowedError, QuestionRefusedError
 from dalenius.measuring.expressions import Column, Expression, Type, conjuncts
 from dalenius.measuring.join_fanout import check_fanout, compares, keys_of, limit_of, meets_one, pair_of
+from dalenius.measuring.listed import is_listed
 from dalenius.measuring.plan import Found, Table
 from dalenius.measuring.relations import Join, Open, Owned, PerUnit, Relation, Source, full, same_unit
 from dalenius.queries.rules.parse import as_written
@@ -159,6 +160,8 @@ def _shown(source: Source) -> str:
     """A source as people know it."""
     if isinstance(source, Owned | Open):
         name = source.table.policy.name if isinstance(source, Owned) else source.table.name
+        if isinstance(source, Open) and is_listed(source.table):
+            return f"the list {source.called!r}"
         return repr(name if source.name in {"", name} else source.called or name)
     return "the subquery"
 
@@ -181,12 +184,25 @@ def _refuse_tie(source: Source, owner: Source, at: Place | None) -> None:
 def _check_public(relation: Relation, at: Place | None, places: Mapping[str, Place]) -> None:
     for join in relation.joins:
         if isinstance(join.source, Open) and not keys_of(join, relation):
+            if is_listed(join.source.table):
+                raise QuestionRefusedError(
+                    f"Nothing ties the list {join.source.called!r} to the other tables.",
+                    why="Without an equality, every row would meet every value of it.",
+                    fix="Write ON t.x = k.x; for classes of numbers, CASE WHEN x BETWEEN 0 AND 17 THEN 'a' … END.",
+                    at=places.get(join.source.name, at),
+                )
             raise QuestionRefusedError(
                 f"Nothing ties public table {join.source.table.name!r} to the others.",
                 why="Without an equality, every row would meet every row of it.",
-                fix="Join it on a key, as in ON a.region = regions.code.",
+                fix=f"Join it on a key, as in ON a.region = regions.code{_of_days(join.source)}.",
                 at=places.get(join.source.name, at),
             )
+
+
+def _of_days(source: Open) -> str:
+    """How a moment meets a day of a public table: types must be the same."""
+    names = [name for name, each in source.columns.items() if each.kind is Kind.DATE]
+    return f", or CAST(a.t AS DATE) = {as_written(source.table.name)}.{as_written(names[0])}" if names else ""
 
 
 # --- limits

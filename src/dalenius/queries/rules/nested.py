@@ -242,7 +242,12 @@ class Nested(Sources):
                 at=place(inner, self.text),
             )
         name = node.alias if isinstance(node, exp.Alias) else default_name(inner)
-        return name, self.expression(inner)
+        if self.early is not None:
+            self.early.see(node)
+        found = self.expression(inner)
+        if self.early is not None:
+            self.early.see()
+        return name, found
 
     def grouped(self, named: list[tuple[str, Expression]]) -> sets.Grouped:
         """The keys of GROUP BY: columns, functions of them, numbers and names of items, sets of these, or ALL."""

@@ -45,6 +45,7 @@ def parse_sql(text: str) -> exp.Expr:
     from sqlglot import Dialect, exp
     from sqlglot.errors import SqlglotError
 
+    from dalenius.queries.rules.spelling.pivots import write_pivots
     from dalenius.queries.rules.spelling.tokens import respell_tokens
 
     check_text(text)
@@ -66,11 +67,12 @@ def parse_sql(text: str) -> exp.Expr:
                 fix="Ask them one by one.",
             )
         check_depth(trees[0])
+        tree: exp.Expr = write_pivots(trees[0])
     except SqlglotError as error:
         raise _syntax("This is not SQL that can be read.", why=_reason(error), at=_place_of(error, text)) from None
     except RecursionError:
         raise too_deep() from None
-    return trees[0]
+    return tree
 
 
 def place(node: exp.Expr, text: str) -> Place | None:
@@ -146,7 +148,8 @@ def too_deep() -> QuestionRefusedError:
 _WAYS = {
     "EXPLAIN": "Leave EXPLAIN out, and run 'dalenius explain'.",
     **dict.fromkeys(("DESCRIBE", "DESC", "SHOW", "SUMMARIZE"), "Run 'dalenius tables': it lists tables and columns."),
-    **dict.fromkeys(("PIVOT", "UNPIVOT"), "Write SELECT with GROUP BY, or COUNT_IF(x = 'a') for each value."),
+    "PIVOT": "List the values, and say what is grouped by: PIVOT t ON x IN ('a', 'b') USING SUM(y) GROUP BY z.",
+    "UNPIVOT": "Write SELECT with GROUP BY, or COUNT_IF(x = 'a') for each value.",
 }
 _STATEMENTS = frozenset(("COMMAND", "DESCRIBE", "SHOW", "SUMMARIZE"))  # kinds of tokens that begin such
 

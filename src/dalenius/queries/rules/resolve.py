@@ -11,6 +11,7 @@ from dalenius.errors import InputError, QuestionRefusedError
 from dalenius.measuring.canonical import call, name_alike
 from dalenius.measuring.expressions import TRUE, Aggregate, Call, Column, Expression, Key, Type, columns_of, walk
 from dalenius.measuring.functions import TYPES
+from dalenius.measuring.listed import is_listed
 from dalenius.measuring.plan import Order, Output, Question, require
 from dalenius.measuring.relations import Owned
 from dalenius.measuring.statistics import family_for, said
@@ -18,6 +19,7 @@ from dalenius.queries.rules import sets
 from dalenius.queries.rules.aggregated import is_aggregate
 from dalenius.queries.rules.clause import REPORTED, Options, not_the_unit
 from dalenius.queries.rules.joins import join_table, narrow_table
+from dalenius.queries.rules.kept import check_kept, keep_public
 from dalenius.queries.rules.nested import Nested
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.scope import NotPlain, Shared
@@ -37,15 +39,14 @@ def _aggregated(type_: Type) -> str:
 
 def resolve_names(stage: Stage) -> Stage:
     """The question in the policy's own terms."""
-    plain = _plain(stage)
-    try:
-        found = _Reader(Shared(stage, plain=plain), stage.tree).question()
-        plain = plain and not _names_units(found)  # a subquery says IS NULL of them: only relations know such columns
-    except NotPlain:
-        plain = False
-    if not plain:
-        found = _Reader(Shared(stage, plain=False), stage.tree).question()
-    return stage.with_(question=found)
+    if _plain(stage):
+        try:
+            found = _Reader(Shared(stage, plain=True), stage.tree).question()
+            if not _names_units(found):  # a subquery says IS NULL of them: only relations know such columns
+                return stage.with_(question=found)
+        except NotPlain:
+            pass
+    return stage.with_(question=_Reader(Shared(stage, plain=False), stage.tree).question())
 
 
 def _names_units(question: Question) -> bool:
@@ -68,6 +69,7 @@ class _Reader(Nested):
                 at=place(self.tree, self.text),
             )
         self.read_rows()
+        beside = keep_public(self)
         condition = self.rows_of()
         self.check_unit(require(self.shared.stage.options))
         items = self.tree.expressions
@@ -108,6 +110,8 @@ class _Reader(Nested):
                 fix="Ask for COUNT(*), SUM(x) or AVG(x), with GROUP BY for the columns that you want to see.",
                 at=place(items[0] if items else self.tree, self.text),
             )
+        if beside is not None:
+            check_kept(self, beside, keys, found.aggregates)
         return self.narrow(self.name_alike(found))
 
     def name_alike(self, question: Question) -> Question:
@@ -142,6 +146,13 @@ class _Reader(Nested):
                 return call("and", *self.conditions)
         relation = self.relation()
         if relation.owner is None:
+            if all(is_listed(each) for each in relation.publics()):
+                raise QuestionRefusedError(
+                    "The question reads nothing but rows that it lists itself.",
+                    why="There is nobody in it to ask about.",
+                    fix="Join the list with a table: FROM (VALUES ('a'), ('b')) AS k(x) LEFT JOIN t ON t.x = k.x.",
+                    at=place(self.tree, self.text),
+                )
             raise QuestionRefusedError(
                 "The question reads public tables only.",
                 why="There is nobody to protect in it, and it says something that is not answered so.",
@@ -276,21 +287,25 @@ def _plain(stage: Stage) -> bool:
     from sqlglot import exp
 
     tree: Any = stage.tree
-    if any(_is_value(each) for each in tree.find_all(exp.Subquery)):
+    parts = list(tree.walk())
+    if any(isinstance(each, exp.Subquery) and _is_value(each) for each in parts):
         tree = tree.copy()
         for each in [each for each in tree.find_all(exp.Subquery) if _is_value(each)]:
             each.replace(exp.Null())  # a constant, as far as this goes
+        parts = list(tree.walk())
     with_ = tree.args.get("with_") or tree.args.get("with")
     named = {each.alias.lower() for each in with_.expressions} if with_ is not None else set()
-    tables = [each for each in tree.find_all(exp.Table) if each.name.lower() not in named]
-    if len(tables) != 1 or any(True for _ in tree.find_all(exp.SetOperation, exp.Exists, exp.Window)):
+    read = [each for each in parts if isinstance(each, exp.Table)]
+    tables = [each for each in read if each.name.lower() not in named]
+    apart = exp.SetOperation | exp.Exists | exp.Window | exp.Values | exp.Unnest
+    if len(tables) != 1 or any(isinstance(each, apart) for each in parts):
         return False
-    uses = [each for each in tree.find_all(exp.Table) if each.name.lower() in named]
+    uses = [each for each in read if each.name.lower() in named]
     if len({each.name.lower() for each in uses}) < len(uses) or len(uses) < len(named):
         return False
-    if any(each.args.get("query") is not None for each in tree.find_all(exp.In)):
+    if any(isinstance(each, exp.In) and each.args.get("query") is not None for each in parts):
         return False
-    inner = [each for each in tree.find_all(exp.Select) if each is not tree]
+    inner = [each for each in parts if isinstance(each, exp.Select) and each is not tree]
     if any(each.args.get(part) for each in inner for part in ("group", "having", "distinct")):
         return False
     if any(is_aggregate(part) for each in inner for part in each.walk()):

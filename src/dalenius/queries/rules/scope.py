@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dalenius.errors import Place
     from dalenius.measuring.plan import Table
     from dalenius.queries.rules import Stage
+    from dalenius.queries.rules.early import EarlyNames
 
 MOST_SOURCES = 20
 _TRUE, _FALSE = frozenset({"true", "t", "1"}), frozenset({"false", "f", "0"})  # as DuckDB reads texts
@@ -41,6 +42,8 @@ _MISPLACED = {
     "Distinct": "DISTINCT",
     "Var": "A bare word",
     "Array": "A list",
+    "Values": "VALUES",
+    "Unnest": "UNNEST",
 }
 _INSTEAD = {
     "Star": "Name a column, or write COUNT(*).",
@@ -48,6 +51,7 @@ _INSTEAD = {
     "Distinct": "Write COUNT(DISTINCT x).",
     "Var": "Texts stand in single quotes.",
     "Array": "Lists are of shares alone: QUANTILE_CONT(x, [0.25, 0.5]).",
+    **dict.fromkeys(("Values", "Unnest"), "It lists rows in FROM; else write x IN ('a', 'b')."),
 }
 _HOLDS = {  # what a column of each type holds, and how one is written
     Type.TEXT: ("texts", "'{}'"),
@@ -97,6 +101,7 @@ class SelectScope:
         self.places: dict[Aggregate, Place | None] = {}  # where each stands
         self.subqueries: Subqueries = subqueries or {}
         self.aliases: dict[str, Expression] = {}  # items of SELECT by name
+        self.early: EarlyNames | None = None  # the same, before they are all read
         self.groupings: dict[tuple[int, ...], int] = {}  # arguments of each GROUPING(…), and its number
         self.names: dict[str, Names] = {}  # by the name of each item of FROM
         self.merged: dict[str, Expression] = {}  # columns of USING, which belong to both sides
@@ -208,6 +213,8 @@ class SelectScope:
         found = self.lookup(node)
         if found is None and not node.table and node.name.lower() in self.aliases:
             return self.aliases[node.name.lower()]
+        if found is None and not node.table and self.early is not None:
+            found = self.early.meant(node)
         if found is None:
             raise self.unknown(node)
         if found.type is Type.UNIT and self.shared.plain and self.tree is self.shared.stage.tree:
@@ -235,7 +242,7 @@ class SelectScope:
         return UnknownColumnError(
             f"There is no column {name!r}.",
             why=f"{shown}: {', '.join(dict.fromkeys(columns))}.",
-            fix=f"Did you mean {meant!r}?" if meant else _quoted_text(node) or f"See 'dalenius tables {known}'.",
+            fix=_meant_text(node, meant) or f"See 'dalenius tables {known}'.",
             at=place(node, self.text),
         )
 
@@ -307,6 +314,11 @@ class SelectScope:
             values = self.same_type(node, values)
             pairs = [part for pair in zip(conditions, values[:-1], strict=True) for part in pair]
             return (*pairs, values[-1])
+        if function == "eq" and {each.type for each in arguments} == {Type.DATE, Type.DATETIME}:
+            # A day and the beginning of one: compared as days, so that public tables can be joined on them.
+            day, moment = sorted(arguments, key=lambda each: each.type is Type.DATETIME)
+            if _at_midnight(moment) and not isinstance(day, Literal):
+                return day, self.apply(node, "to_date", moment)
         if function in {"eq", "ne", "in"} and Type.BOOLEAN in {each.type for each in arguments}:
             arguments = tuple(map(_as_truth, arguments))
         if function in _MIXED and {each.type for each in arguments} - {Type.NOTHING} == {Type.BOOLEAN, Type.NUMBER}:
@@ -487,11 +499,24 @@ def has_aggregates(expression: Expression) -> bool:
     )
 
 
-def _quoted_text(node: Any) -> str:
-    """What to write where a name in double quotes was meant as a text, or a bare word as a unit of time."""
+def _meant_text(node: Any, column: str | None) -> str:
+    """What to write where no column has a name: another column, a text, or a unit of time.
+
+    Args:
+        node: The name.
+        column: The column with the nearest name, if there is one.
+    """
+    from sqlglot import exp
+
     if node.name.lower() == "week":
         return "Weeks begin on a Monday here: write DATE_TRUNC('week', d) or DATE_DIFF('week', d, e)."
-    return f"Texts stand in single quotes: '{node.name}'." if node.this.args.get("quoted") else ""
+    quoted, around = node.this.args.get("quoted"), node.parent
+    compared = not node.table and isinstance(around, exp.EQ | exp.NEQ | exp.In) and around.this is not node
+    text = f"Texts stand in single quotes: '{node.name}'." if compared or quoted else ""
+    meant = f"Did you mean {column!r}?" if column else ""
+    if meant and compared:
+        return text if quoted else f"{meant} {text}"
+    return meant or text
 
 
 def _as_truth(expression: Expression) -> Expression:
@@ -499,6 +524,14 @@ def _as_truth(expression: Expression) -> Expression:
     if isinstance(expression, Literal) and expression.type is Type.NUMBER and expression.value in {0.0, 1.0}:
         return Literal(expression.value == 1.0, Type.BOOLEAN)
     return expression
+
+
+def _at_midnight(expression: Expression) -> bool:
+    """Whether a moment is always the beginning of a day, as far as its form tells: DATE_TRUNC('month', t)."""
+    match expression:
+        case Call(function="date_trunc", arguments=(Literal(value=str() as unit), *_), type=Type.DATETIME):
+            return unit in {"day", "week", "month", "quarter", "year"}
+    return False
 
 
 def _has_time(expression: Expression) -> bool:

@@ -27,6 +27,8 @@ from dalenius.measuring.relations import (
     kinds_of,
 )
 from dalenius.queries.rules.aggregated import Aggregating, is_aggregate
+from dalenius.queries.rules.early import EarlyNames
+from dalenius.queries.rules.listed import is_list, read_list
 from dalenius.queries.rules.numbered import keep_first
 from dalenius.queries.rules.parse import place
 from dalenius.queries.rules.scope import Names, Subqueries
@@ -38,13 +40,13 @@ if TYPE_CHECKING:
 
 NOBODYS = "Every row that is counted must belong to somebody, and it must be plain to whom."
 REFUSED_JOINS = {
-    "RIGHT": "Exchange the tables and write LEFT JOIN.",
     "FULL": "Ask about one side with LEFT JOIN, and about the other side in a second question.",
     "SEMI": "Write WHERE EXISTS (SELECT … ).",
     "ANTI": "Write WHERE NOT EXISTS (SELECT … ).",
     "ASOF": "Join on equal units, and say in WHERE which rows belong together.",
     "POSITIONAL": "Write JOIN … ON a.x = b.x.",
 }
+_LATER_RIGHT = "Put its table first in FROM, and the others behind it with LEFT JOIN."
 _ALONE = "Put it into WHERE by itself; ask for alternatives (OR) one by one, with NOT EXISTS for the rest."
 _HOLDS = "It is read where it must hold for a row: in WHERE, joined to other conditions by AND."
 # Subqueries that are refused: what they are, why, and what to write instead.
@@ -84,9 +86,12 @@ class Sources(Aggregating):
         for join in self.tree.args.get("joins") or ():
             self.add_join(join)
         where = self.tree.args.get("where")
+        self.early = EarlyNames(self)
+        self.early.see_all()
         for node in _conjuncts(where.this) if where else ():
             if not self.matching(node):
                 self.conditions += self.condition(node, "WHERE")
+        self.early.see()
 
     def read_with(self) -> None:
         """WITH: each subquery sees those before it."""
@@ -121,9 +126,13 @@ class Sources(Aggregating):
             alias = node.alias
             found = self.subquery(node.this, self.subqueries, node.args.get("alias"), node, left=left)
             self.name(node, alias or f"#{len(self.names)}", found)
+        elif is_list(node):
+            table = read_list(self, node)
+            alias = node.alias or f"#{len(self.names)}"
+            self.name(node, alias, self.sourced(Open(self.shared.name(table.name), table, called=alias), left, node))
         else:
             self.no_table(node)
-        return (node.alias or node.name).lower(), start
+        return next(reversed(self.names)), start
 
     def name(self, node: Any, alias: str, names: Names) -> None:
         """Puts columns into view under a name."""
@@ -224,7 +233,8 @@ class Sources(Aggregating):
 
     def refuse_join(self, node: Any, what: str) -> NoReturn:
         """Refuses a kind of join, with another way."""
-        fix = next((way for word, way in REFUSED_JOINS.items() if word in what), "Write JOIN … ON a.x = b.x.")
+        ways = {**REFUSED_JOINS, "RIGHT": _LATER_RIGHT}
+        fix = next((way for word, way in ways.items() if word in what), "Write JOIN … ON a.x = b.x.")
         raise QuestionRefusedError(
             f"{what} JOIN is not supported.",
             why=NOBODYS,

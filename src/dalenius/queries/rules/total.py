@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 from dalenius.errors import QuestionRefusedError
 from dalenius.measuring.canonical import plain
-from dalenius.measuring.expressions import NULL, Aggregate, Call, Expression, Literal, Type, number, written
+from dalenius.measuring.expressions import NULL, Aggregate, Call, Expression, Literal, Type, number
 from dalenius.measuring.functions import Range, bounded, moments_of, ranges_of
 from dalenius.measuring.plan import Safe, require
 from dalenius.queries.rules.narrow import clamp_by_conditions
+from dalenius.queries.sql_words import SqlWords
 
 if TYPE_CHECKING:
     from dalenius.queries.rules import Stage
@@ -55,7 +56,7 @@ def guard_question(stage: Stage) -> Stage:
             clamped = None if bounded(value, known) else clamp_by_conditions(value, where, around, columns)
             if clamped is not None:
                 value, where, (low, high) = clamped
-                shown = written(each.value)
+                shown = SqlWords.over(question.table).text(each.value)
                 notes[f"{shown} is brought between {low:.6g} and {high:.6g}, where it lies for all that counts."] = None
         values[each] = value, where
     others = {
@@ -68,7 +69,7 @@ def guard_question(stage: Stage) -> Stage:
 
 def make_total(expression: Expression, ranges: Mapping[str, Range] | None = None) -> Expression:
     """An expression made total: over released values, or over columns of which some ranges are known."""
-    return _Guard(ranges or {}).expression(expression)
+    return _Guard({} if ranges is None else ranges).expression(expression)  # to ask whether it is empty reads all of it
 
 
 def make_finite(expression: Expression, ranges: Mapping[str, Range]) -> Expression:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from functools import cache
+
+from dalenius.measuring.functions import FUNCTIONS
+from dalenius.measuring.statistics import FUNCTIONS as AGGREGATES
+from dalenius.tables.mistakes import nearest
 
 UNSHOWN = "It is not among what has been shown to be safe."
 REFERENCE = "See docs/reference/sql.md for what can be asked."
 _ONE_ROW = "One person's row could decide it."
 _LATER = "The same question would mean another thing later."
+_NAME = re.compile(r"([A-Z][A-Z0-9_]*)\(")
 _BITS = "Numbers are doubles here, which have no bits."
 
 WAYS: Mapping[str, tuple[str, str]] = {
@@ -44,6 +51,10 @@ WAYS: Mapping[str, tuple[str, str]] = {
         ("Lists are not supported.", "For a number of words, write LENGTH(a) - LENGTH(REPLACE(a, ' ', '')) + 1."),
     ),
     "BIT_COUNT": (_BITS, "Write x % 2, x // 2 % 2 and so on."),
+    "DATEADD": (
+        "It moves by a number that stands in the question.",
+        "Write d + INTERVAL 3 MONTH, or DATE_TRUNC('week', d) for the Monday before.",
+    ),
     "ADD_MONTHS": ("Databases differ about the last day of a month.", "Write d + INTERVAL 1 MONTH."),
     "MONTHS_BETWEEN": ("Databases differ about parts of a month.", "Write DATE_DIFF('month', d, e)."),
     "AGE": (
@@ -117,4 +128,17 @@ OPERATORS: Mapping[str, tuple[str, str]] = {
 
 def way_around(name: str) -> tuple[str, str]:
     """Why a function is not here, and what to write instead."""
-    return WAYS.get(name.upper(), (UNSHOWN, REFERENCE))
+    found = WAYS.get(name.upper())
+    if found is not None:
+        return found
+    meant = nearest(name, _known_names(), cutoff=0.75)
+    return (UNSHOWN, REFERENCE) if meant is None else ("No function here has that name.", f"Did you mean {meant}?")
+
+
+@cache
+def _known_names() -> tuple[str, ...]:
+    """Functions and aggregates that can be asked, as they are written."""
+    functions = (_NAME.match(each.says) for each in FUNCTIONS.values())
+    special = ("COUNT", "COUNT_IF", "MEDIAN", "QUANTILE_CONT", "PERCENTILE_CONT")
+    names = [*special, *map(str.upper, AGGREGATES), *(each[1] for each in functions if each is not None)]
+    return tuple(dict.fromkeys(names))

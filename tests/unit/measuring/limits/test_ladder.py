@@ -11,10 +11,11 @@ import pytest
 from dalenius.accounting import costs
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.measuring._exact import exact, exact_lengths
-from dalenius.measuring.limits.clip_search import Clip, clip_notes
+from dalenius.measuring.limits.clip_search import Clip, NoisyCounts, clip_notes, search_of
 from dalenius.measuring.limits.in_question import lower_clips
 from dalenius.measuring.limits.ladder import best_limit, multiple, rungs, scale_counts, sensitivity
 from dalenius.measuring.plan import Limits
+from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.mechanisms.laws import DiscreteGaussianLaw
 from dalenius.queries.rules.price import price_plan
 
@@ -95,5 +96,18 @@ def test_the_limit_that_was_found_is_told_by_the_name_of_who_is_protected(plan):
     (note,) = clip_notes(plan, [Clip(0, 4, 0.031, 29)])
     assert note == (
         "COUNT(DISTINCT note): this question found its own limit: at most 4 values of one user_id count instead of "
-        f"{plan.measures[0].clip}; about 3.1% of all were not counted, as far as a noisy count (± 29) tells."
+        f"{plan.measures[0].clip}; about 3.1% of what {plan.measures[0].clip} would count was not counted, as far as a "
+        "noisy count (± 29) tells."
     )
+
+
+def test_a_limit_that_was_kept_does_not_say_that_nothing_lies_beyond_it(plan):
+    """The highest rung is the most that is looked at: nobody has counted what heavier units have."""
+    most = plan.measures[0].clip
+    noisy = scale_counts(most, [100 * rung for rung in rungs(most)])
+    law = DiscreteGaussian(Fraction(1), dimension=len(noisy))
+    found = search_of(plan.measures[0]).fit(NoisyCounts(0, plan.measures[0], noisy, law, 0.001, 1, 1))
+    assert found.clip == most and found.beyond is None
+    (note,) = clip_notes(plan, [found])
+    assert f"kept the one it had: at most {most} values of one user_id count. " in note
+    assert "not known" in note and "%" not in note

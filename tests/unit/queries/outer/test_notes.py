@@ -40,6 +40,19 @@ def test_what_is_computed_has_no_range_in_all(shop, items, told):
     question = f"SELECT {items} FROM orders GROUP BY region" + ") t" * items.startswith("*")
     found = plan_any(shop.ana._asker, Ask(question, epsilon=1.0))
     assert isinstance(found, OuterPlanned)
-    answer = cast("Any", SimpleNamespace(notes=(f"Much was cut off. {INCLUDED}",)))
-    (note,) = notes_of(found, [answer])
+    (note,) = notes_of(found, [_cut_off((1.0, 2.0))])
     assert note.startswith("Much was cut off. ") and told in note
+
+
+def test_a_column_without_a_range_in_all_is_not_said_to_have_one(shop):
+    question = "SELECT SUM(amount) AS s, s / SUM(s) OVER () AS share, s - 1 AS less FROM orders GROUP BY status"
+    found = plan_any(shop.ana._asker, Ask(question, epsilon=1.0))
+    assert isinstance(found, OuterPlanned)
+    assert NOT_INCLUDED in notes_of(found, [_cut_off(None)])[0]
+    assert "of s includes this; ± does not, and share, less have no" in notes_of(found, [_cut_off((1.0, 2.0))])[0]
+
+
+def _cut_off(total: tuple[float, float] | None) -> Any:
+    """An answer that says that much was cut off, with this range in all in every cell."""
+    table = SimpleNamespace(total_interval=[[total] * 9])
+    return cast("Any", SimpleNamespace(notes=(f"Much was cut off. {INCLUDED}",), table=lambda: table))

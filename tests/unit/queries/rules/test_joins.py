@@ -243,7 +243,12 @@ UNTIED = "does not say that they are about the same unit"
         ("people p, regions r WHERE r.tax > 3", "Nothing ties public table 'regions'", 32),
         ("people p JOIN regions r ON p.age > r.tax", "Nothing ties public table 'regions'", 36),
         ("people p JOIN regions r ON r.code = 'n'", "Nothing ties public table 'regions'", 36),
-        ("regions r LEFT JOIN people p ON p.region = r.code", "rows of 'regions' that belong to nobody", 22),
+        ("regions r LEFT JOIN people p ON p.region = r.code", "counts rows of r that nobody meets", 8),
+        (
+            "(SELECT p.user_id, COUNT(*) AS n FROM regions r LEFT JOIN people p ON p.region = r.code GROUP BY 1) t",
+            "rows of 'regions' that belong to nobody",
+            60,
+        ),
     ],
 )
 def test_a_join_of_people_with_others_is_refused(shop, joined, words, column):

@@ -81,12 +81,34 @@ def test_of_rows_that_tie_it_is_not_the_place_in_the_file_that_decides(tmp_path,
     assert float(found) / 2 == pytest.approx(sum(first.values()), abs=1e-9)
 
 
+@pytest.mark.parametrize("number", ["", ", ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY day) AS k"])
+def test_zero_has_one_spelling_where_rows_are_stacked_or_numbered(shop, number):
+    """Rows that differ in it alone tie where they are put in order, and other people's rows would decide."""
+    held = f"SELECT user_id, CASE WHEN status = 'open' THEN -amount * 0 ELSE 0 END AS m{number} FROM orders"
+    source = held if number else f"{held} UNION ALL {held}"
+    question = f"SELECT COUNT(*) FILTER (WHERE CAST(m AS VARCHAR) LIKE '-%') FROM ({source}) s"
+    assert shop.exact(question) == [[0]]
+
+
 def test_the_same_choice_in_other_words_is_the_same_question(shop):
     one = f"SELECT COUNT(*) FROM ({FIRST}) t WHERE k = 1 AND status = 'open'"
     other = f"WITH f AS ({FIRST}) SELECT COUNT(*) AS n FROM f WHERE f.status = 'open' AND 1 = f.k"
     assert shop.key(one) == shop.key(other)
     assert shop.key(one) != shop.key(one.replace("day", "day DESC"))
     assert shop.key(one) != shop.key(one.replace("k = 1", "k = 2"))
+
+
+@pytest.mark.parametrize("asked", ["SUM(DISTINCT amount)", "AVG(LN(amount))", "MODE(region)"])
+def test_notes_name_what_was_typed(shop, asked):
+    question = f"SELECT {asked} FROM ({FIRST}) t WHERE k = 1"
+    ana = shop.ana
+    for notes in (ana.ask(question, epsilon=0.01).notes, ana.preview(question).notes, ana.explain(question).notes):
+        assert not any("numbered" in each or "c2" in each for each in notes)
+
+
+def test_a_value_brought_between_bounds_is_named_as_it_was_typed(shop):
+    plan = shop.plan("SELECT SUM(1 / amount) FROM orders WHERE amount > 2")
+    assert any(each.startswith("1 / amount is brought between") for each in plan.notes)
 
 
 _K = "ROW_NUMBER() OVER (PARTITION BY {} ORDER BY day) AS k"

@@ -8,7 +8,7 @@ from dalenius.errors import NOTHING, NotAllowedError, QuestionRefusedError
 
 # what stands in the second line · what the message names · the words that the place points at · a way in the fix
 FROM = [
-    ("people p RIGHT JOIN orders o USING (user_id)", "RIGHT JOIN", "orders", "LEFT JOIN"),
+    ("people p JOIN orders o USING (user_id) RIGHT JOIN orders q USING (user_id)", "RIGHT JOIN", "orders q", "LEFT"),
     ("people p FULL JOIN orders o USING (user_id)", "FULL JOIN", "orders", "LEFT JOIN"),
     ("people p FULL OUTER JOIN orders o USING (user_id)", "FULL OUTER JOIN", "orders", "LEFT JOIN"),
     (
@@ -55,10 +55,11 @@ FROM = [
         "code",
         "free",
     ),
-    ("(VALUES (1)) v", "VALUES", "1", "public table"),
-    ("people p JOIN range(10) r ON TRUE", "RANGE", "range", "dalenius tables"),
+    ("people p JOIN (VALUES (1)) v ON TRUE", "the list 'v'", "1", "CASE WHEN"),
+    ("people p JOIN range(10000) r ON TRUE", "RANGE", "range", "list the values"),
     ("people p JOIN read_csv('x.csv') r ON TRUE", "READ_CSV", "read_csv", "dalenius tables"),
-    ("people p, UNNEST([1, 2]) u", "UNNEST", "1", "columns of the policy"),
+    ("people p, UNNEST([1, 2]) u", "the list 'u'", "1", "ON t.x = k.x"),
+    ("people p, UNNEST(p.region) u", "UNNEST", "p.region", "values themselves"),
     ("people p JOIN orders o TABLESAMPLE 10% USING (user_id)", "Sampling", "orders", "without it"),
 ]
 WHERE = [
@@ -232,3 +233,25 @@ def test_no_name_that_only_plans_have_is_told(shop, question):
     assert not any(
         each in said for each in ("per unit.", "'per unit'", "union.", "#", "USERDEFINED", "Star", "Bitwise")
     )
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("SELECT CUONT(*) FROM orders", "Did you mean COUNT?"),
+        ("SELECT MEDAIN(quantity) FROM orders", "Did you mean MEDIAN?"),
+        ("SELECT STRFTIM(day, '%Y') AS y, COUNT(*) FROM orders GROUP BY y", "Did you mean STRFTIME?"),
+        ("SELECT FROBNICATE(quantity) FROM orders", "docs/reference/sql.md"),
+        ("SELECT COUNT(*) FROM orders WHERE status = paid", "Texts stand in single quotes: 'paid'."),
+        ('SELECT COUNT(*) FROM orders WHERE status = "statuss"', "Texts stand in single quotes: 'statuss'."),
+        ('SELECT COUNT(*) FROM orders WHERE status IN ("paid")', "Texts stand in single quotes: 'paid'."),
+        ("SELECT COUNT(*) FROM orders WHERE status <> statuss", "Did you mean 'status'? Texts stand in single quotes"),
+        ("SELECT COUNT(*) FROM orders WHERE statuss = 'paid'", "Did you mean 'status'?"),
+        (
+            "SELECT DATEADD(week, DATEDIFF(week, 0, day), 0) AS w, COUNT(*) FROM orders GROUP BY 1",
+            "DATE_TRUNC('week', d)",
+        ),
+    ],
+)
+def test_a_slip_of_the_pen_is_told_with_what_was_probably_meant(sql, said, shop):
+    assert said in str(shop.error(sql))

@@ -334,3 +334,19 @@ def test_at_most_a_hundred_columns(visits):
 def test_functions_outside_of_the_list_are_refused_with_a_place(call, visits):
     error = visits.error(where(f"{call} = {call}"))
     assert error.exit_code in {2, 3} and error.at is not None and error.at.line == 1
+
+
+# --- earlier items
+
+
+def test_an_item_can_name_an_earlier_one(visits):
+    question = visits.question("SELECT COUNT(*) AS n, SUM(age) AS s, s / n AS mean FROM visits")
+    again = visits.question("SELECT COUNT(*) AS n, SUM(age) AS s, SUM(age) / COUNT(*) AS mean FROM visits")
+    assert question.outputs == again.outputs
+
+
+@pytest.mark.parametrize("item", ["a{0} + a{0}", "SQRT(a{0} * a{0})", "COALESCE(a{0}, a{0} + 1)"])
+def test_items_that_name_one_another_cannot_grow_without_end(item, visits):
+    items = ["COUNT(*) AS a0", *(f"{item.format(at)} AS a{at + 1}" for at in range(90))]
+    error = visits.error(f"SELECT {', '.join(items)} FROM visits")
+    assert "too involved" in str(error)

@@ -53,6 +53,7 @@ ALLOWED = [
     "SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM visits w WHERE w.user_id = v.user_id)",
     "SELECT COUNT(*) FROM visits GROUP BY WIDTH_BUCKET(amount, 0, 100, 4), TIME_BUCKET(INTERVAL 1 WEEK, at)",
     "SELECT GROUPING(region), GROUPING_ID(region, age), COUNT(*) FROM visits GROUP BY ROLLUP (region, age)",
+    "SELECT COUNT(*) FROM visits JOIN (VALUES (1)) t(a) ON age = a JOIN UNNEST([1, 2]) u(b) ON age = b",
     "SELECT COUNT(*) FROM visits GROUP BY GROUPING SETS ((region, age), CUBE (region, smoker), ())",
 ]
 
@@ -80,11 +81,10 @@ REFUSED = {
     "Except": "SELECT COUNT(*) FROM (SELECT user_id FROM visits EXCEPT SELECT user_id FROM visits) v",
     "Any": where("age > ANY (SELECT age FROM visits)"),
     "All": where("age > ALL (SELECT age FROM visits)"),
-    "Values": "SELECT COUNT(*) FROM (VALUES (1)) v",
     "TableSample": "SELECT COUNT(*) FROM visits USING SAMPLE 10%",
     "Rand": where("RANDOM() < 0.5"),
     "Pivot": "SELECT COUNT(*) FROM visits PIVOT (COUNT(*) FOR region IN ('north'))",
-    "Unnest": "SELECT COUNT(*) FROM UNNEST([1])",
+    "GenerateSeries": "SELECT COUNT(*) FROM visits JOIN generate_series(1, 9999) t(a) ON age = a",
     "Lock": "SELECT COUNT(*) FROM visits FOR UPDATE",
     "Into": "SELECT COUNT(*) INTO t FROM visits",
     "Placeholder": where("age > ?"),

@@ -163,7 +163,8 @@ class MultiTable(Measuring):
         from dalenius.measuring.engines.duckdb.statements.relation import scan_of
         from dalenius.measuring.engines.duckdb.statements.units import Files
 
-        self._engine = engines.several([*fingerprints.values(), *(each.fingerprint for each in publics)])
+        files = (each.fingerprint for each in publics if each.fingerprint.files)
+        self._engine = engines.several([*fingerprints.values(), *files])
         held = Files({name: _held(each) for name, each in fingerprints.items()})
         self.scan, self.columns = scan_of(table, held)
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dalenius.measuring.engines.duckdb.connections import DuckDB, public
 from dalenius.measuring.engines.duckdb.files import header, schema
-from dalenius.measuring.engines.duckdb.rendering import Renderer, identifier
+from dalenius.measuring.engines.duckdb.rendering import Renderer, identifier, literal
 from dalenius.measuring.engines.duckdb.statements import source
 from dalenius.measuring.engines.sources import Combinations
-from dalenius.measuring.expressions import Aggregate, Call, Column, Expression, Type
+from dalenius.measuring.expressions import Aggregate, Call, Column, Expression, Scalar, Type
 from dalenius.measuring.public import kind_seen, zone_of
 from dalenius.tables.policy import Column as ColumnPolicy
 
@@ -165,6 +165,15 @@ def lookup(found: Fingerprint) -> DuckDBLookup:
         shown = [_typed(each, type_) for each, type_ in types.items()]
         scan = f"(SELECT {', '.join(shown)} FROM {engine.scan})"  # noqa: S608
     return DuckDBLookup(types, scan, engine.run)
+
+
+def listed(types: Mapping[str, str], rows: Sequence[Sequence[Scalar]]) -> DuckDBLookup:
+    """The lookup of rows that stand in a question."""
+    shown = ", ".join(f"CAST(c{at} AS {type_}) AS {identifier(name)}" for at, (name, type_) in enumerate(types.items()))
+    values = ", ".join(f"({', '.join(map(literal, row))})" for row in rows)
+    names = ", ".join(f"c{at}" for at in range(len(types)))
+    scan = f"(SELECT {shown} FROM (VALUES {values}) AS listed({names}))"  # noqa: S608
+    return DuckDBLookup(types, scan, public().run)
 
 
 def _guessed(found: Fingerprint, engine: DuckDB) -> dict[str, str]:

@@ -9,8 +9,7 @@ What cannot be rewritten stays as it is, to be refused by name.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from dalenius.measuring.plan import require
@@ -23,11 +22,13 @@ from dalenius.queries.rules.spelling import (
     dates,
     edits,
     formats,
+    lists,
     numbers,
     texts,
 )
 from dalenius.queries.rules.spelling.growth import Growth, size
 from dalenius.queries.rules.spelling.tokens import CONVERT, DECODE
+from dalenius.queries.rules.whole import text_of
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
@@ -37,18 +38,60 @@ _TIMED = frozenset({"DATE_TRUNC", "DATETRUNC", "DATE_DIFF", "DATEDIFF", "TIMESTA
 Rewrite = Callable[[Any, "Known"], Any]
 
 
-@dataclass(frozen=True, slots=True)
 class Known:
-    """Names that mean something, in lower case: a bare word that is none of them may be a unit of time."""
+    """Names that mean something, in lower case: a bare word that is none of them may be a unit of time.
 
-    tables: frozenset[str]
-    stored: frozenset[str]  # columns of tables
-    columns: frozenset[str]  # and aliases
-    subqueries: frozenset[str]
-    values: frozenset[str]  # columns that are open to questions
-    days: frozenset[str]  # columns that are dates wherever they are
-    quoted_units: bool  # whether a unit of time stands in quotes before a date, as DuckDB has it
-    growth: Growth = field(default_factory=Growth, compare=False)
+    What the question itself says is read before anything of it is rewritten. What tables have is looked up when it is
+    first asked for: most questions need none of it, and public tables would be opened.
+    """
+
+    def __init__(self, stage: Stage, parts: Sequence[Any]) -> None:
+        from sqlglot import exp
+
+        self._stage, self.growth = stage, Growth()
+        self._aliases = _aliases(parts)
+        self._named = self._aliases | {each.alias.lower() for each in parts if isinstance(each, exp.Alias)}
+        self._timed = any(isinstance(each, exp.TimestampTrunc | exp.DateDiff) for each in parts)
+        self.subqueries = frozenset(each.alias.lower() for each in parts if isinstance(each, exp.CTE))
+
+    @cached_property
+    def tables(self) -> frozenset[str]:
+        """Of all kinds."""
+        return frozenset(each.lower() for each in (*self._stage.tables, *self._stage.publics))
+
+    @cached_property
+    def stored(self) -> frozenset[str]:
+        """Columns of tables."""
+        tables, publics = self._stage.tables.values(), self._stage.publics.values()
+        columns = {each.lower() for table in tables for each in (*table.policy.columns, *table.policy.unit)}
+        return frozenset(columns | {each.lower() for table in publics for each in table.kinds})
+
+    @cached_property
+    def columns(self) -> frozenset[str]:
+        """And aliases."""
+        return self.stored | self._aliases
+
+    @cached_property
+    def values(self) -> frozenset[str]:
+        """Columns that are open to questions."""
+        return frozenset(name for name, _ in self._kinds)
+
+    @cached_property
+    def days(self) -> frozenset[str]:
+        """Columns that are dates wherever they are."""
+        others = {name for name, kind in self._kinds if kind is not Kind.DATE}
+        return frozenset(name for name, kind in self._kinds if kind is Kind.DATE) - others - self._named
+
+    @cached_property
+    def quoted_units(self) -> bool:
+        """Whether a unit of time stands in quotes before a date, as DuckDB has it."""
+        return self._timed and _has_quoted_units(self._stage.text)
+
+    @cached_property
+    def _kinds(self) -> list[tuple[str, Kind]]:
+        tables, publics = self._stage.tables.values(), self._stage.publics.values()
+        kinds = [(name.lower(), each.kind) for table in tables for name, each in table.policy.columns.items()]
+        return kinds + [(name.lower(), kind) for table in publics for name, kind in table.kinds.items()]
 
 
 def respell_tree(stage: Stage) -> Stage:
@@ -59,7 +102,7 @@ def respell_tree(stage: Stage) -> Stage:
 
     tree = require(stage.tree)
     parts = list(tree.walk())
-    known = _known(stage, parts)
+    known = Known(stage, parts)
     nodes, names = _rewrites()
     for node in reversed(parts):  # from the inside out
         for rewrite in nodes.get(type(node), ()):
@@ -83,36 +126,10 @@ def _rewritten(node: Any, rewrite: Rewrite, known: Known) -> bool:
         if name in node.meta:
             found.meta.setdefault(name, node.meta[name])
     if isinstance(node.parent, exp.Select):  # what its column is called where nobody says
-        found.meta.setdefault("typed", node.sql(dialect="duckdb"))
+        found.meta.setdefault("typed", text_of(node))
     known.growth.add(size(found) - size(node))
     node.replace(found)
     return True
-
-
-def _known(stage: Stage, parts: Sequence[Any]) -> Known:
-    from sqlglot import exp
-
-    aliases = _aliases(parts)
-
-    columns = {each.lower() for table in stage.tables.values() for each in table.policy.columns}
-    columns |= {each.lower() for table in stage.tables.values() for each in table.policy.unit}
-    columns |= {each.lower() for table in stage.publics.values() for each in table.kinds}
-    kinds = [
-        (name.lower(), each.kind) for table in stage.tables.values() for name, each in table.policy.columns.items()
-    ]
-    kinds += [(name.lower(), kind) for table in stage.publics.values() for name, kind in table.kinds.items()]
-    return Known(
-        frozenset(each.lower() for each in (*stage.tables, *stage.publics)),
-        frozenset(columns),
-        frozenset(columns | aliases),
-        frozenset(each.alias.lower() for each in parts if isinstance(each, exp.CTE)),
-        frozenset(name for name, _ in kinds),
-        frozenset(name for name, kind in kinds if kind is Kind.DATE)
-        - frozenset(name for name, kind in kinds if kind is not Kind.DATE)
-        - frozenset(each.alias.lower() for each in parts if isinstance(each, exp.Alias))
-        - aliases,
-        any(isinstance(each, exp.TimestampTrunc | exp.DateDiff) for each in parts) and _has_quoted_units(stage.text),
-    )
 
 
 def _aliases(parts: Sequence[Any]) -> set[str]:
@@ -150,17 +167,19 @@ def _rewrites() -> tuple[Mapping[type, tuple[Rewrite, ...]], Mapping[str, Rewrit
     compared = (clocks.compare_times, clocks.compare_differences)
     nodes: dict[type, tuple[Rewrite, ...]] = {
         # clauses
-        exp.Table: (clauses.shorten_table,),
+        exp.Table: (clauses.shorten_table, lists.list_series),
+        exp.Unnest: (lists.list_series,),
+        exp.Union: (lists.list_rows,),
         exp.Column: (clauses.shorten_column,),
         exp.Fetch: (clauses.limit_rows,),
         exp.Group: (clauses.roll_up,),
-        exp.Select: (clauses.open_joins, clauses.have_alias),
+        exp.Select: (lists.list_rows, clauses.open_joins, clauses.turn_right_join, clauses.have_alias),
         # choices
         exp.Nvl2: (choices.choose_by_null,),
         exp.RangeBucket: (choices.bucket,),
         exp.EQ: (choices.match_any, *compared),
         exp.NEQ: (choices.match_any, *compared),
-        exp.In: (choices.match_list,),
+        exp.In: (choices.match_list, lists.match_values),
         **dict.fromkeys((exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between), compared),
         # numbers
         exp.SafeDivide: (numbers.divide,),

@@ -35,7 +35,7 @@ NAMES = {
     **dict.fromkeys(("FSUM", "KAHAN_SUM", "SUMKAHAN", "SUM_NO_OVERFLOW"), "SUM"),
     "FAVG": "AVG",
     "COUNT_STAR": "COUNT",
-    "ANON_QUANTILES": "APPROX_QUANTILES",
+    **dict.fromkeys(("ANON_QUANTILES", "QUANTILES"), "APPROX_QUANTILES"),  # ANON_ goes where it is clamped (`clause`)
     "APPROX_AVG": "AVG",
     "APPROX_SUM": "SUM",
 }

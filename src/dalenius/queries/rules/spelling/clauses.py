@@ -69,6 +69,20 @@ def open_joins(node: Any, _: Known) -> Any:
         node.set("joins", found)
 
 
+def turn_right_join(node: Any, _: Known) -> Any:
+    """FROM a RIGHT JOIN b ON … → FROM b LEFT JOIN a ON …, where it is the first join."""
+    from_ = node.args.get("from_") or node.args.get("from")
+    first = next(iter(node.args.get("joins") or ()), None)
+    if from_ is None or first is None or str(first.args.get("side") or "").upper() != "RIGHT":
+        return
+    if str(first.args.get("kind") or "").upper() not in {"", "OUTER"} or first.args.get("method"):
+        return
+    one, other = from_.this, first.this
+    from_.set("this", other)
+    first.set("this", one)
+    first.set("side", "LEFT")
+
+
 def _opened(join: Any) -> list[Any]:
     from sqlglot import exp
 

@@ -69,6 +69,9 @@ def cast(node: Any, type_: str) -> Any:
     return exp.Cast(this=node, to=exp.DataType.build(type_, dialect="duckdb"))
 
 
+_SINCE_ZERO = frozenset({"year", "quarter", "month", "day"})  # units that are cut by counting from day 0
+
+
 def _moved(moment: Any, count: Any, unit: str, *, back: bool = False) -> Any:
     from sqlglot import exp
 
@@ -165,9 +168,15 @@ def _with_interval(moment: Any, interval: Any, *, back: bool) -> Any:
 
 
 def add_units(node: Any, _: Known) -> Any:
-    """DATEADD(day, 30, d) → d + INTERVAL 30 DAY."""
+    """DATEADD(day, 30, d) → d + INTERVAL 30 DAY; DATEADD(month, DATEDIFF(month, 0, d), 0) → DATE_TRUNC('month', d)."""
+    from sqlglot import exp
+
     said, count, moment = node.expressions
-    unit = _unit(said)
+    unit, inner = _unit(said), unwrapped(count)
+    # Day 0 is 1900-01-01, which begins a year; weeks of SQL Server begin on a Sunday, and it is a Monday.
+    if isinstance(inner, exp.DateDiff) and unit in _SINCE_ZERO and _unit(inner.args.get("unit")) == unit:
+        zeros = [isinstance(each, exp.Literal) and each.name == "0" for each in (inner.expression, moment)]
+        return exp.TimestampTrunc(this=inner.this, unit=exp.var(unit)) if all(zeros) else None
     return None if unit is None else _moved(moment, count, unit)
 
 

@@ -130,11 +130,14 @@ def format_time(node: Any, _: Known) -> Any:
 
 def to_char(node: Any, _: Known) -> Any:
     """TO_CHAR(d, 'YYYY-MM') → STRFTIME(d, '%Y-%m'); names of days and months have no blanks behind them."""
-    said = node.args.get("format")
-    if not _is_text(said):
-        return None
-    format_ = _translated(said.name, _POSTGRES, ignore_case=True)
+    format_ = format_of_text(node)
     return None if format_ is None else formatted(node.this, format_)
+
+
+def format_of_text(node: Any) -> str | None:
+    """The format of TO_CHAR in STRFTIME's words; None where it has no meaning there."""
+    said = node.args.get("format")
+    return _translated(said.name, _POSTGRES, ignore_case=True) if _is_text(said) else None
 
 
 def to_format(node: Any, _: Known) -> Any:

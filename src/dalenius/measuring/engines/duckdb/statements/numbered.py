@@ -31,9 +31,6 @@ NUMBER = "n0"
 def number_rows(scan: RelationScan, source: Numbered, values: Sequence[Expression]) -> str:
     """All rows of a relation with their numbers; ``scan`` writes the relation."""
     numbering, shown = source.numbering, scan.held(source, values)
-    for place, value in enumerate(values):
-        if value.type is Type.NUMBER:
-            shown[identifier(f"c{place}")] = f"({shown[identifier(f'c{place}')]} + 0e0)"
     keys = {_name("k", at): scan.key(each) for at, each in enumerate(numbering.keys)}
     ordered = {_name("o", at): _short(scan, each) for at, (each, _, _) in enumerate(numbering.order)}
     rows = scan.rows([f"{held} AS {name}" for name, held in (shown | keys | ordered).items()])

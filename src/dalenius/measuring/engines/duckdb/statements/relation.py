@@ -345,12 +345,15 @@ class RelationScan(Conditions):
         return " UNION ALL ".join(texts)
 
     def held(self, source: Stacked, values: Sequence[Expression]) -> dict[str, str]:
-        """The columns of one part of a UNION ALL, by their names: its units, its values."""
+        """The columns of one part of a UNION ALL, by their names: its units, its values.
+
+        −0.0 is spelled 0.0, since rows that are alike but for that tie where they are put in order (`cut`, `numbered`).
+        """
         owner = owner_of(self.relation)
         shown = {unit_name(part): self.unit(owner, part) for part in range(len(unit_types(owner, self.files)))}
         for place, value in enumerate(values):
             column = f"c{place}"
-            held = self.renderer.sql(value)
+            held = self.key(value)
             if column in source.columns and source.columns[column].kind is Kind.TEXT:  # also where it is a category
                 held = f"left({held}, {LONGEST_TEXT})"
             shown[identifier(column)] = held
