@@ -9,6 +9,7 @@ import threading
 from dataclasses import replace
 from fractions import Fraction
 from random import Random
+from typing import Any
 
 import pytest
 from tests.conftest import LONG
@@ -114,7 +115,7 @@ def test_keys_of_one_side_cost_a_chance_and_the_others_a_distance():
 
 def released(tape, mechanism, *values):
     """What comes out for each."""
-    found = []
+    found: list[Any] = []
 
     def work():
         found.extend(mechanism.release(each).value for each in values)
@@ -160,7 +161,8 @@ def test_a_curator_that_serves_meanwhile_adds_its_own_noise():
     """Many threads release while one replays: none of theirs is given again, on either side."""
     wide, tape = Laplace(1e-6), Tape()
     released(tape, wide, *[0] * 50)
-    stop, others = threading.Event(), []
+    stop = threading.Event()
+    others: list[int] = []
 
     def serve():
         while not stop.is_set() or not others:

@@ -134,7 +134,7 @@ class TapedEngine:
         return getattr(self._inner, name)
 
 
-def run_taped(tape: Tape, work: Callable[[], None]) -> None:
+def run_taped(tape: Tape, work: Callable[[], object]) -> None:
     """What mechanisms release in this call goes through the tape; those of other threads are as ever.
 
     Raises:
@@ -156,7 +156,7 @@ def run_taped(tape: Tape, work: Callable[[], None]) -> None:
         try:
             for each, original in originals:
                 setattr(each, "release", through(original))  # noqa: B010 (from outside)
-            left: Any = work()
+            left = work()
         finally:
             for each, original in originals:
                 setattr(each, "release", original)  # noqa: B010
