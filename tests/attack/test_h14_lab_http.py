@@ -14,7 +14,10 @@ from tests.serving import serving
 
 from dalenius.app.cli import build, run
 from dalenius.audit.targets.curators import EVE, protect
+from dalenius.audit.targets.remote import Remote
 from dalenius.audit.targets.scene import made_up
+from dalenius.audit.targets.target import TargetRefusal
+from dalenius.errors import SourceUnavailableError
 from dalenius.ledger import Ledger, verify
 
 pytestmark = pytest.mark.integration
@@ -39,11 +42,15 @@ def served(tmp_path_factory):
         yield server, folder
 
 
-def attack(capsys, server, folder, table, *words):
-    name = table.rsplit("_", 1)[0]
+def words(server, folder, table):
     aimed = ["--against", server.url, "--table", table, "--token-file", folder / "token", "--epsilon", PRICE]
     known = ["--truth", folder / f"{table}.csv", "--person", "person", "--secret", "secret", "--amount", "amount"]
-    code = run(build(), [*map(str, ["attack", name, *aimed, *known, *words, "--json"])])
+    return [*map(str, [*aimed, *known])]
+
+
+def attack(capsys, server, folder, table, *more):
+    name = table.rsplit("_", 1)[0]
+    code = run(build(), ["attack", name, *words(server, folder, table), *more, "--json"])
     captured = capsys.readouterr()
     assert "Traceback" not in captured.err
     return code, json.loads(captured.out)
@@ -70,6 +77,32 @@ def test_a_table_that_is_not_there_is_named(served, capsys):
     (folder / "averaging_99.csv").write_bytes((folder / "averaging_0.csv").read_bytes())
     code, found = attack(capsys, server, folder, "averaging_99", "--yes")
     assert code == 3 and found["error"]["code"] == "policy.unknown-table", found
+
+
+def test_a_column_that_is_not_there_is_no_defence(served, capsys):
+    """It was "held", since the server refused; --person given twice: the last counts."""
+    code, found = attack(capsys, *served, "averaging_0", "--yes", "--person", "nobody")
+    assert code in {2, 3} and "nobody" in found["error"]["message"], found
+    assert charges(served[1], "averaging_0")[0] == 0
+
+
+def test_a_server_that_dies_meanwhile_is_named_and_so_is_what_was_paid(served, capsys, monkeypatch):
+    asked = []
+
+    def dying(self, question):
+        asked.append(question)
+        if len(asked) == 3:
+            raise SourceUnavailableError("The server cannot be reached.", why="It died.", fix="Try it again.")
+        raise TargetRefusal("No.", final=True)
+
+    monkeypatch.setattr(Remote, "answer", dying)
+    server, folder = served
+    aimed = [*words(server, folder, "averaging_0"), "--yes"]
+    assert run(build(), ["attack", "all", *aimed]) == 5
+    told = capsys.readouterr()
+    err = " ".join(told.err.split())
+    assert "Traceback" not in err and "differencing: held, 1 question, ε = 0 charged." in err
+    assert "'averaging' came to an early end" in err and (folder / "token").read_text() not in told.out + told.err
 
 
 @pytest.mark.parametrize("table", [f"{name}_{number}" for name, runs in RUNS.items() for number in range(runs)])
