@@ -50,7 +50,7 @@ class Remote(Curated):
         )
 
     def check(self) -> None:
-        """Asks for the price of what attacks ask, which is free: a column that is not there would pass for a defence."""
+        """Asks for the price of what attacks ask, for nothing: a column that is not there would pass for a defence."""
         for measure in (COUNT, SUM) if self.scene.amount_sql else (COUNT,):
             question = Question((People((VICTIM,), named=False), Secret()), measure)
             self.analyst.preview(question.sql(self._table), epsilon=self._epsilon)
