@@ -17,9 +17,10 @@ from dalenius.audit.attacks.membership import roc
 from dalenius.audit.attacks.posterior import log_odds, log_odds_of_difference, median_posterior, probability
 from dalenius.audit.attacks.reconstruction import by_least_squares, by_linear_programming
 from dalenius.audit.lab import TARGETS, Settings, by_noise, run
-from dalenius.audit.targets.curators import InProcess
+from dalenius.audit.targets.curators import Curated, InProcess
 from dalenius.audit.targets.naive import Noisy, Plain, Sticky
 from dalenius.audit.targets.questions import People, Question, Secret
+from dalenius.audit.targets.remote import Columns
 from dalenius.audit.targets.scene import LEAST, VICTIM, Scene, made_up
 from dalenius.audit.targets.target import Answer, Noise, TargetRefusal
 from dalenius.errors import InputError
@@ -203,3 +204,13 @@ def test_answers_that_were_paid_for_before_are_no_race_won():
         target._epsilon = 0.9 * max(each.remaining_epsilon for each in target.balances())
         for seed in (1, 1):
             assert not attack_named("race").run(Lab(target, chance(seed))).broke
+
+
+@pytest.mark.parametrize("name", ["timing", "overlapping-sums"])
+def test_a_table_without_words_is_attacked_all_the_same(name):
+    """At a server there are none: the clock was never looked at there, and the server had "held"."""
+    with InProcess(made_up(40, chance()), total=1.0, epsilon=0.3) as whole:
+        table = Columns("(person)", "secret", "amount", "").read_from("people")
+        target = Curated(whole.scene, whole.analyst, epsilon=0.3, table=table)
+        finding = attack_named(name).run(Lab(target, chance()))
+    assert "does not cover" in finding.ended and finding.price and finding.price > 0.5
