@@ -9,6 +9,7 @@ import threading
 from dataclasses import replace
 from fractions import Fraction
 from random import Random
+from typing import Any
 
 import pytest
 from tests.conftest import LONG
@@ -17,7 +18,7 @@ from dalenius.audit import fuzz as fuzzer
 from dalenius.audit.fuzz import fuzz
 from dalenius.audit.transcripts.loss import Loss, step_loss, transcript_loss
 from dalenius.audit.transcripts.sides import TranscriptSides
-from dalenius.audit.transcripts.tape import OtherTranscriptError, Step, Tape, taped
+from dalenius.audit.transcripts.tape import OtherTranscriptError, Step, Tape, run_taped
 from dalenius.mechanisms import DiscreteGaussian, KeySelection, Laplace
 from dalenius.mechanisms.key_selection import WEIGHT
 from dalenius.queries.rules import price
@@ -112,32 +113,80 @@ def test_keys_of_one_side_cost_a_chance_and_the_others_a_distance():
     assert step_loss(replace(one, threshold=lone), replace(other, threshold=lone)).delta == 1.0
 
 
+def released(tape, mechanism, *values):
+    """What comes out for each."""
+    found: list[Any] = []
+
+    def work():
+        found.extend(mechanism.release(each).value for each in values)
+
+    run_taped(tape, work)
+    return found
+
+
 def test_on_the_neighbour_mechanisms_give_what_they_gave_before():
     mechanism, tape = Laplace(1.0, 1, 2), Tape(random=Random(1))
-    with taped(tape):
-        before = mechanism.release([10, 20]).value
-    again = Tape(earlier=tape.steps)
-    with taped(again):
-        assert (mechanism.release([11, 20]).value == before).all()
+    (before,) = released(tape, mechanism, [10, 20])
+    (after,) = released(Tape(earlier=tape.steps), mechanism, [11, 20])
+    assert (after == before).all()
+    for other, values in (
+        (mechanism, ([11, 20], [11, 20])),
+        (Laplace(2.0, 1, 2), ([11, 20],)),
+        (Laplace(1.0, 1, 3), ([11, 20, 3],)),
+    ):
         with pytest.raises(OtherTranscriptError):
-            mechanism.release([11, 20])
-    with taped(Tape(earlier=tape.steps)), pytest.raises(OtherTranscriptError):
-        Laplace(2.0, 1, 2).release([11, 20])
-    with taped(Tape(earlier=tape.steps)), pytest.raises(OtherTranscriptError):
-        Laplace(1.0, 1, 3).release([11, 20, 3])
+            released(Tape(earlier=tape.steps), other, *values)
 
 
 def test_a_tape_is_for_its_own_thread_and_leaves_nothing_behind():
     mechanism, before = Laplace(1.0), Laplace.release
     tape = Tape()
-    with taped(tape):
+
+    def work():
         other = threading.Thread(target=mechanism.release, args=(7,))
         other.start()
         other.join()
         assert not tape.steps
         mechanism.release(7)
         assert len(tape.steps) == 1
+
+    run_taped(tape, work)
     assert Laplace.release is before
-    with pytest.raises(ZeroDivisionError), taped(Tape()):
-        1 / 0  # noqa: B018
+    with pytest.raises(ZeroDivisionError):
+        run_taped(Tape(), lambda: 1 / 0)
+    assert Laplace.release is before
+
+
+def test_a_curator_that_serves_meanwhile_adds_its_own_noise():
+    """Many threads release while one replays: none of theirs is given again, on either side."""
+    wide, tape = Laplace(1e-6), Tape()
+    released(tape, wide, *[0] * 50)
+    stop = threading.Event()
+    others: list[int] = []
+
+    def serve():
+        while not stop.is_set() or not others:
+            others.append(int(wide.release(0).value))
+
+    threads = [threading.Thread(target=serve) for _ in range(3)]
+    for each in threads:
+        each.start()
+    again = released(Tape(earlier=tape.steps), wide, *[0] * 50)
+    stop.set()
+    for each in threads:
+        each.join()
+    given = {int(step.given.value) for step in tape.steps}
+    assert {int(each) for each in again} == given and not given & set(others)
+
+
+def test_nothing_taped_goes_on_after_its_call():
+    """Between the steps of a coroutine its thread serves others."""
+
+    async def waits():
+        pytest.fail("It ran.")
+
+    before, going = Laplace.release, waits()
+    with pytest.raises(TypeError):
+        run_taped(Tape(), lambda: going)
+    going.close()
     assert Laplace.release is before

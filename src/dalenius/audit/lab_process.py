@@ -1,22 +1,32 @@
 """One attack of the lab in a process of its own: `python -m dalenius.audit.lab_process NAME`, findings as JSON.
 
-A server runs the lab so: what it takes of the processor is what others leave, and it ends by itself.
+A server runs the lab so: what it takes of the processor is what others leave, and it ends by itself, or with the
+server: then nobody is left to remove its folder, so it does.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
+import tempfile
+import threading
 from contextlib import suppress
+from pathlib import Path
 
 PEOPLE = 200
 SECONDS = 60  # of the processor
+BYTES = 2**26  # of one file
+LEASHED = "leashed"
+FOLDER = "dalenius-lab-"  # what the names of its folders begin with
 
 
-def main(name: str) -> None:
-    """Runs it against every target that it is made for."""
+def main(name: str, how: str = "") -> None:
+    """Runs it against every target that it is made for; ``leashed``: until the input ends."""
     _be_modest()
+    if how == LEASHED:
+        threading.Thread(target=_end_with_input, daemon=True).start()
     from dalenius.audit.attacks import attack_named
     from dalenius.audit.lab import Settings, run
     from dalenius.audit.targets.scene import demo_scene
@@ -33,7 +43,17 @@ def _be_modest() -> None:
 
         os.nice(19)
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (BYTES, BYTES))
+
+
+def _end_with_input() -> None:
+    while os.read(0, 1):
+        pass
+    folder = Path(tempfile.gettempdir())
+    if folder.name.startswith(FOLDER):
+        shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:3])

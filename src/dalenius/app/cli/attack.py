@@ -184,7 +184,7 @@ def _remote(
     from dalenius.audit.attacks import NAMES, attack_named
     from dalenius.audit.lab import Scorecard, run_on
     from dalenius.audit.targets.scene import scene_in
-    from dalenius.errors import InputError
+    from dalenius.errors import DaleniusError, InputError
 
     if wanted.name in LOCAL:
         raise InputError(
@@ -203,7 +203,9 @@ def _remote(
     remote = server_of(frame, url, token_file)
     assert remote is not None  # noqa: S101 (there is a URL)
     with remote:
-        left = _target(wanted, ALL, remote, scene, person).worst_price()
+        whole = _target(wanted, ALL, remote, scene, person)
+        whole.check()
+        left = whole.worst_price()
         if not yes:
             raise InputError(
                 f"This attack may spend all that is left there: ε = {left:.3g}.",
@@ -212,12 +214,23 @@ def _remote(
             )
         frame.note(f"Attacking {url}: up to ε = {left:.3g} of a real budget.")
         names = [each for each in NAMES if each not in LOCAL] if wanted.name == ALL else [wanted.name]
-        found = []
+        found: list[Finding] = []
         with _bar(frame) as update:
             for each in names:
-                target = _target(wanted, attack_named(each).name, remote, scene, person)
-                found.append(run_on(each, target, wanted.seed, partial(update, each)))
+                try:
+                    target = _target(wanted, attack_named(each).name, remote, scene, person)
+                    found.append(run_on(each, target, wanted.seed, partial(update, each)))
+                except DaleniusError:
+                    _tell_so_far(frame, each, found)
+                    raise
     _show(frame, wanted, Scorecard(tuple(found)))
+
+
+def _tell_so_far(frame: Frame, name: str, found: list[Finding]) -> None:
+    """What is paid stays paid: what it bought is said, although the next attack came to nothing."""
+    for each in found:
+        frame.note(f"{each.attack}: {'fell' if each.broke else 'held'}, {cost(each)}.")
+    frame.note(f"The attack '{name}' came to an early end. What its answers cost stays charged: dalenius budget tells.")
 
 
 def _target(wanted: _Wanted, name: str, remote: RemoteAnalyst, scene: Scene, person: str) -> Remote:

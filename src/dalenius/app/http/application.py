@@ -83,6 +83,10 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     console: FastAPI | None = app.state.console
     async with nullcontext() if console is None else console.router.lifespan_context(console):
         yield
+    if console is not None:
+        from dalenius.app.console.lab import RUNS
+
+        RUNS.stop()
     service: Service = app.state.service
     end = time.monotonic() + service.settings.grace
     while service.busy and time.monotonic() < end:  # what stays open then is charged, and is recovered when asked again

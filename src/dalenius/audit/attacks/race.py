@@ -1,7 +1,8 @@
 """Race: many questions at the same moment, when there is budget for one.
 
 An account that is looked at, worked with and then written lets all of them pass that looked before the first has
-written. A ledger that charges in one step lets one pass.
+written. A ledger that charges in one step lets one pass. An answer that was paid for earlier is shown again for
+nothing, and is no race won: so each question is about people drawn for the occasion.
 """
 
 from __future__ import annotations
@@ -9,19 +10,22 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
+import numpy as np
+
 from dalenius.audit.attacks.attack import Attack, Finding, Lab
-from dalenius.audit.targets.questions import People, Question, Secret
+from dalenius.audit.targets.questions import Question, Secret, these
 from dalenius.audit.targets.target import TargetRefusal
 
 AT_ONCE = 8
+AMONG = 200  # people
 
 
 def run(lab: Lab) -> Finding:
     """Asks different questions at once; each costs nine tenths of what there is."""
-    barrier = Barrier(AT_ONCE)
+    barrier, coins = Barrier(AT_ONCE), np.random.default_rng()  # not the seeded ones: those may have asked before
 
-    def ask(number: int) -> bool:
-        question = Question((People((lab.scene.size - 1 - number,), named=False), Secret()))
+    def ask(some: np.ndarray) -> bool:
+        question = Question((these(some), Secret()))
         barrier.wait(timeout=60)
         try:
             lab.target.ask(question)
@@ -29,8 +33,9 @@ def run(lab: Lab) -> Finding:
             return False
         return True
 
+    drawn = coins.random((AT_ONCE, min(AMONG, lab.scene.size))) < 0.5
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        passed = sum(pool.map(ask, range(AT_ONCE)))
+        passed = sum(pool.map(ask, drawn))
     lab.progress(1.0)
     learned = f"{passed} of {AT_ONCE} questions at once were answered, with budget for one."
     return lab.found(ATTACK.name, broke=passed > 1, learned=learned, answered=passed)

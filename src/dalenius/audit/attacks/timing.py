@@ -15,8 +15,8 @@ from dalenius.audit.targets.target import TargetRefusal
 
 ROUNDS = 20
 CHANCE = 1e-4
-# A pattern with many ways to fit.
-SLOW = "CASE WHEN word LIKE '%w%o%r%d%0%!%' THEN 2 ELSE 1 END"
+# A pattern with many ways to fit, on what every table here has: a server may have no words.
+SLOW = "CASE WHEN CAST(person AS VARCHAR) LIKE '%1%0%1%0%!%' THEN 2 ELSE 1 END"
 
 
 def run(lab: Lab) -> Finding:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dalenius.audit.targets.curators import Curated
-from dalenius.audit.targets.scene import Scene
+from dalenius.audit.targets.questions import COUNT, SUM, People, Question, Secret
+from dalenius.audit.targets.scene import VICTIM, Scene
 from dalenius.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,6 +48,12 @@ class Remote(Curated):
         super().__init__(
             scene, analyst, epsilon=epsilon, table=(columns or Columns()).read_from(table), dataset=dataset
         )
+
+    def check(self) -> None:
+        """Asks for the price of what attacks ask, for nothing: a column that is not there would pass for a defence."""
+        for measure in (COUNT, SUM) if self.scene.amount_sql else (COUNT,):
+            question = Question((People((VICTIM,), named=False), Secret()), measure)
+            self.analyst.preview(question.sql(self._table), epsilon=self._epsilon)
 
     def worst_price(self) -> float:
         """The most that an attack can spend: all that the analyst has left."""

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.audit.fuzz import check_length
 from dalenius.audit.transcripts.loss import Loss, transcript_loss
-from dalenius.audit.transcripts.tape import OtherTranscriptError, Step, Tape, taped
+from dalenius.audit.transcripts.tape import OtherTranscriptError, Step, Tape, run_taped
 from dalenius.curator import Curator
 from dalenius.errors import DaleniusError
 from dalenius.ledger.ledger import Ledger
@@ -265,8 +265,7 @@ def _live_twice(report: LivesReport, folder: Path) -> None:
     shutil.copytree(sides[0], sides[1])  # the same keys, by which the groups of units are chosen
     tape = Tape()
     first = _Life(plot, 0, sides[0], tape)
-    with taped(tape):
-        first.live()
+    run_taped(tape, first.live)
     again = Tape(earlier=tape.steps)
     second = _Life(plot, 1, sides[1], again)
 
@@ -275,8 +274,7 @@ def _live_twice(report: LivesReport, folder: Path) -> None:
         report.violations.append(BrokenLife(kind, report.seed, report.cases, plot.policy(5), steps, claimed, seen))
 
     try:
-        with taped(again):
-            second.live()
+        run_taped(again, second.live)
     except OtherTranscriptError as error:
         broken("mechanism", "the same mechanisms", str(error))
         return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dalenius.audit.fuzzing.checks import SECONDS, Broken, Sides
 from dalenius.audit.fuzzing.engines import SALT
 from dalenius.audit.transcripts.loss import Loss, transcript_loss
-from dalenius.audit.transcripts.tape import OtherTranscriptError, Step, Tape, TapedEngine, taped
+from dalenius.audit.transcripts.tape import OtherTranscriptError, Step, Tape, TapedEngine, run_taped
 from dalenius.queries import answering
 from dalenius.queries.rules import price as pricing
 
@@ -58,8 +58,11 @@ class TranscriptSides(Sides):
 
     def _run(self, plan: Plan, priced: Priced, engine: Engine, tape: Tape) -> None:
         through: Any = TapedEngine(engine, tape)
-        with taped(tape):
+
+        def work() -> None:
             answering.measure_plan(plan, priced, through, SALT, SECONDS)
+
+        run_taped(tape, work)
 
     def _compare(self, plan: Plan, priced: Priced, first: list[Step], second: list[Step]) -> Broken | None:
         loss = transcript_loss(first, second)

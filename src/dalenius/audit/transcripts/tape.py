@@ -1,15 +1,16 @@
 """Writes down what mechanisms give during a release on made-up tables, and gives it again on a neighbour.
 
-The mechanisms have no switch for this: while a block runs, their `release` is replaced from here, for the one thread
-that runs the block. It is for tables that the fuzzer made up: `sides` is the only caller, and `app` has no way to it
-that takes a home.
+The mechanisms have no switch for this: while one call runs, their `release` is replaced from here, for the thread that
+is busy with that call. Nobody else in the process is concerned: other threads get the real `release`, and this one can
+do nothing else meanwhile, since what is run is one call and not a block that might wait for something (`run_taped`).
+It is for tables that the fuzzer made up: `sides` and `lives` are the only callers, neither takes a home, and no server
+loads them.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -133,9 +134,13 @@ class TapedEngine:
         return getattr(self._inner, name)
 
 
-@contextmanager
-def taped(tape: Tape) -> Iterator[None]:
-    """What mechanisms of this thread release inside goes through the tape; those of other threads are as ever."""
+def run_taped(tape: Tape, work: Callable[[], object]) -> None:
+    """What mechanisms release in this call goes through the tape; those of other threads are as ever.
+
+    Raises:
+        TypeError: The work would go on after the call: a coroutine or a generator, between whose steps a thread serves
+            others.
+    """
     mine = threading.get_ident()
 
     def through(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -151,7 +156,9 @@ def taped(tape: Tape) -> Iterator[None]:
         try:
             for each, original in originals:
                 setattr(each, "release", through(original))  # noqa: B010 (from outside)
-            yield
+            left = work()
         finally:
             for each, original in originals:
                 setattr(each, "release", original)  # noqa: B010
+    if left is not None:
+        raise TypeError("What is taped ends with its call and gives nothing back.")

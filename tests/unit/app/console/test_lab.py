@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
+import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
 
 from dalenius.app.console import lab
 from dalenius.app.console.charts import curves
+from dalenius.app.http.application import _lifespan
 from dalenius.errors import DaleniusError, EngineFailedError, EngineTimeoutError, InputError
 
 
@@ -89,8 +95,59 @@ def test_the_process_is_told_nothing_of_the_server(monkeypatch, tmp_path):
 
     monkeypatch.setattr(subprocess, "run", watched)
     assert lab._run("race") == []
-    assert told["words"][1:] == ["-m", "dalenius.audit.lab_process", "race"]
+    assert told["words"][1:] == ["-m", "dalenius.audit.lab_process", "race", "leashed"]
     assert not any(name.startswith("DALENIUS") for name in told)
+
+
+@pytest.mark.parametrize("ended", ["stopped", "killed"])
+def test_it_ends_with_the_server_and_leaves_nothing(tmp_path, ended):
+    """Neither does a server wait for it, nor does it outlive one."""
+    code = (
+        "import threading, sys, time\n"
+        "from dalenius.app.console import lab\n"
+        "threading.Thread(target=lambda: lab._run('averaging'), daemon=True).start()\n"
+        "sys.stdin.read(1)\n"
+        "lab.RUNS.stop()\n"
+        "time.sleep(100)\n"
+    )
+    words = [sys.executable, "-c", code]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, env={**os.environ, "TMPDIR": str(tmp_path)}) as server:
+        try:
+            assert reached(lambda: list(tmp_path.glob("dalenius-lab-*/*")))  # it runs
+            if ended == "killed":
+                server.kill()
+            else:
+                assert server.stdin is not None
+                server.stdin.write(b"x")
+                server.stdin.flush()
+            assert reached(lambda: not list(tmp_path.iterdir()))
+        finally:
+            server.kill()
+
+
+def test_a_server_that_ends_stops_what_runs(monkeypatch):
+    stopped = []
+    monkeypatch.setattr(lab.Runs, "stop", lambda _: stopped.append(1))
+    service = SimpleNamespace(busy=False, settings=SimpleNamespace(grace=0.0), close=lambda: None)
+
+    async def lived(console):
+        app: Any = SimpleNamespace(state=SimpleNamespace(console=console, service=service))
+        async with _lifespan(app):
+            assert not stopped
+
+    asyncio.run(lived(None))
+    assert not stopped
+    asyncio.run(lived(FastAPI()))
+    assert stopped
+
+
+def reached(done):
+    end = time.monotonic() + 60
+    while not done():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
 
 
 def test_curves_have_a_colour_of_their_target_and_few_points():
