@@ -158,8 +158,8 @@ def test_a_tape_is_for_its_own_thread_and_leaves_nothing_behind():
 
 
 def test_a_curator_that_serves_meanwhile_adds_its_own_noise():
-    """Many threads release while one replays: none of theirs is given again, on either side."""
-    wide, tape = Laplace(1e-6), Tape()
+    """Many threads release while one replays: none of theirs is given again (by chance: 10⁻⁷)."""
+    wide, tape = Laplace(1e-12), Tape()
     released(tape, wide, *[0] * 50)
     stop = threading.Event()
     others: list[int] = []

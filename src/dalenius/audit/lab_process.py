@@ -24,9 +24,9 @@ FOLDER = "dalenius-lab-"  # what the names of its folders begin with
 
 def main(name: str, how: str = "") -> None:
     """Runs it against every target that it is made for; ``leashed``: until the input ends."""
-    _be_modest()
     if how == LEASHED:
-        threading.Thread(target=_end_with_input, daemon=True).start()
+        threading.Thread(target=_end_with_input, daemon=True).start()  # before: to end, it need not wait for others
+    _be_modest()
     from dalenius.audit.attacks import attack_named
     from dalenius.audit.lab import Settings, run
     from dalenius.audit.targets.scene import demo_scene

@@ -17,7 +17,7 @@ from dalenius.audit.attacks.membership import roc
 from dalenius.audit.attacks.posterior import log_odds, log_odds_of_difference, median_posterior, probability
 from dalenius.audit.attacks.reconstruction import by_least_squares, by_linear_programming
 from dalenius.audit.lab import TARGETS, Settings, by_noise, run
-from dalenius.audit.targets.curators import Curated, InProcess
+from dalenius.audit.targets.curators import EVE, Curated, InProcess, protect
 from dalenius.audit.targets.naive import Noisy, Plain, Sticky
 from dalenius.audit.targets.questions import People, Question, Secret
 from dalenius.audit.targets.remote import Columns
@@ -214,3 +214,13 @@ def test_a_table_without_words_is_attacked_all_the_same(name):
         target = Curated(whole.scene, whole.analyst, epsilon=0.3, table=table)
         finding = attack_named(name).run(Lab(target, chance()))
     assert "does not cover" in finding.ended and finding.price and finding.price > 0.5
+
+
+def test_the_noise_of_a_pure_budget_is_known_for_what_it_is(tmp_path):
+    """Taken for Gaussian noise, one far answer made an attacker 99.7% sure, where ε = 3 allows 95%."""
+    curator = protect(made_up(40, chance()), tmp_path, epsilon=3.0, accounting="pure")
+    target = Curated(made_up(40, chance()), curator.analyst(EVE), epsilon=3.0)
+    answer = target.ask(Question((Secret(),)))
+    assert answer.noise is Noise.LAPLACE and answer.scale == pytest.approx(1 / 3, abs=0.05)
+    assert probability(abs(log_odds(1e9, answer.noise, answer.scale))) < 0.96
+    curator.ledger.database.close()

@@ -6,6 +6,7 @@ the attacker knows the code.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from statistics import NormalDist
 from tempfile import TemporaryDirectory
@@ -15,6 +16,7 @@ from dalenius.audit.targets.questions import Question
 from dalenius.audit.targets.scene import Scene
 from dalenius.audit.targets.target import Answer, Noise, Target, TargetRefusal
 from dalenius.errors import AuthError, BudgetError, DaleniusError, EngineError, LedgerError, SourceError
+from dalenius.ledger.budgets import Accounting
 
 if TYPE_CHECKING:
     from dalenius.analyst import Asking
@@ -113,6 +115,7 @@ class Curated(Target):
         self._epsilon = epsilon
         self._table = table
         self.price = 0.0
+        self._pure = False  # whether noise is Laplace's; told by the balance
 
     def answer(self, question: Question) -> Answer:
         """What the curator releases."""
@@ -128,6 +131,8 @@ class Curated(Target):
         value, width = release.rows[0][0], release.noise_error[0][0]
         if value is None or width is None:
             raise TargetRefusal("The noise leaves nothing to say.")
+        if self._pure:
+            return Answer(float(value), Noise.LAPLACE, float(width) / -math.log1p(-release.confidence))
         reach = NormalDist().inv_cdf(0.5 + release.confidence / 2)
         return Answer(float(value), Noise.GAUSSIAN, float(width) / reach)
 
@@ -148,7 +153,9 @@ class Curated(Target):
 
     def _settle(self) -> None:
         """What all answers together have cost: less than the sum of their prices."""
-        self.price = max((each.spent_guarantee.epsilon for each in self.balances()), default=0.0)
+        balances = self.balances()
+        self.price = max((each.spent_guarantee.epsilon for each in balances), default=0.0)
+        self._pure = any(each.budget.accounting is Accounting.PURE for each in balances)
 
     def balances(self) -> list[Balance]:
         """Of the data set that pays."""

@@ -103,17 +103,24 @@ def test_the_process_is_told_nothing_of_the_server(monkeypatch, tmp_path):
 def test_it_ends_with_the_server_and_leaves_nothing(tmp_path, ended):
     """Neither does a server wait for it, nor does it outlive one."""
     code = (
-        "import threading, sys, time\n"
+        "import subprocess, sys, threading, time\n"
         "from dalenius.app.console import lab\n"
+        "class Told(subprocess.Popen):\n"
+        "    def __init__(self, *given, **more):\n"
+        "        super().__init__(*given, **more)\n"
+        "        print('it runs', flush=True)\n"
+        "subprocess.Popen = Told\n"
         "threading.Thread(target=lambda: lab._run('averaging'), daemon=True).start()\n"
         "sys.stdin.read(1)\n"
         "lab.RUNS.stop()\n"
         "time.sleep(100)\n"
     )
-    words = [sys.executable, "-c", code]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, env={**os.environ, "TMPDIR": str(tmp_path)}) as server:
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen([sys.executable, "-c", code], **pipes, env=env) as server:
         try:
-            assert reached(lambda: list(tmp_path.glob("dalenius-lab-*/*")))  # it runs
+            assert server.stdout is not None and server.stdout.readline() == b"it runs\n"
+            assert list(tmp_path.iterdir())
             if ended == "killed":
                 server.kill()
             else:
