@@ -98,7 +98,7 @@ class Server:
                 return 200, {"id": "0123456789ab", "role": "analyst", "analyst": self.analyst.name, "state": "active"}
             case ["preview"]:
                 found = self.analyst.preview(body["sql"], **wishes(body))
-                plan = {"plan": found.plan} if body.get("plan") else {}
+                plan = found.described() if body.get("plan") else {}
                 return 200, {"question": body["sql"], **found.to_dict(), **plan}
             case ["ask"]:
                 return self.ask(body)
