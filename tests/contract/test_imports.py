@@ -164,5 +164,6 @@ def test_the_contracts_forbid_what_the_design_forbids(broken: subprocess.Complet
     (said,) = re.findall(
         rf"^{contract}[^\n]*\n-+\n(.*?)(?=^\S[^\n]*\n-+\n|\Z)", broken.stdout, re.DOTALL | re.MULTILINE
     )
-    importer = f"dalenius.{where}" if f"{where}.py" in ALLOWED else f"dalenius.{where}.y{at}"
+    place = where.replace("/", ".")
+    importer = f"dalenius.{place}" if f"{where}.py" in ALLOWED else f"dalenius.{place}.y{at}"
     assert re.search(rf"{re.escape(importer)} -> {re.escape(imported)}\b", said), said

@@ -100,6 +100,10 @@ class Server:
                 found = self.analyst.preview(body["sql"], **wishes(body))
                 plan = found.described() if body.get("plan") else {}
                 return 200, {"question": body["sql"], **found.to_dict(), **plan}
+            case ["explain"]:
+                limits = wishes(body).get("limits")
+                found = self.analyst.explain(body["sql"], epsilon=body.get("epsilon"), limits=limits)
+                return 200, {"question": body["sql"], **found.to_dict()}
             case ["ask"]:
                 return self.ask(body)
             case ["jobs", id_]:
