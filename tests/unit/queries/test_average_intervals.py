@@ -203,10 +203,16 @@ def test_limits_of_the_owner_or_of_the_asker_say_nothing(folder, ana):
     assert declared.clipping == own.clipping == (None,)
 
 
-def test_an_average_that_limits_may_move_says_so(ana):
-    # One in four says so: of 50, none does with probability 1e-6.
-    asks = (ana.ask(SOME, epsilon=0.6 + at / 1000) for at in range(50))
-    notes = [each for release in asks for each in release.notes if each.startswith("To reduce noise")]
+def test_an_average_that_limits_may_move_says_so(folder):
+    """Of twenty homes, in one the limits that `protect` found leave nothing to say: six such have a chance of 1e-7."""
+    notes: list[str] = []
+    for home in map(str, range(6)):
+        Curator(folder / home).protect(folder / "stays.toml")
+        ana = Curator(folder / home).analyst("ana")
+        asks = (ana.ask(SOME, epsilon=0.6 + at / 1000) for at in range(10))
+        notes = [each for release in asks for each in release.notes if each.startswith("To reduce noise")]
+        if notes:
+            break
     assert notes and all("so those who add most count for less. That may move the average" in each for each in notes)
     assert all("of the rows" in each and "The range in all (`total_interval`) includes this" in each for each in notes)
 
