@@ -24,8 +24,8 @@ class EarlyNames:
     def __init__(self, reader: SelectScope) -> None:
         from sqlglot import exp
 
-        self._reader, self._found = reader, dict[str, Expression]()
-        self._items: dict[str, tuple[int, Any]] = {}
+        self._reader, self._found = reader, dict[int, Expression]()
+        self._items: dict[str, list[tuple[int, Any]]] = {}
         self._visible = 0  # items whose names are seen now
         units = {
             each.lower()
@@ -36,7 +36,7 @@ class EarlyNames:
         for at, item in enumerate(reader.tree.expressions):
             name = item.alias.lower() if isinstance(item, exp.Alias) else ""
             if name and name not in units and not item.this.find(exp.Query, exp.Window):
-                self._items.setdefault(name, (at, item.this))
+                self._items.setdefault(name, []).append((at, item.this))
 
     def see(self, item: Any = None) -> None:
         """From here on an item is read, and sees those before it; none: names are not seen, but in `meant`."""
@@ -50,15 +50,16 @@ class EarlyNames:
     def meant(self, node: Any) -> Expression | None:
         """What a name that no column has stands for; None: nothing, or nothing yet."""
         name = node.name.lower()
-        at, item = self._items.get(name, (0, None))
-        if item is None or at >= self._visible:
+        seen = [each for each in self._items.get(name, ()) if each[0] < self._visible]
+        if not seen:
             return None
+        at, item = seen[-1]  # of several, the nearest before
         if self._visible == len(self._reader.tree.expressions) and any(map(is_aggregate, item.walk())):
             why = "WHERE chooses rows, before any are counted."
             raise self._reader.refused(
                 node, f"{node.name} is an aggregate, which cannot stand in WHERE.", "Put it into HAVING.", why
             )
-        if name not in self._found:
+        if at not in self._found:
             before, self._visible = self._visible, at
             try:
                 found = self._reader.expression(item)
@@ -67,5 +68,5 @@ class EarlyNames:
             # Each name may stand for two of the one before.
             if sum(1 for _ in islice(walk(found), LARGEST + 1)) > LARGEST:
                 raise self._reader.refused(node, "An expression is too involved.", "Name fewer parts of it.")
-            self._found[name] = found
-        return self._found[name]
+            self._found[at] = found
+        return self._found[at]
