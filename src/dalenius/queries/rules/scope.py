@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import InputError, NotAllowedError, QuestionRefusedError, UnknownColumnError
@@ -22,7 +20,9 @@ from dalenius.measuring.relations import (
     Ranges,
     full,
 )
+from dalenius.queries.rules.constants import as_truth, at_midnight, converted, has_time
 from dalenius.queries.rules.parse import place
+from dalenius.queries.rules.refusing import Refusing
 from dalenius.tables.mistakes import nearest
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from dalenius.queries.rules.early import EarlyNames
 
 MOST_SOURCES = 20
-_TRUE, _FALSE = frozenset({"true", "t", "1"}), frozenset({"false", "f", "0"})  # as DuckDB reads texts
 _MIXED = frozenset({"lt", "le", "gt", "ge", "coalesce"})  # which take truth values for 1 and 0
 _MISPLACED = {
     "Star": "*",
@@ -90,7 +89,7 @@ class Shared:
         return table if self.used[table] == 1 else f"{table} {self.used[table]}"
 
 
-class SelectScope:
+class SelectScope(Refusing):
     """Reads expressions of one SELECT: the names in view, and the types that functions take."""
 
     def __init__(
@@ -317,10 +316,10 @@ class SelectScope:
         if function == "eq" and {each.type for each in arguments} == {Type.DATE, Type.DATETIME}:
             # A day and the beginning of one: compared as days, so that public tables can be joined on them.
             day, moment = sorted(arguments, key=lambda each: each.type is Type.DATETIME)
-            if _at_midnight(moment) and not isinstance(day, Literal):
+            if at_midnight(moment) and not isinstance(day, Literal):
                 return day, self.apply(node, "to_date", moment)
         if function in {"eq", "ne", "in"} and Type.BOOLEAN in {each.type for each in arguments}:
-            arguments = tuple(map(_as_truth, arguments))
+            arguments = tuple(map(as_truth, arguments))
         if function in _MIXED and {each.type for each in arguments} - {Type.NOTHING} == {Type.BOOLEAN, Type.NUMBER}:
             arguments = tuple(self.as_number(node, each) for each in arguments)
         if function in {"eq", "ne", "lt", "le", "gt", "ge", "in", "coalesce", "nullif"}:
@@ -363,7 +362,7 @@ class SelectScope:
         if not types:
             return arguments
         (wanted,) = types
-        if wanted is Type.DATE and any(_has_time(each) for each in arguments):
+        if wanted is Type.DATE and any(has_time(each) for each in arguments):
             wanted = Type.DATETIME
         column = next((each for each in arguments if isinstance(each, Column)), None)
         try:
@@ -384,7 +383,7 @@ class SelectScope:
         if argument.type is Type.DATE and wanted is Type.DATETIME and not isinstance(argument, Literal):
             return call("to_datetime", argument)
         if isinstance(argument, Literal):
-            found = _converted(argument.value, wanted)
+            found = converted(argument.value, wanted)
             if found is not None:
                 return found
             if wanted in {Type.DATE, Type.DATETIME} and isinstance(argument.value, str):
@@ -402,25 +401,6 @@ class SelectScope:
                 node, "Here a whole number is needed.", f"It must lie between {least:,} and {most:,}.", "Write it out."
             )
         return int(value)
-
-    def mismatch(self, node: exp.Expr, wanted: str, given: str) -> InputError:
-        """The error about types that do not fit."""
-        return self.invalid(
-            node,
-            f"A {given} stands where a {wanted} belongs.",
-            "The types do not fit.",
-            "Write CAST(x AS INTEGER) for 1 and 0." if given == "boolean" else f"Cast it, or give a {wanted}.",
-        )
-
-    def no_moment(self, node: exp.Expr, given: str, wanted: Type) -> InputError:
-        """The error about a text in quotes that is no date."""
-        example = "DATE '2025-01-31'" if wanted is Type.DATE else "TIMESTAMP '2025-01-31 12:00:00'"
-        return self.invalid(
-            node,
-            f"'{given[:40]}' is no date.",
-            "Dates are written as ISO 8601 has them.",
-            f"Write for example {example}.",
-        )
 
     def shown(self, column: Column) -> str:
         """A column as people can call it: under the name that FROM has for its table."""
@@ -447,34 +427,6 @@ class SelectScope:
             + (f"units can be counted: COUNT(DISTINCT {short})." if self.unit_named(name) else "rows can be counted."),
             at=place(node, self.text),
         )
-
-    def list_alone(self, node: exp.Expr) -> QuestionRefusedError:
-        """The error about a list that something is done with."""
-        return QuestionRefusedError(
-            "A list stands in SELECT by itself, as an item of its own.",
-            why="Nothing is compared, computed or ordered with lists here.",
-            fix="Ask for one value of it: QUANTILE_CONT(x, 0.25).",
-            at=place(node, self.text),
-        )
-
-    def shown_alone(self, node: exp.Expr, name: str) -> QuestionRefusedError:
-        """The error about an aggregate that nothing is computed with."""
-        return QuestionRefusedError(
-            f"{name} stands in SELECT by itself, as an item of its own.",
-            why="It has no error that could be carried on, so that nothing is compared or computed with it.",
-            fix="Count each value: SELECT x, COUNT(*) … GROUP BY x, and compute with these counts.",
-            at=place(node, self.text),
-        )
-
-    def refused(
-        self, node: exp.Expr, message: str, fix: str, why: str = "No other form of it is read."
-    ) -> QuestionRefusedError:
-        """The error about something that is read in another form, or not at all."""
-        return QuestionRefusedError(message, why=why, fix=fix, at=place(node, self.text))
-
-    def invalid(self, node: exp.Expr, message: str, why: str, fix: str) -> InputError:
-        """The error about something that means nothing."""
-        return InputError(message, why=why, fix=fix, at=place(node, self.text))
 
 
 # --- how each node of the syntax tree is read
@@ -517,52 +469,6 @@ def _meant_text(node: Any, column: str | None) -> str:
     if meant and compared:
         return text if quoted else f"{meant} {text}"
     return meant or text
-
-
-def _as_truth(expression: Expression) -> Expression:
-    """1 and 0 as truth values, where they are compared with one."""
-    if isinstance(expression, Literal) and expression.type is Type.NUMBER and expression.value in {0.0, 1.0}:
-        return Literal(expression.value == 1.0, Type.BOOLEAN)
-    return expression
-
-
-def _at_midnight(expression: Expression) -> bool:
-    """Whether a moment is always the beginning of a day, as far as its form tells: DATE_TRUNC('month', t)."""
-    match expression:
-        case Call(function="date_trunc", arguments=(Literal(value=str() as unit), *_), type=Type.DATETIME):
-            return unit in {"day", "week", "month", "quarter", "year"}
-    return False
-
-
-def _has_time(expression: Expression) -> bool:
-    if not isinstance(expression, Literal):
-        return False
-    if isinstance(expression.value, datetime):
-        return expression.value.time() != datetime.min.time()
-    return isinstance(expression.value, str) and len(expression.value.strip()) > 10
-
-
-def _converted(value: object, wanted: Type) -> Literal | None:
-    """A constant in another type, where it has one: '2025-03-01' as a date, '5' as a number."""
-    try:
-        match wanted, value:
-            case Type.NUMBER, str():
-                found = float(value)
-                return number(found) if math.isfinite(found) else None
-            case Type.DATE, str():
-                return Literal(date.fromisoformat(value.strip()), Type.DATE)
-            case Type.DATE, datetime() if value.time() == datetime.min.time():
-                return Literal(value.date(), Type.DATE)
-            case Type.DATETIME, str():
-                moment = datetime.fromisoformat(value.strip())
-                return Literal(moment, Type.DATETIME) if moment.tzinfo is None else None
-            case Type.DATETIME, date() if not isinstance(value, datetime):
-                return Literal(datetime.combine(value, datetime.min.time()), Type.DATETIME)
-            case Type.BOOLEAN, str() if value.lower() in _TRUE | _FALSE:
-                return Literal(value.lower() in _TRUE, Type.BOOLEAN)
-    except ValueError:
-        return None
-    return None
 
 
 def owned_tables(joins: Sequence[Join]) -> Iterator[Table]:
