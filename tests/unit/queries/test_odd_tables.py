@@ -274,3 +274,34 @@ def test_more_public_keys_than_can_be_answered_are_found_instead(tmp_path: Path)
     assert ana.preview(question, epsilon=1.0).groups is None
     release = ana.ask(question, epsilon=1.0)  # nobody is lonelier than these
     assert release.rows == () and "No key was found" in str(release) and release.charge["delta"] > 0
+
+
+WIDE = """
+[table]
+name = "odd"
+source = "odd.parquet"
+unit = "person"
+[budget]
+epsilon = 1000
+delta = 1e-6
+[analysts.ana]
+epsilon = 1000
+[columns.code]
+type = "integer"
+bounds = [-9223372036854775808, 9223372036854775807]
+[contribution]
+rows = 1
+groups = 1
+"""
+
+
+def test_sums_of_a_units_whole_numbers_are_whole_however_wide_their_bounds_are(tmp_path: Path):
+    """They were rounded to 10¹³, in silence: a millionth of what the bounds span."""
+    rows = pa.table({"person": [*range(3000), *range(3000)], "code": [70] * 3000 + [7] * 3000})
+    pq.write_table(rows, tmp_path / "odd.parquet")
+    (tmp_path / "odd.toml").write_text(WIDE)
+    curator = Curator(tmp_path / "home")
+    curator.protect(tmp_path / "odd.toml")
+    of_each = "SELECT person, SUM(code) AS s FROM odd GROUP BY person"
+    release = curator.analyst("ana").ask(f"SELECT s, COUNT(*) AS n FROM ({of_each}) AS t GROUP BY s", epsilon=5.0)
+    assert [row[0] for row in release.rows] == [77]

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 # Where Python and the engine convert to a double alike beyond doubt.
 _STORAGES = frozenset({"DOUBLE", "FLOAT", "BIGINT", "INTEGER", "SMALLINT", "UBIGINT"})
+_EXACT = 2**53  # up to here every whole number is a double
 PlainRows = list[tuple[Any, ...]]
 
 
@@ -199,6 +200,8 @@ def disagreement(plan: Plan, integers: Sequence[Sequence[int]], answer: PlainRow
         held: list[Any] = [None] * len(keys)
         for at, place in zip(keys, order, strict=True):
             held[place] = row[at]
+        if any(isinstance(each, int | float) and abs(each) > _EXACT for each in held):
+            return None  # several integers of DuckDB are one of our numbers, and its sums of such depend on their order
         if all(each is not None for each in held):
             rows[tuple(held)] = row
     if plan.selection is not None and set(rows) != set(plan.cells):

@@ -45,7 +45,7 @@ from dalenius.measuring.expressions import TRUE, Aggregate, Column, Expression, 
 from dalenius.measuring.functions import bounded, whole
 from dalenius.measuring.relations import Match, Numbered, Open, Owned, PerUnit, Relation, Source, Stacked, full
 from dalenius.measuring.work import LONGEST_TEXT, Work, sifting
-from dalenius.tables.columns import default_step, too_fine
+from dalenius.tables.columns import default_step
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from dalenius.measuring.plan import Table
     from dalenius.measuring.public import PublicTable
 
+_MOST_STEPS = 2**86  # of one value: the sum of 2⁴⁰, more than any file has of one unit, fits 127 bits
 _TYPES = {
     Kind.INTEGER: "DOUBLE",
     Kind.NUMBER: "DOUBLE",
@@ -430,10 +431,10 @@ def step_of(value: Expression, relation: Relation) -> Fraction:
         raise RuntimeError(f"{written(value)} has no bounds.")
     low, high = map(Fraction, found)
     step = columns[value.name].step if isinstance(value, Column) else None
-    if step is not None and not too_fine(step, low, high):  # whole numbers beyond 2⁵³: in steps of 1 they overflow
+    if step is None and whole(value, columns.integers):
+        step = Fraction(1)
+    if step is not None and max(abs(low), abs(high)) < step * _MOST_STEPS:
         return step
-    if whole(value, columns.integers) and max(abs(low), abs(high)) < 2**53:
-        return Fraction(1)
     return default_step(low, high if low < high else low + 1)
 
 
