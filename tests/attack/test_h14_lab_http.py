@@ -32,6 +32,7 @@ LONG = os.environ.get("DALENIUS_LONG") == "1"
 # A price at which few questions are the whole budget: each waits for its time.
 RUNS = dict.fromkeys(NAMES, 3) if LONG else {"averaging": 1, "race": 1, "rare-key": 1, "collusion": 1}
 TABLES = [f"{name}_{number}".replace("-", "_") for name, runs in RUNS.items() for number in range(runs)]
+SHARED = "all_0"
 PRICE = "0.4"
 TRIALS = 100 if LONG else 3
 TIMED = "[time]\nanswer = 0.2\n"
@@ -41,7 +42,7 @@ TIMED = "[time]\nanswer = 0.2\n"
 def served(tmp_path_factory):
     """A table, and a budget, for each run."""
     folder = tmp_path_factory.mktemp("lab")
-    made = {table: made_up(40, np.random.default_rng(number)) for number, table in enumerate(TABLES)}
+    made = {table: made_up(40, np.random.default_rng(number)) for number, table in enumerate([*TABLES, SHARED])}
     coins = np.random.default_rng()
     for number in range(TRIALS):
         scene = scenes()[bool(coins.random() < 0.5)]
@@ -134,6 +135,19 @@ def test_it_ends_with_the_budget_and_the_ledger_shows_it(served, capsys, table):
         assert count == 1  # each was to cost nine tenths of what was left
     elif not table.startswith("error_oracle"):  # which comes to the end of its expressions
         assert "does not cover" in finding["ended"]
+
+
+def test_all_of_them_share_the_budget_and_each_gets_to_ask(served, capsys):
+    """The first one spent all of it, and the others "held" without a question. The race, which is about all that is
+    left, comes last."""
+    code, found = attack(capsys, *served, SHARED, "--yes", "--epsilon", "0.25")
+    findings = found["findings"]
+    assert code == 0 and not any(each["broke"] for each in findings), findings
+    asked = {each["attack"]: each["questions"] for each in findings}
+    assert set(asked) == {*NAMES} - {"rare-key", "collusion"} and min(asked.values()) >= 1
+    prices = [each["price"] for each in findings]  # each attack's own
+    assert max(prices) < 0.9 * EPSILON and min(prices) > 0, prices
+    assert max(prices) < charges(served[1], SHARED)[1] <= EPSILON
 
 
 class Colluding(Remote):

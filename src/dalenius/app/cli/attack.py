@@ -216,9 +216,9 @@ def _remote(
         names = [each for each in NAMES if each not in LOCAL] if wanted.name == ALL else [wanted.name]
         found: list[Finding] = []
         with _bar(frame) as update:
-            for each in names:
+            for number, each in enumerate(names):
                 try:
-                    target = _target(wanted, attack_named(each).name, remote, scene, person)
+                    target = _target(wanted, attack_named(each).name, remote, scene, person, len(names) - number)
                     found.append(run_on(each, target, wanted.seed, partial(update, each)))
                 except DaleniusError:
                     _tell_so_far(frame, each, found)
@@ -233,18 +233,21 @@ def _tell_so_far(frame: Frame, name: str, found: list[Finding]) -> None:
     frame.note(f"The attack '{name}' came to an early end. What its answers cost stays charged: dalenius budget tells.")
 
 
-def _target(wanted: _Wanted, name: str, remote: RemoteAnalyst, scene: Scene, person: str) -> Remote:
-    """The server, at the price of one question that suits the attack: some are about all that is left."""
+def _target(wanted: _Wanted, name: str, remote: RemoteAnalyst, scene: Scene, person: str, among: int = 1) -> Remote:
+    """The server, at the price of one question that suits the attack: some are about all that it may spend.
+
+    ``among``: so many attacks are still to share what is left.
+    """
     from dalenius.audit.attacks import attack_named
     from dalenius.audit.lab import EPSILON
     from dalenius.audit.targets.remote import Columns, Remote
 
     columns = Columns(person, scene.secret_sql, scene.amount_sql, "")
-    target = Remote(scene, remote, epsilon=wanted.epsilon or EPSILON, table=wanted.table, columns=columns)
     share = None if name == ALL else attack_named(name).price
-    if share is None:
-        return target
-    return Remote(scene, remote, epsilon=share * target.worst_price(), table=wanted.table, columns=columns)
+    epsilon = wanted.epsilon or EPSILON if share is None else share
+    return Remote(
+        scene, remote, epsilon=epsilon, table=wanted.table, columns=columns, among=among, of_all=share is not None
+    )
 
 
 def _list(frame: Frame) -> None:

@@ -25,6 +25,8 @@ _SEEN = 0.01  # beside a pure ε, a smaller δ says the same
 class Claim:
     """The promise of an event.
 
+    ``said_at``: the δ at which it is said, where a budget has one.
+
     >>> from dalenius.accounting import events
     >>> Claim(events.Pure(1)).base_delta, Claim(events.Pure(1)).epsilon(0.0)
     (0.0, 1.0)
@@ -33,6 +35,7 @@ class Claim:
     """
 
     event: Event
+    said_at: float | None = None
 
     @property
     def pure(self) -> float | None:
@@ -44,6 +47,8 @@ class Claim:
         """The δ at which it is usually said: 0 where that is possible, its own δ, else 10⁻⁵."""
         if self.pure is not None:
             return 0.0
+        if self.said_at is not None:
+            return self.said_at
         rho = zcdp(self.event)
         own = fixed_delta(self.event)
         if rho is not None and own and account(self.event, own).epsilon == math.inf:

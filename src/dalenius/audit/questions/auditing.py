@@ -106,10 +106,14 @@ def audit_question(
 
 
 def _charged(priced: Priced, plan: Plan) -> Claim:
-    """What the ledger would be charged for: not what the mechanisms say of themselves, which may be wrong with them."""
+    """What the ledger would be charged for: not what the mechanisms say of themselves, which may be wrong with them.
+
+    It is said at the δ at which the budget turns ρ into the ε that was typed, and that of keys.
+    """
     if priced.rho is None:
         return Claim(events.Pure(priced.epsilon, plan.neighbors))
-    return Claim(events.Zcdp(priced.rho, priced.delta, plan.neighbors))
+    said_at = plan.table.budget.conversion_delta + priced.delta
+    return Claim(events.Zcdp(priced.rho, priced.delta, plan.neighbors), said_at)
 
 
 def _check_plain(plan: Plan) -> None:
