@@ -84,7 +84,7 @@ SELECT CHAR_LENGTH(name) AS letters, COUNT(*) AS n FROM people GROUP BY letters;
 SELECT CONCAT(sex, CAST(age AS STRING)) AS cell, COUNT(*) AS n FROM people GROUP BY cell;
 SELECT TRIM(note) AS note, COUNT(*) AS n FROM orders WHERE note LIKE '%card%' GROUP BY note;
 SELECT LOWER(status) AS status, SUM(amount) AS amount FROM orders GROUP BY 1;
--- not yet: INITCAP | UPPER(LEFT(a, 1))
+-- not yet: INITCAP | declared
 SELECT INITCAP(name) = name AS proper, COUNT(*) AS n FROM people GROUP BY proper;
 SELECT GREATEST(quantity, 1) AS at_least_one, COUNT(*) AS n FROM orders GROUP BY 1;
 SELECT MOD(age, 5) AS rest, COUNT(*) AS n FROM people GROUP BY rest;

@@ -52,7 +52,7 @@ SELECT count(*) FROM people WHERE name NOT ILIKE 'a%';
 SELECT count(*) FROM people WHERE position('o' IN name) > 0;
 SELECT count(*) FROM people WHERE strpos(lower(name), 'ann') = 1;
 SELECT substring(name FROM 1 FOR 1) AS initial, count(*) AS n FROM people GROUP BY initial;
--- not yet: INITCAP | UPPER(LEFT(a, 1))
+-- duckdb: SELECT upper(left(status, 1)) || substring(status, 2) AS status, count(*) AS n FROM orders GROUP BY 1
 SELECT initcap(status) AS status, count(*) AS n FROM orders GROUP BY 1;
 SELECT btrim(note) AS note, count(*) AS n FROM orders WHERE note IS NOT NULL GROUP BY 1;
 SELECT trim(both ' ' from note) AS note, count(*) AS n FROM orders WHERE note IS NOT NULL GROUP BY 1;

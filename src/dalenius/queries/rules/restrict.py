@@ -134,6 +134,7 @@ _ALLOWED = {
     "RegexpFullMatch": "this expression options",
     "SimilarTo": "this expression",
     "SplitPart": "this delimiter part_index",
+    "Initcap": "this expression",
     "Length": "this",
     "Left": "this expression",
     "Right": "this expression",

@@ -60,6 +60,7 @@ def readers() -> Mapping[type, Read]:
         exp.RegexpFullMatch: texts.match_expression,
         exp.SimilarTo: texts.match_expression,
         exp.SplitPart: texts.split,
+        exp.Initcap: texts.capitals,
         exp.Substring: lambda reader, node: texts.substring(
             reader, node, "substring", node.args.get("start"), node.args.get("length")
         ),

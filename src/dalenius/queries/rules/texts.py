@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius.errors import QuestionRefusedError
 from dalenius.measuring.automata import check_states
-from dalenius.measuring.expressions import Expression, Type, number, text
+from dalenius.measuring.expressions import Column, Expression, Type, number, text, walk
 from dalenius.measuring.fairness import check_patience
+from dalenius.measuring.function_values import values_of
 from dalenius.measuring.pattern_reading import read_pattern
 from dalenius.measuring.patterns import Pattern, PatternError, nullable, plain_texts, spelled
 from dalenius.queries.rules.parse import place
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 LONGEST_PATTERN = 100  # of what is looked for in others
 _PLAIN = re.compile(r"(0|[1-9]\d*)(\.\d+)?", re.ASCII)  # numbers
+_WORDS = re.compile(r"[^\W_]+")
+MOST_CAPITALS = 1000  # keys
 LONGEST_TRIMMED = 10  # characters that TRIM takes off
 
 
@@ -147,6 +150,34 @@ def split(reader: Aggregating, node: Any) -> Expression:
     if not separator or not part:
         raise reader.invalid(node, "SPLIT_PART has no such part.", "It counts from 1, between separators.", fix)
     return reader.apply(node, "split_part", reader.expression(node.this), text(separator), number(part))
+
+
+def capitals(reader: Aggregating, node: Any) -> Expression:
+    """INITCAP, of what has public values: CASE says what becomes of each. DuckDB has no such function.
+
+    Words are runs of letters and digits, as in Postgres; or what lies between characters that are said, as in BigQuery.
+    """
+    words, between = _WORDS, node.args.get("expression")
+    if between is not None and "\v" not in between.name:  # the parser's own list, where none was typed
+        said = short_text(reader, node, between, "INITCAP takes what is between words in quotes.", "Write INITCAP(a).")
+        words = re.compile(f"[^{re.escape(said)}]+") if said else re.compile(".+", re.DOTALL)
+    inner = reader.expression(node.this)
+    views, names = reader.all_columns(), {each.name for each in walk(inner) if isinstance(each, Column)}
+    columns = {name: each[name] for each in reversed(views) for name in names if name in each}
+    values = values_of(inner, columns) if inner.type is Type.TEXT and len(columns) == len(names) else None
+    if values is None or len(values) > MOST_CAPITALS:
+        raise reader.refused(
+            node,
+            "INITCAP takes a column whose keys are declared.",
+            "Write UPPER(LEFT(a, 1)) || LOWER(SUBSTRING(a, 2)).",
+            "What becomes of each key is worked out beforehand, as DuckDB has no such function.",
+        )
+    known = {str(each): words.sub(lambda word: word[0][:1].upper() + word[0][1:].lower(), str(each)) for each in values}
+    changed = [(text(each), text(other)) for each, other in known.items() if each != other]
+    if not changed:
+        return inner
+    pairs = (part for each, other in changed for part in (reader.apply(node, "eq", inner, each), other))
+    return reader.apply(node, "case", *pairs, inner)
 
 
 def substring(reader: Aggregating, node: Any, function: str, *places: Any) -> Expression:

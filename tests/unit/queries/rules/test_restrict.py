@@ -33,6 +33,7 @@ ALLOWED = [
     "SELECT COUNT_IF(REGEXP_MATCHES(note, 'x', 'i')), COUNT_IF(REGEXP_FULL_MATCH(note, 'x+')) FROM visits",
     "SELECT COUNT_IF(note SIMILAR TO 'x.*'), COUNT_IF(note ~* 'x') FROM visits",
     "SELECT COUNT_IF(STRPOS(note, 'x') > 1), COUNT_IF(SPLIT_PART(note, 'x', 1) = 'y') FROM visits",
+    "SELECT INITCAP(region), COUNT(*) FROM visits GROUP BY 1",
     "SELECT SUM(SQRT(age)), SUM(LN(age)), SUM(LOG(age)), SUM(LOG(2, age)), SUM(LOG2(age)), SUM(LOG10(age)) FROM visits",
     "SELECT SUM(EXP(age / 100)), SUM(POWER(age, 2)), SUM(LEAST(age, 3)), SUM(GREATEST(age, 3)) FROM visits",
     "SELECT COUNT(*) FROM visits WHERE LOWER(note) || UPPER(note) = TRIM(note) OR TRIM(LEADING FROM note) = 'x'",

@@ -100,6 +100,8 @@ VALUES = {  # keys of orders
     "(status, region) IN (('open', 'n'))": "status = 'open' AND region = 'n'",
     "status IN UNNEST(['open'])": "status IN ('open')",
     "BTRIM(note)": "TRIM(note)",
+    "INITCAP(status)": "CASE WHEN status = 'open' THEN 'Open' WHEN status = 'done' THEN 'Done' ELSE status END",
+    "INITCAP(status, 'e')": "CASE WHEN status = 'open' THEN 'OpeN' WHEN status = 'done' THEN 'Done' ELSE status END",
     "note = N'x'": "note = 'x'",
     "status || YEAR(day)": "status || CAST(YEAR(day) AS VARCHAR)",
     "CONCAT(status, 1)": "CONCAT(status, '1')",
