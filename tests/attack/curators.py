@@ -103,8 +103,8 @@ def outcome(
     if releases is not None:
         releases.append(release)
     places = [at for at, key in enumerate(release.keys) if key]
-    # Limits chosen from noisy counts are noise too.
-    own = ("found its own limit", "looked for a lower limit")
+    # Limits chosen from noisy counts are noise too, and so is what is said of what they cut off.
+    own = ("found its own limit", "looked for a lower limit", "adds was capped")
     notes = tuple(each for each in release.notes if not any(words in each for words in own))
     return Outcome(
         "answered",
