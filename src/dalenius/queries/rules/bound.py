@@ -41,7 +41,7 @@ def bound_measures(stage: Stage) -> Stage:
     """The plan without its prices and its SQL."""
     question, safe = require(stage.question), require(stage.safe)
     table = question.table
-    limits = _tightened(table, stage.limits)
+    limits = tighten_limits(table, stage.limits)
     first = question.places.get(question.aggregates[0])
     read = charged_periods(table, safe.where)
     periods = paying_periods(table, read)
@@ -157,7 +157,7 @@ def _kept(table: Table, asked: Limits) -> tuple[str, ...]:
     )
 
 
-def _tightened(table: Table, asked: Limits) -> Tightened:
+def tighten_limits(table: Table, asked: Limits) -> Tightened:
     """The limits that hold for this question: the policy's, or lower ones."""
     policy, declared, found = table.policy, table.policy.contribution, table.found
     totals = {**(found.totals if found else {}), **declared.totals}
