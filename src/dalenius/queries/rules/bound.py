@@ -61,7 +61,7 @@ def bound_measures(stage: Stage) -> Stage:
         groups.sizes,
         norm,
         table.budget.neighbors,
-        [_norm(table, each) for each in groups.own],
+        [found_norm(table, each) for each in groups.own],
         table.unit,
     )
     shared: dict[tuple[str, ...], list[Aggregate]] = {}
@@ -209,7 +209,7 @@ def _selection(
     return SelectionPlan(max(FEWEST_KEYS, min(most, MOST_KEYS)), units)
 
 
-def _norm(table: Table, keys: Sequence[Expression]) -> int | None:
+def found_norm(table: Table, keys: Sequence[Expression]) -> int | None:
     """The least norm of a unit's rows that was found over one of the keys; finer groups only shorten the vector."""
     norms = table.found.norms if table.found and table.policy.contribution.rows is None else {}
     return min((norms[key.name] for key in keys if isinstance(key, Column) and key.name in norms), default=None)

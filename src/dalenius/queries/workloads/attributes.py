@@ -136,6 +136,11 @@ class _Finding:
             )
         return found
 
+    def _counts(self, vector: Values) -> bool:
+        """Whether a question can count rows of such a class by one of its atoms: a key has a value, a condition holds."""
+        keys = len(self.keys)
+        return any(each is not None for each in vector[:keys]) or any(vector[keys:])
+
     # --- by the values of columns
 
     def _listed(self) -> Attribute | None:
@@ -156,7 +161,7 @@ class _Finding:
         at = {value: place for place, value in enumerate(domains[0])}
         for row in sorted(rows, key=lambda row: at[row[0]]):
             vectors.setdefault(tuple(row[1:]), []).append(row[0])
-        kept = [(vector, values) for vector, values in vectors.items() if self.whole or _holds(vector)]
+        kept = [(vector, values) for vector, values in vectors.items() if self.whole or self._counts(vector)]
         return self._told_by_column(kept)
 
     def _tried(self, domains: Sequence[Sequence[Scalar]]) -> list[Values]:
@@ -206,7 +211,7 @@ class _Finding:
             points: list[Scalar] = [*listed, None]
             truths = [[_holds_at(each, subject, _Point(value)) for each in self.conditions] for value in points]
             rows = [((value, *truth), value) for value, truth in zip(points, truths, strict=True)]
-            chosen = [(vector, value) for vector, value in rows if self.whole or _holds(vector)]
+            chosen = [(vector, value) for vector, value in rows if self.whole or self._counts(vector)]
             keys, cells = _told_apart(subject, [value for _, value in chosen])
             values = {atom: tuple(vector[place] for vector, _ in chosen) for place, atom in enumerate(self.atoms)}
             return Attribute(keys, cells, values)
@@ -229,13 +234,13 @@ class _Finding:
         runs: list[tuple[int, int]] = []  # the last place of each run, and its class
         for at in places:
             vector = tuple(_holds_at(each, subject, _Between(at, constants)) for each in self.conditions)
-            if not self.whole and not _holds(vector):
+            if not self.whole and not self._counts(vector):
                 runs = _extended(runs, at, -1)
                 continue
             runs = _extended(runs, at, vectors.setdefault(vector, len(vectors)))
         absent = tuple(_holds_at(each, subject, _Point(None)) for each in self.conditions)
         cases: list[Expression] = []
-        if self.whole or _holds(absent):
+        if self.whole or self._counts(absent):
             cases += [call("is_null", subject), number(vectors.setdefault(absent, len(vectors)))]
         else:
             cases += [call("is_null", subject), NULL]
@@ -254,11 +259,11 @@ class _Finding:
             vector = tuple(_holds_at(each, subject, _Point(value)) for each in self.conditions)
             kept.setdefault(vector, []).append(value)
         for vector, own in kept.items():
-            told = self.whole or _holds(vector)
+            told = self.whole or self._counts(vector)
             class_: Expression = number(vectors.setdefault(vector, len(vectors))) if told else NULL
             cases += [_among(subject, own), class_]
         other = tuple(_holds_at(each, subject, _Other()) for each in self.conditions)
-        told = self.whole or _holds(other)
+        told = self.whole or self._counts(other)
         otherwise: Expression = number(vectors.setdefault(other, len(vectors))) if told else NULL
         return self._told_by_case(cases, otherwise, list(vectors))
 
@@ -287,7 +292,7 @@ class _Finding:
     def _told_by_atoms(self, vectors: Iterable[Values]) -> Attribute:
         """Classes whose keys are the atoms themselves."""
         kept = sorted(
-            (each for each in vectors if self.whole or _holds(each)), key=lambda each: tuple(map(_absent_last, each))
+            (each for each in vectors if self.whole or self._counts(each)), key=lambda each: tuple(map(_absent_last, each))
         )
         keys: list[Expression] = []
         columns: list[Sequence[Scalar]] = []
@@ -335,11 +340,6 @@ def _among(subject: Expression, values: Sequence[Scalar]) -> Expression:
 
 def _numbers(classes: int) -> tuple[Values, ...]:
     return tuple((float(each),) for each in range(classes))
-
-
-def _holds(vector: Values) -> bool:
-    """Whether any question can count rows of such a class by one of its atoms: a key has a value, a condition holds."""
-    return any(each is not None and each is not False for each in vector)
 
 
 def _absent_last(value: Any) -> tuple[Any, ...]:
