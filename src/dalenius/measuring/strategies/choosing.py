@@ -1,0 +1,50 @@
+"""Which strategy: the one with the least expected error of all that apply, from public sizes alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dalenius.measuring.strategies.cells import disjoint_cells
+from dalenius.measuring.strategies.questions import Questions
+from dalenius.measuring.strategies.strategy import Strategy
+from dalenius.measuring.strategies.workload import Workload
+
+Candidate = Callable[[Workload, str, int], Strategy | None]
+
+
+def _cells(workload: Workload, norm: str, cells_limit: int) -> Strategy | None:  # noqa: ARG001
+    return disjoint_cells(workload) if workload.cells <= cells_limit else None
+
+
+def _questions(workload: Workload, norm: str, cells_limit: int) -> Strategy | None:  # noqa: ARG001
+    return Questions.of(workload, norm)
+
+
+CANDIDATES: tuple[Candidate, ...] = (_cells, _questions)  # of equal ones the first is taken
+
+
+def choose(workload: Workload, norm: str, *, cells_limit: int = 10**6, spread: float = 1.0) -> Strategy:
+    """The strategy with the least expected error.
+
+    Args:
+        workload: The questions of one measure.
+        norm: In which noise is calibrated: "l1" or "l2".
+        cells_limit: At most so many joint cells are counted.
+        spread: How many times longer a unit's rows may be in L1 than in the norm in which disjoint groups are clipped.
+            Strategies that are not disjoint pay for that (`strategy`).
+    """
+    found = candidates(workload, norm, cells_limit=cells_limit, spread=spread)
+    return min(found, key=lambda each: each[0])[1]
+
+
+def candidates(
+    workload: Workload, norm: str, *, cells_limit: int = 10**6, spread: float = 1.0
+) -> list[tuple[float, Strategy]]:
+    """All that apply, each with its expected error."""
+    found = []
+    for candidate in CANDIDATES:
+        strategy = candidate(workload, norm, cells_limit)
+        if strategy is not None:
+            factor = 1.0 if strategy.disjoint else spread**2
+            found.append((factor * strategy.expected(workload, norm), strategy))
+    return found

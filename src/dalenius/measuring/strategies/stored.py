@@ -1,0 +1,25 @@
+"""Strategies as stored: which one it was, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dalenius.measuring.strategies.lines import EachClass, Line, MatrixLine
+from dalenius.measuring.strategies.products import Products
+from dalenius.measuring.strategies.questions import Questions
+from dalenius.measuring.strategies.strategy import Strategy
+
+LINES: tuple[type[Line], ...] = (EachClass, MatrixLine)
+STRATEGIES: tuple[type[Strategy], ...] = (Questions, Products)
+
+
+def strategy_of_json(stored: Mapping[str, Any]) -> Strategy:
+    """The strategy that `Strategy.to_json` wrote."""
+    kind = {each.kind: each for each in STRATEGIES}[stored["kind"]]
+    return kind.of_body(tuple(map(int, stored["sizes"])), stored)
+
+
+def line_of_json(stored: Mapping[str, Any]) -> Line:
+    """The line that `Line.to_json` wrote."""
+    return {each.kind: each for each in LINES}[stored["kind"]].of_json(stored)
