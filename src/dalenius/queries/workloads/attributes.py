@@ -137,7 +137,7 @@ class _Finding:
         return found
 
     def _counts(self, vector: Values) -> bool:
-        """Whether a question can count rows of such a class by one of its atoms: a key has a value, a condition holds."""
+        """Whether one of its atoms lets a question count rows of such a class: a key has a value, a condition holds."""
         keys = len(self.keys)
         return any(each is not None for each in vector[:keys]) or any(vector[keys:])
 
@@ -256,7 +256,7 @@ class _Finding:
         cases: list[Expression] = []
         kept: dict[Values, list[Scalar]] = {}
         for value in (*constants, None):
-            vector = tuple(_holds_at(each, subject, _Point(value)) for each in self.conditions)
+            vector: Values = tuple(_holds_at(each, subject, _Point(value)) for each in self.conditions)
             kept.setdefault(vector, []).append(value)
         for vector, own in kept.items():
             told = self.whole or self._counts(vector)
@@ -292,7 +292,8 @@ class _Finding:
     def _told_by_atoms(self, vectors: Iterable[Values]) -> Attribute:
         """Classes whose keys are the atoms themselves."""
         kept = sorted(
-            (each for each in vectors if self.whole or self._counts(each)), key=lambda each: tuple(map(_absent_last, each))
+            (each for each in vectors if self.whole or self._counts(each)),
+            key=lambda each: tuple(map(_absent_last, each)),
         )
         keys: list[Expression] = []
         columns: list[Sequence[Scalar]] = []
@@ -363,7 +364,7 @@ def _subjects(condition: Expression) -> set[Expression]:
     if isinstance(condition, Call) and condition.function in _LOGIC:
         return set().union(*map(_subjects, condition.arguments))
     if isinstance(condition, Call) and condition.function in _COMPARING:
-        found = {each for each in condition.arguments if not isinstance(each, Literal)}
+        found: set[Expression] = {each for each in condition.arguments if not isinstance(each, Literal)}
         if len(found) == 1:
             return found
     return {condition}

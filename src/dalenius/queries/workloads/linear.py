@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dalenius.measuring.expressions import TRUE, Aggregate, Expression, conjuncts, written
+from dalenius.measuring.expressions import TRUE, Expression, conjuncts, written
 from dalenius.queries.workloads.attributes import Atoms, Attribute
 
 if TYPE_CHECKING:
-    from dalenius.measuring.plan import Measure, Plan, Statistic
-    from dalenius.measuring.strategies import Product
+    from dalenius.measuring.plan import Measure, Plan
+    from dalenius.measuring.strategies.workload import Product
 
 _FAMILIES = frozenset({"rows", "sum", "moments"})
 
@@ -135,16 +135,15 @@ class Sums:
 
     def product(self, weight: float = 1.0) -> Product:
         """For strategies."""
-        from dalenius.measuring.strategies import Identity, Product, Rows, Total
+        from dalenius.measuring.strategies.factors import Identity, Rows
+        from dalenius.measuring.strategies.workload import Product
 
         factors: dict[int, Any] = {}
         for at, own in self.parts.items():
-            if _is_identity(own) and self.sizes[at] == len(own):
+            if _is_identity(own) and self.sizes[at] == len(own) > 1:
                 factors[at] = Identity(len(own))
-            elif self.sizes[at] == 1 and set(own) == {0}:
-                factors[at] = Total(len(own))
-            else:
-                factors[at] = Rows(_matrix(own, self.sizes[at]))
+            elif set(own) != {0}:  # else all classes count, as in an attribute that is not named
+                factors[at] = Rows.of(_matrix(own, self.sizes[at]))
         return Product(factors, weight)
 
 
@@ -158,7 +157,7 @@ def _matrix(own: Sequence[int], size: int) -> Any:
 
     columns = np.flatnonzero(np.array(own) >= 0)
     rows = np.array(own)[columns]
-    return sparse.csr_matrix((np.ones(len(rows), dtype=np.int64), (rows, columns)), shape=(size, len(own)))
+    return sparse.csr_array((np.ones(len(rows), dtype=np.int64), (rows, columns)), shape=(size, len(own)))
 
 
 def sums_of(atoms: Atoms, cells: Sequence[tuple[Any, ...]], attributes: Sequence[Attribute]) -> Sums:
@@ -181,8 +180,3 @@ def sums_of(atoms: Atoms, cells: Sequence[tuple[Any, ...]], attributes: Sequence
         sizes[number] = len(ranks)
         places = [place * len(ranks) + ranks[values] for place, values in zip(places, own, strict=True)]
     return Sums(parts, sizes, tuple(places))
-
-
-def aggregates_of(plan: Plan) -> Mapping[Aggregate, Statistic]:
-    """Each aggregate with its statistic."""
-    return {each: plan.statistics[number] for each, number in plan.answers.items()}

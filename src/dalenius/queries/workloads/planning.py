@@ -11,7 +11,8 @@ sum of columns of A, weighed by the entries of w, so by the triangle inequality
 
     ‖A·w‖₂ ≤ Σⱼ |wⱼ|·‖aⱼ‖₂ ≤ L·maxⱼ ‖aⱼ‖₂   and   ‖A·w‖₁ ≤ L·maxⱼ ‖aⱼ‖₁.
 
-Where the cells themselves are measured (A = 1) under zCDP, w is clipped in L2, in which it is shorter: ‖w‖₂ ≤ L.
+Where the cells themselves are measured (A = 1) under zCDP, w is clipped in L2, in which it is shorter: ‖w‖₂ ≤ L. Those
+cells are then just the ones that are counted: of their sums, an L2 norm would say less.
 
 Guarantee:
     A is an integer matrix and w an integer vector, so the bounds are exact: adding or removing a unit changes A·x by at
@@ -29,6 +30,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -36,7 +38,7 @@ from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import QuestionRefusedError
 from dalenius.measuring.building import Builder
 from dalenius.measuring.canonical import call
-from dalenius.measuring.expressions import TRUE, Column
+from dalenius.measuring.expressions import TRUE, Column, Expression
 from dalenius.measuring.measures import refine
 from dalenius.measuring.periods import charged_periods, within_periods
 from dalenius.measuring.plan import Limits, Measure, Plan, Statistic, require
@@ -44,15 +46,24 @@ from dalenius.queries.rules import Stage
 from dalenius.queries.rules.bound import found_norm, tighten_limits
 from dalenius.queries.rules.work import limit_work
 from dalenius.queries.workloads.attributes import Atoms, Attribute, find_attributes
-from dalenius.queries.workloads.linear import ROWS, Summed, Sums, Term, sums_of, terms_of, why_not_linear
+from dalenius.queries.workloads.linear import Summed, Sums, Term, sums_of, terms_of, why_not_linear
 
 if TYPE_CHECKING:
-    from dalenius.measuring.strategies import Strategy, Workload
+    from dalenius.measuring.strategies.strategy import Strategy
+    from dalenius.measuring.strategies.workload import Workload
     from dalenius.queries.planning import Planned
 
 MOST_CELLS = 2**17
 _WHOLE = 10**6  # shares are whole parts of that
 KIND = "workload"  # of the statistics that are measured; no family reads them
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Cells that the engine counts: the combinations of some attributes' classes, in the order of these."""
+
+    attributes: tuple[int, ...]
+    plan: Plan
 
 
 @dataclass(frozen=True)
@@ -64,8 +75,8 @@ class Part:
         strategy: What is measured.
         workload: What its questions need of it.
         measure: What a unit adds is limited as this says, in the plan's norm.
-        plan: The number of the block's plan that has it.
-        number: Its own among the measures of that plan.
+        counted: The number, in its block, of what the engine counts for it.
+        number: Its own among the measures of that.
         share: Of the price.
     """
 
@@ -73,7 +84,7 @@ class Part:
     strategy: Strategy
     workload: Workload
     measure: Measure
-    plan: int
+    counted: int
     number: int
     share: Fraction
 
@@ -96,7 +107,7 @@ class Block:
         planned: One of them, for what it reads.
         questions: Their numbers among the plans of the workload.
         attributes: What they tell rows apart by.
-        plans: What the engine counts: cells, in one norm or two.
+        counted: What the engine counts.
         parts: What is measured of that.
         terms: Their measures, each with the number of its part and where its rows go.
     """
@@ -104,7 +115,7 @@ class Block:
     planned: Planned
     questions: tuple[int, ...]
     attributes: tuple[Attribute, ...]
-    plans: tuple[Plan, ...]
+    counted: tuple[Counted, ...]
     parts: tuple[Part, ...]
     terms: tuple[tuple[Term, int, Sums], ...]
 
@@ -167,7 +178,7 @@ def plan_workload(plans: Sequence[Planned], keys: Sequence[str], weights: Sequen
 
 def _draft(plans: Sequence[Planned], numbers: Sequence[int], weights: Sequence[float]) -> Block:
     """A block whose parts have no share of the price yet."""
-    from dalenius.measuring.strategies import Workload
+    from dalenius.measuring.strategies.workload import Workload
 
     own = [plans[number].plan for number in numbers]
     terms = [replace(each, question=numbers[each.question]) for each in terms_of(own)]
@@ -176,84 +187,79 @@ def _draft(plans: Sequence[Planned], numbers: Sequence[int], weights: Sequence[f
     table = own[0].table
     attributes = find_attributes([each.atoms for each in terms], table.policy.columns)
     sizes = tuple(each.size for each in attributes)
-    if math.prod(sizes) > MOST_CELLS:
-        raise QuestionRefusedError("There are too many cells.", why="They are counted.", fix="Ask for fewer.")
+    if not all(sizes):
+        raise too_many_cells()  # none at all: no row can count anywhere
     sums = [sums_of(each.atoms, plans[each.question].plan.cells, attributes) for each in terms]
     summed = sorted(dict.fromkeys(each.summed for each in terms), key=lambda each: each.text)
-    where = call("and", *sorted(common, key=repr), within_periods(table, charged_periods(table, own[0].where)))
-    frame = _Frame(own[0], where, attributes, terms)
-    norm = own[0].norm
-    needs = [
-        Workload(
+    where = call("and", *common, within_periods(table, charged_periods(table, own[0].where)))
+    needs = {
+        of: Workload(
             sizes,
-            _products(
-                [(one, weights[each.question]) for each, one in zip(terms, sums, strict=True) if each.summed == of]
+            tuple(
+                one.product(weights[each.question]) for each, one in zip(terms, sums, strict=True) if each.summed == of
             ),
         )
         for of in summed
-    ]
-    parts = frame.parts(summed, needs, norm)
+    }
+    counted, parts = _Frame(own[0], where, attributes, terms).parts(needs)
     places = {each.summed: at for at, each in enumerate(parts)}
     settled = tuple((each, places[each.summed], one) for each, one in zip(terms, sums, strict=True))
-    return Block(plans[numbers[0]], tuple(numbers), attributes, frame.plans, parts, settled)
+    return Block(plans[numbers[0]], tuple(numbers), attributes, counted, parts, settled)
 
 
-def _without(atoms: Atoms, common: frozenset[object]) -> Atoms:
+def _without(atoms: Atoms, common: frozenset[Expression]) -> Atoms:
     return Atoms(atoms.keys, tuple(each for each in atoms.conditions if each not in common))
-
-
-def _products(needed: Sequence[tuple[Sums, float]]) -> tuple[object, ...]:
-    return tuple(one.product(weight) for one, weight in needed)
 
 
 class _Frame:
     """The cells of a block, in which any of its measures can be counted."""
 
-    def __init__(self, first: Plan, where: object, attributes: Sequence[Attribute], terms: Sequence[Term]) -> None:
+    def __init__(self, first: Plan, where: Expression, attributes: Sequence[Attribute], terms: Sequence[Term]) -> None:
         self.first, self.where, self.attributes, self.terms = first, where, attributes, terms
-        self.plans: tuple[Plan, ...] = ()
 
-    def parts(self, summed: Sequence[Summed], needs: Sequence[Workload], norm: str) -> tuple[Part, ...]:
-        """The parts: what belongs to one average is limited together, so that it stays about the same rows."""
-        from dalenius.measuring.strategies import Cells, choose
+    def parts(self, needs: Mapping[Summed, Workload]) -> tuple[tuple[Counted, ...], tuple[Part, ...]]:
+        """What the engine counts, and what is measured of it.
 
-        together = self._together()
-        narrow = self._measures(summed, "l1")
-        wide = self._measures(summed, norm)
-        found, by_cells = [], []
-        for need, own, other in zip(needs, narrow, wide, strict=True):
-            best = choose(need, norm, cells_limit=MOST_CELLS)
-            cells = Cells(need.sizes)
-            costs = [own.clip**2 * best.expected(need, norm), other.clip**2 * cells.expected(need, norm)]
-            found.append(best)
-            by_cells.append(norm == "l2" and costs[1] <= costs[0] * (1 + 1e-9))
-        if any(one and not other for one, other in _pairs(summed, by_cells, together)):
-            by_cells = [each and of not in together for each, of in zip(by_cells, summed, strict=True)]
-        plans, places = [], {}
-        for of_cells in (False, True):
-            own_norm = norm if of_cells else "l1"
-            measures = wide if of_cells else narrow
-            chosen = [at for at, each in enumerate(by_cells) if each is of_cells]
-            if chosen:
-                plan = self._plan([(summed[at], measures[at]) for at in chosen], together, own_norm)
-                for at in chosen:
-                    number = next(
-                        place for place, each in enumerate(plan.measures) if _same(each, summed[at])
-                    )
-                    places[at] = len(plans), number
-                plans.append(plan)
-        self.plans = tuple(plans)
-        return tuple(
-            Part(
-                of,
-                Cells(need.sizes) if by_cells[at] else found[at],
-                need,
-                plans[places[at][0]].measures[places[at][1]],
-                *places[at],
-                Fraction(0),
-            )
-            for at, (of, need) in enumerate(zip(summed, needs, strict=True))
+        What belongs to one average is limited together, so that it stays about the same rows. Where cells themselves
+        are measured under zCDP, they are counted, and limited, in L2; all else is counted in L1.
+        """
+        norm, together = self.first.norm, self._together()
+        groups = [
+            tuple(each for each in needs if each in together),
+            *((each,) for each in needs if each not in together),
+        ]
+        chosen: dict[Summed, Strategy] = {}
+        grouped: dict[tuple[str, tuple[int, ...]], list[tuple[Summed, ...]]] = {}
+        wide: list[int] = sorted({at for need in needs.values() for at in need.attributes})
+        for group in filter(None, groups):
+            found = {each: self._chosen(each, needs[each], norm, by_cells=norm == "l2") for each in group}
+            told = {each.tables for each in found.values()}
+            if norm == "l2" and len(told) == 1 and all(map(_is_cells, found.values())):
+                place = norm, told.pop()[0]
+            else:
+                found = {each: self._chosen(each, needs[each], norm, by_cells=False) for each in group}
+                place = "l1", tuple(wide)
+            chosen |= found
+            grouped.setdefault(place, []).append(group)
+        counted = tuple(Counted(told, self._plan(own, told, norm_)) for (norm_, told), own in grouped.items())
+        parts = []
+        for at, own in enumerate(grouped.values()):
+            order = [each for group in own for each in group]
+            for number, each in enumerate(order):
+                measure = counted[at].plan.measures[number]
+                parts.append(Part(each, chosen[each], needs[each], measure, at, number, Fraction(0)))
+        return counted, tuple(parts)
+
+    def _chosen(self, summed: Summed, need: Workload, norm: str, *, by_cells: bool) -> Strategy:
+        from dalenius.measuring.strategies.choosing import choose
+
+        if not by_cells:
+            return choose(need, norm, cells_limit=MOST_CELLS)
+        (narrow,), (own,) = (
+            self._measures([summed], "l1", need.attributes),
+            self._measures([summed], norm, need.attributes),
         )
+        return choose(need, norm, cells_limit=MOST_CELLS, spread=narrow.clip / own.clip)
 
     def _together(self) -> frozenset[Summed]:
         """What averages are made of, rows with it: their quotient must stay about the same rows."""
@@ -262,13 +268,16 @@ class _Frame:
             pairs.setdefault((each.question, each.statistic), []).append(each.summed)
         return frozenset(one for each in pairs.values() if len(each) > 1 for one in each)
 
-    def _measures(self, summed: Sequence[Summed], norm: str) -> list[Measure]:
+    def _measures(self, summed: Sequence[Summed], norm: str, told: Sequence[int]) -> list[Measure]:
+        """What is added up over the cells of some attributes, with its limit."""
         table = self.first.table
-        size = math.prod(each.size for each in self.attributes)
-        keys = {key for each in self.terms for key in each.atoms.keys if isinstance(key, Column)}
+        own = [self.attributes[at] for at in told]
+        keys = [key for each in own for key in each.values if isinstance(key, Column) and key in self._keys]
         limits = replace(tighten_limits(table, Limits()), groups=None)
-        found = found_norm(table, sorted(keys, key=repr))
-        builder = Builder(table.policy, limits, [size], norm, table.budget.neighbors, [found], table.unit)
+        size = math.prod(each.size for each in own)
+        builder = Builder(
+            table.policy, limits, [size], norm, table.budget.neighbors, [found_norm(table, keys)], table.unit
+        )
         return [
             builder.rows(TRUE, None)
             if each.value is None
@@ -276,17 +285,21 @@ class _Frame:
             for each in summed
         ]
 
-    def _plan(self, own: Sequence[tuple[Summed, Measure]], together: frozenset[Summed], norm: str) -> Plan:
-        joined = tuple(measure for of, measure in own if of in together)
-        alone = [Statistic(KIND, (measure,)) for of, measure in own if of not in together]
-        statistics = (*([Statistic(KIND, joined)] if joined else []), *alone)
+    @cached_property
+    def _keys(self) -> frozenset[Expression]:
+        return frozenset(key for each in self.terms for key in each.atoms.keys)
+
+    def _plan(self, groups: Sequence[Sequence[Summed]], told: Sequence[int], norm: str) -> Plan:
+        own = [self.attributes[at] for at in told]
+        if math.prod(each.size for each in own) > MOST_CELLS:
+            raise too_many_cells()
         plan = replace(
             self.first,
             where=self.where,
-            keys=tuple(key for each in self.attributes for key in each.keys),
-            cells=tuple(sum(cell, ()) for cell in product(*(each.classes for each in self.attributes))),
+            keys=tuple(key for each in own for key in each.keys),
+            cells=tuple(sum(cell, ()) for cell in product(*(each.classes for each in own))),
             groups=None,
-            statistics=statistics,
+            statistics=tuple(Statistic(KIND, tuple(self._measures(group, norm, told))) for group in groups),
             answers={},
             norm=norm,
             notes=(),
@@ -294,17 +307,21 @@ class _Frame:
         return require(limit_work(Stage("", {}, plan=refine(plan))).plan)
 
 
-def _same(measure: Measure, of: Summed) -> bool:
-    if of == ROWS:
-        return measure.kind == "rows"
-    return measure.kind == "sum" and (measure.value, measure.step, measure.centre) == (of.value, of.step, of.centre)
+def _is_cells(strategy: Strategy) -> bool:
+    """Whether each cell of the one table that it reads is measured as it is, and nothing else."""
+    from dalenius.measuring.strategies.lines import EachClass
+    from dalenius.measuring.strategies.products import Products
+
+    return isinstance(strategy, Products) and all(isinstance(each, EachClass) for each in strategy.lines.values())
 
 
-def _pairs(
-    summed: Sequence[Summed], chosen: Sequence[bool], together: frozenset[Summed]
-) -> list[tuple[bool, bool]]:
-    own = [each for each, of in zip(chosen, summed, strict=True) if of in together]
-    return list(product(own, own))
+def too_many_cells() -> QuestionRefusedError:
+    """The reason for which questions are asked beside one another."""
+    return QuestionRefusedError(
+        "The questions tell too many cells apart.",
+        why=f"Together they have more than {MOST_CELLS:,}.",
+        fix="Ask fewer different conditions and keys at once.",
+    )
 
 
 # --- shares of the price
@@ -335,7 +352,9 @@ def _shared(
     shares = exact_shares([*(each for each, _ in claims), *raw])
     beside = {number: (share, aside[number]) for (_, number), share in zip(claims, shares, strict=False)}
     rest = iter(shares[len(claims) :])
-    blocks = tuple(replace(block, parts=tuple(replace(each, share=next(rest)) for each in block.parts)) for block in drafts)
+    blocks = tuple(
+        replace(block, parts=tuple(replace(each, share=next(rest)) for each in block.parts)) for block in drafts
+    )
     return WorkloadPlan(tuple(plans), tuple(keys), tuple(weights), blocks, beside)
 
 

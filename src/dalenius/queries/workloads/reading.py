@@ -54,9 +54,8 @@ def split_questions(text: str) -> tuple[Numbered, ...]:
     >>> [(each.number, each.line, each.text) for each in split_questions("SELECT ';' -- a; b" + chr(10) + "; SELECT 2")]
     [(1, 1, "SELECT ';'"), (2, 2, 'SELECT 2')]
     """
-    from sqlglot import tokenize
+    from sqlglot import TokenType, tokenize
     from sqlglot.errors import SqlglotError
-    from sqlglot.tokens import TokenType
 
     from dalenius.queries.rules.parse import DIALECT
 
