@@ -53,14 +53,17 @@ class Attribute:
     """One attribute.
 
     Attributes:
-        keys: What tells its classes apart, made total; a row for which one of them is NULL is in none of `classes`.
+        keys: What tells its classes apart, made total. A row has no class just where one of them is NULL: then no
+            question counts it.
         classes: The values of these keys in each class.
         values: What each atom is in each class; None: NULL.
+        whole: Whether every row has a class.
     """
 
     keys: tuple[Expression, ...]
     classes: tuple[Values, ...]
     values: Mapping[Expression, Values]
+    whole: bool
 
     @property
     def size(self) -> int:
@@ -76,6 +79,26 @@ class Atoms:
     conditions: tuple[Expression, ...]
 
 
+def merge_conditions(asked: Sequence[Atoms]) -> list[Atoms]:
+    """The same with one condition for each attribute: more than whether all of them hold need not be told apart."""
+    components = [frozenset(each) for each in _components(_all(asked))]
+    return [
+        Atoms(
+            one.keys,
+            tuple(
+                call("and", *(each for each in one.conditions if each in component))
+                for component in components
+                if not component.isdisjoint(one.conditions)
+            ),
+        )
+        for one in asked
+    ]
+
+
+def _all(asked: Sequence[Atoms]) -> set[Expression]:
+    return {each for one in asked for each in (*one.keys, *one.conditions)}
+
+
 def find_attributes(asked: Sequence[Atoms], columns: Columns) -> tuple[Attribute, ...]:
     """The attributes of all atoms, in an order that does not depend on that of the questions.
 
@@ -88,7 +111,7 @@ def find_attributes(asked: Sequence[Atoms], columns: Columns) -> tuple[Attribute
     """
     keys = frozenset(each for one in asked for each in one.keys)
     found = []
-    for component in _components({each for one in asked for each in (*one.keys, *one.conditions)}):
+    for component in _components(_all(asked)):
         own = frozenset(component)
         # A question that names none of them counts rows of all classes: also those of which all others count none.
         whole = any(own.isdisjoint((*one.keys, *one.conditions)) for one in asked)
@@ -162,7 +185,7 @@ class _Finding:
         for row in sorted(rows, key=lambda row: at[row[0]]):
             vectors.setdefault(tuple(row[1:]), []).append(row[0])
         kept = [(vector, values) for vector, values in vectors.items() if self.whole or self._counts(vector)]
-        return self._told_by_column(kept)
+        return self._told_by_column(kept, [each for each in domains[0] if each is not None])
 
     def _tried(self, domains: Sequence[Sequence[Scalar]]) -> list[Values]:
         """Each combination of values with what the atoms are for it, by the engine itself."""
@@ -180,19 +203,19 @@ class _Finding:
         asked = [*own, *self.keys, *map(_settled, self.conditions)]
         return [tuple(row) for row in reference().combinations(asked, tables, integers, ()).rows()]
 
-    def _told_by_column(self, kept: Sequence[tuple[Values, list[Scalar]]]) -> Attribute:
+    def _told_by_column(self, kept: Sequence[tuple[Values, list[Scalar]]], domain: Sequence[Scalar]) -> Attribute:
         """Classes of one column: itself where each value is a class, else the class's number."""
         name = self.names[0]
         column = Column(name, TYPES[self.columns[name].kind])
         values = {atom: tuple(vector[place] for vector, _ in kept) for place, atom in enumerate(self.atoms)}
-        if all(len(own) == 1 for _, own in kept):
-            classes = [own[0] for _, own in kept]
+        classes = [each for _, own in kept for each in own]
+        if all(len(own) == 1 for _, own in kept) and set(domain) <= set(classes):
             keys, cells = _told_apart(column, classes)
-            return Attribute(keys, cells, values)
+            return Attribute(keys, cells, values, self.whole)
         cases: list[Expression] = []
         for place, (_, own) in enumerate(kept):
             cases += [_among(column, own), number(place)]
-        return Attribute((plain("case", *cases, NULL),), _numbers(len(kept)), values)
+        return Attribute((plain("case", *cases, NULL),), _numbers(len(kept)), values, self.whole)
 
     # --- by what they are compared with
 
@@ -214,7 +237,7 @@ class _Finding:
             chosen = [(vector, value) for vector, value in rows if self.whole or self._counts(vector)]
             keys, cells = _told_apart(subject, [value for _, value in chosen])
             values = {atom: tuple(vector[place] for vector, _ in chosen) for place, atom in enumerate(self.atoms)}
-            return Attribute(keys, cells, values)
+            return Attribute(keys, cells, values, self.whole)
         if subject.type in _ORDERED:
             return self._between(subject, constants)
         return self._equal(subject, constants)
@@ -272,7 +295,7 @@ class _Finding:
         key = call("case", *cases, otherwise)
         if key.type is Type.NOTHING:  # no row can be in any class
             key = plain("case", FALSE, number(0), NULL)
-        return Attribute((key,), _numbers(len(vectors)), values)
+        return Attribute((key,), _numbers(len(vectors)), values, self.whole)
 
     # --- by all that atoms can be
 
@@ -290,11 +313,8 @@ class _Finding:
         return self._told_by_atoms(set(product(*domains)))
 
     def _told_by_atoms(self, vectors: Iterable[Values]) -> Attribute:
-        """Classes whose keys are the atoms themselves."""
-        kept = sorted(
-            (each for each in vectors if self.whole or self._counts(each)),
-            key=lambda each: tuple(map(_absent_last, each)),
-        )
+        """Classes whose keys are the atoms themselves; all of them, so that none of these is NULL."""
+        kept = sorted(vectors, key=lambda each: tuple(map(_absent_last, each)))
         keys: list[Expression] = []
         columns: list[Sequence[Scalar]] = []
         for place, atom in enumerate(self.atoms):
@@ -307,7 +327,7 @@ class _Finding:
             keys += told
             columns += zip(*cells, strict=True) if cells else [() for _ in told]
         values = {atom: tuple(each[place] for each in kept) for place, atom in enumerate(self.atoms)}
-        return Attribute(tuple(keys), tuple(zip(*columns, strict=True)), values)
+        return Attribute(tuple(keys), tuple(zip(*columns, strict=True)), values, True)
 
 
 def _settled(condition: Expression) -> Expression:

@@ -53,7 +53,7 @@ class WorkloadKind(Kind):
                 "The workload has no price.", why="All its questions share one.", fix="Ask again with an epsilon."
             )
         with asker.own_work():
-            return _leaving(asker, ask, _Asked.of(asker, ask))
+            return _leaving(asker, ask, plan_asked(asker, ask))
 
     def show(self, asker: Asker, request: Any, leaving: Leaving, answered: Answered) -> WorkloadRelease:
         """One release per question, in order."""
@@ -91,41 +91,42 @@ class WorkloadKind(Kind):
 KIND = WorkloadKind()
 
 
-class _Asked:
+class AskedWorkload:
     """A workload that was planned.
 
     Attributes:
         plan: What is measured.
+        own: Each question as it was planned, in the order in which they were asked.
         numbers: Of each question, in the order in which they were asked, which of the different ones it is.
     """
 
     def __init__(self, plan: WorkloadPlan, own: Sequence[Planned], numbers: Sequence[int]) -> None:
         self.plan, self.own, self.numbers = plan, tuple(own), tuple(numbers)
 
-    @classmethod
-    def of(cls, asker: Asker, ask: WorkloadAsk) -> _Asked:
-        """The questions, each planned as if it were asked alone. Never touches the data."""
-        opened = Opened.of(asker)
-        among = OpenTables.of(asker, opened)
-        found: list[Planned] = []
-        for each in ask.questions:
-            with each.named():
-                found.append(_planned(asker, ask, each, opened, among))
-                if found[-1].snapshot.dataset != found[0].snapshot.dataset:
-                    raise InputError(
-                        f"It reads {found[-1].snapshot.dataset!r}, the first one {found[0].snapshot.dataset!r}.",
-                        why="A workload is charged to one data set.",
-                        fix="Ask a workload for each data set.",
-                    )
-        keys = [each.plan.key(each.snapshot.data_version) for each in found]
-        order = sorted(set(keys))
-        places = {key: at for at, key in enumerate(order)}
-        weights = [0.0] * len(order)
-        for at, key in enumerate(keys):  # errors of a question that is asked twice count twice, in squares
-            weights[places[key]] += ask.weight(at) ** 2
-        first = [found[keys.index(key)] for key in order]
-        plan = plan_workload(first, order, [each**0.5 for each in weights])
-        return cls(plan, found, [places[key] for key in keys])
+
+def plan_asked(asker: Asker, ask: WorkloadAsk) -> AskedWorkload:
+    """The questions, each planned as if it were asked alone. Never touches the data."""
+    opened = Opened.of(asker)
+    among = OpenTables.of(asker, opened)
+    found: list[Planned] = []
+    for each in ask.questions:
+        with each.named():
+            found.append(_planned(asker, ask, each, opened, among))
+            if found[-1].snapshot.dataset != found[0].snapshot.dataset:
+                raise InputError(
+                    f"It reads {found[-1].snapshot.dataset!r}, the first one {found[0].snapshot.dataset!r}.",
+                    why="A workload is charged to one data set.",
+                    fix="Ask a workload for each data set.",
+                )
+    keys = [each.plan.key(each.snapshot.data_version) for each in found]
+    order = sorted(set(keys))
+    places = {key: at for at, key in enumerate(order)}
+    weights = [0.0] * len(order)
+    for at, key in enumerate(keys):  # errors of a question that is asked twice count twice, in squares
+        weights[places[key]] += ask.weight(at) ** 2
+    first = [found[keys.index(key)] for key in order]
+    plan = plan_workload(first, order, [each**0.5 for each in weights])
+    return AskedWorkload(plan, found, [places[key] for key in keys])
 
 
 def _planned(asker: Asker, ask: WorkloadAsk, each: Numbered, opened: Opened, among: OpenTables) -> Planned:
@@ -157,14 +158,14 @@ def preview(asker: Asker, ask: WorkloadAsk) -> WorkloadPreview:
     if ask.epsilon is None:
         raise InputError("The workload has no price.", why="Errors depend on it.", fix="Give an epsilon.")
     with asker.own_work():
-        asked = _Asked.of(asker, ask)
+        asked = plan_asked(asker, ask)
         leaving = _leaving(asker, ask, asked)
         expected = _expected(asked, leaving.epsilon, leaving.delta, ask.confidence)
         remaining = asker.remaining(leaving.snapshot.dataset, leaving.periods)
         return WorkloadPreview(expected, remaining, leaving.delta, is_paid(leaving, asker))
 
 
-def _expected(asked: _Asked, epsilon: float, delta: float, confidence: float) -> Expected:
+def _expected(asked: AskedWorkload, epsilon: float, delta: float, confidence: float) -> Expected:
     from dalenius.queries.workloads.expecting import Expecting
     from dalenius.queries.workloads.release import Expected
 
@@ -174,7 +175,7 @@ def _expected(asked: _Asked, epsilon: float, delta: float, confidence: float) ->
     return Expected(epsilon, confidence, questions, tuple(found.parts()))
 
 
-def _leaving(asker: Asker, ask: WorkloadAsk, asked: _Asked) -> Leaving:
+def _leaving(asker: Asker, ask: WorkloadAsk, asked: AskedWorkload) -> Leaving:
     from dalenius.queries.workloads.measuring import measure_workload
 
     workload = asked.plan
@@ -233,7 +234,7 @@ def _charge(stored: StoredWorkload, answered: Answered) -> dict[str, Any]:
 
 
 def _release(
-    asked: _Asked,
+    asked: AskedWorkload,
     number: int,
     stored: StoredWorkload,
     answered: Answered,

@@ -45,7 +45,7 @@ from dalenius.measuring.plan import Limits, Measure, Plan, Statistic, require
 from dalenius.queries.rules import Stage
 from dalenius.queries.rules.bound import found_norm, tighten_limits
 from dalenius.queries.rules.work import limit_work
-from dalenius.queries.workloads.attributes import Atoms, Attribute, find_attributes
+from dalenius.queries.workloads.attributes import Atoms, Attribute, find_attributes, merge_conditions
 from dalenius.queries.workloads.linear import Summed, Sums, Term, sums_of, terms_of, why_not_linear
 
 if TYPE_CHECKING:
@@ -183,7 +183,8 @@ def _draft(plans: Sequence[Planned], numbers: Sequence[int], weights: Sequence[f
     own = [plans[number].plan for number in numbers]
     terms = [replace(each, question=numbers[each.question]) for each in terms_of(own)]
     common = frozenset.intersection(*(frozenset(each.atoms.conditions) for each in terms))
-    terms = [replace(each, atoms=_without(each.atoms, common)) for each in terms]
+    merged = merge_conditions([_without(each.atoms, common) for each in terms])
+    terms = [replace(each, atoms=atoms) for each, atoms in zip(terms, merged, strict=True)]
     table = own[0].table
     attributes = find_attributes([each.atoms for each in terms], table.policy.columns)
     sizes = tuple(each.size for each in attributes)
@@ -293,9 +294,11 @@ class _Frame:
         own = [self.attributes[at] for at in told]
         if math.prod(each.size for each in own) > MOST_CELLS:
             raise too_many_cells()
+        others = (each for at, each in enumerate(self.attributes) if at not in told and not each.whole)
+        counts = [call("not", call("is_null", key)) for each in others for key in each.keys]
         plan = replace(
             self.first,
-            where=self.where,
+            where=call("and", self.where, *counts),
             keys=tuple(key for each in own for key in each.keys),
             cells=tuple(sum(cell, ()) for cell in product(*(each.classes for each in own))),
             groups=None,
