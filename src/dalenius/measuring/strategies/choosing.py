@@ -11,6 +11,7 @@ from dalenius.measuring.strategies.product_search import best_product
 from dalenius.measuring.strategies.questions import Questions
 from dalenius.measuring.strategies.residual import residual_parts
 from dalenius.measuring.strategies.strategy import Strategy
+from dalenius.measuring.strategies.union import best_union
 from dalenius.measuring.strategies.workload import Workload
 
 Candidate = Callable[[Workload, str, int], Strategy | None]
@@ -36,14 +37,8 @@ def _residual(workload: Workload, norm: str, cells_limit: int) -> Strategy | Non
     return residual_parts(workload, norm)
 
 
-CANDIDATES: tuple[Candidate, ...] = (
-    _cells,
-    _questions,
-    _products,
-    _joint,
-    _residual,
-    weighted_marginals,
-)  # of equal ones the first is taken
+# Of equal ones the first is taken.
+CANDIDATES: tuple[Candidate, ...] = (_cells, _questions, _products, _joint, _residual, weighted_marginals, best_union)
 
 
 def choose(workload: Workload, norm: str, *, cells_limit: int = 10**6, spread: float = 1.0) -> Strategy:

@@ -44,7 +44,7 @@ def line_error(line: Line, asked: Asked, norm: str) -> float:
     return sensitivity(line.change(norm), norm) * sum(count * line.total_variance(factor) for count, factor in asked)
 
 
-def best_product(workload: Workload, norm: str) -> Products:
+def best_product(workload: Workload, norm: str, *, effort: float = 1.0) -> Products:
     """By a few rounds through all attributes."""
     sizes, attributes = workload.sizes, workload.attributes
     asked = {at: _Asked(workload, at) for at in attributes}
@@ -52,7 +52,7 @@ def best_product(workload: Workload, norm: str) -> Products:
     totals = {at: asked[at].totals(lines[at]) for at in attributes}
     weights = np.array([each.weight**2 for each in workload.products])
     large = sum(64 < sizes[at] <= MOST for at in attributes)
-    effort = 1.0 if len(attributes) == 1 else 1 / (2 * max(1, large))
+    effort *= 1.0 if len(attributes) == 1 else 1 / (2 * max(1, large))
     before = np.inf
     for _ in range(_SWEEPS if len(attributes) > 1 else 1):
         for at in attributes:

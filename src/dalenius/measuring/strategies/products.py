@@ -70,15 +70,15 @@ class Products(Strategy):
         """The product: a column is a Kronecker product of columns, and so is its length."""
         return math.prod(each.change(norm) for each in self.lines.values())
 
-    def measure(self, tables: Tables) -> Numbers:
-        """One attribute after the other."""
+    def measure(self, tables: Tables, scale: int = 1) -> Numbers:
+        """One attribute after the other; times a whole number, in a union."""
 
         def linear(x: Numbers) -> Numbers:
             for axis, attribute in enumerate(self.attributes):
                 x = self.lines[attribute].apply(x, axis)
-            return x.ravel()
+            return x.ravel() * scale
 
-        growth = math.prod(each.growth for each in self.lines.values())
+        growth = scale * math.prod(each.growth for each in self.lines.values())
         return apply_exactly(linear, table_of(tables, self.attributes, self.sizes), growth)
 
     def infer(self, noisy: Numbers) -> InferredCells:

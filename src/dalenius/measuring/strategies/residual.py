@@ -26,9 +26,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dalenius.measuring.strategies.contrasts import Contrasts
+from dalenius.measuring.strategies.contrasts import MOST, Contrasts, optimised_contrasts
 from dalenius.measuring.strategies.exact import apply_exactly
-from dalenius.measuring.strategies.factors import Array, Factor, Numbers
+from dalenius.measuring.strategies.factors import Array, Factor, Identity, Numbers, Total
 from dalenius.measuring.strategies.lines import Line
 from dalenius.measuring.strategies.strategy import Attributes, Inferred, Strategy, Tables, require, table_of
 from dalenius.measuring.strategies.workload import Product, Workload
@@ -194,7 +194,53 @@ def residual_parts(workload: Workload, norm: str) -> Residual | None:
     if sum(2 ** len(each.factors) for each in workload.products) > 20 * MOST_SETS:
         return None
     lines: dict[int, Line] = {at: Contrasts(workload.sizes[at]) for at in workload.attributes}
+    if norm == "l2":
+        lines = _best_lines(workload, lines)
     return weighted(workload, norm, lines)
+
+
+def _best_lines(workload: Workload, lines: dict[int, Line]) -> dict[int, Line]:
+    """Better contrasts for attributes of which more is asked than single classes.
+
+    With weights at their best the error is (Σ √(v_S·c_S))². A root is at most its tangent, so that of what one
+    attribute adds, each set counts by 1/√(v_S·c_S) at the lines so far; bringing that down brings down the error.
+    """
+    asked = {
+        at
+        for each in workload.products
+        for at, factor in each.factors.items()
+        if 2 < factor.classes <= MOST and not isinstance(factor, Identity | Total)
+    }
+    for at in sorted(asked) * (2 if len(asked) > 1 else 1):
+        roots = {own: math.sqrt(error) for own, error in _normed_errors(workload, lines).items()}
+        gram = np.zeros((workload.sizes[at],) * 2)
+        counts, factors = defaultdict[str, float](float), dict[str, Factor]()
+        for product in workload.products:
+            if at not in product.factors:
+                continue
+            for own in needed(product, workload.sizes):
+                if at in own and roots[own] > 0:
+                    counts[product.factors[at].key] += product.weight**2 * math.prod(
+                        _normed(lines[other], factor) if other in own else evenly(factor)
+                        for other, factor in product.factors.items()
+                        if other != at
+                    ) / roots[own]  # fmt: skip
+                    factors[product.factors[at].key] = product.factors[at]
+        for key, factor in factors.items():
+            gram += counts[key] * factor.gram()
+        tried = {**lines, at: optimised_contrasts(gram)}
+        if sum(map(math.sqrt, _normed_errors(workload, tried).values())) < sum(roots.values()):
+            lines = tried
+    return lines
+
+
+def _normed(line: Line, factor: Factor) -> float:
+    return line.total_variance(factor) * line.change("l2")
+
+
+def _normed_errors(workload: Workload, lines: Mapping[int, Line]) -> dict[Attributes, float]:
+    changes = {at: line.change("l2") for at, line in lines.items()}
+    return {own: error * math.prod(changes[at] for at in own) for own, error in part_errors(workload, lines).items()}
 
 
 def weighted(workload: Workload, norm: str, lines: Mapping[int, Line]) -> Residual | None:
