@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dalenius.measuring.strategies.cells import disjoint_cells
+from dalenius.measuring.strategies.joint import optimised_cells
+from dalenius.measuring.strategies.marginals import weighted_marginals
+from dalenius.measuring.strategies.product_search import best_product
 from dalenius.measuring.strategies.questions import Questions
+from dalenius.measuring.strategies.residual import residual_parts
 from dalenius.measuring.strategies.strategy import Strategy
+from dalenius.measuring.strategies.union import best_union
 from dalenius.measuring.strategies.workload import Workload
 
 Candidate = Callable[[Workload, str, int], Strategy | None]
@@ -20,7 +25,20 @@ def _questions(workload: Workload, norm: str, cells_limit: int) -> Strategy | No
     return Questions.of(workload, norm)
 
 
-CANDIDATES: tuple[Candidate, ...] = (_cells, _questions)  # of equal ones the first is taken
+def _products(workload: Workload, norm: str, cells_limit: int) -> Strategy | None:
+    return best_product(workload, norm) if workload.cells <= cells_limit and workload.attributes else None
+
+
+def _joint(workload: Workload, norm: str, cells_limit: int) -> Strategy | None:  # noqa: ARG001
+    return optimised_cells(workload, norm)
+
+
+def _residual(workload: Workload, norm: str, cells_limit: int) -> Strategy | None:  # noqa: ARG001
+    return residual_parts(workload, norm)
+
+
+# Of equal ones the first is taken.
+CANDIDATES: tuple[Candidate, ...] = (_cells, _questions, _products, _joint, _residual, weighted_marginals, best_union)
 
 
 def choose(workload: Workload, norm: str, *, cells_limit: int = 10**6, spread: float = 1.0) -> Strategy:

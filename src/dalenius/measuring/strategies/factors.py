@@ -7,6 +7,7 @@ and wavelets see of a row.
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -76,6 +77,11 @@ class Factor(ABC):
     def products(self, root: Array) -> Array:
         """For each answer ‖row · root‖², where ``root`` has a row for each class."""
         return np.asarray(np.square(self.apply(root, 0)).sum(axis=1))
+
+    @property
+    def key(self) -> str:
+        """The same for the same matrix, written alike."""
+        return json.dumps(self.to_json())
 
     @property
     def growth(self) -> int:

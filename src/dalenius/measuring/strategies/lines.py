@@ -193,6 +193,11 @@ class MatrixLine(Line):
         root = np.asarray(solve_triangular(r, np.eye(self.classes)))
         return root, np.asarray(root @ q.T)
 
+    @property
+    def root(self) -> Array:
+        """R with (AᵀA)⁻¹ = RRᵀ."""
+        return self._inverse[0]
+
     def solve(self, noisy: Array, axis: int) -> Array:
         """By the pseudoinverse."""
         return np.asarray(np.moveaxis(np.tensordot(self._inverse[1], noisy, axes=(1, axis)), 0, axis))

@@ -16,7 +16,7 @@ import numpy as np
 from dalenius.measuring.strategies.exact import apply_exactly
 from dalenius.measuring.strategies.factors import Array, Numbers
 from dalenius.measuring.strategies.lines import Line
-from dalenius.measuring.strategies.strategy import Attributes, Inferred, Strategy, Tables, table_of
+from dalenius.measuring.strategies.strategy import Attributes, Inferred, Strategy, Tables, require, table_of
 from dalenius.measuring.strategies.workload import Product, outer
 
 
@@ -70,15 +70,15 @@ class Products(Strategy):
         """The product: a column is a Kronecker product of columns, and so is its length."""
         return math.prod(each.change(norm) for each in self.lines.values())
 
-    def measure(self, tables: Tables) -> Numbers:
-        """One attribute after the other."""
+    def measure(self, tables: Tables, scale: int = 1) -> Numbers:
+        """One attribute after the other; times a whole number, in a union."""
 
         def linear(x: Numbers) -> Numbers:
             for axis, attribute in enumerate(self.attributes):
                 x = self.lines[attribute].apply(x, axis)
-            return x.ravel()
+            return x.ravel() * scale
 
-        growth = math.prod(each.growth for each in self.lines.values())
+        growth = scale * math.prod(each.growth for each in self.lines.values())
         return apply_exactly(linear, table_of(tables, self.attributes, self.sizes), growth)
 
     def infer(self, noisy: Numbers) -> InferredCells:
@@ -94,12 +94,12 @@ class Products(Strategy):
 
     def variances(self, product: Product) -> Array:
         """Products of the attributes' own."""
-        _require(self.determines(product))
+        require(self.determines(product))
         return outer([line.variances(product.factor(at, line.classes)) for at, line in sorted(self.lines.items())])
 
     def total_variance(self, product: Product) -> float:
         """The product of the attributes' own."""
-        _require(self.determines(product))
+        require(self.determines(product))
         return math.prod(line.total_variance(product.factor(at, line.classes)) for at, line in self.lines.items())
 
     def body(self) -> dict[str, Any]:
@@ -123,14 +123,9 @@ class InferredCells(Inferred):
 
     def answers(self, product: Product) -> Array:
         """Totals first, since they make the rest small."""
-        _require(set(product.factors) <= set(self.attributes))
+        require(set(product.factors) <= set(self.attributes))
         left = tuple(at for at, each in enumerate(self.attributes) if each not in product.factors)
         found = self.cells.sum(axis=left)
         for axis, attribute in enumerate(product.attributes):
             found = product.factors[attribute].apply(found, axis)
         return np.asarray(found, dtype=float).ravel()
-
-
-def _require(determined: bool) -> None:
-    if not determined:
-        raise ValueError("This strategy does not determine these answers.")

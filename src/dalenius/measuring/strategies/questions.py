@@ -19,8 +19,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalenius.measuring.strategies.exact import apply_exactly
-from dalenius.measuring.strategies.factors import Array, Factor, Identity, Numbers, Total, factor_of_json
-from dalenius.measuring.strategies.strategy import Attributes, Inferred, Strategy, Tables, table_of
+from dalenius.measuring.strategies.factors import Array, Factor, Identity, Numbers, Rows, factor_of_json
+from dalenius.measuring.strategies.strategy import Attributes, Inferred, Strategy, Tables, require, table_of
 from dalenius.measuring.strategies.workload import Product, Workload
 
 FEW = 2048  # cells, and integers measured, up to which all are solved at once
@@ -142,7 +142,7 @@ class Questions(Strategy):
     def determines(self, product: Product) -> bool:
         """Whether it was asked; where cells are few, whether it follows from what was asked."""
         if not self._solved:
-            return any(_same(product, each) for each in self.products)
+            return product.key in self._asked
         if not set(product.factors) <= set(self._attributes):
             return False
         matrix = self._matrix(product)
@@ -151,7 +151,7 @@ class Questions(Strategy):
     def variances(self, product: Product) -> Array:
         """Of least squares, or of what was measured for it."""
         if self._solved:
-            _require(self.determines(product))
+            require(self.determines(product))
             return np.asarray(np.square(self._matrix(product) @ self._inverse[0]).sum(axis=1))
         return np.full(product.answers, 1 / sum(self.scales[at] ** 2 for at in self.places(product)))
 
@@ -163,8 +163,14 @@ class Questions(Strategy):
 
     def places(self, product: Product) -> list[int]:
         """Where it was asked: the numbers of these questions."""
-        found = [at for at, each in enumerate(self.products) if _same(product, each)]
-        _require(bool(found))
+        require(product.key in self._asked)
+        return self._asked[product.key]
+
+    @cached_property
+    def _asked(self) -> dict[tuple[tuple[int, str], ...], list[int]]:
+        found: dict[tuple[tuple[int, str], ...], list[int]] = {}
+        for at, each in enumerate(self.products):
+            found.setdefault(each.key, []).append(at)
         return found
 
     def body(self) -> dict[str, Any]:
@@ -203,7 +209,7 @@ class InferredQuestions(Inferred):
         """Least squares, or the weighted average of what was measured for it."""
         own = self.strategy
         if own._solved:  # noqa: SLF001
-            _require(own.determines(product))
+            require(own.determines(product))
             return np.asarray(own._matrix(product) @ self._cells)  # noqa: SLF001
         places = own.places(product)
         found = sum(own.scales[at] * self.noisy[self._starts[at] : self._starts[at + 1]] for at in places)
@@ -242,28 +248,6 @@ def _scaled(product: Product, scale: int, x: Numbers) -> Numbers:
     return x.ravel() * scale
 
 
-def _same(one: Product, other: Product) -> bool:
-    """Whether both ask the same of every attribute."""
-    if one is other or one.factors is other.factors:
-        return True
-    if one.attributes != other.attributes:
-        return False
-    return all(same_factor(one.factors[at], other.factors[at]) for at in one.attributes)
-
-
-def same_factor(one: Factor, other: Factor) -> bool:
-    """Whether they are the same matrix, written alike."""
-    return one is other or (type(one) is type(other) and one.to_json() == other.to_json())
-
-
 def _sums_of_columns(factor: Factor) -> Any:
-    if isinstance(factor, Total | Identity):
-        return factor.columns("l1")
-    return (
-        np.asarray(factor.matrix().sum(axis=0)).ravel() if factor.to_json()["kind"] == "rows" else factor.columns("l1")
-    )
-
-
-def _require(determined: bool) -> None:
-    if not determined:
-        raise ValueError("This strategy does not determine these answers.")
+    """Of all factors only rows can hold entries below zero."""
+    return np.asarray(factor.entries.sum(axis=0)).ravel() if isinstance(factor, Rows) else factor.columns("l1")

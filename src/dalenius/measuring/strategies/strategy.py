@@ -120,6 +120,12 @@ def sensitivity(change: int, norm: str) -> float:
     return float(change if norm == "l2" else change * change)
 
 
+def require(determined: bool) -> None:
+    """Stop where answers do not follow from what is measured."""
+    if not determined:
+        raise ValueError("This strategy does not determine these answers.")
+
+
 def table_of(tables: Tables, attributes: Attributes, sizes: tuple[int, ...]) -> Numbers:
     """The table of these attributes, in its shape."""
     return np.asarray(tables[attributes]).reshape([sizes[each] for each in attributes])

@@ -34,6 +34,11 @@ class Product:
         """Those that it tells apart, in order: answers are in the order of their combinations, the last one fastest."""
         return tuple(sorted(self.factors))
 
+    @cached_property
+    def key(self) -> tuple[tuple[int, str], ...]:
+        """The same for the same questions, written alike, whatever their weights."""
+        return tuple((at, self.factors[at].key) for at in self.attributes)
+
     @property
     def answers(self) -> int:
         """How many there are."""
