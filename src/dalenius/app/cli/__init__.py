@@ -38,6 +38,7 @@ COMMANDS = {
     "explain": "explain",
     "preview": "ask",
     "ask": "ask",
+    "workload": "workload",
     "budget": "budget",
     "account": "account",
     "serve": "serve",

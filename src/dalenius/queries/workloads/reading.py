@@ -87,9 +87,11 @@ def split_questions(text: str) -> tuple[Numbered, ...]:
 
 
 def list_questions(given: Any) -> tuple[Numbered, ...]:
-    """The questions of a list, as Python or JSON has it; one text is read as a file is."""
+    """The questions of a list, as Python or JSON has it; one text is read as a file is; what was read stays."""
     if isinstance(given, str):
         return split_questions(given)
+    if isinstance(given, Sequence) and given and all(isinstance(each, Numbered) for each in given):
+        return tuple(given)
     if not isinstance(given, Sequence) or not all(isinstance(each, str) for each in given):
         raise InputError("These are no questions.", why="They are a list of texts, or one text.", fix=_FIX)
     _check_number(len(given))
