@@ -243,15 +243,8 @@ def _release(
     remaining: dict[str, Any],
 ) -> Release:
     """One question's answer, in its own terms."""
-    from dalenius.queries.answering import Answer
     from dalenius.queries.workloads.showing import shown_release
 
     plan, key = asked.plan.plans[number].plan, asked.plan.keys[number]
-    if number in asked.plan.beside:
-        shared = share_plan(plan, asked.plan.beside[number][0])
-        answer = Answer.read(shared, json.dumps(stored.beside[key]).encode(), ask.confidence)
-        table, notes, limits = answer.table(), answer.notes, answer.limits
-    else:
-        reading = stored.reading(key, plan, ask.confidence)
-        table, notes, limits = reading.table(), reading.notes, ()
+    table, notes, limits = stored.shown(key, plan, ask.confidence)
     return shown_release(plan, stored, table, notes, limits, answered, ask.confidence, charge, remaining)

@@ -26,6 +26,8 @@ Guarantee:
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,6 +39,7 @@ from typing import TYPE_CHECKING
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import QuestionRefusedError
 from dalenius.measuring.building import Builder
+from dalenius.measuring.cache import WeightedCache
 from dalenius.measuring.canonical import call
 from dalenius.measuring.expressions import TRUE, Column, Expression
 from dalenius.measuring.measures import refine
@@ -54,6 +57,7 @@ if TYPE_CHECKING:
     from dalenius.queries.planning import Planned
 
 MOST_CELLS = 2**17
+_CHOSEN: WeightedCache[Strategy] = WeightedCache(256)
 _WHOLE = 10**6  # shares are whole parts of that
 KIND = "workload"  # of the statistics that are measured; no family reads them
 
@@ -252,15 +256,13 @@ class _Frame:
         return counted, tuple(parts)
 
     def _chosen(self, summed: Summed, need: Workload, norm: str, *, by_cells: bool) -> Strategy:
-        from dalenius.measuring.strategies.choosing import choose
-
         if not by_cells:
-            return choose(need, norm, cells_limit=MOST_CELLS)
+            return _best(need, norm, 1.0)
         (narrow,), (own,) = (
             self._measures([summed], "l1", need.attributes),
             self._measures([summed], norm, need.attributes),
         )
-        return choose(need, norm, cells_limit=MOST_CELLS, spread=narrow.clip / own.clip)
+        return _best(need, norm, narrow.clip / own.clip)
 
     def _together(self) -> frozenset[Summed]:
         """What averages are made of, rows with it: their quotient must stay about the same rows."""
@@ -308,6 +310,22 @@ class _Frame:
             notes=(),
         )
         return require(limit_work(Stage("", {}, plan=refine(plan))).plan)
+
+
+def _best(need: Workload, norm: str, spread: float) -> Strategy:
+    """The strategy that is chosen; it is looked for once, as who previews will ask."""
+    from dalenius.measuring.strategies.choosing import choose
+
+    products = [
+        [each.weight, sorted((at, factor.to_json()) for at, factor in each.factors.items())] for each in need.products
+    ]
+    told = json.dumps([norm, spread, MOST_CELLS, need.sizes, products], separators=(",", ":"))
+    key = hashlib.sha256(told.encode()).hexdigest()
+    found = _CHOSEN.get(key)
+    if found is None:
+        found = choose(need, norm, cells_limit=MOST_CELLS, spread=spread)
+        _CHOSEN.put(key, found, 1)
+    return found
 
 
 def _is_cells(strategy: Strategy) -> bool:

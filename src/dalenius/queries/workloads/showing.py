@@ -25,7 +25,7 @@ from dalenius.errors import LedgerCorruptError
 from dalenius.measuring.estimates import Estimate, NoisySum, noise_variance, normal_width
 from dalenius.measuring.strategies.stored import strategy_of_json
 from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
-from dalenius.queries.answering import read_law
+from dalenius.queries.answering import Answer, read_law
 from dalenius.queries.note_words import plain_notes
 from dalenius.queries.postprocess import ReleasedTable, key_columns, tabulate
 from dalenius.queries.workloads.linear import Sums
@@ -109,9 +109,24 @@ class StoredWorkload:
         )
         return cls(data["epsilon"], data["rho"], parts, data["questions"], data["beside"])
 
-    def reading(self, key: str, plan: Plan, confidence: float) -> QuestionReading:
-        """One of its questions, by the key that it has alone."""
-        return QuestionReading(self, plan, self.questions[key], confidence)
+    def holds(self, key: str) -> bool:
+        """Whether a question was one of its, by the key that it has alone."""
+        return key in self.questions or key in self.beside
+
+    def shown(
+        self, key: str, plan: Plan, confidence: float
+    ) -> tuple[ReleasedTable, tuple[str, ...], tuple[Mapping[str, Any], ...]]:
+        """What one of its questions asked to see, with notes, and the limits that it found for itself.
+
+        What is stored says how it was measured, whatever would be chosen for the same questions now.
+        """
+        if key in self.questions:
+            reading = QuestionReading(self, plan, self.questions[key], confidence)
+            return reading.table(), reading.notes, ()
+        if key not in self.beside:
+            raise unreadable()
+        answer = Answer.read(plan, json.dumps(self.beside[key]).encode(), confidence)
+        return answer.table(), answer.notes, answer.limits
 
 
 @dataclass(frozen=True)
