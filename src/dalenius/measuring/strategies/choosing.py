@@ -41,7 +41,9 @@ def _residual(workload: Workload, norm: str, cells_limit: int) -> Strategy | Non
 CANDIDATES: tuple[Candidate, ...] = (_cells, _questions, _products, _joint, _residual, weighted_marginals, best_union)
 
 
-def choose(workload: Workload, norm: str, *, cells_limit: int = 10**6, spread: float = 1.0) -> Strategy:
+def choose(
+    workload: Workload, norm: str, *, cells_limit: int = 10**6, spread: float = 1.0, signed: float = 1.0
+) -> Strategy:
     """The strategy with the least expected error.
 
     Args:
@@ -50,19 +52,21 @@ def choose(workload: Workload, norm: str, *, cells_limit: int = 10**6, spread: f
         cells_limit: At most so many joint cells are counted.
         spread: How many times longer a unit's rows may be in L1 than in the norm in which disjoint groups are clipped.
             Strategies that are not disjoint pay for that (`strategy`).
+        signed: How many times a strategy with entries below zero pays in squared error: 2 where a unit is exchanged for
+            another and the norm is L2 (`mechanisms.vector`).
     """
-    found = candidates(workload, norm, cells_limit=cells_limit, spread=spread)
+    found = candidates(workload, norm, cells_limit=cells_limit, spread=spread, signed=signed)
     return min(found, key=lambda each: each[0])[1]
 
 
 def candidates(
-    workload: Workload, norm: str, *, cells_limit: int = 10**6, spread: float = 1.0
+    workload: Workload, norm: str, *, cells_limit: int = 10**6, spread: float = 1.0, signed: float = 1.0
 ) -> list[tuple[float, Strategy]]:
     """All that apply, each with its expected error."""
     found = []
     for candidate in CANDIDATES:
         strategy = candidate(workload, norm, cells_limit)
         if strategy is not None:
-            factor = 1.0 if strategy.disjoint else spread**2
+            factor = (1.0 if strategy.disjoint else spread**2) * (signed if strategy.signed else 1.0)
             found.append((factor * strategy.expected(workload, norm), strategy))
     return found

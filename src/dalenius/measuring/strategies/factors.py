@@ -41,6 +41,10 @@ class Factor(ABC):
         """The matrix times ``x`` along that axis; whole numbers stay whole."""
 
     @abstractmethod
+    def collect(self, y: Array, axis: int) -> Array:
+        """The transposed matrix times ``y`` along that axis: for each class what answers about it add up to."""
+
+    @abstractmethod
     def gram(self) -> Array:
         """The matrix FᵀF, classes × classes."""
 
@@ -115,6 +119,10 @@ class Total(_Sized):
         """The sum along that axis."""
         return np.asarray(x.sum(axis=axis, keepdims=True))
 
+    def collect(self, y: Array, axis: int) -> Array:
+        """The same for all classes."""
+        return np.repeat(y, self.size, axis=axis)
+
     def gram(self) -> Array:
         """All ones."""
         return np.ones((self.size, self.size))
@@ -146,6 +154,10 @@ class Identity(_Sized):
     def apply(self, x: Numbers, axis: int) -> Numbers:  # noqa: ARG002 - along any
         """As it is."""
         return x
+
+    def collect(self, y: Array, axis: int) -> Array:  # noqa: ARG002 - along any
+        """As it is."""
+        return y
 
     def gram(self) -> Array:
         """Ones on the diagonal."""
@@ -188,6 +200,10 @@ class Ranges(Factor):
         upto = _upto(x, axis)
         return np.asarray(np.take(upto, ends, axis=axis) - np.take(upto, starts, axis=axis))
 
+    def collect(self, y: Array, axis: int) -> Array:
+        """What starts before a class and ends after it."""
+        return _collect_ranges(y, axis, *self.bounds(), self.size)
+
     def gram(self) -> Array:
         """How many of them hold both classes: corners of rectangles, added up."""
         starts, ends = self.bounds()
@@ -224,6 +240,10 @@ class Prefix(_Sized):
         """Sums up to."""
         return np.asarray(x.cumsum(axis=axis))
 
+    def collect(self, y: Array, axis: int) -> Array:
+        """Sums from a class on."""
+        return np.asarray(np.flip(np.flip(y, axis).cumsum(axis=axis), axis))
+
     def gram(self) -> Array:
         """G[i, j] = n − max(i, j)."""
         at = np.arange(self.size)
@@ -258,6 +278,10 @@ class AllRange(_Sized):
         starts, ends = self.bounds()
         upto = _upto(x, axis)
         return np.asarray(np.take(upto, ends, axis=axis) - np.take(upto, starts, axis=axis))
+
+    def collect(self, y: Array, axis: int) -> Array:
+        """What starts before a class and ends after it."""
+        return _collect_ranges(y, axis, *self.bounds(), self.size)
 
     def gram(self) -> Array:
         """G[i, j] = (min + 1)(n − max): a range holds both if it starts before the first and ends after the last."""
@@ -331,6 +355,10 @@ class Rows(Factor):
     def apply(self, x: Numbers, axis: int) -> Numbers:
         """The matrix times ``x`` along that axis."""
         return apply_matrix(self.entries, x, axis)
+
+    def collect(self, y: Array, axis: int) -> Array:
+        """The transposed matrix times ``y``."""
+        return apply_matrix(self.entries.T.tocsr(), y, axis)
 
     def gram(self) -> Array:
         """The matrix FᵀF."""
@@ -422,6 +450,14 @@ def _upto(x: Numbers, axis: int) -> Numbers:
     shape = list(x.shape)
     shape[axis] = 1
     return np.concatenate([np.zeros(shape, dtype=x.dtype), x.cumsum(axis=axis)], axis=axis)
+
+
+def _collect_ranges(y: Array, axis: int, starts: NDArray[np.int64], ends: NDArray[np.int64], classes: int) -> Array:
+    front = np.moveaxis(y, axis, 0)
+    steps = np.zeros((classes + 1, *front.shape[1:]))
+    np.add.at(steps, starts, front)
+    np.subtract.at(steps, ends, front)
+    return np.moveaxis(np.asarray(steps.cumsum(axis=0)[:classes]), 0, axis)
 
 
 def _range_block_squares(starts: NDArray[np.int64], ends: NDArray[np.int64], size: int) -> Array:

@@ -33,7 +33,7 @@ from dalenius.measuring.strategies.strategy import sensitivity
 MOST = 512  # classes; more take too long, and too much to store
 _WORK = 8e9  # of descents: classes³ × steps
 _STARTS = 4
-_BITS = range(10, 22, 2)  # parts of one, as powers of two
+_BITS = range(6, 22, 2)  # parts of one, as powers of two
 _LOSS = 2.5e-4  # of the error, by rounding
 _FLOOR = 1e-6  # of the mean square: what every class counts at the least, so that it is determined
 
@@ -44,7 +44,11 @@ def optimised_line(gram: Array, norm: str, *, effort: float = 1.0) -> MatrixLine
     goal = gram + np.eye(n) * (_FLOOR * max(gram.trace() / n, 1e-300))
     goal = goal / (goal.trace() / n)
     steps = int(max(10, min(600, effort * _WORK / n**3)))
-    real = _unit_columns_l2(goal, steps) if norm == "l2" else _unit_columns_l1(goal, steps)
+    real = (
+        _unit_columns_l2(goal, steps)
+        if norm == "l2"
+        else _unit_columns_l1(goal, steps, _STARTS if effort >= 1 else _STARTS // 2)
+    )
     return whole_line(real, goal, norm)
 
 
@@ -97,7 +101,7 @@ def _unit_columns_l2(gram: Array, steps: int) -> Array:
     return np.asarray(best / np.sqrt((best * best).sum(axis=0)))
 
 
-def _unit_columns_l1(gram: Array, steps: int) -> Array:
+def _unit_columns_l1(gram: Array, steps: int, starts: int) -> Array:
     n = len(gram)
     p = max(1, n // 16)
     if n <= 64:
@@ -116,7 +120,7 @@ def _unit_columns_l1(gram: Array, steps: int) -> Array:
         return float(s @ along), slope.ravel()
 
     chance = np.random.default_rng(21)
-    found = [_descend(value, chance.random(p * n), steps * 8, (0, None)) for _ in range(_STARTS)]
+    found = [_descend(value, chance.random(p * n), min(1500, steps * 8), (0, None)) for _ in range(starts)]
     theta = min(found, key=lambda each: each[0])[1].reshape(p, n)
     return np.asarray(np.concatenate([np.eye(n), theta]) / (1 + theta.sum(axis=0)))
 

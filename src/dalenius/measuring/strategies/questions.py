@@ -23,7 +23,7 @@ from dalenius.measuring.strategies.factors import Array, Factor, Identity, Numbe
 from dalenius.measuring.strategies.strategy import Attributes, Inferred, Strategy, Tables, require, table_of
 from dalenius.measuring.strategies.workload import Product, Workload
 
-FEW = 2048  # cells, and integers measured, up to which all are solved at once
+FEW = 1024  # cells, and integers measured, up to which all are solved at once
 _PARTS = 2**10  # of a scale, at the least
 _ENUMERATED = 10**6  # cells that are gone through for the largest column
 

@@ -142,6 +142,8 @@ class InferredUnion(Inferred):
 def best_union(workload: Workload, norm: str, cells_limit: int) -> Union | None:
     """One product for each set of attributes, but sets within another one go with it; None where there are too many."""
     sets = {each.attributes for each in workload.products}
+    if len(sets) > 40 * MOST:
+        return None
     largest = [own for own in sorted(sets) if not any(set(own) < set(other) for other in sets)]
     if not 1 < len(largest) <= MOST:
         return None
