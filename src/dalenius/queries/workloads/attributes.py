@@ -384,9 +384,9 @@ def _subjects(condition: Expression) -> set[Expression]:
     if isinstance(condition, Call) and condition.function in _LOGIC:
         return set().union(*map(_subjects, condition.arguments))
     if isinstance(condition, Call) and condition.function in _COMPARING:
-        found: set[Expression] = {each for each in condition.arguments if not isinstance(each, Literal)}
-        if len(found) == 1:
-            return found
+        found = [each for each in condition.arguments if not isinstance(each, Literal)]
+        if len(found) == 1 and (condition.function != "in" or found[0] is condition.arguments[0]):
+            return set(found)
     return {condition}
 
 

@@ -141,7 +141,7 @@ class Expecting:
         noisy = []
         for term, part, sums in block.terms:
             if term.question == number:
-                variances = block.parts[part].strategy.variances(sums.product())[list(sums.places)]
+                variances = sums.variances(block.parts[part].strategy)
                 noisy.append((block.parts[part], self._laws[at][part], float(statistics.median(variances.tolist()))))
         rows = Expectations(plan, self.confidence).rows
         estimates = {each: [_usual(plan, each, noisy, rows, self.confidence)] for each in plan.answers}
@@ -165,7 +165,7 @@ class Expecting:
         answers = 0
         for term, place, sums in block.terms:
             if block.parts[place] is part:
-                squared += own * float(part.strategy.variances(sums.product())[list(sums.places)].sum())
+                squared += own * float(sums.variances(part.strategy).sum())
                 alone += self._alone_variance(term.question, term.statistic, part.summed) * len(sums.places)
                 answers += len(sums.places)
         return ExpectedPart(

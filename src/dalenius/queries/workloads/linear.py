@@ -17,6 +17,8 @@ from dalenius.queries.workloads.attributes import Atoms, Attribute
 
 if TYPE_CHECKING:
     from dalenius.measuring.plan import Measure, Plan
+    from dalenius.measuring.strategies.factors import Array
+    from dalenius.measuring.strategies.strategy import Inferred, Strategy
     from dalenius.measuring.strategies.workload import Product
 
 _FAMILIES = frozenset({"rows", "sum", "moments"})
@@ -113,6 +115,27 @@ class Sums:
     parts: Mapping[int, tuple[int, ...]]
     sizes: Mapping[int, int]
     places: tuple[int, ...]
+
+    @property
+    def empty(self) -> bool:
+        """Whether no row can go anywhere: all its numbers are 0."""
+        return any(all(each < 0 for each in own) for own in self.parts.values())
+
+    def variances(self, strategy: Strategy) -> Array:
+        """Of its numbers in all groups, for noise of variance 1 on each integer that is measured."""
+        import numpy as np
+
+        if self.empty:
+            return np.zeros(len(self.places))
+        return strategy.variances(self.product())[list(self.places)]
+
+    def answers(self, inferred: Inferred) -> Array:
+        """Its numbers in all groups."""
+        import numpy as np
+
+        if self.empty:
+            return np.zeros(len(self.places))
+        return inferred.answers(self.product())[list(self.places)]
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored with an answer. Classes in order, each a part of its own, are None."""

@@ -182,7 +182,7 @@ def plan_workload(plans: Sequence[Planned], keys: Sequence[str], weights: Sequen
 
 def _draft(plans: Sequence[Planned], numbers: Sequence[int], weights: Sequence[float]) -> Block:
     """A block whose parts have no share of the price yet."""
-    from dalenius.measuring.strategies.workload import Workload
+    from dalenius.measuring.strategies.workload import Product, Workload
 
     own = [plans[number].plan for number in numbers]
     terms = [replace(each, question=numbers[each.question]) for each in terms_of(own)]
@@ -197,15 +197,11 @@ def _draft(plans: Sequence[Planned], numbers: Sequence[int], weights: Sequence[f
     sums = [sums_of(each.atoms, plans[each.question].plan.cells, attributes) for each in terms]
     summed = sorted(dict.fromkeys(each.summed for each in terms), key=lambda each: each.text)
     where = call("and", *common, within_periods(table, charged_periods(table, own[0].where)))
-    needs = {
-        of: Workload(
-            sizes,
-            tuple(
-                one.product(weights[each.question]) for each, one in zip(terms, sums, strict=True) if each.summed == of
-            ),
-        )
-        for of in summed
-    }
+    needs = {}
+    for of in summed:
+        own_sums = [(each, one) for each, one in zip(terms, sums, strict=True) if each.summed == of and not one.empty]
+        products = tuple(one.product(weights[each.question]) for each, one in own_sums)
+        needs[of] = Workload(sizes, products or (Product(),))
     counted, parts = _Frame(own[0], where, attributes, terms).parts(needs)
     places = {each.summed: at for at, each in enumerate(parts)}
     settled = tuple((each, places[each.summed], one) for each, one in zip(terms, sums, strict=True))
@@ -256,13 +252,15 @@ class _Frame:
         return counted, tuple(parts)
 
     def _chosen(self, summed: Summed, need: Workload, norm: str, *, by_cells: bool) -> Strategy:
+        table = self.first.table
+        (narrow,) = self._measures([summed], "l1", need.attributes)
+        # An exchange changes vectors of either sign by twice as much in squares; sums of such values pay it anyway.
+        apart = norm == "l2" and table.budget.neighbors is not Neighbors.ADD_REMOVE
+        signed = 2.0 if apart and not narrow.low < 0 < narrow.high else 1.0
         if not by_cells:
-            return _best(need, norm, 1.0)
-        (narrow,), (own,) = (
-            self._measures([summed], "l1", need.attributes),
-            self._measures([summed], norm, need.attributes),
-        )
-        return _best(need, norm, narrow.clip / own.clip)
+            return _best(need, norm, 1.0, signed)
+        (own,) = self._measures([summed], norm, need.attributes)
+        return _best(need, norm, narrow.clip / own.clip, signed)
 
     def _together(self) -> frozenset[Summed]:
         """What averages are made of, rows with it: their quotient must stay about the same rows."""
@@ -309,21 +307,25 @@ class _Frame:
             norm=norm,
             notes=(),
         )
-        return require(limit_work(Stage("", {}, plan=refine(plan))).plan)
+        found = require(limit_work(Stage("", {}, plan=refine(plan))).plan)
+        # The engine's integers have room for limit² · cells below 2¹²⁶; past that it would silently clip at less.
+        if any(each.limit**2 * len(found.cells) >= 2**126 for each in found.measures):
+            raise too_many_cells()
+        return found
 
 
-def _best(need: Workload, norm: str, spread: float) -> Strategy:
+def _best(need: Workload, norm: str, spread: float, signed: float) -> Strategy:
     """The strategy that is chosen; it is looked for once, as who previews will ask."""
     from dalenius.measuring.strategies.choosing import choose
 
     products = [
         [each.weight, sorted((at, factor.to_json()) for at, factor in each.factors.items())] for each in need.products
     ]
-    told = json.dumps([norm, spread, MOST_CELLS, need.sizes, products], separators=(",", ":"))
+    told = json.dumps([norm, spread, signed, MOST_CELLS, need.sizes, products], separators=(",", ":"))
     key = hashlib.sha256(told.encode()).hexdigest()
     found = _CHOSEN.get(key)
     if found is None:
-        found = choose(need, norm, cells_limit=MOST_CELLS, spread=spread)
+        found = choose(need, norm, cells_limit=MOST_CELLS, spread=spread, signed=signed)
         _CHOSEN.put(key, found, 1)
     return found
 

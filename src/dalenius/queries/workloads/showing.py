@@ -75,9 +75,7 @@ class StoredPart:
 
     def answers(self, sums: Sums) -> tuple[Array, Array]:
         """A question's numbers, in parts of a step, and the variance of each."""
-        product, places = sums.product(), list(sums.places)
-        variances = noise_variance(self.law) * self.strategy.variances(product)
-        return self.inferred.answers(product)[places], variances[places]
+        return sums.answers(self.inferred), noise_variance(self.law) * sums.variances(self.strategy)
 
 
 @dataclass(frozen=True)
