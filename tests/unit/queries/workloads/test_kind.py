@@ -10,11 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.unit.queries.workloads.tables import Protected
+from tests.unit.queries.workloads.tables import Protected, rows_of
 
 from dalenius.app.cli import build, run
 from dalenius.curator import Curator
 from dalenius.errors import BudgetError, DaleniusError, InputError
+from dalenius.measuring.plan import Limits
 from dalenius.queries.workloads.kind import plan_asked
 from dalenius.queries.workloads.release import WorkloadPreview, WorkloadRelease
 from dalenius.queries.workloads.request import WorkloadAsk
@@ -253,3 +254,52 @@ def test_a_workload_by_command(curator, tmp_path, capsys):
     assert code != 0 and "empty" in error
     code, _, error = called("preview", str(file), "--epsilon", "1", "--analyst", "ana", "--weight", "7=2")
     assert code != 0
+
+
+def test_each_question_of_it_is_free_alone_for_who_has_paid(curator):
+    found = curator.analyst("ana").ask_many(MIXED, epsilon=2.0)
+    before = spent(curator)
+    for question, release in zip(MIXED, found.releases, strict=True):
+        preview = curator.analyst("ana").preview(question, epsilon=2.0)
+        assert preview.choices[0].known
+        alone = curator.analyst("ana").ask(question, epsilon=2.0)
+        assert alone.free and alone.rows == release.rows and alone.noise_error == release.noise_error
+        assert alone.receipt == found.receipt and alone.question == question
+        assert not curator.analyst("bob").preview(question, epsilon=2.0).choices[0].known
+    other_words = curator.analyst("ana").ask("SELECT COUNT(*) AS men FROM people WHERE 'm' = sex", epsilon=1.0)
+    assert other_words.free and other_words.value == found[0].value
+    assert spent(curator) == before
+
+
+@pytest.mark.parametrize(
+    ("question", "epsilon"),
+    [
+        (FOUR[0], 2.5),  # a higher price
+        ("SELECT COUNT(*) AS n FROM people WHERE sex = 'm' AND bmi < 26", 0.1),  # another filter
+        ("SELECT COUNT(*) AS n FROM people WHERE sex = 'm' AND bmi <= 25", 0.1),
+        ("SELECT SUM(pay) AS n FROM people WHERE sex = 'm'", 0.1),
+    ],
+)
+def test_what_was_not_in_it_is_charged(curator, question, epsilon):
+    curator.analyst("ana").ask_many(MIXED, epsilon=2.0)
+    before = spent(curator)
+    assert not curator.analyst("ana").preview(question, epsilon=epsilon).choices[0].known
+    assert not curator.analyst("ana").ask(question, epsilon=epsilon).free
+    assert spent(curator) == pytest.approx(before + epsilon)
+
+
+def test_other_limits_are_another_question(curator):
+    curator.analyst("ana").ask_many(MIXED, epsilon=2.0)
+    assert not curator.analyst("ana").ask(FOUR[1], epsilon=0.1, limits=Limits(rows=2)).free
+
+
+def test_new_data_is_another_question(protect, tmp_path):
+    curator = protect()
+    first = curator.analyst("ana").ask_many(FOUR, epsilon=1.0)
+    assert curator.analyst("ana").ask(FOUR[0], epsilon=1.0).free
+    (source,) = curator.tables()[0].fingerprint.paths
+    pq.write_table(rows_of(seed=2), source)
+    curator.refresh("people", yes=True)
+    assert not curator.analyst("ana").preview(FOUR[0], epsilon=1.0).choices[0].known
+    again = curator.analyst("ana").ask_many(FOUR, epsilon=1.0)
+    assert not again.free and again.receipt != first.receipt
