@@ -27,13 +27,13 @@ def apply_exactly(linear: Callable[[Numbers], Numbers], x: Numbers, growth: int)
     bits = ROOM - growth.bit_length()
     if bits < 1:
         raise OverflowError("A strategy's numbers are too large.")
-    whole = x.astype(object)
-    sign = np.where(whole < 0, -1, 1)
-    left: Numbers = np.asarray(abs(whole), dtype=object)
+    sign = np.where(x < 0, -1, 1)
+    left: Numbers = np.asarray(abs(x.astype(object)), dtype=object)
     shift, found = 0, None
     while left.any():
-        piece = linear((left & (2**bits - 1)).astype(np.int64) * sign).astype(object) * 2**shift
+        low = np.asarray(left & (2**bits - 1)).astype(np.int64)
+        piece = linear(np.asarray(low * sign)).astype(object) * 2**shift
         found = piece if found is None else found + piece
-        left, shift = left >> bits, shift + bits
+        left, shift = np.asarray(left >> bits, dtype=object), shift + bits
     assert found is not None  # noqa: S101 - the largest is not zero
     return np.asarray(found, dtype=object)

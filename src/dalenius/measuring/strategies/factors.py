@@ -393,7 +393,7 @@ def recognise(factor: Factor) -> Factor:
     >>> recognise(Rows.of([[1, 0, 0], [1, 1, 0], [1, 1, 1]]))
     Prefix(size=3)
     >>> recognise(Rows.of([[0, 1, 1], [1, 1, 0]]))
-    Ranges(size=3, starts=(0...), ends=(...))
+    Ranges(size=3, starts=(1, 0), ends=(3, 2))
     """
     found = _as_ranges(factor) if isinstance(factor, Rows) else factor
     if not isinstance(found, Ranges):

@@ -80,7 +80,7 @@ def tree_blocks(classes: int, branch: int) -> tuple[int, ...]:
     """Sizes of blocks: each has ``branch`` of the ones below, and the largest as many as it takes.
 
     >>> tree_blocks(100, 4), tree_blocks(3, 4)
-    ((1, 4, 16, 112), (1, 3))
+    ((1, 4, 16, 64, 128), (1, 3))
     """
     sizes = [1]
     while sizes[-1] * branch < classes:

@@ -44,12 +44,13 @@ def optimised_line(gram: Array, norm: str, *, effort: float = 1.0) -> MatrixLine
     goal = gram + np.eye(n) * (_FLOOR * max(gram.trace() / n, 1e-300))
     goal = goal / (goal.trace() / n)
     steps = int(max(10, min(600, effort * _WORK / n**3)))
-    real = (
-        _unit_columns_l2(goal, steps)
-        if norm == "l2"
-        else _unit_columns_l1(goal, steps, _STARTS if effort >= 1 else _STARTS // 2)
-    )
+    real = _unit_columns_l2(goal, steps) if norm == "l2" else _unit_columns_l1(goal, steps, _starts(n, effort))
     return whole_line(real, goal, norm)
+
+
+def _starts(n: int, effort: float) -> int:
+    """Fewer where each takes long."""
+    return max(1, min(_STARTS if effort >= 1 else _STARTS // 2, _STARTS * 256**2 // n**2))
 
 
 def whole_line(real: Array, gram: Array, norm: str) -> MatrixLine:

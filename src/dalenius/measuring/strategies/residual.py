@@ -226,6 +226,8 @@ def _best_lines(workload: Workload, lines: dict[int, Line]) -> dict[int, Line]:
                         if other != at
                     ) / roots[own]  # fmt: skip
                     factors[product.factors[at].key] = product.factors[at]
+        if not counts:
+            continue
         for key, factor in factors.items():
             gram += counts[key] * factor.gram()
         tried = {**lines, at: optimised_contrasts(gram)}
