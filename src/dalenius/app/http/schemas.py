@@ -81,8 +81,8 @@ class WorkloadIn(_Given):
         Field(min_length=1, max_length=10_000, examples=[["SELECT COUNT(*) AS n FROM visits"]]),
     ]
     epsilon: float = Field(description="The price of all questions together.", examples=[1.0])
-    weights: Annotated[list[float], Field(max_length=10_000)] = Field(
-        default=[], description="How much an error in each question counts; none: all the same."
+    weights: Annotated[list[float], Field(max_length=10_000)] | None = Field(
+        None, description="How much an error in each question counts; by default all the same."
     )
     confidence: float = 0.95
     delta: float | None = None

@@ -36,11 +36,15 @@ rows = 1
 answer = 1.5
 """
 QUESTION = {"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 0.2}
+WORKLOAD = {"questions": ["SELECT COUNT(*) AS n FROM visits", "SELECT AVG(age) FROM visits"], "epsilon": 0.1}
+ANALYSTS = {"/v1/history", "/v1/workloads", "/v1/workloads/preview"}
 FILLED = {"{table}": "visits", "{dataset}": "visits", "{analyst}": "ana"}
 BODIES = {
     "POST /v1/protect": {"policies": [POLICY], "dry_run": True},
     "PUT /v1/datasets/{dataset}/analysts/{analyst}": {"epsilon": 1.0},
     "POST /v1/tables/{table}/refresh": {"dry_run": True},
+    "POST /v1/workloads": WORKLOAD,
+    "POST /v1/workloads/preview": WORKLOAD,
 }
 WITH_IDS = {
     "GET /v1/receipts/{id}",
@@ -80,7 +84,7 @@ def test_a_route_gives_the_members_that_the_page_names(name, server):
     method, path = name.split(" ")
     for place, value in FILLED.items():
         path = path.replace(place, value)
-    with closing(server.analyst("ana") if path == "/v1/history" else server.owner()) as client:
+    with closing(server.analyst("ana") if path in ANALYSTS else server.owner()) as client:
         reply = client.request(method, path, BODIES.get(name))
     assert reply.status == 200, reply.content
     said = [re.findall(r"`(\w+)`", part.partition(":")[0]) for part in OBJECTS[name].split(";")]

@@ -31,7 +31,7 @@ async def preview(caller: ByAnalyst, body: WorkloadIn, request: Request) -> Resp
         found = caller.analyst.preview_many(
             body.questions,
             epsilon=body.epsilon,
-            weights=body.weights,
+            weights=body.weights or (),
             confidence=body.confidence,
             delta=body.delta,
         )
