@@ -9,21 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conftest import LONG
-from tests.dense import matrix_of, question_matrix, some_workload, tables_of
+from tests.dense import matrix_of, padded, question_matrix, some_workload, tables_of
 
 from dalenius.measuring.strategies.choosing import candidates
-from dalenius.measuring.strategies.levels import LevelLine
 from dalenius.measuring.strategies.stored import STRATEGIES, strategy_of_json
 from dalenius.measuring.strategies.strategy import sensitivity
 
 BOUNDED = {"residual", "union"}  # a row changes at most, not exactly, so much
-
-
-def padded(strategy):
-    """Whether it measures classes that are not there, which its own least squares do not know."""
-    parts = getattr(strategy, "parts", [strategy])
-    lines = [line for part in parts for line in getattr(part, "lines", {}).values()]
-    return any(isinstance(line, LevelLine) and line.padded > line.classes for line in lines)
 
 
 @settings(max_examples=120 if LONG else 8)
