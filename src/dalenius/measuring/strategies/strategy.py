@@ -75,6 +75,11 @@ class Strategy(ABC):
     def disjoint(self) -> bool:
         """Whether A has ones only, and one in each column at the most: measured are sums over disjoint groups."""
 
+    @property
+    def consistent(self) -> bool:
+        """Whether all answers follow from the same numbers, so that they add up."""
+        return True
+
     @abstractmethod
     def change(self, norm: str) -> int:
         """What one row changes: max_j Σ_i A_ij² where the norm is L2, max_j Σ_i |A_ij| where it is L1."""

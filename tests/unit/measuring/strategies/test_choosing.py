@@ -139,7 +139,7 @@ def test_questions_about_different_attributes_are_not_multiplied():
     assert union is not None
     assert union.tables == ((0,), (1,))
     assert union.expected(workload, "l2") < best_product(workload, "l2").expected(workload, "l2")
-    assert choose(workload, "l2").tables == ((), (0,), (1,))
+    assert (0, 1) not in choose(workload, "l2").tables
 
 
 @pytest.mark.parametrize("wrong", [(), (Product({0: Identity(3)}),), (Product({}, 0.0),), (Product({}, math.inf),)])
