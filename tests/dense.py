@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from dalenius.measuring.strategies.factors import AllRange, Identity, Prefix, Ranges, Rows, Total
+from dalenius.measuring.strategies.levels import LevelLine
 from dalenius.measuring.strategies.workload import Product, Workload
 
 
@@ -56,3 +57,10 @@ def some_workload(seed):
         for _ in range(chance.integers(1, 5))
     )
     return Workload(sizes, products)
+
+
+def padded(strategy):
+    """Whether it measures classes that are not there, which its own least squares do not know."""
+    parts = getattr(strategy, "parts", [strategy])
+    lines = [line for part in parts for line in getattr(part, "lines", {}).values()]
+    return any(isinstance(line, LevelLine) and line.padded > line.classes for line in lines)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalenius.errors import InputError
-from dalenius.measuring.inference.least_squares import DENSE, Measured, Solved, System, apply
+from dalenius.measuring.inference.least_squares import DENSE, Release, Solved, System, apply
 from dalenius.measuring.strategies.factors import Array
 from dalenius.measuring.strategies.workload import Product
 
@@ -33,15 +33,13 @@ class Known:
     values: Array
 
 
-def solve_known(sizes: tuple[int, ...], measured: Sequence[Measured], known: Sequence[Known]) -> Solved:
+def solve_known(sizes: tuple[int, ...], measured: Sequence[Release], known: Sequence[Known]) -> Solved:
     """Least squares that agree with what is known.
 
     Raises:
         InputError: Where no table at all has these totals, or there are too many cells.
     """
-    products = [*(each.product for each in measured), *(each.product for each in known)]
-    attributes = tuple(sorted({at for each in products for at in each.factors}))
-    system = System(sizes, attributes, tuple(measured))
+    system = System.of(sizes, measured, [each.product for each in known])
     if system.cells > DENSE:
         raise InputError(
             f"Known totals work for at most {DENSE:,} cells; these are {system.cells:,}.",
@@ -64,7 +62,7 @@ def solve_known(sizes: tuple[int, ...], measured: Sequence[Measured], known: Seq
         fixed = rows - (rows @ basis) @ basis.T
         return np.asarray(fixed + (rows @ seen) @ seen.T)
 
-    return Solved(sizes, attributes, cells, lambda rows: (rows @ root) @ root.T, determined)
+    return Solved(sizes, system.attributes, cells, lambda rows: (rows @ root) @ root.T, determined)
 
 
 def free_of(matrix: Array, totals: Array) -> tuple[Array, Array]:

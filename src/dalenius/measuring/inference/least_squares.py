@@ -12,26 +12,65 @@ while. Strategies with structure need none of this (`measuring.strategies`).
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalenius.errors import InputError
-from dalenius.measuring.strategies.factors import Array
-from dalenius.measuring.strategies.strategy import Attributes
+from dalenius.measuring.strategies.factors import Array, Numbers
+from dalenius.measuring.strategies.strategy import Attributes, Strategy
 from dalenius.measuring.strategies.workload import Product
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 DENSE = 2048  # cells
-_TOLERANCE = 1e-10
+_TOLERANCE = 1e-12  # of the largest eigenvalue: what is below is not determined
 _DETERMINED = 1e-6  # of a question's length: what may be left of it
 _MOST_VARIANCES = 2000  # of answers of more cells than that
 
 
+class Release(ABC):
+    """Noisy numbers that are linear in cells.
+
+    Attributes:
+        values: The numbers, with noise.
+        variance: Of each of them, or of all.
+    """
+
+    values: Array
+    variance: float | Array
+
+    @property
+    @abstractmethod
+    def attributes(self) -> Attributes:
+        """What it tells apart."""
+
+    @property
+    @abstractmethod
+    def answers(self) -> int:
+        """How many numbers there are."""
+
+    @abstractmethod
+    def apply(self, table: Array, attributes: Attributes, sizes: tuple[int, ...]) -> Array:
+        """What these numbers are of a table of these attributes."""
+
+    @abstractmethod
+    def collect(self, y: Array, attributes: Attributes, sizes: tuple[int, ...]) -> Array:
+        """The transposed of that: a table."""
+
+    @property
+    def deviations(self) -> Array:
+        """The root of its variance, for each number."""
+        return np.broadcast_to(np.sqrt(self.variance), (self.answers,))
+
+
 @dataclass(frozen=True, eq=False)
-class Measured:
+class Measured(Release):
     """Noisy answers to one question.
 
     Attributes:
@@ -45,9 +84,72 @@ class Measured:
     variance: float | Array
 
     @property
-    def deviations(self) -> Array:
-        """The root of its variance, for each answer."""
-        return np.broadcast_to(np.sqrt(self.variance), (self.product.answers,))
+    def attributes(self) -> Attributes:
+        """Those of the question."""
+        return self.product.attributes
+
+    @property
+    def answers(self) -> int:
+        """Those of the question."""
+        return self.product.answers
+
+    def apply(self, table: Array, attributes: Attributes, sizes: tuple[int, ...]) -> Array:
+        """The question's answers."""
+        return apply(self.product, table, attributes, sizes)
+
+    def collect(self, y: Array, attributes: Attributes, sizes: tuple[int, ...]) -> Array:
+        """Each answer to the cells that it adds up."""
+        found = y.reshape(_shape(self.product, attributes))
+        for axis, at in enumerate(attributes):
+            found = self.product.factor(at, sizes[at]).collect(found, axis)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredRows(Release):
+    """Noisy sums of cells of one table, each with its own row.
+
+    Attributes:
+        told: The table's attributes.
+        rows: A row over the table's cells for each number.
+        values: The numbers, with noise.
+        variance: Of each of them, or of all.
+    """
+
+    told: Attributes
+    rows: csr_array
+    values: Array
+    variance: float | Array
+
+    @property
+    def attributes(self) -> Attributes:
+        """Those of the table."""
+        return self.told
+
+    @property
+    def answers(self) -> int:
+        """As many as there are rows."""
+        return int(self.rows.shape[0])
+
+    def apply(self, table: Array, attributes: Attributes, sizes: tuple[int, ...]) -> Array:  # noqa: ARG002
+        """The rows times the table, summed over all other attributes."""
+        left = tuple(axis for axis, at in enumerate(attributes) if at not in self.told)
+        return np.asarray(self.rows @ table.sum(axis=left).ravel(), dtype=float)
+
+    def collect(self, y: Array, attributes: Attributes, sizes: tuple[int, ...]) -> Array:
+        """The same for all classes of other attributes."""
+        own = np.asarray(self.rows.T @ y, dtype=float)
+        table = own.reshape([sizes[at] if at in self.told else 1 for at in attributes])
+        return np.broadcast_to(table, [sizes[at] for at in attributes])
+
+
+def measured_by(strategy: Strategy, noisy: Numbers, variance: float) -> list[MeasuredRows]:
+    """What was measured by a strategy, one for each table that it reads; for tables of `DENSE` cells in all."""
+    values, found = np.asarray(noisy, dtype=float).ravel(), []
+    for told, rows in strategy.matrices().items():
+        own = np.flatnonzero(np.diff(rows.indptr))
+        found.append(MeasuredRows(told, rows[own], values[own], variance))
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,10 +201,9 @@ class Solved:
         return np.asarray(found.reshape(product.answers, -1))
 
 
-def solve(sizes: tuple[int, ...], measured: Sequence[Measured]) -> Solved:
-    """The least squares of all that was measured; the noise of different answers is independent."""
-    attributes = tuple(sorted({at for each in measured for at in each.product.factors}))
-    system = System(sizes, attributes, tuple(measured))
+def solve(sizes: tuple[int, ...], measured: Sequence[Release]) -> Solved:
+    """The least squares of all that was measured; the noise of different numbers is independent."""
+    system = System.of(sizes, measured)
     return _solve_dense(system) if system.cells <= DENSE else _solve_sparse(system)
 
 
@@ -112,7 +213,13 @@ class System:
 
     sizes: tuple[int, ...]
     attributes: Attributes
-    measured: tuple[Measured, ...]
+    measured: tuple[Release, ...]
+
+    @classmethod
+    def of(cls, sizes: tuple[int, ...], measured: Sequence[Release], more: Sequence[Product] = ()) -> System:
+        """Over all attributes that are told apart, those of some other questions too."""
+        told = {at for one in measured for at in one.attributes} | {at for one in more for at in one.attributes}
+        return cls(sizes, tuple(sorted(told)), tuple(measured))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -132,20 +239,16 @@ class System:
     def apply(self, x: Array) -> Array:
         """What would be measured of these cells, in deviations."""
         table = np.asarray(x, dtype=float).reshape(self.shape)
-        parts = [apply(each.product, table, self.attributes, self.sizes) / each.deviations for each in self.measured]
-        return np.concatenate(parts)
+        return np.concatenate(
+            [each.apply(table, self.attributes, self.sizes) / each.deviations for each in self.measured]
+        )
 
     def collect(self, y: Array) -> Array:
         """The transposed of that."""
-        pieces = np.split(
-            np.asarray(y, dtype=float).ravel(), np.cumsum([m.product.answers for m in self.measured])[:-1]
-        )
+        pieces = np.split(np.asarray(y, dtype=float).ravel(), np.cumsum([each.answers for each in self.measured])[:-1])
         found = np.zeros(self.shape)
         for each, piece in zip(self.measured, pieces, strict=True):
-            part = (piece / each.deviations).reshape(_shape(each.product, self.attributes))
-            for axis, at in enumerate(self.attributes):
-                part = each.product.factor(at, self.sizes[at]).collect(part, axis)
-            found += part
+            found += each.collect(piece / each.deviations, self.attributes, self.sizes)
         return found.ravel()
 
     @cached_property
@@ -153,15 +256,15 @@ class System:
         """AᵀD⁻¹A, where there are few cells."""
         found = np.zeros((self.cells, self.cells))
         for each in self.measured:
-            if np.ndim(each.variance) == 0:
+            if isinstance(each, Measured) and np.ndim(each.variance) == 0:
                 gram = np.array([[1 / float(each.variance)]])
                 for at in self.attributes:
                     gram = np.kron(gram, each.product.factor(at, self.sizes[at]).gram())
                 found += gram
             else:
-                alone = System(self.sizes, self.attributes, (each,))
-                rows = np.stack([alone.apply(unit) for unit in np.eye(self.cells)], axis=1)
-                found += rows.T @ rows
+                units = np.eye(self.cells).reshape(-1, *self.shape)
+                rows = np.stack([each.apply(unit, self.attributes, self.sizes) / each.deviations for unit in units])
+                found += rows @ rows.T
         return found
 
 

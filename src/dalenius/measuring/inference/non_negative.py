@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dalenius.measuring.inference.least_squares import Measured, System
+from dalenius.measuring.inference.least_squares import Release, System
 from dalenius.measuring.strategies.factors import Array
 
 
@@ -35,12 +35,11 @@ def not_below_zero(values: Array, *, total: float | None = None) -> Array:
     return np.asarray(np.maximum(flat - shifts[last], 0.0)).reshape(np.shape(values))
 
 
-def solve_not_below_zero(sizes: tuple[int, ...], measured: Sequence[Measured], *, steps: int = 1000) -> Array:
+def solve_not_below_zero(sizes: tuple[int, ...], measured: Sequence[Release], *, steps: int = 1000) -> Array:
     """The cells of least squares, with none below zero: by L-BFGS with bounds."""
     from scipy.optimize import minimize
 
-    attributes = tuple(sorted({at for each in measured for at in each.product.factors}))
-    system = System(sizes, attributes, tuple(measured))
+    system = System.of(sizes, measured)
 
     def value(x: Array) -> tuple[float, Array]:
         left = system.apply(x) - system.values

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
+from dalenius.errors import QuestionRefusedError
 from dalenius.measuring.strategies.cells import disjoint_cells
 from dalenius.measuring.strategies.joint import optimised_cells
 from dalenius.measuring.strategies.marginals import weighted_marginals
@@ -13,6 +15,8 @@ from dalenius.measuring.strategies.residual import residual_parts
 from dalenius.measuring.strategies.strategy import Strategy
 from dalenius.measuring.strategies.union import best_union
 from dalenius.measuring.strategies.workload import Workload
+
+_TABLES = 8  # times the limit of one: what all tables may have together
 
 Candidate = Callable[[Workload, str, int], Strategy | None]
 
@@ -59,14 +63,30 @@ def choose(
     return min(found, key=lambda each: each[0])[1]
 
 
+def _readable(strategy: Strategy, cells_limit: int) -> bool:
+    """Whether the tables that it reads are not too large."""
+    cells = [math.prod(strategy.sizes[at] for at in own) for own in strategy.tables]
+    return max(cells) <= cells_limit and sum(cells) <= _TABLES * cells_limit
+
+
 def candidates(
     workload: Workload, norm: str, *, cells_limit: int = 10**6, spread: float = 1.0, signed: float = 1.0
 ) -> list[tuple[float, Strategy]]:
-    """All that apply, each with its expected error."""
+    """All that apply, each with its expected error.
+
+    Raises:
+        QuestionRefusedError: There is none: each reads tables of too many cells.
+    """
     found = []
     for candidate in CANDIDATES:
         strategy = candidate(workload, norm, cells_limit)
-        if strategy is not None:
+        if strategy is not None and _readable(strategy, cells_limit):
             factor = (1.0 if strategy.disjoint else spread**2) * (signed if strategy.signed else 1.0)
             found.append((factor * strategy.expected(workload, norm), strategy))
+    if not found:
+        raise QuestionRefusedError(
+            "The questions tell too many cells apart.",
+            why=f"Each way to answer them counts more than {cells_limit:,} cells.",
+            fix="Ask fewer different conditions and keys in one question.",
+        )
     return found

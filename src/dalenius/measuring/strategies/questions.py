@@ -22,8 +22,8 @@ from dalenius.measuring.strategies.exact import apply_exactly
 from dalenius.measuring.strategies.factors import Array, Factor, Identity, Numbers, Rows, factor_of_json
 from dalenius.measuring.strategies.strategy import Attributes, Inferred, Strategy, Tables, require, table_of
 from dalenius.measuring.strategies.workload import Product, Workload
+from dalenius.measuring.strategies.written import Written, few
 
-FEW = 1024  # cells, and integers measured, up to which all are solved at once
 _PARTS = 2**10  # of a scale, at the least
 _ENUMERATED = 10**6  # cells that are gone through for the largest column
 
@@ -112,28 +112,20 @@ class Questions(Strategy):
         return np.concatenate(parts)
 
     @cached_property
-    def _solved(self) -> bool:
+    def consistent(self) -> bool:
         """Whether all are solved at once."""
-        return self.rows <= FEW and math.prod(self.sizes[at] for at in self._attributes) <= FEW
+        return few(self.sizes, self._attributes, self.rows)
 
     @cached_property
     def _attributes(self) -> Attributes:
         return tuple(sorted({at for each in self.products for at in each.factors}))
 
-    def _matrix(self, product: Product) -> Array:
-        """Of a question over all cells; only where these are few."""
-        found = np.ones((1, 1))
-        for at in self._attributes:
-            found = np.kron(found, product.factor(at, self.sizes[at]).matrix().toarray().astype(float))
-        return found
-
     @cached_property
-    def _inverse(self) -> tuple[Array, Array]:
-        """The pseudoinverse of all that is measured, and the projection onto what is determined."""
-        parts = [scale * self._matrix(each) for each, scale in zip(self.products, self.scales, strict=True)]
-        matrix = np.concatenate(parts)
-        inverse = np.asarray(np.linalg.pinv(matrix, rcond=1e-10), dtype=float)
-        return inverse, np.asarray(inverse @ matrix)
+    def written(self) -> Written:
+        """The matrix over all cells; only where these are few."""
+        empty = Written(self.sizes, self._attributes, np.zeros((0, 0)))
+        parts = [scale * empty.rows(each) for each, scale in zip(self.products, self.scales, strict=True)]
+        return Written(self.sizes, self._attributes, np.concatenate(parts))
 
     def infer(self, noisy: Numbers) -> InferredQuestions:
         """From all of them, or from each its own."""
@@ -141,23 +133,18 @@ class Questions(Strategy):
 
     def determines(self, product: Product) -> bool:
         """Whether it was asked; where cells are few, whether it follows from what was asked."""
-        if not self._solved:
-            return product.key in self._asked
-        if not set(product.factors) <= set(self._attributes):
-            return False
-        matrix = self._matrix(product)
-        return bool(np.allclose(matrix @ self._inverse[1], matrix, atol=1e-7))
+        return self.written.determines(product) if self.consistent else product.key in self._asked
 
     def variances(self, product: Product) -> Array:
         """Of least squares, or of what was measured for it."""
-        if self._solved:
+        if self.consistent:
             require(self.determines(product))
-            return np.asarray(np.square(self._matrix(product) @ self._inverse[0]).sum(axis=1))
+            return self.written.variances(product)
         return np.full(product.answers, 1 / sum(self.scales[at] ** 2 for at in self.places(product)))
 
     def total_variance(self, product: Product) -> float:
         """The sum of all."""
-        if self._solved:
+        if self.consistent:
             return float(self.variances(product).sum())
         return product.answers / sum(self.scales[at] ** 2 for at in self.places(product))
 
@@ -198,19 +185,15 @@ class InferredQuestions(Inferred):
     noisy: Array
 
     @cached_property
-    def _cells(self) -> Array:
-        return np.asarray(self.strategy._inverse[0] @ self.noisy)  # noqa: SLF001 - one file
-
-    @cached_property
     def _starts(self) -> list[int]:
         return [0, *np.cumsum([each.answers for each in self.strategy.products]).tolist()]
 
     def answers(self, product: Product) -> Array:
         """Least squares, or the weighted average of what was measured for it."""
         own = self.strategy
-        if own._solved:  # noqa: SLF001
+        if own.consistent:
             require(own.determines(product))
-            return np.asarray(own._matrix(product) @ self._cells)  # noqa: SLF001
+            return own.written.answers(product, self.noisy)
         places = own.places(product)
         found = sum(own.scales[at] * self.noisy[self._starts[at] : self._starts[at + 1]] for at in places)
         return np.asarray(found / sum(own.scales[at] ** 2 for at in places))

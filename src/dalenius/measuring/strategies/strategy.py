@@ -11,17 +11,23 @@ the norm is L2), never rounded down. Everything else here is a function of publi
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from dalenius.measuring.strategies.factors import Array, Numbers
 from dalenius.measuring.strategies.workload import Product, Workload
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 Attributes = tuple[int, ...]
 Tables = Mapping[Attributes, Numbers]  # whole numbers over the classes of these attributes
+
+WRITTEN = 4096  # cells, up to which a matrix is written down
 
 
 class Inferred(ABC):
@@ -69,6 +75,11 @@ class Strategy(ABC):
     def disjoint(self) -> bool:
         """Whether A has ones only, and one in each column at the most: measured are sums over disjoint groups."""
 
+    @property
+    def consistent(self) -> bool:
+        """Whether all answers follow from the same numbers, so that they add up."""
+        return True
+
     @abstractmethod
     def change(self, norm: str) -> int:
         """What one row changes: max_j Σ_i A_ij² where the norm is L2, max_j Σ_i |A_ij| where it is L1."""
@@ -109,6 +120,20 @@ class Strategy(ABC):
         """
         variance = sum(each.weight**2 * self.total_variance(each) for each in workload.products)
         return sensitivity(self.change(norm), norm) * variance
+
+    def matrices(self) -> dict[Attributes, csr_array]:
+        """A as it is, for each table that it reads: all of its rows over that table's cells; for small tables."""
+        from scipy.sparse import csr_array
+
+        shapes = {own: [self.sizes[at] for at in own] for own in self.tables}
+        if sum(map(math.prod, shapes.values())) > WRITTEN:
+            raise ValueError("This strategy reads too many cells to be written down.")
+        empty = {own: np.zeros(shape, dtype=np.int64) for own, shape in shapes.items()}
+        found = {}
+        for own, shape in shapes.items():
+            units = np.eye(math.prod(shape), dtype=np.int64).reshape(-1, *shape)
+            found[own] = csr_array(np.stack([self.measure({**empty, own: unit}) for unit in units], axis=1))
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """All of it, exactly."""

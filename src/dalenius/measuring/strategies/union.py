@@ -4,7 +4,9 @@ Where questions are about different attributes, one product for all of them tell
 measures a product for each set, times a whole number s_g. With errors E_g at unit sensitivity, shares are best at
 s_g² ∝ √E_g in L2, where the error is (Σ √E_g)², and at s_g³ ∝ E_g in L1, where it is (Σ E_g^⅓)³.
 
-An answer that several products determine is their average by precision; their noise is independent.
+Where there are few cells, answers are least squares of all that was measured. Where there are many, an answer that
+several products determine is their average by precision, since their noise is independent; answers that come from
+different products then add up only nearly.
 
 References:
     McKenna, Miklau, Hay, Machanavajjhala 2018 (OPT_+).
@@ -15,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +27,7 @@ from dalenius.measuring.strategies.product_search import best_product
 from dalenius.measuring.strategies.products import Products
 from dalenius.measuring.strategies.strategy import Attributes, Inferred, Strategy, Tables, require, sensitivity
 from dalenius.measuring.strategies.workload import Product, Workload
+from dalenius.measuring.strategies.written import Written, few
 
 MOST = 24  # products
 _EXACT = 1e-200  # the variance of what is known, such as an empty range
@@ -81,12 +85,33 @@ class Union(Strategy):
             [each.measure(tables, scale) for each, scale in zip(self.parts, self.scales, strict=True)]
         )
 
+    @cached_property
+    def consistent(self) -> bool:
+        """Whether all are solved at once."""
+        return few(self.sizes, self._attributes, self.rows)
+
+    @cached_property
+    def _attributes(self) -> Attributes:
+        return tuple(sorted({at for each in self.parts for at in each.lines}))
+
+    @cached_property
+    def written(self) -> Written:
+        """The matrix over all cells; only where these are few."""
+        found = []
+        for part, scale in zip(self.parts, self.scales, strict=True):
+            own = np.full((1, 1), float(scale))
+            for at in self._attributes:
+                n, line = self.sizes[at], part.lines.get(at)
+                own = np.kron(own, np.ones((1, n)) if line is None else line.apply(np.eye(n, dtype=np.int64), 0))
+            found.append(own)
+        return Written(self.sizes, self._attributes, np.concatenate(found))
+
     def infer(self, noisy: Numbers) -> InferredUnion:
         """Each product's own cells."""
         values = np.asarray(noisy, dtype=float).ravel()
         pieces = np.split(values, np.cumsum([each.rows for each in self.parts])[:-1])
         found = [part.infer(piece / scale) for part, piece, scale in zip(self.parts, pieces, self.scales, strict=True)]
-        return InferredUnion(self, tuple(found))
+        return InferredUnion(self, values, tuple(found))
 
     def determining(self, product: Product) -> list[int]:
         """The numbers of the products that determine it."""
@@ -95,7 +120,9 @@ class Union(Strategy):
         return found
 
     def determines(self, product: Product) -> bool:
-        """Whether one of them does."""
+        """Whether one of them does; where cells are few, whether all of them together do."""
+        if self.consistent:
+            return self.written.determines(product)
         return any(each.determines(product) for each in self.parts)
 
     def precisions(self, product: Product) -> list[tuple[int, Array]]:
@@ -104,11 +131,16 @@ class Union(Strategy):
         return [(at, self.scales[at] ** 2 / np.maximum(own, _EXACT)) for at, own in variances]
 
     def variances(self, product: Product) -> Array:
-        """Of an average by precision."""
+        """Of least squares, or of an average by precision."""
+        if self.consistent:
+            require(self.determines(product))
+            return self.written.variances(product)
         return np.asarray(1 / sum(precision for _, precision in self.precisions(product)))
 
     def total_variance(self, product: Product) -> float:
         """Without going through answers, where one product gives them all."""
+        if self.consistent:
+            return float(self.variances(product).sum())
         found = self.determining(product)
         if len(found) == 1:
             return self.parts[found[0]].total_variance(product) / self.scales[found[0]] ** 2
@@ -130,10 +162,14 @@ class InferredUnion(Inferred):
     """What each product tells."""
 
     strategy: Union
+    noisy: Array
     parts: tuple[Inferred, ...]
 
     def answers(self, product: Product) -> Array:
-        """An average by precision."""
+        """Least squares, or an average by precision."""
+        if self.strategy.consistent:
+            require(self.strategy.determines(product))
+            return self.strategy.written.answers(product, self.noisy)
         own = self.strategy.precisions(product)
         found = sum(precision * self.parts[at].answers(product) for at, precision in own)
         return np.asarray(found / sum(precision for _, precision in own))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.dense import question_matrix
+from tests.dense import padded, question_matrix, tables_of
 
 from dalenius.errors import InputError
 from dalenius.measuring.inference import least_squares
-from dalenius.measuring.inference.least_squares import Measured, apply, solve
+from dalenius.measuring.inference.least_squares import Measured, apply, measured_by, solve
+from dalenius.measuring.strategies.choosing import candidates
 from dalenius.measuring.strategies.factors import AllRange, Identity, Prefix, Rows, Total
-from dalenius.measuring.strategies.workload import Product
+from dalenius.measuring.strategies.workload import Product, Workload
 
 SIZES = (4, 3, 5)
 ASKED = [
@@ -67,6 +69,30 @@ def test_two_answers_to_one_question_are_averaged_by_precision():
     solved = solve((), [Measured(total, np.array([10.0]), 1.0), Measured(total, np.array([20.0]), 4.0)])
     assert solved.answers(total) == pytest.approx([12.0])
     assert solved.variances(total) == pytest.approx([0.8])
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_what_strategies_measured_is_solved_together_with_other_answers(norm):
+    workload = Workload(SIZES, tuple(ASKED))
+    chance = np.random.default_rng(14)
+    x = chance.integers(0, 30, SIZES)
+    for _, strategy in candidates(workload, norm):
+        exact = strategy.measure(tables_of(strategy, x))
+        variance = float(strategy.change("l2"))
+        noisy = exact + chance.normal(size=len(exact)) * math.sqrt(variance)
+        alone = solve(SIZES, measured_by(strategy, noisy, variance))
+        for product in ASKED:
+            assert alone.determines(product)
+            # The same; but a tree with empty classes does not know that they are, and these least squares do.
+            own = variance * strategy.variances(product)
+            assert (alone.variances(product) <= own * (1 + 1e-6)).all()
+            if not padded(strategy):
+                assert alone.variances(product) == pytest.approx(own, rel=1e-6)
+                assert alone.answers(product) == pytest.approx(strategy.infer(noisy).answers(product), abs=1e-5)
+        total = Measured(Product({}), np.array([float(x.sum())]), 1e-6)
+        both = solve(SIZES, [*measured_by(strategy, noisy, variance), total])
+        assert both.answers(Product({})) == pytest.approx([x.sum()], abs=1e-2)
+        assert (both.variances(ASKED[0]) <= alone.variances(ASKED[0]) * (1 + 1e-6)).all()
 
 
 def test_10_to_the_6_cells_are_solved():

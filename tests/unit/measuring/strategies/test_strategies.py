@@ -9,21 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conftest import LONG
-from tests.dense import matrix_of, question_matrix, some_workload, tables_of
+from tests.dense import matrix_of, padded, question_matrix, some_workload, tables_of
 
+from dalenius.measuring.strategies import written
 from dalenius.measuring.strategies.choosing import candidates
-from dalenius.measuring.strategies.levels import LevelLine
+from dalenius.measuring.strategies.factors import AllRange, Identity, Prefix
+from dalenius.measuring.strategies.questions import Questions
 from dalenius.measuring.strategies.stored import STRATEGIES, strategy_of_json
 from dalenius.measuring.strategies.strategy import sensitivity
+from dalenius.measuring.strategies.union import best_union
+from dalenius.measuring.strategies.workload import Product, Workload
 
 BOUNDED = {"residual", "union"}  # a row changes at most, not exactly, so much
-
-
-def padded(strategy):
-    """Whether it measures classes that are not there, which its own least squares do not know."""
-    parts = getattr(strategy, "parts", [strategy])
-    lines = [line for part in parts for line in getattr(part, "lines", {}).values()]
-    return any(isinstance(line, LevelLine) and line.padded > line.classes for line in lines)
 
 
 @settings(max_examples=120 if LONG else 8)
@@ -55,11 +52,36 @@ def test_closed_forms_are_those_of_the_matrix(seed, norm):
             assert np.allclose(exactly.answers(product), rows @ x.ravel(), atol=1e-6)
             variances = strategy.variances(product)
             assert strategy.total_variance(product) == pytest.approx(variances.sum(), rel=1e-7)
-            if not padded(strategy) and strategy.kind != "union":  # a union averages, and solves nothing
+            if not padded(strategy):
                 assert np.allclose(inferred.answers(product), rows @ inverse @ noisy, atol=1e-5)
                 assert np.allclose(variances, np.square(rows @ inverse).sum(axis=1), rtol=1e-5)
             total += product.weight**2 * variances.sum()
         assert error == pytest.approx(total * sensitivity(strategy.change(norm), norm))
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_where_cells_are_many_unions_and_questions_answer_from_what_was_measured(norm, monkeypatch):
+    monkeypatch.setattr(written, "FEW", 0)
+    questions = (
+        Product({0: Prefix(4), 1: Identity(3)}),
+        Product({1: AllRange(3), 2: Identity(2)}),
+        Product({1: Prefix(3)}),
+    )
+    workload = Workload((4, 3, 2), questions)
+    union = best_union(workload, norm, 10**6)
+    assert union is not None
+    x = np.random.default_rng(3).integers(0, 50, workload.sizes)
+    for strategy in (union, Questions.of(workload, norm)):
+        assert not strategy.consistent
+        measured = strategy.measure(tables_of(strategy, x))
+        units = [strategy.infer(unit) for unit in np.eye(strategy.rows)]
+        for product in workload.products:
+            assert strategy.determines(product)
+            exact = question_matrix(product, workload.sizes) @ x.ravel()
+            assert np.allclose(strategy.infer(measured).answers(product), exact)
+            reach = np.stack([unit.answers(product) for unit in units])
+            assert np.allclose(strategy.variances(product), np.square(reach).sum(axis=0))
+            assert strategy.total_variance(product) == pytest.approx(strategy.variances(product).sum())
 
 
 def test_every_kind_comes_up():

@@ -1,0 +1,84 @@
+"""Strategies whose matrix has no structure to solve it by: it is written down, where there are few cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dalenius.measuring.strategies.factors import Array
+from dalenius.measuring.strategies.strategy import Attributes
+from dalenius.measuring.strategies.workload import Product
+
+FEW = 1024  # cells, up to which that is done
+_AT_ONCE = 2**23  # numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """A matrix over all cells, and its pseudoinverse.
+
+    Attributes:
+        sizes: How many classes each attribute has.
+        attributes: Those that cells tell apart.
+        matrix: What is measured.
+    """
+
+    sizes: tuple[int, ...]
+    attributes: Attributes
+    matrix: Array
+
+    @cached_property
+    def inverse(self) -> Array:
+        """The pseudoinverse A⁺."""
+        return np.asarray(np.linalg.pinv(self.matrix, rcond=1e-10), dtype=float)
+
+    @cached_property
+    def _left(self) -> Array:
+        """What is not determined: 1 − A⁺A."""
+        return np.asarray(np.eye(len(self.inverse)) - self.inverse @ self.matrix)
+
+    def rows(self, product: Product) -> Array:
+        """A question over all cells."""
+        found = np.ones((1, 1))
+        for at in self.attributes:
+            found = np.kron(found, product.factor(at, self.sizes[at]).matrix().toarray().astype(float))
+        return found
+
+    def _applied(self, product: Product, columns: Array) -> Iterator[Array]:
+        """The question times a matrix of a row for each cell, a few columns at a time: there may be many answers."""
+        shape = [self.sizes[at] for at in self.attributes]
+        step = max(1, _AT_ONCE // max(1, product.answers))
+        for start in range(0, columns.shape[1], step):
+            found = columns[:, start : start + step].reshape(*shape, -1)
+            for axis, at in enumerate(self.attributes):
+                found = product.factor(at, self.sizes[at]).apply(found, axis)
+            yield found.reshape(-1, found.shape[-1])
+
+    def determines(self, product: Product) -> bool:
+        """Whether the question is a combination of what is measured."""
+        if not set(product.factors) <= set(self.attributes):
+            return False
+        return all(
+            bool((np.abs(part) <= 1e-7 * len(self.inverse)).all()) for part in self._applied(product, self._left)
+        )
+
+    def variances(self, product: Product) -> Array:
+        """The diagonal of F(AᵀA)⁺Fᵀ."""
+        found = np.zeros(product.answers)
+        for part in self._applied(product, self.inverse):
+            found += np.square(part).sum(axis=1)
+        return found
+
+    def answers(self, product: Product, noisy: Array) -> Array:
+        """F·A⁺·y."""
+        (found,) = self._applied(product, (self.inverse @ noisy)[:, None])
+        return found.ravel()
+
+
+def few(sizes: tuple[int, ...], attributes: Attributes, rows: int) -> bool:
+    """Whether a matrix with so many rows is written down."""
+    return rows <= 2 * FEW and math.prod(sizes[at] for at in attributes) <= FEW
