@@ -7,6 +7,7 @@ attribute, which classes go into which of its numbers; where it names no atom of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from dalenius.measuring.strategies.strategy import Inferred, Strategy
     from dalenius.measuring.strategies.workload import Product
 
+_FEW = 8  # products that are taken as they are
 _FAMILIES = frozenset({"rows", "sum", "moments"})
 
 
@@ -168,6 +170,35 @@ class Sums:
             elif set(own) != {0}:  # else all classes count, as in an attribute that is not named
                 factors[at] = Rows.of(_matrix(own, self.sizes[at]))
         return Product(factors, weight)
+
+
+def gather_products(needed: Sequence[tuple[Sums, float]]) -> tuple[Product, ...]:
+    """All that is needed of one thing that is added up, each with its weight, as few products as say the same.
+
+    The same sums that several questions need are one product, whose squared error counts as all of theirs. Of many
+    numbers of one weight that are sums over classes of the same attribute, such as ranges, each is a row of one.
+    """
+    from dalenius.measuring.strategies.factors import Rows
+    from dalenius.measuring.strategies.workload import Product
+
+    weights: dict[tuple[Any, ...], float] = {}
+    first: dict[tuple[Any, ...], Sums] = {}
+    for sums, weight in needed:
+        if not sums.empty:
+            key = tuple((at, own, sums.sizes[at]) for at, own in sums.parts.items() if set(own) != {0})
+            weights[key] = weights.get(key, 0.0) + weight**2
+            first.setdefault(key, sums)
+    rows: dict[tuple[int, float], list[tuple[int, ...]]] = {}
+    found: list[Product] = []
+    for key, squared in weights.items():
+        if len(weights) > _FEW and len(key) == 1 and key[0][2] == 1:
+            rows.setdefault((key[0][0], squared), []).append(key[0][1])
+        else:
+            found.append(first[key].product(math.sqrt(squared)))
+    for (at, squared), owns in rows.items():
+        matrix = [[int(each >= 0) for each in own] for own in owns]
+        found.append(Product({at: Rows.of(matrix)}, math.sqrt(squared)))
+    return tuple(found) or (Product(),)
 
 
 def _is_identity(own: Sequence[int]) -> bool:

@@ -49,7 +49,7 @@ from dalenius.queries.rules import Stage
 from dalenius.queries.rules.bound import found_norm, tighten_limits
 from dalenius.queries.rules.work import limit_work
 from dalenius.queries.workloads.attributes import Atoms, Attribute, find_attributes, merge_conditions
-from dalenius.queries.workloads.linear import Summed, Sums, Term, sums_of, terms_of, why_not_linear
+from dalenius.queries.workloads.linear import Summed, Sums, Term, gather_products, sums_of, terms_of, why_not_linear
 
 if TYPE_CHECKING:
     from dalenius.measuring.strategies.strategy import Strategy
@@ -182,7 +182,7 @@ def plan_workload(plans: Sequence[Planned], keys: Sequence[str], weights: Sequen
 
 def _draft(plans: Sequence[Planned], numbers: Sequence[int], weights: Sequence[float]) -> Block:
     """A block whose parts have no share of the price yet."""
-    from dalenius.measuring.strategies.workload import Product, Workload
+    from dalenius.measuring.strategies.workload import Workload
 
     own = [plans[number].plan for number in numbers]
     terms = [replace(each, question=numbers[each.question]) for each in terms_of(own)]
@@ -197,11 +197,15 @@ def _draft(plans: Sequence[Planned], numbers: Sequence[int], weights: Sequence[f
     sums = [sums_of(each.atoms, plans[each.question].plan.cells, attributes) for each in terms]
     summed = sorted(dict.fromkeys(each.summed for each in terms), key=lambda each: each.text)
     where = call("and", *common, within_periods(table, charged_periods(table, own[0].where)))
-    needs = {}
-    for of in summed:
-        own_sums = [(each, one) for each, one in zip(terms, sums, strict=True) if each.summed == of and not one.empty]
-        products = tuple(one.product(weights[each.question]) for each, one in own_sums)
-        needs[of] = Workload(sizes, products or (Product(),))
+    needs = {
+        of: Workload(
+            sizes,
+            gather_products(
+                [(one, weights[each.question]) for each, one in zip(terms, sums, strict=True) if each.summed == of]
+            ),
+        )
+        for of in summed
+    }
     counted, parts = _Frame(own[0], where, attributes, terms).parts(needs)
     places = {each.summed: at for at, each in enumerate(parts)}
     settled = tuple((each, places[each.summed], one) for each, one in zip(terms, sums, strict=True))
