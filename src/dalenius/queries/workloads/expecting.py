@@ -17,6 +17,7 @@ from dalenius.measuring.statistics.family import UsualGroup
 from dalenius.queries.expectations import Expectations
 from dalenius.queries.postprocess import key_columns, shown_groups, tabulate
 from dalenius.queries.rules.price import price_plan
+from dalenius.queries.sql_words import SqlWords
 from dalenius.queries.workloads.pricing import share_plan
 from dalenius.queries.workloads.showing import law_of
 
@@ -169,7 +170,7 @@ class Expecting:
                 alone += self._alone_variance(term.question, term.statistic, part.summed) * len(sums.places)
                 answers += len(sums.places)
         return ExpectedPart(
-            "rows" if part.summed.value is None else f"sum of {part.summed.text}",
+            _words(block, part),
             part.strategy.name,
             part.workload.cells,
             part.strategy.rows,
@@ -191,6 +192,12 @@ class Expecting:
         )
         measure = plan.measures[place]
         return noise_variance(priced.mechanisms[place].noise) * float(measure.step) ** 2 / 4.0**measure.bits
+
+
+def _words(block: Block, part: Part) -> str:
+    """What is added up, as people write it."""
+    value = part.summed.value
+    return "rows" if value is None else f"sum of {SqlWords.over(block.planned.plan.table).text(value)}"
 
 
 def _usual(

@@ -181,8 +181,8 @@ def limit_note(plan: Plan, parts: Sequence[Any], terms: Sequence[Mapping[str, An
         )
     told = " and ".join(dict.fromkeys(limits))
     return (
-        f"Of one {unit} at most {told} over all groups of the workload together is counted. What that cuts off is not "
-        "estimated here; the margins are for the added noise alone."
+        f"One {unit} counts with at most {told}, over all groups of the workload together. What that cuts off is not "
+        "estimated here: the margins are for the added noise alone."
     )
 
 
