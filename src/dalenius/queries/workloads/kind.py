@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from dalenius.releasing.leaving import Asker, Look
 
 WORKLOAD = "workload"
+_EACH = 1e-6  # seconds for a cell, and for an integer that is measured, on the machine of bench/RESULTS.md
 
 
 class WorkloadKind(Kind):
@@ -199,7 +200,8 @@ def _leaving(asker: Asker, ask: WorkloadAsk, asked: AskedWorkload) -> Leaving:
 
     def times(speed: float) -> Times:
         own = [pace.times(plan, speed) for plan in counted]
-        return Times(sum(each.answer for each in own), sum(each.cap for each in own))
+        answer = sum(each.answer for each in own) + pace.SAFETY * speed * _EACH * _numbers(workload)
+        return Times(answer, max(answer, sum(each.cap for each in own)))
 
     weighed = [f"{key} {weight!r}" for key, weight in zip(workload.keys, workload.weights, strict=True)]
     return Leaving(
@@ -216,6 +218,12 @@ def _leaving(asker: Asker, ask: WorkloadAsk, asked: AskedWorkload) -> Leaving:
         plan=asked,
         delta_chosen=finds and ask.delta is None,
     )
+
+
+def _numbers(workload: WorkloadPlan) -> int:
+    """How many cells there are, and integers that are measured: both are public."""
+    cells = sum(len(each.plan.cells) for block in workload.blocks for each in block.counted)
+    return cells + sum(part.strategy.rows for part in workload.parts)
 
 
 def _counted(workload: WorkloadPlan) -> list[Plan]:

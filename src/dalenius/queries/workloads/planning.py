@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from dalenius.measuring.strategies.workload import Workload
     from dalenius.queries.planning import Planned
 
-MOST_CELLS = 2**17
+MOST_CELLS = 10**6
 _CHOSEN: WeightedCache[Strategy] = WeightedCache(256)
 _WHOLE = 10**6  # shares are whole parts of that
 KIND = "workload"  # of the statistics that are measured; no family reads them
@@ -235,7 +235,8 @@ class _Frame:
         ]
         chosen: dict[Summed, Strategy] = {}
         grouped: dict[tuple[str, tuple[int, ...]], list[tuple[Summed, ...]]] = {}
-        wide: list[int] = sorted({at for need in needs.values() for at in need.attributes})
+        wide = sorted({at for need in needs.values() for at in need.attributes})
+        fits = math.prod(self.attributes[at].size for at in wide) <= MOST_CELLS
         for group in filter(None, groups):
             found = {each: self._chosen(each, needs[each], norm, by_cells=norm == "l2") for each in group}
             told = {each.tables for each in found.values()}
@@ -243,13 +244,14 @@ class _Frame:
                 place = norm, told.pop()[0]
             else:
                 found = {each: self._chosen(each, needs[each], norm, by_cells=False) for each in group}
-                place = "l1", tuple(wide)
+                own = sorted({at for each in group for at in needs[each].attributes})
+                place = "l1", tuple(wide if fits else own)
             chosen |= found
             grouped.setdefault(place, []).append(group)
         counted = tuple(Counted(told, self._plan(own, told, norm_)) for (norm_, told), own in grouped.items())
         parts = []
-        for at, own in enumerate(grouped.values()):
-            order = [each for group in own for each in group]
+        for at, members in enumerate(grouped.values()):
+            order = [each for group in members for each in group]
             for number, each in enumerate(order):
                 measure = counted[at].plan.measures[number]
                 parts.append(Part(each, chosen[each], needs[each], measure, at, number, Fraction(0)))
