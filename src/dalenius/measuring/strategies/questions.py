@@ -20,7 +20,15 @@ import numpy as np
 
 from dalenius.measuring.strategies.exact import apply_exactly
 from dalenius.measuring.strategies.factors import Array, Factor, Identity, Numbers, Rows, factor_of_json
-from dalenius.measuring.strategies.strategy import Attributes, Inferred, Strategy, Tables, require, table_of
+from dalenius.measuring.strategies.strategy import (
+    Attributes,
+    Inferred,
+    Strategy,
+    Tables,
+    require,
+    sensitivity,
+    table_of,
+)
 from dalenius.measuring.strategies.workload import Product, Workload
 from dalenius.measuring.strategies.written import Written, few
 
@@ -147,6 +155,12 @@ class Questions(Strategy):
         if self.consistent:
             return float(self.variances(product).sum())
         return product.answers / sum(self.scales[at] ** 2 for at in self.places(product))
+
+    def expected(self, workload: Workload, norm: str) -> float:
+        """The same, of all questions at once where they are solved at once."""
+        if not self.consistent or workload.products != self.products:
+            return super().expected(workload, norm)
+        return sensitivity(self.change(norm), norm) * self.written.total(workload)
 
     def places(self, product: Product) -> list[int]:
         """Where it was asked: the numbers of these questions."""

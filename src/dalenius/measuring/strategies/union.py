@@ -146,6 +146,13 @@ class Union(Strategy):
             return self.parts[found[0]].total_variance(product) / self.scales[found[0]] ** 2
         return float(self.variances(product).sum())
 
+    def expected(self, workload: Workload, norm: str) -> float:
+        """The same, of all questions at once where they are solved at once."""
+        if not self.consistent:
+            return super().expected(workload, norm)
+        require(set(workload.attributes) <= set(self._attributes))
+        return sensitivity(self.change(norm), norm) * self.written.total(workload)
+
     def body(self) -> dict[str, Any]:
         """The products, and what each is multiplied by."""
         return {"parts": [[scale, each.body()] for each, scale in zip(self.parts, self.scales, strict=True)]}

@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dalenius.measuring.strategies.asked import AskedOf
 from dalenius.measuring.strategies.factors import Array, Factor, Identity, Total
 
 
@@ -84,6 +86,28 @@ class Workload:
     def attributes(self) -> tuple[int, ...]:
         """Those that some question tells apart."""
         return tuple(sorted({each for product in self.products for each in product.factors}))
+
+    @cached_property
+    def asked(self) -> Mapping[int, AskedOf]:
+        """What is asked of each attribute."""
+        named: dict[int, list[tuple[int, Factor]]] = {at: [] for at in self.attributes}
+        for number, each in enumerate(self.products):
+            for at, factor in each.factors.items():
+                named[at].append((number, factor))
+        return {at: AskedOf.all(self.sizes[at], len(self.products), own) for at, own in named.items()}
+
+    @cached_property
+    def groups(self) -> Mapping[tuple[int, ...], NDArray[np.int64]]:
+        """The numbers of questions that tell the same attributes apart."""
+        found: dict[tuple[int, ...], list[int]] = {}
+        for number, each in enumerate(self.products):
+            found.setdefault(each.attributes, []).append(number)
+        return {own: np.array(numbers) for own, numbers in found.items()}
+
+    @cached_property
+    def squared_weights(self) -> Array:
+        """What squared errors of each question count."""
+        return np.array([each.weight**2 for each in self.products], dtype=float)
 
     @property
     def answers(self) -> int:
