@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 from dalenius.measuring._exact import exact
 from dalenius.mechanisms import noise
 from dalenius.queries.answering import law_to_json, measure_plan
+from dalenius.queries.workloads.marginals import Weighed, count_tables
 from dalenius.queries.workloads.pricing import share_plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dalenius.measuring.engines.engine import Engine
     from dalenius.measuring.plan import Measure
     from dalenius.measuring.strategies.factors import Numbers
     from dalenius.queries.workloads.planning import Block, Counted, Part, WorkloadPlan
@@ -47,10 +49,10 @@ def measure_workload(workload: WorkloadPlan, priced: WorkloadPrice, asker: Asker
     first = 0
     for block in workload.blocks:
         engine = block.planned.snapshot.engine(asker.engines)
-        counted = [exact(each.plan, engine, salt, seconds=seconds) for each in block.counted]
+        counted = counted_integers(block, engine, salt, seconds)
         for part in block.parts:
             mechanism = next(mechanisms)
-            measured = measured_integers(part, block.counted[part.counted], counted[part.counted][part.number], block)
+            measured = measured_of(part, block, counted)
             values = mechanism.release(measured).value.tolist()
             content["parts"].append(
                 {
@@ -68,6 +70,26 @@ def measure_workload(workload: WorkloadPlan, priced: WorkloadPrice, asker: Asker
         plan = share_plan(found.plan, workload.beside[number][0])
         content["beside"][workload.keys[number]] = json.loads(measure_plan(plan, price, engine, salt, seconds))
     return json.dumps(content, separators=(",", ":")).encode()
+
+
+def counted_integers(block: Block, engine: Engine, salt: str, seconds: float) -> list[Any]:
+    """What the engine counts for a block: of cells each measure's exact integers; of weighed rows their tables."""
+    found: list[Any] = []
+    for at, each in enumerate(block.counted):
+        if isinstance(each, Weighed):
+            own = (told for part in block.parts if part.counted == at for told in part.strategy.tables)
+            found.append(count_tables(each, tuple(dict.fromkeys(own)), engine, salt, seconds))
+        else:
+            found.append(exact(each.plan, engine, salt, seconds=seconds))
+    return found
+
+
+def measured_of(part: Part, block: Block, counted: Sequence[Any]) -> Numbers:
+    """A·x of one part, from what was counted for its block."""
+    own = block.counted[part.counted]
+    if isinstance(own, Weighed):
+        return part.strategy.measure(counted[part.counted])
+    return measured_integers(part, own, counted[part.counted][part.number], block)
 
 
 def measured_integers(part: Part, counted: Counted, cells: Sequence[int], block: Block) -> Numbers:
