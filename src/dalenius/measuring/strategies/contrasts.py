@@ -125,14 +125,17 @@ def optimised_contrasts(gram: Array, *, effort: float = 1.0) -> ContrastMatrix:
 
 
 def _descend(goal: Array, basis: Array, effort: float) -> Array:
-    from scipy.linalg import cho_factor, cho_solve
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve
     from scipy.optimize import minimize
 
     m = len(goal)
 
     def value(flat: Array) -> tuple[float, Array]:
         b = flat.reshape(m, m)
-        factor = cho_factor(b.T @ b + np.eye(m) * 1e-13, check_finite=False)
+        try:
+            factor = cho_factor(b.T @ b + np.eye(m) * 1e-13, check_finite=False)
+        except LinAlgError:
+            return 1e300, np.zeros(m * m)
         first = cho_solve(factor, goal, check_finite=False)
         both = cho_solve(factor, first.T, check_finite=False)
         error = float(first.trace())

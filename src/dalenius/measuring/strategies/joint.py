@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -19,6 +18,7 @@ from dalenius.measuring.strategies.workload import Product, Workload
 from dalenius.measuring.strategies.written import weighted_gram
 
 MOST = 384  # cells
+_EFFORT = 0.35  # of what a single attribute gets
 
 
 @dataclass(frozen=True)
@@ -112,4 +112,4 @@ def optimised_cells(workload: Workload, norm: str) -> Joint | None:
     if workload.cells > MOST or len(workload.attributes) < 2:
         return None
     gram = weighted_gram(workload, workload.attributes)
-    return Joint(workload.sizes, workload.attributes, optimised_line(gram, norm, effort=math.sqrt(0.5)))
+    return Joint(workload.sizes, workload.attributes, optimised_line(gram, norm, effort=_EFFORT))

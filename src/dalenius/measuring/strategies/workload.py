@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from dalenius.measuring.strategies.asked import AskedOf
 from dalenius.measuring.strategies.factors import Array, Factor, Identity, Total
 
+_LEAST = 1e-3  # of the largest weight
+
 
 @dataclass(frozen=True)
 class Product:
@@ -106,8 +108,13 @@ class Workload:
 
     @cached_property
     def squared_weights(self) -> Array:
-        """What squared errors of each question count."""
-        return np.array([each.weight**2 for each in self.products], dtype=float)
+        """What squared errors of each question count.
+
+        A weight that is less than a thousandth of the largest counts as that: its questions would be answered with
+        next to nothing of the price, and numbers that far apart cannot be solved together.
+        """
+        weights = np.array([each.weight for each in self.products], dtype=float)
+        return np.asarray(np.square(np.maximum(weights / weights.max(), _LEAST) * weights.max()))
 
     @property
     def answers(self) -> int:

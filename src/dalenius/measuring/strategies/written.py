@@ -88,15 +88,15 @@ def weighted_gram(workload: Workload, attributes: Attributes) -> Array:
     cells = math.prod(workload.sizes[at] for at in attributes)
     empty = Written(workload.sizes, attributes, np.zeros((0, cells)))
     found, rows, waiting = np.zeros((cells, cells)), list[Array](), 0
-    for each in workload.products:
+    for each, weight in zip(workload.products, workload.squared_weights, strict=True):
         if each.answers < cells // 8:
-            rows.append(each.weight * empty.rows(each))
+            rows.append(math.sqrt(weight) * empty.rows(each))
             waiting += each.answers
             if waiting > 2 * FEW:
                 stack = np.concatenate(rows)
                 found, rows, waiting = found + stack.T @ stack, [], 0
         else:
-            own = np.array([[each.weight**2]])
+            own = np.array([[weight]])
             for at in attributes:
                 own = np.kron(own, each.factor(at, workload.sizes[at]).gram())
             found += own
