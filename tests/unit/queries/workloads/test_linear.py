@@ -98,7 +98,7 @@ def wrong_terms(curator: Curator, asked: Sequence[str]) -> list[Any]:
 
 
 @pytest.mark.parametrize("accounting", ["zcdp", "pure"])
-@settings(max_examples=200 if LONG else 5)
+@settings(max_examples=200 if LONG else 3)
 @given(asked=st.lists(questions(), min_size=1, max_size=4))
 def test_sums_over_cells_are_the_exact_integers_of_each_question(curators, accounting, asked):
     assert not wrong_terms(curators[accounting], asked)

@@ -16,7 +16,7 @@ from dalenius.queries.workloads.marginals import Weighed
 from dalenius.queries.workloads.measuring import counted_integers, measured_of
 from dalenius.queries.workloads.request import WorkloadAsk
 
-KEYS = ("sex", "region", "smoker", "FLOOR(age / 20)", "DATE_TRUNC('month', day)")
+KEYS = ("sex", "region", "smoker", "FLOOR(age / 20)")
 PAIRS = tuple(f"SELECT {', '.join(pair)}, COUNT(*) AS n FROM people GROUP BY 1, 2" for pair in combinations(KEYS, 2))
 MORE = (
     "SELECT COUNT(*) AS n FROM people WHERE bmi < 25",
