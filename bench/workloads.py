@@ -4,8 +4,8 @@
 
 The dashboard has thirty questions about the visits table of the samples. Told is the total squared error of all its
 numbers over that of asking one by one at the same ε, for rows and for sums, as `preview_many` reckons them; one third
-is asked for. Then all pairs of so many columns of ten values: seconds to plan them, to measure them, and to read one table
-back; and the memory of the whole process. Asked for are 120 s for the first two together, and 4 GiB.
+is asked for. Then all pairs of so many columns of ten values: seconds to plan them, to measure them, and to read one
+table back; and the memory of the whole process. Asked for are 120 s for the first two together, and 4 GiB.
 """
 
 from __future__ import annotations
