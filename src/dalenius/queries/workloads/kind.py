@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from dalenius.releasing.leaving import Asker, Look
 
 WORKLOAD = "workload"
+_PLANNING = 180.0  # seconds of processor time, for all questions of a workload
 _EACH = 1e-6  # seconds for a cell, and for an integer that is measured, on the machine of bench/RESULTS.md
 
 
@@ -111,9 +113,11 @@ def plan_asked(asker: Asker, ask: WorkloadAsk) -> AskedWorkload:
     opened = Opened.of(asker)
     among = OpenTables.of(asker, opened)
     found: list[Planned] = []
+    began = time.thread_time()
     for each in ask.questions:
         with each.named():
             found.append(_planned(asker, ask, each, opened, among))
+            _check_patience(began)
             if found[-1].snapshot.dataset != found[0].snapshot.dataset:
                 raise InputError(
                     f"It reads {found[-1].snapshot.dataset!r}, the first one {found[0].snapshot.dataset!r}.",
@@ -129,6 +133,16 @@ def plan_asked(asker: Asker, ask: WorkloadAsk) -> AskedWorkload:
     first = [found[keys.index(key)] for key in order]
     plan = plan_workload(first, order, [each**0.5 for each in weights])
     return AskedWorkload(plan, found, [places[key] for key in keys])
+
+
+def _check_patience(began: float) -> None:
+    """Refuses a workload whose questions take too long to plan, in processor time: others want to ask, too."""
+    if time.thread_time() - began > _PLANNING:
+        raise QuestionRefusedError(
+            "The workload takes too long to plan.",
+            why=f"All its questions up to this one took more than {_PLANNING:.0f} s.",
+            fix="Ask in several workloads.",
+        )
 
 
 def _planned(asker: Asker, ask: WorkloadAsk, each: Numbered, opened: Opened, among: OpenTables) -> Planned:

@@ -180,9 +180,10 @@ def limit_note(plan: Plan, parts: Sequence[Any], terms: Sequence[Mapping[str, An
             count_of(clip, "row") if measure.kind == "rows" else f"a total of {float(clip * measure.step):,.10g}"
         )
     told = " and ".join(dict.fromkeys(limits))
+    groups = "" if plan.groups is None else " The limit of groups does not hold here: one unit counts in all of its."
     return (
         f"One {unit} counts with at most {told}, over all groups of the workload together. What that cuts off is not "
-        "estimated here: the margins are for the added noise alone."
+        f"estimated here: the margins are for the added noise alone.{groups}"
     )
 
 
