@@ -158,6 +158,8 @@ def table_of(tables: Tables, attributes: Attributes, sizes: tuple[int, ...]) -> 
     """
     given: Any = tables[attributes]
     found: Any = given if isinstance(given, np.ndarray | np.generic) else np.array(given, dtype=object)
-    if found.dtype.kind not in "iuO" or (found.dtype.kind == "O" and not all(type(x) is int for x in found.flat)):
+    if found.dtype.kind == "O" and all(isinstance(each, int | np.integer) for each in found.flat):
+        found = np.array([int(each) for each in found.flat], dtype=object)
+    elif found.dtype.kind not in "iu":
         raise TypeError("What is measured are whole numbers.")
     return np.asarray(found).reshape([sizes[each] for each in attributes])

@@ -55,6 +55,8 @@ def test_lists_of_long_numbers_do_not_become_floating_point():
     numbers = [2**63 + 1, -1, 2**90 + 1]
     assert disjoint_cells(workload).measure({(0,): cast("Any", numbers)}).tolist() == numbers
     assert disjoint_cells(workload).measure({(0,): cast("Any", [1, 2, 3])}).dtype == np.int64
+    mixed = np.array([np.int64(2**62), 2**62, 1], dtype=object)
+    assert disjoint_cells(workload).measure({(0,): mixed}).tolist() == [2**62, 2**62, 1]
     for wrong in ([1.5, 2, 3], np.array([1.0, 2, 3]), np.array([1, 2.0, 3], dtype=object)):
         with pytest.raises(TypeError, match="whole"):
             disjoint_cells(workload).measure({(0,): cast("Any", wrong)})
