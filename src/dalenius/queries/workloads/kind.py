@@ -146,12 +146,19 @@ def _check_patience(began: float) -> None:
 
 
 def _planned(asker: Asker, ask: WorkloadAsk, each: Numbered, opened: Opened, among: OpenTables) -> Planned:
-    from dalenius.queries.rules.clause import settle_price
+    from dalenius.queries.rules.clause import cut_clause, settle_price
 
     own, delta = settle_price(each.text, None, None)
     if own is not None or delta is not None:
         raise InputError(
             "It has a price of its own.", why="All questions of a workload share one.", fix="Leave OPTIONS(…) out."
+        )
+    _, options = cut_clause(each.text)
+    if any(limit is not None for limit in (options.rows, options.groups, options.units)):
+        raise InputError(
+            "It has limits of its own.",
+            why="What one unit adds is limited for all questions of a workload together.",
+            fix="Leave max_rows_contributed and the like out; or ask it alone.",
         )
     if is_public(each.text, opened.open_versions()):
         raise QuestionRefusedError(

@@ -133,6 +133,10 @@ def test_weights_make_a_question_more_exact(curator):
         ("SELECT COUNT(*) FROM people WHERE", "Question 2: "),
         ("DROP TABLE people", "Question 2: "),
         ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) COUNT(*) FROM people", "Question 2: It has a price"),
+        (
+            "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed = 2) COUNT(*) FROM people",
+            "Question 2: It has limits of its own",
+        ),
         ("SELECT n + 1 FROM (SELECT COUNT(*) AS n FROM people)", "Question 2: It computes with released values"),
     ],
 )
