@@ -13,6 +13,8 @@ from dalenius.releasing.leaving import Asker, Leaving, release
 from dalenius.releasing.stored import Stored, kind_named, releases_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dalenius.ledger.budgets import Balance
     from dalenius.ledger.ledger import Ledger
     from dalenius.measuring.engines.sources import Engines
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from dalenius.queries.explaining import Explanation
     from dalenius.queries.preview import Preview
     from dalenius.queries.release import Release
+    from dalenius.queries.workloads.release import WorkloadPreview, WorkloadRelease
     from dalenius.releasing.pacing import Pacer
     from dalenius.tables.registry import Registry
 
@@ -71,6 +74,31 @@ class Asking(Protocol):
         idempotency_key: str | None = None,
     ) -> Release:
         """Asks; charged before the data is looked at."""
+        ...
+
+    def preview_many(
+        self,
+        questions: Sequence[str] | str,
+        *,
+        epsilon: float,
+        weights: Sequence[float] = (),
+        confidence: float = 0.95,
+        delta: float | None = None,
+    ) -> WorkloadPreview:
+        """What many questions at one price would give, for nothing."""
+        ...
+
+    def ask_many(
+        self,
+        questions: Sequence[str] | str,
+        *,
+        epsilon: float,
+        weights: Sequence[float] = (),
+        confidence: float = 0.95,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> WorkloadRelease:
+        """Asks many questions at one price; charged once, before the data is looked at."""
         ...
 
     def obtain(self, kind: str, request: Any, *, idempotency_key: str | None = None) -> Shown:
@@ -182,6 +210,49 @@ class Analyst:
         ask = Ask(question, epsilon, error, confidence, delta, limits)
         return cast("Release", self.obtain(QUESTION, ask, idempotency_key=idempotency_key))
 
+    def preview_many(
+        self,
+        questions: Sequence[str] | str,
+        *,
+        epsilon: float,
+        weights: Sequence[float] = (),
+        confidence: float = 0.95,
+        delta: float | None = None,
+    ) -> WorkloadPreview:
+        """The error that each of many questions may be expected to have at one price, for nothing. Sees no data."""
+        from dalenius.queries.workloads.kind import preview
+        from dalenius.queries.workloads.request import WorkloadAsk
+
+        return preview(self._asker, WorkloadAsk.of(_workload(questions, epsilon, weights, confidence, delta)))
+
+    def ask_many(
+        self,
+        questions: Sequence[str] | str,
+        *,
+        epsilon: float,
+        weights: Sequence[float] = (),
+        confidence: float = 0.95,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> WorkloadRelease:
+        """Asks many questions about one data set at once. All of them, taken together, are (ε, δ)-DP.
+
+        They are answered from what is measured once for all of them, so that answers fit one another. There is one
+        charge; the same questions again are free, and so is each of them alone.
+
+        Args:
+            questions: SQL, one SELECT each; or one text with `;` between them.
+            epsilon: The price of all of them together.
+            weights: How much an error in each counts; by default all count the same.
+            confidence: Of the errors.
+            delta: For finding keys that are not public, as for `ask`.
+            idempotency_key: As for `ask`.
+        """
+        from dalenius.queries.workloads.request import WorkloadAsk
+
+        ask = WorkloadAsk.of(_workload(questions, epsilon, weights, confidence, delta))
+        return cast("WorkloadRelease", self.obtain("workload", ask, idempotency_key=idempotency_key))
+
     def obtain(self, kind: str, request: Any, *, idempotency_key: str | None = None) -> Shown:
         """A release of any kind: charged once, the same again is free.
 
@@ -246,6 +317,13 @@ class Analyst:
         return tuple(  # type: ignore[return-value]
             hashlib.sha256(each.encode("utf-8", "surrogatepass")).hexdigest() for each in (f"{self.name}\0{key}", body)
         )
+
+
+def _workload(
+    questions: Sequence[str] | str, epsilon: float, weights: Sequence[float], confidence: float, delta: float | None
+) -> dict[str, Any]:
+    given = {"questions": questions, "epsilon": epsilon, "confidence": confidence, "delta": delta}
+    return {**given, "weights": list(weights)}
 
 
 def resuming(analyst: Analyst, *, public: bool) -> Analyst:

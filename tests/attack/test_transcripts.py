@@ -45,8 +45,8 @@ def test_no_release_shows_more_than_it_is_charged(joins, cases):
 
 def half_the_variance(monkeypatch):
     """Histograms and all else with the noise of twice the ρ that is charged."""
-    up = price._up
-    monkeypatch.setattr(price, "_up", lambda value: up(value / 2))
+    up = price.widened
+    monkeypatch.setattr(price, "widened", lambda value: up(value / 2))
 
 
 def half_the_scale(monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 
 from dalenius import Analyst, Asking, RemoteAnalyst
 
-METHODS = ("preview", "explain", "ask", "obtain", "releases", "budget", "history")
+METHODS = ("preview", "explain", "ask", "preview_many", "ask_many", "obtain", "releases", "budget", "history")
 
 
 @pytest.mark.parametrize("method", METHODS)

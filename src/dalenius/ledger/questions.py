@@ -307,6 +307,21 @@ def recent_answers(ledger: Ledger, dataset: str, analyst: str, most: int) -> lis
     return list(_contents(ledger, found))
 
 
+def paid_releases(ledger: Ledger, dataset: str, analyst: str, begins: str, epsilon: float, most: int) -> list[Answered]:
+    """What this analyst has paid at least that for, of stored keys that begin so, the most accurate first."""
+    with ledger.state() as state:
+        own = (each for each in reversed(state.questions.values()) if each.dataset == dataset)
+        paid = (each for each in own if each.key.startswith(begins) and each.epsilon >= epsilon)
+        found = list(islice((each for each in paid if _is_own(state, each, analyst)), most))
+    if not found:
+        return []
+    with ledger.view() as view:
+        return [
+            paid_before(ledger, view, each, analyst)
+            for each in sorted(found, key=lambda each: each.epsilon, reverse=True)
+        ]
+
+
 def _is_own(state: Projection, question: ChargedQuestion, analyst: str) -> bool:
     own = question.analyst == analyst or (question.number, analyst) in state.grants
     return own and question.state == "answered"

@@ -182,7 +182,7 @@ class Answer:
                 "A stored answer cannot be read.", why="It has another form.", fix="Update dalenius, or ask the owner."
             )
         again = {
-            number: Stored(_law_of_json(each["law"]), _values(each["values"]), each["bits"])
+            number: Stored(read_law(each["law"]), _values(each["values"]), each["bits"])
             for number, each in zip(twice, second, strict=True)
         }
         plan, coarsened = _as_stored(plan, data), data["format"] in _SUMMED
@@ -272,7 +272,7 @@ class Answer:
 
 def read_measure(stored: Mapping[str, Any]) -> tuple[Noise, tuple[int, ...]]:
     """The law of a measure's noise, and its noisy integers."""
-    return _law_of_json(stored["law"]), _values(stored["values"])
+    return read_law(stored["law"]), _values(stored["values"])
 
 
 def _as_stored(plan: Plan, data: Mapping[str, Any]) -> Plan:
@@ -301,7 +301,8 @@ def law_to_json(law: Law) -> dict[str, Any]:
     return {"laplace": str(law.scale)}
 
 
-def _law_of_json(data: Mapping[str, Any]) -> Noise:
+def read_law(data: Mapping[str, Any]) -> Noise:
+    """As `law_to_json` wrote it; of an answer that was made from another, both laws."""
     own = _one_law(data)
     return SummedLaw(own, _one_law(data["beside"])) if "beside" in data else own
 

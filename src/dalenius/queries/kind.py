@@ -22,7 +22,7 @@ from dalenius.queries.keys_alone import keys_preview, keys_release
 from dalenius.queries.outer.asking import OuterPlanned, plan_any
 from dalenius.queries.own_answers import about
 from dalenius.queries.planning import Opened
-from dalenius.queries.preview import CHOICES, Preview, preview_expected
+from dalenius.queries.preview import CHOICES, Preview, known_choice, preview_expected
 from dalenius.queries.public_questions import is_public, public_preview, public_release
 from dalenius.releasing.kinds import Kind
 from dalenius.releasing.leaving import Leaving, is_paid
@@ -67,7 +67,9 @@ class QuestionKind(Kind):
             if ask.epsilon is not None:
                 ask = replace(ask, epsilon=parameters.epsilon(ask.epsilon))
             if ask.epsilon is not None or ask.error is not None:
-                return _prepared(asker, ask, plan_any(asker, ask))
+                found = plan_any(asker, ask)
+                leaving = _prepared(asker, ask, found)
+                return _in_workload(asker, ask, found, leaving) or leaving
         raise _unpriced(preview(asker, ask))
 
     def show(self, asker: Asker, request: Any, leaving: Leaving, answered: Answered) -> Release:
@@ -131,7 +133,7 @@ def preview(asker: Asker, ask: Ask) -> Preview:
                 prices = [(is_paid(each, asker), each.delta) for each in leavings]
             explanation = _explained(asker, ask, found, ask.epsilon)
             return replace(preview_outer(found, previews, prices), explanation=explanation)
-        told = _previewed(asker, ask, found)
+        told = _with_workloads(asker, ask, found, _previewed(asker, ask, found))
         epsilon = told.choices[0].epsilon if len(told.choices) == 1 else None
         return replace(told, explanation=_explained(asker, ask, found, epsilon))
 
@@ -185,6 +187,30 @@ def _previewed(asker: Asker, ask: Ask, found: Planned, *, alone: bool = True) ->
         told = Ceiling(ask.epsilon).note(prices[0], left["analyst"]["epsilon"])
         notes = (*notes, told) if told else notes
     return preview_expected(expectations, prices, left, known, notes)
+
+
+def _in_workload(asker: Asker, ask: Ask, found: Planned | OuterPlanned, leaving: Leaving) -> Release | None:
+    """The answer from a workload that this asker has paid for; None where a price must be paid, or was for just it."""
+    from dalenius.queries.workloads.known import known_release
+
+    if isinstance(found, OuterPlanned) or ask.error is not None or not asker.free or is_paid(leaving, asker):
+        return None
+    return known_release(asker, found, ask.question, leaving.epsilon, ask.confidence)
+
+
+def _with_workloads(asker: Asker, ask: Ask, found: Planned, told: Preview) -> Preview:
+    """The preview with prices at which a workload that this asker has paid for has the answer."""
+    from dalenius.queries.workloads.known import known_release
+
+    choices = []
+    for each in told.choices:
+        known = (
+            None
+            if each.known or ask.error is not None
+            else known_release(asker, found, ask.question, each.epsilon, ask.confidence)
+        )
+        choices.append(each if known is None else known_choice(each, known))
+    return replace(told, choices=tuple(choices))
 
 
 def _is_known(asker: Asker, ask: Ask, found: Planned, epsilon: float) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dalenius._fields import Fields
@@ -25,6 +25,8 @@ from dalenius.queries.rules.price import price_plan
 if TYPE_CHECKING:
     from dalenius.measuring.plan import Plan
     from dalenius.queries.own_answers import OwnAnswer
+    from dalenius.queries.postprocess import ReleasedTable
+    from dalenius.queries.release import Release
 
 CHOICES = (0.05, 0.2, 0.5)
 KNOWN = "known already: free"
@@ -239,7 +241,7 @@ def preview_expected(
         columns = (
             [answer.column(output.expression) for output in plan.question.outputs]
             if epsilon not in own
-            else _had(own[epsilon])
+            else errors_in(own[epsilon].answer.table())
         )
         choices.append(
             Choice(
@@ -266,9 +268,21 @@ def preview_expected(
     )
 
 
-def _had(own: OwnAnswer) -> list[ExpectedColumn]:
+def known_choice(choice: Choice, table: ReleasedTable | Release) -> Choice:
+    """A price at which the answer is known: with the errors that it has."""
+    columns = errors_in(table)
+    return replace(
+        choice,
+        noise_error=tuple(each.noise_error for each in columns),
+        total_error=tuple(each.total_error for each in columns),
+        at_most=(False,) * len(columns),
+        known=True,
+    )
+
+
+def errors_in(table: ReleasedTable | Release) -> list[ExpectedColumn]:
     """The errors that an answer has, in a usual group."""
-    table, found = own.answer.table(), list[ExpectedColumn]()
+    found = list[ExpectedColumn]()
     for place in range(len(table.columns)):
         noise = [error for row in table.noise_error if (error := _largest(row[place])) is not None]
         totals = []

@@ -7,7 +7,7 @@ import html
 import math
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, time
 from decimal import Decimal
 from fractions import Fraction
@@ -111,6 +111,10 @@ class Release:
             why="`value` is for answers that are one number.",
             fix="Use `rows`, `to_arrow()`, `to_pandas()` or `to_polars()`.",
         )
+
+    def of_question(self, question: str) -> Release:
+        """The same, as the answer to a question in these words."""
+        return replace(self, question=question)
 
     @property
     def public(self) -> bool:

@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 
 # Where each kind is defined, as `KIND`, and its verb. They lie above this package, so they are imported when one is
 # looked up; a history needs the verb alone.
-_MODULES = {"question": ("dalenius.queries.kind", "asked"), "limits": ("dalenius.owner.limits", "found limits of")}
+_MODULES = {
+    "question": ("dalenius.queries.kind", "asked"),
+    "limits": ("dalenius.owner.limits", "found limits of"),
+    "workload": ("dalenius.queries.workloads.kind", "asked a workload of"),
+}
 _MADE: dict[str, Kind] = {}
 
 

@@ -202,6 +202,12 @@ def paid_answers(asker: Asker, kind: str, snapshot: Snapshot, key: str) -> list[
     return questions.answers_to(asker.ledger, snapshot.dataset, asker.name, key_stored(kind, key, snapshot.epoch))
 
 
+def paid_of_kind(asker: Asker, kind: str, snapshot: Snapshot, epsilon: float, most: int) -> list[Answered]:
+    """This asker's latest own releases of one kind about the same people, at that price or more, the best first."""
+    begins = key_stored(kind, "", snapshot.epoch)
+    return questions.paid_releases(asker.ledger, snapshot.dataset, asker.name, begins, epsilon, most)
+
+
 def recent_answers(asker: Asker, snapshot: Snapshot, most: int) -> list[PaidAnswer]:
     """This asker's latest own releases about the same data set, newest first."""
     return questions.recent_answers(asker.ledger, snapshot.dataset, asker.name, most)

@@ -11,7 +11,7 @@ import math
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dalenius.queries.explaining import Explanation
     from dalenius.queries.preview import Preview
     from dalenius.queries.release import Release
+    from dalenius.queries.workloads.release import WorkloadPreview, WorkloadRelease
     from dalenius.releasing.kinds import Shown
     from dalenius.releasing.stored import Stored
 
@@ -163,6 +164,37 @@ class RemoteAnalyst:
 
         body = body_of(question, epsilon, error, confidence, delta, limits)
         return self._settled("/v1/ask", body, idempotency_key, lambda found: Release.from_dict(found, question))
+
+    def preview_many(
+        self,
+        questions: Sequence[str] | str,
+        *,
+        epsilon: float,
+        weights: Sequence[float] = (),
+        confidence: float = 0.95,
+        delta: float | None = None,
+    ) -> WorkloadPreview:
+        """What many questions at one price would give, for nothing. As `Analyst.preview_many`."""
+        from dalenius.queries.workloads.release import WorkloadPreview
+
+        body = wire.workload_body(questions, epsilon, weights, confidence, delta)
+        return self._calls.read(self._calls.found("POST", "/v1/workloads/preview", body), WorkloadPreview.from_dict)
+
+    def ask_many(
+        self,
+        questions: Sequence[str] | str,
+        *,
+        epsilon: float,
+        weights: Sequence[float] = (),
+        confidence: float = 0.95,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> WorkloadRelease:
+        """Asks many questions at one price, as `Analyst.ask_many`. A lost answer is not charged again."""
+        from dalenius.queries.workloads.release import WorkloadRelease
+
+        body = wire.workload_body(questions, epsilon, weights, confidence, delta)
+        return self._settled("/v1/workloads", body, idempotency_key, WorkloadRelease.from_dict)
 
     def obtain(self, kind: str, request: Any, *, idempotency_key: str | None = None) -> Shown:
         """A release of any kind, as `Analyst.obtain`. A lost one is asked for again, and is not charged again."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -47,6 +47,25 @@ def body_of(
         body["delta"] = parameters.delta(delta)
     found = {} if limits is None else _limits_body(limits)
     return body | ({"limits": found} if found else {})
+
+
+def workload_body(
+    questions: Sequence[str] | str,
+    epsilon: float,
+    weights: Sequence[float],
+    confidence: float,
+    delta: float | None,
+) -> dict[str, Any]:
+    """A workload as JSON."""
+    from dalenius.queries.workloads.reading import list_questions
+
+    body: dict[str, Any] = {
+        "questions": [each.text for each in list_questions(questions)],
+        "epsilon": parameters.epsilon(epsilon),
+        "confidence": _number(confidence, "confidence"),
+        "weights": [_number(each, "weight") for each in weights],
+    }
+    return body if delta is None else body | {"delta": parameters.delta(delta)}
 
 
 def _amount(given: Amount) -> float | str:

@@ -92,8 +92,8 @@ def test_a_question_stays_within_its_claim_and_costs_nothing(home, question):
 
 
 def test_too_little_noise_is_seen_on_the_real_table(home, monkeypatch):
-    up = price._up
-    monkeypatch.setattr(price, "_up", lambda value: up(value / 60))
+    up = price.widened
+    monkeypatch.setattr(price, "widened", lambda value: up(value / 60))
     found = audit_question(home, Ask(COUNT, 1.0), samples=3 * FEWEST)
     assert found.bound.broken
     assert set(found.to_dict()) == {

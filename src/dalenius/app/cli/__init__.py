@@ -38,6 +38,7 @@ COMMANDS = {
     "explain": "explain",
     "preview": "ask",
     "ask": "ask",
+    "workload": "workload",
     "budget": "budget",
     "account": "account",
     "serve": "serve",
@@ -88,6 +89,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """The command `dalenius`."""
     # Nearly all that a command makes at first are modules, which stay: looking for garbage among them takes 5% of it.
     gc.set_threshold(_GARBAGE)
+    # Matrices are small here: several threads on one would wait for one another, ten times as long on a busy machine.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     sys.exit(run(build(), sys.argv[1:] if arguments is None else arguments))
 
 

@@ -28,6 +28,12 @@ OBJECTS = {
     "GET /metrics": "Prometheus' text format",
     "GET /v1/openapi.json": "OpenAPI 3.1",
     "GET /v1/jobs/{id}/events": "server-sent events `status`, each a job; ends with the job",
+    "POST /v1/workloads": "`releases`: a [Release](#release) for each question, in order; `charge`, `remaining`, "
+    "`free`, `receipt`: of all of them; `epsilon`, `confidence`, `questions`, `strategy`, `one_by_one`: as in a "
+    "preview; `kind`: workload",
+    "POST /v1/workloads/preview": "`questions`: of each what is expected, also one by one; `strategy`: what is "
+    "measured for them; `one_by_one`: what each would give alone; `epsilon`, `delta`, `confidence`, `remaining`, "
+    "`known`",
     "GET /v1/tables": "`tables`: of each what `dalenius tables --json` has; an analyst sees those of its data sets",
     "GET /v1/tables/{table}": "`tables`: this one",
     "GET /v1/budget": "`datasets`: [balances](ledger.md#balances-in-json), an analyst's own; all, for the others",

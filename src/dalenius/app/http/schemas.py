@@ -73,6 +73,29 @@ class AskIn(_Question):
     )
 
 
+class WorkloadIn(_Given):
+    """Many questions about one data set, and the price of all of them."""
+
+    questions: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=100_000)]],
+        Field(min_length=1, max_length=10_000, examples=[["SELECT COUNT(*) AS n FROM visits"]]),
+    ]
+    epsilon: float = Field(description="The price of all questions together.", examples=[1.0])
+    weights: Annotated[list[float], Field(max_length=10_000)] | None = Field(
+        None, description="How much an error in each question counts; by default all the same."
+    )
+    confidence: float = 0.95
+    delta: float | None = None
+
+
+class AskWorkloadIn(WorkloadIn):
+    """The same, to be asked."""
+
+    idempotency_key: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+        None, description="The same key is charged once, however often the request is sent."
+    )
+
+
 class ObtainIn(_Given):
     """A release of some kind."""
 

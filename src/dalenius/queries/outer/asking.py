@@ -50,16 +50,21 @@ class OuterPlanned:
 
 
 def plan_any(
-    asker: Asker, ask: Ask, *, expecting: bool = False, opened: Opened | None = None
+    asker: Asker,
+    ask: Ask,
+    *,
+    expecting: bool = False,
+    opened: Opened | None = None,
+    among: OpenTables | None = None,
 ) -> Planned | OuterPlanned:
     """The plan of a question: the usual one, or that of what its answer is computed from. Never touches the data.
 
-    The usual way comes first: whatever it takes means what it always did. ``opened``: what is open to the asker, where
-    that was looked up just now.
+    The usual way comes first: whatever it takes means what it always did. ``opened``, ``among``: what is open to the
+    asker, where that was looked up just now.
     """
     with patiently():  # all attempts together
         try:
-            return _plan_any(asker, ask, OpenTables.of(asker, opened), expecting=expecting)
+            return _plan_any(asker, ask, among or OpenTables.of(asker, opened), expecting=expecting)
         except RecursionError:  # names of WITH that stand for one another, hundreds of times
             raise too_deep() from None
 

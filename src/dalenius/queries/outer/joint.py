@@ -70,7 +70,7 @@ def joint_leaving(
         delta: For finding keys, where it was typed.
         shown: What shows it later.
     """
-    snapshot, plans = _together(parts), [each.plan for each in parts]
+    snapshot, plans = together(parts), [each.plan for each in parts]
     periods = tuple(sorted({period for plan in plans for period in plan.periods}))
     chosen = delta is None and any(plan.selection is not None for plan in plans)
     if chosen:
@@ -132,7 +132,7 @@ def _delta(prices: Sequence[Priced]) -> float:
     return sum(each.delta for each in prices)
 
 
-def _together(parts: Sequence[Planned]) -> Snapshot:
+def together(parts: Sequence[Planned]) -> Snapshot:
     """All tables of the parts, as they are."""
     datasets = sorted({each.snapshot.dataset for each in parts})
     if len(datasets) > 1:

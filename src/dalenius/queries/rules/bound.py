@@ -41,7 +41,7 @@ def bound_measures(stage: Stage) -> Stage:
     """The plan without its prices and its SQL."""
     question, safe = require(stage.question), require(stage.safe)
     table = question.table
-    limits = _tightened(table, stage.limits)
+    limits = tighten_limits(table, stage.limits)
     first = question.places.get(question.aggregates[0])
     read = charged_periods(table, safe.where)
     periods = paying_periods(table, read)
@@ -61,7 +61,7 @@ def bound_measures(stage: Stage) -> Stage:
         groups.sizes,
         norm,
         table.budget.neighbors,
-        [_norm(table, each) for each in groups.own],
+        [found_norm(table, each) for each in groups.own],
         table.unit,
     )
     shared: dict[tuple[str, ...], list[Aggregate]] = {}
@@ -157,7 +157,7 @@ def _kept(table: Table, asked: Limits) -> tuple[str, ...]:
     )
 
 
-def _tightened(table: Table, asked: Limits) -> Tightened:
+def tighten_limits(table: Table, asked: Limits) -> Tightened:
     """The limits that hold for this question: the policy's, or lower ones."""
     policy, declared, found = table.policy, table.policy.contribution, table.found
     totals = {**(found.totals if found else {}), **declared.totals}
@@ -209,7 +209,7 @@ def _selection(
     return SelectionPlan(max(FEWEST_KEYS, min(most, MOST_KEYS)), units)
 
 
-def _norm(table: Table, keys: Sequence[Expression]) -> int | None:
+def found_norm(table: Table, keys: Sequence[Expression]) -> int | None:
     """The least norm of a unit's rows that was found over one of the keys; finer groups only shorten the vector."""
     norms = table.found.norms if table.found and table.policy.contribution.rows is None else {}
     return min((norms[key.name] for key in keys if isinstance(key, Column) and key.name in norms), default=None)

@@ -122,7 +122,7 @@ def price_plan(plan: Plan, epsilon: float, delta: float | None = None, left: Lef
         return Priced(epsilon, None, laplace, searches=histograms, after=pure)
     gaussian = tuple(
         DiscreteGaussian(
-            _up(Fraction(each.sensitivity) / (2 * Fraction(cost.rho) * each.share)),
+            widened(Fraction(each.sensitivity) / (2 * Fraction(cost.rho) * each.share)),
             each.sensitivity,
             size * each.width,
             plan.neighbors,
@@ -152,10 +152,10 @@ def _search(
     # Discrete Gaussian noise of variance Δ2²/2ρ is ρ-zCDP, Laplace noise of scale Δ1/ε ε-DP.
     if rho is None:
         return Laplace(require(epsilon), change, size, plan.neighbors)
-    return DiscreteGaussian(_up(change / (2 * rho)), change, size, plan.neighbors)
+    return DiscreteGaussian(widened(change / (2 * rho)), change, size, plan.neighbors)
 
 
-def _up(value: Fraction) -> Fraction:
+def widened(value: Fraction) -> Fraction:
     """The value, or slightly more, with few digits: exact arithmetic stays fast, and more noise costs no more."""
     unit = Fraction(2) ** (value.numerator.bit_length() - value.denominator.bit_length() - _BITS)
     return math.ceil(value / unit) * unit

@@ -36,11 +36,15 @@ rows = 1
 answer = 1.5
 """
 QUESTION = {"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 0.2}
+WORKLOAD = {"questions": ["SELECT COUNT(*) AS n FROM visits", "SELECT AVG(age) FROM visits"], "epsilon": 0.1}
+ANALYSTS = {"/v1/history", "/v1/workloads", "/v1/workloads/preview"}
 FILLED = {"{table}": "visits", "{dataset}": "visits", "{analyst}": "ana"}
 BODIES = {
     "POST /v1/protect": {"policies": [POLICY], "dry_run": True},
     "PUT /v1/datasets/{dataset}/analysts/{analyst}": {"epsilon": 1.0},
     "POST /v1/tables/{table}/refresh": {"dry_run": True},
+    "POST /v1/workloads": WORKLOAD,
+    "POST /v1/workloads/preview": WORKLOAD,
 }
 WITH_IDS = {
     "GET /v1/receipts/{id}",
@@ -80,7 +84,7 @@ def test_a_route_gives_the_members_that_the_page_names(name, server):
     method, path = name.split(" ")
     for place, value in FILLED.items():
         path = path.replace(place, value)
-    with closing(server.analyst("ana") if path == "/v1/history" else server.owner()) as client:
+    with closing(server.analyst("ana") if path in ANALYSTS else server.owner()) as client:
         reply = client.request(method, path, BODIES.get(name))
     assert reply.status == 200, reply.content
     said = [re.findall(r"`(\w+)`", part.partition(":")[0]) for part in OBJECTS[name].split(";")]
@@ -123,6 +127,19 @@ def test_the_client_reads_a_job_of_a_real_server_to_its_end(server):
         assert len(ana.ask("SELECT COUNT(*) AS n FROM visits WHERE age > 40", epsilon=0.1).rows) == 1
         job = [each for each in other.log if each.get("route") == "/v1/jobs/{id}"]
     assert job
+
+
+def test_the_client_asks_many_questions_at_one_price(server):
+    questions = [f"SELECT COUNT(*) AS n FROM visits WHERE age > {age}" for age in (30, 45, 60)]
+    with dalenius.connect(server.url, server.token("analyst", "ana")) as ana:
+        assert not ana.preview_many(questions, epsilon=0.2).known
+        found = ana.ask_many(questions, epsilon=0.2, weights=[1, 1, 2])
+        again = ana.ask_many(questions, epsilon=0.1, weights=[1, 1, 2])
+        assert again.free and [each.rows for each in again.releases] == [each.rows for each in found.releases]
+        assert [each.question for each in found.releases] == questions and found.expected.parts
+        assert ana.ask(questions[1], epsilon=0.2).free
+        with pytest.raises(dalenius.errors.DaleniusError, match="Question 2"):
+            ana.ask_many([questions[0], "SELECT nothing FROM nowhere"], epsilon=0.1)
 
 
 def test_the_page_of_serve_names_every_setting_with_its_default():

@@ -10,7 +10,7 @@ import pytest
 from dalenius.accounting import conversions, costs
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
 from dalenius.mechanisms.laplace import Laplace
-from dalenius.queries.rules.price import _up, price_plan
+from dalenius.queries.rules.price import price_plan, widened
 
 TOLERANCE = 1e-9  # the ledger's
 QUESTIONS = [
@@ -98,6 +98,6 @@ def test_twice_the_columns_cost_the_same_and_are_noisier(visits):
     "value", [Fraction(1), Fraction(2, 3), Fraction(10**40 + 1, 7), Fraction(1, 10**30), Fraction(5**50, 3**70)]
 )
 def test_a_variance_is_rounded_up_and_only_a_little(value):
-    found = _up(value)
+    found = widened(value)
     assert value <= found <= value * (1 + Fraction(1, 2**23))
     assert found.numerator.bit_length() <= max(26, math.ceil(math.log2(found)) + 2)

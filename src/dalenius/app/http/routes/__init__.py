@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dalenius.app.http.routes import asking, files, health, ledger, people, releases, tables
+from dalenius.app.http.routes import asking, files, health, ledger, people, releases, tables, workloads
 
 ROUTERS = (
     health.router,
     asking.router,
+    workloads.router,
     tables.router,
     releases.spending_router,
     releases.router,

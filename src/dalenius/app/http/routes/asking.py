@@ -83,7 +83,7 @@ async def preview(caller: ByAnalyst, body: PreviewIn, request: Request) -> Respo
         plan = found.described() if body.plan else {}
         return answer({"question": body.sql, **found.to_dict(), **plan})
 
-    return await _planned(caller, request, work)
+    return await preview_while_there(caller, request, work)
 
 
 @router.post("/explain", response_model=ExplanationOut, responses=PROBLEMS)
@@ -95,10 +95,10 @@ async def explain(caller: ByAnalyst, body: ExplainIn, request: Request) -> Respo
         found = caller.analyst.explain(body.sql, epsilon=body.epsilon, delta=body.delta, limits=limits)
         return answer({"question": body.sql, **found.to_dict()})
 
-    return await _planned(caller, request, work)
+    return await preview_while_there(caller, request, work)
 
 
-async def _planned(caller: Caller, request: Request, work: Callable[[], Response]) -> Response:
+async def preview_while_there(caller: Caller, request: Request, work: Callable[[], Response]) -> Response:
     """What is planned for nothing, as long as the client is there."""
     gone = threading.Event()
     async with _watching(request, gone.set):

@@ -1,0 +1,243 @@
+"""How exact a workload's answers will be, and how exact they would be asked one by one. Never touches the data.
+
+*One by one* means each question alone, at an equal part of the same price: ε/k each under pure, ρ/k under zCDP.
+"""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dalenius._numbers import count_of
+from dalenius.measuring.estimates import noise_variance
+from dalenius.measuring.expressions import TRUE
+from dalenius.measuring.statistics.family import UsualGroup
+from dalenius.queries.expectations import Expectations
+from dalenius.queries.postprocess import key_columns, shown_groups, tabulate
+from dalenius.queries.rules.price import price_plan
+from dalenius.queries.sql_words import SqlWords
+from dalenius.queries.workloads.pricing import share_plan
+from dalenius.queries.workloads.showing import law_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dalenius.measuring.estimates import Estimate
+    from dalenius.measuring.expressions import Aggregate
+    from dalenius.measuring.plan import Measure, Plan
+    from dalenius.mechanisms.laws import Law
+    from dalenius.queries.workloads.linear import Summed, Sums
+    from dalenius.queries.workloads.planning import Block, Part, WorkloadPlan
+    from dalenius.queries.workloads.pricing import WorkloadPrice
+
+_SEARCHED = 200  # questions, up to which it is reckoned with limits that they would find for themselves
+
+Errors = tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class ExpectedQuestion:
+    """What is expected of one question.
+
+    Attributes:
+        columns: Of its answer.
+        groups: How many rows that has; None: they are found.
+        noise_error: Half-width of each column from the noise alone, in a usual group; None for keys.
+        one_by_one: The same, asked alone at an equal part of the price.
+        beside: Why it is asked as it is, rather than from the cells; "" where it is not.
+    """
+
+    columns: tuple[str, ...]
+    groups: int | None
+    noise_error: Errors
+    one_by_one: Errors
+    beside: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "columns": list(self.columns),
+            "groups": self.groups,
+            "noise_error": list(self.noise_error),
+            "one_by_one": list(self.one_by_one),
+            "beside": self.beside,
+        }
+
+
+@dataclass(frozen=True)
+class ExpectedPart:
+    """What is measured of one thing that is added up, and the total squared error of all answers made of it.
+
+    Attributes:
+        of: What is added up, in words.
+        strategy: What is measured, in words.
+        cells: How many cells the questions tell apart.
+        measured: How many integers are measured.
+        answers: How many numbers are made of them.
+        share: Of the price.
+        squared_error: The sum of the variances of these numbers.
+        one_by_one: The same, asked one by one.
+    """
+
+    of: str
+    strategy: str
+    cells: int
+    measured: int
+    answers: int
+    share: float
+    squared_error: float
+    one_by_one: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    def __str__(self) -> str:
+        return (
+            f"{self.of}: {self.strategy}, {count_of(self.measured, 'number')} measured over "
+            f"{count_of(self.cells, 'cell')} for {count_of(self.answers, 'answer')}"
+        )
+
+
+class Expecting:
+    """A workload at one price."""
+
+    def __init__(self, workload: WorkloadPlan, priced: WorkloadPrice, confidence: float) -> None:
+        self.workload, self.priced, self.confidence = workload, priced, confidence
+        self._alone = Fraction(1, len(workload.plans))
+        mechanisms = iter(priced.mechanisms)
+        self._laws: dict[int, list[Law]] = {
+            at: [next(mechanisms).noise for _ in block.parts] for at, block in enumerate(workload.blocks)
+        }
+
+        self._terms: dict[int, list[tuple[int, int, Sums]]] = {}  # of each question, in the order of its measures
+        for at, block in enumerate(workload.blocks):
+            for term, part, sums in block.terms:
+                self._terms.setdefault(term.question, []).append((at, part, sums))
+
+    # --- questions
+
+    def question(self, number: int) -> ExpectedQuestion:
+        """What is expected of one of the different questions, by its number."""
+        plan = self.workload.plans[number].plan
+        names = tuple(each.name for each in plan.question.outputs)
+        groups = None if plan.selection is not None else len(shown_groups(plan))
+        alone = self._expected(number, self._alone)
+        if number in self.workload.beside:
+            share, why = self.workload.beside[number]
+            return ExpectedQuestion(names, groups, self._expected(number, share), alone, why)
+        return ExpectedQuestion(names, groups, self._from_cells(number), alone)
+
+    def _expected(self, number: int, share: Fraction) -> Errors:
+        """Asked as it is, at a share of the price."""
+        plan = share_plan(self.workload.plans[number].plan, share)
+        finding = sum(each.plan.selection is not None for each in self.workload.plans)
+        delta = self.priced.delta / finding if plan.selection is not None else None
+        if len(self.workload.plans) > _SEARCHED:
+            plan = _unsearched(plan)
+        found = Expectations(plan, self.confidence, delta).at(self.priced.epsilon)
+        return tuple(found.column(output.expression).noise_error for output in plan.question.outputs)
+
+    def _from_cells(self, number: int) -> Errors:
+        """From what is measured for all questions, in one usual group."""
+        plan = self.workload.plans[number].plan
+        noisy = []
+        for at, part, sums in self._terms[number]:
+            own = self.workload.blocks[at].parts[part]
+            variances = sums.variances(own.strategy)
+            noisy.append((own, self._laws[at][part], float(statistics.median(variances.tolist()))))
+        rows = Expectations(plan, self.confidence).rows
+        estimates = {each: [_usual(plan, each, noisy, rows, self.confidence)] for each in plan.answers}
+        question = replace(plan.question, having=TRUE, order=(), limit=None, offset=0)
+        one = replace(plan, question=question, cells=plan.cells[:1], answers=dict.fromkeys(plan.answers, 0))
+        return tuple(tabulate(one, key_columns(one), estimates).noise_error[0])
+
+    # --- parts
+
+    def parts(self) -> list[ExpectedPart]:
+        """What is measured, with the total squared errors."""
+        return [
+            self._part(block, part, self._laws[at][place])
+            for at, block in enumerate(self.workload.blocks)
+            for place, part in enumerate(block.parts)
+        ]
+
+    def _part(self, block: Block, part: Part, law: Law) -> ExpectedPart:
+        own = noise_variance(law) * float(part.measure.step) ** 2 / 4.0**part.measure.bits
+        squared = alone = 0.0
+        answers = 0
+        for term, place, sums in block.terms:
+            if block.parts[place] is part:
+                squared += own * float(sums.variances(part.strategy).sum())
+                alone += self._alone_variance(term.question, term.statistic, part.summed) * len(sums.places)
+                answers += len(sums.places)
+        return ExpectedPart(
+            _words(block, part),
+            part.strategy.name,
+            part.workload.cells,
+            part.strategy.rows,
+            answers,
+            float(part.share),
+            squared,
+            alone,
+        )
+
+    def _alone_variance(self, number: int, statistic: int, summed: Summed) -> float:
+        """Of one measure of a question that is asked alone, in one group, at the limits of the whole table."""
+        plan = _unsearched(share_plan(self.workload.plans[number].plan, self._alone))
+        priced = price_plan(plan, self.priced.epsilon)
+        start = plan.start(statistic)
+        place = next(
+            start + at
+            for at, each in enumerate(plan.statistics[statistic].measures)
+            if (each.kind == "rows") == (summed.value is None)
+        )
+        measure = plan.measures[place]
+        return noise_variance(priced.mechanisms[place].noise) * float(measure.step) ** 2 / 4.0**measure.bits
+
+
+def _words(block: Block, part: Part) -> str:
+    """What is added up, as people write it."""
+    value = part.summed.value
+    return "rows" if value is None else f"sum of {SqlWords.over(block.planned.plan.table).text(value)}"
+
+
+def _usual(
+    plan: Plan, aggregate: Aggregate, noisy: Sequence[tuple[Part, Law, float]], rows: int, confidence: float
+) -> Estimate:
+    """What is expected of an aggregate in a group of so many rows."""
+    number = plan.answers[aggregate]
+    statistic, start = plan.statistics[number], plan.start(number)
+    own = noisy[start : start + len(statistic.measures)]
+    bits = max(part.measure.bits for part, _, _ in own)
+    measures = tuple(
+        replace(each, bits=bits, centre=part.summed.centre)
+        for each, (part, _, _) in zip(statistic.measures, own, strict=True)
+    )
+    laws: list[Any] = [
+        law_of(law, variance * noise_variance(law), bits - part.measure.bits, confidence) for part, law, variance in own
+    ]
+    settled = replace(statistic, measures=measures)
+    return statistic.family.expected(aggregate, settled, laws, UsualGroup(rows), confidence)
+
+
+def _unsearched(plan: Plan) -> Plan:
+    """The plan at the limits that it was planned with: what a search would cost goes to what is measured."""
+    statistics_ = tuple(
+        replace(
+            each,
+            measures=tuple(
+                replace(one, share=one.share * _factor(each.measures), search=Fraction(0)) for one in each.measures
+            ),
+        )
+        for each in plan.statistics
+    )
+    return replace(plan, statistics=statistics_)
+
+
+def _factor(measures: Sequence[Measure]) -> Fraction:
+    spent = sum((each.search for each in measures), Fraction(0))
+    own = sum((each.share for each in measures), Fraction(0))
+    return 1 + spent / own

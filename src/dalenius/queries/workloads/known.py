@@ -1,0 +1,38 @@
+"""A question that was one of a workload, asked alone: the asker has paid for it, so it is free.
+
+Only the asker's own releases are looked at. A question is known by the key that it has alone, in which its canonical
+plan, the policy and the data version are: another filter, other limits or other data are another question. What is
+looked at is the ledger and the plan, never the data.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dalenius.queries.workloads.showing import StoredWorkload, shown_release
+from dalenius.releasing.leaving import paid_of_kind
+
+if TYPE_CHECKING:
+    from dalenius.queries.planning import Planned
+    from dalenius.queries.release import Release
+    from dalenius.releasing.leaving import Asker
+
+KIND = "workload"
+_LATEST = 32  # workloads that are looked through
+
+
+def known_release(asker: Asker, found: Planned, question: str, epsilon: float, confidence: float) -> Release | None:
+    """The answer to a question from a workload of at least that price; None where there is none."""
+    plan, key = found.plan, found.plan.key(found.snapshot.data_version)
+    for answered in paid_of_kind(asker, KIND, found.snapshot, epsilon, _LATEST):
+        if key.encode() not in answered.content:  # sooner known than read
+            continue
+        stored = StoredWorkload.read(answered.content)
+        if not stored.holds(key):
+            continue
+        table, notes, limits = stored.shown(key, plan, confidence)
+        free = {"epsilon": 0.0, "delta": 0.0, "rho": None if stored.rho is None else 0.0}
+        remaining = asker.remaining(found.snapshot.dataset, plan.periods)
+        shown = shown_release(plan, stored, table, notes, limits, answered, confidence, free, remaining)
+        return shown.of_question(question)
+    return None

@@ -1,0 +1,276 @@
+"""What is stored of a workload, read in the terms of its questions. Post-processing: no data, no other price.
+
+Each part's noisy integers give, by least squares, all answers that it determines, and the variance of each is known
+exactly (`measuring.strategies`): the same count asked for in two questions is the same number. An average is the
+quotient of two parts, whose noise is independent.
+
+Intervals are those of an answer's own noise. Gaussian noise added up is Gaussian. Of Laplace noise that is added up
+only the variance is looked at: its law lies between a single Laplace one and a Gaussian one of that variance, and the
+interval is the wider one of the two, at 95% that of Laplace noise. It is at most 8% too wide there. What limits cut off
+is not in them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+from dalenius._numbers import count_of
+from dalenius.errors import LedgerCorruptError
+from dalenius.measuring.estimates import Estimate, NoisySum, noise_variance, normal_width
+from dalenius.measuring.strategies.stored import strategy_of_json
+from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
+from dalenius.queries.answering import Answer, read_law
+from dalenius.queries.note_words import plain_notes
+from dalenius.queries.postprocess import ReleasedTable, key_columns, tabulate
+from dalenius.queries.workloads.linear import Sums
+from dalenius.queries.workloads.measuring import FORMAT
+
+if TYPE_CHECKING:
+    from dalenius.ledger.requests import Answered
+    from dalenius.measuring.estimates import Noise
+    from dalenius.measuring.expressions import Aggregate
+    from dalenius.measuring.plan import Plan, Statistic
+    from dalenius.measuring.statistics.family import Cellwise
+    from dalenius.measuring.strategies.factors import Array
+    from dalenius.measuring.strategies.strategy import Inferred, Strategy
+    from dalenius.queries.release import Release
+
+CHARGED = "Charged once, for all questions of its workload together."
+_FINER = 12  # bits that answers are counted in beyond those of what was measured: rounding then changes nothing
+_DIGITS = 12  # bits of a variance that are kept, rounded up, so that many answers share one law
+
+
+@dataclass(frozen=True)
+class StoredPart:
+    """What was measured of one thing that is added up.
+
+    Attributes:
+        strategy: By which.
+        law: Of the noise in each integer.
+        values: The noisy integers.
+        bits: In how many parts of a step they are counted.
+        clip: The limit of what one unit adds, in steps.
+        centre: What was subtracted from each row's value, in steps.
+    """
+
+    strategy: Strategy
+    law: Noise
+    values: tuple[int, ...]
+    bits: int
+    clip: int
+    centre: int
+
+    @cached_property
+    def inferred(self) -> Inferred:
+        """All that least squares tell."""
+        import numpy as np
+
+        return self.strategy.infer(np.array(self.values, dtype=float))
+
+    def answers(self, sums: Sums) -> tuple[Array, Array]:
+        """A question's numbers, in parts of a step, and the variance of each."""
+        return sums.answers(self.inferred), noise_variance(self.law) * sums.variances(self.strategy)
+
+
+@dataclass(frozen=True)
+class StoredWorkload:
+    """A stored release, with all that its questions may be read from."""
+
+    epsilon: float
+    rho: float | None
+    parts: tuple[StoredPart, ...]
+    questions: Mapping[str, Sequence[Mapping[str, Any]]]
+    beside: Mapping[str, Mapping[str, Any]]
+
+    @classmethod
+    def read(cls, content: bytes) -> StoredWorkload:
+        """As `measuring.measure_workload` wrote it."""
+        data = json.loads(content)
+        if data.get("format") != FORMAT:
+            raise unreadable()
+        parts = tuple(
+            StoredPart(
+                strategy_of_json(each["strategy"]),
+                read_law(each["law"]),
+                tuple(map(int, each["values"])),
+                each["bits"],
+                int(each["clip"]),
+                each["centre"],
+            )
+            for each in data["parts"]
+        )
+        return cls(data["epsilon"], data["rho"], parts, data["questions"], data["beside"])
+
+    def holds(self, key: str) -> bool:
+        """Whether a question was one of its, by the key that it has alone."""
+        return key in self.questions or key in self.beside
+
+    def shown(
+        self, key: str, plan: Plan, confidence: float
+    ) -> tuple[ReleasedTable, tuple[str, ...], tuple[Mapping[str, Any], ...]]:
+        """What one of its questions asked to see, with notes, and the limits that it found for itself.
+
+        What is stored says how it was measured, whatever would be chosen for the same questions now.
+        """
+        if key in self.questions:
+            reading = QuestionReading(self, plan, self.questions[key], confidence)
+            return reading.table(), reading.notes, ()
+        if key not in self.beside:
+            raise unreadable()
+        answer = Answer.read(plan, json.dumps(self.beside[key]).encode(), confidence)
+        return answer.table(), answer.notes, answer.limits
+
+
+@dataclass(frozen=True)
+class QuestionReading:
+    """A question of a workload, as it was released."""
+
+    stored: StoredWorkload
+    plan: Plan
+    terms: Sequence[Mapping[str, Any]]
+    confidence: float
+
+    @cached_property
+    def noisy(self) -> list[tuple[StoredPart, Array, Array]]:
+        """For each measure of the plan its part, its numbers in all groups, and their variances."""
+        if len(self.terms) != len(self.plan.measures):
+            raise unreadable()
+        found = []
+        for each in self.terms:
+            part = self.stored.parts[each["part"]]
+            found.append((part, *part.answers(Sums.of_json(each, len(self.plan.cells)))))
+        return found
+
+    @cached_property
+    def estimates(self) -> Mapping[Aggregate, list[Estimate]]:
+        """Every aggregate's number in every group."""
+        found = {}
+        for aggregate, number in self.plan.answers.items():
+            start = self.plan.start(number)
+            own = self.noisy[start : start + len(self.plan.statistics[number].measures)]
+            found[aggregate] = estimates_of(aggregate, self.plan.statistics[number], own, self.confidence)
+        return found
+
+    def table(self) -> ReleasedTable:
+        """What the question asked to see.
+
+        The numbers of a workload share their noise, so the errors of those that are computed with add up plainly.
+        """
+        plan = replace(self.plan, answers=dict.fromkeys(self.plan.answers, 0))
+        return tabulate(plan, key_columns(plan), self.estimates)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the reader should know besides."""
+        return plain_notes(self.plan, (*self.plan.notes, limit_note(self.plan, self.stored.parts, self.terms)))
+
+
+def limit_note(plan: Plan, parts: Sequence[Any], terms: Sequence[Mapping[str, Any]]) -> str:
+    """Which limits held: they are those of the whole workload."""
+    unit, limits = " + ".join(plan.table.unit), []
+    for measure, term in zip(plan.measures, terms, strict=True):
+        clip = parts[term["part"]].clip
+        limits.append(
+            count_of(clip, "row") if measure.kind == "rows" else f"a total of {float(clip * measure.step):,.10g}"
+        )
+    told = " and ".join(dict.fromkeys(limits))
+    groups = "" if plan.groups is None else " The limit of groups does not hold here: one unit counts in all of its."
+    return (
+        f"One {unit} counts with at most {told}, over all groups of the workload together. What that cuts off is not "
+        f"estimated here: the margins are for the added noise alone.{groups}"
+    )
+
+
+def estimates_of(
+    aggregate: Aggregate,
+    statistic: Statistic,
+    noisy: Sequence[tuple[StoredPart, Array, Array]],
+    confidence: float,
+) -> list[Estimate]:
+    """An aggregate's number in every group, from the numbers and variances of its measures."""
+    bits = max(part.bits for part, _, _ in noisy) + _FINER
+    measures = tuple(
+        replace(each, bits=bits, centre=part.centre)
+        for each, (part, _, _) in zip(statistic.measures, noisy, strict=True)
+    )
+    family = cast("Cellwise", statistic.family)
+    estimate = family.estimator(aggregate, replace(statistic, measures=measures), confidence)
+    columns = [
+        [
+            NoisySum(
+                round(Fraction(float(value)) * 2 ** (bits - part.bits)),
+                law_of(part.law, float(variance), bits - part.bits, confidence),
+            )
+            for value, variance in zip(values, variances, strict=True)
+        ]
+        for part, values, variances in noisy
+    ]
+    return [estimate(cell) for cell in zip(*columns, strict=True)]
+
+
+def law_of(measured: Noise, variance: float, finer: int, confidence: float) -> Noise:
+    """A law of that variance whose interval, at this confidence, is wide enough for a number with such noise."""
+    wide = max(1, math.ceil(variance * 4**finer))
+    shift = max(0, wide.bit_length() - _DIGITS)
+    wide = -(-wide >> shift) << shift
+    # P(|X| > t) = exp(−√2·t) for Laplace noise of variance 1
+    longer = -math.log(1 - confidence) / math.sqrt(2) > normal_width(confidence)
+    if isinstance(measured, DiscreteGaussianLaw) or not longer:
+        return DiscreteGaussianLaw(Fraction(wide))
+    # of scale b it has variance 2b², up to what the integers take
+    return DiscreteLaplaceLaw(Fraction(math.isqrt(wide // 2) + 1))
+
+
+def unreadable() -> LedgerCorruptError:
+    """What is stored is no workload that this version reads."""
+    return LedgerCorruptError(
+        "A stored answer cannot be read.", why="It has another form.", fix="Update dalenius, or ask the owner."
+    )
+
+
+def shown_release(
+    plan: Plan,
+    stored: StoredWorkload,
+    table: ReleasedTable,
+    notes: Sequence[str],
+    limits: Sequence[Mapping[str, Any]],
+    answered: Answered,
+    confidence: float,
+    charge: Mapping[str, Any],
+    remaining: Mapping[str, Any],
+) -> Release:
+    """One question's answer, with the guarantee and the receipt of all."""
+    from dalenius.queries.release import Release
+
+    budget = plan.table.budget
+    unit = ", ".join([*plan.table.unit, *([budget.period] if budget.period else [])])
+    return Release(
+        columns=table.columns,
+        keys=table.keys,
+        rows=table.rows,
+        noise_error=table.noise_error,
+        interval=table.interval,
+        total_interval=table.total_interval,
+        clipping=table.clipping,
+        confidence=confidence,
+        guarantee={
+            "kind": "pure" if stored.rho is None else "approx",
+            "epsilon": stored.epsilon,
+            "delta": budget.delta,
+            "unit": unit,
+            "neighbors": budget.neighbors.value,
+        },
+        charge=charge,
+        remaining=remaining,
+        free=answered.free,
+        receipt=answered.receipt.to_dict(),
+        question="",
+        notes=(*notes, CHARGED),
+        limits=tuple(limits),
+    )
