@@ -184,6 +184,7 @@ def test_all_that_a_role_does_on_the_pages_it_can_do_by_the_api(opened, server, 
 def test_a_page_is_open_to_no_role_that_its_calls_are_not_open_to():
     first = {
         "/": "POST /v1/ask",
+        "/workload": "POST /v1/workloads",
         "/protect": "POST /v1/protect",
         "/budget": "GET /v1/budget/over-time",
         "/ledger": "GET /v1/ledger",

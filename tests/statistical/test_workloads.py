@@ -56,10 +56,10 @@ FOUR = tuple(
     f"SELECT COUNT(*) AS n FROM people WHERE sex = '{sex}'{more}" for more in ("", " AND bmi < 25") for sex in "mf"
 )
 RANGES = (
-    *(f"SELECT COUNT(*) AS n FROM people WHERE age <= {each}" for each in range(0, 64, 3)),
+    *(f"SELECT COUNT(*) AS n FROM people WHERE age <= {each}" for each in range(0, 64, 3 if LONG else 12)),
     "SELECT sex, COUNT(*) AS n, SUM(bmi) AS s FROM people GROUP BY sex",
 )
-DRAWS = 5_000 if LONG else 60
+DRAWS = 5_000 if LONG else 50
 FAR = 5.5 if LONG else 8.0  # of few draws the spread is not known so well
 
 

@@ -38,6 +38,7 @@ class PageInfo(NamedTuple):
 
 PAGES = {
     "/": PageInfo("Ask", "query_stats", (Role.ANALYST,)),
+    "/workload": PageInfo("Many questions", "playlist_add_check", (Role.ANALYST,)),
     "/protect": PageInfo("Protect", "shield", (Role.OWNER,)),
     "/budget": PageInfo("Budget", "savings", tuple(Role)),
     "/ledger": PageInfo("Ledger", "receipt_long", (Role.OWNER, Role.AUDITOR)),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import AsyncIterable, Awaitable, Callable
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -30,9 +30,11 @@ if TYPE_CHECKING:
     from dalenius.app.console.sessions import Session
     from dalenius.ledger.tokens import Role, Token
     from dalenius.queries.release import Release
+    from dalenius.queries.workloads.release import WorkloadRelease
 
 T = TypeVar("T")
 LAB = "the attack lab"  # which the API has not: `dalenius attack` is on everybody's own machine
+_PREVIEWS = frozenset({"POST /v1/preview", "POST /v1/workloads/preview"})
 REVOKE = "DELETE /v1/tokens/{id}"
 Waiting = Callable[[float | None], None]  # is told every second how many seconds are left, once that is known
 
@@ -47,7 +49,7 @@ async def call(session: Session, route: str, work: Callable[[], T]) -> T:
     """
 
     async def done(token: Token) -> T:
-        if route == "POST /v1/preview":
+        if route in _PREVIEWS:
             return await session.service.preview(token, work)
         return await session.service.run(work)
 
@@ -67,9 +69,20 @@ class Wish:
 
 async def ask(session: Session, sql: str, wish: Wish, waiting: Waiting) -> Release:
     """Asks. Charged before the data is looked at; the answer comes when its time has come."""
-    wanted = JobRequest(QUESTION, Ask(sql, wish.epsilon, wish.error).to_json(), secrets.token_urlsafe(16))
+    asked = Ask(sql, wish.epsilon, wish.error).to_json()
+    return cast("Release", await _obtain(session, "POST /v1/ask", QUESTION, asked, waiting))
 
-    async def done(token: Token) -> Release:
+
+async def ask_many(session: Session, sql: str, epsilon: float, waiting: Waiting) -> WorkloadRelease:
+    """Asks many questions at one price, in the same way."""
+    asked = {"questions": sql, "epsilon": epsilon}
+    return cast("WorkloadRelease", await _obtain(session, "POST /v1/workloads", "workload", asked, waiting))
+
+
+async def _obtain(session: Session, route: str, kind: str, asked: Mapping[str, Any], waiting: Waiting) -> Any:
+    wanted = JobRequest(kind, asked, secrets.token_urlsafe(16))
+
+    async def done(token: Token) -> Any:
         service = session.service
         job = service.obtain(token, wanted)
         try:
@@ -78,9 +91,9 @@ async def ask(session: Session, sql: str, wish: Wish, waiting: Waiting) -> Relea
         finally:
             service.jobs.forget(job)  # which counts as open until its end
         await service.run(session.check)  # who signed out meanwhile is not shown it
-        return cast("Release", await service.run(job.result))
+        return await service.run(job.result)
 
-    return await _pass(session, "POST /v1/ask", done)
+    return await _pass(session, route, done)
 
 
 async def attack(session: Session, name: str) -> list[dict[str, Any]]:

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 OPEN = frozenset({"/healthz", "/readyz"})  # what needs no token
 # The web page: it signs in by a cookie, and has a door of its own (`console.door`).
-CONSOLE = frozenset({"/", "/sign-in", "/sign-out", "/budget", "/protect", "/ledger", "/report", "/lab", "/about"})
+CONSOLE = frozenset(
+    {"/", "/workload", "/sign-in", "/sign-out", "/budget", "/protect", "/ledger", "/report", "/lab", "/about"}
+)
 FORM = 2**11  # bytes of a form of the web page, which holds a token and nothing else; more is not even read
 UPLOAD = "/protect/upload"  # the owner's files: passed on as they come, never held as a whole
 FILES = "/v1/files/"  # the same, with a token

@@ -22,7 +22,8 @@ from dalenius.measuring.plan import Limits
 from dalenius.queries.planning import Planned
 from dalenius.queries.rules import plan_question
 from dalenius.queries.workloads.linear import why_not_linear
-from dalenius.queries.workloads.measuring import measured_integers
+from dalenius.queries.workloads.marginals import Weighed
+from dalenius.queries.workloads.measuring import counted_integers, measured_of
 from dalenius.queries.workloads.planning import plan_workload
 from dalenius.tables.policy import Contribution
 
@@ -73,11 +74,7 @@ class WorkloadSides(Sides):
                 return Broken("index", "the same integers", "others", block.counted[0].plan.canonical())
             norm, neighbors = block.planned.plan.norm, block.planned.plan.neighbors
             for part in block.parts:
-                own = block.counted[part.counted]
-                sides = [
-                    measured_integers(part, own, side[part.counted][part.number], block).tolist()
-                    for side in (first, second)
-                ]
+                sides = [measured_of(part, block, side).tolist() for side in (first, second)]
                 seen = vector_length([one - other for one, other in zip(*sides, strict=True)], norm)
                 most = 0 if self.made.nobody else part.change(norm, neighbors)
                 if seen > most:
@@ -101,6 +98,8 @@ class WorkloadSides(Sides):
             for term, at, sums in block.terms:
                 part, plan = block.parts[at], workload.plans[term.question].plan
                 own = block.counted[part.counted]
+                if isinstance(own, Weighed):
+                    return None
                 cells = np.array(counted[part.counted][part.number], dtype=object)
                 answers = _added_up(cells.reshape([block.sizes[each] for each in own.attributes]), own.attributes, sums)
                 number = places[term.question]
@@ -140,5 +139,5 @@ def _workload(plans: Sequence[Plan]) -> WorkloadPlan:
     return plan_workload(planned, keys, [1.0] * len(keys))
 
 
-def _counted(block: Block, engine: Engine) -> list[list[list[int]]]:
-    return [exact(each.plan, engine, SALT, seconds=SECONDS) for each in block.counted]
+def _counted(block: Block, engine: Engine) -> list[Any]:
+    return counted_integers(block, engine, SALT, SECONDS)

@@ -77,12 +77,15 @@ def candidates(
     Raises:
         QuestionRefusedError: There is none: each reads tables of too many cells.
     """
-    found = []
+    found = list[tuple[float, Strategy]]()
     for candidate in CANDIDATES:
         strategy = candidate(workload, norm, cells_limit)
         if strategy is not None and _readable(strategy, cells_limit):
+            error = strategy.expected(workload, norm)
+            if not 0 < error < math.inf and found:
+                continue  # numbers too far apart to be solved, or nothing is asked: the first is as good as any
             factor = (1.0 if strategy.disjoint else spread**2) * (signed if strategy.signed else 1.0)
-            found.append((factor * strategy.expected(workload, norm), strategy))
+            found.append((factor * error, strategy))
     if not found:
         raise QuestionRefusedError(
             "The questions tell too many cells apart.",

@@ -102,13 +102,13 @@ _BITS = range(8, 16, 2)
 _LOSS = 5e-4
 
 
-def optimised_contrasts(gram: Array) -> ContrastMatrix:
+def optimised_contrasts(gram: Array, *, effort: float = 1.0) -> ContrastMatrix:
     """The contrasts with the least error in L2 for answers with this FᵀF."""
     n = len(gram)
     basis = np.linalg.qr(np.concatenate([np.ones((n, 1)), np.eye(n)[:, 1:]], axis=1))[0][:, 1:]
     goal = basis.T @ gram @ basis
     goal = goal / (goal.trace() / n) + np.eye(n - 1) * 1e-6
-    real = _descend(goal, basis) @ basis.T
+    real = _descend(goal, basis, effort) @ basis.T
     best = None
     for bits in _BITS:
         rounded = np.trunc(real * 2.0**bits).astype(np.int64)
@@ -124,15 +124,18 @@ def optimised_contrasts(gram: Array) -> ContrastMatrix:
     return best[1]
 
 
-def _descend(goal: Array, basis: Array) -> Array:
-    from scipy.linalg import cho_factor, cho_solve
+def _descend(goal: Array, basis: Array, effort: float) -> Array:
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve
     from scipy.optimize import minimize
 
     m = len(goal)
 
     def value(flat: Array) -> tuple[float, Array]:
         b = flat.reshape(m, m)
-        factor = cho_factor(b.T @ b + np.eye(m) * 1e-13, check_finite=False)
+        try:
+            factor = cho_factor(b.T @ b + np.eye(m) * 1e-13, check_finite=False)
+        except LinAlgError:
+            return 1e300, np.zeros(m * m)
         first = cho_solve(factor, goal, check_finite=False)
         both = cho_solve(factor, first.T, check_finite=False)
         error = float(first.trace())
@@ -145,7 +148,7 @@ def _descend(goal: Array, basis: Array) -> Array:
 
     values, vectors = np.linalg.eigh(goal)
     start = (vectors * np.maximum(values, values.max() * 1e-9) ** 0.25) @ vectors.T
-    steps = int(max(10, min(400, 4e9 / (m + 1) ** 3)))
+    steps = int(max(10, min(400, effort * 4e9 / (m + 1) ** 3)))
     options: Any = {"maxiter": steps, "maxfun": 2 * steps, "ftol": 1e-7}
     found = minimize(value, start.ravel(), jac=True, method="L-BFGS-B", options=options)
     b = np.asarray(found.x).reshape(m, m)

@@ -7,7 +7,7 @@ and wavelets see of a row.
 
 from __future__ import annotations
 
-import json
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 Array = NDArray[np.float64]
+_AT_ONCE = 2**23  # numbers
 Numbers = NDArray[Any]  # whole or not; along one axis of it a factor works
 
 
@@ -80,12 +81,14 @@ class Factor(ABC):
 
     def products(self, root: Array) -> Array:
         """For each answer ‖row · root‖², where ``root`` has a row for each class."""
-        return np.asarray(np.square(self.apply(root, 0)).sum(axis=1))
+        step = max(1, _AT_ONCE // max(1, self.answers))  # columns at a time: there may be many answers
+        parts = [root[:, at : at + step] for at in range(0, root.shape[1], step)]
+        return np.asarray(sum(np.square(self.apply(part, 0)).sum(axis=1) for part in parts))
 
     @property
+    @abstractmethod
     def key(self) -> str:
         """The same for the same matrix, written alike."""
-        return json.dumps(self.to_json())
 
     @property
     def growth(self) -> int:
@@ -100,6 +103,11 @@ class _Sized(Factor):
     @property
     def classes(self) -> int:
         return self.size
+
+    @property
+    def key(self) -> str:
+        """Its kind and size."""
+        return f"{type(self).__name__} {self.size}"
 
     def to_json(self) -> dict[str, Any]:
         """So that `factor_of_json` gives it back."""
@@ -222,6 +230,21 @@ class Ranges(Factor):
         change = np.bincount(starts, minlength=self.size + 1) - np.bincount(ends, minlength=self.size + 1)
         return np.asarray(change.cumsum()[: self.size], dtype=np.int64)
 
+    def matrix(self) -> csr_array:
+        """All of it, sparse."""
+        from scipy.sparse import csr_array
+
+        starts, ends = self.bounds()
+        counts = ends - starts
+        upto = np.concatenate([[0], counts.cumsum()])
+        columns = np.arange(upto[-1]) - np.repeat(upto[:-1] - starts, counts)
+        return csr_array((np.ones(upto[-1], dtype=np.int64), columns, upto), shape=(self.answers, self.size))
+
+    @property
+    def key(self) -> str:
+        """The same for the same ranges."""
+        return f"ranges {self.size} {self.starts} {self.ends}"
+
     def to_json(self) -> dict[str, Any]:
         """So that `factor_of_json` gives it back."""
         return {"kind": "ranges", "classes": self.size, "starts": list(self.starts), "ends": list(self.ends)}
@@ -332,6 +355,7 @@ class Rows(Factor):
         found: Any = csr_array(matrix if issparse(matrix) else np.atleast_2d(np.asarray(matrix)))  # type: ignore[arg-type]
         found.sum_duplicates()
         found.eliminate_zeros()
+        found.sort_indices()
         whole = found.astype(np.int64)
         if (whole != found).nnz:
             raise ValueError("A factor has whole numbers only.")
@@ -379,6 +403,14 @@ class Rows(Factor):
         """Squares, or absolute values, added up."""
         parts = abs(self.entries) if norm == "l1" else self.entries.multiply(self.entries)
         return np.asarray(parts.sum(axis=0), dtype=np.int64).ravel()
+
+    @property
+    def key(self) -> str:
+        """A hash of all entries."""
+        matrix = self.entries
+        places = (matrix.indptr.astype(np.int64).tobytes(), matrix.indices.astype(np.int64).tobytes())
+        told = hashlib.sha256(b"".join((*places, matrix.data.tobytes()))).hexdigest()
+        return f"rows {matrix.shape} {matrix.dtype.str} {told}"
 
     def to_json(self) -> dict[str, Any]:
         """So that `factor_of_json` gives it back."""

@@ -18,9 +18,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from dalenius.measuring.strategies.asked import Asked
 from dalenius.measuring.strategies.factors import Array, Numbers
 from dalenius.measuring.strategies.levels import (
-    Asked,
     LevelLine,
     block_sums,
     energies,

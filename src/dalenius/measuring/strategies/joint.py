@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -14,10 +13,12 @@ from dalenius.measuring.strategies.factors import Array, Numbers
 from dalenius.measuring.strategies.lines import MatrixLine
 from dalenius.measuring.strategies.p_identity import optimised_line
 from dalenius.measuring.strategies.products import InferredCells
-from dalenius.measuring.strategies.strategy import Attributes, Strategy, Tables, require, table_of
+from dalenius.measuring.strategies.strategy import Attributes, Strategy, Tables, require, sensitivity, table_of
 from dalenius.measuring.strategies.workload import Product, Workload
+from dalenius.measuring.strategies.written import weighted_gram
 
 MOST = 384  # cells
+_EFFORT = 0.35  # of what a single attribute gets
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,12 @@ class Joint(Strategy):
             found = product.factor(at, self.sizes[at]).apply(found, axis)
         return np.asarray(np.square(found).sum(axis=-1)).ravel()
 
+    def expected(self, workload: Workload, norm: str) -> float:
+        """The same, of all questions at once."""
+        require(set(workload.attributes) <= set(self.attributes))
+        gram = weighted_gram(workload, self.attributes)
+        return sensitivity(self.change(norm), norm) * float((gram * (self.line.root @ self.line.root.T)).sum())
+
     def body(self) -> dict[str, Any]:
         """The matrix."""
         return {"attributes": list(self.attributes), "line": self.line.to_json()}
@@ -104,10 +111,5 @@ def optimised_cells(workload: Workload, norm: str) -> Joint | None:
     """By descent; None where there are too many cells."""
     if workload.cells > MOST or len(workload.attributes) < 2:
         return None
-    gram = np.zeros((workload.cells, workload.cells))
-    for each in workload.products:
-        own = np.array([[each.weight**2]])
-        for at in workload.attributes:
-            own = np.kron(own, each.factor(at, workload.sizes[at]).gram())
-        gram += own
-    return Joint(workload.sizes, workload.attributes, optimised_line(gram, norm, effort=math.sqrt(0.5)))
+    gram = weighted_gram(workload, workload.attributes)
+    return Joint(workload.sizes, workload.attributes, optimised_line(gram, norm, effort=_EFFORT))

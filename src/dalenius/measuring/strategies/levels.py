@@ -20,10 +20,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from dalenius.measuring.strategies.asked import Asked
 from dalenius.measuring.strategies.factors import Array, Factor, Numbers
 from dalenius.measuring.strategies.lines import Line
 
-Asked = Sequence[tuple[float, Factor]]  # what is asked of an attribute, each with what its squared errors count
 _FLOOR = 1e-9  # of all that is asked: what every level counts at the least, so that all classes are determined
 
 

@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.measuring.strategies.factors import Array, Factor, Numbers, Total
+from dalenius.measuring.strategies.asked import AskedOf
+from dalenius.measuring.strategies.factors import Array, Factor, Numbers
 
 
 class Line(ABC):
@@ -71,6 +72,10 @@ class Line(ABC):
     def total_variance(self, factor: Factor) -> float:
         """The sum of `variances`."""
         return float(self.variances(factor).sum())
+
+    def totals(self, asked: AskedOf) -> Array:
+        """For each question `total_variance` of its factor."""
+        return asked.sums(self.total_variance, self.variances)
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
@@ -208,8 +213,8 @@ class MatrixLine(Line):
 
     def total_variance(self, factor: Factor) -> float:
         """The trace of (AᵀA)⁻¹FᵀF."""
-        if isinstance(factor, Total):
-            return float(self.variances(factor)[0])
+        if factor.answers < self.classes:
+            return float(self.variances(factor).sum())
         root = self._inverse[0]
         return float(((factor.gram() @ root) * root).sum())
 

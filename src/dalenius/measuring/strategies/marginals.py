@@ -26,7 +26,7 @@ from dalenius.measuring.strategies.exact import apply_exactly
 from dalenius.measuring.strategies.factors import Array, Numbers
 from dalenius.measuring.strategies.lines import Line
 from dalenius.measuring.strategies.residual import InferredParts, evenly, needed, part_errors
-from dalenius.measuring.strategies.strategy import Attributes, Strategy, Tables, require, table_of
+from dalenius.measuring.strategies.strategy import Attributes, Strategy, Tables, require, sensitivity, table_of
 from dalenius.measuring.strategies.workload import Product, Workload
 
 MOST_PAIRS = 200_000  # of a set and a smaller one
@@ -150,6 +150,12 @@ class Marginals(Strategy):
             for own in needed(product, self.sizes)
         )
 
+    def expected(self, workload: Workload, norm: str) -> float:
+        """The same, of all questions at once."""
+        errors = _errors(workload)
+        require(set(errors) <= set(self.precisions))
+        return sensitivity(self.change(norm), norm) * sum(error / self.precisions[own] for own, error in errors.items())
+
     def body(self) -> dict[str, Any]:
         """The weights."""
         return {"weights": [[list(own), weight] for own, weight in self.weights.items()]}
@@ -162,13 +168,11 @@ class Marginals(Strategy):
 
 def weighted_marginals(workload: Workload, norm: str, cells_limit: int) -> Marginals | None:
     """The best weights; None where there are too many sets."""
-    if sum(2 ** len(each.factors) for each in workload.products) > MOST_PAIRS:
+    if sum(2 ** len(own) for own in workload.groups) > MOST_PAIRS:
         return None
-    lines: dict[int, Line] = {at: Contrasts(workload.sizes[at]) for at in workload.attributes}
-    errors = {  # contrasts there are n times as large
-        own: error * math.prod(workload.sizes[at] ** 2 for at in own)
-        for own, error in part_errors(workload, lines).items()
-    }
+    errors = _errors(workload)
+    if not errors:
+        return None
     tables = _tables(workload, set(errors), cells_limit)
     sets = {own: at for at, own in enumerate(errors)}
     pairs = [
@@ -189,6 +193,15 @@ def weighted_marginals(workload: Workload, norm: str, cells_limit: int) -> Margi
         return Marginals(workload.sizes, dict.fromkeys(kept, 1))
     scale = _PARTS / min(kept.values())
     return Marginals(workload.sizes, {own: int(u * scale) for own, u in kept.items()})
+
+
+def _errors(workload: Workload) -> dict[Attributes, float]:
+    """Of each set's contrasts, at precision 1: as `contrasts` has them, n times as large in each attribute."""
+    lines: dict[int, Line] = {at: Contrasts(workload.sizes[at]) for at in workload.attributes}
+    return {
+        own: error * math.prod(workload.sizes[at] ** 2 for at in own)
+        for own, error in part_errors(workload, lines).items()
+    }
 
 
 def _tables(workload: Workload, sets: set[Attributes], cells_limit: int) -> list[Attributes]:

@@ -56,22 +56,26 @@ def _starts(n: int, effort: float) -> int:
 def whole_line(real: Array, gram: Array, norm: str) -> MatrixLine:
     """The matrix in so many parts that rounding loses next to nothing."""
     aim = _error(real, gram) * (1 + _LOSS)
+    first = 6 if len(gram) <= 16 else 10 if len(gram) <= 64 else 14
     line = None
     for bits in _BITS:
-        entries = np.trunc(real * 2.0**bits).astype(np.int64)
-        line = MatrixLine(entries[np.abs(entries).sum(axis=1) > 0])
-        if np.linalg.matrix_rank(line.entries.astype(float)) == len(gram):
-            change = sensitivity(line.change(norm), norm)
-            if change * _error(line.entries.astype(float), gram) <= aim:
+        if bits >= first:
+            entries = np.trunc(real * 2.0**bits).astype(np.int64)
+            line = MatrixLine(entries[np.abs(entries).sum(axis=1) > 0])
+            if sensitivity(line.change(norm), norm) * _error(line.entries.astype(float), gram) <= aim:
                 break
     assert line is not None  # noqa: S101 - there are bits to go through
     return line
 
 
 def _error(matrix: Array, gram: Array) -> float:
+    """The trace of (AᵀA)⁻¹G; infinite where a class is not determined."""
     from scipy.linalg import solve_triangular
 
     root = np.linalg.qr(matrix)[1]
+    lengths = np.abs(root.diagonal())
+    if len(matrix) < len(gram) or lengths.min() < 1e-9 * lengths.max():
+        return float("inf")
     half = solve_triangular(root, gram, trans="T")
     return float(solve_triangular(root, half.T, trans="T").trace())
 

@@ -14,15 +14,14 @@ import math
 
 import numpy as np
 
-from dalenius.measuring.strategies.factors import Array, Factor
+from dalenius.measuring.strategies.asked import Asked
 from dalenius.measuring.strategies.hierarchy import hierarchy
-from dalenius.measuring.strategies.levels import Asked
 from dalenius.measuring.strategies.lines import EachClass, Line
 from dalenius.measuring.strategies.p_identity import MOST, optimised_line
 from dalenius.measuring.strategies.products import Products
 from dalenius.measuring.strategies.strategy import sensitivity
 from dalenius.measuring.strategies.wavelet import wavelet
-from dalenius.measuring.strategies.workload import Product, Workload
+from dalenius.measuring.strategies.workload import Workload
 
 _SWEEPS = 3
 _GAIN = 1e-3  # of the error: less than that ends the search
@@ -31,6 +30,8 @@ _GAIN = 1e-3  # of the error: less than that ends the search
 def best_line(classes: int, asked: Asked, norm: str, *, effort: float = 1.0) -> Line:
     """The line with the least error of all kinds."""
     found: list[Line] = [EachClass(classes)]
+    if not any(count * factor.total_block_squares(1) for count, factor in asked):
+        return found[0]  # nothing is asked
     if classes > 2:
         found += [hierarchy(classes, asked, norm), wavelet(classes, asked, norm)]
     if 1 < classes <= MOST:
@@ -47,49 +48,23 @@ def line_error(line: Line, asked: Asked, norm: str) -> float:
 def best_product(workload: Workload, norm: str, *, effort: float = 1.0) -> Products:
     """By a few rounds through all attributes."""
     sizes, attributes = workload.sizes, workload.attributes
-    asked = {at: _Asked(workload, at) for at in attributes}
+    asked = workload.asked
     lines: dict[int, Line] = {at: EachClass(sizes[at]) for at in attributes}
-    totals = {at: asked[at].totals(lines[at]) for at in attributes}
-    weights = np.array([each.weight**2 for each in workload.products])
+    totals = {at: lines[at].totals(asked[at]) for at in attributes}
+    weights = workload.squared_weights
     large = sum(64 < sizes[at] <= MOST for at in attributes)
-    effort *= 1.0 if len(attributes) == 1 else 1 / (2 * max(1, large))
+    effort *= 1.0 if len(attributes) == 1 else 1 / (_SWEEPS * max(1, large))
     before = np.inf
     for _ in range(_SWEEPS if len(attributes) > 1 else 1):
         for at in attributes:
             counts = weights * np.prod([totals[other] for other in attributes if other != at], axis=0)
-            line = best_line(sizes[at], asked[at].weighted(counts), norm, effort=effort)
-            if line_error(line, asked[at].weighted(counts), norm) < line_error(
-                lines[at], asked[at].weighted(counts), norm
-            ):
-                lines[at], totals[at] = line, asked[at].totals(line)
+            here = asked[at].weighted(counts)
+            line = best_line(sizes[at], here, norm, effort=effort)
+            if line_error(line, here, norm) < line_error(lines[at], here, norm):
+                lines[at], totals[at] = line, line.totals(asked[at])
         changes = math.prod(sensitivity(lines[at].change(norm), norm) for at in attributes)
         error = changes * float(weights @ np.prod([totals[at] for at in attributes], axis=0))
         if error > before * (1 - _GAIN):
             break
         before = error
     return Products(sizes, lines)
-
-
-class _Asked:
-    """All questions' factors of one attribute, each kept once."""
-
-    def __init__(self, workload: Workload, at: int) -> None:
-        self._kinds: dict[str, int] = {}
-        self._factors: list[Factor] = []
-        self._of = np.array([self._number(each, at, workload.sizes[at]) for each in workload.products])
-
-    def _number(self, product: Product, at: int, classes: int) -> int:
-        factor = product.factor(at, classes)
-        number = self._kinds.setdefault(factor.key, len(self._factors))
-        if number == len(self._factors):
-            self._factors.append(factor)
-        return number
-
-    def weighted(self, counts: Array) -> Asked:
-        """Each factor with what its errors count."""
-        sums = np.bincount(self._of, weights=counts, minlength=len(self._factors))
-        return list(zip(sums.tolist(), self._factors, strict=True))
-
-    def totals(self, line: Line) -> Array:
-        """For each question the total variance of its factor."""
-        return np.asarray(np.array([line.total_variance(factor) for factor in self._factors])[self._of])

@@ -14,10 +14,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalenius.measuring.strategies.exact import apply_exactly
-from dalenius.measuring.strategies.factors import Array, Numbers
+from dalenius.measuring.strategies.factors import Array, Numbers, Total
 from dalenius.measuring.strategies.lines import Line
-from dalenius.measuring.strategies.strategy import Attributes, Inferred, Strategy, Tables, require, table_of
-from dalenius.measuring.strategies.workload import Product, outer
+from dalenius.measuring.strategies.strategy import (
+    Attributes,
+    Inferred,
+    Strategy,
+    Tables,
+    require,
+    sensitivity,
+    table_of,
+)
+from dalenius.measuring.strategies.workload import Product, Workload, outer
 
 
 @dataclass(frozen=True)
@@ -101,6 +109,15 @@ class Products(Strategy):
         """The product of the attributes' own."""
         require(self.determines(product))
         return math.prod(line.total_variance(product.factor(at, line.classes)) for at, line in self.lines.items())
+
+    def expected(self, workload: Workload, norm: str) -> float:
+        """The same, of all questions at once."""
+        require(set(workload.attributes) <= set(self.lines))
+        found = workload.squared_weights.copy()
+        for at, line in self.lines.items():
+            told = workload.asked.get(at)
+            found *= line.total_variance(Total(line.classes)) if told is None else line.totals(told)
+        return sensitivity(self.change(norm), norm) * float(found.sum())
 
     def body(self) -> dict[str, Any]:
         """Its lines."""

@@ -20,7 +20,15 @@ import numpy as np
 
 from dalenius.measuring.strategies.exact import apply_exactly
 from dalenius.measuring.strategies.factors import Array, Factor, Identity, Numbers, Rows, factor_of_json
-from dalenius.measuring.strategies.strategy import Attributes, Inferred, Strategy, Tables, require, table_of
+from dalenius.measuring.strategies.strategy import (
+    Attributes,
+    Inferred,
+    Strategy,
+    Tables,
+    require,
+    sensitivity,
+    table_of,
+)
 from dalenius.measuring.strategies.workload import Product, Workload
 from dalenius.measuring.strategies.written import Written, few
 
@@ -91,7 +99,7 @@ class Questions(Strategy):
             for scale, own in zip(scales, columns, strict=True)
         )
         shape = [self.sizes[at] for at in attributes]
-        if math.prod(shape) * len(self.products) > _ENUMERATED * 10 or bound.bit_length() > 62:
+        if math.prod(shape) * len(self.products) > _ENUMERATED * 10 or max(bound, *scales).bit_length() > 62:
             return bound
         lengths = np.zeros(shape, dtype=np.int64)
         for scale, own in zip(scales, columns, strict=True):
@@ -147,6 +155,12 @@ class Questions(Strategy):
         if self.consistent:
             return float(self.variances(product).sum())
         return product.answers / sum(self.scales[at] ** 2 for at in self.places(product))
+
+    def expected(self, workload: Workload, norm: str) -> float:
+        """The same, of all questions at once where they are solved at once."""
+        if not self.consistent or workload.products != self.products:
+            return super().expected(workload, norm)
+        return sensitivity(self.change(norm), norm) * self.written.total(workload)
 
     def places(self, product: Product) -> list[int]:
         """Where it was asked: the numbers of these questions."""
@@ -206,19 +220,19 @@ def one_by_one(workload: Workload, norm: str) -> float:
     """
     k = len(workload.products)
     total = 0.0
-    for each in workload.products:
+    for each, weight in zip(workload.products, workload.squared_weights, strict=True):
         change = math.prod(int(factor.columns(norm).max()) for factor in each.factors.values())
-        total += each.weight**2 * each.answers * (change * k if norm == "l2" else (change * k) ** 2)
-    return total
+        total += weight * each.answers * (change * k if norm == "l2" else (change * k) ** 2)
+    return float(total)
 
 
 def whole_scales(workload: Workload, norm: str) -> tuple[int, ...]:
     """What each question is multiplied by: ones where all are alike, else in parts."""
     power = 1 / 4 if norm == "l2" else 1 / 3
     found = []
-    for each in workload.products:
+    for each, weight in zip(workload.products, workload.squared_weights, strict=True):
         change = math.prod(int(factor.columns(norm).max()) for factor in each.factors.values())
-        found.append((each.weight**2 * each.answers / max(1, change)) ** power)
+        found.append((weight * each.answers / max(1, change)) ** power)
     least = min(found)
     if max(found) <= least * (1 + 1e-9):
         return (1,) * len(found)

@@ -25,12 +25,21 @@ from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dalenius.measuring.strategies.contrasts import MOST, Contrasts, optimised_contrasts
 from dalenius.measuring.strategies.exact import apply_exactly
 from dalenius.measuring.strategies.factors import Array, Factor, Identity, Numbers, Total
 from dalenius.measuring.strategies.lines import Line
-from dalenius.measuring.strategies.strategy import Attributes, Inferred, Strategy, Tables, require, table_of
+from dalenius.measuring.strategies.strategy import (
+    Attributes,
+    Inferred,
+    Strategy,
+    Tables,
+    require,
+    sensitivity,
+    table_of,
+)
 from dalenius.measuring.strategies.workload import Product, Workload
 
 MOST_SETS = 50_000
@@ -150,6 +159,16 @@ class Residual(Strategy):
             total += part / self.weights[attributes] ** 2
         return total
 
+    def expected(self, workload: Workload, norm: str) -> float:
+        """The same, of all questions at once."""
+        errors = part_errors(
+            workload, {at: self.lines.get(at, Contrasts(self.sizes[at])) for at in workload.attributes}
+        )
+        require(set(errors) <= set(self.weights))
+        return sensitivity(self.change(norm), norm) * sum(
+            error / self.weights[own] ** 2 for own, error in errors.items()
+        )
+
     def body(self) -> dict[str, Any]:
         """Lines and weights."""
         lines = [[at, line.to_json()] for at, line in sorted(self.lines.items())]
@@ -190,8 +209,8 @@ class InferredParts(Inferred):
 
 
 def residual_parts(workload: Workload, norm: str) -> Residual | None:
-    """The best weights in closed form; None where there are too many sets."""
-    if sum(2 ** len(each.factors) for each in workload.products) > 20 * MOST_SETS:
+    """The best weights in closed form; None where there are too many sets, or nothing is asked."""
+    if sum(2 ** len(own) for own in workload.groups) > MOST_SETS:
         return None
     lines: dict[int, Line] = {at: Contrasts(workload.sizes[at]) for at in workload.attributes}
     if norm == "l2":
@@ -205,50 +224,44 @@ def _best_lines(workload: Workload, lines: dict[int, Line]) -> dict[int, Line]:
     With weights at their best the error is (Σ √(v_S·c_S))². A root is at most its tangent, so that of what one
     attribute adds, each set counts by 1/√(v_S·c_S) at the lines so far; bringing that down brings down the error.
     """
-    asked = {
+    asked = [
         at
-        for each in workload.products
-        for at, factor in each.factors.items()
-        if 2 < factor.classes <= MOST and not isinstance(factor, Identity | Total)
-    }
-    for at in sorted(asked) * (2 if len(asked) > 1 else 1):
-        roots = {own: math.sqrt(error) for own, error in _normed_errors(workload, lines).items()}
+        for at, own in workload.asked.items()
+        if 2 < workload.sizes[at] <= MOST and not all(isinstance(each, Identity | Total) for each in own.factors)
+    ]
+    parts = _Parts(workload, lines)
+    for at in asked * (2 if len(asked) > 1 else 1):
+        changes = {other: float(line.change("l2")) for other, line in lines.items()}
+        roots = {
+            own: math.sqrt(error * math.prod(changes[other] for other in own)) for own, error in parts.errors().items()
+        }
+        counts = np.zeros(len(workload.products))
+        for own, numbers, error in parts.each():
+            if at in own and roots.get(own):
+                told = np.maximum(parts.told[at][numbers], 1e-300)
+                counts[numbers] += (
+                    error / told * (math.prod(changes[other] for other in own if other != at) / roots[own])
+                )
         gram = np.zeros((workload.sizes[at],) * 2)
-        counts, factors = defaultdict[str, float](float), dict[str, Factor]()
-        for product in workload.products:
-            if at not in product.factors:
-                continue
-            for own in needed(product, workload.sizes):
-                if at in own and roots[own] > 0:
-                    counts[product.factors[at].key] += product.weight**2 * math.prod(
-                        _normed(lines[other], factor) if other in own else evenly(factor)
-                        for other, factor in product.factors.items()
-                        if other != at
-                    ) / roots[own]  # fmt: skip
-                    factors[product.factors[at].key] = product.factors[at]
-        if not counts:
+        for count, factor in workload.asked[at].weighted(counts):
+            gram += count * factor.gram()
+        if not gram.any():
             continue
-        for key, factor in factors.items():
-            gram += counts[key] * factor.gram()
-        tried = {**lines, at: optimised_contrasts(gram)}
-        if sum(map(math.sqrt, _normed_errors(workload, tried).values())) < sum(roots.values()):
-            lines = tried
+        tried = {**lines, at: optimised_contrasts(gram, effort=1 / len(asked))}
+        better = _Parts(workload, tried)
+        changes[at] = float(tried[at].change("l2"))
+        after = [
+            math.sqrt(error * math.prod(changes[other] for other in own)) for own, error in better.errors().items()
+        ]
+        if sum(after) < sum(roots.values()):
+            lines, parts = tried, better
     return lines
-
-
-def _normed(line: Line, factor: Factor) -> float:
-    return line.total_variance(factor) * line.change("l2")
-
-
-def _normed_errors(workload: Workload, lines: Mapping[int, Line]) -> dict[Attributes, float]:
-    changes = {at: line.change("l2") for at, line in lines.items()}
-    return {own: error * math.prod(changes[at] for at in own) for own, error in part_errors(workload, lines).items()}
 
 
 def weighted(workload: Workload, norm: str, lines: Mapping[int, Line]) -> Residual | None:
     """These contrasts of each attribute, with the best weights."""
     errors = part_errors(workload, lines)
-    if len(errors) > MOST_SETS:
+    if not 0 < len(errors) <= MOST_SETS:
         return None
     changes = {own: math.prod(lines[at].change(norm) for at in own) for own in errors}
     power = 1 / 4 if norm == "l2" else 1 / 3
@@ -261,35 +274,47 @@ def weighted(workload: Workload, norm: str, lines: Mapping[int, Line]) -> Residu
 
 def part_errors(workload: Workload, lines: Mapping[int, Line]) -> dict[Attributes, float]:
     """Σ weight²·variance of each set's part, over all answers, at weight 1."""
-    told = _Remembered(lambda factor, at: lines[at].total_variance(factor))
-    even = _Remembered(lambda factor, _: evenly(factor))
-    found: defaultdict[Attributes, float] = defaultdict(float)
-    for product in workload.products:
-        for own in needed(product, workload.sizes):
-            inside = set(own)
-            found[own] += product.weight**2 * math.prod(
-                told(factor, at) if at in inside else even(factor, at) for at, factor in product.factors.items()
-            )
-    return found
+    return _Parts(workload, lines).errors()
 
 
-class _Remembered:
-    """A number for each factor of an attribute, worked out once: many questions have the same factors."""
+class _Parts:
+    """What each question asks of each attribute: contrasts, with these lines, and evenly."""
 
-    def __init__(self, work: Any) -> None:
-        self._work = work
-        self._found: dict[tuple[int, str], float] = {}
+    def __init__(self, workload: Workload, lines: Mapping[int, Line]) -> None:
+        self._workload = workload
+        self.told, self._even = dict[int, Array](), dict[int, Array]()
+        for at, own in workload.asked.items():
+            n = workload.sizes[at]
+            squares, sums = own.block_squares(1), own.block_squares(n)
+            self.told[at] = np.where(_contrasted(squares, sums, n), lines[at].totals(own), 0.0)
+            self._even[at] = sums / n**2
 
-    def __call__(self, factor: Factor, at: int) -> float:
-        key = at, factor.key
-        if key not in self._found:
-            self._found[key] = self._work(factor, at)
-        return self._found[key]
+    def each(self) -> Iterator[tuple[Attributes, NDArray[np.int64], Array]]:
+        """For each set, and some questions, their weighted errors in it."""
+        for own, numbers in self._workload.groups.items():
+            weights = self._workload.squared_weights[numbers]
+            for inside in _subsets(tuple(at for at in own if self.told[at][numbers].any())):
+                error = weights
+                for at in own:
+                    error = error * (self.told if at in inside else self._even)[at][numbers]
+                yield inside, numbers, error
+
+    def errors(self) -> dict[Attributes, float]:
+        """Of each set that has any."""
+        found: defaultdict[Attributes, float] = defaultdict(float)
+        for own, _, error in self.each():
+            found[own] += float(error.sum())
+        return {own: error for own, error in found.items() if error > 0}
+
+
+def _subsets(own: Attributes) -> Iterator[Attributes]:
+    for count in range(len(own) + 1):
+        yield from combinations(own, count)
 
 
 def needed(product: Product, sizes: tuple[int, ...]) -> Iterator[Attributes]:
     """The sets that have a part in its answers: not where a factor has no contrast, or nothing but contrasts."""
-    contrasted = [at for at in product.attributes if sizes[at] > 1 and _contrasted(product.factors[at])]
+    contrasted = [at for at in product.attributes if sizes[at] > 1 and _has_contrasts(product.factors[at])]
     fixed = tuple(at for at in contrasted if evenly(product.factors[at]) == 0.0)
     if any(at not in contrasted and evenly(product.factors[at]) == 0.0 for at in product.attributes):
         return
@@ -299,10 +324,15 @@ def needed(product: Product, sizes: tuple[int, ...]) -> Iterator[Attributes]:
             yield tuple(sorted((*fixed, *chosen)))
 
 
-def _contrasted(factor: Factor) -> bool:
+def _contrasted(squares: Array, sums: Array, n: int) -> NDArray[np.bool_]:
+    """Whether rows with these sums of squares, and squares of sums, are not the same for all classes."""
+    return np.asarray(squares - sums / n > _SMALL * squares)
+
+
+def _has_contrasts(factor: Factor) -> bool:
     n = factor.classes
-    squares = factor.total_block_squares(1)
-    return squares - factor.total_block_squares(n) / n > _SMALL * squares
+    squares, sums = np.array(factor.total_block_squares(1)), np.array(factor.total_block_squares(n))
+    return bool(_contrasted(squares, sums, n))
 
 
 def _both(line: Line | None, factor: Factor) -> tuple[Array, Array]:

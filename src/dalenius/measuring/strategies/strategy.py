@@ -118,8 +118,8 @@ class Strategy(ABC):
 
         Noise of variance v·Δ² (for L1: v = 2/ε², for L2 under zCDP: v = 1/2ρ) makes it v times that.
         """
-        variance = sum(each.weight**2 * self.total_variance(each) for each in workload.products)
-        return sensitivity(self.change(norm), norm) * variance
+        variances = [self.total_variance(each) for each in workload.products]
+        return sensitivity(self.change(norm), norm) * float(workload.squared_weights @ np.array(variances))
 
     def matrices(self) -> dict[Attributes, csr_array]:
         """A as it is, for each table that it reads: all of its rows over that table's cells; for small tables."""

@@ -31,6 +31,7 @@ from dalenius.measuring.strategies.written import Written, few
 
 MOST = 24  # products
 _EXACT = 1e-200  # the variance of what is known, such as an empty range
+_LEAST = 2**-8  # of the largest share, where next to nothing is asked
 _PARTS = 2**9  # of the smallest share, at the least
 
 
@@ -146,6 +147,13 @@ class Union(Strategy):
             return self.parts[found[0]].total_variance(product) / self.scales[found[0]] ** 2
         return float(self.variances(product).sum())
 
+    def expected(self, workload: Workload, norm: str) -> float:
+        """The same, of all questions at once where they are solved at once."""
+        if not self.consistent:
+            return super().expected(workload, norm)
+        require(set(workload.attributes) <= set(self._attributes))
+        return sensitivity(self.change(norm), norm) * self.written.total(workload)
+
     def body(self) -> dict[str, Any]:
         """The products, and what each is multiplied by."""
         return {"parts": [[scale, each.body()] for each, scale in zip(self.parts, self.scales, strict=True)]}
@@ -194,8 +202,11 @@ def best_union(workload: Workload, norm: str, cells_limit: int) -> Union | None:
         errors.append(part.expected(group, norm))
     # A product's own whole numbers may be any: its scale makes up for what a row changes of it.
     power = 1 / 4 if norm == "l2" else 1 / 3
-    lengths = [math.sqrt(sensitivity(part.change(norm), norm)) for part in parts]
-    real = np.array([error**power / length for error, length in zip(errors, lengths, strict=True)])
+    shares = np.array(errors) ** power
+    if not shares.any():
+        return None  # nothing is asked
+    lengths = np.array([math.sqrt(sensitivity(part.change(norm), norm)) for part in parts])
+    real = np.maximum(shares, shares.max() * _LEAST) / lengths
     scales = tuple(int(each) for each in real / real.min() * _PARTS)
     return Union(workload.sizes, tuple(parts), scales)
 

@@ -13,8 +13,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dalenius.measuring.strategies.asked import AskedOf
 from dalenius.measuring.strategies.factors import Array, Factor, Identity, Total
+
+_LEAST = 1e-3  # of the largest weight
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,33 @@ class Workload:
     def attributes(self) -> tuple[int, ...]:
         """Those that some question tells apart."""
         return tuple(sorted({each for product in self.products for each in product.factors}))
+
+    @cached_property
+    def asked(self) -> Mapping[int, AskedOf]:
+        """What is asked of each attribute."""
+        named: dict[int, list[tuple[int, Factor]]] = {at: [] for at in self.attributes}
+        for number, each in enumerate(self.products):
+            for at, factor in each.factors.items():
+                named[at].append((number, factor))
+        return {at: AskedOf.all(self.sizes[at], len(self.products), own) for at, own in named.items()}
+
+    @cached_property
+    def groups(self) -> Mapping[tuple[int, ...], NDArray[np.int64]]:
+        """The numbers of questions that tell the same attributes apart."""
+        found: dict[tuple[int, ...], list[int]] = {}
+        for number, each in enumerate(self.products):
+            found.setdefault(each.attributes, []).append(number)
+        return {own: np.array(numbers) for own, numbers in found.items()}
+
+    @cached_property
+    def squared_weights(self) -> Array:
+        """What squared errors of each question count.
+
+        A weight that is less than a thousandth of the largest counts as that: its questions would be answered with
+        next to nothing of the price, and numbers that far apart cannot be solved together.
+        """
+        weights = np.array([each.weight for each in self.products], dtype=float)
+        return np.asarray(np.square(np.maximum(weights / weights.max(), _LEAST) * weights.max()))
 
     @property
     def answers(self) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 
 from dalenius.measuring.strategies.factors import Array
 from dalenius.measuring.strategies.strategy import Attributes
-from dalenius.measuring.strategies.workload import Product
+from dalenius.measuring.strategies.workload import Product, Workload
 
 FEW = 1024  # cells, up to which that is done
 _AT_ONCE = 2**23  # numbers
@@ -73,10 +73,35 @@ class Written:
             found += np.square(part).sum(axis=1)
         return found
 
+    def total(self, workload: Workload) -> float:
+        """Σ weight²·variance over all answers."""
+        return float((weighted_gram(workload, self.attributes) * (self.inverse @ self.inverse.T)).sum())
+
     def answers(self, product: Product, noisy: Array) -> Array:
         """F·A⁺·y."""
         (found,) = self._applied(product, (self.inverse @ noisy)[:, None])
         return found.ravel()
+
+
+def weighted_gram(workload: Workload, attributes: Attributes) -> Array:
+    """Σ weight²·FᵀF over all cells: questions of few answers by their rows, many at a time, others by their factors."""
+    cells = math.prod(workload.sizes[at] for at in attributes)
+    empty = Written(workload.sizes, attributes, np.zeros((0, cells)))
+    found, rows, waiting = np.zeros((cells, cells)), list[Array](), 0
+    for each, weight in zip(workload.products, workload.squared_weights, strict=True):
+        if each.answers < cells // 8:
+            rows.append(math.sqrt(weight) * empty.rows(each))
+            waiting += each.answers
+            if waiting > 2 * FEW:
+                stack = np.concatenate(rows)
+                found, rows, waiting = found + stack.T @ stack, [], 0
+        else:
+            own = np.array([[weight]])
+            for at in attributes:
+                own = np.kron(own, each.factor(at, workload.sizes[at]).gram())
+            found += own
+    stack = np.concatenate([*rows, np.zeros((1, cells))])
+    return np.asarray(found + stack.T @ stack)
 
 
 def few(sizes: tuple[int, ...], attributes: Attributes, rows: int) -> bool:

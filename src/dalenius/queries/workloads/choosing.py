@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dalenius.queries.planning import Planned
     from dalenius.queries.workloads.planning import WorkloadPlan
 
+_MANY = 200  # questions: of more, each alone would have too little of the price to be worth a comparison
 ALONE = "it is expected to be more exact by itself, at limits of its own"
 
 
@@ -36,6 +37,9 @@ def settle_workload(
     plans: Sequence[Planned], keys: Sequence[str], weights: Sequence[float], epsilon: float
 ) -> WorkloadPlan:
     """What is measured for some different questions at a price. Never touches the data."""
+    if len(plans) > _MANY:
+        drafted = plan_workload(plans, keys, weights)
+        return Limiting(drafted, Cost.of(drafted, epsilon)).planned()
     trying = _Trying(plans, keys, weights, epsilon)
     plain = trying.drafted((), frozenset())
     if plans[0].plan.norm == "l1":

@@ -17,6 +17,7 @@ from dalenius.queries.outer.asking import OuterPlanned, plan_any
 from dalenius.queries.outer.joint import together
 from dalenius.queries.planning import Opened, OpenTables
 from dalenius.queries.public_questions import is_public
+from dalenius.queries.workloads.marginals import Weighed, seconds_for
 from dalenius.queries.workloads.pricing import price_workload, share_plan
 from dalenius.queries.workloads.request import WorkloadAsk
 from dalenius.releasing.kinds import Kind
@@ -216,6 +217,7 @@ def _leaving(asker: Asker, ask: WorkloadAsk, asked: AskedWorkload) -> Leaving:
     def times(speed: float) -> Times:
         own = [pace.times(plan, speed) for plan in counted]
         answer = sum(each.answer for each in own) + pace.SAFETY * speed * _EACH * _numbers(workload)
+        answer += _reading(workload, speed)
         return Times(answer, max(answer, sum(each.cap for each in own)))
 
     weighed = [f"{key} {weight!r}" for key, weight in zip(workload.keys, workload.weights, strict=True)]
@@ -225,7 +227,7 @@ def _leaving(asker: Asker, ask: WorkloadAsk, asked: AskedWorkload) -> Leaving:
         hashlib.sha256("\0".join(weighed).encode()).hexdigest(),
         epsilon,
         price.event,
-        Pace(times, sum(map(pace.cap, counted)), min(map(pace.latest, counted))),
+        Pace(times, sum(map(pace.cap, counted)) + _reading(workload, 1.0), min(map(pace.latest, counted))),
         look,
         price.delta,
         ";\n".join(each.text for each in ask.questions),
@@ -239,6 +241,16 @@ def _numbers(workload: WorkloadPlan) -> int:
     """How many cells there are, and integers that are measured: both are public."""
     cells = sum(len(each.plan.cells) for block in workload.blocks for each in block.counted)
     return cells + sum(part.strategy.rows for part in workload.parts)
+
+
+def _reading(workload: WorkloadPlan, speed: float) -> float:
+    """Seconds for rows that are read and counted in tables."""
+    return sum(
+        seconds_for(each, sum(len(part.strategy.tables) for part in block.parts), speed)
+        for block in workload.blocks
+        for each in block.counted
+        if isinstance(each, Weighed)
+    )
 
 
 def _counted(workload: WorkloadPlan) -> list[Plan]:

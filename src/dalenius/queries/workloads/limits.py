@@ -42,6 +42,7 @@ from dalenius.measuring.measures import clip_measure, refine
 from dalenius.measuring.strategies.strategy import sensitivity
 from dalenius.queries.expected_search import made_up_noise
 from dalenius.queries.public_knowledge import PublicKnowledge
+from dalenius.queries.workloads.planning import Counted
 
 if TYPE_CHECKING:
     from dalenius.measuring.limits.clip_search import Clip
@@ -102,7 +103,7 @@ class Limiting:
                 counts = public_counts(block, part)
                 if counts is not None:
                     clips[place] = self.fit(block, part, counts, public=True)
-                elif self._pays(block, part):
+                elif isinstance(block.counted[part.counted], Counted) and self._pays(block, part):
                     searches[place] = part.share * search_of(part.measure).share
             blocks.append(_with_searches(lower_block(block, clips), searches))
         return replace(self.workload, blocks=tuple(blocks))
@@ -233,6 +234,9 @@ def public_counts(block: Block, part: Part) -> LengthCounts | None:
 def model_plan(block: Block, number: int) -> Plan:
     """A plan whose groups are the cells of a block, with one key for each attribute: for what is public of them."""
     counted = block.counted[number]
+    if counted.plan.norm == "l1":  # where a vector is as long as its total, over whatever cells
+        question = replace(counted.plan.question, keys=(), sets=())
+        return replace(counted.plan, question=question, keys=(), cells=((),), sets=())
     attributes = [block.attributes[at] for at in counted.attributes]
     keys = tuple(next((key for key in each.values if isinstance(key, Column)), each.keys[0]) for each in attributes)
     question = replace(counted.plan.question, keys=keys, sets=())
@@ -258,7 +262,7 @@ def lower_block(block: Block, clips: Mapping[int, Clip]) -> Block:
             for place, part in enumerate(block.parts)
             if part.counted == at and place in clips
         }
-        counted.append(replace(each, plan=_lower_plan(each.plan, lower)))
+        counted.append(replace(each, plan=_lower_plan(each.plan, lower, finer=isinstance(each, Counted))))
     parts = tuple(
         replace(
             part,
@@ -271,16 +275,18 @@ def lower_block(block: Block, clips: Mapping[int, Clip]) -> Block:
     return replace(block, counted=tuple(counted), parts=parts)
 
 
-def _lower_plan(plan: Plan, clips: Mapping[int, int]) -> Plan:
+def _lower_plan(plan: Plan, clips: Mapping[int, int], *, finer: bool) -> Plan:
+    """At lower limits, and in as many parts of a step as these need where cells are counted (``finer``)."""
     statistics, number = [], 0
     for statistic in plan.statistics:
         measures = []
         for measure in statistic.measures:
             clip = min(clips.get(number, measure.clip), measure.clip)
-            measures.append(clip_measure(measure, clip, plan.norm, plan.neighbors))
+            measures.append(clip_measure(measure, clip, plan.norm, plan.neighbors, measure.bits))
             number += 1
         statistics.append(replace(statistic, measures=tuple(measures)))
-    return refine(replace(plan, statistics=tuple(statistics)))
+    lowered = replace(plan, statistics=tuple(statistics))
+    return refine(lowered) if finer else lowered
 
 
 def _fitting(block: Block, clips: Mapping[int, Clip]) -> dict[int, Clip]:

@@ -16,11 +16,13 @@ from dalenius.measuring.limits.counts import LengthCounts
 from dalenius.mechanisms import noise
 from dalenius.queries.answering import law_to_json, measure_plan
 from dalenius.queries.workloads.limits import Limiting, lower_block, together
+from dalenius.queries.workloads.marginals import Weighed, count_tables
 from dalenius.queries.workloads.pricing import share_plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dalenius.measuring.engines.engine import Engine
     from dalenius.measuring.limits.clip_search import Clip
     from dalenius.measuring.plan import Measure
     from dalenius.measuring.strategies.factors import Numbers
@@ -50,12 +52,11 @@ def measure_workload(workload: WorkloadPlan, priced: WorkloadPrice, asker: Asker
     first = 0
     for block in search_limits(workload, priced.cost, asker, salt, seconds).blocks:
         engine = block.planned.snapshot.engine(asker.engines)
-        counted = [exact(each.plan, engine, salt, seconds=seconds) for each in block.counted]
-        groups = together(block)
+        counted, groups = counted_integers(block, engine, salt, seconds), together(block)
         for place, part in enumerate(block.parts):
             # The same price, on what one unit adds here.
             mechanism, own = priced.cost.mechanism(part), block.counted[part.counted]
-            measured = measured_integers(part, own, counted[part.counted][part.number], block)
+            measured = measured_of(part, block, counted)
             values = mechanism.release(measured).value.tolist()
             content["parts"].append(
                 {
@@ -101,6 +102,26 @@ def search_limits(workload: WorkloadPlan, cost: Cost, asker: Asker, salt: str, s
                     clips[place] = limiting.fit(block, part, LengthCounts.of(noisy, mechanism))
         blocks.append(lower_block(block, clips))
     return replace(workload, blocks=tuple(blocks))
+
+
+def counted_integers(block: Block, engine: Engine, salt: str, seconds: float) -> list[Any]:
+    """What the engine counts for a block: of cells each measure's exact integers; of weighed rows their tables."""
+    found: list[Any] = []
+    for at, each in enumerate(block.counted):
+        if isinstance(each, Weighed):
+            own = (told for part in block.parts if part.counted == at for told in part.strategy.tables)
+            found.append(count_tables(each, tuple(dict.fromkeys(own)), engine, salt, seconds))
+        else:
+            found.append(exact(each.plan, engine, salt, seconds=seconds))
+    return found
+
+
+def measured_of(part: Part, block: Block, counted: Sequence[Any]) -> Numbers:
+    """A·x of one part, from what was counted for its block."""
+    own = block.counted[part.counted]
+    if isinstance(own, Weighed):
+        return part.strategy.measure(counted[part.counted])
+    return measured_integers(part, own, counted[part.counted][part.number], block)
 
 
 def measured_integers(part: Part, counted: Counted, cells: Sequence[int], block: Block) -> Numbers:

@@ -12,7 +12,8 @@ sum of columns of A, weighed by the entries of w, so by the triangle inequality
     ‖A·w‖₂ ≤ Σⱼ |wⱼ|·‖aⱼ‖₂ ≤ L·maxⱼ ‖aⱼ‖₂   and   ‖A·w‖₁ ≤ L·maxⱼ ‖aⱼ‖₁.
 
 Where the cells themselves are measured (A = 1) under zCDP, w is clipped in L2, in which it is shorter: ‖w‖₂ ≤ L. Those
-cells are then just the ones that are counted: of their sums, an L2 norm would say less.
+cells are then just the ones that are counted: of their sums, an L2 norm would say less. Where there are too many cells
+to count, rows are weighed and counted in tables of a few attributes (`marginals`), within the same L1 limit.
 
 Guarantee:
     A is an integer matrix and w an integer vector, so the bounds are exact: adding or removing a unit changes A·x by at
@@ -49,7 +50,17 @@ from dalenius.queries.rules import Stage
 from dalenius.queries.rules.bound import found_norm, tighten_limits
 from dalenius.queries.rules.work import limit_work
 from dalenius.queries.workloads.attributes import Atoms, Attribute, find_attributes, merge_conditions
-from dalenius.queries.workloads.linear import Summed, Sums, Term, gather_products, sums_of, terms_of, why_not_linear
+from dalenius.queries.workloads.linear import (
+    ROWS,
+    Summed,
+    Sums,
+    Term,
+    gather_products,
+    sums_of,
+    terms_of,
+    why_not_linear,
+)
+from dalenius.queries.workloads.marginals import Weighed, can_count, weigh_rows
 
 if TYPE_CHECKING:
     from dalenius.measuring.limits.clip_search import Clip
@@ -58,8 +69,10 @@ if TYPE_CHECKING:
     from dalenius.queries.planning import Planned
 
 MOST_CELLS = 10**6
+_FEW_CELLS = 2**17  # up to which cells themselves are tried without looking for anything else
 _CANDIDATES: WeightedCache[list[tuple[float, Strategy]]] = WeightedCache(256)
 _WHOLE = 10**6  # shares are whole parts of that
+_WEIGHED = "weighed"  # beside the norms in which cells are counted
 KIND = "workload"  # of the statistics that are measured; no family reads them
 
 
@@ -126,7 +139,7 @@ class Block:
     planned: Planned
     questions: tuple[int, ...]
     attributes: tuple[Attribute, ...]
-    counted: tuple[Counted, ...]
+    counted: tuple[Counted | Weighed, ...]
     parts: tuple[Part, ...]
     terms: tuple[tuple[Term, int, Sums], ...]
 
@@ -243,7 +256,7 @@ class _Frame:
 
     def parts(
         self, needs: Mapping[Summed, Workload], by_cells: Container[str] | None
-    ) -> tuple[tuple[Counted, ...], tuple[Part, ...]]:
+    ) -> tuple[tuple[Counted | Weighed, ...], tuple[Part, ...]]:
         """What the engine counts, and what is measured of it.
 
         What belongs to one average is limited together, so that it stays about the same rows. Where cells themselves
@@ -260,10 +273,10 @@ class _Frame:
         found: dict[Summed, Strategy]
         grouped: dict[tuple[str, tuple[int, ...]], list[tuple[Summed, ...]]] = {}
         wide = sorted({at for need in needs.values() for at in need.attributes})
-        fits = math.prod(self.attributes[at].size for at in wide) <= MOST_CELLS
+        fits = self._cells(wide) <= MOST_CELLS
         for group in filter(None, groups):
             may = norm == "l2" and (by_cells is None or all(each.text in by_cells for each in group))
-            if may and by_cells is not None and all(needs[each].cells <= MOST_CELLS for each in group):
+            if may and by_cells is not None and all(needs[each].cells <= _FEW_CELLS for each in group):
                 found = {each: disjoint_cells(needs[each]) for each in group}
             else:
                 found = {each: self._chosen(each, needs[each], norm, by_cells=may) for each in group}
@@ -274,9 +287,14 @@ class _Frame:
                 found = {each: self._chosen(each, needs[each], norm, by_cells=False) for each in group}
                 own = sorted({at for each in group for at in needs[each].attributes})
                 place = "l1", tuple(wide if fits else own)
+                if group == (ROWS,) and self._cells(place[1]) > MOST_CELLS and can_count(found[ROWS], self._sizes):
+                    place = _WEIGHED, place[1]
             chosen |= found
             grouped.setdefault(place, []).append(group)
-        counted = tuple(Counted(told, self._plan(own, told, norm_)) for (norm_, told), own in grouped.items())
+        counted = tuple(
+            self._weighed(told) if norm_ == _WEIGHED else Counted(told, self._plan(own, told, norm_))
+            for (norm_, told), own in grouped.items()
+        )
         parts = []
         for at, members in enumerate(grouped.values()):
             order = [each for group in members for each in group]
@@ -284,6 +302,26 @@ class _Frame:
                 measure = counted[at].plan.measures[number]
                 parts.append(Part(each, chosen[each], needs[each], measure, at, number, Fraction(0)))
         return counted, tuple(parts)
+
+    @property
+    def _sizes(self) -> tuple[int, ...]:
+        return tuple(each.size for each in self.attributes)
+
+    def _cells(self, told: Sequence[int]) -> int:
+        return math.prod(self._sizes[at] for at in told)
+
+    def _weighed(self, told: Sequence[int]) -> Weighed:
+        """Rows in tables of a few attributes each, where there are too many cells."""
+        (rows,) = self._measures([ROWS], "l1", told)
+        found = weigh_rows(self.first, self._where(told), self.attributes, told, rows, KIND)
+        if found is None:
+            raise too_many_cells()
+        return found
+
+    def _where(self, told: Sequence[int]) -> Expression:
+        """Which rows count: those that have a class in all attributes, also in those that are not told apart."""
+        others = (each for at, each in enumerate(self.attributes) if at not in told and not each.whole)
+        return call("and", self.where, *(call("not", call("is_null", key)) for each in others for key in each.keys))
 
     def _chosen(self, summed: Summed, need: Workload, norm: str, *, by_cells: bool) -> Strategy:
         table = self.first.table
@@ -328,11 +366,9 @@ class _Frame:
         own = [self.attributes[at] for at in told]
         if math.prod(each.size for each in own) > MOST_CELLS:
             raise too_many_cells()
-        others = (each for at, each in enumerate(self.attributes) if at not in told and not each.whole)
-        counts = [call("not", call("is_null", key)) for each in others for key in each.keys]
         plan = replace(
             self.first,
-            where=call("and", self.where, *counts),
+            where=self._where(told),
             keys=tuple(key for each in own for key in each.keys),
             cells=tuple(sum(cell, ()) for cell in product(*(each.classes for each in own))),
             groups=None,

@@ -129,6 +129,19 @@ def test_the_client_reads_a_job_of_a_real_server_to_its_end(server):
     assert job
 
 
+def test_the_client_asks_many_questions_at_one_price(server):
+    questions = [f"SELECT COUNT(*) AS n FROM visits WHERE age > {age}" for age in (30, 45, 60)]
+    with dalenius.connect(server.url, server.token("analyst", "ana")) as ana:
+        assert not ana.preview_many(questions, epsilon=0.2).known
+        found = ana.ask_many(questions, epsilon=0.2, weights=[1, 1, 2])
+        again = ana.ask_many(questions, epsilon=0.1, weights=[1, 1, 2])
+        assert again.free and [each.rows for each in again.releases] == [each.rows for each in found.releases]
+        assert [each.question for each in found.releases] == questions and found.expected.parts
+        assert ana.ask(questions[1], epsilon=0.2).free
+        with pytest.raises(dalenius.errors.DaleniusError, match="Question 2"):
+            ana.ask_many([questions[0], "SELECT nothing FROM nowhere"], epsilon=0.1)
+
+
 def test_the_page_of_serve_names_every_setting_with_its_default():
     page = (PAGE.parent / "serve.md").read_text().partition("<!-- settings -->")[2].partition("\n\n")[0]
     told = dict(re.findall(r"^\| `([^|]*)` \| `?([^|`]*)`? \|", page, re.MULTILINE))

@@ -155,3 +155,17 @@ def test_answers_that_do_not_follow_are_refused():
         assert not strategy.determines(other)
         with pytest.raises(ValueError, match="determine"):
             strategy.variances(other)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_weights_that_are_far_apart_do_not_upset_the_choice(norm):
+    """Numbers that differ by twelve digits would make least squares, and errors, anything: even less than nothing."""
+    products = (Product({0: Prefix(8)}, 1e6), Product({1: Identity(2)}, 1e-6), Product({0: Rows.of([[0] * 8])}))
+    workload = Workload((8, 2), products)
+    for error, strategy in candidates(workload, norm):
+        assert 0 < error < math.inf
+        for product in products:
+            assert (strategy.variances(product) >= 0).all()
+            assert strategy.determines(product)
+    alone = Workload((8,), products[:1])
+    assert choose(workload, norm).expected(workload, norm) <= choose(alone, norm).expected(alone, norm) * 1.1

@@ -18,7 +18,7 @@ from dalenius.measuring.expressions import Call, columns_of
 from dalenius.queries.workloads import attributes
 from dalenius.queries.workloads.attributes import Atoms, Attribute
 from dalenius.queries.workloads.kind import plan_asked
-from dalenius.queries.workloads.measuring import measured_integers
+from dalenius.queries.workloads.measuring import counted_integers, measured_of
 from dalenius.queries.workloads.request import WorkloadAsk
 
 CONDITIONS = (
@@ -78,27 +78,27 @@ def wrong_terms(curator: Curator, asked: Sequence[str]) -> list[Any]:
     found = plan_asked(asker, WorkloadAsk.of({"questions": list(asked), "epsilon": 1.0})).plan
     for block in found.blocks:
         engine = block.planned.snapshot.engine(asker.engines)
-        cells = [exact(each.plan, engine, "salt") for each in block.counted]
+        counted = counted_integers(block, engine, "salt", 60.0)
         own = {number: exact(found.plans[number].plan, engine, "salt") for number in block.questions}
         places = {number: itertools.count() for number in block.questions}
         for term, at, sums in block.terms:
             part, plan = block.parts[at], found.plans[term.question].plan
-            measured = measured_integers(part, block.counted[part.counted], cells[part.counted][part.number], block)
+            measured = measured_of(part, block, counted)
             answers = sums.answers(part.strategy.infer(np.array(measured, dtype=float)))
             number = next(places[term.question])
             measure = plan.measures[number]
             expected = np.array(own[term.question][number]) / 2.0**measure.bits
             if measure.kind == "sum" and measure.centre != part.summed.centre:
                 rows = next(at for at in range(plan.start(term.statistic), number) if plan.measures[at].kind == "rows")
-                counted = np.array(own[term.question][rows]) / 2.0 ** plan.measures[rows].bits
-                expected = expected + (measure.centre - part.summed.centre) * counted
+                there = np.array(own[term.question][rows]) / 2.0 ** plan.measures[rows].bits
+                expected = expected + (measure.centre - part.summed.centre) * there
             if not np.allclose(answers / 2.0**part.measure.bits, expected, atol=1e-3):
                 wrong.append(term)
     return wrong
 
 
 @pytest.mark.parametrize("accounting", ["zcdp", "pure"])
-@settings(max_examples=200 if LONG else 5)
+@settings(max_examples=200 if LONG else 3)
 @given(asked=st.lists(questions(), min_size=1, max_size=4))
 def test_sums_over_cells_are_the_exact_integers_of_each_question(curators, accounting, asked):
     assert not wrong_terms(curators[accounting], asked)
