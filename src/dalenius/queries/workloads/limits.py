@@ -45,6 +45,7 @@ from dalenius.queries.public_knowledge import PublicKnowledge
 from dalenius.queries.workloads.planning import Counted
 
 if TYPE_CHECKING:
+    from dalenius.measuring.expressions import Expression
     from dalenius.measuring.limits.clip_search import Clip
     from dalenius.measuring.limits.expected_lengths import Lengths
     from dalenius.measuring.plan import Plan
@@ -237,11 +238,16 @@ def model_plan(block: Block, number: int) -> Plan:
     if counted.plan.norm == "l1":  # where a vector is as long as its total, over whatever cells
         question = replace(counted.plan.question, keys=(), sets=())
         return replace(counted.plan, question=question, keys=(), cells=((),), sets=())
-    attributes = [block.attributes[at] for at in counted.attributes]
-    keys = tuple(next((key for key in each.values if isinstance(key, Column)), each.keys[0]) for each in attributes)
+    keys = model_keys(block, number)
     question = replace(counted.plan.question, keys=keys, sets=())
-    cells = tuple(product(*(range(each.size) for each in attributes)))
+    cells = tuple(product(*(range(block.sizes[at]) for at in counted.attributes)))
     return replace(counted.plan, question=question, keys=keys, cells=cells, sets=())
+
+
+def model_keys(block: Block, number: int) -> tuple[Expression, ...]:
+    """One key for each attribute of what is counted: its column, where that alone tells its classes apart."""
+    own = (block.attributes[at] for at in block.counted[number].attributes)
+    return tuple(next((key for key in each.values if isinstance(key, Column)), each.keys[0]) for each in own)
 
 
 # --- lower limits

@@ -12,10 +12,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dalenius.measuring._exact import exact, exact_lengths
+from dalenius.measuring.expressions import TRUE, Column
 from dalenius.measuring.limits.counts import LengthCounts
 from dalenius.mechanisms import noise
 from dalenius.queries.answering import law_to_json, measure_plan
-from dalenius.queries.workloads.limits import Limiting, lower_block, together
+from dalenius.queries.workloads.limits import Limiting, lower_block, model_keys, together
 from dalenius.queries.workloads.marginals import Weighed, count_tables
 from dalenius.queries.workloads.pricing import share_plan
 
@@ -66,6 +67,8 @@ def measure_workload(workload: WorkloadPlan, priced: WorkloadPrice, asker: Asker
                     **_counting(part.measure),
                     "norm": own.plan.norm,
                     "cells": len(own.plan.cells),
+                    "keys": [each.name for each in model_keys(block, part.counted) if isinstance(each, Column)],
+                    "whole": own.plan.where == TRUE,
                     "together": next([first + each for each in group] for group in groups if place in group),
                     **_limit(part),
                 }
