@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from dalenius.queries.public_knowledge import PublicKnowledge
 from dalenius.queries.workloads.expecting import ByItself, Expecting
 from dalenius.queries.workloads.limits import Limiting
 from dalenius.queries.workloads.linear import ROWS
@@ -86,6 +87,7 @@ class _Trying:
     def __init__(self, plans: Sequence[Planned], keys: Sequence[str], weights: Sequence[float], epsilon: float) -> None:
         self.plans, self.keys, self.weights, self.epsilon = plans, keys, weights, epsilon
         self._asked: ByItself = {}
+        self._public: dict[int, PublicKnowledge] = {}
         self._alone: dict[str, float] = {}
 
     def settled(self, tried: _Tried) -> WorkloadPlan:
@@ -103,7 +105,7 @@ class _Trying:
         return self._tried(self._expecting(_reshared(drafted, first, cost), cost), aside, by_cells)
 
     def _expecting(self, drafted: WorkloadPlan, cost: Cost) -> Expecting:
-        found = Limiting(drafted, cost).planned()
+        found = Limiting(drafted, cost, self._public).planned()
         return Expecting(found, WorkloadPrice(cost, (), {}), 0.95, self._asked)
 
     def _tried(self, expecting: Expecting, aside: Mapping[int, str], by_cells: Container[str]) -> _Tried:

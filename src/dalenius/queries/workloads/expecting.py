@@ -17,7 +17,7 @@ from dalenius.measuring.statistics.family import UsualGroup
 from dalenius.queries.expectations import Expectations
 from dalenius.queries.postprocess import key_columns, shown_groups, tabulate
 from dalenius.queries.sql_words import SqlWords
-from dalenius.queries.workloads.limits import Limiting
+from dalenius.queries.workloads.limits import Limiting, lost_of
 from dalenius.queries.workloads.pricing import share_plan
 from dalenius.queries.workloads.showing import law_of
 
@@ -128,14 +128,15 @@ class Expecting:
     def __init__(
         self, workload: WorkloadPlan, priced: WorkloadPrice, confidence: float, asked: ByItself | None = None
     ) -> None:
-        self.asked, self.limiting = workload, Limiting(workload, priced.cost)
+        self._asked: ByItself = {} if asked is None else asked  # of the same questions, at the same price
+        public = {number: found.public for (number, _), (found, _) in self._asked.items()}
+        self.asked, self.limiting = workload, Limiting(workload, priced.cost, public)
         self.workload, self.priced, self.confidence = self.limiting.expected_workload(), priced, confidence
         self._alone = Fraction(1, len(workload.plans))
         self._laws: dict[int, list[Law]] = {
             at: [priced.cost.mechanism(part).noise for part in block.parts]
             for at, block in enumerate(self.workload.blocks)
         }
-        self._asked: ByItself = {} if asked is None else asked  # of the same questions, at the same price
 
     # --- questions
 
@@ -237,13 +238,13 @@ class Expecting:
         for draw in price.draws:
             measure, step = draw.plan.measures[place], float(draw.plan.measures[place].step)
             noise = noise_variance(draw.priced.mechanisms[place].noise) * step**2 / 4.0**measure.bits
-            kept, lost = 1.0, 0.0
-            if lengths is not None:
-                kept = lengths.kept(measure.clip) / max(lengths.total, 1e-9)
-                lost = (1 - kept) * lengths.total
-            scaled = next((each.rescaled for each in draw.clips if each.measure == place), None)
-            if scaled is not None:  # to the total, and what is measured grows with it
-                noise, lost = noise / max(kept, 1e-9) ** 2, scaled.total.deviation
+            lost, clip = 0.0, next((each for each in draw.clips if each.measure == place), None)
+            if clip is not None and clip.rescaled is not None:  # to the total, and what is measured grows with it
+                lost = clip.rescaled.total.deviation
+                if lengths is not None:
+                    noise *= (lengths.total / max(lengths.kept(measure.clip), 1.0)) ** 2
+            elif lengths is not None:
+                lost = lost_of(lengths, measure.clip, plan.table.found)
             found.append(noise + (lost * step / groups) ** 2)
         return statistics.fmean(found)
 

@@ -4,8 +4,8 @@ A limit that was found at `protect` is for all questions. What a workload measur
 and few units come near that, so a lower one is mostly better: what it cuts off matters less than the noise that it
 saves. It is chosen from noisy counts of units by the length of their vector over the cells, in the norm in which that
 is clipped (`planning`), as a question's own is (`measuring.limits.clip_search`). What is weighed are the answers of the
-part: the root of their mean squared error from noise, which follows from the strategy, and from what is cut off, of
-which each has a part as large as its part of all rows.
+part: the mean of their squared errors from noise, which follows from the strategy, and from what is cut off, of which
+each has a part as large as its part of all rows.
 
 The counts are *public* where `protect` has counted just these units: in L1 a vector is as long as its total, so it has
 counted rows and totals of all units, if nobody asks for fewer rows. Then the limit costs nothing. Else they are
@@ -33,9 +33,10 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from dalenius.measuring.expressions import TRUE, Column, columns_of
-from dalenius.measuring.limits.choosing import MEDIAN, share_beyond
-from dalenius.measuring.limits.clip_search import NoisyCounts, search_of, searchable
+from dalenius.measuring.limits.choosing import least_squares, share_beyond, tail_risk
+from dalenius.measuring.limits.clip_search import Clip, search_of, searchable
 from dalenius.measuring.limits.counts import LengthCounts
+from dalenius.measuring.limits.histogram import guess_size
 from dalenius.measuring.limits.in_question import is_thinned, known_lengths
 from dalenius.measuring.limits.question_total import total_of
 from dalenius.measuring.measures import clip_measure, refine
@@ -46,9 +47,8 @@ from dalenius.queries.workloads.planning import Counted
 
 if TYPE_CHECKING:
     from dalenius.measuring.expressions import Expression
-    from dalenius.measuring.limits.clip_search import Clip
     from dalenius.measuring.limits.expected_lengths import Lengths
-    from dalenius.measuring.plan import Plan
+    from dalenius.measuring.plan import Found, Plan
     from dalenius.queries.workloads.linear import Summed, Term
     from dalenius.queries.workloads.planning import Block, Part, WorkloadPlan
     from dalenius.queries.workloads.pricing import Cost
@@ -70,11 +70,6 @@ class Matters:
     noise: float
     part: float
 
-    @property
-    def groups(self) -> int:
-        """As many groups of one question have such a part each."""
-        return max(1, round(1 / self.part))
-
 
 class Limiting:
     """The limits of a workload's parts at one price.
@@ -82,11 +77,12 @@ class Limiting:
     Args:
         workload: With the shares of its parts.
         cost: What all of it costs.
+        asked: What is public of its questions, by their numbers, as far as that is known by now.
     """
 
-    def __init__(self, workload: WorkloadPlan, cost: Cost) -> None:
+    def __init__(self, workload: WorkloadPlan, cost: Cost, asked: dict[int, PublicKnowledge] | None = None) -> None:
         self.workload, self.cost = workload, cost
-        self._asked: dict[int, PublicKnowledge] = {}
+        self._asked = {} if asked is None else asked
         self._cells: dict[tuple[tuple[int, ...], int], PublicKnowledge] = {}
         self._matters: dict[tuple[tuple[int, ...], Summed], Matters] = {}
 
@@ -126,12 +122,15 @@ class Limiting:
     def fit(self, block: Block, part: Part, counts: LengthCounts, *, public: bool = False) -> Clip:
         """The limit that fits noisy counts, which are ``public``, or a search's own. Public post-processing."""
         plan, measure, matters = block.counted[part.counted].plan, part.measure, self.matters(block, part)
-        little = measure.one_row if is_thinned(plan) else measure.clip
-        known = None if public else known_lengths(plan, measure, counts)
-        per_step = MEDIAN * self.cost.deviation(_at_one(part, plan)) * matters.noise
-        return search_of(measure).fit(
-            NoisyCounts(part.number, measure, counts.noisy, counts.law, per_step, matters.groups, little, known=known)
-        )
+        best = counts if public else known_lengths(plan, measure, counts)
+        hidden, most = counts.law.noise_error(0.95), measure.clip
+        if share_beyond(counts.noisy, counts.law, most) is None:
+            little = measure.one_row if is_thinned(plan) else most
+            clip = min(most, guess_size(counts.noisy, counts.law) or little)
+            return Clip(part.number, clip, None, hidden, counts)
+        noise = self.cost.deviation(_at_one(part, plan)) * matters.noise
+        clip = min(most, least_squares(best.noisy, best.law, noise, matters.part))
+        return Clip(part.number, clip, share_beyond(counts.noisy, counts.law, clip), hidden, counts)
 
     def matters(self, block: Block, part: Part) -> Matters:
         """What matters to its answers."""
@@ -186,9 +185,9 @@ class Limiting:
         return self._model(block, part).lengths(part.measure)
 
     def lost(self, block: Block, part: Part) -> float:
-        """What its limit is expected to cut off, in steps; 0 where nothing is known."""
+        """What its limit is expected to cut off, in steps, as the root of a mean square; 0 where nothing is known."""
         lengths = self.lengths(block, part)
-        return 0.0 if lengths is None else max(0.0, lengths.total - lengths.kept(part.measure.clip))
+        return 0.0 if lengths is None else lost_of(lengths, part.measure.clip, block.planned.plan.table.found)
 
     def error(self, block: Block, part: Part, clip: int) -> float:
         """The mean squared error of its answers at a limit, in squared steps, as far as it is known."""
@@ -203,6 +202,17 @@ class Limiting:
         if place not in self._cells:
             self._cells[place] = PublicKnowledge(model_plan(block, part.counted))
         return self._cells[place]
+
+
+def lost_of(lengths: Lengths, clip: int, found: Found | None) -> float:
+    """What a limit is expected to cut off, in steps: the root of the mean square, over all tails that may be there."""
+    mean = max(0.0, lengths.total - lengths.kept(clip))
+    counts = None if found is None else found.sizes.get("rows")
+    beyond = lengths.lengths >= clip
+    if counts is None or not mean or not beyond.any():
+        return mean
+    rows = float(lengths.rows[beyond].min())  # so many have those whom the limit is for
+    return mean * tail_risk(counts.noisy, counts.law, rows)
 
 
 def may_be_lower(block: Block, part: Part) -> bool:

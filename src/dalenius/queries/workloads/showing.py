@@ -69,7 +69,7 @@ class StoredPart:
         found: The limit with the noisy counts that it was chosen from, where it was found for the workload.
         before: The limit that it was before that, in steps.
         search: What went of the price into finding it.
-        losses: What that took, once it is reckoned.
+        losses: What that took, by the number of a question's groups, once it is reckoned.
     """
 
     strategy: Strategy
@@ -86,7 +86,7 @@ class StoredPart:
     found: Clip | None = None
     before: int = 0
     search: Fraction = Fraction(0)
-    losses: list[Loss | Unknown] = field(default_factory=list, compare=False)
+    losses: dict[int, Loss | Unknown] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of_json(cls, data: Mapping[str, Any]) -> StoredPart:

@@ -130,17 +130,23 @@ class Taken:
         return self.plan.where == TRUE and takes_all(self.plan.measures[measure].where)
 
     def _loss(self, at: int, measure: int, own: Clip | None) -> Loss | Unknown:
-        """Of all cells of a part together; the same for all questions."""
-        part = self.parts[at]
-        if not part.losses:
+        """Of all cells of a part together, for groups like those of this question."""
+        part, plan, groups = self.parts[at], self._as_counted, len(self.plan.cells) + 1
+        if groups not in part.losses:
             spread = Spread(
                 groups=max(1, part.cells),
                 scattered=part.norm == "l2" and part.cells > 1,
                 total=abs(part.total),
                 rows=self.plan.measures[measure].kind == "rows",
             )
-            part.losses.append(estimate_loss(self._as_counted, self._as_counted.measures[measure], own, spread))
-        return part.losses[0]
+            loss = estimate_loss(plan, plan.measures[measure], own, spread)
+            beside = estimate_loss(plan, plan.measures[measure], own, replace(spread, groups=groups, scattered=False))
+            if not isinstance(loss, Unknown) and not isinstance(beside, Unknown):
+                # What chance does is a matter of the question's groups: in few of them, single units weigh more.
+                longer = max(1.0, loss.kept / max(beside.kept, 1.0))
+                loss = replace(loss, chance=max(loss.chance, longer * beside.chance), favour=beside.favour)
+            part.losses[groups] = loss
+        return part.losses[groups]
 
     @cached_property
     def _as_counted(self) -> Plan:
