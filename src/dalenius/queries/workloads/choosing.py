@@ -23,7 +23,7 @@ from dalenius.queries.public_knowledge import PublicKnowledge
 from dalenius.queries.workloads.expecting import ByItself, Expecting
 from dalenius.queries.workloads.limits import Limiting
 from dalenius.queries.workloads.linear import ROWS
-from dalenius.queries.workloads.planning import exact_shares, plan_workload
+from dalenius.queries.workloads.planning import EVERYTHING, exact_shares, plan_workload
 from dalenius.queries.workloads.pricing import Cost, WorkloadPrice
 
 if TYPE_CHECKING:
@@ -46,18 +46,11 @@ def settle_workload(
     if plans[0].plan.norm == "l1":
         return trying.settled(plain)
     averages = [at for at, each in enumerate(plans) if any(len(one.measures) > 1 for one in each.plan.statistics)]
-    cells = trying.drafted(averages, _Everything())
+    cells = trying.drafted(averages, EVERYTHING)
     better = frozenset(each for each, error in cells.errors.items() if error < plain.errors.get(each, math.inf))
     # Where the cells of rows are not better, nothing is gained where averages are beside.
     mixed = trying.drafted(averages if ROWS.text in better else (), better)
     return trying.settled(min((plain, cells, mixed), key=lambda each: each.error))
-
-
-class _Everything:
-    """Holds all."""
-
-    def __contains__(self, _: object) -> bool:
-        return True
 
 
 @dataclass(frozen=True)

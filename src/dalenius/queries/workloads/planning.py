@@ -76,6 +76,16 @@ _WEIGHED = "weighed"  # beside the norms in which cells are counted
 KIND = "workload"  # of the statistics that are measured; no family reads them
 
 
+class _Everything:
+    """Holds all."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+EVERYTHING = _Everything()
+
+
 @dataclass(frozen=True)
 class Counted:
     """Cells that the engine counts: the combinations of some attributes' classes, in the order of these."""
