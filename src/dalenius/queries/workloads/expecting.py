@@ -218,6 +218,8 @@ class Expecting:
             if block.parts[place] is part:
                 weight, groups = self.workload.weights[term.question] ** 2 if weighted else 1.0, len(sums.places)
                 missed = lost * self.limiting.part_of(block, part, term, groups)
+                if len(self.workload.plans[term.question].plan.statistics[term.statistic].measures) > 1:
+                    missed = 0.0  # of a quotient both parts lose alike
                 noise += weight * own * float(sums.variances(part.strategy).sum())
                 taken += weight * groups * missed**2
                 alone += weight * groups * self._alone_error(term.question, term.statistic, part.summed)
@@ -243,7 +245,7 @@ class Expecting:
                 lost = clip.rescaled.total.deviation
                 if lengths is not None:
                     noise *= (lengths.total / max(lengths.kept(measure.clip), 1.0)) ** 2
-            elif lengths is not None:
+            elif lengths is not None and len(plan.statistics[statistic].measures) == 1:
                 lost = lost_of(lengths, measure.clip, plan.table.found)
             found.append(noise + (lost * step / groups) ** 2)
         return statistics.fmean(found)

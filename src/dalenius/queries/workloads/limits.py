@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from dalenius.queries.workloads.pricing import Cost
 
 _LOOKED_AT = 200  # terms, by which it is told how large answers are
+_UNSEEN = 2.0  # times what counts tell lies beyond a limit: so much it was on tables with heavy tails
 _DRAWS = 6  # of made-up noise: pairs that are each other's opposite
 _CAUTION = 0.6  # of the draws find no higher limit than the one that is reckoned with
 
@@ -129,7 +130,7 @@ class Limiting:
             clip = min(most, guess_size(counts.noisy, counts.law) or little)
             return Clip(part.number, clip, None, hidden, counts)
         noise = self.cost.deviation(_at_one(part, plan)) * matters.noise
-        clip = min(most, least_squares(best.noisy, best.law, noise, matters.part))
+        clip = min(most, least_squares(best.noisy, best.law, noise, _UNSEEN * matters.part))
         return Clip(part.number, clip, share_beyond(counts.noisy, counts.law, clip), hidden, counts)
 
     def matters(self, block: Block, part: Part) -> Matters:
@@ -205,8 +206,11 @@ class Limiting:
 
 
 def lost_of(lengths: Lengths, clip: int, found: Found | None) -> float:
-    """What a limit is expected to cut off, in steps: the root of the mean square, over all tails that may be there."""
-    mean = max(0.0, lengths.total - lengths.kept(clip))
+    """What a limit is expected to cut off, in steps: the root of the mean square, over all tails that may be there.
+
+    Units that are too few to show are not in the counts, so that there is more of it than they tell.
+    """
+    mean = _UNSEEN * max(0.0, lengths.total - lengths.kept(clip))
     counts = None if found is None else found.sizes.get("rows")
     beyond = lengths.lengths >= clip
     if counts is None or not mean or not beyond.any():
