@@ -7,8 +7,9 @@ ways the one with the least expected error is taken, and the price is shared so 
 Parts may be worse than the questions by themselves: a question looks for its own limit, which may be far lower than one
 for all rows that the others need. Then those questions are asked beside, each as it would be alone. So no part of a
 workload is expected to have a larger total squared error, by the weights of its questions, than these have one by one,
-at equal parts of the price. All of that follows from plans, and from what was released at `protect`: nothing here has
-seen a row.
+at equal parts of the price; nor has any average a wider margin.
+
+All of that follows from plans, and from what was released at `protect`: nothing here has seen a row.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def settle_workload(
     plain = trying.drafted((), frozenset())
     if plans[0].plan.norm == "l1":
         return trying.settled(plain)
-    averages = [at for at, each in enumerate(plans) if any(len(one.measures) > 1 for one in each.plan.statistics)]
+    averages = trying.averages
     cells = trying.drafted(averages, EVERYTHING)
     better = frozenset(each for each, error in cells.errors.items() if error < plain.errors.get(each, math.inf))
     # Where the cells of rows are not better, nothing is gained where averages are beside.
@@ -82,6 +83,9 @@ class _Trying:
         self._asked: ByItself = {}
         self._public: dict[int, PublicKnowledge] = {}
         self._alone: dict[str, float] = {}
+        self.averages = [
+            at for at, each in enumerate(plans) if any(len(one.measures) > 1 for one in each.plan.statistics)
+        ]
 
     def settled(self, tried: _Tried) -> WorkloadPlan:
         """One way, with the questions of parts that are expected to be worse than one by one asked beside."""
@@ -112,6 +116,8 @@ class _Trying:
             saved += min(0.0, found.together - found.alone) / self._alone.setdefault(text, max(found.alone, 1e-300))
             if ratio > 1:
                 worse |= {term.question for term, at, _ in block.terms if block.parts[at] is part}
+        inside = {number for block in expecting.workload.blocks for number in block.questions}
+        worse |= {each for each in self.averages if each in inside and expecting.is_worse(each)}
         return _Tried(expecting.asked, aside, by_cells, errors, saved, frozenset(worse))
 
 

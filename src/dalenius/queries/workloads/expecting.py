@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius._numbers import count_of
 from dalenius.measuring.estimates import noise_variance
-from dalenius.measuring.expressions import TRUE
+from dalenius.measuring.expressions import TRUE, Aggregate
 from dalenius.measuring.statistics.family import UsualGroup
 from dalenius.queries.expectations import Expectations
 from dalenius.queries.postprocess import key_columns, shown_groups, tabulate
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dalenius.measuring.estimates import Estimate
-    from dalenius.measuring.expressions import Aggregate
     from dalenius.measuring.plan import Measure, Plan
     from dalenius.mechanisms.laws import Law
     from dalenius.queries.expectations import ExpectedPrice
@@ -150,6 +149,19 @@ class Expecting:
             share, why = self.workload.beside[number]
             return ExpectedQuestion(names, groups, self._expected(number, share), alone, why)
         return ExpectedQuestion(names, groups, self._from_cells(number), alone)
+
+    def is_worse(self, number: int) -> bool:
+        """Whether an average of a question is expected to be less exact from the cells than if it is asked alone."""
+        plan = self.workload.plans[number].plan
+        columns = zip(plan.question.outputs, self._from_cells(number), self._expected(number, self._alone), strict=True)
+        return any(
+            isinstance(output.expression, Aggregate)
+            and len(plan.statistics[plan.answers[output.expression]].measures) > 1
+            and error is not None
+            and alone is not None
+            and error > alone
+            for output, error, alone in columns
+        )
 
     def _expected(self, number: int, share: Fraction) -> Errors:
         """Asked as it is, at a share of the price."""

@@ -12,6 +12,9 @@ from dalenius.queries.release import Release, shown_error
 from dalenius.queries.workloads.expecting import ExpectedPart, ExpectedQuestion
 
 
+INCLUDING = "± is the noise alone; squared errors are with what limits are expected to cut off."
+
+
 @dataclass(frozen=True)
 class Expected:
     """What a workload is expected to give at one price.
@@ -130,7 +133,8 @@ class WorkloadPreview:
                 if error is not None
             ]
             lines.append(f"  {number}: {', '.join(shown) or 'no error is known before'}")
-        return "\n".join([*lines, f"Measured: {self.expected.strategy}", *self.expected.lines()])
+        lines += [f"Measured: {self.expected.strategy}", *self.expected.lines()]
+        return "\n".join([*lines, *([INCLUDING] if self.expected.parts else [])])
 
 
 @dataclass(frozen=True)
