@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,11 @@ from tests.conftest import LONG
 from dalenius.curator import Curator
 from dalenius.measuring._exact import exact as right
 from dalenius.measuring.plan import Plan
+from dalenius.queries.rules.price import price_plan
 from dalenius.queries.workloads.expecting import Expecting
 from dalenius.queries.workloads.kind import plan_asked
 from dalenius.queries.workloads.measuring import measure_workload
-from dalenius.queries.workloads.pricing import price_workload
+from dalenius.queries.workloads.pricing import price_workload, share_plan
 from dalenius.queries.workloads.request import WorkloadAsk
 from dalenius.queries.workloads.showing import QuestionReading, StoredWorkload
 
@@ -143,6 +145,21 @@ def test_errors_are_those_that_were_predicted(folder, monkeypatch, accounting, a
         assert 0.93 <= covered <= 0.97
         assert abs(0.64 * mean - 1) > FAR * spread  # noise of 80% of the deviation would have been seen
     assert covered > 0.85
+
+
+def test_one_by_one_the_four_counts_have_the_error_that_is_told(folder):
+    """128/ε² in total, each count with ε/4."""
+    epsilon, draws = 0.2, 5_000
+    asker = protected(folder, "pure").analyst("ana")._asker
+    plans = plan_asked(asker, WorkloadAsk.of({"questions": list(FOUR), "epsilon": epsilon})).plan.plans
+    squared = []
+    for each in plans:
+        (mechanism,) = price_plan(share_plan(each.plan, Fraction(1, 4)), epsilon).mechanisms
+        squared.append([float(mechanism.release(0).value) ** 2 for _ in range(draws)])
+    totals = [sum(each) * epsilon**2 for each in zip(*squared, strict=True)]
+    spread = statistics.stdev(totals) / math.sqrt(draws)
+    assert abs(statistics.fmean(totals) - 128) < FAR * spread
+    assert abs(0.64 * statistics.fmean(totals) - 128) > FAR * spread  # noise of 80% of the deviation is seen
 
 
 def test_the_four_counts_cost_twelve_together_and_128_one_by_one(folder):

@@ -37,6 +37,7 @@ class What(Enum):
     WORK = "work"
     TRANSCRIPT = "transcript"
     LIVES = "lives"
+    WORKLOADS = "workloads"
 
 
 def register(app: typer.Typer) -> None:
@@ -83,6 +84,10 @@ def fuzz(
         from dalenius.audit.transcripts.sides import TranscriptSides
 
         sides, words = TranscriptSides, "No release shows more of a unit than it is charged for."
+    if what is What.WORKLOADS:
+        from dalenius.audit.fuzzing.workloads import WorkloadSides
+
+        sides, words = WorkloadSides, "Whatever is measured for several questions at once is within what is claimed."
     with _bar(frame, cases, minutes) as update:
         report = run(
             cases=cases, minutes=minutes, seed=seed, joins=joins, indexed=indexed, sides=sides, progress=update

@@ -34,6 +34,10 @@ from dalenius.queries.workloads.planning import EVERYTHING, plan_workload
 from dalenius.tables.policy import Contribution
 
 if TYPE_CHECKING:
+    from pathlib import Path
+    from random import Random
+
+    from dalenius.audit.fuzzing.data_sets import NeighbouringData
     from dalenius.audit.fuzzing.questions import FuzzedQuestion
     from dalenius.measuring.engines.engine import Engine
     from dalenius.measuring.plan import Plan, Table
@@ -51,8 +55,8 @@ class WorkloadSides(Sides):
         asked: The linear questions about it so far.
     """
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, made: NeighbouringData, random: Random, folder: Path) -> None:
+        super().__init__(made, random, folder)
         self.asked: list[tuple[str, Plan]] = []
 
     def check(self, question: FuzzedQuestion, plan: Plan, *, all_: bool = False) -> Broken | None:  # noqa: ARG002

@@ -54,8 +54,7 @@ def solve_known(sizes: tuple[int, ...], measured: Sequence[Release], known: Sequ
     kept = values > max(values.max(initial=0.0), 1e-300) * 1e-10
     root = basis @ (vectors[:, kept] / np.sqrt(values[kept]))
     seen = basis @ vectors[:, kept]
-    left = system.collect(system.values) - system.normal @ start
-    cells = (start + root @ (root.T @ left)).reshape(system.shape)
+    cells = system.refine(start, lambda left: np.asarray(root @ (root.T @ left)))
 
     def determined(rows: Array) -> Array:
         # What is measured, and what is known: both spaces, which are at right angles.

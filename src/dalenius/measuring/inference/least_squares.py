@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 DENSE = 2048  # cells
 _TOLERANCE = 1e-12  # of the largest eigenvalue: what is below is not determined
+_ROUNDS = 4
 _DETERMINED = 1e-6  # of a question's length: what may be left of it
 _MOST_VARIANCES = 2000  # of answers of more cells than that
 
@@ -251,6 +252,13 @@ class System:
             found += each.collect(piece / each.deviations, self.attributes, self.sizes)
         return found.ravel()
 
+    def refine(self, start: Array, covariance: Callable[[Array], Array]) -> Array:
+        """The cells, solved again for what is left: digits that were lost where variances are far apart come back."""
+        cells = start
+        for _ in range(_ROUNDS):
+            cells = cells + covariance(self.collect(self.values - self.apply(cells)))
+        return cells.reshape(self.shape)
+
     @cached_property
     def normal(self) -> Array:
         """AᵀD⁻¹A, where there are few cells."""
@@ -273,7 +281,7 @@ def _solve_dense(system: System) -> Solved:
     kept = values > values.max(initial=0.0) * _TOLERANCE
     basis = vectors[:, kept]
     covariance = (basis / values[kept]) @ basis.T
-    cells = (covariance @ system.collect(system.values)).reshape(system.shape)
+    cells = system.refine(np.zeros(system.cells), lambda left: np.asarray(covariance @ left))
     return Solved(
         system.sizes,
         system.attributes,

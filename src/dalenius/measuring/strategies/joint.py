@@ -15,7 +15,7 @@ from dalenius.measuring.strategies.p_identity import optimised_line
 from dalenius.measuring.strategies.products import InferredCells
 from dalenius.measuring.strategies.strategy import Attributes, Strategy, Tables, require, sensitivity, table_of
 from dalenius.measuring.strategies.workload import Product, Workload
-from dalenius.measuring.strategies.written import weighted_gram
+from dalenius.measuring.strategies.written import total_squares, weighted_gram
 
 MOST = 384  # cells
 _EFFORT = 0.35  # of what a single attribute gets
@@ -94,8 +94,7 @@ class Joint(Strategy):
     def expected(self, workload: Workload, norm: str) -> float:
         """The same, of all questions at once."""
         require(set(workload.attributes) <= set(self.attributes))
-        gram = weighted_gram(workload, self.attributes)
-        return sensitivity(self.change(norm), norm) * float((gram * (self.line.root @ self.line.root.T)).sum())
+        return sensitivity(self.change(norm), norm) * total_squares(workload, self.attributes, self.line.root)
 
     def body(self) -> dict[str, Any]:
         """The matrix."""

@@ -134,7 +134,7 @@ def spread(x: Numbers, size: int) -> Numbers:
     return np.repeat(x, size, axis=0)
 
 
-def whole_weights(weights: Array, norm: str, least: int = 2**9) -> tuple[int, ...]:
+def whole_weights(weights: Array, norm: str, least: int = 2**8) -> tuple[int, ...]:
     """In parts, such that the smallest that matters has many, rounded toward zero; none becomes nothing.
 
     How exact they are hardly matters: the error is flat at the best weights.

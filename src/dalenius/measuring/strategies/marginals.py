@@ -30,7 +30,7 @@ from dalenius.measuring.strategies.strategy import Attributes, Strategy, Tables,
 from dalenius.measuring.strategies.workload import Product, Workload
 
 MOST_PAIRS = 200_000  # of a set and a smaller one
-_PARTS = 2**9  # of the largest weight, at the least
+_PARTS = 2**7  # of the largest weight, at the least
 _NOTHING = 2**-7  # of the largest weight: what is below is not measured
 
 

@@ -32,7 +32,7 @@ from dalenius.measuring.strategies.strategy import sensitivity
 
 MOST = 512  # classes; more take too long, and too much to store
 _WORK = 8e9  # of descents: classes³ × steps
-_STARTS = 4
+_STARTS = 3
 _BITS = range(6, 22, 2)  # parts of one, as powers of two
 _LOSS = 2.5e-4  # of the error, by rounding
 _FLOOR = 1e-6  # of the mean square: what every class counts at the least, so that it is determined
@@ -50,7 +50,7 @@ def optimised_line(gram: Array, norm: str, *, effort: float = 1.0) -> MatrixLine
 
 def _starts(n: int, effort: float) -> int:
     """Fewer where each takes long."""
-    return max(1, min(_STARTS if effort >= 1 else _STARTS // 2, _STARTS * 256**2 // n**2))
+    return max(1, min(_STARTS if effort >= 1 else 1, _STARTS * 256**2 // n**2))
 
 
 def whole_line(real: Array, gram: Array, norm: str) -> MatrixLine:

@@ -43,7 +43,8 @@ from dalenius.measuring.strategies.strategy import (
 from dalenius.measuring.strategies.workload import Product, Workload
 
 MOST_SETS = 50_000
-_PARTS = 2**9  # of the smallest weight
+_PARTS = 2**7  # of the smallest weight
+_LEAST = 2**-10  # of the largest part of what a row changes, where next to nothing is asked
 _SMALL = 1e-12  # of all error: a part that adds less to it is not there
 
 
@@ -265,11 +266,17 @@ def weighted(workload: Workload, norm: str, lines: Mapping[int, Line]) -> Residu
         return None
     changes = {own: math.prod(lines[at].change(norm) for at in own) for own in errors}
     power = 1 / 4 if norm == "l2" else 1 / 3
-    real = {own: (error / changes[own]) ** power for own, error in errors.items()}
+    parts = {own: (error / changes[own]) ** power * _length(changes[own], norm) for own, error in errors.items()}
+    floor = max(parts.values()) * _LEAST
+    real = {own: max(part, floor) / _length(changes[own], norm) for own, part in parts.items()}
     least = min(real.values())
     ordered = sorted(real, key=lambda own: (len(own), own))
     scale = 1.0 if len(ordered) == 1 else _PARTS
     return Residual(workload.sizes, lines, {own: max(1, int(real[own] / least * scale)) for own in ordered})
+
+
+def _length(change: int, norm: str) -> float:
+    return math.sqrt(change) if norm == "l2" else float(change)
 
 
 def part_errors(workload: Workload, lines: Mapping[int, Line]) -> dict[Attributes, float]:

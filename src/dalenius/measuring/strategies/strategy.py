@@ -152,5 +152,14 @@ def require(determined: bool) -> None:
 
 
 def table_of(tables: Tables, attributes: Attributes, sizes: tuple[int, ...]) -> Numbers:
-    """The table of these attributes, in its shape."""
-    return np.asarray(tables[attributes]).reshape([sizes[each] for each in attributes])
+    """The table of these attributes, in its shape.
+
+    Lists are taken as Python's integers: numpy would make floating point of some that are too long for 64 bits.
+    """
+    given: Any = tables[attributes]
+    found: Any = given if isinstance(given, np.ndarray | np.generic) else np.array(given, dtype=object)
+    if found.dtype.kind == "O" and all(isinstance(each, int | np.integer) for each in found.flat):
+        found = np.array([int(each) for each in found.flat], dtype=object)
+    elif found.dtype.kind not in "iu":
+        raise TypeError("What is measured are whole numbers.")
+    return np.asarray(found).reshape([sizes[each] for each in attributes])

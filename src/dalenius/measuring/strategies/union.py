@@ -32,7 +32,7 @@ from dalenius.measuring.strategies.written import Written, few
 MOST = 24  # products
 _EXACT = 1e-200  # the variance of what is known, such as an empty range
 _LEAST = 2**-8  # of the largest share, where next to nothing is asked
-_PARTS = 2**9  # of the smallest share, at the least
+_PARTS = 2**7  # of the smallest share, at the least
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from dalenius.measuring.strategies.workload import Product, Workload
 
 FEW = 1024  # cells, up to which that is done
 _AT_ONCE = 2**23  # numbers
+_SMALL = 16  # answers
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ class Written:
             found = np.kron(found, product.factor(at, self.sizes[at]).matrix().toarray().astype(float))
         return found
 
-    def _applied(self, product: Product, columns: Array) -> Iterator[Array]:
+    def applied(self, product: Product, columns: Array) -> Iterator[Array]:
         """The question times a matrix of a row for each cell, a few columns at a time: there may be many answers."""
         shape = [self.sizes[at] for at in self.attributes]
         step = max(1, _AT_ONCE // max(1, product.answers))
@@ -62,25 +63,41 @@ class Written:
         """Whether the question is a combination of what is measured."""
         if not set(product.factors) <= set(self.attributes):
             return False
-        return all(
-            bool((np.abs(part) <= 1e-7 * len(self.inverse)).all()) for part in self._applied(product, self._left)
-        )
+        return all(bool((np.abs(part) <= 1e-7 * len(self.inverse)).all()) for part in self.applied(product, self._left))
 
     def variances(self, product: Product) -> Array:
         """The diagonal of F(AᵀA)⁺Fᵀ."""
         found = np.zeros(product.answers)
-        for part in self._applied(product, self.inverse):
+        for part in self.applied(product, self.inverse):
             found += np.square(part).sum(axis=1)
         return found
 
     def total(self, workload: Workload) -> float:
         """Σ weight²·variance over all answers."""
-        return float((weighted_gram(workload, self.attributes) * (self.inverse @ self.inverse.T)).sum())
+        return total_squares(workload, self.attributes, self.inverse)
 
     def answers(self, product: Product, noisy: Array) -> Array:
         """F·A⁺·y."""
-        (found,) = self._applied(product, (self.inverse @ noisy)[:, None])
+        (found,) = self.applied(product, (self.inverse @ noisy)[:, None])
         return found.ravel()
+
+
+def total_squares(workload: Workload, attributes: Attributes, columns: Array) -> float:
+    """Σ weight²·‖F·columns‖² over all questions F: small ones many at a time.
+
+    Not from Σ FᵀF: where some combination of cells is hardly measured, and not asked for, digits would be lost.
+    """
+    empty = Written(workload.sizes, attributes, np.zeros((0, 0)))
+    total, rows, waiting = 0.0, list[Array](), 0
+    for each, weight in zip(workload.products, workload.squared_weights, strict=True):
+        if each.answers > _SMALL:
+            total += weight * sum(float(np.square(part).sum()) for part in empty.applied(each, columns))
+            continue
+        rows.append(math.sqrt(weight) * empty.rows(each))
+        waiting += each.answers
+        if waiting > FEW:
+            total, rows, waiting = total + float(np.square(np.concatenate(rows) @ columns).sum()), [], 0
+    return total + (float(np.square(np.concatenate(rows) @ columns).sum()) if rows else 0.0)
 
 
 def weighted_gram(workload: Workload, attributes: Attributes) -> Array:

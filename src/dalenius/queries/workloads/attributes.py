@@ -23,7 +23,6 @@ from dalenius.measuring.canonical import call, plain
 from dalenius.measuring.expressions import (
     FALSE,
     NULL,
-    Call,
     Column,
     Expression,
     Literal,
@@ -31,11 +30,20 @@ from dalenius.measuring.expressions import (
     Type,
     columns_of,
     number,
-    walk,
     written,
 )
 from dalenius.measuring.function_values import arrow_type, column_values, sort_key, values_of
 from dalenius.measuring.functions import TYPES, bounded, ranges_of
+from dalenius.queries.workloads.comparisons import (
+    ORDERED,
+    Between,
+    Other,
+    Point,
+    constants_of,
+    holds_at,
+    is_reached,
+    subjects_of,
+)
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
@@ -43,7 +51,6 @@ if TYPE_CHECKING:
 
 MOST_TRIED = 2**17  # combinations of column values that are put into atoms
 MOST_CLASSES = 2**17  # of one attribute
-_ORDERED = frozenset({Type.NUMBER, Type.DATE, Type.DATETIME})
 
 Values = tuple[Scalar, ...]
 
@@ -224,7 +231,7 @@ class _Finding:
         subject = self._subject()
         if subject is None:
             return None
-        constants = _constants(self.conditions, subject)
+        constants = constants_of(self.conditions, subject)
         if constants is None:
             return None
         if self.keys:  # the subject itself, whose values are public
@@ -232,13 +239,13 @@ class _Finding:
             if listed is None:
                 return None
             points: list[Scalar] = [*listed, None]
-            truths = [[_holds_at(each, subject, _Point(value)) for each in self.conditions] for value in points]
+            truths = [[holds_at(each, subject, Point(value)) for each in self.conditions] for value in points]
             rows = [((value, *truth), value) for value, truth in zip(points, truths, strict=True)]
             chosen = [(vector, value) for vector, value in rows if self.whole or self._counts(vector)]
             keys, cells = _told_apart(subject, [value for _, value in chosen])
             values = {atom: tuple(vector[place] for vector, _ in chosen) for place, atom in enumerate(self.atoms)}
             return Attribute(keys, cells, values, self.whole)
-        if subject.type in _ORDERED:
+        if subject.type in ORDERED:
             return self._between(subject, constants)
         return self._equal(subject, constants)
 
@@ -246,22 +253,22 @@ class _Finding:
         """The one expression that all atoms are about: a key, or what is compared with constants."""
         if self.keys:
             return self.keys[0] if len(self.keys) == 1 else None
-        found = {part for each in self.conditions for part in _subjects(each)}
+        found = {part for each in self.conditions for part in subjects_of(each)}
         return found.pop() if len(found) == 1 else None
 
     def _between(self, subject: Expression, constants: Sequence[Scalar]) -> Attribute:
         """Before, at and after each constant, as far as the expression gets there; and where it is NULL."""
         reach = bounded(subject, ranges_of(self.columns)) if subject.type is Type.NUMBER else None
-        places = [at for at in range(2 * len(constants) + 1) if _is_reached(at, constants, reach)]
+        places = [at for at in range(2 * len(constants) + 1) if is_reached(at, constants, reach)]
         vectors: dict[Values, int] = {}
         runs: list[tuple[int, int]] = []  # the last place of each run, and its class
         for at in places:
-            vector = tuple(_holds_at(each, subject, _Between(at, constants)) for each in self.conditions)
+            vector = tuple(holds_at(each, subject, Between(at, constants)) for each in self.conditions)
             if not self.whole and not self._counts(vector):
                 runs = _extended(runs, at, -1)
                 continue
             runs = _extended(runs, at, vectors.setdefault(vector, len(vectors)))
-        absent = tuple(_holds_at(each, subject, _Point(None)) for each in self.conditions)
+        absent = tuple(holds_at(each, subject, Point(None)) for each in self.conditions)
         cases: list[Expression] = []
         if self.whole or self._counts(absent):
             cases += [call("is_null", subject), number(vectors.setdefault(absent, len(vectors)))]
@@ -279,13 +286,13 @@ class _Finding:
         cases: list[Expression] = []
         kept: dict[Values, list[Scalar]] = {}
         for value in (*constants, None):
-            vector: Values = tuple(_holds_at(each, subject, _Point(value)) for each in self.conditions)
+            vector: Values = tuple(holds_at(each, subject, Point(value)) for each in self.conditions)
             kept.setdefault(vector, []).append(value)
         for vector, own in kept.items():
             told = self.whole or self._counts(vector)
             class_: Expression = number(vectors.setdefault(vector, len(vectors))) if told else NULL
             cases += [_among(subject, own), class_]
-        other = tuple(_holds_at(each, subject, _Other()) for each in self.conditions)
+        other = tuple(holds_at(each, subject, Other()) for each in self.conditions)
         told = self.whole or self._counts(other)
         otherwise: Expression = number(vectors.setdefault(other, len(vectors))) if told else NULL
         return self._told_by_case(cases, otherwise, list(vectors))
@@ -371,127 +378,3 @@ def _extended(runs: list[tuple[int, int]], at: int, class_: int) -> list[tuple[i
     if runs and runs[-1][1] == class_:
         return [*runs[:-1], (at, class_)]
     return [*runs, (at, class_)]
-
-
-# --- conditions that compare one expression with constants
-
-_LOGIC = frozenset({"and", "or", "not"})
-_COMPARING = frozenset({"eq", "ne", "lt", "le", "in", "is_null"})
-
-
-def _subjects(condition: Expression) -> set[Expression]:
-    """What a condition is about; a condition that is not understood is about itself, which nothing else is."""
-    if isinstance(condition, Call) and condition.function in _LOGIC:
-        return set().union(*map(_subjects, condition.arguments))
-    if isinstance(condition, Call) and condition.function in _COMPARING:
-        found = [each for each in condition.arguments if not isinstance(each, Literal)]
-        if len(found) == 1 and (condition.function != "in" or found[0] is condition.arguments[0]):
-            return set(found)
-    return {condition}
-
-
-def _constants(conditions: Sequence[Expression], subject: Expression) -> list[Scalar] | None:
-    """All that the subject is compared with, in order; None where a condition does something else."""
-    if subject.type is Type.BOOLEAN:
-        return None
-    found: set[Scalar] = set()
-    for condition in conditions:
-        if _subjects(condition) - {subject}:
-            return None
-        for part in walk(condition):
-            if isinstance(part, Call) and part.function in _COMPARING and subject in part.arguments:
-                literals = [each for each in part.arguments if isinstance(each, Literal)]
-                if any(each.type is not subject.type for each in literals):
-                    return None
-                if part.function in {"lt", "le"} and subject.type not in _ORDERED:
-                    return None
-                found |= {each.value for each in literals}
-    return None if None in found else sorted(found, key=sort_key)
-
-
-class _Place:
-    """Where an expression is, in the order of constants."""
-
-    def compare(self, constant: Scalar) -> int | None:
-        """−1, 0 or 1: below, at, above; None: NULL."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class _Point(_Place):
-    value: Scalar
-
-    def compare(self, constant: Scalar) -> int | None:
-        if self.value is None:
-            return None
-        if self.value == constant:
-            return 0
-        return -1 if sort_key(self.value) < sort_key(constant) else 1
-
-
-@dataclass(frozen=True)
-class _Between(_Place):
-    """Even: before the constant of half that number, or after all; odd: at a constant."""
-
-    at: int
-    constants: Sequence[Scalar]
-
-    def compare(self, constant: Scalar) -> int | None:
-        place = 2 * self.constants.index(constant) + 1
-        return (self.at > place) - (self.at < place)
-
-
-@dataclass(frozen=True)
-class _Other(_Place):
-    """Something that is no constant; there is no order."""
-
-    def compare(self, constant: Scalar) -> int | None:  # noqa: ARG002
-        return 1
-
-
-def _is_reached(at: int, constants: Sequence[Any], reach: tuple[float, float] | None) -> bool:
-    """Whether an expression that lies within ``reach`` can be there."""
-    if reach is None:
-        return True
-    if at % 2:
-        return bool(reach[0] <= constants[at // 2] <= reach[1])
-    after = constants[at // 2 - 1] if at else -math.inf
-    before = constants[at // 2] if at // 2 < len(constants) else math.inf
-    return bool(after < reach[1] and before > reach[0])
-
-
-def _holds_at(condition: Expression, subject: Expression, place: _Place) -> bool:
-    return _truth(condition, subject, place) is True
-
-
-def _truth(condition: Expression, subject: Expression, place: _Place) -> bool | None:
-    """SQL's three-valued truth of a condition where its subject is at a place."""
-    if isinstance(condition, Literal):
-        return None if condition.value is None else bool(condition.value)
-    if not isinstance(condition, Call):
-        raise TypeError("A condition that was not understood.")
-    arguments = condition.arguments
-    match condition.function:
-        case "and":
-            truths = [_truth(each, subject, place) for each in arguments]
-            return False if False in truths else None if None in truths else True
-        case "or":
-            truths = [_truth(each, subject, place) for each in arguments]
-            return True if True in truths else None if None in truths else False
-        case "not":
-            truth = _truth(arguments[0], subject, place)
-            return None if truth is None else not truth
-        case "is_null":
-            return place == _Point(None)
-        case "in":
-            sides = [place.compare(each.value) for each in arguments[1:] if isinstance(each, Literal)]
-            return None if None in sides else 0 in sides
-    first, second = arguments
-    literal = first if isinstance(first, Literal) else second
-    side = place.compare(literal.value) if isinstance(literal, Literal) else None
-    if side is None:
-        return None
-    if condition.function in {"eq", "ne"}:
-        return (side == 0) == (condition.function == "eq")
-    below = side if second is literal else -side  # of the first argument to the second
-    return below < 0 if condition.function == "lt" else below <= 0

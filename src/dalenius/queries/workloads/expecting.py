@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dalenius.measuring.plan import Measure, Plan
     from dalenius.mechanisms.laws import Law
     from dalenius.queries.expectations import ExpectedPrice
-    from dalenius.queries.workloads.linear import Summed
+    from dalenius.queries.workloads.linear import Summed, Sums
     from dalenius.queries.workloads.planning import Block, Part, WorkloadPlan
     from dalenius.queries.workloads.pricing import WorkloadPrice
 
@@ -136,6 +136,10 @@ class Expecting:
             at: [priced.cost.mechanism(part).noise for part in block.parts]
             for at, block in enumerate(self.workload.blocks)
         }
+        self._terms: dict[int, list[tuple[int, int, Sums]]] = {}  # of each question, in the order of its measures
+        for at, block in enumerate(workload.blocks):
+            for term, part, sums in block.terms:
+                self._terms.setdefault(term.question, []).append((at, part, sums))
 
     # --- questions
 
@@ -182,12 +186,11 @@ class Expecting:
     def _from_cells(self, number: int) -> Errors:
         """From what is measured for all questions, in one usual group."""
         plan = self.workload.plans[number].plan
-        at, block = next((at, each) for at, each in enumerate(self.workload.blocks) if number in each.questions)
         noisy = []
-        for term, part, sums in block.terms:
-            if term.question == number:
-                variances = sums.variances(block.parts[part].strategy)
-                noisy.append((block.parts[part], self._laws[at][part], float(statistics.median(variances.tolist()))))
+        for at, part, sums in self._terms[number]:
+            own = self.workload.blocks[at].parts[part]
+            variances = sums.variances(own.strategy)
+            noisy.append((own, self._laws[at][part], float(statistics.median(variances.tolist()))))
         rows = Expectations(plan, self.confidence).rows
         estimates = {each: [_usual(plan, each, noisy, rows, self.confidence)] for each in plan.answers}
         question = replace(plan.question, having=TRUE, order=(), limit=None, offset=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from dalenius.releasing.leaving import Asker, Look
 
 WORKLOAD = "workload"
+_PLANNING = 180.0  # seconds of processor time, for all questions of a workload
 _EACH = 1e-6  # seconds for a cell, and for an integer that is measured, on the machine of bench/RESULTS.md
 
 
@@ -123,9 +125,11 @@ def plan_asked(asker: Asker, ask: WorkloadAsk) -> AskedWorkload:
     opened = Opened.of(asker)
     among = OpenTables.of(asker, opened)
     found: list[Planned] = []
+    began = time.thread_time()
     for each in ask.questions:
         with each.named():
             found.append(_planned(asker, ask, each, opened, among))
+            _check_patience(began)
             if found[-1].snapshot.dataset != found[0].snapshot.dataset:
                 raise InputError(
                     f"It reads {found[-1].snapshot.dataset!r}, the first one {found[0].snapshot.dataset!r}.",
@@ -144,13 +148,30 @@ def plan_asked(asker: Asker, ask: WorkloadAsk) -> AskedWorkload:
     return AskedWorkload(plan, found, [places[key] for key in keys], epsilon)
 
 
+def _check_patience(began: float) -> None:
+    """Refuses a workload whose questions take too long to plan, in processor time: others want to ask, too."""
+    if time.thread_time() - began > _PLANNING:
+        raise QuestionRefusedError(
+            "The workload takes too long to plan.",
+            why=f"All its questions up to this one took more than {_PLANNING:.0f} s.",
+            fix="Ask in several workloads.",
+        )
+
+
 def _planned(asker: Asker, ask: WorkloadAsk, each: Numbered, opened: Opened, among: OpenTables) -> Planned:
-    from dalenius.queries.rules.clause import settle_price
+    from dalenius.queries.rules.clause import cut_clause, settle_price
 
     own, delta = settle_price(each.text, None, None)
     if own is not None or delta is not None:
         raise InputError(
             "It has a price of its own.", why="All questions of a workload share one.", fix="Leave OPTIONS(…) out."
+        )
+    _, options = cut_clause(each.text)
+    if any(limit is not None for limit in (options.rows, options.groups, options.units)):
+        raise InputError(
+            "It has limits of its own.",
+            why="What one unit adds is limited for all questions of a workload together.",
+            fix="Leave max_rows_contributed and the like out; or ask it alone.",
         )
     if is_public(each.text, opened.open_versions()):
         raise QuestionRefusedError(

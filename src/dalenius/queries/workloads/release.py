@@ -11,7 +11,6 @@ from dalenius._numbers import count_of
 from dalenius.queries.release import Release, shown_error
 from dalenius.queries.workloads.expecting import ExpectedPart, ExpectedQuestion
 
-
 INCLUDING = "± is the noise alone; squared errors are with what limits are expected to cut off."
 
 

@@ -95,7 +95,9 @@ class Taken:
                     else f"a total of {float(part.clip * measure.step):,.10g}"
                 )
         told = " and ".join(dict.fromkeys(limits))
-        return (f"One {unit} counts with at most {told}, over all groups of the workload together.",) if told else ()
+        held = [f"One {unit} counts with at most {told}, over all groups of the workload together."] if told else []
+        groups = "The limit of groups does not hold here: one unit counts in all of its."
+        return (*held, *([] if self.plan.groups is None else [groups]))
 
     def _clipped(self, aggregate: Aggregate, number: int) -> Clipped | Unknown:
         statistic, start = self.plan.statistics[number], self.plan.start(number)

@@ -17,7 +17,7 @@ from dalenius.measuring.strategies.workload import Product, Workload
 @pytest.fixture(scope="module")
 def workload():
     chance, products = np.random.default_rng(18), []
-    for number in range(300):
+    for number in range(100):
         starts = chance.integers(0, 12, 2)
         factors = (
             Ranges(12, tuple(starts.tolist()), tuple((starts + 1).tolist())),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -46,6 +48,18 @@ def test_wide_tables_are_measured_exactly_by_all_strategies():
             # Linear: of x + 1 it is the sum of both.
             more = strategy.measure({own: np.asarray(tables[own]) + small[own] for own in tables})
             assert (more - whole == strategy.measure(small)).all()
+
+
+def test_lists_of_long_numbers_do_not_become_floating_point():
+    workload = Workload((3,), (Product({0: Identity(3)}),))
+    numbers = [2**63 + 1, -1, 2**90 + 1]
+    assert disjoint_cells(workload).measure({(0,): cast("Any", numbers)}).tolist() == numbers
+    assert disjoint_cells(workload).measure({(0,): cast("Any", [1, 2, 3])}).dtype == np.int64
+    mixed = np.array([np.int64(2**62), 2**62, 1], dtype=object)
+    assert disjoint_cells(workload).measure({(0,): mixed}).tolist() == [2**62, 2**62, 1]
+    for wrong in ([1.5, 2, 3], np.array([1.0, 2, 3]), np.array([1, 2.0, 3], dtype=object)):
+        with pytest.raises(TypeError, match="whole"):
+            disjoint_cells(workload).measure({(0,): cast("Any", wrong)})
 
 
 def test_cells_are_as_they_were():

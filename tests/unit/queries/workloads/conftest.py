@@ -21,12 +21,18 @@ def protect(tmp_path_factory: pytest.TempPathFactory) -> Protected:
         rows: int = EACH,
         neighbors: str = "add-remove",
         more: str = "",
+        more_limits: str = "",
         table: pa.Table | None = None,
     ) -> Curator:
         folder: Path = tmp_path_factory.mktemp("workload")
         pq.write_table(rows_of() if table is None else table, folder / "people.parquet")
         text = POLICY.format(
-            accounting=accounting, rows=rows, neighbors=neighbors, more=more, delta=0 if accounting == "pure" else 1e-6
+            accounting=accounting,
+            rows=rows,
+            neighbors=neighbors,
+            more=more,
+            more_limits=more_limits,
+            delta=0 if accounting == "pure" else 1e-6,
         )
         (folder / "people.toml").write_text(text)
         curator = Curator(folder / "home")

@@ -52,6 +52,7 @@ type = "boolean"
 type = "text"
 [contribution]
 rows = {rows}
+{more_limits}
 """
 UNITS, EACH = 60, 4
 

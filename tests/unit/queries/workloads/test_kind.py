@@ -14,7 +14,7 @@ from tests.unit.queries.workloads.tables import Protected, rows_of
 
 from dalenius.app.cli import build, run
 from dalenius.curator import Curator
-from dalenius.errors import BudgetError, DaleniusError, InputError
+from dalenius.errors import BudgetError, DaleniusError, InputError, QuestionRefusedError
 from dalenius.measuring.plan import Limits
 from dalenius.queries.workloads.kind import plan_asked
 from dalenius.queries.workloads.release import WorkloadPreview, WorkloadRelease
@@ -133,6 +133,10 @@ def test_weights_make_a_question_more_exact(curator):
         ("SELECT COUNT(*) FROM people WHERE", "Question 2: "),
         ("DROP TABLE people", "Question 2: "),
         ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) COUNT(*) FROM people", "Question 2: It has a price"),
+        (
+            "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed = 2) COUNT(*) FROM people",
+            "Question 2: It has limits of its own",
+        ),
         ("SELECT n + 1 FROM (SELECT COUNT(*) AS n FROM people)", "Question 2: It computes with released values"),
     ],
 )
@@ -159,6 +163,20 @@ def test_a_price_beyond_the_budget_is_refused_for_nothing(curator):
     with pytest.raises(InputError):
         curator.analyst("ana").obtain("workload", {"questions": list(FOUR)})
     assert spent(curator) == before
+
+
+def test_a_workload_that_takes_too_long_to_plan_is_refused_for_nothing(curator, monkeypatch):
+    monkeypatch.setattr("dalenius.queries.workloads.kind._PLANNING", 0.0)
+    before = spent(curator)
+    with pytest.raises(QuestionRefusedError, match="too long to plan"):
+        curator.analyst("ana").ask_many(FOUR, epsilon=0.3)
+    assert spent(curator) == before
+
+
+def test_a_limit_of_groups_is_said_not_to_hold(protect):
+    curator = protect(more_limits="groups = 2")
+    found = curator.analyst("ana").ask_many(["SELECT region, COUNT(*) AS n FROM people GROUP BY region"], epsilon=1.0)
+    assert any("limit of groups does not hold" in each for each in found[0].notes)
 
 
 def test_questions_about_two_data_sets_are_refused(protect, tmp_path):

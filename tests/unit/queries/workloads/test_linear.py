@@ -15,7 +15,7 @@ from tests.conftest import LONG
 from dalenius.curator import Curator
 from dalenius.measuring._exact import exact
 from dalenius.measuring.expressions import Call, columns_of
-from dalenius.queries.workloads import attributes
+from dalenius.queries.workloads import comparisons
 from dalenius.queries.workloads.attributes import Atoms, Attribute
 from dalenius.queries.workloads.kind import plan_asked
 from dalenius.queries.workloads.measuring import counted_integers, measured_of
@@ -129,7 +129,7 @@ def test_another_filter_treated_as_equal_is_caught(curators, monkeypatch, asked)
 @pytest.mark.parametrize(("function", "taken_for"), [("lt", "le"), ("is_null", "false"), ("or", "and")])
 def test_a_condition_that_is_read_wrongly_is_caught(curators, monkeypatch, function, taken_for):
     """Planted: an end that is out taken for one that is in, NULL for a value, one of two for both."""
-    right = attributes._truth
+    right = comparisons._truth
 
     def wrong(condition: Any, subject: Any, place: Any) -> bool | None:
         if getattr(condition, "function", "") != function:
@@ -141,7 +141,7 @@ def test_a_condition_that_is_read_wrongly_is_caught(curators, monkeypatch, funct
     where = ("bmi < 25", "bmi <= 25", "bmi IS NULL", "bmi < 18 OR bmi > 30", "bmi < 30")
     asked = [f"SELECT COUNT(*) FROM people WHERE {each}" for each in where]
     assert not wrong_terms(curators["zcdp"], asked)
-    monkeypatch.setattr(attributes, "_truth", wrong)
+    monkeypatch.setattr(comparisons, "_truth", wrong)
     assert wrong_terms(curators["zcdp"], asked)
 
 
