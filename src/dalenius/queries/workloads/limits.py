@@ -9,7 +9,8 @@ each has a part as large as its part of all rows.
 
 The counts are *public* where `protect` has counted just these units: in L1 a vector is as long as its total, so it has
 counted rows and totals of all units, if nobody asks for fewer rows. Then the limit costs nothing. Else they are
-*searched* with a part of the part's own price, if that is expected to pay.
+*searched* with a part of the part's own price; not so where that is not expected to pay, and `protect` tells what the
+limit cuts off.
 
 What an average is made of is scaled by one factor, the smallest (`measures`). So that it is the limit of rows which
 decides, those of sums are brought up to what so many rows add on average.
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     from dalenius.queries.workloads.planning import Block, Part, WorkloadPlan
     from dalenius.queries.workloads.pricing import Cost
 
-_LOOKED_AT = 200  # terms, by which it is told how large answers are
+_LOOKED_AT = 60  # terms, by which it is told how large answers are
 _UNSEEN = 2.0  # times what counts tell lies beyond a limit: so much it was on tables with heavy tails
 _DRAWS = 6  # of made-up noise: pairs that are each other's opposite
 _CAUTION = 0.6  # of the draws find no higher limit than the one that is reckoned with
@@ -101,7 +102,9 @@ class Limiting:
                 counts = public_counts(block, part)
                 if counts is not None:
                     clips[place] = self.fit(block, part, counts, public=True)
-                elif isinstance(block.counted[part.counted], Counted) and self._pays(block, part):
+                elif isinstance(block.counted[part.counted], Counted) and not (
+                    is_told(block, part) and not self._pays(block, part)
+                ):
                     searches[place] = part.share * search_of(part.measure).share
             blocks.append(_with_searches(lower_block(block, clips), searches))
         return replace(self.workload, blocks=tuple(blocks))
@@ -244,6 +247,18 @@ def public_counts(block: Block, part: Part) -> LengthCounts | None:
         return None
     same = measure.step == table.policy.columns[measure.value.name].step
     return found.sizes.get(f"total {measure.value.name}") if same else None
+
+
+def is_told(block: Block, part: Part) -> bool:
+    """Whether `protect` found the limit of rows over the values of a column, all of which are told apart by cells.
+
+    Then it has counted vectors that are no shorter, and what it tells of these holds (`taken`).
+    """
+    plan, found = block.counted[part.counted].plan, block.planned.plan.table.found
+    if found is None or found.carried or part.measure.kind != "rows" or plan.where != TRUE or plan.norm != "l2":
+        return False
+    names = [each.name for each in model_keys(block, part.counted) if isinstance(each, Column)]
+    return any(found.norms.get(each) == part.measure.clip and f"norm {each}" in found.sizes for each in names)
 
 
 def model_plan(block: Block, number: int) -> Plan:

@@ -67,7 +67,7 @@ def measure_workload(workload: WorkloadPlan, priced: WorkloadPrice, asker: Asker
                     **_counting(part.measure),
                     "norm": own.plan.norm,
                     "cells": len(own.plan.cells),
-                    "keys": [each.name for each in model_keys(block, part.counted) if isinstance(each, Column)],
+                    "keys": _keys(block, part),
                     "whole": own.plan.where == TRUE,
                     "together": next([first + each for each in group] for group in groups if place in group),
                     **_limit(part),
@@ -143,6 +143,13 @@ def measured_integers(part: Part, counted: Counted, cells: Sequence[int], block:
 
 def _counting(measure: Measure) -> dict[str, Any]:
     return {"bits": measure.bits, "clip": str(measure.clip), "centre": measure.centre}
+
+
+def _keys(block: Block, part: Part) -> list[int]:
+    """The columns that its cells tell apart, each by its place among those over which `protect` found a limit."""
+    found = block.planned.plan.table.found
+    names = {each.name for each in model_keys(block, part.counted) if isinstance(each, Column)}
+    return [] if found is None else [at for at, name in enumerate(sorted(found.norms)) if name in names]
 
 
 def _limit(part: Part) -> dict[str, Any]:

@@ -63,7 +63,7 @@ class StoredPart:
         centre: What was subtracted from each row's value, in steps.
         norm: In which that limit holds.
         cells: Over how many cells.
-        keys: The columns that tell cells apart by themselves.
+        keys: The columns that its cells tell apart, by their places among those over which `protect` found a limit.
         whole: Whether all rows of the table are in them.
         together: The numbers of the parts that are scaled by one factor.
         found: The limit with the noisy counts that it was chosen from, where it was found for the workload.
@@ -80,7 +80,7 @@ class StoredPart:
     centre: int
     norm: str = "l1"
     cells: int = 1
-    keys: tuple[str, ...] = ()
+    keys: tuple[int, ...] = ()
     whole: bool = False
     together: tuple[int, ...] = ()
     found: Clip | None = None

@@ -174,7 +174,8 @@ class Taken:
                 )
             statistics.append(replace(statistic, measures=tuple(measures)))
         part = self.parts[self.noisy[0][0]]
-        columns = tuple(Column(name, Type.TEXT) for name in part.keys)
+        norms = sorted(self.plan.table.found.norms) if self.plan.table.found is not None else []
+        columns = tuple(Column(norms[at], Type.TEXT) for at in part.keys if at < len(norms))
         return replace(
             self.plan,
             question=replace(self.plan.question, keys=columns),
