@@ -59,9 +59,10 @@ AT_NIGHT = (
 )
 
 
-def protected(folder: Path, accounting: str = "zcdp", more: str = "") -> Curator:
+def protected(folder: Path, accounting: str = "zcdp", more: str = "", tail: float = 1.5) -> Curator:
+    """People with Pareto(tail) rows."""
     chance = np.random.default_rng(21)
-    rows = np.minimum(np.floor(chance.random(PEOPLE) ** (-1 / 1.5)), 400).astype(int)
+    rows = np.minimum(np.floor(chance.random(PEOPLE) ** (-1 / tail)), 400).astype(int)
     person = np.repeat(np.arange(PEOPLE), rows)
     size = len(person)
     table = {
