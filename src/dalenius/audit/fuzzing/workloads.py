@@ -173,12 +173,13 @@ def _added_up(cells: Any, attributes: Sequence[int], sums: Sums) -> list[int]:
     """A question's numbers from exact integers of cells, without any strategy."""
     if sums.empty:
         return [0] * len(sums.places)
-    product = sums.product()
-    left = tuple(place for place, each in enumerate(attributes) if each not in product.factors)
-    found = np.asarray(cells.sum(axis=left) if left else cells, dtype=object)
-    for axis, attribute in enumerate(product.attributes):
-        matrix = np.asarray(product.factors[attribute].matrix().toarray(), dtype=object)
-        found = np.moveaxis(np.tensordot(matrix, found, (1, axis)), 0, axis)
+    found = np.asarray(cells, dtype=object)
+    for axis, attribute in enumerate(attributes):
+        parts = np.array(sums.parts.get(attribute, (0,) * found.shape[axis]))
+        front, kept = np.moveaxis(found, axis, 0), np.flatnonzero(parts >= 0)
+        added = np.zeros((sums.sizes.get(attribute, 1), *front.shape[1:]), dtype=object)
+        np.add.at(added, parts[kept], front[kept])
+        found = np.moveaxis(added, 0, axis)
     listed: list[int] = found.ravel()[list(sums.places)].tolist()
     return listed
 
