@@ -1,9 +1,10 @@
 """Workloads that find their own limits: errors as predicted, and total intervals that cover the raw truth.
 
 4,000 people with Pareto(1.5) rows, at most 400 each, in six wards. Every answer is measured anew, with a limit of its
-own. Of 40 that were tried, 2% of the answers lay outside of their total interval on average (13% at worst), and their
-law fell faster than an exponential of 4%; the bound is what the mean of so many exceeds with chance 1e-6, the rate of
-false alarms. The margin that a preview tells was within 20% of the one that answers had, in the mean of three or more.
+own. Of 40 that were tried, 3% of the numbers lay outside of their total intervals on average, and 44% at worst; the
+bound is what the mean of so many exponentials of mean 10% exceeds with chance 1e-6, the rate of false alarms. Where
+tails are light (Pareto(4)), the margin was that of the preview in all 40; where they are heavy, previews told more:
+answers had 0.57 to 0.86 of it.
 """
 
 from __future__ import annotations
@@ -17,21 +18,26 @@ from scipy.stats import gamma
 from tests.conftest import LONG
 from tests.unit.queries.workloads.test_limits import AT_NIGHT, protected
 
-OUTSIDE = 0.04  # of the answers of a workload, on average
-ROUNDS = 40 if LONG else 3
+MANY = (
+    *AT_NIGHT,
+    *(f"SELECT COUNT(*) AS n FROM stays WHERE night AND days <= {each}" for each in (1, 2, 4, 6, 8)),
+    "SELECT ward, COUNT(*) AS n FROM stays WHERE night AND days > 5 GROUP BY ward",
+)
+OUTSIDE = 0.1  # of the answers of a workload, on average
+ROUNDS = 20 if LONG else 2
 
 
 def measured(tmp_path: Path, tail: float) -> tuple[list[float], list[float]]:
     """Of each answer to a workload: the share of its numbers outside, and its margin over that of the preview."""
     ana, database = protected(tmp_path, tail=tail).analyst("ana"), duckdb.connect()
     database.execute(f"CREATE VIEW stays AS FROM '{tmp_path / 'stays.parquet'}'")
-    truth = [{tuple(row[:-1]): row[-1] for row in database.execute(each).fetchall()} for each in AT_NIGHT]
+    truth = [{tuple(row[:-1]): row[-1] for row in database.execute(each).fetchall()} for each in MANY]
     outside, ratios = list[float](), list[float]()
     for number in range(ROUNDS):
         epsilon = 1.0 + number / 1000  # at a little more each time it is measured anew
-        expected = ana.preview_many(AT_NIGHT, epsilon=epsilon).expected
+        expected = ana.preview_many(MANY, epsilon=epsilon).expected
         assert expected.parts  # and no question beside
-        found = ana.ask_many(AT_NIGHT, epsilon=epsilon)
+        found = ana.ask_many(MANY, epsilon=epsilon)
         misses, margins = list[bool](), list[float]()
         for release, own, told in zip(found.releases, truth, expected.questions, strict=True):
             assert release.limits

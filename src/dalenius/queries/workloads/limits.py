@@ -102,12 +102,16 @@ class Limiting:
                 counts = public_counts(block, part)
                 if counts is not None:
                     clips[place] = self.fit(block, part, counts, public=True)
-                elif isinstance(block.counted[part.counted], Counted) and not (
-                    is_told(block, part) and not self._pays(block, part)
-                ):
+                elif self._is_searched(block, part):
                     searches[place] = part.share * search_of(part.measure).share
             blocks.append(_with_searches(lower_block(block, clips), searches))
         return replace(self.workload, blocks=tuple(blocks))
+
+    def _is_searched(self, block: Block, part: Part) -> bool:
+        """Whether its limit is looked for: where cells are counted, unless that costs more than it is worth."""
+        if not isinstance(block.counted[part.counted], Counted):
+            return False
+        return not is_told(block, part) or self._pays(block, part)
 
     def _pays(self, block: Block, part: Part) -> bool:
         """Whether a search is expected to save more than it costs; where nothing is known, it may."""
