@@ -131,6 +131,12 @@ class Total(_Sized):
         """The same for all classes."""
         return np.repeat(y, self.size, axis=axis)
 
+    def matrix(self) -> csr_array:
+        """One row."""
+        from scipy.sparse import csr_array
+
+        return csr_array(np.ones((1, self.size), dtype=np.int64))
+
     def gram(self) -> Array:
         """All ones."""
         return np.ones((self.size, self.size))
@@ -166,6 +172,13 @@ class Identity(_Sized):
     def collect(self, y: Array, axis: int) -> Array:  # noqa: ARG002 - along any
         """As it is."""
         return y
+
+    def matrix(self) -> csr_array:
+        """Ones on the diagonal."""
+        from scipy.sparse import csr_array
+
+        places = np.arange(self.size + 1)
+        return csr_array((np.ones(self.size, dtype=np.int64), places[:-1], places), shape=(self.size, self.size))
 
     def gram(self) -> Array:
         """Ones on the diagonal."""
@@ -379,6 +392,10 @@ class Rows(Factor):
     def apply(self, x: Numbers, axis: int) -> Numbers:
         """The matrix times ``x`` along that axis."""
         return apply_matrix(self.entries, x, axis)
+
+    def matrix(self) -> csr_array:
+        """Itself."""
+        return self.entries
 
     def collect(self, y: Array, axis: int) -> Array:
         """The transposed matrix times ``y``."""

@@ -14,6 +14,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -141,20 +142,20 @@ class Questions(Strategy):
 
     def determines(self, product: Product) -> bool:
         """Whether it was asked; where cells are few, whether it follows from what was asked."""
-        return self.written.determines(product) if self.consistent else product.key in self._asked
+        return self.written.determines(product) if self.consistent else self.places(product) is not None
 
     def variances(self, product: Product) -> Array:
         """Of least squares, or of what was measured for it."""
         if self.consistent:
             require(self.determines(product))
             return self.written.variances(product)
-        return np.full(product.answers, 1 / sum(self.scales[at] ** 2 for at in self.places(product)))
+        return self._own_variances(product)
 
     def total_variance(self, product: Product) -> float:
         """The sum of all."""
         if self.consistent:
             return float(self.variances(product).sum())
-        return product.answers / sum(self.scales[at] ** 2 for at in self.places(product))
+        return float(self._own_variances(product).sum())
 
     def expected(self, workload: Workload, norm: str) -> float:
         """The same, of all questions at once where they are solved at once."""
@@ -162,16 +163,34 @@ class Questions(Strategy):
             return super().expected(workload, norm)
         return sensitivity(self.change(norm), norm) * self.written.total(workload)
 
-    def places(self, product: Product) -> list[int]:
-        """Where it was asked: the numbers of these questions."""
-        require(product.key in self._asked)
-        return self._asked[product.key]
+    def _own_variances(self, product: Product) -> Array:
+        found = self.places(product)
+        require(found is not None)
+        return np.array([1 / sum(self.scales[at] ** 2 for at, _ in own) for own in found or ()])
+
+    def places(self, product: Product) -> list[list[tuple[int, int]]] | None:
+        """For each of its answers where that was asked: the numbers of these questions, and of answers in them.
+
+        What was asked by itself may have been gathered with others: a question over one attribute is known by its rows.
+        """
+        if product.key in self._asked:
+            return [[(at, place) for at in self._asked[product.key]] for place in range(product.answers)]
+        found = [self._rows.get(each, []) for each in _rows_of(product)]
+        return found if found and all(found) else None
 
     @cached_property
     def _asked(self) -> dict[tuple[tuple[int, str], ...], list[int]]:
         found: dict[tuple[tuple[int, str], ...], list[int]] = {}
         for at, each in enumerate(self.products):
             found.setdefault(each.key, []).append(at)
+        return found
+
+    @cached_property
+    def _rows(self) -> dict[tuple[int, bytes], list[tuple[int, int]]]:
+        found: dict[tuple[int, bytes], list[tuple[int, int]]] = {}
+        for at, each in enumerate(self.products):
+            for place, key in enumerate(_rows_of(each)):
+                found.setdefault(key, []).append((at, place))
         return found
 
     def body(self) -> dict[str, Any]:
@@ -209,8 +228,9 @@ class InferredQuestions(Inferred):
             require(own.determines(product))
             return own.written.answers(product, self.noisy)
         places = own.places(product)
-        found = sum(own.scales[at] * self.noisy[self._starts[at] : self._starts[at + 1]] for at in places)
-        return np.asarray(found / sum(own.scales[at] ** 2 for at in places))
+        require(places is not None)
+        sums = [sum(own.scales[at] * self.noisy[self._starts[at] + row] for at, row in each) for each in places or ()]
+        return np.asarray(sums) * own.variances(product)
 
 
 def one_by_one(workload: Workload, norm: str) -> float:
@@ -237,6 +257,24 @@ def whole_scales(workload: Workload, norm: str) -> tuple[int, ...]:
     if max(found) <= least * (1 + 1e-9):
         return (1,) * len(found)
     return tuple(int(each / least * _PARTS) for each in found)
+
+
+def _rows_of(product: Product) -> list[tuple[int, bytes]]:
+    """What its answers are, each by itself, where one attribute decides them; else nothing."""
+    if len(product.factors) != 1:
+        return []
+    ((at, factor),) = product.factors.items()
+    matrix = factor.matrix()
+    ends = matrix.indptr
+    return [
+        (
+            at,
+            matrix.indices[start:end].astype(np.int64).tobytes()
+            + b"|"
+            + matrix.data[start:end].astype(np.int64).tobytes(),
+        )
+        for start, end in pairwise(ends)
+    ]
 
 
 def _scaled(product: Product, scale: int, x: Numbers) -> Numbers:

@@ -10,6 +10,7 @@ from dalenius.measuring.strategies.factors import Identity, Prefix, Ranges, Rows
 from dalenius.measuring.strategies.hierarchy import hierarchy
 from dalenius.measuring.strategies.lines import EachClass
 from dalenius.measuring.strategies.p_identity import optimised_line
+from dalenius.measuring.strategies.questions import Questions
 from dalenius.measuring.strategies.strategy import sensitivity
 from dalenius.measuring.strategies.workload import Product, Workload
 
@@ -63,3 +64,22 @@ def test_where_nothing_is_asked_there_is_a_strategy_all_the_same():
     for error, strategy in candidates(workload, "l2"):
         assert error == 0
         assert strategy.variances(workload.products[0]) == pytest.approx([0.0])
+
+
+def test_a_question_that_was_gathered_with_others_is_known_by_its_row():
+    """Where cells were many it was measured, and charged, and could not be read."""
+    rows = np.random.default_rng(1).integers(0, 2, (12, 2000))
+    stacked = Questions.of(Workload((2000,), (Product({0: Rows.of(rows)}),)), "l2")
+    assert not stacked.consistent
+    inferred = stacked.infer(stacked.measure({(0,): np.arange(2000)}))
+    for row in rows:
+        alone = Product({0: Rows.of(row)})
+        assert stacked.determines(alone) and stacked.variances(alone).tolist() == [1.0]
+        assert inferred.answers(alone).tolist() == [float(row @ np.arange(2000))]
+    assert not stacked.determines(Product({0: Rows.of(1 - rows[0])}))
+
+
+def test_matrices_of_many_classes_are_sparse():
+    """Of 10⁵ classes a dense one has 80 GB."""
+    for factor in (Total(10**5), Identity(10**5), Rows.of(np.ones((1, 10**5), dtype=int))):
+        assert factor.matrix().nnz == 10**5
