@@ -101,7 +101,7 @@ def in_l1(curator: Curator, asked: tuple[str, ...], epsilon: float) -> tuple[Wor
 
 
 def test_a_limit_that_public_counts_tell_costs_nothing(curator):
-    plain, cost = in_l1(curator, COUNTS, 0.5)
+    plain, cost = in_l1(curator, COUNTS, 0.02)
     (part,), (before,) = Limiting(plain, cost).planned().parts, plain.parts
     assert part.search == 0 and part.share == before.share
     assert part.found is not None and part.found.clip == part.measure.clip < before.measure.clip == part.before
