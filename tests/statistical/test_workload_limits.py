@@ -17,13 +17,8 @@ import duckdb
 import numpy as np
 from scipy.stats import gamma
 from tests.conftest import LONG
-from tests.unit.queries.workloads.test_limits import AT_NIGHT, protected
+from tests.unit.queries.workloads.test_limits import NIGHTS, protected
 
-MANY = (
-    *AT_NIGHT,
-    *(f"SELECT COUNT(*) AS n FROM stays WHERE night AND days <= {each}" for each in (1, 2, 4, 6, 8)),
-    "SELECT ward, COUNT(*) AS n FROM stays WHERE night AND days > 5 GROUP BY ward",
-)
 OUTSIDE = 0.1  # of the answers of a workload, on average
 ROUNDS = 20 if LONG else 2
 
@@ -32,12 +27,12 @@ def measured(tmp_path: Path, tail: float) -> tuple[list[float], list[float]]:
     """Of each answer to a workload: the share of its numbers outside, and its margin over that of the preview."""
     ana, database = protected(tmp_path, tail=tail).analyst("ana"), duckdb.connect()
     database.execute(f"CREATE VIEW stays AS FROM '{tmp_path / 'stays.parquet'}'")
-    truth = [{tuple(row[:-1]): row[-1] for row in database.execute(each).fetchall()} for each in MANY]
+    truth = [{tuple(row[:-1]): row[-1] for row in database.execute(each).fetchall()} for each in NIGHTS]
     outside, ratios = list[float](), list[float]()
     for number in range(ROUNDS):
         epsilon = 1.0 + number / 1000  # at a little more each time it is measured anew
-        expected = ana.preview_many(MANY, epsilon=epsilon).expected
-        found = ana.ask_many(MANY, epsilon=epsilon)
+        expected = ana.preview_many(NIGHTS, epsilon=epsilon).expected
+        found = ana.ask_many(NIGHTS, epsilon=epsilon)
         misses, margins = list[bool](), list[float]()
         for release, own, told in zip(found.releases, truth, expected.questions, strict=True):
             assert release.limits
