@@ -43,7 +43,7 @@ def expected_clips(expectations: Expectations, priced: Priced, draw: int) -> tup
     for number, mechanism in priced.searches.items():
         counts = _counts(expectations, number)
         if counts is not None:
-            made_up = _made_up(mechanism, len(counts), draw)
+            made_up = made_up_noise(mechanism, len(counts), draw)
             noisy = [count + made for count, made in zip(counts, made_up, strict=True)]
             cut_off = _cut_off(expectations, priced, number, noisy, draw)
             clips.append(fit_clip(expectations.known, priced, number, noisy, mechanism, cut_off))
@@ -56,7 +56,7 @@ def expected_clips(expectations: Expectations, priced: Priced, draw: int) -> tup
     return tuple(clips), frozenset(unknown)
 
 
-def _made_up(mechanism: DiscreteGaussian | Laplace, size: int, draw: int) -> list[int]:
+def made_up_noise(mechanism: DiscreteGaussian | Laplace, size: int, draw: int) -> list[int]:
     """Noise of that law, the same each time: it hides nothing, for there is nothing in a preview to hide.
 
     Every second draw is the opposite of the one before, so that few of them are on average as many.

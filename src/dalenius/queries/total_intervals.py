@@ -136,9 +136,31 @@ def clipped_aggregate(
     loss = estimate_loss(plan, measure, own, spread)
     if isinstance(loss, Unknown):
         return loss
-    step, least = float(measure.step), _FLOOR * spread.total / spread.groups
+    totals, missed = reach_of_groups(loss, measure, released, estimates, spread.total, confidence)
+    return Clipped(loss, totals, missed, measure, measure.clip if own is None else own.clip, own is not None)
+
+
+def reach_of_groups(
+    loss: Loss,
+    measure: Measure,
+    released: Sequence[float],
+    estimates: Sequence[Estimate],
+    total: float,
+    confidence: float,
+) -> tuple[list[Interval | None], list[float]]:
+    """The interval of each group that allows for what was lost, and what it is reckoned to miss.
+
+    Args:
+        loss: Of all groups.
+        measure: Of which.
+        released: What each group shows, in steps, as if nothing were below zero.
+        estimates: The same as it is shown, with its noise.
+        total: What all rows show together that the loss is about; no less than the groups do.
+        confidence: Of the intervals.
+    """
+    step, least = float(measure.step), _FLOOR * total / max(1, len(released))
     parts = [max(value, least) for value in released]
-    whole = max(math.fsum(parts), 1e-9)
+    whole, below = max(math.fsum(parts), total, 1e-9), measure.high <= 0
     totals, missed = list[Interval | None](), list[float]()
     for value, part, each in zip(released, parts, estimates, strict=True):
         if each.low is None or each.high is None or each.noise_error is None:
@@ -149,9 +171,9 @@ def clipped_aggregate(
         further = max(0.0, reach - each.noise_error)
         if isinstance(each.value, int):  # of whole numbers, up to a whole one
             further = float(math.ceil(further))
-        totals.append((each.low, each.high + further) if sign > 0 else (each.low - further, each.high))
+        totals.append((each.low - further, each.high) if below else (each.low, each.high + further))
         missed.append(step * loss.missed(value))
-    return Clipped(loss, totals, missed, measure, measure.clip if own is None else own.clip, own is not None)
+    return totals, missed
 
 
 def _leans(plan: Plan, number: int, clips: Sequence[Clip]) -> bool:

@@ -2,14 +2,18 @@
 
 The linear questions about one data set are put together, a few at a time. What counts as a violation:
 
-difference  what is measured by a strategy differs by more than is claimed for one unit (Σd² or Σ|d|)
+difference  what is measured by a strategy differs by more than is claimed for one unit (Σd² or Σ|d|), at the limits of
+            the table, or at lower ones, which a workload may find for itself
+search      units by the length of their vector over the cells, from which it would, differ by more than one unit
 expected    without limits, a question's numbers, added up from the cells, are not those that it has alone
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
+from fractions import Fraction
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,14 +21,16 @@ import numpy as np
 from dalenius.audit.fuzzing.checks import FAILURES, SECONDS, Broken, Sides, vector_length
 from dalenius.audit.fuzzing.engines import SALT
 from dalenius.errors import DaleniusError
-from dalenius.measuring._exact import exact
+from dalenius.measuring._exact import exact, exact_lengths
+from dalenius.measuring.limits.clip_search import Clip
 from dalenius.measuring.plan import Limits
 from dalenius.queries.planning import Planned
 from dalenius.queries.rules import plan_question
+from dalenius.queries.workloads.limits import lower_block
 from dalenius.queries.workloads.linear import why_not_linear
 from dalenius.queries.workloads.marginals import Weighed
 from dalenius.queries.workloads.measuring import counted_integers, measured_of
-from dalenius.queries.workloads.planning import plan_workload
+from dalenius.queries.workloads.planning import EVERYTHING, plan_workload
 from dalenius.tables.policy import Contribution
 
 if TYPE_CHECKING:
@@ -71,18 +77,41 @@ class WorkloadSides(Sides):
             return Broken.failed("planner", error)
 
     def _check_differences(self, plans: Sequence[Plan]) -> Broken | None:
-        for block in _workload(plans).blocks:
+        by_cells = EVERYTHING if len(self.asked) % 2 else None
+        for block in _workload(plans, by_cells).blocks:
             self._use_engines(block.planned.plan)
-            first, second, same = self._look(lambda engine, own=block: _counted(own, engine))  # type: ignore[misc]
+            found = self._check_lengths(block) or self._check_block(block) or self._check_block(_tightened(block))
+            if found is not None:
+                return found
+        return None
+
+    def _check_lengths(self, block: Block) -> Broken | None:
+        """A unit is in one class, whatever cells its vector goes over."""
+        for each in block.counted:
+            if isinstance(each, Weighed):
+                continue
+            plan = searching(each.plan)
+            first, second, same = self._look(lambda engine, own=plan: exact_lengths(own, engine, SALT, seconds=SECONDS))  # type: ignore[misc]
             if not same:
-                return Broken("index", "the same integers", "others", block.counted[0].plan.canonical())
-            norm, neighbors = block.planned.plan.norm, block.planned.plan.neighbors
-            for part in block.parts:
-                sides = [measured_of(part, block, side).tolist() for side in (first, second)]
-                seen = vector_length([one - other for one, other in zip(*sides, strict=True)], norm)
-                most = 0 if self.made.nobody else part.change(norm, neighbors)
+                return Broken("index", "the same counts of units", "others", plan.canonical())
+            most = 0 if self.made.nobody else 2 if self.made.substitutes else 1
+            for one, other, measure in zip(first, second, plan.measures, strict=True):
+                seen = sum(abs(here - there) for here, there in zip(one, other, strict=True))
                 if seen > most:
-                    return Broken("difference", str(most), str(seen), f"{part.strategy.name}: {part.measure.written()}")
+                    return Broken("search", str(most), str(seen), measure.written())
+        return None
+
+    def _check_block(self, block: Block) -> Broken | None:
+        first, second, same = self._look(lambda engine: _counted(block, engine))
+        if not same:
+            return Broken("index", "the same integers", "others", block.counted[0].plan.canonical())
+        norm, neighbors = block.planned.plan.norm, block.planned.plan.neighbors
+        for part in block.parts:
+            sides = [measured_of(part, block, side).tolist() for side in (first, second)]
+            seen = vector_length([one - other for one, other in zip(*sides, strict=True)], norm)
+            most = 0 if self.made.nobody else part.change(norm, neighbors)
+            if seen > most:
+                return Broken("difference", str(most), str(seen), f"{part.strategy.name}: {part.measure.written()}")
         return None
 
     def _check_sums(self, texts: Sequence[str]) -> Broken | None:
@@ -117,6 +146,24 @@ class WorkloadSides(Sides):
         return None
 
 
+def searching(plan: Plan) -> Plan:
+    """The plan as if each of its limits were searched."""
+    statistics = (
+        replace(each, measures=tuple(replace(one, search=Fraction(1, 2)) for one in each.measures))
+        for each in plan.statistics
+    )
+    return replace(plan, statistics=tuple(statistics))
+
+
+def _tightened(block: Block) -> Block:
+    """The block at limits that it might find: any from 1 up to its own. The same each time."""
+    clips = {}
+    for place, part in enumerate(block.parts):
+        random = Random(f"{place} {part.measure.written()}")  # noqa: S311
+        clips[place] = Clip(part.number, max(1, int(part.measure.clip ** random.random())), None, 0)
+    return lower_block(block, clips)
+
+
 def _without_limits(table: Table) -> Table:
     """With limits that no unit reaches, also in L1 over all cells."""
     return replace(table, policy=replace(table.policy, contribution=Contribution(_WIDE)))
@@ -137,11 +184,11 @@ def _added_up(cells: Any, attributes: Sequence[int], sums: Sums) -> list[int]:
     return listed
 
 
-def _workload(plans: Sequence[Plan]) -> WorkloadPlan:
+def _workload(plans: Sequence[Plan], by_cells: Container[str] | None = None) -> WorkloadPlan:
     unique = {each.key(0): each for each in plans}
     keys = sorted(unique)
     planned = [Planned(unique[key], None, 1.0) for key in keys]  # type: ignore[arg-type]
-    return plan_workload(planned, keys, [1.0] * len(keys))
+    return plan_workload(planned, keys, [1.0] * len(keys), by_cells=by_cells)
 
 
 def _counted(block: Block, engine: Engine) -> list[Any]:

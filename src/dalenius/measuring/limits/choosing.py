@@ -13,6 +13,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -83,6 +84,41 @@ def choose_limit(
     return ChosenLimit(limit, _share(chances @ units, limit))
 
 
+def least_squares(noisy: Sequence[int], law: DiscreteGaussian | Laplace, noise: float, part: float) -> int:
+    """The limit at which the mean square of bias and noise is least, over all tails that the counts allow.
+
+    Heavy tails weigh more in it than in `choose_limit`: right where squared errors are added up, as in workloads, in
+    which a few large sums decide.
+
+    Args:
+        noisy: Units by class.
+        law: What noise they have.
+        noise: The deviation of an answer's noise for each step of the limit.
+        part: What an answer misses of all that is cut off.
+
+    >>> from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
+    >>> least_squares([0, 5000, *[0] * 127], DiscreteGaussian(variance=100, dimension=CLASSES), 3.0, 1.0)
+    1
+    """
+    units, chances = _possible(noisy, law)
+    if not len(units):
+        return 1
+    there = 1 + bisect_left(CANDIDATES, class_top(units.shape[1] - 1))
+    bias = part * (units @ _EXCESS[: units.shape[1], :there])
+    deviation = noise * np.array(CANDIDATES[:there], dtype=float)
+    return CANDIDATES[int(np.argmin(chances @ (bias**2 + deviation**2)))]
+
+
+def tail_risk(noisy: Sequence[int], law: DiscreteGaussian | Laplace, limit: float) -> float:
+    """How many times larger the root mean square of what lies beyond a limit is than its mean, over all tails."""
+    units, chances = _possible(noisy, law)
+    if not len(units):
+        return 1.0
+    beyond = units @ _excess(np.array([limit]))[: units.shape[1], 0]
+    mean = float(chances @ beyond)
+    return math.sqrt(float(chances @ beyond**2)) / mean if mean > 0 else 1.0
+
+
 def share_beyond(noisy: Sequence[int], law: DiscreteGaussian | Laplace, limit: int) -> float | None:
     """About which share of all mass lies beyond a limit; None where the noise hides all units."""
     units, chances = _possible(noisy, law)
@@ -98,6 +134,11 @@ def _share(mean: Array, limit: int) -> float:
 
 def _possible(noisy: Sequence[int], law: DiscreteGaussian | Laplace, *, norms: bool = False) -> tuple[Array, Array]:
     """Units in each class, one row for each way in which they may go on past the last that stands out; its chance."""
+    return _ways(tuple(noisy), law, norms)
+
+
+@lru_cache(maxsize=64)
+def _ways(noisy: tuple[int, ...], law: DiscreteGaussian | Laplace, norms: bool) -> tuple[Array, Array]:
     seen = see_classes(noisy, law)
     if not seen:
         return np.empty((0, 0)), np.empty(0)

@@ -185,7 +185,7 @@ def fit_clip(
         mechanism = LengthCounts.of(noisy, mechanism).law
     measure = plan.measures[number]
     known = known_lengths(plan, measure, LengthCounts.of(noisy, mechanism)) if searched_by_length(measure) else None
-    little = measure.one_row if _thinned(plan) else measure.clip
+    little = measure.one_row if is_thinned(plan) else measure.clip
     per_step, cells = _noise_per_step(plan, price, measure), max(1, len(plan.cells))
     return search_of(measure).fit(NoisyCounts(number, measure, noisy, mechanism, per_step, cells, little, total, known))
 
@@ -217,7 +217,7 @@ def _alone(plan: Plan, number: int) -> bool:
     return any(plan.start(at) == number and len(each.measures) == 1 for at, each in enumerate(plan.statistics))
 
 
-def _thinned(plan: Plan) -> bool:
+def is_thinned(plan: Plan) -> bool:
     """Whether a join keeps some rows of a unit and not others, so that units of which little is seen have few of them.
 
     A condition on people leaves fewer of them, with all their rows; one on their orders leaves fewer orders of each.

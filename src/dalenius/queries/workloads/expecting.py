@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from dalenius._numbers import count_of
 from dalenius.measuring.estimates import noise_variance
-from dalenius.measuring.expressions import TRUE
+from dalenius.measuring.expressions import TRUE, Aggregate
 from dalenius.measuring.statistics.family import UsualGroup
 from dalenius.queries.expectations import Expectations
 from dalenius.queries.postprocess import key_columns, shown_groups, tabulate
-from dalenius.queries.rules.price import price_plan
 from dalenius.queries.sql_words import SqlWords
+from dalenius.queries.workloads.limits import Limiting, lost_of
 from dalenius.queries.workloads.pricing import share_plan
 from dalenius.queries.workloads.showing import law_of
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dalenius.measuring.estimates import Estimate
-    from dalenius.measuring.expressions import Aggregate
     from dalenius.measuring.plan import Measure, Plan
     from dalenius.mechanisms.laws import Law
+    from dalenius.queries.expectations import ExpectedPrice
     from dalenius.queries.workloads.linear import Summed, Sums
     from dalenius.queries.workloads.planning import Block, Part, WorkloadPlan
     from dalenius.queries.workloads.pricing import WorkloadPrice
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _SEARCHED = 200  # questions, up to which it is reckoned with limits that they would find for themselves
 
 Errors = tuple[float | None, ...]
+ByItself = dict[tuple[int, Fraction], "tuple[Expectations, ExpectedPrice]"]
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class ExpectedPart:
         measured: How many integers are measured.
         answers: How many numbers are made of them.
         share: Of the price.
-        squared_error: The sum of the variances of these numbers.
+        squared_error: The sum of the expected squared errors of these numbers: of noise, and of what limits take.
         one_by_one: The same, asked one by one.
     """
 
@@ -101,17 +102,40 @@ class ExpectedPart:
         )
 
 
+@dataclass(frozen=True)
+class SquaredErrors:
+    """Totals of expected squared errors: of noise; of what limits take; of both, one by one."""
+
+    noise: float
+    taken: float
+    alone: float
+
+    @property
+    def together(self) -> float:
+        """Of noise, and of what limits take."""
+        return self.noise + self.taken
+
+
 class Expecting:
-    """A workload at one price."""
+    """A workload at one price.
 
-    def __init__(self, workload: WorkloadPlan, priced: WorkloadPrice, confidence: float) -> None:
-        self.workload, self.priced, self.confidence = workload, priced, confidence
+    Attributes:
+        asked: As it is asked.
+        workload: At the limits that it is expected to find.
+    """
+
+    def __init__(
+        self, workload: WorkloadPlan, priced: WorkloadPrice, confidence: float, asked: ByItself | None = None
+    ) -> None:
+        self._asked: ByItself = {} if asked is None else asked  # of the same questions, at the same price
+        public = {number: found.public for (number, _), (found, _) in self._asked.items()}
+        self.asked, self.limiting = workload, Limiting(workload, priced.cost, public)
+        self.workload, self.priced, self.confidence = self.limiting.expected_workload(), priced, confidence
         self._alone = Fraction(1, len(workload.plans))
-        mechanisms = iter(priced.mechanisms)
         self._laws: dict[int, list[Law]] = {
-            at: [next(mechanisms).noise for _ in block.parts] for at, block in enumerate(workload.blocks)
+            at: [priced.cost.mechanism(part).noise for part in block.parts]
+            for at, block in enumerate(self.workload.blocks)
         }
-
         self._terms: dict[int, list[tuple[int, int, Sums]]] = {}  # of each question, in the order of its measures
         for at, block in enumerate(workload.blocks):
             for term, part, sums in block.terms:
@@ -130,15 +154,34 @@ class Expecting:
             return ExpectedQuestion(names, groups, self._expected(number, share), alone, why)
         return ExpectedQuestion(names, groups, self._from_cells(number), alone)
 
+    def is_worse(self, number: int) -> bool:
+        """Whether an average of a question is expected to be less exact from the cells than if it is asked alone."""
+        plan = self.workload.plans[number].plan
+        columns = zip(plan.question.outputs, self._from_cells(number), self._expected(number, self._alone), strict=True)
+        return any(
+            isinstance(output.expression, Aggregate)
+            and len(plan.statistics[plan.answers[output.expression]].measures) > 1
+            and error is not None
+            and alone is not None
+            and error > alone
+            for output, error, alone in columns
+        )
+
     def _expected(self, number: int, share: Fraction) -> Errors:
         """Asked as it is, at a share of the price."""
-        plan = share_plan(self.workload.plans[number].plan, share)
-        finding = sum(each.plan.selection is not None for each in self.workload.plans)
-        delta = self.priced.delta / finding if plan.selection is not None else None
-        if len(self.workload.plans) > _SEARCHED:
-            plan = _unsearched(plan)
-        found = Expectations(plan, self.confidence, delta).at(self.priced.epsilon)
-        return tuple(found.column(output.expression).noise_error for output in plan.question.outputs)
+        expectations, found = self._by_itself(number, share)
+        return tuple(found.column(output.expression).noise_error for output in expectations.plan.question.outputs)
+
+    def _by_itself(self, number: int, share: Fraction) -> tuple[Expectations, ExpectedPrice]:
+        if (number, share) not in self._asked:
+            plan = share_plan(self.workload.plans[number].plan, share)
+            finding = sum(each.plan.selection is not None for each in self.workload.plans)
+            delta = self.priced.delta / finding if plan.selection is not None else None
+            if len(self.workload.plans) > _SEARCHED:
+                plan = _unsearched(plan)
+            expectations = Expectations(plan, self.confidence, delta)
+            self._asked[number, share] = expectations, expectations.at(self.priced.epsilon)
+        return self._asked[number, share]
 
     def _from_cells(self, number: int) -> Errors:
         """From what is measured for all questions, in one usual group."""
@@ -158,44 +201,69 @@ class Expecting:
 
     def parts(self) -> list[ExpectedPart]:
         """What is measured, with the total squared errors."""
-        return [
-            self._part(block, part, self._laws[at][place])
-            for at, block in enumerate(self.workload.blocks)
-            for place, part in enumerate(block.parts)
-        ]
+        return [self._part(block, part) for block, part in self.each_part()]
 
-    def _part(self, block: Block, part: Part, law: Law) -> ExpectedPart:
-        own = noise_variance(law) * float(part.measure.step) ** 2 / 4.0**part.measure.bits
-        squared = alone = 0.0
-        answers = 0
-        for term, place, sums in block.terms:
-            if block.parts[place] is part:
-                squared += own * float(sums.variances(part.strategy).sum())
-                alone += self._alone_variance(term.question, term.statistic, part.summed) * len(sums.places)
-                answers += len(sums.places)
+    def each_part(self) -> list[tuple[Block, Part]]:
+        """All parts, at the limits that are expected."""
+        return [(block, part) for block in self.workload.blocks for part in block.parts]
+
+    def _part(self, block: Block, part: Part) -> ExpectedPart:
+        found = self.squared_errors(block, part)
         return ExpectedPart(
             _words(block, part),
             part.strategy.name,
             part.workload.cells,
             part.strategy.rows,
-            answers,
-            float(part.share),
-            squared,
-            alone,
+            sum(len(sums.places) for _, at, sums in block.terms if block.parts[at] is part),
+            float(part.share + part.search),
+            found.together,
+            found.alone,
         )
 
-    def _alone_variance(self, number: int, statistic: int, summed: Summed) -> float:
-        """Of one measure of a question that is asked alone, in one group, at the limits of the whole table."""
-        plan = _unsearched(share_plan(self.workload.plans[number].plan, self._alone))
-        priced = price_plan(plan, self.priced.epsilon)
+    def squared_errors(self, block: Block, part: Part, *, weighted: bool = False) -> SquaredErrors:
+        """The total of a part's answers, and the same one by one.
+
+        ``weighted``: each as much as an error in its question counts.
+        """
+        law = self._laws[self.workload.blocks.index(block)][block.parts.index(part)]
+        own = noise_variance(law) * float(part.measure.step) ** 2 / 4.0**part.measure.bits
+        lost = self.limiting.lost(block, part) * float(part.measure.step)
+        noise = taken = alone = 0.0
+        for term, place, sums in block.terms:
+            if block.parts[place] is part:
+                weight, groups = self.workload.weights[term.question] ** 2 if weighted else 1.0, len(sums.places)
+                missed = lost * self.limiting.part_of(block, part, term, groups)
+                if len(self.workload.plans[term.question].plan.statistics[term.statistic].measures) > 1:
+                    missed = 0.0  # of a quotient both parts lose alike
+                noise += weight * own * float(sums.variances(part.strategy).sum())
+                taken += weight * groups * missed**2
+                alone += weight * groups * self._alone_error(term.question, term.statistic, part.summed)
+        return SquaredErrors(noise, taken, alone)
+
+    def _alone_error(self, number: int, statistic: int, summed: Summed) -> float:
+        """The squared error of one measure of a question that is asked alone, in one group."""
+        expectations, price = self._by_itself(number, self._alone)
+        plan = expectations.plan
         start = plan.start(statistic)
         place = next(
             start + at
             for at, each in enumerate(plan.statistics[statistic].measures)
             if (each.kind == "rows") == (summed.value is None)
         )
-        measure = plan.measures[place]
-        return noise_variance(priced.mechanisms[place].noise) * float(measure.step) ** 2 / 4.0**measure.bits
+        lengths, groups = expectations.lengths.get(place), max(1, len(plan.cells))
+        found = []
+        for draw in price.draws:
+            measure, step = draw.plan.measures[place], float(draw.plan.measures[place].step)
+            noise = noise_variance(draw.priced.mechanisms[place].noise) * step**2 / 4.0**measure.bits
+            lost, clip = 0.0, next((each for each in draw.clips if each.measure == place), None)
+            if clip is not None and clip.rescaled is not None:  # to the total, and what is measured grows with it
+                lost = clip.rescaled.total.deviation
+                if lengths is not None:
+                    noise *= (lengths.total / max(lengths.kept(measure.clip), 1.0)) ** 2
+            elif lengths is not None and len(plan.statistics[statistic].measures) == 1:
+                lost = lost_of(lengths, measure.clip, plan.table.found)
+            found.append(noise + (lost * step / groups) ** 2)
+        return statistics.fmean(found)
 
 
 def _words(block: Block, part: Part) -> str:

@@ -19,7 +19,6 @@ from dalenius.queries.outer.joint import together
 from dalenius.queries.planning import Opened, OpenTables
 from dalenius.queries.public_questions import is_public
 from dalenius.queries.workloads.marginals import Weighed, seconds_for
-from dalenius.queries.workloads.planning import WorkloadPlan, plan_workload
 from dalenius.queries.workloads.pricing import price_workload, share_plan
 from dalenius.queries.workloads.request import WorkloadAsk
 from dalenius.releasing.kinds import Kind
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from dalenius.measuring.plan import Plan
     from dalenius.queries.planning import Planned
     from dalenius.queries.release import Release
+    from dalenius.queries.workloads.planning import WorkloadPlan
     from dalenius.queries.workloads.reading import Numbered
     from dalenius.queries.workloads.release import Expected, WorkloadPreview, WorkloadRelease
     from dalenius.queries.workloads.showing import StoredWorkload
@@ -102,14 +102,26 @@ class AskedWorkload:
         plan: What is measured.
         own: Each question as it was planned, in the order in which they were asked.
         numbers: Of each question, in the order in which they were asked, which of the different ones it is.
+        epsilon: At which price.
     """
 
-    def __init__(self, plan: WorkloadPlan, own: Sequence[Planned], numbers: Sequence[int]) -> None:
-        self.plan, self.own, self.numbers = plan, tuple(own), tuple(numbers)
+    def __init__(self, plan: WorkloadPlan, own: Sequence[Planned], numbers: Sequence[int], epsilon: float) -> None:
+        self.plan, self.own, self.numbers, self.epsilon = plan, tuple(own), tuple(numbers), epsilon
+
+    def at(self, epsilon: float) -> AskedWorkload:
+        """The same at another price, for which other things may be measured."""
+        from dalenius.queries.workloads.choosing import settle_workload
+
+        if epsilon == self.epsilon:
+            return self
+        plan = settle_workload(self.plan.plans, self.plan.keys, self.plan.weights, epsilon)
+        return AskedWorkload(plan, self.own, self.numbers, epsilon)
 
 
 def plan_asked(asker: Asker, ask: WorkloadAsk) -> AskedWorkload:
     """The questions, each planned as if it were asked alone. Never touches the data."""
+    from dalenius.queries.workloads.choosing import settle_workload
+
     opened = Opened.of(asker)
     among = OpenTables.of(asker, opened)
     found: list[Planned] = []
@@ -131,8 +143,9 @@ def plan_asked(asker: Asker, ask: WorkloadAsk) -> AskedWorkload:
     for at, key in enumerate(keys):  # errors of a question that is asked twice count twice, in squares
         weights[places[key]] += ask.weight(at) ** 2
     first = [found[keys.index(key)] for key in order]
-    plan = plan_workload(first, order, [each**0.5 for each in weights])
-    return AskedWorkload(plan, found, [places[key] for key in keys])
+    epsilon = parameters.epsilon(ask.epsilon)
+    plan = settle_workload(first, order, [each**0.5 for each in weights], epsilon)
+    return AskedWorkload(plan, found, [places[key] for key in keys], epsilon)
 
 
 def _check_patience(began: float) -> None:
@@ -192,6 +205,7 @@ def _expected(asked: AskedWorkload, epsilon: float, delta: float, confidence: fl
     from dalenius.queries.workloads.expecting import Expecting
     from dalenius.queries.workloads.release import Expected
 
+    asked = asked.at(epsilon)
     found = Expecting(asked.plan, price_workload(asked.plan, epsilon, delta), confidence)
     each = {number: found.question(number) for number in dict.fromkeys(asked.numbers)}
     questions = tuple(each[number] for number in asked.numbers)
@@ -215,8 +229,9 @@ def _leaving(asker: Asker, ask: WorkloadAsk, asked: AskedWorkload) -> Leaving:
 
     def look(charged: Look) -> bytes:
         # The noise is that of what was charged, which may be more than was asked for now.
-        paid = price_workload(workload, charged.epsilon, charged.delta)
-        return measure_workload(workload, paid, asker, charged.salt, charged.seconds)
+        settled = asked.at(charged.epsilon).plan
+        paid = price_workload(settled, charged.epsilon, charged.delta)
+        return measure_workload(settled, paid, asker, charged.salt, charged.seconds)
 
     counted = _counted(workload)
 

@@ -8,11 +8,15 @@ needed to read it, whatever strategies a later version would choose; the questio
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dalenius.measuring._exact import exact
+from dalenius.measuring._exact import exact, exact_lengths
+from dalenius.measuring.expressions import TRUE, Column
+from dalenius.measuring.limits.counts import LengthCounts
 from dalenius.mechanisms import noise
 from dalenius.queries.answering import law_to_json, measure_plan
+from dalenius.queries.workloads.limits import Limiting, lower_block, model_keys, together
 from dalenius.queries.workloads.marginals import Weighed, count_tables
 from dalenius.queries.workloads.pricing import share_plan
 
@@ -20,10 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dalenius.measuring.engines.engine import Engine
+    from dalenius.measuring.limits.clip_search import Clip
     from dalenius.measuring.plan import Measure
     from dalenius.measuring.strategies.factors import Numbers
     from dalenius.queries.workloads.planning import Block, Counted, Part, WorkloadPlan
-    from dalenius.queries.workloads.pricing import WorkloadPrice
+    from dalenius.queries.workloads.pricing import Cost, WorkloadPrice
     from dalenius.releasing.leaving import Asker
 
 FORMAT = "workload 1"
@@ -45,13 +50,13 @@ def measure_workload(workload: WorkloadPlan, priced: WorkloadPrice, asker: Asker
         "questions": {},
         "beside": {},
     }
-    mechanisms = iter(priced.mechanisms)
     first = 0
-    for block in workload.blocks:
+    for block in search_limits(workload, priced.cost, asker, salt, seconds).blocks:
         engine = block.planned.snapshot.engine(asker.engines)
-        counted = counted_integers(block, engine, salt, seconds)
-        for part in block.parts:
-            mechanism = next(mechanisms)
+        counted, groups = counted_integers(block, engine, salt, seconds), together(block)
+        for place, part in enumerate(block.parts):
+            # The same price, on what one unit adds here.
+            mechanism, own = priced.cost.mechanism(part), block.counted[part.counted]
             measured = measured_of(part, block, counted)
             values = mechanism.release(measured).value.tolist()
             content["parts"].append(
@@ -60,6 +65,12 @@ def measure_workload(workload: WorkloadPlan, priced: WorkloadPrice, asker: Asker
                     "strategy": part.strategy.to_json(),
                     "values": list(map(str, values)),
                     **_counting(part.measure),
+                    "norm": own.plan.norm,
+                    "cells": len(own.plan.cells),
+                    "keys": _keys(block, part),
+                    "whole": own.plan.where == TRUE,
+                    "together": next([first + each for each in group] for group in groups if place in group),
+                    **_limit(part),
                 }
             )
         content["questions"] |= _questions(workload, block, first)
@@ -70,6 +81,30 @@ def measure_workload(workload: WorkloadPlan, priced: WorkloadPrice, asker: Asker
         plan = share_plan(found.plan, workload.beside[number][0])
         content["beside"][workload.keys[number]] = json.loads(measure_plan(plan, price, engine, salt, seconds))
     return json.dumps(content, separators=(",", ":")).encode()
+
+
+def search_limits(workload: WorkloadPlan, cost: Cost, asker: Asker, salt: str, seconds: float) -> WorkloadPlan:
+    """Looks at the data, once the charge is on disk: the workload at the limits that its searches find.
+
+    Guarantee:
+        That of `limits`: each part's counts of units get the noise of their own mechanism.
+    """
+    limiting, blocks = Limiting(workload, cost), []
+    for block in workload.blocks:
+        engine = block.planned.snapshot.engine(asker.engines)
+        clips: dict[int, Clip] = {}
+        for at, counted in enumerate(block.counted):
+            searched = counted.plan.searched
+            if not searched:
+                continue
+            lengths = dict(zip(searched, exact_lengths(counted.plan, engine, salt, seconds=seconds), strict=True))
+            for place, part in enumerate(block.parts):
+                if part.counted == at and part.search:
+                    mechanism = cost.search(part)
+                    noisy = [int(each) for each in mechanism.release(lengths[part.number]).value.tolist()]
+                    clips[place] = limiting.fit(block, part, LengthCounts.of(noisy, mechanism))
+        blocks.append(lower_block(block, clips))
+    return replace(workload, blocks=tuple(blocks))
 
 
 def counted_integers(block: Block, engine: Engine, salt: str, seconds: float) -> list[Any]:
@@ -108,6 +143,20 @@ def measured_integers(part: Part, counted: Counted, cells: Sequence[int], block:
 
 def _counting(measure: Measure) -> dict[str, Any]:
     return {"bits": measure.bits, "clip": str(measure.clip), "centre": measure.centre}
+
+
+def _keys(block: Block, part: Part) -> list[int]:
+    """The columns that its cells tell apart, each by its place among those over which `protect` found a limit."""
+    found = block.planned.plan.table.found
+    names = {each.name for each in model_keys(block, part.counted) if isinstance(each, Column)}
+    return [] if found is None else [at for at, name in enumerate(sorted(found.norms)) if name in names]
+
+
+def _limit(part: Part) -> dict[str, Any]:
+    """The limit that was found for it, of which one, and at which part of the price; nothing where none was."""
+    if part.found is None:
+        return {}
+    return {"found": part.found.to_json(), "before": str(part.before), "search": str(part.search)}
 
 
 def _questions(workload: WorkloadPlan, block: Block, first: int) -> Mapping[str, list[dict[str, Any]]]:

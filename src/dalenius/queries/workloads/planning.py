@@ -30,7 +30,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -63,15 +63,27 @@ from dalenius.queries.workloads.linear import (
 from dalenius.queries.workloads.marginals import Weighed, can_count, weigh_rows
 
 if TYPE_CHECKING:
+    from dalenius.measuring.limits.clip_search import Clip
     from dalenius.measuring.strategies.strategy import Strategy
     from dalenius.measuring.strategies.workload import Workload
     from dalenius.queries.planning import Planned
 
 MOST_CELLS = 10**6
-_CHOSEN: WeightedCache[Strategy] = WeightedCache(256)
+_FEW_CELLS = 2**17  # up to which cells themselves are tried without looking for anything else
+_CANDIDATES: WeightedCache[list[tuple[float, Strategy]]] = WeightedCache(256)
 _WHOLE = 10**6  # shares are whole parts of that
 _WEIGHED = "weighed"  # beside the norms in which cells are counted
 KIND = "workload"  # of the statistics that are measured; no family reads them
+
+
+class _Everything:
+    """Holds all."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+EVERYTHING = _Everything()
 
 
 @dataclass(frozen=True)
@@ -94,6 +106,9 @@ class Part:
         counted: The number, in its block, of what the engine counts for it.
         number: Its own among the measures of that.
         share: Of the price.
+        search: What goes of the price into finding a lower limit first (`limits`); 0: its limit stands.
+        found: A lower limit, once that is known, with the noisy counts that it was chosen from.
+        before: The limit that it had, in steps.
     """
 
     summed: Summed
@@ -103,6 +118,9 @@ class Part:
     counted: int
     number: int
     share: Fraction
+    search: Fraction = Fraction(0)
+    found: Clip | None = None
+    before: int = 0
 
     def change(self, norm: str, neighbors: Neighbors) -> int:
         """What one unit can change in what is measured: Δ2² where noise is Gaussian ("l2"), Δ1 where it is Laplace."""
@@ -165,18 +183,28 @@ class WorkloadPlan:
         return tuple(part for block in self.blocks for part in block.parts)
 
 
-def plan_workload(plans: Sequence[Planned], keys: Sequence[str], weights: Sequence[float]) -> WorkloadPlan:
-    """What is measured for some different questions of one data set.
+def plan_workload(
+    plans: Sequence[Planned],
+    keys: Sequence[str],
+    weights: Sequence[float],
+    aside: Mapping[int, str] | None = None,
+    *,
+    by_cells: Container[str] | None = None,
+) -> WorkloadPlan:
+    """What is measured for some different questions of one data set, at the limits of the table.
 
     Args:
         plans: The questions, each planned as if it were asked alone.
         keys: What identifies each.
         weights: How much an error in each counts.
+        aside: Questions that are asked beside, by their number, and why.
+        by_cells: Of which things that are added up the cells are measured, in L2, by their texts; None: of those for
+            which that is better at the limits of the table.
     """
     groups: dict[tuple[str, ...], list[int]] = {}
-    aside: dict[int, str] = {}
+    aside = dict(aside or {})
     for number, each in enumerate(plans):
-        why = why_not_linear(each.plan)
+        why = aside.get(number) or why_not_linear(each.plan)
         if why is not None:
             aside[number] = why
             continue
@@ -186,13 +214,15 @@ def plan_workload(plans: Sequence[Planned], keys: Sequence[str], weights: Sequen
     drafts = []
     for numbers in groups.values():
         try:
-            drafts.append(_draft(plans, numbers, weights))
+            drafts.append(_draft(plans, numbers, weights, by_cells))
         except QuestionRefusedError:
             aside |= dict.fromkeys(numbers, "together with the others it has too many cells, or is too much work")
     return _shared(plans, keys, weights, drafts, aside)
 
 
-def _draft(plans: Sequence[Planned], numbers: Sequence[int], weights: Sequence[float]) -> Block:
+def _draft(
+    plans: Sequence[Planned], numbers: Sequence[int], weights: Sequence[float], by_cells: Container[str] | None
+) -> Block:
     """A block whose parts have no share of the price yet."""
     from dalenius.measuring.strategies.workload import Workload
 
@@ -218,7 +248,7 @@ def _draft(plans: Sequence[Planned], numbers: Sequence[int], weights: Sequence[f
         )
         for of in summed
     }
-    counted, parts = _Frame(own[0], where, attributes, terms).parts(needs)
+    counted, parts = _Frame(own[0], where, attributes, terms).parts(needs, by_cells)
     places = {each.summed: at for at, each in enumerate(parts)}
     settled = tuple((each, places[each.summed], one) for each, one in zip(terms, sums, strict=True))
     return Block(plans[numbers[0]], tuple(numbers), attributes, counted, parts, settled)
@@ -234,25 +264,34 @@ class _Frame:
     def __init__(self, first: Plan, where: Expression, attributes: Sequence[Attribute], terms: Sequence[Term]) -> None:
         self.first, self.where, self.attributes, self.terms = first, where, attributes, terms
 
-    def parts(self, needs: Mapping[Summed, Workload]) -> tuple[tuple[Counted | Weighed, ...], tuple[Part, ...]]:
+    def parts(
+        self, needs: Mapping[Summed, Workload], by_cells: Container[str] | None
+    ) -> tuple[tuple[Counted | Weighed, ...], tuple[Part, ...]]:
         """What the engine counts, and what is measured of it.
 
         What belongs to one average is limited together, so that it stays about the same rows. Where cells themselves
         are measured under zCDP, they are counted, and limited, in L2; all else is counted in L1.
         """
+        from dalenius.measuring.strategies.cells import disjoint_cells
+
         norm, together = self.first.norm, self._together()
         groups = [
             tuple(each for each in needs if each in together),
             *((each,) for each in needs if each not in together),
         ]
         chosen: dict[Summed, Strategy] = {}
+        found: dict[Summed, Strategy]
         grouped: dict[tuple[str, tuple[int, ...]], list[tuple[Summed, ...]]] = {}
         wide = sorted({at for need in needs.values() for at in need.attributes})
         fits = self._cells(wide) <= MOST_CELLS
         for group in filter(None, groups):
-            found = {each: self._chosen(each, needs[each], norm, by_cells=norm == "l2") for each in group}
+            may = norm == "l2" and (by_cells is None or all(each.text in by_cells for each in group))
+            if may and by_cells is not None and all(needs[each].cells <= _FEW_CELLS for each in group):
+                found = {each: disjoint_cells(needs[each]) for each in group}
+            else:
+                found = {each: self._chosen(each, needs[each], norm, by_cells=may) for each in group}
             told = {each.tables for each in found.values()}
-            if norm == "l2" and len(told) == 1 and all(map(_is_cells, found.values())):
+            if may and len(told) == 1 and all(map(_is_cells, found.values())):
                 place = norm, told.pop()[0]
             else:
                 found = {each: self._chosen(each, needs[each], norm, by_cells=False) for each in group}
@@ -356,19 +395,23 @@ class _Frame:
 
 
 def _best(need: Workload, norm: str, spread: float, signed: float) -> Strategy:
-    """The strategy that is chosen; it is looked for once, as who previews will ask."""
-    from dalenius.measuring.strategies.choosing import choose
+    """The strategy that is chosen; they are looked for once, as who previews will ask."""
+    from dalenius.measuring.strategies.choosing import candidates
 
     products = [
         [each.weight, sorted((at, factor.to_json()) for at, factor in each.factors.items())] for each in need.products
     ]
-    told = json.dumps([norm, spread, signed, MOST_CELLS, need.sizes, products], separators=(",", ":"))
+    told = json.dumps([norm, MOST_CELLS, need.sizes, products], separators=(",", ":"))
     key = hashlib.sha256(told.encode()).hexdigest()
-    found = _CHOSEN.get(key)
+    found = _CANDIDATES.get(key)
     if found is None:
-        found = choose(need, norm, cells_limit=MOST_CELLS, spread=spread, signed=signed)
-        _CHOSEN.put(key, found, 1)
-    return found
+        found = candidates(need, norm, cells_limit=MOST_CELLS)
+        _CANDIDATES.put(key, found, 1)
+
+    def error(each: tuple[float, Strategy]) -> float:
+        return each[0] * (1.0 if each[1].disjoint else spread**2) * (signed if each[1].signed else 1.0)
+
+    return min(found, key=error)[1]
 
 
 def _is_cells(strategy: Strategy) -> bool:

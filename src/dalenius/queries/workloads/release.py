@@ -11,6 +11,8 @@ from dalenius._numbers import count_of
 from dalenius.queries.release import Release, shown_error
 from dalenius.queries.workloads.expecting import ExpectedPart, ExpectedQuestion
 
+INCLUDING = "± is the noise alone; squared errors are with what limits are expected to cut off."
+
 
 @dataclass(frozen=True)
 class Expected:
@@ -130,7 +132,8 @@ class WorkloadPreview:
                 if error is not None
             ]
             lines.append(f"  {number}: {', '.join(shown) or 'no error is known before'}")
-        return "\n".join([*lines, f"Measured: {self.expected.strategy}", *self.expected.lines()])
+        lines += [f"Measured: {self.expected.strategy}", *self.expected.lines()]
+        return "\n".join([*lines, *([INCLUDING] if self.expected.parts else [])])
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ quotient of two parts, whose noise is independent.
 Intervals are those of an answer's own noise. Gaussian noise added up is Gaussian. Of Laplace noise that is added up
 only the variance is looked at: its law lies between a single Laplace one and a Gaussian one of that variance, and the
 interval is the wider one of the two, at 95% that of Laplace noise. It is at most 8% too wide there. What limits cut off
-is not in them.
+is not in them, but in the total intervals (`taken`).
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from dalenius._numbers import count_of
 from dalenius.errors import LedgerCorruptError
 from dalenius.measuring.estimates import Estimate, NoisySum, noise_variance, normal_width
+from dalenius.measuring.limits.clip_search import Clip
+from dalenius.measuring.limits.clipping import Spread, loss_of_counts
 from dalenius.measuring.strategies.stored import strategy_of_json
 from dalenius.mechanisms.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
 from dalenius.queries.answering import Answer, read_law
@@ -30,16 +31,19 @@ from dalenius.queries.note_words import plain_notes
 from dalenius.queries.postprocess import ReleasedTable, key_columns, tabulate
 from dalenius.queries.workloads.linear import Sums
 from dalenius.queries.workloads.measuring import FORMAT
+from dalenius.queries.workloads.taken import Taken
 
 if TYPE_CHECKING:
     from dalenius.ledger.requests import Answered
     from dalenius.measuring.estimates import Noise
     from dalenius.measuring.expressions import Aggregate
+    from dalenius.measuring.limits.clipping import Loss
     from dalenius.measuring.plan import Plan, Statistic
     from dalenius.measuring.statistics.family import Cellwise
     from dalenius.measuring.strategies.factors import Array
     from dalenius.measuring.strategies.strategy import Inferred, Strategy
     from dalenius.queries.release import Release
+    from dalenius.queries.total_intervals import Unknown
 
 CHARGED = "Charged once, for all questions of its workload together."
 _FINER = 12  # bits that answers are counted in beyond those of what was measured: rounding then changes nothing
@@ -57,6 +61,15 @@ class StoredPart:
         bits: In how many parts of a step they are counted.
         clip: The limit of what one unit adds, in steps.
         centre: What was subtracted from each row's value, in steps.
+        norm: In which that limit holds.
+        cells: Over how many cells.
+        keys: The columns that its cells tell apart, by their places among those over which `protect` found a limit.
+        whole: Whether all rows of the table are in them.
+        together: The numbers of the parts that are scaled by one factor.
+        found: The limit with the noisy counts that it was chosen from, where it was found for the workload.
+        before: The limit that it was before that, in steps.
+        search: What went of the price into finding it.
+        losses: What that took, by the number of a question's groups, once it is reckoned.
     """
 
     strategy: Strategy
@@ -65,6 +78,48 @@ class StoredPart:
     bits: int
     clip: int
     centre: int
+    norm: str = "l1"
+    cells: int = 1
+    keys: tuple[int, ...] = ()
+    whole: bool = False
+    together: tuple[int, ...] = ()
+    found: Clip | None = None
+    before: int = 0
+    search: Fraction = Fraction(0)
+    losses: dict[int, Loss | Unknown] = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def of_json(cls, data: Mapping[str, Any]) -> StoredPart:
+        """As `measuring.measure_workload` wrote it."""
+        return cls(
+            strategy_of_json(data["strategy"]),
+            read_law(data["law"]),
+            tuple(map(int, data["values"])),
+            data["bits"],
+            int(data["clip"]),
+            data["centre"],
+            data["norm"],
+            data["cells"],
+            tuple(data["keys"]),
+            data["whole"],
+            tuple(data["together"]),
+            Clip.of_json(data["found"]) if "found" in data else None,
+            int(data.get("before", 0)),
+            Fraction(data.get("search", 0)),
+        )
+
+    @cached_property
+    def total(self) -> float:
+        """What all cells show together, in steps; where that was not measured, as the counts of units tell."""
+        from dalenius.measuring.strategies.workload import Product
+
+        if self.strategy.determines(Product()):
+            return float(self.inferred.answers(Product())[0]) / 2.0**self.bits
+        counts = None if self.found is None else self.found.counts
+        loss = (
+            None if counts is None else loss_of_counts(counts.noisy, counts.law, self.clip, Spread(1, False, 0.0, True))
+        )
+        return 0.0 if loss is None else loss.kept
 
     @cached_property
     def inferred(self) -> Inferred:
@@ -94,17 +149,7 @@ class StoredWorkload:
         data = json.loads(content)
         if data.get("format") != FORMAT:
             raise unreadable()
-        parts = tuple(
-            StoredPart(
-                strategy_of_json(each["strategy"]),
-                read_law(each["law"]),
-                tuple(map(int, each["values"])),
-                each["bits"],
-                int(each["clip"]),
-                each["centre"],
-            )
-            for each in data["parts"]
-        )
+        parts = tuple(map(StoredPart.of_json, data["parts"]))
         return cls(data["epsilon"], data["rho"], parts, data["questions"], data["beside"])
 
     def holds(self, key: str) -> bool:
@@ -120,7 +165,7 @@ class StoredWorkload:
         """
         if key in self.questions:
             reading = QuestionReading(self, plan, self.questions[key], confidence)
-            return reading.table(), reading.notes, ()
+            return reading.table(), reading.notes, reading.taken.limits
         if key not in self.beside:
             raise unreadable()
         answer = Answer.read(plan, json.dumps(self.beside[key]).encode(), confidence)
@@ -163,28 +208,19 @@ class QuestionReading:
         The numbers of a workload share their noise, so the errors of those that are computed with add up plainly.
         """
         plan = replace(self.plan, answers=dict.fromkeys(self.plan.answers, 0))
-        return tabulate(plan, key_columns(plan), self.estimates)
+        return tabulate(plan, key_columns(plan), self.estimates, self.taken.known)
+
+    @cached_property
+    def taken(self) -> Taken:
+        """What limits took."""
+        numbers = (each["part"] for each in self.terms)
+        noisy = [(at, values) for at, (_, values, _) in zip(numbers, self.noisy, strict=True)]
+        return Taken(self.plan, self.stored.parts, noisy, self.estimates, self.confidence)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What the reader should know besides."""
-        return plain_notes(self.plan, (*self.plan.notes, limit_note(self.plan, self.stored.parts, self.terms)))
-
-
-def limit_note(plan: Plan, parts: Sequence[Any], terms: Sequence[Mapping[str, Any]]) -> str:
-    """Which limits held: they are those of the whole workload."""
-    unit, limits = " + ".join(plan.table.unit), []
-    for measure, term in zip(plan.measures, terms, strict=True):
-        clip = parts[term["part"]].clip
-        limits.append(
-            count_of(clip, "row") if measure.kind == "rows" else f"a total of {float(clip * measure.step):,.10g}"
-        )
-    told = " and ".join(dict.fromkeys(limits))
-    groups = "" if plan.groups is None else " The limit of groups does not hold here: one unit counts in all of its."
-    return (
-        f"One {unit} counts with at most {told}, over all groups of the workload together. What that cuts off is not "
-        f"estimated here: the margins are for the added noise alone.{groups}"
-    )
+        return plain_notes(self.plan, (*self.plan.notes, *self.taken.notes))
 
 
 def estimates_of(
