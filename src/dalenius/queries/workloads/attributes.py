@@ -13,7 +13,7 @@ classes that no row is in; there is never a row without a class.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 MOST_TRIED = 2**17  # combinations of column values that are put into atoms
 MOST_CLASSES = 2**17  # of one attribute
+MOST_TOLD = 2**22  # values of atoms in all its classes
 
 Values = tuple[Scalar, ...]
 
@@ -158,13 +159,16 @@ class _Finding:
     def attribute(self) -> Attribute:
         ways = (self._compared, self._listed) if not self.keys else (self._listed, self._compared)
         found = ways[0]() or ways[1]() or self._combined()
-        if found is None or found.size > MOST_CLASSES:
-            raise QuestionRefusedError(
-                f"The questions tell rows apart by {', '.join(self.names)} in too many ways.",
-                why=f"There are more than {MOST_CLASSES:,} classes of rows.",
-                fix="Ask fewer different conditions at once, or group by coarser keys.",
-            )
+        if found is None or found.size > MOST_CLASSES or found.size * len(self.atoms) > MOST_TOLD:
+            raise self._too_many()
         return found
+
+    def _too_many(self) -> QuestionRefusedError:
+        return QuestionRefusedError(
+            f"The questions tell rows apart by {', '.join(self.names)} in too many ways.",
+            why=f"There may be {MOST_CLASSES:,} classes of rows, and fewer where conditions are many.",
+            fix="Ask fewer different conditions at once, or group by coarser keys.",
+        )
 
     def _counts(self, vector: Values) -> bool:
         """Whether one of its atoms lets a question count rows of such a class: a key has a value, a condition holds."""
@@ -260,10 +264,11 @@ class _Finding:
         """Before, at and after each constant, as far as the expression gets there; and where it is NULL."""
         reach = bounded(subject, ranges_of(self.columns)) if subject.type is Type.NUMBER else None
         places = [at for at in range(2 * len(constants) + 1) if is_reached(at, constants, reach)]
+        if len(places) * len(self.conditions) > MOST_TOLD:
+            raise self._too_many()
         vectors: dict[Values, int] = {}
         runs: list[tuple[int, int]] = []  # the last place of each run, and its class
-        for at in places:
-            vector = tuple(holds_at(each, subject, Between(at, constants)) for each in self.conditions)
+        for at, vector in zip(places, zip(*self._truths(subject, constants, places), strict=True), strict=True):
             if not self.whole and not self._counts(vector):
                 runs = _extended(runs, at, -1)
                 continue
@@ -279,6 +284,20 @@ class _Finding:
             cases += [plain("le" if last % 2 else "lt", subject, literal), NULL if class_ < 0 else number(class_)]
         otherwise = NULL if not runs or runs[-1][1] < 0 else number(runs[-1][1])
         return self._told_by_case(cases, otherwise, list(vectors))
+
+    def _truths(
+        self, subject: Expression, constants: Sequence[Scalar], places: Sequence[int]
+    ) -> Iterator[Sequence[bool]]:
+        """Of each condition whether it holds at each place: that changes at its own constants only."""
+        import numpy as np
+
+        positions = {constant: 2 * place + 1 for place, constant in enumerate(constants)}
+        asked = np.array(places)
+        for each in self.conditions:
+            own = constants_of([each], subject) or []
+            found = np.array([holds_at(each, subject, Between(at, own)) for at in range(2 * len(own) + 1)])
+            ends = np.array([positions[constant] for constant in own], dtype=int)
+            yield found[np.searchsorted(ends, asked) + np.searchsorted(ends, asked, side="right")].tolist()
 
     def _equal(self, subject: Expression, constants: Sequence[Scalar]) -> Attribute:
         """Each constant, everything else, and NULL."""

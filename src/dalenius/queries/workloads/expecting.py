@@ -143,21 +143,25 @@ class Expecting:
 
     # --- questions
 
-    def question(self, number: int) -> ExpectedQuestion:
-        """What is expected of one of the different questions, by its number."""
-        plan = self.workload.plans[number].plan
+    def question(self, number: int, asked: Plan | None = None) -> ExpectedQuestion:
+        """What is expected of one of the different questions, by its number.
+
+        ``asked``: another that is measured alike, and shows something else of that.
+        """
+        plan = self.workload.plans[number].plan if asked is None else asked
         names = tuple(each.name for each in plan.question.outputs)
         groups = None if plan.selection is not None else len(shown_groups(plan))
-        alone = self._expected(number, self._alone)
+        alone = self._expected(number, self._alone, plan)
         if number in self.workload.beside:
             share, why = self.workload.beside[number]
-            return ExpectedQuestion(names, groups, self._expected(number, share), alone, why)
-        return ExpectedQuestion(names, groups, self._from_cells(number), alone)
+            return ExpectedQuestion(names, groups, self._expected(number, share, plan), alone, why)
+        return ExpectedQuestion(names, groups, self._from_cells(number, plan), alone)
 
     def is_worse(self, number: int) -> bool:
         """Whether an average of a question is expected to be less exact from the cells than if it is asked alone."""
         plan = self.workload.plans[number].plan
-        columns = zip(plan.question.outputs, self._from_cells(number), self._expected(number, self._alone), strict=True)
+        alone = self._expected(number, self._alone, plan)
+        columns = zip(plan.question.outputs, self._from_cells(number, plan), alone, strict=True)
         return any(
             isinstance(output.expression, Aggregate)
             and len(plan.statistics[plan.answers[output.expression]].measures) > 1
@@ -167,25 +171,30 @@ class Expecting:
             for output, error, alone in columns
         )
 
-    def _expected(self, number: int, share: Fraction) -> Errors:
+    def _expected(self, number: int, share: Fraction, plan: Plan) -> Errors:
         """Asked as it is, at a share of the price."""
-        expectations, found = self._by_itself(number, share)
+        expectations, found = self._by_itself(number, share, plan)
         return tuple(found.column(output.expression).noise_error for output in expectations.plan.question.outputs)
 
-    def _by_itself(self, number: int, share: Fraction) -> tuple[Expectations, ExpectedPrice]:
+    def _by_itself(self, number: int, share: Fraction, asked: Plan | None = None) -> tuple[Expectations, ExpectedPrice]:
+        own = self.workload.plans[number].plan
+        if asked is not None and asked is not own:
+            return self._reckoned(asked, share)
         if (number, share) not in self._asked:
-            plan = share_plan(self.workload.plans[number].plan, share)
-            finding = sum(each.plan.selection is not None for each in self.workload.plans)
-            delta = self.priced.delta / finding if plan.selection is not None else None
-            if len(self.workload.plans) > _SEARCHED:
-                plan = _unsearched(plan)
-            expectations = Expectations(plan, self.confidence, delta)
-            self._asked[number, share] = expectations, expectations.at(self.priced.epsilon)
+            self._asked[number, share] = self._reckoned(own, share)
         return self._asked[number, share]
 
-    def _from_cells(self, number: int) -> Errors:
+    def _reckoned(self, asked: Plan, share: Fraction) -> tuple[Expectations, ExpectedPrice]:
+        plan = share_plan(asked, share)
+        finding = sum(each.plan.selection is not None for each in self.workload.plans)
+        delta = self.priced.delta / finding if plan.selection is not None else None
+        if len(self.workload.plans) > _SEARCHED:
+            plan = _unsearched(plan)
+        expectations = Expectations(plan, self.confidence, delta)
+        return expectations, expectations.at(self.priced.epsilon)
+
+    def _from_cells(self, number: int, plan: Plan) -> Errors:
         """From what is measured for all questions, in one usual group."""
-        plan = self.workload.plans[number].plan
         noisy = []
         for at, part, sums in self._terms[number]:
             own = self.workload.blocks[at].parts[part]

@@ -70,12 +70,13 @@ class WorkloadKind(Kind):
             expected = _expected(asked, stored.epsilon, leaving.delta, ask.confidence)
             remaining = asker.remaining(answered.receipt.dataset, leaving.periods)
             charge = _charge(stored, answered)
-            known: dict[int, Release] = {}
-            releases = []
-            for place, number in enumerate(asked.numbers):
-                if number not in known:
-                    known[number] = _release(asked, number, stored, answered, ask, charge, remaining)
-                releases.append(replace(known[number], question=ask.questions[place].text))
+            # What is measured alike can be shown in different ways: each question is read by its own plan.
+            known: dict[str, Release] = {}
+            for place, each in enumerate(ask.questions):
+                if each.text not in known:
+                    found = _release(asked, place, stored, answered, ask, charge, remaining)
+                    known[each.text] = replace(found, question=each.text)
+            releases = [known[each.text] for each in ask.questions]
         return WorkloadRelease(tuple(releases), charge, remaining, answered.free, answered.receipt.to_dict(), expected)
 
     def read(self, content: bytes) -> dict[str, Any]:
@@ -207,8 +208,7 @@ def _expected(asked: AskedWorkload, epsilon: float, delta: float, confidence: fl
 
     asked = asked.at(epsilon)
     found = Expecting(asked.plan, price_workload(asked.plan, epsilon, delta), confidence)
-    each = {number: found.question(number) for number in dict.fromkeys(asked.numbers)}
-    questions = tuple(each[number] for number in asked.numbers)
+    questions = tuple(found.question(number, own.plan) for number, own in zip(asked.numbers, asked.own, strict=True))
     return Expected(epsilon, confidence, questions, tuple(found.parts()))
 
 
@@ -291,7 +291,7 @@ def _charge(stored: StoredWorkload, answered: Answered) -> dict[str, Any]:
 
 def _release(
     asked: AskedWorkload,
-    number: int,
+    place: int,
     stored: StoredWorkload,
     answered: Answered,
     ask: WorkloadAsk,
@@ -301,6 +301,6 @@ def _release(
     """One question's answer, in its own terms."""
     from dalenius.queries.workloads.showing import shown_release
 
-    plan, key = asked.plan.plans[number].plan, asked.plan.keys[number]
+    plan, key = asked.own[place].plan, asked.plan.keys[asked.numbers[place]]
     table, notes, limits = stored.shown(key, plan, ask.confidence)
     return shown_release(plan, stored, table, notes, limits, answered, ask.confidence, charge, remaining)
