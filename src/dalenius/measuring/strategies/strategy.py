@@ -145,10 +145,14 @@ def sensitivity(change: int, norm: str) -> float:
     return float(change if norm == "l2" else change * change)
 
 
+class UndeterminedError(ValueError):
+    """What is asked for does not follow from what is measured."""
+
+
 def require(determined: bool) -> None:
     """Stop where answers do not follow from what is measured."""
     if not determined:
-        raise ValueError("This strategy does not determine these answers.")
+        raise UndeterminedError("This strategy does not determine these answers.")
 
 
 def table_of(tables: Tables, attributes: Attributes, sizes: tuple[int, ...]) -> Numbers:

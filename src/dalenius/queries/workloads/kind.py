@@ -57,7 +57,11 @@ class WorkloadKind(Kind):
                 "The workload has no price.", why="All its questions share one.", fix="Ask again with an epsilon."
             )
         with asker.own_work():
-            return _leaving(asker, ask, plan_asked(asker, ask))
+            asked = plan_asked(asker, ask)
+            leaving = _leaving(asker, ask, asked)
+            if not is_paid(leaving, asker):
+                _check_determined(asked.plan)
+            return leaving
 
     def show(self, asker: Asker, request: Any, leaving: Leaving, answered: Answered) -> WorkloadRelease:
         """One release per question, in order."""
@@ -121,6 +125,7 @@ class AskedWorkload:
 
 def plan_asked(asker: Asker, ask: WorkloadAsk) -> AskedWorkload:
     """The questions, each planned as if it were asked alone. Never touches the data."""
+    from dalenius.measuring.strategies.strategy import UndeterminedError
     from dalenius.queries.workloads.choosing import settle_workload
 
     opened = Opened.of(asker)
@@ -145,7 +150,10 @@ def plan_asked(asker: Asker, ask: WorkloadAsk) -> AskedWorkload:
         weights[places[key]] += ask.weight(at) ** 2
     first = [found[keys.index(key)] for key in order]
     epsilon = parameters.epsilon(ask.epsilon)
-    plan = settle_workload(first, order, [each**0.5 for each in weights], epsilon)
+    try:
+        plan = settle_workload(first, order, [each**0.5 for each in weights], epsilon)
+    except UndeterminedError:
+        raise _undetermined() from None
     return AskedWorkload(plan, found, [places[key] for key in keys], epsilon)
 
 
@@ -186,6 +194,22 @@ def _planned(asker: Asker, ask: WorkloadAsk, each: Numbered, opened: Opened, amo
             fix="Ask for the aggregates here, and compute with them afterwards; or ask it alone.",
         )
     return found
+
+
+def _check_determined(workload: WorkloadPlan) -> None:
+    """Refuses, before anything is charged, what could not be read afterwards. There should be nothing of that kind."""
+    for block in workload.blocks:
+        for _, part, sums in block.terms:
+            if not sums.empty and not block.parts[part].strategy.determines(sums.product()):
+                raise _undetermined()
+
+
+def _undetermined() -> QuestionRefusedError:
+    return QuestionRefusedError(
+        "A question of the workload does not follow from what would be measured.",
+        why="The strategy that was chosen for all of them leaves it out.",
+        fix="Ask fewer of them at once, and tell the makers of dalenius.",
+    )
 
 
 def preview(asker: Asker, ask: WorkloadAsk) -> WorkloadPreview:

@@ -16,6 +16,7 @@ from dalenius.app.cli import build, run
 from dalenius.curator import Curator
 from dalenius.errors import BudgetError, DaleniusError, InputError, QuestionRefusedError
 from dalenius.measuring.plan import Limits
+from dalenius.measuring.strategies.strategy import Strategy
 from dalenius.queries.workloads.kind import plan_asked
 from dalenius.queries.workloads.release import WorkloadPreview, WorkloadRelease
 from dalenius.queries.workloads.request import WorkloadAsk
@@ -86,6 +87,30 @@ def test_answers_fit_one_another(curator):
     found = curator.analyst("ana").ask_many(MIXED, epsilon=2.0)
     by_sex = {row[0]: row[2] for row in found[4].rows}
     assert (by_sex["m"], by_sex["f"]) == (found[0].value, found[1].value)
+
+
+def test_questions_that_are_measured_alike_show_what_each_asks_for(curator):
+    """They got the columns of the first of them, and its errors."""
+    asked = [
+        "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex",
+        "SELECT COUNT(*) * 1000 AS thousands, sex FROM people GROUP BY sex ORDER BY thousands DESC LIMIT 1",
+        "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex HAVING COUNT(*) < 0",
+    ]
+    found = curator.analyst("ana").ask_many(asked, epsilon=0.51)
+    plain, most, none = found.releases
+    assert most.columns == ("thousands", "sex") and len(most.rows) == 1 and none.rows == ()
+    assert most.rows[0][0] == 1000 * max(row[1] for row in plain.rows)
+    (errors, times, _) = (each.noise_error for each in found.expected.questions)
+    assert times[0] == pytest.approx(1000 * errors[1])
+
+
+def test_what_could_not_be_read_is_refused_before_it_is_charged(curator, monkeypatch):
+    before = spent(curator)
+    for each in Strategy.__subclasses__():
+        monkeypatch.setattr(each, "determines", lambda *_: False)
+    with pytest.raises(QuestionRefusedError, match="does not follow"):
+        curator.analyst("ana").ask_many(["SELECT COUNT(*) AS n FROM people WHERE age < 17"], epsilon=0.52)
+    assert spent(curator) == before
 
 
 def test_the_same_again_is_free_in_any_order_and_at_a_lower_price(curator):
