@@ -30,6 +30,8 @@ ROLES = {
     ("POST", "/v1/ask"): ANALYST,
     ("POST", "/v1/preview"): ANALYST,
     ("POST", "/v1/explain"): ANALYST,
+    ("POST", "/v1/workloads"): ANALYST,
+    ("POST", "/v1/workloads/preview"): ANALYST,
     ("GET", "/v1/jobs/{id}"): ANALYST,
     ("GET", "/v1/jobs/{id}/events"): ANALYST,
     ("GET", "/v1/history"): ANALYST,
