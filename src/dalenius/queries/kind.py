@@ -202,13 +202,12 @@ def _with_workloads(asker: Asker, ask: Ask, found: Planned, told: Preview) -> Pr
     """The preview with prices at which a workload that this asker has paid for has the answer."""
     from dalenius.queries.workloads.known import known_release
 
-    choices = []
-    for each in told.choices:
-        known = (
-            None
-            if each.known or ask.error is not None
-            else known_release(asker, found, ask.question, each.epsilon, ask.confidence)
-        )
+    choices, looked = [], ask.error is None
+    for each in told.choices:  # the lowest price first: where that has none, no other has
+        known = None
+        if looked and not each.known:
+            known = known_release(asker, found, ask.question, each.epsilon, ask.confidence)
+            looked = known is not None
         choices.append(each if known is None else known_choice(each, known))
     return replace(told, choices=tuple(choices))
 
