@@ -24,8 +24,9 @@ from rich.console import Console
 from rich.table import Table
 
 from dalenius.measuring.strategies.choosing import candidates, choose
-from dalenius.measuring.strategies.factors import AllRange, Factor, Identity, Prefix
+from dalenius.measuring.strategies.factors import Factor, Identity
 from dalenius.measuring.strategies.questions import one_by_one
+from dalenius.measuring.strategies.range_factors import AllRange, Prefix
 from dalenius.measuring.strategies.workload import Product, Workload
 
 KNOWN = {  # the most that is allowed, and what it comes from

@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
-from dalenius.measuring.strategies.factors import AllRange, Identity, Prefix, Ranges, Rows, Total
+from dalenius.measuring.strategies.factors import Identity, Rows, Total
 from dalenius.measuring.strategies.levels import LevelLine
+from dalenius.measuring.strategies.range_factors import AllRange, Prefix, Ranges
 from dalenius.measuring.strategies.workload import Product, Workload
 
 

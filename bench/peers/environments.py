@@ -14,6 +14,7 @@ PINS: Mapping[str, tuple[str, ...]] = {
     "opendp_polars": ("opendp[polars]==0.16.0", "polars==1.36.1"),
     "smartnoise": ("smartnoise-sql==1.0.10", "opendp==0.14.2", "duckdb==1.5.6", "pandas==2.3.3"),
     "diffprivlib": ("diffprivlib==0.6.6", "scikit-learn==1.6.1"),
+    "pycanon": ("pycanon==1.3.6", "pandas==2.3.3"),
     "pipeline_dp": ("pipeline-dp==0.3.1", "python-dp==1.1.5"),
 }
 

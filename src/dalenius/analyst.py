@@ -47,6 +47,7 @@ class Asking(Protocol):
         confidence: float = 0.95,
         delta: float | None = None,
         limits: Limits | None = None,
+        fresh: bool = False,
     ) -> Preview:
         """Price and expected error, for nothing."""
         ...
@@ -71,6 +72,7 @@ class Asking(Protocol):
         confidence: float = 0.95,
         delta: float | None = None,
         limits: Limits | None = None,
+        fresh: bool = False,
         idempotency_key: str | None = None,
     ) -> Release:
         """Asks; charged before the data is looked at."""
@@ -147,12 +149,13 @@ class Analyst:
         confidence: float = 0.95,
         delta: float | None = None,
         limits: Limits | None = None,
+        fresh: bool = False,
     ) -> Preview:
         """Price and expected error, for nothing: at ``epsilon``, or at three usual prices. Never touches the data."""
         from dalenius.queries.ask import Ask
         from dalenius.queries.kind import preview
 
-        return preview(self._asker, Ask(question, epsilon, error, confidence, delta, limits))
+        return preview(self._asker, Ask(question, epsilon, error, confidence, delta, limits, fresh))
 
     def explain(
         self,
@@ -184,9 +187,13 @@ class Analyst:
         confidence: float = 0.95,
         delta: float | None = None,
         limits: Limits | None = None,
+        fresh: bool = False,
         idempotency_key: str | None = None,
     ) -> Release:
         """Asks. The whole question, taken alone, is (ε, δ)-DP; the same question again is free.
+
+        So is one that follows from answers of this analyst, as exact as ε would buy it: groups added up, what is left
+        of a total, parts of a workload. Other own answers about the same rows make what is paid for more exact.
 
         A question over public tables only needs no price: its answer is exact, and charges nothing.
 
@@ -202,12 +209,13 @@ class Analyst:
                 price (`Preview.delta`). Not used otherwise.
             limits: Tighter limits of what one unit adds, for this question; or which share of the price goes into
                 finding some (`Limits.search`), by default a tenth where limits of the whole table are likely too wide.
+            fresh: Pay for it though it is known already, and do not mix it with other answers.
             idempotency_key: For who may have to ask again without knowing what became of the first time: the same key
                 is charged once, also if the question failed or the data changed meanwhile.
         """
         from dalenius.queries.ask import Ask
 
-        ask = Ask(question, epsilon, error, confidence, delta, limits)
+        ask = Ask(question, epsilon, error, confidence, delta, limits, fresh)
         return cast("Release", self.obtain(QUESTION, ask, idempotency_key=idempotency_key))
 
     def preview_many(
@@ -263,7 +271,8 @@ class Analyst:
         """
         known = kind_of(kind)
         retry = None if idempotency_key is None else self._retry(idempotency_key, known.body(request))
-        leaving = known.prepare(self._asker, request)
+        asker = self._asker if retry is None else replace(self._asker, again=retry[0])
+        leaving = known.prepare(asker, request)
         if not isinstance(leaving, Leaving):
             return leaving
         answered = release(leaving, self._asker, retry=retry)

@@ -20,6 +20,8 @@ from dalenius.tables.sources.homes import know
 
 if TYPE_CHECKING:
     from dalenius.analyst import Analyst
+    from dalenius.anonymity.options import Options, Progress
+    from dalenius.anonymity.publishing import Published
     from dalenius.measuring.engines.sources import Engines
     from dalenius.owner.index import IndexProgress
     from dalenius.owner.protect import Protected
@@ -169,6 +171,49 @@ class Curator:
     def releases(self) -> list[Stored]:
         """Everything that left, of every kind, oldest first."""
         return list(releases_of(self.ledger))
+
+    def publish(
+        self,
+        table: str,
+        options: Options,
+        *,
+        output: Path | str | None = None,
+        yes: bool = False,
+        dry_run: bool = False,
+        reason: str = "",
+        progress: Progress | None = None,
+    ) -> Published:
+        """Publishes rows of a protected table, without a guarantee. From then on no ε bounds what can be learned of it.
+
+        That they leave is on record before they do. The same request about the same data is the same publication.
+
+        Args:
+            table: Its name; its policy has [anonymity].
+            options: What is asked of the rows, and how they are made.
+            output: Where they are written, as CSV or Parquet by its ending; nowhere: `Published.file` has them.
+            yes: The owner knows that it cannot be undone. Without it nothing is published.
+            dry_run: Only tell what it would be like: nothing is written, and nothing is put on record.
+            reason: Why, for the history.
+            progress: Told how far it is.
+        """
+        from dalenius.anonymity import publishing
+        from dalenius.anonymity.places import check_leaving
+        from dalenius.anonymity.sources import table_rows
+
+        rows = table_rows(table, self.registry)
+        check_leaving(rows, options, self.registry, self.home)
+        if dry_run:
+            before = () if rows.version is None else self.ledger.published(rows.version.dataset)
+            return publishing.preview(rows, options, progress=progress, before=before)
+        place = None if output is None else Path(output)
+        if place is not None:
+            publishing.check_output_of(place, rows, options, self.registry)
+        form = publishing.FORMS[0] if place is None else place.suffix.lower()
+        wanted = publishing.Wanted(table, options, form, yes=yes, reason=reason)
+        found = publishing.publish(self.ledger, rows, wanted, progress=progress)
+        if place is not None:
+            found.write(place)
+        return found
 
     # --- analysts
 

@@ -138,7 +138,10 @@ def test_near_misses_are_new_questions(curator):
     for question in OTHER:
         before = state(curator)
         release = eve.ask(question, epsilon=0.1)
-        assert not release.free and state(curator) != before, question
+        if release.free:  # it is not the stored answer, but follows from several, and says so
+            assert any("it follows from" in note for note in release.notes), question
+        else:
+            assert state(curator) != before, question
 
 
 def test_strict_and_weak_comparisons_of_numbers_that_are_not_whole_are_two_questions(curator):

@@ -36,7 +36,8 @@ def test_no_release_shows_more_than_it_is_charged(joins, cases):
     if not joins:
         assert report.drawn["reached"] > 0.02 * cases  # some show all that they are charged for
     if LONG:
-        for drawn in ("found", "search", "sets", "l1", "l2", "add-remove", "substitute"):
+        sets = () if joins else ("sets",)  # of several tables nobody asks for grouping sets
+        for drawn in ("found", "search", *sets, "l1", "l2", "add-remove", "substitute"):
             assert report.drawn[drawn] > 0.01 * cases, drawn
 
 

@@ -44,6 +44,13 @@ def test_what_is_unprotected_falls_and_what_is_protected_holds(opened, server, r
         wrong += looked_at(page, "analyst-lab-run")
     else:
         expect(page.get_by_text("too few questions for a chart")).to_be_visible()
+        choose(page, "Homogeneity")  # which asks nothing: it has the published rows
+        expect(page.get_by_text("To be hidden among k is no help")).to_be_visible()
+        page.get_by_role("button", name="Run").click()
+        for target, verdict in (("k-anonymous", "fell"), ("l-diverse", "held")):
+            found = page.locator(".d-grid > *", has=page.get_by_role("heading", name=target, exact=True))
+            expect(found.get_by_text(verdict, exact=True)).to_be_visible(timeout=60_000)
+            expect(found.get_by_text("of 1,000 people").first).to_be_visible()
     assert not wrong
     assert Ledger.open(server.home).head.count == entries  # nothing of this server was touched
     left = set(Path(tempfile.gettempdir()).glob("dalenius-lab-*/dalenius-lab-*"))

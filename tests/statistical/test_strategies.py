@@ -22,7 +22,7 @@ from tests.conftest import LONG
 from tests.dense import tables_of
 
 from dalenius.measuring.strategies.cells import disjoint_cells
-from dalenius.measuring.strategies.factors import AllRange, Identity, Prefix, Rows
+from dalenius.measuring.strategies.factors import Identity, Rows
 from dalenius.measuring.strategies.hierarchy import hierarchy
 from dalenius.measuring.strategies.joint import optimised_cells
 from dalenius.measuring.strategies.lines import EachClass
@@ -30,6 +30,7 @@ from dalenius.measuring.strategies.marginals import weighted_marginals
 from dalenius.measuring.strategies.product_search import best_product
 from dalenius.measuring.strategies.products import Products
 from dalenius.measuring.strategies.questions import Questions
+from dalenius.measuring.strategies.range_factors import AllRange, Prefix
 from dalenius.measuring.strategies.residual import residual_parts
 from dalenius.measuring.strategies.strategy import sensitivity
 from dalenius.measuring.strategies.union import best_union

@@ -1,19 +1,21 @@
 """The attack lab: an attack, a target, and a scorecard of all of them.
 
 Nothing here needs a home: naive targets live in memory, and our curator gets a folder of its own with a budget of its
-own, which is gone afterwards. Only a curator behind a URL is somebody's, and is paid.
+own, which is gone afterwards. Only a curator behind a URL is somebody's, and is paid. Attacks on published tables make
+up the people and publish them themselves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from dalenius.audit.attacks import NAMES, attack_named
+from dalenius.audit.attacks import NAMES, TABLE_NAMES, any_named, attack_named
 from dalenius.audit.attacks.attack import Attack, Curve, Drawing, Finding, Lab, Progress
+from dalenius.audit.attacks.published.attack import FEWEST, MOST, PEOPLE, TableAttack, TableLab
 from dalenius.audit.targets.curators import InProcess
 from dalenius.audit.targets.naive import Noisy, Plain, Sticky
 from dalenius.audit.targets.scene import Scene
@@ -35,12 +37,14 @@ class Settings:
         total: What our curator may spend in all.
         epsilon: The price of one question to it.
         seed: For the attacker's coins and a naive target's noise; None: fresh ones.
+        people: How many are made up for attacks on published tables: at least 100, at most 5,000.
     """
 
     scene: Scene
     total: float = TOTAL
     epsilon: float | None = None
     seed: int | None = None
+    people: int = PEOPLE
 
 
 def target_named(name: str, attack: Attack, settings: Settings, chance: np.random.Generator) -> Target:
@@ -71,14 +75,19 @@ def check_target(name: str) -> None:
 
 def run(name: str, target: str, settings: Settings, progress: Progress | None = None) -> Finding:
     """One attack on one target."""
-    attack = attack_named(name)
+    attack = any_named(name)
     chance = np.random.default_rng(settings.seed)
-    if target in TARGETS and target not in attack.against:
+    if target not in attack.against:
+        if not isinstance(attack, TableAttack):
+            check_target(target)
         raise InputError(
             f"The attack '{name}' has nothing to say to '{target}'.",
             why=f"It is made for: {', '.join(attack.against)}.",
             fix=f"Write --against {attack.against[0]}.",
         )
+    if isinstance(attack, TableAttack):
+        lab = TableLab(target, chance, min(MOST, max(FEWEST, settings.people)))
+        return attack.run(replace(lab, progress=progress) if progress else lab)
     with target_named(target, attack, settings, chance) as aimed:
         return _attacked(attack, aimed, chance, progress)
 
@@ -110,8 +119,10 @@ class Scorecard:
 def run_all(
     settings: Settings, targets: tuple[str, ...] = TARGETS, progress: Callable[[str, float], None] | None = None
 ) -> Scorecard:
-    """Every attack on every target that it is made for."""
+    """Every attack on every target that it is made for; with all targets, also those on published tables."""
     todo = list(_pairs(targets))
+    if targets == TARGETS:
+        todo += [(name, target) for name in TABLE_NAMES for target in any_named(name).against]
     found = []
     for number, (name, target) in enumerate(todo):
         if progress is not None:
@@ -122,8 +133,7 @@ def run_all(
 
 def by_noise(name: str, settings: Settings, progress: Progress | None = None) -> Drawing | None:
     """How well an attack does against fresh noise of several sizes; None where that is not what it is about."""
-    measured = attack_named(name).by_noise
-    if measured is None:
+    if name in TABLE_NAMES or (measured := attack_named(name).by_noise) is None:
         return None
     chance = np.random.default_rng(settings.seed)
     root = min(measured.people, settings.scene.size) ** 0.5

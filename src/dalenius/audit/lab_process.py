@@ -27,12 +27,12 @@ def main(name: str, how: str = "") -> None:
     if how == LEASHED:
         threading.Thread(target=_end_with_input, daemon=True).start()  # before: to end, it need not wait for others
     _be_modest()
-    from dalenius.audit.attacks import attack_named
+    from dalenius.audit.attacks import any_named
     from dalenius.audit.lab import Settings, run
     from dalenius.audit.targets.scene import demo_scene
 
     settings = Settings(demo_scene(PEOPLE))
-    found = [run(name, each, settings).to_dict() for each in attack_named(name).against]
+    found = [run(name, each, settings).to_dict() for each in any_named(name).against]
     json.dump({"findings": found}, sys.stdout)
 
 

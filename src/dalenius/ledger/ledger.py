@@ -19,7 +19,7 @@ from typing import Any
 
 from dalenius.accounting import parameters
 from dalenius.errors import InputError, LedgerCorruptError, LedgerUnavailableError, UnknownReceiptError
-from dalenius.ledger import charging, database, derived, questions, receipts, sharing
+from dalenius.ledger import charging, database, derived, publications, questions, receipts, sharing
 from dalenius.ledger.actions import AUTHORED, OWNER_KINDS, TABLE_KINDS, author, check_named, check_plain
 from dalenius.ledger.budgets import Balance, Budget
 from dalenius.ledger.chain import ANCHOR, Anchor, Entry, Head, canonical, link, origin
@@ -27,6 +27,7 @@ from dalenius.ledger.database import NAME, Database
 from dalenius.ledger.home import LedgerKeys
 from dalenius.ledger.projection import Projection
 from dalenius.ledger.proof import Checkpoint, Proof, ProvedView, behind, beside_anchor
+from dalenius.ledger.publications import PublishedRows
 from dalenius.ledger.receipts import Receipt
 from dalenius.ledger.requests import WHOLE, Answered, Claim, Request, Waiting
 
@@ -297,9 +298,10 @@ class Ledger:
         with self.view() as view:
             if match and 0 < number <= view.end and view.state.hash_of(number).hex().startswith(match[2]):
                 entry = self.proof.entry(view, number)
-                if entry.kind in {"answer", "grant"}:
-                    charge = self.proof.entry(view, entry.data["charge"])
-                    found = receipts.content(entry, charge.data)
+                if entry.kind in {"answer", "grant"} or publications.read_entry(entry) is not None:
+                    charged = entry.data.get("charge")
+                    charge = {} if charged is None else self.proof.entry(view, charged).data
+                    found = receipts.content(entry, charge)
                     if analyst in {None, found.analyst}:
                         return receipts.write(self.keys, found)
         raise UnknownReceiptError(
@@ -307,6 +309,10 @@ class Ledger:
             why="None with this id was given, or not to you.",
             fix="Copy the id as it stands in the receipt.",
         )
+
+    def published(self, dataset: str) -> tuple[PublishedRows, ...]:
+        """What was published, without a guarantee, of the people that a data set is about now; oldest first."""
+        return publications.published(self, dataset)
 
     def epoch(self, dataset: str) -> int:
         """How often the people of a data set were declared to be new ones."""

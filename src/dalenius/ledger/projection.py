@@ -13,17 +13,18 @@ from sys import intern
 from typing import Any
 
 from dalenius.errors import DaleniusError, NotAllowedError, UnknownTableError
-from dalenius.ledger import sharing, tokens
+from dalenius.ledger import publications, sharing, tokens
 from dalenius.ledger.budgets import Balance, Budget, Filter
 from dalenius.ledger.chain import Entry
+from dalenius.ledger.publications import PublishedRows
 from dalenius.ledger.requests import OWNER
 from dalenius.ledger.suspensions import Standings
 from dalenius.ledger.tokens import Token
 
 HASH = 32  # bytes
 # Entries that change what is decided; the others are only counted, and read when they are asked for.
-KINDS = frozenset(
-    {"budget", "allotment", "epoch", "charge", "answer", "failure", "grant", "suspension", "note", "token"}
+KINDS = frozenset({"budget", "allotment", "epoch", "charge", "answer", "failure", "grant"}) | frozenset(
+    {"suspension", "note", "token", "publication"}
 )
 
 
@@ -82,6 +83,7 @@ class Projection:
     retries: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
     standings: Standings = field(default_factory=Standings)
     tokens: dict[str, tuple[Token, str]] = field(default_factory=dict)  # by id, with the hash of its text
+    publications: list[PublishedRows] = field(default_factory=list)  # rows that left without a guarantee
 
     @property
     def count(self) -> int:
@@ -137,6 +139,11 @@ class Projection:
         charges = self.totals.get((dataset, period, analyst), (0, 0, 0))[2]
         return Balance(budget, cap, own.spent, left, left_delta, charges, period)
 
+    def published(self, dataset: str) -> tuple[PublishedRows, ...]:
+        """What was published of the people that a data set is about now, oldest first."""
+        epoch = self.epochs.get(dataset, 0)
+        return tuple(each for each in self.publications if (each.dataset, each.epoch) == (dataset, epoch))
+
     def keep(self, question: ChargedQuestion) -> None:
         """A charged question, where it is looked for."""
         self.questions[question.number] = question
@@ -184,6 +191,10 @@ class Projection:
                 self.standings.follow(entry)
             case "token":
                 tokens.follow(self.tokens, entry)
+            case "publication":
+                found = publications.read_entry(entry)
+                if found is not None:
+                    self.publications.append(found)
 
     def _begin(self, dataset: str, epoch: int, reason: str) -> None:
         """New people: what was spent on those before is not theirs."""

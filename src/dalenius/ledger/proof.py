@@ -26,6 +26,7 @@ from dalenius.errors import LedgerCorruptError
 from dalenius.ledger.budgets import Budget
 from dalenius.ledger.chain import Entry, Head, canonical, link, origin
 from dalenius.ledger.projection import HASH, BrokenRuleError, ChargedQuestion, Projection
+from dalenius.ledger.publications import PublishedRows
 from dalenius.ledger.suspensions import Standing, Standings
 from dalenius.ledger.tokens import Role, Token
 
@@ -35,7 +36,7 @@ _LISTED = """SELECT e.number, e.kind, e.time, e.body, e.hash FROM json_each(?) j
 _BLOCK = 5_000  # entries that are read again at once
 
 CHECKPOINT = "ledger.checkpoint"
-FORMAT = 2  # of a projection: another one is not read
+FORMAT = 3  # of a projection: another one is not read
 _WORTH = 500  # entries: fewer are read faster than a checkpoint is written
 _MAC = 64
 _NAMES = ChargedQuestion.__slots__
@@ -237,6 +238,7 @@ def _kept(state: Projection) -> dict[str, Any]:
         "standings": [[*subject, *astuple(standing)] for subject, standing in state.standings.known.items()],
         "overdue": [[*subject, charge, most] for (subject, charge), most in state.standings.overdue.items()],
         "tokens": [[*astuple(token), kept] for token, kept in state.tokens.values()],
+        "publications": [astuple(each) for each in state.publications],
     }
 
 
@@ -266,6 +268,7 @@ def _restored(data: dict[str, Any]) -> Projection:
             {((kind, name), charge): most for kind, name, charge, most in data["overdue"]},
         ),
         tokens={name: (Token(name, Role(role), *rest), kept) for name, role, *rest, kept in data["tokens"]},
+        publications=[PublishedRows(*each) for each in data["publications"]],
     )
     units, periods = _NAMES.index("units"), _NAMES.index("periods")
     for each in data["questions"]:

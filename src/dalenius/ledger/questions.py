@@ -255,6 +255,12 @@ def remember(connection: sqlite3.Connection, request: Request, question: int) ->
         connection.execute("INSERT INTO retries VALUES (?, ?, ?, ?)", (request.analyst, *request.retry, question))
 
 
+def is_sent_again(ledger: Ledger, analyst: str, key: str) -> bool:
+    """Whether a request of this key was charged before: then it is that charge, and nothing else."""
+    with ledger.state() as state:
+        return (analyst, key) in state.retries
+
+
 # --- what an analyst has paid for before
 
 
@@ -320,6 +326,33 @@ def paid_releases(ledger: Ledger, dataset: str, analyst: str, begins: str, epsil
             paid_before(ledger, view, each, analyst)
             for each in sorted(found, key=lambda each: each.epsilon, reverse=True)
         ]
+
+
+def own_charges(
+    ledger: Ledger, dataset: str, analyst: str, most: int, until: int | None = None
+) -> list[ChargedQuestion]:
+    """The latest questions in a data set that this analyst has paid for and had answered, newest first.
+
+    ``until``: those that were answered up to that entry, by their answers. Whoever comes back finds the same ones
+    again, whatever was answered since.
+    """
+    with ledger.state() as state:
+        own = [each for each in state.questions.values() if each.dataset == dataset and _is_own(state, each, analyst)]
+    if until is not None:
+        own = [each for each in own if each.analyst == analyst and each.answer is not None and each.answer <= until]
+        own.sort(key=lambda each: each.answer or 0)
+    return own[: -most - 1 : -1]
+
+
+def own_contents(ledger: Ledger, charges: list[ChargedQuestion]) -> list[bytes]:
+    """The bytes of these answers, each as it was recorded."""
+    return [each.content for each in _contents(ledger, charges)]
+
+
+def own_releases(ledger: Ledger, charges: list[ChargedQuestion], analyst: str) -> list[Answered]:
+    """The same with their receipts."""
+    with ledger.view() as view:
+        return [paid_before(ledger, view, each, analyst) for each in charges]
 
 
 def _is_own(state: Projection, question: ChargedQuestion, analyst: str) -> bool:

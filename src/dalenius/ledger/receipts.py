@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dalenius.ledger.home import LedgerKeys
 
 VERSION = 1
+PUBLICATION = "publication"
 _LONGEST = 1_000_000  # bytes; a receipt has about a thousand
 
 
@@ -54,9 +55,13 @@ class Receipt:
 def content(entry: Entry, charge: Mapping[str, Any]) -> Receipt:
     """What the receipt of an answer to a charge, or of its grant to another analyst, says; not signed yet.
 
-    Both must have been proved: what is signed is believed. It is the same whenever it is written.
+    Both must have been proved: what is signed is believed. It is the same whenever it is written. A publication has no
+    charge, no event and no price: its receipt says null, which is not zero.
     """
     data = entry.data
+    if entry.kind == PUBLICATION:
+        nothing = {"event": {}, "epsilon": None, "delta": None, "rho": None, "analyst": "", "question": data["key"]}
+        charge = {**nothing, "dataset": data["dataset"]}
     own = data if entry.kind == "grant" else charge
     return Receipt(
         version=VERSION,

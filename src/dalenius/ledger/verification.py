@@ -16,7 +16,7 @@ from dalenius.accounting.events import from_json
 from dalenius.accounting.filters import whole_units
 from dalenius.accounting.guarantees import ZCDP, PureDP
 from dalenius.errors import InputError, LedgerCorruptError
-from dalenius.ledger import derived, receipts
+from dalenius.ledger import derived, publications, receipts
 from dalenius.ledger.budgets import TOLERANCE, Accounting, Budget, covers, made_within
 from dalenius.ledger.chain import Entry, canonical, digest, origin
 from dalenius.ledger.home import public_key
@@ -125,10 +125,12 @@ def _check_receipt(
     if receipt.chain != entry.hash.hex():
         raise bad(entry.number, "is not the one a receipt was given for", "The receipt names another hash.")
     number = entry.data.get("charge") if entry.kind in {"answer", "grant"} else None
-    if number not in replay.questions:
+    charge: dict[str, Any] = {}
+    if number in replay.questions:
+        charge = ledger.proof.entry(ProvedView(connection, replay, entry.number), number).data
+    elif publications.read_entry(entry) is None:
         raise bad(entry.number, "is not the one a receipt was given for", "Nothing was released there.")
-    charge = ledger.proof.entry(ProvedView(connection, replay, entry.number), number)
-    expected, given = (asdict(each) for each in (receipts.content(entry, charge.data), receipt))
+    expected, given = (asdict(each) for each in (receipts.content(entry, charge), receipt))
     wrong = [name for name in expected if name != "signature" and expected[name] != given[name]]
     if wrong:
         raise bad(

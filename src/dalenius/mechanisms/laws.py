@@ -96,7 +96,7 @@ class DiscreteGaussianLaw:
     def noise_error(self, confidence: float = 0.95) -> int:
         """The least k with P(|X| > k) ≤ 1 − confidence."""
         target = (1 - probability(confidence, "confidence")) / 2
-        return _least(lambda k: self.upper_tail(k + 1) <= target)
+        return _gaussian_error(self.variance, target)
 
 
 Law: TypeAlias = DiscreteLaplaceLaw | DiscreteGaussianLaw
@@ -233,6 +233,12 @@ def _gaussian_tail(small: Fraction, large: Fraction, k: int) -> float:
         if chances[abs(x)] > _UNSEEN
     )
     return sum(tails) * (1 + MARGIN)
+
+
+@lru_cache(maxsize=4096)  # previews ask for the same ones again and again
+def _gaussian_error(variance: Fraction, target: float) -> int:
+    law = DiscreteGaussianLaw(variance)
+    return _least(lambda k: law.upper_tail(k + 1) <= target)
 
 
 def _least(holds: Callable[[int], bool]) -> int:

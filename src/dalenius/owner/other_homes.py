@@ -21,6 +21,7 @@ from dalenius.errors import HomeMissingError, OtherHomeError
 from dalenius.ledger.database import NAME
 from dalenius.ledger.elsewhere import actions_of
 from dalenius.ledger.home import FOLDER, find_home
+from dalenius.tables.sources.fingerprint import file_fingerprint
 
 if TYPE_CHECKING:
     from dalenius.tables.registry import Registry, Version
@@ -58,6 +59,30 @@ def check_first_home(version: Version, registry: Registry, home: Path | None) ->
                 why="Each home has its own budgets: the same people would get a second one.",
                 fix="Use that home. There another table of these files joins its data set: "
                 "write dataset = … in [table], without [budget].",
+                home=other,
+            )
+
+
+def check_unprotected_elsewhere(paths: Iterable[Path], home: Path | None) -> None:
+    """Refuses rows of files that a home around them protects, and this one does not: they would leave off its record.
+
+    Args:
+        paths: The files, each followed to its end.
+        home: This home, which was asked before; None where there is none.
+    """
+    files = [path.resolve() for path in paths]
+    for other in _homes_around(files):
+        if home is not None and os.path.samefile(other, home):  # noqa: PTH121
+            continue
+        theirs = {named for record in actions_of(other, _KINDS) for named in _files_of(record)}
+        hashes = {content for _, content in theirs}
+        if any(each in {path for path, _ in theirs} for each in map(str, files)) or any(
+            file_fingerprint(each).files[0].hash in hashes for each in (files if hashes else ())
+        ):
+            raise OtherHomeError(
+                "These rows are protected in another home.",
+                why="What leaves of them must be on record there.",
+                fix="Name that home with --home.",
                 home=other,
             )
 

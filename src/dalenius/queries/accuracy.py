@@ -148,14 +148,17 @@ def _known(
         if each.asked == asked:
             return each.epsilon
     for each in own:  # the cheapest first; all of them are free
-        if all(_came_out(one, each) for one in wanted):
+        if all(_came_out(one, each.answer.table()) for one in wanted):
             return each.epsilon
     return None
 
 
-def _came_out(wanted: Wanted, own: OwnAnswer) -> bool:
-    """Whether all groups of an answer are as exact as asked."""
-    table = own.answer.table()
+def came_out(plan: Plan, error: Error, table: ReleasedTable) -> bool:
+    """Whether all groups of an answer are as exact as asked, in all columns that are meant."""
+    return all(_came_out(each, table) for each in read_error(plan, error))
+
+
+def _came_out(wanted: Wanted, table: ReleasedTable) -> bool:
     place = table.columns.index(wanted.name)
     rows = [(row[place], _half_width(table, at, place)) for at, row in enumerate(table.rows)]
     return bool(rows) and all(

@@ -30,6 +30,7 @@ class Ask:
         confidence: Of the errors.
         delta: For finding keys that are not public; by default what `ledger.key_delta` says.
         limits: Tighter limits of what one unit adds, for this question.
+        fresh: Paid for, and looked at, though it may be known already.
     """
 
     question: str
@@ -38,15 +39,19 @@ class Ask:
     confidence: float = 0.95
     delta: float | None = None
     limits: Limits | None = None
+    fresh: bool = False
 
     @property
     def body(self) -> str:
         """All of it as one text, by which a request that is sent again is known."""
-        return repr((self.question, self.epsilon, self.error, self.confidence, self.delta, self.limits))
+        fresh = ("fresh",) if self.fresh else ()
+        return repr((self.question, self.epsilon, self.error, self.confidence, self.delta, self.limits, *fresh))
 
     def to_json(self) -> dict[str, Any]:
         """As JSON has it."""
         found = {each.name: getattr(self, each.name) for each in fields(self)}
+        if not self.fresh:
+            del found["fresh"]
         return found | {"limits": None if self.limits is None else limits_to_json(self.limits)}
 
     @classmethod

@@ -25,7 +25,9 @@ def check_target(target: Path, endings: Sequence[str] = ANSWER) -> None:
         target: The file.
         endings: `ANSWER` or `PLOT`.
     """
-    what, why = ("A plot", "A plot is a file.") if endings is PLOT else ("An answer", "An answer is written to a file.")
+    what, why = ("A plot", "A plot is a file.") if endings is PLOT else ("This", "It is written to a file.")
+    if endings is ANSWER:
+        what, why = "An answer", "An answer is written to a file."
     if target.suffix.lower() not in endings:
         raise InputError(
             f"{what} cannot be written as {target.suffix or 'a file without ending'}.",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,7 +14,7 @@ from dalenius._numbers import count_of
 from dalenius.accounting import parameters
 from dalenius.errors import InputError
 from dalenius.ledger.key_delta import Left
-from dalenius.ledger.questions import never_charged
+from dalenius.ledger.questions import is_sent_again, never_charged
 from dalenius.ledger.requests import QUESTION, Ceiling
 from dalenius.measuring import pace
 from dalenius.measuring.plan import require
@@ -22,7 +24,7 @@ from dalenius.queries.keys_alone import keys_preview, keys_release
 from dalenius.queries.outer.asking import OuterPlanned, plan_any
 from dalenius.queries.own_answers import about
 from dalenius.queries.planning import Opened
-from dalenius.queries.preview import CHOICES, Preview, known_choice, preview_expected
+from dalenius.queries.preview import CHOICES, Preview, preview_expected
 from dalenius.queries.public_questions import is_public, public_preview, public_release
 from dalenius.releasing.kinds import Kind
 from dalenius.releasing.leaving import Leaving, is_paid
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from dalenius.queries.explaining import Explanation
     from dalenius.queries.outer.showing import OuterTable
     from dalenius.queries.planning import Planned
+    from dalenius.queries.postprocess import ReleasedTable
     from dalenius.queries.release import Release
     from dalenius.queries.rules.price import Priced
     from dalenius.releasing.leaving import Asker, Look
@@ -67,9 +70,17 @@ class QuestionKind(Kind):
             if ask.epsilon is not None:
                 ask = replace(ask, epsilon=parameters.epsilon(ask.epsilon))
             if ask.epsilon is not None or ask.error is not None:
+                from dalenius.queries.known.deciding import exact_answer, known_answer
+
+                again = bool(asker.again) and is_sent_again(asker.ledger, asker.name, asker.again)
+                exact = None if again else exact_answer(asker, ask)
+                if exact is not None:
+                    return exact
                 found = plan_any(asker, ask)
                 leaving = _prepared(asker, ask, found)
-                return _in_workload(asker, ask, found, leaving) or leaving
+                if again or is_paid(leaving, asker):
+                    return leaving
+                return known_answer(asker, ask, found, leaving) or leaving
         raise _unpriced(preview(asker, ask))
 
     def show(self, asker: Asker, request: Any, leaving: Leaving, answered: Answered) -> Release:
@@ -78,7 +89,15 @@ class QuestionKind(Kind):
 
         ask, plan = Ask.of(request), leaving.plan
         if not isinstance(plan, OuterPlanned):
-            return _shown(asker, ask, [Answer.read(plan, answered.content, ask.confidence)], answered)
+            from dalenius.queries.known.sharpening import sharpen
+
+            answer = Answer.read(plan, answered.content, ask.confidence)
+            sharper = None
+            # Whatever goes wrong with earlier answers, what was paid for is shown.
+            with suppress(Exception), asker.own_work():
+                sharper = sharpen(asker, leaving.snapshot, answer, answered)
+            shown = _shown(asker, ask, [answer], answered, table=None if sharper is None else sharper.table)
+            return shown if sharper is None else replace(shown, notes=(*shown.notes, sharper.note))
         from dalenius.queries.outer.joint import parts_of
         from dalenius.queries.outer.showing import show_outer
 
@@ -133,7 +152,9 @@ def preview(asker: Asker, ask: Ask) -> Preview:
                 prices = [(is_paid(each, asker), each.delta) for each in leavings]
             explanation = _explained(asker, ask, found, ask.epsilon)
             return replace(preview_outer(found, previews, prices), explanation=explanation)
-        told = _with_workloads(asker, ask, found, _previewed(asker, ask, found))
+        from dalenius.queries.known.deciding import with_known
+
+        told = with_known(asker, ask, found, _previewed(asker, ask, found))
         epsilon = told.choices[0].epsilon if len(told.choices) == 1 else None
         return replace(told, explanation=_explained(asker, ask, found, epsilon))
 
@@ -149,7 +170,10 @@ def explain(asker: Asker, ask: Ask) -> Explanation:
         public = public_preview(ask.question, opened.open_versions(), ask.confidence)
         if public is not None:
             return require(public.explanation)
-        return _explained(asker, ask, plan_any(asker, ask, opened=opened), ask.epsilon)
+        plan = plan_any(asker, ask, opened=opened)
+        told = _explained(asker, ask, plan, ask.epsilon)
+        first = plan.inners[0] if isinstance(plan, OuterPlanned) else plan
+        return replace(told, notes=(*told.notes, *asker.warnings(first.snapshot.dataset)))
 
 
 def _explained(asker: Asker, ask: Ask, found: Planned | OuterPlanned, epsilon: float | None) -> Explanation:
@@ -184,32 +208,10 @@ def _previewed(asker: Asker, ask: Ask, found: Planned, *, alone: bool = True) ->
     known = {each: asked[-1] for each in prices if _is_known(asker, ask, found, each)} if asked else {}
     notes = () if ask.error is None else price_notes(expectations, ask.error, prices[0])
     if ask.error is not None and prices[0] not in known:
-        told = Ceiling(ask.epsilon).note(prices[0], left["analyst"]["epsilon"])
-        notes = (*notes, told) if told else notes
-    return preview_expected(expectations, prices, left, known, notes)
-
-
-def _in_workload(asker: Asker, ask: Ask, found: Planned | OuterPlanned, leaving: Leaving) -> Release | None:
-    """The answer from a workload that this asker has paid for; None where a price must be paid, or was for just it."""
-    from dalenius.queries.workloads.known import known_release
-
-    if isinstance(found, OuterPlanned) or ask.error is not None or not asker.free or is_paid(leaving, asker):
-        return None
-    return known_release(asker, found, ask.question, leaving.epsilon, ask.confidence)
-
-
-def _with_workloads(asker: Asker, ask: Ask, found: Planned, told: Preview) -> Preview:
-    """The preview with prices at which a workload that this asker has paid for has the answer."""
-    from dalenius.queries.workloads.known import known_release
-
-    choices, looked = [], ask.error is None
-    for each in told.choices:  # the lowest price first: where that has none, no other has
-        known = None
-        if looked and not each.known:
-            known = known_release(asker, found, ask.question, each.epsilon, ask.confidence)
-            looked = known is not None
-        choices.append(each if known is None else known_choice(each, known))
-    return replace(told, choices=tuple(choices))
+        dear = Ceiling(ask.epsilon).note(prices[0], left["analyst"]["epsilon"])
+        notes = (*notes, dear) if dear else notes
+    told = preview_expected(expectations, prices, left, known, notes)
+    return replace(told, notes=(*told.notes, *asker.warnings(found.snapshot.dataset)))
 
 
 def _is_known(asker: Asker, ask: Ask, found: Planned, epsilon: float) -> bool:
@@ -247,6 +249,8 @@ def _leaving(asker: Asker, ask: Ask, found: Planned) -> Leaving:
 
     if found.epsilon is None:
         raise RuntimeError("A question without a price was planned to leave.")
+    from dalenius.queries.known.sources import FRESH, fresh_key, sealed_with
+
     plan, snapshot = found.plan, found.snapshot
     chosen = plan.selection is not None and ask.delta is None
     left = Left.of(asker.remaining(snapshot.dataset, plan.periods)) if chosen else None
@@ -258,12 +262,14 @@ def _leaving(asker: Asker, ask: Ask, found: Planned) -> Leaving:
     def look(charged: Look) -> bytes:
         # The noise is that of what was charged, which may be more than was asked for now.
         paid = price_plan(plan, charged.epsilon, charged.delta)
-        return measure_plan(plan, paid, charged.engine, charged.salt, charged.seconds, beside)
+        kept = beside | sealed_with(asker, plan, snapshot.data_version)
+        return measure_plan(plan, paid, charged.engine, charged.salt, charged.seconds, kept)
 
     def share(epsilon: float, delta: float, content: bytes) -> bytes:
-        return coarsen(plan, price_plan(plan, epsilon, delta), content, beside)
+        kept = beside | sealed_with(asker, plan, snapshot.data_version)
+        return coarsen(plan, price_plan(plan, epsilon, delta), content, kept)
 
-    return Leaving(
+    leaving = Leaving(
         QUESTION,
         snapshot,
         plan.key(snapshot.data_version),
@@ -280,6 +286,11 @@ def _leaving(asker: Asker, ask: Ask, found: Planned) -> Leaving:
         chosen,
         None if ask.error is None else Ceiling(ask.epsilon),
     )
+    if not ask.fresh:
+        return leaving
+    # Under a key of its own, so that it is paid for, and what is stored stays what it is; sent again, under the same.
+    beside[FRESH] = asker.again or secrets.token_hex(16)
+    return replace(leaving, key=fresh_key(leaving.key, beside[FRESH]), shareable=False)
 
 
 def _shares(asker: Asker, dataset: str) -> bool:
@@ -299,13 +310,15 @@ def _shown(
     answered: Answered,
     outer: OuterTable | None = None,
     finding: int = 1,
+    table: ReleasedTable | None = None,
 ) -> Release:
-    """``finding``: how many parts share δ, as each finds its keys."""
+    """``finding``: how many parts share δ, as each finds its keys. ``table``: what is shown of the one answer."""
     from dalenius.queries.release import Release
 
     answer = answers[0]
-    plan = answer.plan
-    table, budget = answer.table() if outer is None else outer.table, plan.table.budget
+    plan, budget = answer.plan, answer.plan.table.budget
+    if table is None:
+        table = answer.table() if outer is None else outer.table
     unit = ", ".join([*plan.table.unit, *([budget.period] if budget.period else [])])
     missed = () if ask.error is None else missed_notes(plan, ask.error, table)
     paid = {"epsilon": 0.0, "delta": 0.0, "rho": None if answer.rho is None else 0.0}
@@ -335,6 +348,7 @@ def _shown(
             *dict.fromkeys(note for each in answers for note in _found(each.plan, answered.receipt.charge, finding)),
             *missed,
             *(() if outer is None else outer.notes),
+            *asker.warnings(answered.receipt.dataset),
         ),
         limits=tuple(limit for each in answers for limit in each.limits),
     )

@@ -116,6 +116,14 @@ def plan_ask(
     return Planned(plan, snapshot, epsilon, expectations, own)
 
 
+def expectations_of(asker: Asker, ask: Ask, found: Planned) -> Expectations:
+    """What may be expected of a plan's answer, where that was not looked up when it was planned."""
+    if found.expectations is not None:
+        return found.expectations
+    own = own_answers(asker, found.plan, found.snapshot, ask.confidence)
+    return _expectations(asker, ask, found.plan, found.snapshot, own)
+
+
 def _expectations(asker: Asker, ask: Ask, plan: Plan, snapshot: Snapshot, own: Sequence[OwnAnswer]) -> Expectations:
     """What is public, and what the asker's most accurate answer says, or parts of others."""
     from dalenius.queries.expectations import Expectations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property, partial, reduce
+from functools import cached_property, lru_cache, partial, reduce
 from typing import TYPE_CHECKING
 
 from dalenius.measuring.expressions import TRUE, Column, Expression, columns_of
@@ -21,6 +21,7 @@ from dalenius.queries.selectivity import ALL, Kept, keeps
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
+    from dalenius.measuring.limits.counts import LengthCounts
     from dalenius.measuring.plan import Found, Measure, Plan
 
 _USUAL = Variety(3.0)  # of values, where nobody knows: between even values and log-normal ones
@@ -248,7 +249,7 @@ class PublicKnowledge:
     def _sizes(self, name: str) -> Lengths | None:
         if name not in self._known:
             counts = None if self.found is None else self.found.sizes.get(name)
-            self._known[name] = None if counts is None else Lengths.of(counts, norms=name.startswith("norm "))
+            self._known[name] = None if counts is None else _lengths_of(counts, name.startswith("norm "))
         return self._known[name]
 
     @cached_property
@@ -262,3 +263,8 @@ class PublicKnowledge:
     @cached_property
     def _known(self) -> dict[str, Lengths | None]:
         return {}
+
+
+@lru_cache(maxsize=256)  # of a few tables: many questions ask for the same
+def _lengths_of(counts: LengthCounts, norms: bool) -> Lengths | None:
+    return Lengths.of(counts, norms=norms)

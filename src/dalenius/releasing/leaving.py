@@ -23,12 +23,14 @@ from typing import TYPE_CHECKING, Any
 from dalenius.errors import EngineError
 from dalenius.ledger import questions, suspensions
 from dalenius.ledger.actions import CURATOR
+from dalenius.ledger.publications import warning
 from dalenius.ledger.requests import OWNER, WHOLE, Answered, Claim, Request, key_stored
 from dalenius.releasing.pacing import Pace, Pacer, hold_for, run_paced
 
 if TYPE_CHECKING:
     from dalenius.accounting.events import Event
     from dalenius.ledger.ledger import Ledger
+    from dalenius.ledger.projection import ChargedQuestion
     from dalenius.ledger.questions import PaidAnswer
     from dalenius.ledger.requests import Ceiling
     from dalenius.measuring.engines.engine import Engine
@@ -49,6 +51,7 @@ class Asker:
         pacer: When releases leave (`pacing`); None: as soon as they are ready.
         resumes: Only what was paid for before is taken up, and nothing is charged.
         free: Whether what is free is answered too.
+        again: What a request is known by that may be sent again; "": it is not.
     """
 
     name: str
@@ -58,6 +61,7 @@ class Asker:
     pacer: Pacer | None = None
     resumes: bool = False
     free: bool = True
+    again: str = ""
 
     @property
     def is_owner(self) -> bool:
@@ -92,6 +96,11 @@ class Asker:
                     "delta": min(each.remaining_delta for each in balances),
                 }
         return found
+
+    def warnings(self, dataset: str) -> tuple[str, ...]:
+        """What must be said wherever a price or a guarantee is: that rows were published, and ε no longer bounds it."""
+        found = warning(self.ledger.published(dataset))
+        return (found,) if found else ()
 
     def salt(self, dataset: str) -> str:
         """The key of the hash that chooses groups: fixed for a data set, unknown to analysts."""
@@ -211,6 +220,24 @@ def paid_of_kind(asker: Asker, kind: str, snapshot: Snapshot, epsilon: float, mo
 def recent_answers(asker: Asker, snapshot: Snapshot, most: int) -> list[PaidAnswer]:
     """This asker's latest own releases about the same data set, newest first."""
     return questions.recent_answers(asker.ledger, snapshot.dataset, asker.name, most)
+
+
+def own_charges(asker: Asker, dataset: str, most: int, until: int | None = None) -> list[ChargedQuestion]:
+    """What this asker has paid for about a data set, latest first: what it is, and not yet what it says.
+
+    ``until``: only up to the one whose answer is that entry of the ledger.
+    """
+    return questions.own_charges(asker.ledger, dataset, asker.name, most, until)
+
+
+def own_contents(asker: Asker, charges: list[ChargedQuestion]) -> list[bytes]:
+    """The stored bytes of own releases."""
+    return questions.own_contents(asker.ledger, charges)
+
+
+def own_releases(asker: Asker, charges: list[ChargedQuestion]) -> list[Answered]:
+    """Own releases with their receipts."""
+    return questions.own_releases(asker.ledger, charges, asker.name)
 
 
 def _request(leaving: Leaving, asker: Asker, retry: tuple[str, str] | None = None) -> Request:

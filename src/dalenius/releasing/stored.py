@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from dalenius.ledger import publications
 from dalenius.ledger.requests import LIMITS, OWNER, QUESTION
 from dalenius.releasing.kinds import kind_of
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dalenius.ledger.ledger import Ledger
+    from dalenius.ledger.publications import PublishedRows
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Stored:
         time: When it left.
         dataset: Whose people it is about.
         analyst: Who paid; "": the owner, from the data set.
-        charge: ε, δ and ρ.
+        charge: ε, δ and ρ; null where there is no guarantee (a publication), which is not zero.
         question: SHA-256 of what was asked.
     """
 
@@ -52,7 +54,12 @@ def kind_named(charge: Mapping[str, Any]) -> str:
 def releases_of(ledger: Ledger) -> Iterator[Stored]:
     """Every release, oldest first."""
     charges = {entry.number: entry.data for entry in ledger.records(("charge",))}
-    for entry in ledger.records(("answer", "grant")):
+    for entry in ledger.records(("answer", "grant", publications.KIND)):
+        if entry.kind == publications.KIND:
+            published = publications.read_entry(entry)
+            if published is not None:
+                yield _published(published)
+            continue
         charge = charges[entry.data["charge"]]
         own = entry.data if entry.kind == "grant" else charge
         yield Stored(
@@ -67,14 +74,23 @@ def releases_of(ledger: Ledger) -> Iterator[Stored]:
         )
 
 
+def _published(found: PublishedRows) -> Stored:
+    nothing = publications.NO_GUARANTEE
+    return Stored(found.id, publications.KIND, found.entry, found.time, found.dataset, "", nothing, found.key)
+
+
 def read_release(ledger: Ledger, id_: str, analyst: str | None = None) -> dict[str, Any]:
     """A release with what it holds, as JSON; with ``analyst``, only if it is that analyst's.
 
     Another analyst's is refused exactly as one that was never given.
     """
     receipt = ledger.receipt(id_, analyst)
-    charge, content = ledger.content(receipt)
-    kind = kind_named(charge)
+    entry = ledger.entry(receipt.entry)
+    if entry.kind == publications.KIND:  # its rows are a file of their own
+        kind, content = publications.KIND, entry.body.encode()
+    else:
+        charge, content = ledger.content(receipt)
+        kind = kind_named(charge)
     stored = Stored(
         receipt.id,
         kind,

@@ -122,11 +122,12 @@ class RemoteAnalyst:
         confidence: float = 0.95,
         delta: float | None = None,
         limits: Limits | None = None,
+        fresh: bool = False,
     ) -> Preview:
         """Price and expected error, for nothing: at ``epsilon``, or at three usual prices. As `Analyst.preview`."""
         from dalenius.queries.preview import Preview
 
-        body = body_of(question, epsilon, error, confidence, delta, limits) | {"plan": True}
+        body = body_of(question, epsilon, error, confidence, delta, limits, fresh=fresh) | {"plan": True}
         return self._calls.read(self._calls.found("POST", "/v1/preview", body), Preview.from_dict)
 
     def explain(
@@ -153,6 +154,7 @@ class RemoteAnalyst:
         confidence: float = 0.95,
         delta: float | None = None,
         limits: Limits | None = None,
+        fresh: bool = False,
         idempotency_key: str | None = None,
     ) -> Release:
         """Asks, as `Analyst.ask`. A lost answer is asked for again, and is not charged again.
@@ -162,7 +164,7 @@ class RemoteAnalyst:
         """
         from dalenius.queries.release import Release
 
-        body = body_of(question, epsilon, error, confidence, delta, limits)
+        body = body_of(question, epsilon, error, confidence, delta, limits, fresh=fresh)
         return self._settled("/v1/ask", body, idempotency_key, lambda found: Release.from_dict(found, question))
 
     def preview_many(

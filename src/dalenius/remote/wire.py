@@ -32,6 +32,8 @@ def body_of(
     confidence: float,
     delta: float | None,
     limits: Limits | None,
+    *,
+    fresh: bool = False,
 ) -> dict[str, Any]:
     """A question as JSON; what is not given is left out. Numbers are checked here as they are at home."""
     if not isinstance(question, str):
@@ -46,7 +48,7 @@ def body_of(
     if delta is not None:
         body["delta"] = parameters.delta(delta)
     found = {} if limits is None else _limits_body(limits)
-    return body | ({"limits": found} if found else {})
+    return body | ({"limits": found} if found else {}) | ({"fresh": True} if fresh else {})
 
 
 def workload_body(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from datetime import date, time
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 from dalenius.accounting import parameters
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.errors import Place, PolicyInvalidError, SourceUnavailableError
+from dalenius.tables.anonymity import plain, read_anonymity
 from dalenius.tables.columns import exact_decimal, plain_number, read_column
 from dalenius.tables.mistakes import invalid, join_names
 from dalenius.tables.policy import TIMES, BudgetSpec, Column, Contribution, Hop, Kind, Period, Policy, PublicSpec, Time
@@ -30,7 +30,6 @@ from dalenius.tables.sections import (
     check_identifier,
     check_printable,
     paths_of,
-    type_name,
 )
 
 PERIODS = ("day", "week", "month", "quarter", "year")
@@ -60,18 +59,21 @@ def read_file(file: Path) -> Policy:
     return read_text(text, file.absolute().parent)
 
 
-def read_text(text: str, folder: Path | None = None) -> Policy:
-    """The policy in a text; relative paths in it are relative to ``folder`` (the working directory by default)."""
+def read_text(text: str, folder: Path | None = None, *, recorded: bool = False) -> Policy:
+    """The policy in a text; relative paths in it are relative to ``folder`` (the working directory by default).
+
+    ``recorded``: it stands in a history, where an earlier dalenius kept whatever [anonymity] said.
+    """
     try:
         tree = tomllib.loads(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as error:
         raise _not_toml(str(error)) from None
     except (ValueError, InvalidOperation, RecursionError):
         raise _not_toml("a number is too long, or tables lie too deep") from None
-    return read_tree(tree, folder or Path.cwd())
+    return read_tree(tree, folder or Path.cwd(), recorded=recorded)
 
 
-def read_tree(tree: Mapping[str, Any], folder: Path) -> Policy:
+def read_tree(tree: Mapping[str, Any], folder: Path, *, recorded: bool = False) -> Policy:
     """The policy in parsed TOML."""
     top = PolicySection(tree, "", SECTIONS)
     empty = blanks(tree)
@@ -89,6 +91,7 @@ def read_tree(tree: Mapping[str, Any], folder: Path) -> Policy:
     )
     name = _identifier(table, "name", None)
     unit, path = read_unit(table, name)
+    anonymity = tree.get("anonymity", {})
     columns = _columns(top, folder)
     check_apart(unit, path, columns)
     budget = read_budget(top, columns)
@@ -111,7 +114,7 @@ def read_tree(tree: Mapping[str, Any], folder: Path) -> Policy:
         columns=columns,
         contribution=read_contribution(top, columns),
         time=read_time(top),
-        anonymity=_opaque(tree.get("anonymity", {}), "anonymity"),
+        anonymity=plain(anonymity) if recorded else read_anonymity(anonymity, folder),
         public=_public(top, name, folder),
         key_files=_key_files(top, folder),
     )
@@ -173,20 +176,6 @@ def _key_files(top: PolicySection, folder: Path) -> dict[str, str]:
     columns = top.values.get("columns", {})
     given = {name: values.get("keys") for name, values in columns.items()}
     return {name: str((folder / keys["file"]).absolute()) for name, keys in given.items() if isinstance(keys, Mapping)}
-
-
-def _opaque(value: Any, place: str) -> Any:
-    """What another part will read: kept, as plain values."""
-    if place == "anonymity" and not isinstance(value, Mapping):
-        raise invalid(place, f"this must be a table, not {type_name(value)}.", why="", fix="Write it as [anonymity].")
-    if isinstance(value, Mapping):
-        return {key: _opaque(each, f"{place}.{key}") for key, each in value.items()}
-    if isinstance(value, list):
-        return [_opaque(each, place) for each in value]
-    if isinstance(value, Decimal):
-        number = exact_decimal(value, place)
-        return int(number) if number.denominator == 1 else number
-    return value.isoformat() if isinstance(value, date | time) else value
 
 
 def _not_toml(words: str) -> PolicyInvalidError:

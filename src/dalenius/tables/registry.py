@@ -47,7 +47,9 @@ class History(Protocol):
 
 # Paths in the history are absolute: the text says all. Many versions have the same, and each process reads them again
 # and again as the history grows.
-_read = lru_cache(maxsize=32)(read_text)
+@lru_cache(maxsize=32)
+def _read(text: str) -> Policy:
+    return read_text(text, recorded=True)
 
 
 @dataclass(frozen=True)

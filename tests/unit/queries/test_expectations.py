@@ -201,15 +201,15 @@ def test_what_a_condition_is_assumed_to_keep_is_told_in_per_cent(curator):
 
 @pytest.mark.parametrize("sql", QUESTIONS)
 def test_what_is_paid_for_is_known_and_free_and_has_the_errors_that_it_has(ana, sql):
-    release = ana.ask(sql, epsilon=0.4)
+    release = ana.ask(sql, epsilon=0.4)  # shown with what other questions here have told, or alone
     found = ana.preview(sql, epsilon=0.3)
     choice = only(found)
     assert choice.known and KNOWN in str(found)
     assert ana.ask(sql, epsilon=0.3).free
     place = len(release.columns) - 1
-    assert choice.noise_error[place] == pytest.approx(
-        statistics.median(row[place] or 0.0 for row in release.noise_error)
-    )
+    shown = statistics.median(row[place] or 0.0 for row in release.noise_error)
+    combined = any("combined with" in note for note in release.notes)
+    assert shown < choice.noise_error[place] if combined else shown == pytest.approx(choice.noise_error[place])
     more = ana.preview(sql, epsilon=0.5)
     assert not only(more).known and KNOWN not in str(more)
     three = ana.preview(sql)
@@ -260,8 +260,8 @@ def test_an_answer_is_put_together_from_own_answers_to_its_columns(tmp_path):
     for column in ("COUNT(*)", "SUM(cost)"):
         ana.ask(f"SELECT ward, {column} AS x FROM stays WHERE cost > 50 GROUP BY ward", epsilon=1.0)
     found = ana.preview(both, epsilon=1.0)
-    assert not only(found).known  # it has not been paid for
-    release = ana.ask(both, epsilon=1.0)
+    assert only(found).known  # each of them had all of ε
+    release = ana.ask(both, epsilon=1.0, fresh=True)
     for place in (1, 2):
         got = statistics.median(row[place] or 0.0 for row in release.noise_error)
         assert got / 6 <= only(found).noise_error[place] <= got * 6

@@ -17,7 +17,7 @@ from dalenius.measuring.statistics import family
 from dalenius.mechanisms.laws import DiscreteGaussianLaw
 from dalenius.queries.rules import plan_question
 
-LOOKS = 7  # what is open, versions, closed tables, own answers to it, to others and to workloads, what is left
+LOOKS = 9  # what is open, versions, closed tables, own answers to it, to others and to workloads, what is left
 
 
 @pytest.fixture(scope="module")

@@ -63,7 +63,7 @@ def policies(draw):
         columns=made,
         contribution=Contribution(draw(counts), draw(counts), totals),
         time=draw(st.sampled_from([Time(), Time(0.5, 60.0)])),
-        anonymity=draw(st.sampled_from([{}, {"k": 5, "share": Fraction(1, 4), "roles": {"a b": [1, "x"]}}])),
+        anonymity=draw(st.sampled_from([{}, {"quasi": ["a b"], "weights": {"a b": Fraction(1, 4)}}])),
     )
 
 

@@ -53,8 +53,11 @@ default = 0.5
 answer = 1.0
 cap = 60
 [anonymity]
-roles = { age = "quasi", weight = 0.5 }
-since = 2025-01-01
+identifiers = ["name"]
+quasi = ["age", "zip", "sex"]
+sensitive = ["diagnosis"]
+hierarchies = { zip = "zip.csv", age = { width = 5, levels = 4 }, sex = "suppress" }
+weights = { age = 2, zip = 0.5 }
 """,
         tmp_path,
     )
@@ -69,7 +72,13 @@ since = 2025-01-01
     assert policy.columns["share"].step == Fraction(1, 10**6) and policy.columns["share"].default == Fraction(1, 2)
     assert not policy.columns["note"].summable
     assert policy.time == Time(1.0, 60.0)
-    assert policy.anonymity["roles"]["age"] == "quasi"
+    assert policy.anonymity == {
+        "identifiers": ["name"],
+        "quasi": ["age", "zip", "sex"],
+        "sensitive": ["diagnosis"],
+        "hierarchies": {"zip": str(tmp_path / "zip.csv"), "age": {"width": 5, "levels": 4}, "sex": "suppress"},
+        "weights": {"age": 2, "zip": Fraction(1, 2)},
+    }
     (tmp_path / "codes.csv").unlink()
     assert read_text(policy.text) == policy  # the text in force needs no other file
 

@@ -39,6 +39,7 @@ COMMANDS = {
     "preview": "ask",
     "ask": "ask",
     "workload": "workload",
+    "anonymize": "anonymize",
     "budget": "budget",
     "account": "account",
     "serve": "serve",

@@ -61,6 +61,9 @@ Search = Annotated[
         help="Find this question's own limits with that share of its price; 0: do not. By default 0.1 where it pays.",
     ),
 ]
+Fresh = Annotated[
+    bool, typer.Option("--fresh", help="Pay for it though it follows from answers that you have paid for.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -83,6 +86,7 @@ def preview(
     total: Totals = None,
     units: Units = None,
     find_limits: Search = None,
+    fresh: Fresh = False,
     server: server_option.Server = None,
     token_file: server_option.TokenFile = None,
     plan: Annotated[
@@ -103,6 +107,7 @@ def preview(
         confidence=confidence,
         delta=delta,
         limits=limits,
+        fresh=fresh,
     )
 
     def human(console: Console) -> None:
@@ -131,6 +136,7 @@ def ask(
     total: Totals = None,
     units: Units = None,
     find_limits: Search = None,
+    fresh: Fresh = False,
     server: server_option.Server = None,
     token_file: server_option.TokenFile = None,
     output: Annotated[
@@ -141,6 +147,8 @@ def ask(
     ] = None,
 ) -> None:
     """Asks a question. It is charged before the data is looked at; the same question again is free.
+
+    So is one that follows from answers that you have paid for, if it is as exact as what you would pay for.
 
     Example: dalenius ask "SELECT region, COUNT(*) AS n FROM visits GROUP BY region" --analyst ana --epsilon 0.2
     """
@@ -160,11 +168,13 @@ def ask(
     wanted = error_of(error)
     asker = analyst_of(frame, analyst, server, token_file)
     if epsilon is None and wanted is None:
-        found = asker.preview(question, confidence=confidence, delta=delta, limits=limits)
+        found = asker.preview(question, confidence=confidence, delta=delta, limits=limits, fresh=fresh)
         if not found.public:
             _emit_unpriced(frame, question, found)
             return
-    release = asker.ask(question, epsilon=epsilon, error=wanted, confidence=confidence, delta=delta, limits=limits)
+    release = asker.ask(
+        question, epsilon=epsilon, error=wanted, confidence=confidence, delta=delta, limits=limits, fresh=fresh
+    )
     for target, written, done in ((output, release.write, "Wrote"), (plot, release.plot, "Drew")):
         if target is not None:
             _put(frame, release, target, written, done)

@@ -6,10 +6,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dalenius.app.cli.attack_print import cost, indented, print_card
 from dalenius.app.cli.frame import Frame, framed, stderr
 from dalenius.app.cli.server_option import TokenFile
 
@@ -55,7 +56,7 @@ def attack(
     name: Annotated[str, typer.Argument(metavar="list | NAME | all | counterexamples", help="Which.")] = LIST,
     against: Annotated[
         str | None,
-        typer.Option("--against", metavar="TARGET", help="plain, noisy, sticky, dalenius, or a server's URL."),
+        typer.Option("--against", metavar="TARGET", help="plain, noisy, sticky, dalenius, a server's URL; see list."),
     ] = None,
     table: Annotated[
         str, typer.Option("--table", metavar="T", help="students, coins, or a CSV or Parquet file; at a URL its name.")
@@ -84,7 +85,8 @@ def attack(
     """Runs an attack on a target, and says what it learned, from how many questions, at what price.
 
     Targets: plain (exact answers, none about few people), noisy (fresh noise for ever), sticky (noise seeded by the
-    question), dalenius (our curator, in a folder of its own), or a server's URL, which spends a real budget.
+    question), dalenius (our curator, in a folder of its own), or a server's URL, which spends a real budget. Attacks on
+    published tables have others: see dalenius attack list.
 
     Example: dalenius attack averaging --against noisy
     """
@@ -94,13 +96,15 @@ def attack(
     if name == TEACH:
         _teach(frame, seed)
         return
-    from dalenius.audit.attacks import NAMES, attack_named
+    from dalenius.audit.attacks import TABLE_NAMES, any_named
     from dalenius.audit.targets.scene import check_size
 
     if people is not None:
         check_size(people)
-    if name not in (ALL, *NAMES):
-        attack_named(name)  # says which there are
+    if name != ALL:
+        any_named(name)  # says which there are
+    if name in TABLE_NAMES:
+        _check_made_up(name, table, against)
     if plot is not None:  # found wrong before anything is asked, or charged
         from dalenius.queries.files import PLOT, check_target
 
@@ -112,11 +116,24 @@ def attack(
         _run(frame, wanted, against)
 
 
+def _check_made_up(name: str, table: str, against: str | None) -> None:
+    """Refuses a table or a server for an attack that publishes made-up people."""
+    from dalenius.audit.targets.scene import DEMO
+    from dalenius.errors import InputError
+
+    if table not in (DEMO, COINS) or (against is not None and "://" in against):
+        raise InputError(
+            f"The attack '{name}' is on tables that it publishes itself.",
+            why="It asks no questions, and shows on made-up people what each model stops.",
+            fix=f"Write dalenius attack {name}; what your own table gives away, dalenius anonymize risk tells.",
+        )
+
+
 def _run(frame: Frame, wanted: _Wanted, against: str | None) -> None:
-    from dalenius.audit.attacks import attack_named
+    from dalenius.audit.attacks import TABLE_NAMES, any_named
     from dalenius.audit.lab import TARGETS, Scorecard, by_noise, check_target, run, run_all
 
-    if against is not None:
+    if against is not None and wanted.name not in TABLE_NAMES:
         check_target(against)
     settings, name = _settings(wanted), wanted.name
     beside = None
@@ -124,7 +141,7 @@ def _run(frame: Frame, wanted: _Wanted, against: str | None) -> None:
         if name == ALL:
             card = run_all(settings, TARGETS if against is None else (against,), update)
         else:
-            chosen = attack_named(name).against if against is None else (against,)
+            chosen = any_named(name).against if against is None else (against,)
             found = [run(name, each, settings, partial(update, f"{name} against {each}")) for each in chosen]
             card = Scorecard(tuple(found))
             if wanted.plot is not None:
@@ -133,6 +150,9 @@ def _run(frame: Frame, wanted: _Wanted, against: str | None) -> None:
 
 
 def _show(frame: Frame, wanted: _Wanted, card: Scorecard, beside: Drawing | None = None) -> None:
+    from dalenius.audit.attacks import any_named
+    from dalenius.audit.attacks.published.attack import TableAttack
+
     single = wanted.name != ALL
     if wanted.plot is not None:
         from dalenius.audit.attacks.drawing import draw, draw_scorecard
@@ -142,13 +162,16 @@ def _show(frame: Frame, wanted: _Wanted, card: Scorecard, beside: Drawing | None
         else:
             draw_scorecard(card.findings, wanted.plot)
         frame.note(f"Drew {wanted.plot}.")
-    more = {"by_noise": beside.to_dict()} if beside is not None else {}
-    frame.emit(card.to_dict() | more, lambda console: _print(console, card, single=single))
+    more: dict[str, Any] = {"by_noise": beside.to_dict()} if beside is not None else {}
+    if single and isinstance(attack := any_named(wanted.name), TableAttack):
+        more["stopped_by"] = list(attack.stopped_by)
+    frame.emit(card.to_dict() | more, lambda console: print_card(console, card, single=single))
 
 
 def _settings(wanted: _Wanted) -> Settings:
     import numpy as np
 
+    from dalenius.audit.attacks.published.attack import PEOPLE
     from dalenius.audit.lab import Settings
     from dalenius.audit.targets.scene import DEMO, demo_scene, made_up, scene_in
 
@@ -159,7 +182,7 @@ def _settings(wanted: _Wanted) -> Settings:
         scene = made_up(1000 if wanted.people is None else wanted.people, np.random.default_rng(wanted.seed))
     else:
         scene = scene_in(Path(wanted.table), wanted.secret, wanted.amount, wanted.people)
-    return Settings(scene, wanted.total, wanted.epsilon, wanted.seed)
+    return Settings(scene, wanted.total, wanted.epsilon, wanted.seed, wanted.people or PEOPLE)
 
 
 def _check_prices(wanted: _Wanted) -> None:
@@ -251,27 +274,34 @@ def _target(wanted: _Wanted, name: str, remote: RemoteAnalyst, scene: Scene, per
 
 
 def _list(frame: Frame) -> None:
-    from dalenius.audit.attacks import NAMES, attack_named
-
-    attacks = [attack_named(each) for each in NAMES]
+    from dalenius.audit.attacks import NAMES, TABLE_NAMES, any_named
+    from dalenius.audit.attacks.published.attack import TableAttack
 
     def human(console: Console) -> None:
-        from rich.table import Table
-
-        rows = Table(box=None, padding=(0, 2), header_style="dim")
-        rows.add_column("attack", no_wrap=True)
-        for title in ("what it does", "against"):
-            rows.add_column(title, overflow="fold")
-        for each in attacks:
-            rows.add_row(each.name, each.title, ", ".join(each.against))
-        console.print(rows, highlight=False)
+        for heading, names in (("on systems that answer", NAMES), ("on published tables", TABLE_NAMES)):
+            _print_list(console, heading, names)
         console.print("\nRun one: dalenius attack averaging. All: dalenius attack all.", style="dim", highlight=False)
 
     data = [
         {"name": each.name, "title": each.title, "teaches": each.teaches, "against": list(each.against)}
-        for each in attacks
+        | ({"stopped_by": list(each.stopped_by)} if isinstance(each, TableAttack) else {})
+        for each in map(any_named, (*NAMES, *TABLE_NAMES))
     ]
     frame.emit({"attacks": data}, human)
+
+
+def _print_list(console: Console, heading: str, names: tuple[str, ...]) -> None:
+    from rich.table import Table
+
+    from dalenius.audit.attacks import any_named
+
+    rows = Table(box=None, padding=(0, 2), header_style="dim")
+    rows.add_column(heading, no_wrap=True)
+    for title in ("what it does", "against"):
+        rows.add_column(title, overflow="fold")
+    for each in map(any_named, names):
+        rows.add_row(each.name, each.title, ", ".join(each.against))
+    console.print(rows, highlight=False)
 
 
 def _teach(frame: Frame, seed: int | None) -> None:
@@ -286,10 +316,10 @@ def _teach(frame: Frame, seed: int | None) -> None:
     def human(console: Console) -> None:
         for each in found:
             console.print(each.name, style="bold", highlight=False)
-            _indented(console, f"Looks private: {each.looks}")
-            _indented(console, f"Is not: {each.fails}")
+            indented(console, f"Looks private: {each.looks}")
+            indented(console, f"Is not: {each.fails}")
             seen = f"{each.seen:.1%} {each.counted}, in {each.trials:,} trials ({each.expected:.1%} expected)."
-            _indented(console, seen, "dim")
+            indented(console, seen, "dim")
 
     frame.emit({"counterexamples": [asdict(each) for each in found]}, human)
 
@@ -305,53 +335,3 @@ def _bar(frame: Frame) -> Iterator[Callable[[str, float], None]]:
     with Progress(console=stderr(), transient=True) as progress:
         task = progress.add_task("attacking", total=1.0)
         yield lambda text, done: progress.update(task, completed=done, description=text)
-
-
-def _print(console: Console, card: Scorecard, *, single: bool) -> None:
-    from rich.table import Table
-
-    if single:
-        for each in card.findings:
-            _print_finding(console, each)
-        return
-    targets = list(dict.fromkeys(each.target for each in card.findings))
-    rows = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    rows.add_column("attack", no_wrap=True, min_width=max(len(each.attack) for each in card.findings))
-    for title in targets:
-        rows.add_column(title)
-    for name in dict.fromkeys(each.attack for each in card.findings):
-        rows.add_row(name, *(_cell(card.of(name, target)) for target in targets))
-    console.print(rows, highlight=False)
-    told = "\nA target that fell gave away what the attack was after, in so many questions."
-    console.print(told, style="dim", highlight=False)
-
-
-def _cell(finding: Finding | None) -> str:
-    if finding is None:
-        return "[dim]–[/]"
-    return f"[red]fell in {finding.asked:,}[/]" if finding.broke else "[green]held[/]"
-
-
-def cost(finding: Finding) -> str:
-    """Questions and price, in words."""
-    from dalenius.audit.attacks.attack import counted, priced
-
-    price = "nothing is charged" if finding.price is None else f"ε = {priced(finding.price)} charged"
-    return f"{counted(finding.asked, 'question')}, {price}"
-
-
-def _print_finding(console: Console, finding: Finding) -> None:
-    verdict = "[bold red]fell[/]" if finding.broke else "[bold green]held[/]"
-    console.print(f"[bold]{finding.target}[/] {verdict}", highlight=False)
-    _indented(console, finding.learned)
-    _indented(console, cost(finding), "dim")
-    if finding.ended:
-        _indented(console, f"ended: {finding.ended}", "dim")
-
-
-def _indented(console: Console, text: str, style: str = "") -> None:
-    """Below a heading, also where a line is broken."""
-    from rich.padding import Padding
-    from rich.text import Text
-
-    console.print(Padding(Text(text, style), (0, 0, 0, 2), expand=False), highlight=False)

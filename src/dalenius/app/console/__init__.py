@@ -40,6 +40,7 @@ PAGES = {
     "/": PageInfo("Ask", "query_stats", (Role.ANALYST,)),
     "/workload": PageInfo("Many questions", "playlist_add_check", (Role.ANALYST,)),
     "/protect": PageInfo("Protect", "shield", (Role.OWNER,)),
+    "/publish": PageInfo("Publish rows", "table_rows", (Role.OWNER,)),
     "/budget": PageInfo("Budget", "savings", tuple(Role)),
     "/ledger": PageInfo("Ledger", "receipt_long", (Role.OWNER, Role.AUDITOR)),
     "/report": PageInfo("Report", "description", (Role.OWNER, Role.AUDITOR)),

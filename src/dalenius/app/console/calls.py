@@ -27,6 +27,7 @@ from dalenius.ledger.requests import QUESTION
 from dalenius.queries.ask import Ask
 
 if TYPE_CHECKING:
+    from dalenius.anonymity.publishing import Published
     from dalenius.app.console.sessions import Session
     from dalenius.ledger.tokens import Role, Token
     from dalenius.queries.release import Release
@@ -77,6 +78,12 @@ async def ask_many(session: Session, sql: str, epsilon: float, waiting: Waiting)
     """Asks many questions at one price, in the same way."""
     asked = {"questions": sql, "epsilon": epsilon}
     return cast("WorkloadRelease", await _obtain(session, "POST /v1/workloads", "workload", asked, waiting))
+
+
+async def publish(session: Session, asked: Mapping[str, Any]) -> Published:
+    """Publishes rows, or tells what they would be like: the owner's, in the same way."""
+    found = await _obtain(session, "POST /v1/publications", "publication", asked, lambda _: None)
+    return cast("Published", found)
 
 
 async def _obtain(session: Session, route: str, kind: str, asked: Mapping[str, Any], waiting: Waiting) -> Any:

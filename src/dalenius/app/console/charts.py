@@ -102,6 +102,38 @@ def burn_down(lines: dict[str, list[tuple[str, float]]], cap: float) -> dict[str
     }
 
 
+def loss_by_k(points: list[tuple[int, float]], k: int) -> dict[str, Any]:
+    """What is lost at each k, and where the slider stands."""
+    names = [str(each) for each, _ in points]
+    here = [[str(each), loss] for each, loss in points if each == k]
+    return {
+        "animation": False,
+        "grid": _ROOM | {"bottom": 32},
+        "tooltip": {"trigger": "axis", "renderMode": "richText"},
+        "xAxis": {"type": "category", "data": names, "name": "k", "nameLocation": "middle", "nameGap": 28},
+        "yAxis": {"type": "value", "name": "NCP: 0 nothing lost, 1 everything", "min": 0, "splitLine": _FAINT}
+        | {"nameTextStyle": {"align": "left"}},
+        "series": [
+            {
+                "type": "line",
+                "name": "NCP",
+                "data": [[name, round(loss, 4)] for name, (_, loss) in zip(names, points, strict=True)],
+                "symbolSize": 7,
+                "itemStyle": {"color": BAR},
+                "areaStyle": {"opacity": 0.12},
+            },
+            {
+                "type": "scatter",
+                "name": "here",
+                "data": here,
+                "symbolSize": 16,
+                "itemStyle": {"color": WHISKER},
+                "z": 10,
+            },
+        ],
+    }
+
+
 def curves(findings: list[dict[str, Any]]) -> dict[str, Any]:
     """What an attack of the lab drew, of each target: one colour for each, comparisons dashed."""
     drawn = findings[-1]["drawing"]

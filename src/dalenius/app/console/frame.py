@@ -152,6 +152,13 @@ def on_a_page(words: str) -> str:
     return " ".join(each for each in sentences if not _TERMINAL.search(each))
 
 
+def warn(words: str) -> None:
+    """What nobody may overlook: a promise that holds no more."""
+    with ui.row().classes("w-full no-wrap items-start gap-2").props("role=alert"):
+        ui.icon("warning", color="warning", size="sm").props("aria-hidden=true")
+        ui.label(words).classes("d-warn text-weight-medium")
+
+
 def empty(text: str, icon: str = "inbox") -> None:
     """What stands where there is nothing yet."""
     with ui.column().classes("w-full items-center q-pa-lg d-card"):

@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
 from dalenius.app.http.limits import too_many
-from dalenius.audit.attacks import attack_named
+from dalenius.audit.attacks import any_named
 from dalenius.audit.lab_process import FOLDER, LEASHED
 from dalenius.errors import EngineFailedError, EngineTimeoutError
 
@@ -44,7 +44,7 @@ class Runs:
             name: The attack.
             token: Whose run it is, by its id.
         """
-        attack_named(name)  # raises for what is none: it becomes an argument
+        any_named(name)  # raises for what is none: it becomes an argument
         if token in self._of:
             raise too_many("An attack of yours is running already.", 10)
         if len(self._of) >= MOST:

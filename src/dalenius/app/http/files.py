@@ -20,6 +20,7 @@ from typing import Any
 from dalenius.app.http.responses import NotFoundError
 from dalenius.errors import InputError, NotAllowedError, SourceUnavailableError
 from dalenius.measuring.engines.sources import schema
+from dalenius.tables.anonymity import files_of
 from dalenius.tables.policy import Policy
 from dalenius.tables.reading import read_text
 from dalenius.tables.sources import homes
@@ -187,7 +188,7 @@ def policy_from(text: str, folder: Path | None) -> Policy:
             fix="The owner starts it with --data-dir, or sets server.data_dir in config.toml.",
         )
     root = folder.resolve()
-    for path in _paths_in(text):  # before anything is read: a code list is opened with the policy
+    for path in paths_in(text):  # before anything is read: a code list is opened with the policy
         check_inside(path, root)
     policy = read_text(text, root)
     for path in (*policy.source, *(each for spec in policy.public.values() for each in spec.source)):
@@ -216,7 +217,7 @@ def _inside(paths: Iterable[str], root: Path) -> bool:
         return False
 
 
-def _paths_in(text: str) -> Iterator[str]:
+def paths_in(text: str) -> Iterator[str]:
     """Every path that a policy names, as far as it can be read; what cannot, `read_text` refuses."""
     try:
         tree = tomllib.loads(text)
@@ -230,6 +231,8 @@ def _paths_in(text: str) -> Iterator[str]:
         keys = column.get("keys") if isinstance(column, Mapping) else None
         if isinstance(keys, Mapping) and isinstance(keys.get("file"), str):
             yield keys["file"]
+    anonymity = tree.get("anonymity")
+    yield from files_of(anonymity) if isinstance(anonymity, Mapping) else ()
 
 
 def _values(tree: Any) -> list[Any]:

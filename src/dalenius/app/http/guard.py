@@ -29,7 +29,19 @@ if TYPE_CHECKING:
 OPEN = frozenset({"/healthz", "/readyz"})  # what needs no token
 # The web page: it signs in by a cookie, and has a door of its own (`console.door`).
 CONSOLE = frozenset(
-    {"/", "/workload", "/sign-in", "/sign-out", "/budget", "/protect", "/ledger", "/report", "/lab", "/about"}
+    {
+        "/",
+        "/workload",
+        "/publish",
+        "/sign-in",
+        "/sign-out",
+        "/budget",
+        "/protect",
+        "/ledger",
+        "/report",
+        "/lab",
+        "/about",
+    }
 )
 FORM = 2**11  # bytes of a form of the web page, which holds a token and nothing else; more is not even read
 UPLOAD = "/protect/upload"  # the owner's files: passed on as they come, never held as a whole

@@ -161,7 +161,7 @@ class Job:
         try:
             release = future.result(timeout=0).to_dict()
             paid = release.get("charge") or {}
-            cost = Charge(paid.get("epsilon", 0.0), paid.get("delta", 0.0))
+            cost = Charge(paid.get("epsilon") or 0.0, paid.get("delta") or 0.0)  # a publication has no price
             return encode({**self.echo, **release}), None, cost
         except DaleniusError as error:
             return None, problem(error), error.charge

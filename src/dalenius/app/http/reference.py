@@ -33,7 +33,10 @@ OBJECTS = {
     "preview; `kind`: workload",
     "POST /v1/workloads/preview": "`questions`: of each what is expected, also one by one; `strategy`: what is "
     "measured for them; `one_by_one`: what each would give alone; `epsilon`, `delta`, `confidence`, `remaining`, "
-    "`known`",
+    "`known`, `notes`",
+    "POST /v1/publications": "what `dalenius anonymize run --json` has, and: `file` (where its rows are got), `curve` "
+    "(loss by k), `kind` (publication), `guarantee` and all of `charge` (null, which is not zero)",
+    "GET /v1/publications/{name}": "the bytes",
     "GET /v1/tables": "`tables`: of each what `dalenius tables --json` has; an analyst sees those of its data sets",
     "GET /v1/tables/{table}": "`tables`: this one",
     "GET /v1/budget": "`datasets`: [balances](ledger.md#balances-in-json), an analyst's own; all, for the others",

@@ -48,6 +48,7 @@ class _Question(_Given):
     confidence: float = 0.95
     delta: float | None = None
     limits: LimitsIn | None = None
+    fresh: bool = Field(default=False, description="Pay for it though it follows from own answers.")
 
 
 class PreviewIn(_Question):
@@ -103,6 +104,43 @@ class ObtainIn(_Given):
     idempotency_key: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
         None, description="The same key is charged once, however often the request is sent."
     )
+
+
+class PublishIn(_Given):
+    """Which rows, what is asked of them, and how they are made."""
+
+    table: Annotated[str, Field(max_length=63)] = Field("", description="A protected table; empty with a policy.")
+    policy: Annotated[str, Field(max_length=200_000)] | None = Field(
+        None, description="TOML with [table] name and source, and [anonymity], of files below the server's data_dir."
+    )
+    k: Annotated[int, Field(ge=1, le=10**9)] | None = None
+    l: Annotated[float, Field(ge=1, le=10**9)] | None = None  # noqa: E741
+    l_kind: Literal["distinct", "probabilistic", "entropy", "recursive"] | None = None
+    c: Annotated[float, Field(gt=0)] | None = None
+    t: Annotated[float, Field(ge=0, le=1)] | None = None
+    t_distance: Literal["ordered", "equal", "hierarchy"] | None = None
+    beta: Annotated[float, Field(gt=0)] | None = None
+    presence: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
+    population: Annotated[str, Field(max_length=1000)] | None = Field(None, description="A file below data_dir.")
+    m: Annotated[int, Field(ge=2, le=10**6)] | None = None
+    previous: Annotated[str, Field(max_length=1000)] | None = Field(
+        None, description="A file below data_dir that remembers earlier releases; written anew."
+    )
+    id: Annotated[str, Field(max_length=200)] | None = Field(None, description="The column that says whose a row is.")
+    suppress: Annotated[float, Field(ge=0, le=1)] | None = Field(None, description="A share of the rows; default 0.")
+    loss: Literal["ncp", "discernibility", "class-size", "entropy"] | None = None
+    time: Annotated[float, Field(gt=0, le=600)] | None = Field(
+        None, description="Seconds after which the best so far is taken; by default 60 for optimal, all of a curve."
+    )
+    method: Literal["optimal", "mondrian", "mondrian-relaxed", "local", "greedy"] | None = None
+    form: Literal[".csv", ".parquet"] = ".csv"
+    yes: bool = False
+    dry_run: bool = False
+    reason: Annotated[str, Field(max_length=2000)] = ""
+    curve: Annotated[list[Annotated[int, Field(ge=2, le=10**6)]], Field(max_length=20)] | None = Field(
+        None, description="With dry_run: the loss for these k as well."
+    )
+    idempotency_key: Annotated[str, Field(min_length=1, max_length=200)] | None = None
 
 
 class ProtectIn(_Given):
@@ -232,7 +270,30 @@ class ReleasesOut(BaseModel):
     """Releases on record."""
 
     releases: list[StoredOut]
+    notes: list[str] = Field(description="Which of their data sets ε no longer bounds, since rows were published.")
     next: int | None = Field(description="Where to read on; null at the end.")
+
+
+class PublicationOut(BaseModel):
+    """A publication on record; it has no guarantee."""
+
+    id: str = Field(description="That of its receipt.")
+    entry: int
+    time: str
+    dataset: str
+    table: str
+    epoch: int
+    release: str = Field(description="SHA-256 of the file.")
+    words: str | None = Field(description="What was asked of the rows.")
+    facts: dict[str, Any] | None = Field(description="Rows, classes, suppressed, models, loss and more.")
+    reason: str | None
+    by: str | None
+
+
+class PublicationsOut(BaseModel):
+    """Publications on record."""
+
+    publications: list[PublicationOut]
 
 
 class JobOut(BaseModel):

@@ -175,7 +175,8 @@ class Service:
             with on_behalf(self._room, token.analyst, gone=job.left.is_set):
                 return answered(asker)
 
-        future: Future[Shown] = self._asking.submit(work)
+        # With its context: what the owner publishes is on record as done by that token.
+        future: Future[Shown] = self._asking.submit(copy_context().run, work)
         job.follow(future)
 
     def close(self) -> None:
@@ -233,6 +234,7 @@ def allowed(call: Callable[..., Awaitable[Any]] | None) -> tuple[Role, ...] | No
 
 
 ByAnalyst = Annotated[Caller, allow(Role.ANALYST)]
+ByAsker = Annotated[Caller, allow(Role.ANALYST, Role.OWNER)]  # who may have begun a job
 ByOwner = Annotated[Caller, allow(Role.OWNER)]
 ByAuditor = Annotated[Caller, allow(Role.OWNER, Role.AUDITOR)]  # who may see everything
 ByAnyone = Annotated[Caller, allow(*Role)]

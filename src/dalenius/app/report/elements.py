@@ -196,6 +196,23 @@ def bars(name: str, rows: Sequence[tuple[str, float]], cap: float) -> str:
     return _drawing(f"Privacy loss of {readable(name)} in each period.", inside)
 
 
+def paired_bars(name: str, rows: Sequence[tuple[str, float, float]], names: tuple[str, str], unit: str) -> str:
+    """Two bars for each row, the first one faint: before and after."""
+    top = 1.08 * max(1.0, *(value for _, *values in rows for value in values))
+    slot = (_WIDTH - _LEFT - _RIGHT) / len(rows)
+    inside = _grid(top, unit)
+    for place, (label, *values) in enumerate(rows):
+        for at, (value, kind) in enumerate(zip(values, ("rail", "mark"), strict=True)):
+            x, y = _LEFT + slot * (place + 0.12 + 0.39 * at), _y(value, top)
+            height = _y(0, top) - y
+            inside += f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{0.37 * slot:.1f}" height="{height:.1f}"/>'
+        inside += _label(_LEFT + slot * (place + 0.5), _HEIGHT - 8, label, "middle")
+    for at, (word, kind) in enumerate(zip(names, ("rail", "mark"), strict=True)):
+        x = _WIDTH - _RIGHT - 150 + 80 * at
+        inside += f'<rect class="{kind}" x="{x}" y="6" width="10" height="10"/>' + _label(x + 15, 15, word, "start")
+    return _drawing(name, inside)
+
+
 def _drawing(told: str, inside: str) -> str:
     return (
         f'<svg class="chart" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{text(told)}">'
@@ -203,15 +220,15 @@ def _drawing(told: str, inside: str) -> str:
     )
 
 
-def _grid(top: float) -> str:
+def _grid(top: float, unit: str = "ε") -> str:
     step = _step(top)
     drawn, value = "", 0.0
     while value <= top:
         y = _y(value, top)
         drawn += f'<path class="grid" d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}"/>'
-        drawn += _label(_LEFT - 8, y + 4, f"{value:g}", "end")
+        drawn += _label(_LEFT - 8, y + 4, f"{value:,g}" if value < 1e6 else f"{value:.2g}", "end")
         value = round(value + step, 12)
-    return drawn + _label(_LEFT - 8, _TOP - 8, "ε", "end")
+    return drawn + _label(_LEFT - 8, _TOP - 8, unit, "end")
 
 
 def _step(top: float) -> float:

@@ -24,7 +24,9 @@ from dalenius.app.report.model import (
 )
 from dalenius.app.report.sums import MALFORMED, Sums
 from dalenius.app.views.accounts import Accounts
+from dalenius.app.views.history import details
 from dalenius.errors import LedgerCorruptError
+from dalenius.ledger.publications import PublishedRows, read_entry
 from dalenius.ledger.verification import Verified, verify
 from dalenius.tables.difference import difference
 from dalenius.tables.registry import Version
@@ -70,7 +72,7 @@ def report(ledger: Ledger, now: datetime | None = None) -> Report:
         program=f"dalenius {__version__}",
         verification=checked,
         begun=history.begun,
-        promises=tuple(sums.promises(history.tables())),
+        promises=tuple(sums.promises(history.tables(), history.published)),
         spending=tuple(sums.spending()),
         questions=history.questions(),
         failures=tuple(history.failures),
@@ -112,6 +114,7 @@ class _History:
     epochs: list[Epoch] = field(default_factory=list)
     actions: list[Action] = field(default_factory=list)
     publications: list[Action] = field(default_factory=list)
+    published: list[PublishedRows] = field(default_factory=list)  # those that name a data set
     alarms: list[Alarm] = field(default_factory=list)
     uses: dict[str, tuple[int, int]] = field(default_factory=dict)
     tokens: dict[str, str] = field(default_factory=dict)
@@ -172,7 +175,10 @@ class _History:
                     Alarm(entry.number, entry.time, data.get("dataset", ""), str(data["alarm"]), data.get("charge"))
                 )
             case "publication":
-                self.publications.append(_action(entry, _list_members(data), data))
+                found = read_entry(entry)
+                what = details(entry) if found is not None else _list_members(data)
+                self.publications.append(_action(entry, what, data))
+                self.published += [found] if found is not None else []
             case _:
                 what = self._tell(entry, data)
                 self.accounts.add(entry, data)

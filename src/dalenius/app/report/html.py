@@ -172,9 +172,17 @@ def _state(report: Report) -> str:
         if kept
         else "A budget was made smaller than what had been spent before; nothing more is answered from it."
     )
+    bare = [each.dataset for each in names if each.published]
+    warned = (
+        f'<div class="state broken" role="alert"><p><strong>Rows were published without a guarantee</strong> of '
+        f"{text(', '.join(bare))}. ε no longer bounds what can be learned from "
+        f"{'this data set' if len(bare) == 1 else 'these data sets'}.</p></div>"
+        if bare
+        else ""
+    )
     return (
         f'<div class="state"><p><strong>The history holds.</strong> {text(words)} {checked.entries:,} entries were '
-        f"checked, {checked.charges:,} of them charges.</p></div>"
+        f"checked, {checked.charges:,} of them charges.</p></div>{warned}"
     )
 
 

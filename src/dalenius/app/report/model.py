@@ -67,6 +67,7 @@ class Promise:
     line: tuple[tuple[str, float], ...]  # when, and the ε spent from then on, by everybody; for budgets without periods
     caps: tuple[tuple[str, float], ...]  # when, and the ε promised from then on
     groups: tuple[Group, ...]  # what the whole budget means for several units; sizes with a δ below 1
+    published: str = ""  # that rows were published, and ε no longer bounds what can be learned
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,13 @@ def _promise(report: Report, promise: Promise) -> str:
     if len(promise.caps) > 1:
         earlier = "; ".join(f"{epsilon:g} from {to_minute(time)} on" for time, epsilon in promise.caps[-_CAPS:])
         rows.append(("ε was changed", earlier))
-    return heading(3, promise.dataset) + pairs(f"The promise for {promise.dataset}", rows) + _groups(report, promise)
+    warned = f'<div class="state broken" role="alert">{p(promise.published)}</div>' if promise.published else ""
+    return (
+        heading(3, promise.dataset)
+        + warned
+        + pairs(f"The promise for {promise.dataset}", rows)
+        + _groups(report, promise)
+    )
 
 
 def _groups(report: Report, promise: Promise) -> str:
@@ -218,7 +224,10 @@ def publications(report: Report) -> str:
     if not report.publications:
         return p("No such publication is on record. What was published by other means is not known here.")
     return (
-        p("These left without the protection of noise; ε does not bound what they reveal.")
+        p(
+            "These left without the protection of noise; ε does not bound what they reveal. From the first of them on, "
+            "ε no longer bounds what can be learned about the people in that data set: it bounds what answers add."
+        )
         + table(
             "On record",
             ("entry", "time (UTC)", "what", "reason"),

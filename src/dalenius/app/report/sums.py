@@ -11,6 +11,7 @@ from dalenius.app.views.accounts import Account, Accounts, Spent
 from dalenius.app.views.balances import share_spent
 from dalenius.errors import DaleniusError
 from dalenius.ledger.budgets import GROUPS, Balance, Budget
+from dalenius.ledger.publications import PublishedRows, warning
 
 # What entries that were changed by hand may cause.
 MALFORMED = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, DaleniusError)
@@ -51,8 +52,9 @@ class Sums:
                     for role, name in _spenders(each):
                         self._sums.setdefault((each.dataset, each.epoch, period, role, name), _Sum()).add(each.units)
 
-    def promises(self, tables: Mapping[str, Iterable[str]]) -> Iterator[Promise]:
-        """The budget of each data set, with the ``tables`` in it."""
+    def promises(self, tables: Mapping[str, Iterable[str]], rows: Iterable[PublishedRows] = ()) -> Iterator[Promise]:
+        """The budget of each data set, with the ``tables`` in it, and what was published of their ``rows``."""
+        published = list(rows)
         for dataset, account in sorted(self._accounts.items()):
             budget = account.budget
             caps = tuple(
@@ -72,6 +74,7 @@ class Sums:
                 tuple(self._line(account)),
                 caps,
                 _groups(ApproxDP(budget.epsilon, budget.delta, budget.neighbors).group),
+                warning(tuple(e for e in published if (e.dataset, e.epoch) == (dataset, account.epoch))),
             )
 
     def spending(self) -> Iterator[Spending]:

@@ -11,6 +11,7 @@ from dalenius._fields import Fields
 from dalenius.accounting.filters import whole_units
 from dalenius.accounting.guarantees import ZCDP, PureDP
 from dalenius.app.views import NO_BOUND, readable
+from dalenius.ledger.publications import warning
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,6 +42,7 @@ class Total:
     analyst: str  # '' is the whole data set
     balance: Balance
     filters: tuple[SpentFilter, ...]
+    published: str = ""  # that rows of it were published, and ε no longer bounds what can be learned
 
     @property
     def name(self) -> str:
@@ -54,11 +56,12 @@ def totals(ledger: Ledger, analyst: str | None = None) -> list[Total]:
     """All totals, or with ``analyst`` those of the data sets and of that analyst; each data set before its analysts."""
     found = []
     for dataset in ledger.datasets():
+        published = warning(ledger.published(dataset))
         allotted = [each for each in ledger.allotments(dataset) if analyst in {None, each}]
         for period in ledger.periods(dataset):
             for who in ("", *allotted):
                 balance = ledger.balance(dataset, who, period)
-                found.append(Total(dataset, who, balance, _filters_of(ledger, dataset, who, balance)))
+                found.append(Total(dataset, who, balance, _filters_of(ledger, dataset, who, balance), published))
     return found
 
 
@@ -75,7 +78,7 @@ def balances_json(found: Iterable[Total]) -> dict[str, Any]:
     """For `--json`: by data set, then by period where the budget has them."""
     datasets: dict[str, Any] = {}
     for each in found:
-        place, balance = datasets.setdefault(each.dataset, {}), each.balance
+        place, balance = datasets.setdefault(each.dataset, {"published": each.published or None}), each.balance
         if balance.budget.period is not None or balance.period:
             place = place.setdefault("periods", {}).setdefault(balance.period, {})
         if each.analyst:
@@ -106,13 +109,14 @@ def totals_of(datasets: Mapping[str, Any]) -> list[Total]:
     found = []
     for dataset, data in datasets.items():
         place = Fields(data, "balance")
+        published = place.text("published") if data.get("published") else ""
         for each in place.mapping("periods").values() if "periods" in place else [data]:
             level = Fields(each, "balance")
             whole = Balance.from_dict(level.mapping("dataset"))
-            found.append(Total(dataset, "", whole, (_filter_of(whole),)))
+            found.append(Total(dataset, "", whole, (_filter_of(whole),), published))
             for analyst, own in level.mapping("analysts").items():
                 balance = Balance.from_dict(own)
-                found.append(Total(dataset, analyst, balance, (_filter_of(whole), _filter_of(balance))))
+                found.append(Total(dataset, analyst, balance, (_filter_of(whole), _filter_of(balance)), published))
     return found
 
 
@@ -201,6 +205,8 @@ def print_totals(console: Console, found: Iterable[Total]) -> None:
         for each in of_dataset:
             if each.balance.period in shown:
                 _print_total(console, each)
+        if of_dataset[0].published:
+            console.print(Text(readable(of_dataset[0].published), "bold yellow"))
     if words := adding_up(shown_totals):
         console.print(Text(words, "dim"))
 

@@ -79,6 +79,11 @@ def _tell(kind: str, data: dict[str, Any]) -> str:
         case "suspension":
             who = data["analyst"] if "analyst" in data else f"data set {data['dataset']}"
             return f"{who} {'is suspended' if data['action'] == 'suspend' else 'may go on'} ({data['reason']})"
+        case "publication" if "release" in data:
+            return (
+                f"ROWS PUBLISHED of {data['table']}, without a guarantee ({data['words']}): "
+                f"ε no longer bounds what can be learned from {data['dataset']}"
+            )
         case "limits":
             return f"{data['table']}: limits found for data version {data['data_version']}"
         case _:

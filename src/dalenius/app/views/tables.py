@@ -15,6 +15,7 @@ from rich.text import Text
 from dalenius._numbers import about_percent, count_of, to_digits, to_percent
 from dalenius.app.views import readable
 from dalenius.errors import NotAllowedError, SourceError
+from dalenius.ledger.publications import warning
 from dalenius.ledger.tokens import Role
 
 if TYPE_CHECKING:
@@ -28,8 +29,13 @@ if TYPE_CHECKING:
 _SHOWN_KEYS = 8
 
 
-def summary(version: Version, limits: Mapping[str, Any] | None = None, closed: str | None = None) -> dict[str, Any]:
-    """What analysts may know of a table: not where the data is, nor who else may ask. Found limits are public."""
+def summary(
+    version: Version, limits: Mapping[str, Any] | None = None, closed: str | None = None, published: str = ""
+) -> dict[str, Any]:
+    """What analysts may know of a table: not where the data is, nor who else may ask.
+
+    Found limits are public, and so is that rows of the data set were published.
+    """
     return {
         "name": version.table,
         **shape(version.policy),
@@ -38,6 +44,7 @@ def summary(version: Version, limits: Mapping[str, Any] | None = None, closed: s
         "version": version.version,
         "data_version": version.data_version,
         "closed": closed,
+        "published": published or None,
     }
 
 
@@ -56,7 +63,8 @@ def open_to(curator: Curator, token: Token) -> list[Version]:
 
 def summary_of(curator: Curator, version: Version) -> dict[str, Any]:
     """One of them, with what is known of it now."""
-    return summary(version, curator.registry.limits(version), curator.registry.closed(version.table))
+    published = warning(curator.ledger.published(version.dataset))
+    return summary(version, curator.registry.limits(version), curator.registry.closed(version.table), published)
 
 
 def shape(policy: Policy) -> dict[str, Any]:
@@ -185,6 +193,8 @@ def _print_closed(console: Console, summary: Mapping[str, Any]) -> None:
     if summary["closed"] is not None:
         words = readable(f"{summary['name']} is closed to everyone: {summary['closed']}")
         console.print(words, style="yellow", markup=False, highlight=False)
+    if summary.get("published"):
+        console.print(readable(summary["published"]), style="bold yellow", markup=False, highlight=False)
 
 
 def _print_dim(console: Console, words: str) -> None:

@@ -53,6 +53,8 @@ def print_workload_preview(console: Console, preview: WorkloadPreview) -> None:
     rest = f"left: you ε ≤ {left['analyst']:g}, data set ε ≤ {left['dataset']:g}"
     for line in (f"ε = {expected.epsilon:g} for all{known} · {about} · {rest}", *_measured(expected)):
         console.print(Text(line, "dim"))
+    for note in preview.notes:
+        console.print(Text(shown(note, _LINE), "bold yellow"))
 
 
 def print_workload(console: Console, release: WorkloadRelease) -> None:

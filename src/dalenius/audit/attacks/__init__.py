@@ -1,4 +1,4 @@
-"""Attacks, one file each. Adding one means adding its file and its name here."""
+"""Attacks, one file each. Adding one means adding its file and its name here, or in `published` if it is on a table."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
+from dalenius.audit.attacks.published import TABLE_NAMES, table_attack_named
 from dalenius.errors import InputError
 
 if TYPE_CHECKING:
     from dalenius.audit.attacks.attack import Attack
+    from dalenius.audit.attacks.published.attack import TableAttack
+
+__all__ = ["NAMES", "TABLE_NAMES", "any_named", "attack_named"]
 
 # In the order in which a person should read them.
 NAMES = (
@@ -30,12 +34,23 @@ NAMES = (
 
 
 def attack_named(name: str) -> Attack:
-    """The attack of that name."""
+    """The attack of that name, on systems that answer questions."""
     if name not in NAMES:
-        near = get_close_matches(name, NAMES, n=1)
-        raise InputError(
-            f"There is no attack '{name}'.",
-            why=f"There are: {', '.join(NAMES)}.",
-            fix=f"Did you mean '{near[0]}'?" if near else "See 'dalenius attack list'.",
-        )
+        raise _unknown(name, NAMES)
     return cast("Attack", import_module(f"{__name__}.{name.replace('-', '_')}").ATTACK)
+
+
+def any_named(name: str) -> Attack | TableAttack:
+    """The attack of that name, on whatever it is."""
+    if name not in (*NAMES, *TABLE_NAMES):
+        raise _unknown(name, (*NAMES, *TABLE_NAMES))
+    return table_attack_named(name) if name in TABLE_NAMES else attack_named(name)
+
+
+def _unknown(name: str, names: tuple[str, ...]) -> InputError:
+    near = get_close_matches(name, names, n=1)
+    return InputError(
+        f"There is no attack '{name}'.",
+        why=f"There are: {', '.join(names)}.",
+        fix=f"Did you mean '{near[0]}'?" if near else "See 'dalenius attack list'.",
+    )

@@ -42,6 +42,32 @@ class Drawing:
 
 
 @dataclass(frozen=True, slots=True)
+class Rate:
+    """How often an attack that makes many guesses was right.
+
+    >>> str(Rate(120, 1000, "people"))
+    '120 of 1,000 people (12%)'
+    """
+
+    hits: int
+    of: int
+    what: str = "people"
+
+    @property
+    def share(self) -> float:
+        """Hits of all."""
+        return self.hits / self.of if self.of else 0.0
+
+    def __str__(self) -> str:
+        digits = 1 if 0 < self.share < 0.1 or 0.99 < self.share < 1 else 0
+        return f"{self.hits:,} of {self.of:,} {self.what} ({self.share:.{digits}%})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {"hits": self.hits, "of": self.of, "what": self.what, "share": self.share}
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """What an attack learned, and what it took.
 
@@ -52,6 +78,7 @@ class Finding:
         price: What the target charged in ε, by its own books; None where nothing is charged.
         ended: Why it stopped before it was done; "" where it was not stopped.
         numbers: What the sentence says, for programs.
+        rate: How often it was right, where it is aimed at a published table: there are no questions then.
     """
 
     attack: str
@@ -63,6 +90,7 @@ class Finding:
     ended: str = ""
     numbers: Mapping[str, float] = field(default_factory=dict)
     drawing: Drawing | None = None
+    rate: Rate | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """For `--json`."""
@@ -76,13 +104,14 @@ class Finding:
             "ended": self.ended,
             "numbers": dict(self.numbers),
             "drawing": self.drawing and self.drawing.to_dict(),
+            "rate": self.rate and self.rate.to_dict(),
         }
 
 
 Progress = Callable[[float], None]
 
 
-def _nobody_looks(_: float) -> None:
+def nobody_looks(_: float) -> None:
     """No bar."""
 
 
@@ -99,7 +128,7 @@ class Lab:
 
     target: Target
     chance: np.random.Generator
-    progress: Progress = _nobody_looks
+    progress: Progress = nobody_looks
     rounds: int = 200
 
     @property

@@ -18,7 +18,7 @@ _FELL, _HELD, _NOT = "#f3c6c2", "#cfe3cf", "#f4f4f4"
 def draw(findings: Sequence[Finding], target: Path, beside: Drawing | None = None) -> None:
     """The curves of all findings that have some, and what is drawn beside them; png or svg by the file's ending.
 
-    An attack that asks too few questions for a curve is drawn as its line of the scorecard.
+    An attack without a curve is drawn as its line of the scorecard, or by its rate.
     """
     drawn = [each for each in findings if each.drawing is not None]
     if not drawn:
@@ -53,6 +53,10 @@ def _label(axes: Any, drawing: Drawing) -> None:
     axes.set_ylabel(drawing.up)
     if drawing.log_x:
         axes.set_xscale("log")
+    elif all(x == int(x) < 20 for curve in drawing.curves for x in curve.x):  # things that are counted
+        from matplotlib.ticker import MaxNLocator
+
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if drawing.log_y:
         axes.set_yscale("log")
     axes.spines[["top", "right"]].set_visible(False)
@@ -74,16 +78,62 @@ def _curves(axes: Any, finding: Finding, color: str, named: set[str], *, alone: 
         named.add(label)
 
 
-def draw_scorecard(findings: Sequence[Finding], target: Path) -> None:
-    """Who fell to what, as a picture."""
+def draw_rates(findings: Sequence[Finding], target: Path) -> None:
+    """How often attacks on published tables were right, as bars: on what each breaks, and on what stops it."""
     require_extra("plot", "matplotlib")
     from matplotlib.figure import Figure
 
+    rated = [each for each in findings if each.rate is not None]
+    figure: Any = Figure(figsize=(7.6, 0.9 + 0.3 * len(rated)), layout="constrained")
+    axes = figure.subplots()
+    _bars(axes, rated)
+    save(figure, target)
+
+
+def _bars(axes: Any, rated: Sequence[Finding]) -> None:
+    names = []
+    for place, each in enumerate(rated):
+        assert each.rate is not None  # noqa: S101 (they were chosen by that)
+        share = each.rate.share
+        axes.barh(place, max(share, 0.004), color="#c0564c" if each.broke else "#5f9a63", height=0.7)
+        words = f"{'fell' if each.broke else 'held'}: {each.rate.hits:,} of {each.rate.of:,}"
+        inside = share > 0.6
+        at, color = (share - 0.01, "white") if inside else (share + 0.015, "black")
+        axes.text(at, place, words, ha="right" if inside else "left", va="center", fontsize=8.5, color=color)
+        first = place == 0 or rated[place - 1].attack != each.attack
+        if first and place:
+            axes.axhline(place - 0.5, color="#dddddd", linewidth=0.8)
+        names.append(f"{each.attack}:  {each.target}" if first else each.target)
+    axes.set_yticks(range(len(rated)), names, fontsize=8.5)
+    axes.set_ylim(len(rated) - 0.5, -0.5)
+    axes.set_xlim(0, 1)
+    axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0%", "25%", "50%", "75%", "100%"])
+    axes.set_xlabel("guessed rightly, of all")
+    axes.tick_params(axis="y", length=0)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+
+
+def draw_scorecard(findings: Sequence[Finding], target: Path) -> None:
+    """Who fell to what, as a picture; attacks on tables are drawn by their rates, where there are no others."""
+    if all(each.rate is not None for each in findings):
+        draw_rates(findings, target)
+        return
+    require_extra("plot", "matplotlib")
+    from matplotlib.figure import Figure
+
+    rated = [each for each in findings if each.rate is not None]
+    findings = [each for each in findings if each.rate is None]
     attacks = list(dict.fromkeys(each.attack for each in findings))
     targets = list(dict.fromkeys(each.target for each in findings))
     found = {(each.attack, each.target): each for each in findings}
-    figure: Any = Figure(figsize=(1.8 + 1.5 * len(targets), 0.8 + 0.32 * len(attacks)), layout="constrained")
-    axes = figure.subplots()
+    wide, high = 1.8 + 1.5 * len(targets), 0.8 + 0.32 * len(attacks)
+    if rated:
+        figure: Any = Figure(figsize=(wide + 7.6, max(high, 0.9 + 0.3 * len(rated))), layout="constrained")
+        axes, beside = figure.subplots(1, 2, width_ratios=(wide, 7.6))
+        _bars(beside, rated)
+    else:
+        figure = Figure(figsize=(wide, high), layout="constrained")
+        axes = figure.subplots()
     axes.set_xlim(0, len(targets))
     axes.set_ylim(len(attacks), 0)
     for row, attack in enumerate(attacks):

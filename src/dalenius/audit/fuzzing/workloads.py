@@ -180,7 +180,7 @@ def _added_up(cells: Any, attributes: Sequence[int], sums: Sums) -> list[int]:
         added = np.zeros((sums.sizes.get(attribute, 1), *front.shape[1:]), dtype=object)
         np.add.at(added, parts[kept], front[kept])
         found = np.moveaxis(added, 0, axis)
-    listed: list[int] = found.ravel()[list(sums.places)].tolist()
+    listed: list[int] = sums.picked(found.ravel()).tolist()
     return listed
 
 

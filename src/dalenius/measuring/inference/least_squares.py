@@ -269,6 +269,13 @@ class System:
                 for at in self.attributes:
                     gram = np.kron(gram, each.product.factor(at, self.sizes[at]).gram())
                 found += gram
+            elif isinstance(each, Measured):
+                rows: Array = np.ones((1, 1))
+                for at in self.attributes:
+                    factor = each.product.factor(at, self.sizes[at])
+                    rows = np.asarray(np.kron(rows, factor.apply(np.eye(self.sizes[at]), 0)), dtype=float)
+                rows = rows / each.deviations[:, None]
+                found += rows.T @ rows
             else:
                 units = np.eye(self.cells).reshape(-1, *self.shape)
                 rows = np.stack([each.apply(unit, self.attributes, self.sizes) / each.deviations for unit in units])

@@ -54,7 +54,7 @@ def choose_limit(
     noisy: Sequence[int],
     law: DiscreteGaussian | Laplace,
     noise: Callable[[int], float],
-    cells: int = 1,
+    cells: float = 1,
     *,
     norms: bool = False,
 ) -> ChosenLimit:
@@ -82,41 +82,6 @@ def choose_limit(
     deviation = np.array([noise(each) for each in CANDIDATES[:there]]) / MEDIAN
     limit = CANDIDATES[int(np.argmin(chances @ np.sqrt(bias + deviation)))]
     return ChosenLimit(limit, _share(chances @ units, limit))
-
-
-def least_squares(noisy: Sequence[int], law: DiscreteGaussian | Laplace, noise: float, part: float) -> int:
-    """The limit at which the mean square of bias and noise is least, over all tails that the counts allow.
-
-    Heavy tails weigh more in it than in `choose_limit`: right where squared errors are added up, as in workloads, in
-    which a few large sums decide.
-
-    Args:
-        noisy: Units by class.
-        law: What noise they have.
-        noise: The deviation of an answer's noise for each step of the limit.
-        part: What an answer misses of all that is cut off.
-
-    >>> from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
-    >>> least_squares([0, 5000, *[0] * 127], DiscreteGaussian(variance=100, dimension=CLASSES), 3.0, 1.0)
-    1
-    """
-    units, chances = _possible(noisy, law)
-    if not len(units):
-        return 1
-    there = 1 + bisect_left(CANDIDATES, class_top(units.shape[1] - 1))
-    bias = part * (units @ _EXCESS[: units.shape[1], :there])
-    deviation = noise * np.array(CANDIDATES[:there], dtype=float)
-    return CANDIDATES[int(np.argmin(chances @ (bias**2 + deviation**2)))]
-
-
-def tail_risk(noisy: Sequence[int], law: DiscreteGaussian | Laplace, limit: float) -> float:
-    """How many times larger the root mean square of what lies beyond a limit is than its mean, over all tails."""
-    units, chances = _possible(noisy, law)
-    if not len(units):
-        return 1.0
-    beyond = units @ _excess(np.array([limit]))[: units.shape[1], 0]
-    mean = float(chances @ beyond)
-    return math.sqrt(float(chances @ beyond**2)) / mean if mean > 0 else 1.0
 
 
 def share_beyond(noisy: Sequence[int], law: DiscreteGaussian | Laplace, limit: int) -> float | None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -93,8 +94,15 @@ def tell_variety(totals: Lengths, rows: Lengths, possible: Callable[[float], boo
 
 def _square(rows: Lengths, spread: float, *, of_units: bool) -> float:
     """The mean square of values with which totals spread so far."""
-    spreads = [_Units.of(rows, Variety(float(each), of_units)).spread for each in _GRID]
+    spreads = _spreads(rows.units.astype(float).tobytes(), rows.sizes.astype(float).tobytes(), of_units)
     return float(np.exp(np.interp(spread, np.maximum.accumulate(spreads), np.log(_GRID))))
+
+
+@lru_cache(maxsize=64)  # of a few tables: many questions ask for the same
+def _spreads(units: bytes, sizes: bytes, of_units: bool) -> tuple[float, ...]:
+    own = np.frombuffer(sizes)
+    rows = Lengths(np.frombuffer(units), own, own, own)
+    return tuple(_Units.of(rows, Variety(float(each), of_units)).spread for each in _GRID)
 
 
 def with_values(totals: Lengths, rows: Lengths, variety: Variety, *, squared: bool = False) -> Lengths:

@@ -13,7 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dalenius.measuring.strategies.factors import Array, Factor, Ranges, Rows, Total
+from dalenius.measuring.strategies.factors import Array, Factor, Rows, Total
+from dalenius.measuring.strategies.range_factors import Ranges
 
 Asked = Sequence[tuple[float, Factor]]  # what is asked of an attribute, each with what its squared errors count
 _SMALL = 64  # answers, up to which rows are stacked

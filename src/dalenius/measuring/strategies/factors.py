@@ -1,16 +1,17 @@
 """One attribute's part of a question: a small matrix with a row for each answer and a column for each class.
 
 Matrices that are large and simple (all ranges of 256 classes have 33 thousand rows) are never written down: what is
-asked of them has a closed form. Blocks are runs of `size` classes, from the first class on; they are what hierarchies
-and wavelets see of a row.
+asked of them has a closed form (`range_factors`). Blocks are runs of `size` classes, from the first class on; they are
+what hierarchies and wavelets see of a row.
 """
 
 from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -97,11 +98,14 @@ class Factor(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class _Sized(Factor):
+class Sized(Factor):
+    """A matrix that its kind and the number of classes say all of."""
+
     size: int
 
     @property
     def classes(self) -> int:
+        """How many classes there are."""
         return self.size
 
     @property
@@ -115,7 +119,7 @@ class _Sized(Factor):
 
 
 @dataclass(frozen=True, slots=True)
-class Total(_Sized):
+class Total(Sized):
     """All classes together: one answer."""
 
     @property
@@ -152,7 +156,7 @@ class Total(_Sized):
 
 
 @dataclass(frozen=True, slots=True)
-class Identity(_Sized):
+class Identity(Sized):
     """Each class by itself."""
 
     @property
@@ -191,163 +195,6 @@ class Identity(_Sized):
     def columns(self, norm: str) -> NDArray[np.int64]:  # noqa: ARG002 - the same in both
         """One of each."""
         return np.ones(self.size, dtype=np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class Ranges(Factor):
-    """Runs of classes: answer i is about the classes from ``starts[i]`` up to, and without, ``ends[i]``."""
-
-    size: int
-    starts: tuple[int, ...]
-    ends: tuple[int, ...]
-
-    @property
-    def classes(self) -> int:
-        """How many classes there are."""
-        return self.size
-
-    @property
-    def answers(self) -> int:
-        """How many answers there are."""
-        return len(self.starts)
-
-    def bounds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Where they start, and where they end."""
-        return np.array(self.starts, dtype=np.int64), np.array(self.ends, dtype=np.int64)
-
-    def apply(self, x: Numbers, axis: int) -> Numbers:
-        """Differences of sums up to."""
-        starts, ends = self.bounds()
-        upto = _upto(x, axis)
-        return np.asarray(np.take(upto, ends, axis=axis) - np.take(upto, starts, axis=axis))
-
-    def collect(self, y: Array, axis: int) -> Array:
-        """What starts before a class and ends after it."""
-        return _collect_ranges(y, axis, *self.bounds(), self.size)
-
-    def gram(self) -> Array:
-        """How many of them hold both classes: corners of rectangles, added up."""
-        starts, ends = self.bounds()
-        corners = np.zeros((self.size + 1, self.size + 1))
-        for one, other, sign in ((starts, starts, 1), (starts, ends, -1), (ends, starts, -1), (ends, ends, 1)):
-            np.add.at(corners, (one, other), sign)
-        return np.asarray(corners.cumsum(axis=0).cumsum(axis=1)[: self.size, : self.size])
-
-    def block_squares(self, size: int) -> Array:
-        """Of the two ends, and the full blocks between them."""
-        return _range_block_squares(*self.bounds(), size)
-
-    def columns(self, norm: str) -> NDArray[np.int64]:  # noqa: ARG002 - the same in both
-        """How many of them hold the class."""
-        starts, ends = self.bounds()
-        change = np.bincount(starts, minlength=self.size + 1) - np.bincount(ends, minlength=self.size + 1)
-        return np.asarray(change.cumsum()[: self.size], dtype=np.int64)
-
-    def matrix(self) -> csr_array:
-        """All of it, sparse."""
-        from scipy.sparse import csr_array
-
-        starts, ends = self.bounds()
-        counts = ends - starts
-        upto = np.concatenate([[0], counts.cumsum()])
-        columns = np.arange(upto[-1]) - np.repeat(upto[:-1] - starts, counts)
-        return csr_array((np.ones(upto[-1], dtype=np.int64), columns, upto), shape=(self.answers, self.size))
-
-    @property
-    def key(self) -> str:
-        """The same for the same ranges."""
-        return f"ranges {self.size} {self.starts} {self.ends}"
-
-    def to_json(self) -> dict[str, Any]:
-        """So that `factor_of_json` gives it back."""
-        return {"kind": "ranges", "classes": self.size, "starts": list(self.starts), "ends": list(self.ends)}
-
-
-@dataclass(frozen=True, slots=True)
-class Prefix(_Sized):
-    """Each class with all before it: cumulative counts."""
-
-    @property
-    def answers(self) -> int:
-        """How many answers there are."""
-        return self.size
-
-    def apply(self, x: Numbers, axis: int) -> Numbers:
-        """Sums up to."""
-        return np.asarray(x.cumsum(axis=axis))
-
-    def collect(self, y: Array, axis: int) -> Array:
-        """Sums from a class on."""
-        return np.asarray(np.flip(np.flip(y, axis).cumsum(axis=axis), axis))
-
-    def gram(self) -> Array:
-        """G[i, j] = n − max(i, j)."""
-        at = np.arange(self.size)
-        return np.asarray(self.size - np.maximum.outer(at, at), dtype=float)
-
-    def block_squares(self, size: int) -> Array:
-        """Of full blocks, and of a rest."""
-        full, rest = np.divmod(np.arange(1, self.size + 1), size)
-        return np.asarray(full * float(size) ** 2 + rest.astype(float) ** 2)
-
-    def columns(self, norm: str) -> NDArray[np.int64]:  # noqa: ARG002 - the same in both
-        """How many hold the class."""
-        return np.arange(self.size, 0, -1)
-
-
-@dataclass(frozen=True, slots=True)
-class AllRange(_Sized):
-    """Every run of classes: by its first class, then by its last."""
-
-    @property
-    def answers(self) -> int:
-        """How many answers there are."""
-        return self.size * (self.size + 1) // 2
-
-    def bounds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Where they start, and where they end (without)."""
-        first, last = np.triu_indices(self.size)
-        return first, last + 1
-
-    def apply(self, x: Numbers, axis: int) -> Numbers:
-        """Differences of sums up to."""
-        starts, ends = self.bounds()
-        upto = _upto(x, axis)
-        return np.asarray(np.take(upto, ends, axis=axis) - np.take(upto, starts, axis=axis))
-
-    def collect(self, y: Array, axis: int) -> Array:
-        """What starts before a class and ends after it."""
-        return _collect_ranges(y, axis, *self.bounds(), self.size)
-
-    def gram(self) -> Array:
-        """G[i, j] = (min + 1)(n − max): a range holds both if it starts before the first and ends after the last."""
-        at = np.arange(self.size, dtype=float)
-        return np.asarray((np.minimum.outer(at, at) + 1) * (self.size - np.maximum.outer(at, at)))
-
-    def block_squares(self, size: int) -> Array:
-        """Of the two ends, and the full blocks between them."""
-        return _range_block_squares(*self.bounds(), size)
-
-    def total_block_squares(self, size: int) -> float:
-        """Of each block ΣG[i, j] over its classes: 2·Σ_{i<j}(i + 1)(n − j) + Σ_i (i + 1)(n − i)."""
-        at = np.arange(self.size, dtype=float)
-        before, after = at + 1, self.size - at
-        upto = np.concatenate([[0.0], before.cumsum()])[:-1]  # Σ of (i + 1) over i < j
-        start = (np.arange(self.size) // size) * size
-        return float((2 * (upto - upto[start]) * after + before * after).sum())
-
-    def products(self, root: Array) -> Array:
-        """‖P[j + 1] − P[i]‖² with P the sums up to: from their inner products, so that no range is written down."""
-        upto = _upto(root, 0)
-        inner = upto @ upto.T
-        starts, ends = self.bounds()
-        own = inner.diagonal()
-        return np.asarray(own[ends] + own[starts] - 2 * inner[starts, ends])
-
-    def columns(self, norm: str) -> NDArray[np.int64]:  # noqa: ARG002 - the same in both
-        """How many hold the class."""
-        at = np.arange(self.size)
-        return np.asarray((at + 1) * (self.size - at))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -431,60 +278,30 @@ class Rows(Factor):
 
     def to_json(self) -> dict[str, Any]:
         """So that `factor_of_json` gives it back."""
-        coordinates = self.entries.tocoo()
-        entries = [[int(i), int(j), int(v)] for i, j, v in zip(*coordinates.coords, coordinates.data, strict=True)]
-        return {"kind": "rows", "classes": self.classes, "answers": self.answers, "entries": entries}
+        return {"kind": "rows", "classes": self.classes, "answers": self.answers, "runs": self._runs()}
 
-
-def recognise(factor: Factor) -> Factor:
-    """The same rows, as what they are: a total, each class, sums up to, ranges; else as they were.
-
-    >>> recognise(Rows.of([[1, 0, 0], [1, 1, 0], [1, 1, 1]]))
-    Prefix(size=3)
-    >>> recognise(Rows.of([[0, 1, 1], [1, 1, 0]]))
-    Ranges(size=3, starts=(1, 0), ends=(3, 2))
-    """
-    found = _as_ranges(factor) if isinstance(factor, Rows) else factor
-    if not isinstance(found, Ranges):
+    def _runs(self) -> list[list[int]]:
+        """Of each row the runs of one number: where it starts, how long it is, the number."""
+        found = []
+        for start, end in pairwise(self.entries.indptr):
+            places, numbers = self.entries.indices[start:end].astype(np.int64), self.entries.data[start:end]
+            firsts = np.flatnonzero(np.append(True, (np.diff(places) != 1) | (np.diff(numbers) != 0))[: len(places)])
+            lengths = np.diff(np.append(firsts, len(places)))
+            found.append(np.stack([places[firsts], lengths, numbers[firsts]], axis=1).ravel().tolist())
         return found
-    n, starts, ends = found.size, *found.bounds()
-    numbers = np.arange(n)
-    if len(starts) == 1 and starts[0] == 0 and ends[0] == n:
-        return Total(n)
-    if len(starts) == n and np.array_equal(starts, numbers) and np.array_equal(ends, numbers + 1):
-        return Identity(n)
-    if len(starts) == n and not starts.any() and np.array_equal(ends, numbers + 1):
-        return Prefix(n)
-    if len(starts) == n * (n + 1) // 2 and all(map(np.array_equal, (starts, ends), AllRange(n).bounds())):
-        return AllRange(n)
-    return found
 
-
-def _as_ranges(factor: Rows) -> Factor:
-    matrix = factor.entries
-    matrix.sort_indices()
-    counts = np.diff(matrix.indptr)
-    if not counts.all() or (matrix.data != 1).any():
-        return factor
-    starts, lasts = matrix.indices[matrix.indptr[:-1]], matrix.indices[matrix.indptr[1:] - 1]
-    if (lasts - starts + 1 != counts).any():
-        return factor
-    return Ranges(factor.classes, tuple(starts.tolist()), tuple((lasts + 1).tolist()))
-
-
-def factor_of_json(stored: Mapping[str, Any]) -> Factor:
-    """The factor that was written down."""
-    kind, n = stored["kind"], int(stored["classes"])
-    if kind == "ranges":
-        return Ranges(n, tuple(map(int, stored["starts"])), tuple(map(int, stored["ends"])))
-    if kind == "rows":
+    @classmethod
+    def of_runs(cls, answers: int, classes: int, runs: Sequence[Sequence[int]]) -> Rows:
+        """As `to_json` wrote them."""
         from scipy.sparse import csr_array
 
-        i, j, v = np.array(stored["entries"], dtype=np.int64).reshape(-1, 3).T
-        return Rows.of(csr_array((v, (i, j)), shape=(int(stored["answers"]), n)))
-    simple: dict[str, type[Total | Identity | Prefix | AllRange]]
-    simple = {"total": Total, "identity": Identity, "prefix": Prefix, "allrange": AllRange}
-    return simple[kind](n)
+        own = np.array([each for row in runs for each in row], dtype=np.int64).reshape(-1, 3)
+        row = np.repeat(np.arange(len(runs)), [len(each) // 3 for each in runs])
+        starts, lengths, numbers = own.T
+        ends = lengths.cumsum()
+        places = np.arange(lengths.sum()) + np.repeat(starts - (ends - lengths), lengths)
+        entries = (np.repeat(numbers, lengths), (np.repeat(row, lengths), places))
+        return cls.of(csr_array(entries, shape=(answers, classes)))
 
 
 def apply_matrix(matrix: csr_array, x: Numbers, axis: int) -> Numbers:
@@ -492,25 +309,3 @@ def apply_matrix(matrix: csr_array, x: Numbers, axis: int) -> Numbers:
     front = np.moveaxis(x, axis, 0)
     flat = matrix @ front.reshape(front.shape[0], -1)
     return np.moveaxis(np.asarray(flat).reshape((matrix.shape[0], *front.shape[1:])), 0, axis)
-
-
-def _upto(x: Numbers, axis: int) -> Numbers:
-    """Sums up to each class, with the empty one first."""
-    shape = list(x.shape)
-    shape[axis] = 1
-    return np.concatenate([np.zeros(shape, dtype=x.dtype), x.cumsum(axis=axis)], axis=axis)
-
-
-def _collect_ranges(y: Array, axis: int, starts: NDArray[np.int64], ends: NDArray[np.int64], classes: int) -> Array:
-    front = np.moveaxis(y, axis, 0)
-    steps = np.zeros((classes + 1, *front.shape[1:]))
-    np.add.at(steps, starts, front)
-    np.subtract.at(steps, ends, front)
-    return np.moveaxis(np.asarray(steps.cumsum(axis=0)[:classes]), 0, axis)
-
-
-def _range_block_squares(starts: NDArray[np.int64], ends: NDArray[np.int64], size: int) -> Array:
-    first, last = starts // size, (ends - 1) // size
-    head, tail = (first + 1) * size - starts, ends - last * size
-    apart = head.astype(float) ** 2 + tail.astype(float) ** 2 + (last - first - 1) * float(size) ** 2
-    return np.where(first == last, (ends - starts).astype(float) ** 2, apart)

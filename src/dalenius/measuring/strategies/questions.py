@@ -20,7 +20,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalenius.measuring.strategies.exact import apply_exactly
-from dalenius.measuring.strategies.factors import Array, Factor, Identity, Numbers, Rows, factor_of_json
+from dalenius.measuring.strategies.factor_forms import factor_of_json
+from dalenius.measuring.strategies.factors import Array, Factor, Identity, Numbers, Rows
 from dalenius.measuring.strategies.strategy import (
     Attributes,
     Inferred,

@@ -80,10 +80,18 @@ def joint_leaving(
 
     def look(charged: Look) -> bytes:
         from dalenius.queries.answering import measure_plan
+        from dalenius.queries.known.sources import sealed_with
 
         paid = _prices(plans, charged.epsilon, charged.delta)
         measured = [
-            measure_plan(each.plan, price, each.snapshot.engine(asker.engines), charged.salt, charged.seconds)
+            measure_plan(
+                each.plan,
+                price,
+                each.snapshot.engine(asker.engines),
+                charged.salt,
+                charged.seconds,
+                sealed_with(asker, each.plan, each.snapshot.data_version),
+            )
             for each, price in zip(parts, paid, strict=True)
         ]
         content: dict[str, Any] = {"format": FORMAT, "epsilon": charged.epsilon, "delta": _delta(paid)}

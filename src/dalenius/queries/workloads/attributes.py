@@ -13,7 +13,7 @@ classes that no row is in; there is never a row without a class.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -36,12 +36,10 @@ from dalenius.measuring.function_values import arrow_type, column_values, sort_k
 from dalenius.measuring.functions import TYPES, bounded, ranges_of
 from dalenius.queries.workloads.comparisons import (
     ORDERED,
-    Between,
-    Other,
-    Point,
     constants_of,
-    holds_at,
+    holds,
     is_reached,
+    place_of,
     subjects_of,
 )
 from dalenius.tables.policy import Kind
@@ -51,6 +49,7 @@ if TYPE_CHECKING:
 
 MOST_TRIED = 2**17  # combinations of column values that are put into atoms
 MOST_CLASSES = 2**17  # of one attribute
+MOST_COMBINED = 2**12  # of these, where all combinations of what atoms can be are taken: it doubles with each condition
 MOST_TOLD = 2**22  # values of atoms in all its classes
 
 Values = tuple[Scalar, ...]
@@ -79,6 +78,10 @@ class Attribute:
         return len(self.classes)
 
 
+# By keys, conditions, and whether every row has a class.
+Found = dict[tuple[tuple[Expression, ...], tuple[Expression, ...], bool], Attribute]
+
+
 @dataclass(frozen=True, slots=True)
 class Atoms:
     """What one question groups by, and what it asks of rows: each of the conditions must hold."""
@@ -89,13 +92,13 @@ class Atoms:
 
 def merge_conditions(asked: Sequence[Atoms]) -> list[Atoms]:
     """The same with one condition for each attribute: more than whether all of them hold need not be told apart."""
-    components = [frozenset(each) for each in _components(_all(asked))]
+    parts = [frozenset(each) for each in components(_all(asked))]
     return [
         Atoms(
             one.keys,
             tuple(
                 call("and", *(each for each in one.conditions if each in component))
-                for component in components
+                for component in parts
                 if not component.isdisjoint(one.conditions)
             ),
         )
@@ -107,33 +110,35 @@ def _all(asked: Sequence[Atoms]) -> set[Expression]:
     return {each for one in asked for each in (*one.keys, *one.conditions)}
 
 
-def find_attributes(asked: Sequence[Atoms], columns: Columns) -> tuple[Attribute, ...]:
+def find_attributes(
+    asked: Sequence[Atoms], columns: Columns, found_before: Found | None = None
+) -> tuple[Attribute, ...]:
     """The attributes of all atoms, in an order that does not depend on that of the questions.
 
     Args:
         asked: The atoms of each question, made total.
         columns: Of the policy.
+        found_before: Attributes by their atoms, for whoever looks for many that are alike: what is there is taken, and
+            what is found is put there.
 
     Raises:
         QuestionRefusedError: There are too many classes.
     """
     keys = frozenset(each for one in asked for each in one.keys)
+    before = {} if found_before is None else found_before
     found = []
-    for component in _components(_all(asked)):
+    for component in components(_all(asked)):
         own = frozenset(component)
         # A question that names none of them counts rows of all classes: also those of which all others count none.
         whole = any(own.isdisjoint((*one.keys, *one.conditions)) for one in asked)
-        finding = _Finding(
-            [each for each in component if each in keys],
-            [each for each in component if each not in keys],
-            columns,
-            whole=whole,
-        )
-        found.append(finding.attribute())
+        parts = tuple(each for each in component if each in keys), tuple(each for each in component if each not in keys)
+        if (*parts, whole) not in before:
+            before[*parts, whole] = _Finding(*parts, columns, whole=whole).attribute()
+        found.append(before[*parts, whole])
     return tuple(found)
 
 
-def _components(atoms: Iterable[Expression]) -> list[list[Expression]]:
+def components(atoms: Iterable[Expression]) -> list[list[Expression]]:
     """Atoms by the columns that they share, in the order of their texts."""
     groups: list[tuple[set[str], list[Expression]]] = []
     for atom in sorted(atoms, key=written):
@@ -243,7 +248,8 @@ class _Finding:
             if listed is None:
                 return None
             points: list[Scalar] = [*listed, None]
-            truths = [[holds_at(each, subject, Point(value)) for each in self.conditions] for value in points]
+            self._check_told(len(points))
+            truths = self._truths(subject, constants, [place_of(value, constants) for value in points])
             rows = [((value, *truth), value) for value, truth in zip(points, truths, strict=True)]
             chosen = [(vector, value) for vector, value in rows if self.whole or self._counts(vector)]
             keys, cells = _told_apart(subject, [value for _, value in chosen])
@@ -263,17 +269,17 @@ class _Finding:
     def _between(self, subject: Expression, constants: Sequence[Scalar]) -> Attribute:
         """Before, at and after each constant, as far as the expression gets there; and where it is NULL."""
         reach = bounded(subject, ranges_of(self.columns)) if subject.type is Type.NUMBER else None
-        places = [at for at in range(2 * len(constants) + 1) if is_reached(at, constants, reach)]
-        if len(places) * len(self.conditions) > MOST_TOLD:
-            raise self._too_many()
+        whole = isinstance(subject, Column) and self.columns[subject.name].kind in {Kind.INTEGER, Kind.DATE}
+        places = [at for at in range(2 * len(constants) + 1) if is_reached(at, constants, reach, whole=whole)]
+        self._check_told(len(places))
         vectors: dict[Values, int] = {}
         runs: list[tuple[int, int]] = []  # the last place of each run, and its class
-        for at, vector in zip(places, zip(*self._truths(subject, constants, places), strict=True), strict=True):
+        *truths, absent = self._truths(subject, constants, [*places, place_of(None, constants)])
+        for at, vector in zip(places, truths, strict=True):
             if not self.whole and not self._counts(vector):
                 runs = _extended(runs, at, -1)
                 continue
             runs = _extended(runs, at, vectors.setdefault(vector, len(vectors)))
-        absent = tuple(holds_at(each, subject, Point(None)) for each in self.conditions)
         cases: list[Expression] = []
         if self.whole or self._counts(absent):
             cases += [call("is_null", subject), number(vectors.setdefault(absent, len(vectors)))]
@@ -285,33 +291,37 @@ class _Finding:
         otherwise = NULL if not runs or runs[-1][1] < 0 else number(runs[-1][1])
         return self._told_by_case(cases, otherwise, list(vectors))
 
-    def _truths(
-        self, subject: Expression, constants: Sequence[Scalar], places: Sequence[int]
-    ) -> Iterator[Sequence[bool]]:
-        """Of each condition whether it holds at each place: that changes at its own constants only."""
+    def _truths(self, subject: Expression, constants: Sequence[Scalar], places: Sequence[int]) -> list[Values]:
+        """At each place whether each condition holds: that changes at its own constants only."""
         import numpy as np
 
-        positions = {constant: 2 * place + 1 for place, constant in enumerate(constants)}
-        asked = np.array(places)
+        asked, columns = np.array(places), []
         for each in self.conditions:
             own = constants_of([each], subject) or []
-            found = np.array([holds_at(each, subject, Between(at, own)) for at in range(2 * len(own) + 1)])
-            ends = np.array([positions[constant] for constant in own], dtype=int)
-            yield found[np.searchsorted(ends, asked) + np.searchsorted(ends, asked, side="right")].tolist()
+            ends = np.array([place_of(constant, constants) for constant in own], dtype=int)
+            beside = np.searchsorted(ends, asked) + np.searchsorted(ends, asked, side="right")
+            beside[asked > 2 * len(constants)] = 2 * len(own) + 1  # NULL
+            columns.append(holds(each, own)[beside].tolist())
+        return list(zip(*columns, strict=True)) if columns else [()] * len(places)
+
+    def _check_told(self, places: int) -> None:
+        if places * len(self.conditions) > MOST_TOLD:
+            raise self._too_many()
 
     def _equal(self, subject: Expression, constants: Sequence[Scalar]) -> Attribute:
         """Each constant, everything else, and NULL."""
         vectors: dict[Values, int] = {}
         cases: list[Expression] = []
         kept: dict[Values, list[Scalar]] = {}
-        for value in (*constants, None):
-            vector: Values = tuple(holds_at(each, subject, Point(value)) for each in self.conditions)
+        self._check_told(len(constants) + 2)
+        places = [0, *(place_of(each, constants) for each in (*constants, None))]
+        other, *truths = self._truths(subject, constants, places)
+        for value, vector in zip((*constants, None), truths, strict=True):
             kept.setdefault(vector, []).append(value)
         for vector, own in kept.items():
             told = self.whole or self._counts(vector)
             class_: Expression = number(vectors.setdefault(vector, len(vectors))) if told else NULL
             cases += [_among(subject, own), class_]
-        other = tuple(holds_at(each, subject, Other()) for each in self.conditions)
         told = self.whole or self._counts(other)
         otherwise: Expression = number(vectors.setdefault(other, len(vectors))) if told else NULL
         return self._told_by_case(cases, otherwise, list(vectors))
@@ -334,7 +344,7 @@ class _Finding:
                 return None
             domains.append([*values, None])
         domains += [[False, True]] * len(self.conditions)
-        if math.prod(map(len, domains)) > MOST_CLASSES:
+        if math.prod(map(len, domains)) > MOST_COMBINED:
             return None
         return self._told_by_atoms(set(product(*domains)))
 

@@ -15,16 +15,16 @@ All of that follows from plans, and from what was released at `protect`: nothing
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dalenius.queries.public_knowledge import PublicKnowledge
-from dalenius.queries.workloads.expecting import ByItself, Expecting
+from dalenius.queries.workloads.expecting import ByItself, Expecting, SquaredErrors
 from dalenius.queries.workloads.limits import Limiting
 from dalenius.queries.workloads.linear import ROWS
-from dalenius.queries.workloads.planning import EVERYTHING, exact_shares, plan_workload
+from dalenius.queries.workloads.planning import EVERYTHING, LaidOut, exact_shares, plan_workload
 from dalenius.queries.workloads.pricing import Cost, WorkloadPrice
 
 if TYPE_CHECKING:
@@ -36,13 +36,20 @@ ALONE = "it is expected to be more exact by itself, at limits of its own"
 
 
 def settle_workload(
-    plans: Sequence[Planned], keys: Sequence[str], weights: Sequence[float], epsilon: float
+    plans: Sequence[Planned],
+    keys: Sequence[str],
+    weights: Sequence[float],
+    epsilon: float,
+    check: Callable[[], None] = lambda: None,
 ) -> WorkloadPlan:
-    """What is measured for some different questions at a price. Never touches the data."""
+    """What is measured for some different questions at a price. Never touches the data.
+
+    ``check`` is called before each way is tried: it may refuse to wait any longer.
+    """
     if len(plans) > _MANY:
         drafted = plan_workload(plans, keys, weights)
         return Limiting(drafted, Cost.of(drafted, epsilon)).planned()
-    trying = _Trying(plans, keys, weights, epsilon)
+    trying = _Trying(plans, keys, weights, epsilon, check)
     plain = trying.drafted((), frozenset())
     if plans[0].plan.norm == "l1":
         return trying.settled(plain)
@@ -64,7 +71,7 @@ class _Tried:
         by_cells: Of what cells are measured.
         errors: The squared error of each thing that is added up, in that of one by one, in those questions.
         error: How much more squared error it has than one by one, added up over them, in that of all questions.
-        worse: The questions that need something of which one by one is better.
+        worse: The questions that need something of which one by one is better, or are themselves far better so.
     """
 
     workload: WorkloadPlan
@@ -78,11 +85,19 @@ class _Tried:
 class _Trying:
     """Ways to ask some questions at a price, compared."""
 
-    def __init__(self, plans: Sequence[Planned], keys: Sequence[str], weights: Sequence[float], epsilon: float) -> None:
-        self.plans, self.keys, self.weights, self.epsilon = plans, keys, weights, epsilon
+    def __init__(
+        self,
+        plans: Sequence[Planned],
+        keys: Sequence[str],
+        weights: Sequence[float],
+        epsilon: float,
+        check: Callable[[], None],
+    ) -> None:
+        self.plans, self.keys, self.weights, self.epsilon, self.check = plans, keys, weights, epsilon, check
         self._asked: ByItself = {}
         self._public: dict[int, PublicKnowledge] = {}
         self._alone: dict[str, float] = {}
+        self._laid: LaidOut = {}
         self.averages = [
             at for at, each in enumerate(plans) if any(len(one.measures) > 1 for one in each.plan.statistics)
         ]
@@ -95,8 +110,9 @@ class _Trying:
 
     def drafted(self, beside: Iterable[int], by_cells: Container[str]) -> _Tried:
         """A way, at limits and shares of the price that fit."""
+        self.check()
         aside = dict.fromkeys(beside, ALONE)
-        drafted = plan_workload(self.plans, self.keys, self.weights, aside, by_cells=by_cells)
+        drafted = plan_workload(self.plans, self.keys, self.weights, aside, by_cells=by_cells, laid=self._laid)
         cost = Cost.of(drafted, self.epsilon)
         first = self._expecting(drafted, cost)
         return self._tried(self._expecting(_reshared(drafted, first, cost), cost), aside, by_cells)
@@ -118,7 +134,34 @@ class _Trying:
                 worse |= {term.question for term, at, _ in block.terms if block.parts[at] is part}
         inside = {number for block in expecting.workload.blocks for number in block.questions}
         worse |= {each for each in self.averages if each in inside and expecting.is_worse(each)}
+        worse |= self._better_alone(expecting.questions_apart())
         return _Tried(expecting.asked, aside, by_cells, errors, saved, frozenset(worse))
+
+    def _better_alone(self, errors: Mapping[int, SquaredErrors]) -> set[int]:
+        """The questions with a limit of their own that gain more if they are asked beside than all others lose by that.
+
+        Each error is in that of one by one, r for the question that is worst of k; the noise of the others grows by a
+        kth of the price that it takes, to 1/(1 − 1/k) of what it is. So it is asked beside, where r counts as 1, if
+        (r − 1) is more than what that adds; and so on with the next.
+        """
+        total, found = sum(self.weights), set[int]()
+        left = shares = sum(self.weights[at] for at in errors) / total
+        searching = [at for at in errors if self.plans[at].plan.searched]
+        for number in sorted(searching, key=lambda at: errors[at].together, reverse=True):
+            rest = sum(errors[at].noise * self.weights[at] ** 2 for at in errors if at not in found and at != number)
+            less = left - self.weights[number] / total
+            if not rest or less <= 0:
+                break
+            grown = self._growth(shares, less) - self._growth(shares, left)
+            if (errors[number].together - 1) * self.weights[number] ** 2 <= grown * rest:
+                break
+            found.add(number)
+            left = less
+        return found
+
+    def _growth(self, before: float, after: float) -> float:
+        """How much noise grows in squares where a share of the price becomes smaller."""
+        return before / after if self.plans[0].plan.norm == "l2" else (before / after) ** 2
 
 
 def _reshared(workload: WorkloadPlan, expecting: Expecting, cost: Cost) -> WorkloadPlan:

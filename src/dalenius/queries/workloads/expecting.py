@@ -80,6 +80,7 @@ class ExpectedPart:
         share: Of the price.
         squared_error: The sum of the expected squared errors of these numbers: of noise, and of what limits take.
         one_by_one: The same, asked one by one.
+        searched: Whether its limit is looked for once it is paid, so that errors are only known afterwards.
     """
 
     of: str
@@ -90,6 +91,7 @@ class ExpectedPart:
     share: float
     squared_error: float
     one_by_one: float
+    searched: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """For `--json`."""
@@ -115,6 +117,12 @@ class SquaredErrors:
         """Of noise, and of what limits take."""
         return self.noise + self.taken
 
+    def __add__(self, other: SquaredErrors) -> SquaredErrors:
+        return SquaredErrors(self.noise + other.noise, self.taken + other.taken, self.alone + other.alone)
+
+    def __mul__(self, factor: float) -> SquaredErrors:
+        return SquaredErrors(self.noise * factor, self.taken * factor, self.alone * factor)
+
 
 class Expecting:
     """A workload at one price.
@@ -136,6 +144,8 @@ class Expecting:
             at: [priced.cost.mechanism(part).noise for part in block.parts]
             for at, block in enumerate(self.workload.blocks)
         }
+        self._errors: dict[tuple[int, int], SquaredErrors] = {}
+        self._lost: list[dict[int, float]] = [{} for _ in workload.blocks]
         self._terms: dict[int, list[tuple[int, int, Sums]]] = {}  # of each question, in the order of its measures
         for at, block in enumerate(workload.blocks):
             for term, part, sums in block.terms:
@@ -227,6 +237,7 @@ class Expecting:
             float(part.share + part.search),
             found.together,
             found.alone,
+            part.search > 0,
         )
 
     def squared_errors(self, block: Block, part: Part, *, weighted: bool = False) -> SquaredErrors:
@@ -234,20 +245,39 @@ class Expecting:
 
         ``weighted``: each as much as an error in its question counts.
         """
-        law = self._laws[self.workload.blocks.index(block)][block.parts.index(part)]
-        own = noise_variance(law) * float(part.measure.step) ** 2 / 4.0**part.measure.bits
-        lost = self.limiting.lost(block, part) * float(part.measure.step)
-        noise = taken = alone = 0.0
-        for term, place, sums in block.terms:
-            if block.parts[place] is part:
-                weight, groups = self.workload.weights[term.question] ** 2 if weighted else 1.0, len(sums.places)
-                missed = lost * self.limiting.part_of(block, part, term, groups)
-                if len(self.workload.plans[term.question].plan.statistics[term.statistic].measures) > 1:
-                    missed = 0.0  # of a quotient both parts lose alike
-                noise += weight * own * float(sums.variances(part.strategy).sum())
-                taken += weight * groups * missed**2
-                alone += weight * groups * self._alone_error(term.question, term.statistic, part.summed)
-        return SquaredErrors(noise, taken, alone)
+        found = SquaredErrors(0.0, 0.0, 0.0)
+        for place, (term, at, _) in enumerate(block.terms):
+            if block.parts[at] is part:
+                found += self._term(block, place) * (self.workload.weights[term.question] ** 2 if weighted else 1.0)
+        return found
+
+    def questions_apart(self) -> dict[int, SquaredErrors]:
+        """Of each question that is answered from cells its errors, in that of one by one; the mean of its measures."""
+        found: dict[int, list[SquaredErrors]] = {}
+        for block in self.workload.blocks:
+            for place, (term, _, _) in enumerate(block.terms):
+                own = self._term(block, place)
+                found.setdefault(term.question, []).append(own * (1 / max(own.alone, 1e-300)))
+        return {at: sum(each, SquaredErrors(0.0, 0.0, 0.0)) * (1 / len(each)) for at, each in found.items()}
+
+    def _term(self, block: Block, place: int) -> SquaredErrors:
+        """Of all numbers of one measure of a question."""
+        number = self.workload.blocks.index(block)
+        if (number, place) not in self._errors:
+            term, at, sums = block.terms[place]
+            part, groups = block.parts[at], len(sums.places)
+            noise = noise_variance(self._laws[number][at]) * float(part.measure.step) ** 2 / 4.0**part.measure.bits
+            if at not in self._lost[number]:
+                self._lost[number][at] = self.limiting.lost(block, part) * float(part.measure.step)
+            missed = self._lost[number][at] * self.limiting.part_of(block, part, term, groups)
+            if len(self.workload.plans[term.question].plan.statistics[term.statistic].measures) > 1:
+                missed = 0.0  # of a quotient both parts lose alike
+            self._errors[number, place] = SquaredErrors(
+                noise * float(sums.variances(part.strategy).sum()),
+                groups * missed**2,
+                groups * self._alone_error(term.question, term.statistic, part.summed),
+            )
+        return self._errors[number, place]
 
     def _alone_error(self, number: int, statistic: int, summed: Summed) -> float:
         """The squared error of one measure of a question that is asked alone, in one group."""
@@ -270,7 +300,7 @@ class Expecting:
                 if lengths is not None:
                     noise *= (lengths.total / max(lengths.kept(measure.clip), 1.0)) ** 2
             elif lengths is not None and len(plan.statistics[statistic].measures) == 1:
-                lost = lost_of(lengths, measure.clip, plan.table.found)
+                lost = lost_of(lengths, measure.clip)
             found.append(noise + (lost * step / groups) ** 2)
         return statistics.fmean(found)
 

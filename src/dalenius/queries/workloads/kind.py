@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from dalenius.releasing.leaving import Asker, Look
 
 WORKLOAD = "workload"
-_PLANNING = 180.0  # seconds of processor time, for all questions of a workload
+_PLANNING = 120.0  # seconds of processor time, for all questions of a workload, and for what is expected of them
 _EACH = 1e-6  # seconds for a cell, and for an integer that is measured, on the machine of bench/RESULTS.md
 
 
@@ -79,7 +79,8 @@ class WorkloadKind(Kind):
             for place, each in enumerate(ask.questions):
                 if each.text not in known:
                     found = _release(asked, place, stored, answered, ask, charge, remaining)
-                    known[each.text] = replace(found, question=each.text)
+                    notes = (*found.notes, *asker.warnings(answered.receipt.dataset))
+                    known[each.text] = replace(found, question=each.text, notes=notes)
             releases = [known[each.text] for each in ask.questions]
         return WorkloadRelease(tuple(releases), charge, remaining, answered.free, answered.receipt.to_dict(), expected)
 
@@ -123,15 +124,18 @@ class AskedWorkload:
         return AskedWorkload(plan, self.own, self.numbers, epsilon)
 
 
-def plan_asked(asker: Asker, ask: WorkloadAsk) -> AskedWorkload:
-    """The questions, each planned as if it were asked alone. Never touches the data."""
+def plan_asked(asker: Asker, ask: WorkloadAsk, began: float | None = None) -> AskedWorkload:
+    """The questions, each planned as if it were asked alone. Never touches the data.
+
+    ``began``: when, in this thread's processor time; now, where nobody says.
+    """
     from dalenius.measuring.strategies.strategy import UndeterminedError
     from dalenius.queries.workloads.choosing import settle_workload
 
     opened = Opened.of(asker)
     among = OpenTables.of(asker, opened)
     found: list[Planned] = []
-    began = time.thread_time()
+    began = time.thread_time() if began is None else began
     for each in ask.questions:
         with each.named():
             found.append(_planned(asker, ask, each, opened, among))
@@ -151,7 +155,7 @@ def plan_asked(asker: Asker, ask: WorkloadAsk) -> AskedWorkload:
     first = [found[keys.index(key)] for key in order]
     epsilon = parameters.epsilon(ask.epsilon)
     try:
-        plan = settle_workload(first, order, [each**0.5 for each in weights], epsilon)
+        plan = settle_workload(first, order, [each**0.5 for each in weights], epsilon, lambda: _check_patience(began))
     except UndeterminedError:
         raise _undetermined() from None
     return AskedWorkload(plan, found, [places[key] for key in keys], epsilon)
@@ -162,7 +166,7 @@ def _check_patience(began: float) -> None:
     if time.thread_time() - began > _PLANNING:
         raise QuestionRefusedError(
             "The workload takes too long to plan.",
-            why=f"All its questions up to this one took more than {_PLANNING:.0f} s.",
+            why=f"Its questions, and what is expected of them, took more than {_PLANNING:.0f} s.",
             fix="Ask in several workloads.",
         )
 
@@ -219,21 +223,30 @@ def preview(asker: Asker, ask: WorkloadAsk) -> WorkloadPreview:
     if ask.epsilon is None:
         raise InputError("The workload has no price.", why="Errors depend on it.", fix="Give an epsilon.")
     with asker.own_work():
-        asked = plan_asked(asker, ask)
+        began = time.thread_time()
+        asked = plan_asked(asker, ask, began)
         leaving = _leaving(asker, ask, asked)
-        expected = _expected(asked, leaving.epsilon, leaving.delta, ask.confidence)
+        expected = _expected(asked, leaving.epsilon, leaving.delta, ask.confidence, began)
         remaining = asker.remaining(leaving.snapshot.dataset, leaving.periods)
-        return WorkloadPreview(expected, remaining, leaving.delta, is_paid(leaving, asker))
+        warnings = asker.warnings(leaving.snapshot.dataset)
+        return WorkloadPreview(expected, remaining, leaving.delta, is_paid(leaving, asker), warnings)
 
 
-def _expected(asked: AskedWorkload, epsilon: float, delta: float, confidence: float) -> Expected:
+def _expected(
+    asked: AskedWorkload, epsilon: float, delta: float, confidence: float, began: float | None = None
+) -> Expected:
+    """What is expected; where somebody waits for nothing but that since it ``began``, not for long."""
     from dalenius.queries.workloads.expecting import Expecting
     from dalenius.queries.workloads.release import Expected
 
     asked = asked.at(epsilon)
     found = Expecting(asked.plan, price_workload(asked.plan, epsilon, delta), confidence)
-    questions = tuple(found.question(number, own.plan) for number, own in zip(asked.numbers, asked.own, strict=True))
-    return Expected(epsilon, confidence, questions, tuple(found.parts()))
+    questions = []
+    for number, own in zip(asked.numbers, asked.own, strict=True):
+        questions.append(found.question(number, own.plan))
+        if began is not None:
+            _check_patience(began)
+    return Expected(epsilon, confidence, tuple(questions), tuple(found.parts()))
 
 
 def _leaving(asker: Asker, ask: WorkloadAsk, asked: AskedWorkload) -> Leaving:

@@ -7,6 +7,7 @@ looked at is the ledger and the plan, never the data.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dalenius.queries.workloads.showing import StoredWorkload, shown_release
@@ -34,5 +35,6 @@ def known_release(asker: Asker, found: Planned, question: str, epsilon: float, c
         free = {"epsilon": 0.0, "delta": 0.0, "rho": None if stored.rho is None else 0.0}
         remaining = asker.remaining(found.snapshot.dataset, plan.periods)
         shown = shown_release(plan, stored, table, notes, limits, answered, confidence, free, remaining)
+        shown = replace(shown, notes=(*shown.notes, *asker.warnings(found.snapshot.dataset)))
         return shown.of_question(question)
     return None

@@ -34,7 +34,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from dalenius.measuring.expressions import TRUE, Column, columns_of
-from dalenius.measuring.limits.choosing import least_squares, share_beyond, tail_risk
+from dalenius.measuring.limits.choosing import MEDIAN, choose_limit, share_beyond
 from dalenius.measuring.limits.clip_search import Clip, search_of, searchable
 from dalenius.measuring.limits.counts import LengthCounts
 from dalenius.measuring.limits.histogram import guess_size
@@ -49,13 +49,12 @@ from dalenius.queries.workloads.planning import Counted
 if TYPE_CHECKING:
     from dalenius.measuring.expressions import Expression
     from dalenius.measuring.limits.expected_lengths import Lengths
-    from dalenius.measuring.plan import Found, Plan
+    from dalenius.measuring.plan import Plan
     from dalenius.queries.workloads.linear import Summed, Term
     from dalenius.queries.workloads.planning import Block, Part, WorkloadPlan
     from dalenius.queries.workloads.pricing import Cost
 
 _LOOKED_AT = 60  # terms, by which it is told how large answers are
-_UNSEEN = 2.0  # times what counts tell lies beyond a limit: so much it was on tables with heavy tails
 _DRAWS = 6  # of made-up noise: pairs that are each other's opposite
 _CAUTION = 0.6  # of the draws find no higher limit than the one that is reckoned with
 
@@ -136,8 +135,9 @@ class Limiting:
             little = measure.one_row if is_thinned(plan) else most
             clip = min(most, guess_size(counts.noisy, counts.law) or little)
             return Clip(part.number, clip, None, hidden, counts)
-        noise = self.cost.deviation(_at_one(part, plan)) * matters.noise
-        clip = min(most, least_squares(best.noisy, best.law, noise, _UNSEEN * matters.part))
+        noise = MEDIAN * self.cost.deviation(_at_one(part, plan)) * matters.noise
+        chosen = choose_limit(best.noisy, best.law, lambda limit: noise * limit, 1 / max(matters.part, 1e-9))
+        clip = min(most, chosen.limit)
         return Clip(part.number, clip, share_beyond(counts.noisy, counts.law, clip), hidden, counts)
 
     def matters(self, block: Block, part: Part) -> Matters:
@@ -193,9 +193,9 @@ class Limiting:
         return self._model(block, part).lengths(part.measure)
 
     def lost(self, block: Block, part: Part) -> float:
-        """What its limit is expected to cut off, in steps, as the root of a mean square; 0 where nothing is known."""
+        """What its limit is expected to cut off, in steps; 0 where nothing is known."""
         lengths = self.lengths(block, part)
-        return 0.0 if lengths is None else lost_of(lengths, part.measure.clip, block.planned.plan.table.found)
+        return 0.0 if lengths is None else lost_of(lengths, part.measure.clip)
 
     def error(self, block: Block, part: Part, clip: int) -> float:
         """The mean squared error of its answers at a limit, in squared steps, as far as it is known."""
@@ -212,18 +212,9 @@ class Limiting:
         return self._cells[place]
 
 
-def lost_of(lengths: Lengths, clip: int, found: Found | None) -> float:
-    """What a limit is expected to cut off, in steps: the root of the mean square, over all tails that may be there.
-
-    Units that are too few to show are not in the counts, so that there is more of it than they tell.
-    """
-    mean = _UNSEEN * max(0.0, lengths.total - lengths.kept(clip))
-    counts = None if found is None else found.sizes.get("rows")
-    beyond = lengths.lengths >= clip
-    if counts is None or not mean or not beyond.any():
-        return mean
-    rows = float(lengths.rows[beyond].min())  # so many have those whom the limit is for
-    return mean * tail_risk(counts.noisy, counts.law, rows)
+def lost_of(lengths: Lengths, clip: int) -> float:
+    """What a limit is expected to cut off, in steps: the mean over all tails that may be there."""
+    return max(0.0, lengths.total - lengths.kept(clip))
 
 
 def may_be_lower(block: Block, part: Part) -> bool:

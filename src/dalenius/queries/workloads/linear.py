@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from dalenius.measuring.expressions import TRUE, Expression, conjuncts, written
@@ -111,7 +112,8 @@ class Sums:
     Attributes:
         parts: By the number of an attribute: of each of its classes, into which part of the numbers it goes; −1: none.
         sizes: By the same: how many parts there are.
-        places: Of each group of the question, which of all combinations of parts it is.
+        places: Of each group of the question, which of all combinations of parts it is; −1: no row is in it, since a
+            later group has the same keys, as doubles, and is the one that a question alone puts rows in.
     """
 
     parts: Mapping[int, tuple[int, ...]]
@@ -129,7 +131,7 @@ class Sums:
 
         if self.empty:
             return np.zeros(len(self.places))
-        return strategy.variances(self.product())[list(self.places)]
+        return self.picked(strategy.variances(self.product()))
 
     def answers(self, inferred: Inferred) -> Array:
         """Its numbers in all groups."""
@@ -137,26 +139,29 @@ class Sums:
 
         if self.empty:
             return np.zeros(len(self.places))
-        return inferred.answers(self.product())[list(self.places)]
+        return self.picked(inferred.answers(self.product()))
+
+    def picked(self, numbers: Array) -> Array:
+        """Of numbers for all combinations of parts those of the groups, in order."""
+        import numpy as np
+
+        places = np.array(self.places, dtype=int)
+        return np.where(places < 0, 0, numbers[places])
 
     def to_json(self) -> dict[str, Any]:
-        """As it is stored with an answer. Classes in order, each a part of its own, are None."""
-        parts = {
-            str(at): [None if _is_identity(each) else list(each), len(each), self.sizes[at]]
-            for at, each in self.parts.items()
-        }
-        return {"parts": parts, "places": None if _is_identity(self.places) else list(self.places)}
+        """As it is stored with an answer. Classes in order, each a part of its own, are None.
+
+        Others are written by runs, or there would be as many numbers as questions for each of many thresholds.
+        """
+        parts = {str(at): [_written(each), len(each), self.sizes[at]] for at, each in self.parts.items()}
+        return {"parts": parts, "places": _written(self.places)}
 
     @classmethod
     def of_json(cls, data: Mapping[str, Any], groups: int) -> Sums:
         """As `to_json` wrote it."""
-        parts = {
-            int(at): tuple(range(length)) if own is None else tuple(own)
-            for at, (own, length, _) in data["parts"].items()
-        }
+        parts = {int(at): _read(own, length) for at, (own, length, _) in data["parts"].items()}
         sizes = {int(at): size for at, (_, _, size) in data["parts"].items()}
-        places = tuple(range(groups)) if data["places"] is None else tuple(data["places"])
-        return cls(parts, sizes, places)
+        return cls(parts, sizes, _read(data["places"], groups))
 
     def product(self, weight: float = 1.0) -> Product:
         """For strategies."""
@@ -201,6 +206,24 @@ def gather_products(needed: Sequence[tuple[Sums, float]]) -> tuple[Product, ...]
     return tuple(found) or (Product(),)
 
 
+def _written(own: Sequence[int]) -> Any:
+    """Numbers as they are stored: None where they are 0, 1, 2 …; by runs, where that is shorter."""
+    if _is_identity(own):
+        return None
+    runs = [each for value, same in groupby(own) for each in (value, len(list(same)))]
+    return {"runs": runs} if len(runs) < len(own) else list(own)
+
+
+def _read(stored: Any, length: int) -> tuple[int, ...]:
+    """As `_written` wrote them."""
+    if stored is None:
+        return tuple(range(length))
+    if isinstance(stored, Mapping):
+        runs = stored["runs"]
+        return tuple(value for value, same in zip(runs[::2], runs[1::2], strict=True) for _ in range(same))
+    return tuple(stored)
+
+
 def _is_identity(own: Sequence[int]) -> bool:
     return list(own) == list(range(len(own)))
 
@@ -226,11 +249,13 @@ def sums_of(atoms: Atoms, cells: Sequence[tuple[Any, ...]], attributes: Sequence
             continue
         own = [tuple(cell[place] for place, _ in keys) for cell in cells]
         ranks = {values: rank for rank, values in enumerate(dict.fromkeys(own))}
-        holds = [all(attribute.values[each][at] for each in conditions) for at in range(attribute.size)]
+        truths = [attribute.values[each] for each in conditions]
+        holds = map(all, zip(*truths, strict=True)) if truths else [True] * attribute.size
         told = zip(*(attribute.values[key] for _, key in keys), strict=True) if keys else [()] * attribute.size
         parts[number] = tuple(
             ranks.get(values, -1) if counts else -1 for values, counts in zip(told, holds, strict=True)
         )
         sizes[number] = len(ranks)
         places = [place * len(ranks) + ranks[values] for place, values in zip(places, own, strict=True)]
-    return Sums(parts, sizes, tuple(places))
+    last = {cell: at for at, cell in enumerate(cells)}
+    return Sums(parts, sizes, tuple(-1 if last[cell] > at else places[at] for at, cell in enumerate(cells)))

@@ -12,12 +12,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dalenius.measuring._exact import exact, exact_lengths
-from dalenius.measuring.expressions import TRUE, Column
+from dalenius.measuring.expressions import TRUE, Column, written
 from dalenius.measuring.limits.counts import LengthCounts
 from dalenius.mechanisms import noise
 from dalenius.queries.answering import law_to_json, measure_plan
 from dalenius.queries.workloads.limits import Limiting, lower_block, model_keys, together
+from dalenius.queries.workloads.linear import terms_of
 from dalenius.queries.workloads.marginals import Weighed, count_tables
+from dalenius.queries.workloads.planning import conditions_of_all
 from dalenius.queries.workloads.pricing import share_plan
 
 if TYPE_CHECKING:
@@ -32,6 +34,16 @@ if TYPE_CHECKING:
     from dalenius.releasing.leaving import Asker
 
 FORMAT = "workload 1"
+
+
+def sealed_workload(asker: Asker, workload: WorkloadPlan) -> dict[str, str]:
+    """What is stored beside the answers, so that others can follow from them; nothing where there is too much of it."""
+    from dalenius.queries.known.sealed import ASKED, seal
+    from dalenius.queries.known.workloads import describe
+
+    plans = [[workload.plans[number].plan for number in block.questions] for block in workload.blocks]
+    found = describe(workload, [sorted(conditions_of_all(terms_of(own)), key=written) for own in plans])
+    return {} if found is None else {ASKED: seal(asker.ledger, found)}
 
 
 def measure_workload(workload: WorkloadPlan, priced: WorkloadPrice, asker: Asker, salt: str, seconds: float) -> bytes:
@@ -50,6 +62,7 @@ def measure_workload(workload: WorkloadPlan, priced: WorkloadPrice, asker: Asker
         "questions": {},
         "beside": {},
     }
+    content |= sealed_workload(asker, workload)
     first = 0
     for block in search_limits(workload, priced.cost, asker, salt, seconds).blocks:
         engine = block.planned.snapshot.engine(asker.engines)

@@ -190,6 +190,7 @@ def plan_workload(
     aside: Mapping[int, str] | None = None,
     *,
     by_cells: Container[str] | None = None,
+    laid: LaidOut | None = None,
 ) -> WorkloadPlan:
     """What is measured for some different questions of one data set, at the limits of the table.
 
@@ -200,6 +201,7 @@ def plan_workload(
         aside: Questions that are asked beside, by their number, and why.
         by_cells: Of which things that are added up the cells are measured, in L2, by their texts; None: of those for
             which that is better at the limits of the table.
+        laid: What is known of some of these questions, and will be known after this.
     """
     groups: dict[tuple[str, ...], list[int]] = {}
     aside = dict(aside or {})
@@ -214,31 +216,67 @@ def plan_workload(
     drafts = []
     for numbers in groups.values():
         try:
-            drafts.append(_draft(plans, numbers, weights, by_cells))
+            drafts.append(_draft(plans, numbers, weights, by_cells, {} if laid is None else laid))
         except QuestionRefusedError:
             aside |= dict.fromkeys(numbers, "together with the others it has too many cells, or is too much work")
     return _shared(plans, keys, weights, drafts, aside)
 
 
-def _draft(
-    plans: Sequence[Planned], numbers: Sequence[int], weights: Sequence[float], by_cells: Container[str] | None
-) -> Block:
-    """A block whose parts have no share of the price yet."""
-    from dalenius.measuring.strategies.workload import Workload
+@dataclass(frozen=True)
+class _Laid:
+    """Some questions over the same rows, laid out in cells: what they add up, and where their rows go."""
 
+    terms: tuple[Term, ...]
+    attributes: tuple[Attribute, ...]
+    sums: tuple[Sums, ...]
+    where: Expression
+
+
+LaidOut = dict[tuple[int, ...], _Laid | QuestionRefusedError]  # by the numbers of the questions
+
+
+def _lay_out(plans: Sequence[Planned], numbers: Sequence[int], laid: LaidOut) -> _Laid:
+    key = tuple(numbers)
+    if key not in laid:
+        try:
+            laid[key] = _laid_out(plans, numbers)
+        except QuestionRefusedError as error:
+            laid[key] = error
+    found = laid[key]
+    if isinstance(found, QuestionRefusedError):
+        raise found
+    return found
+
+
+def _laid_out(plans: Sequence[Planned], numbers: Sequence[int]) -> _Laid:
     own = [plans[number].plan for number in numbers]
     terms = [replace(each, question=numbers[each.question]) for each in terms_of(own)]
-    common = frozenset.intersection(*(frozenset(each.atoms.conditions) for each in terms))
+    common = conditions_of_all(terms)
     merged = merge_conditions([_without(each.atoms, common) for each in terms])
     terms = [replace(each, atoms=atoms) for each, atoms in zip(terms, merged, strict=True)]
     table = own[0].table
     attributes = find_attributes([each.atoms for each in terms], table.policy.columns)
-    sizes = tuple(each.size for each in attributes)
-    if not all(sizes):
+    if not all(each.size for each in attributes):
         raise too_many_cells()  # none at all: no row can count anywhere
     sums = [sums_of(each.atoms, plans[each.question].plan.cells, attributes) for each in terms]
-    summed = sorted(dict.fromkeys(each.summed for each in terms), key=lambda each: each.text)
     where = call("and", *common, within_periods(table, charged_periods(table, own[0].where)))
+    return _Laid(tuple(terms), attributes, tuple(sums), where)
+
+
+def _draft(
+    plans: Sequence[Planned],
+    numbers: Sequence[int],
+    weights: Sequence[float],
+    by_cells: Container[str] | None,
+    laid: LaidOut,
+) -> Block:
+    """A block whose parts have no share of the price yet."""
+    from dalenius.measuring.strategies.workload import Workload
+
+    found = _lay_out(plans, numbers, laid)
+    terms, attributes, sums = found.terms, found.attributes, found.sums
+    sizes = tuple(each.size for each in attributes)
+    summed = sorted(dict.fromkeys(each.summed for each in terms), key=lambda each: each.text)
     needs = {
         of: Workload(
             sizes,
@@ -248,10 +286,15 @@ def _draft(
         )
         for of in summed
     }
-    counted, parts = _Frame(own[0], where, attributes, terms).parts(needs, by_cells)
+    counted, parts = _Frame(plans[numbers[0]].plan, found.where, attributes, terms).parts(needs, by_cells)
     places = {each.summed: at for at, each in enumerate(parts)}
     settled = tuple((each, places[each.summed], one) for each, one in zip(terms, sums, strict=True))
     return Block(plans[numbers[0]], tuple(numbers), attributes, counted, parts, settled)
+
+
+def conditions_of_all(terms: Sequence[Term]) -> frozenset[Expression]:
+    """Those that every measure has: rows that do not meet them count nowhere."""
+    return frozenset.intersection(*(frozenset(each.atoms.conditions) for each in terms))
 
 
 def _without(atoms: Atoms, common: frozenset[Expression]) -> Atoms:
@@ -398,9 +441,7 @@ def _best(need: Workload, norm: str, spread: float, signed: float) -> Strategy:
     """The strategy that is chosen; they are looked for once, as who previews will ask."""
     from dalenius.measuring.strategies.choosing import candidates
 
-    products = [
-        [each.weight, sorted((at, factor.to_json()) for at, factor in each.factors.items())] for each in need.products
-    ]
+    products = [[each.weight, each.key] for each in need.products]
     told = json.dumps([norm, MOST_CELLS, need.sizes, products], separators=(",", ":"))
     key = hashlib.sha256(told.encode()).hexdigest()
     found = _CANDIDATES.get(key)

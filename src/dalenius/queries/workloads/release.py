@@ -11,6 +11,10 @@ from dalenius._numbers import count_of
 from dalenius.queries.release import Release, shown_error
 from dalenius.queries.workloads.expecting import ExpectedPart, ExpectedQuestion
 
+SEARCHED = (
+    "How much one unit may add is looked for once it is paid ({}): "
+    "these errors are a guess, and often off by half. The answers say what they are."
+)
 INCLUDING = "± is the noise alone; squared errors are with what limits are expected to cut off."
 
 
@@ -52,9 +56,13 @@ class Expected:
 
     def lines(self) -> list[str]:
         """The total squared errors, in words."""
+        searched = ", ".join(each.of for each in self.parts if each.searched)
         return [
-            f"{each.of}: total squared error {each.squared_error:.4g}, one by one {each.one_by_one:.4g}"
-            for each in self.parts
+            *(
+                f"{each.of}: total squared error {each.squared_error:.4g}, one by one {each.one_by_one:.4g}"
+                for each in self.parts
+            ),
+            *([SEARCHED.format(searched)] if searched else []),
         ]
 
     @classmethod
@@ -81,6 +89,7 @@ class Expected:
                 each.number("share"),
                 each.number("squared_error"),
                 each.number("one_by_one"),
+                "searched" in each and each.flag("searched"),
             )
             for each in (Fields(one, "workload") for one in found.fields("strategy").each("parts", dict))
         )
@@ -96,12 +105,14 @@ class WorkloadPreview:
         remaining: What is left to spend.
         delta: What finding groups costs besides.
         known: This analyst has paid for it already: it is free.
+        notes: What the reader should know besides.
     """
 
     expected: Expected
     remaining: Mapping[str, Any]
     delta: float = 0.0
     known: bool = False
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """For `--json`."""
@@ -115,13 +126,16 @@ class WorkloadPreview:
             "one_by_one": found.one_by_one_json(),
             "remaining": self.remaining,
             "known": self.known,
+            "notes": list(self.notes),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> WorkloadPreview:
         """As `to_dict` wrote it."""
         found = Fields(data, "workload")
-        return cls(Expected.from_dict(data), found.mapping("remaining"), found.number("delta"), found.flag("known"))
+        notes = found.texts("notes") if "notes" in found else ()
+        known = found.flag("known")
+        return cls(Expected.from_dict(data), found.mapping("remaining"), found.number("delta"), known, notes)
 
     def __str__(self) -> str:
         lines = [f"ε = {self.expected.epsilon:g} for all" + (" · known already: free" if self.known else "")]
@@ -133,7 +147,7 @@ class WorkloadPreview:
             ]
             lines.append(f"  {number}: {', '.join(shown) or 'no error is known before'}")
         lines += [f"Measured: {self.expected.strategy}", *self.expected.lines()]
-        return "\n".join([*lines, *([INCLUDING] if self.expected.parts else [])])
+        return "\n".join([*lines, *([INCLUDING] if self.expected.parts else []), *self.notes])
 
 
 @dataclass(frozen=True)

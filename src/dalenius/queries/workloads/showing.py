@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from dalenius.errors import LedgerCorruptError
 from dalenius.measuring.estimates import Estimate, NoisySum, noise_variance, normal_width
@@ -223,10 +223,29 @@ class QuestionReading:
         return plain_notes(self.plan, (*self.plan.notes, *self.taken.notes))
 
 
+class CountedIn(Protocol):
+    """In what numbers are counted."""
+
+    @property
+    def law(self) -> Noise:
+        """Of the noise that they are made of."""
+        ...
+
+    @property
+    def bits(self) -> int:
+        """In how many parts of a step."""
+        ...
+
+    @property
+    def centre(self) -> int:
+        """What was subtracted from each row's value, in steps."""
+        ...
+
+
 def estimates_of(
     aggregate: Aggregate,
     statistic: Statistic,
-    noisy: Sequence[tuple[StoredPart, Array, Array]],
+    noisy: Sequence[tuple[CountedIn, Array, Array]],
     confidence: float,
 ) -> list[Estimate]:
     """An aggregate's number in every group, from the numbers and variances of its measures."""

@@ -117,6 +117,13 @@ def fingerprint_of(file: Path) -> Fingerprint:
     return Fingerprint("csv", (_file(file.resolve(), "csv"),))
 
 
+def file_fingerprint(file: Path) -> Fingerprint:
+    """That of one file, whatever it is called: as a source's where its ending says a form, else as text."""
+    place = file.resolve()
+    form = next((form for end, form in FORMS.items() if place.name.lower().endswith(end)), "csv")
+    return Fingerprint(form, (_file(place, form),))
+
+
 def expand(source: Sequence[str]) -> tuple[Path, ...]:
     """All files that paths and globs mean now: absolute, links followed, sorted, each once; none of a home."""
     found = _match_files(source)

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dalenius.app.cli import build, run
-from dalenius.audit.attacks import NAMES
+from dalenius.audit.attacks import NAMES, TABLE_NAMES
 from dalenius.audit.attacks.attack import counted
 from dalenius.audit.targets.curators import Curated
 from dalenius.audit.targets.scene import scene_in
@@ -53,8 +53,10 @@ def refused(call):
 def test_the_list_names_all_in_full(call):
     code, out, _ = call("attack", "list")
     assert code == 0 and "…" not in out
-    assert all(name in out for name in NAMES)
-    assert [each["name"] for each in json.loads(call("attack", "--json")[1])["attacks"]] == list(NAMES)
+    assert all(name in out for name in (*NAMES, *TABLE_NAMES))
+    listed = json.loads(call("attack", "--json")[1])["attacks"]
+    assert [each["name"] for each in listed] == [*NAMES, *TABLE_NAMES]
+    assert all(set(each.get("stopped_by", ())) < set(each["against"]) for each in listed)
 
 
 def test_one_attack_says_what_it_learned_and_what_that_took(call, tmp_path):
@@ -87,6 +89,38 @@ def test_all_of_them_on_one_target(call, tmp_path):
     assert "Drew all.svg." in err and "overlapping-sums" in (tmp_path / "all.svg").read_text()
     found = json.loads(call("attack", "all", "--against", "plain", *FEW, "--json")[1])["findings"]
     assert {each["target"] for each in found} == {"plain"} and len(found) == 10
+
+
+def test_an_attack_on_a_table_says_how_often_it_was_right_and_what_stops_it(call, tmp_path):
+    code, out, _ = call("attack", "homogeneity", "--seed", "1", "--plot", "h.svg")
+    assert code == 0 and "k-anonymous fell" in out and "l-diverse held" in out
+    assert "of 1,000 people" in out and "Stopped by: l-diverse." in out and "question" in out
+    assert "homogeneity" in (tmp_path / "h.svg").read_text()
+    code, out, _ = call("attack", "release-intersection", "--people", "120", "--seed", "1", "--json", "--plot", "r.png")
+    found = json.loads(out)
+    assert code == 0 and found["stopped_by"] == ["m-invariant"] and "by_noise" not in found
+    assert [each["broke"] for each in found["findings"]] == [True, False]
+    assert found["findings"][0]["rate"]["of"] == 120 and len(found["findings"][0]["drawing"]["curves"]) == 1
+    assert (tmp_path / "r.png").read_bytes().startswith(b"\x89PNG")
+    (only,) = json.loads(call("attack", "dictionary", "--against", "keyed-hash", "--json")[1])["findings"]
+    assert only["target"] == "keyed-hash" and not only["broke"]
+
+
+def test_an_attack_on_a_table_makes_up_its_own(refused):
+    assert "publishes itself" in refused("homogeneity", "--table", "mine.csv")["message"]
+    assert "publishes itself" in refused("homogeneity", "--against", "http://127.0.0.1:9")["message"]
+    assert "l-diverse" in refused("homogeneity", "--against", "plain")["why"]
+
+
+def test_the_scorecard_has_tables_beside_questions(tmp_path):
+    from dalenius.audit.attacks.attack import Finding, Rate
+    from dalenius.audit.attacks.drawing import draw_scorecard
+
+    asked = Finding("averaging", "plain", True, "", 3, None)
+    table = Finding("homogeneity", "k-anonymous", True, "", 0, None, rate=Rate(1, 4))
+    draw_scorecard([asked, table], tmp_path / "both.svg")
+    text = (tmp_path / "both.svg").read_text()
+    assert "fell in 3" in text and "1 of 4" in text and "fell in 0" not in text
 
 
 def test_counterexamples(call):

@@ -206,7 +206,10 @@ def test_periods_have_a_place_of_their_own_that_no_name_can_take(call, monthly):
     _ask(monthly, "ana", "both", "2025-01", "2025-02")
     for command in ("budget", "ledger"):
         found = json.loads(call(command, "--json")[1])["datasets"]
-        assert set(found["visits"]) == {"periods"} and set(found["visits"]["periods"]) == {"2025-01", "2025-02"}
+        assert set(found["visits"]) == {"periods", "published"} and set(found["visits"]["periods"]) == {
+            "2025-01",
+            "2025-02",
+        }
         january = found["visits"]["periods"]["2025-01"]
         assert january["dataset"]["epsilon"] == 2.0 and january["analysts"]["ana"]["charges"] == 1
         assert found["visits 2025-01"]["dataset"]["epsilon"] == 9.0

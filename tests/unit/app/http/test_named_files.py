@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conftest import examples
 
-from dalenius.app.http.files import _paths_in, check_inside, policy_from
+from dalenius.app.http.files import check_inside, paths_in, policy_from
 from dalenius.errors import NotAllowedError
 
 WORDS = ["a", "b", "..", ".", "", "in", "out", "loop", "hop", "*", "**", "[io]n", "t.parquet", "~", "é", "\0", "in\n"]
@@ -126,12 +126,12 @@ source = ["five"]
 
 
 def test_every_path_of_a_policy_is_named():
-    assert sorted(_paths_in(TEXT)) == ["five", "four", "one", "three", "two"]
+    assert sorted(paths_in(TEXT)) == ["five", "four", "one", "three", "two"]
 
 
 @pytest.mark.parametrize("text", ["", "[table", "table = 1", "columns = [1]", "[columns]\na = 1", "public = 'x'"])
 def test_what_is_no_policy_names_nothing(text):
-    assert list(_paths_in(text)) == []
+    assert list(paths_in(text)) == []
 
 
 def test_without_a_folder_no_policy_is_taken():

@@ -37,18 +37,28 @@ answer = 1.5
 """
 QUESTION = {"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 0.2}
 WORKLOAD = {"questions": ["SELECT COUNT(*) AS n FROM visits", "SELECT AVG(age) FROM visits"], "epsilon": 0.1}
+ROWS = """
+[table]
+name = "visits"
+source = "visits.csv"
+[anonymity]
+identifiers = ["user_id"]
+quasi = ["age"]
+"""
 ANALYSTS = {"/v1/history", "/v1/workloads", "/v1/workloads/preview"}
 FILLED = {"{table}": "visits", "{dataset}": "visits", "{analyst}": "ana"}
 BODIES = {
     "POST /v1/protect": {"policies": [POLICY], "dry_run": True},
     "PUT /v1/datasets/{dataset}/analysts/{analyst}": {"epsilon": 1.0},
     "POST /v1/tables/{table}/refresh": {"dry_run": True},
+    "POST /v1/publications": {"policy": ROWS, "k": 2, "dry_run": True},
     "POST /v1/workloads": WORKLOAD,
     "POST /v1/workloads/preview": WORKLOAD,
 }
 WITH_IDS = {
     "GET /v1/receipts/{id}",
     "GET /v1/jobs/{id}/events",
+    "GET /v1/publications/{name}",
     "GET /v1/releases/{id}",
     "POST /v1/releases/{kind}",
 }
@@ -65,7 +75,7 @@ def test_every_route_is_on_the_page_with_who_may_use_it():
     for name, _ in routes():
         assert text.count(f"`{name}`<br>") == 1
         line = next(each for each in text.splitlines() if f"`{name}`<br>" in each)
-        assert re.search(r"\| (no token|any|analyst|owner|auditor, owner) \|", line)
+        assert re.search(r"\| (no token|any|analyst|analyst, owner|owner|auditor, owner) \|", line)
     assert sum(len(each) for each in told["paths"].values()) == sum(1 for _ in routes())
     assert OBJECTS.keys() <= {name for name, _ in routes()}
 

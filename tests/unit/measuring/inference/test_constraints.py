@@ -18,7 +18,8 @@ from dalenius.measuring.inference.least_squares import Measured, solve
 from dalenius.measuring.inference.non_negative import not_below_zero, solve_not_below_zero
 from dalenius.measuring.inference.order import in_order
 from dalenius.measuring.inference.rounding import round_cells, round_parts, round_table
-from dalenius.measuring.strategies.factors import Identity, Prefix
+from dalenius.measuring.strategies.factors import Identity
+from dalenius.measuring.strategies.range_factors import Prefix
 from dalenius.measuring.strategies.workload import Product
 
 NUMBERS = st.floats(-50, 50, allow_nan=False).map(lambda x: round(x, 3))

@@ -13,7 +13,8 @@ from dalenius.errors import InputError
 from dalenius.measuring.inference import least_squares
 from dalenius.measuring.inference.least_squares import Measured, apply, measured_by, solve
 from dalenius.measuring.strategies.choosing import candidates
-from dalenius.measuring.strategies.factors import AllRange, Identity, Prefix, Rows, Total
+from dalenius.measuring.strategies.factors import Identity, Rows, Total
+from dalenius.measuring.strategies.range_factors import AllRange, Prefix
 from dalenius.measuring.strategies.workload import Product, Workload
 
 SIZES = (4, 3, 5)

@@ -10,8 +10,9 @@ from tests.dense import tables_of
 
 from dalenius.measuring.inference.intervals import cut, cut_to_whole
 from dalenius.measuring.inference.tidy import tidy
-from dalenius.measuring.strategies.factors import Identity, Prefix
+from dalenius.measuring.strategies.factors import Identity
 from dalenius.measuring.strategies.product_search import best_product
+from dalenius.measuring.strategies.range_factors import Prefix
 from dalenius.measuring.strategies.workload import Product, Workload
 
 WORKLOAD = Workload((12, 4), (Product({0: Prefix(12), 1: Identity(4)}), Product({0: Identity(12)}), Product({})))

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from dalenius.measuring.strategies.choosing import candidates
-from dalenius.measuring.strategies.factors import Identity, Prefix, Ranges, Rows, Total
+from dalenius.measuring.strategies.factors import Identity, Rows, Total
 from dalenius.measuring.strategies.hierarchy import hierarchy
 from dalenius.measuring.strategies.lines import EachClass
 from dalenius.measuring.strategies.p_identity import optimised_line
 from dalenius.measuring.strategies.questions import Questions
+from dalenius.measuring.strategies.range_factors import Prefix, Ranges
 from dalenius.measuring.strategies.strategy import sensitivity
 from dalenius.measuring.strategies.workload import Product, Workload
 

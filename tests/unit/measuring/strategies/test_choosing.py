@@ -12,10 +12,11 @@ from tests.conftest import LONG
 from dalenius.errors import QuestionRefusedError
 from dalenius.measuring.strategies.cells import disjoint_cells
 from dalenius.measuring.strategies.choosing import candidates, choose
-from dalenius.measuring.strategies.factors import AllRange, Identity, Prefix, Rows
+from dalenius.measuring.strategies.factors import Identity, Rows
 from dalenius.measuring.strategies.p_identity import optimised_line
 from dalenius.measuring.strategies.product_search import best_product
 from dalenius.measuring.strategies.questions import Questions, one_by_one
+from dalenius.measuring.strategies.range_factors import AllRange, Prefix
 from dalenius.measuring.strategies.residual import residual_parts
 from dalenius.measuring.strategies.union import best_union
 from dalenius.measuring.strategies.workload import Product, Workload

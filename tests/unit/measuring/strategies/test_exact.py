@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from dalenius.measuring.strategies.cells import disjoint_cells
 from dalenius.measuring.strategies.choosing import candidates
 from dalenius.measuring.strategies.exact import apply_exactly
-from dalenius.measuring.strategies.factors import AllRange, Identity, Prefix
+from dalenius.measuring.strategies.factors import Identity
+from dalenius.measuring.strategies.range_factors import AllRange, Prefix
 from dalenius.measuring.strategies.workload import Product, Workload
 
 MATRIX = np.array([[3, -5, 7], [-(2**20), 1, 2**20]])

@@ -7,16 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dalenius.measuring.strategies.factors import (
-    AllRange,
-    Identity,
-    Prefix,
-    Ranges,
-    Rows,
-    Total,
-    factor_of_json,
-    recognise,
-)
+from dalenius.measuring.strategies.factor_forms import factor_of_json, recognise
+from dalenius.measuring.strategies.factors import Identity, Rows, Total
+from dalenius.measuring.strategies.range_factors import AllRange, Prefix, Ranges
 
 FACTORS = [
     Total(5),
@@ -80,6 +73,15 @@ def test_json_gives_it_back(factor, matrix):
     assert type(back) is type(factor)
     assert (back.matrix().toarray() == matrix).all()
     assert back.key == factor.key
+
+
+def test_rows_that_were_written_entry_by_entry_are_still_read():
+    old = {"kind": "rows", "classes": 3, "answers": 2, "entries": [[0, 0, 2], [1, 1, -1], [1, 2, -1]]}
+    assert factor_of_json(old).matrix().toarray().tolist() == [[2, 0, 0], [0, -1, -1]]
+
+
+def test_a_run_is_written_as_one():
+    assert Rows.of([[0, 1, 1, 1], [0, 0, 0, 0], [3, 3, 0, 1]]).to_json()["runs"] == [[1, 3, 1], [], [0, 2, 3, 3, 1, 1]]
 
 
 @pytest.mark.parametrize("factor", [Total(5), Identity(4), Prefix(6), AllRange(5), Ranges(7, (0, 2), (7, 3))])

@@ -11,11 +11,12 @@ import pytest
 from tests.conftest import LONG
 
 from dalenius.measuring.strategies.contrasts import Contrasts, optimised_contrasts
-from dalenius.measuring.strategies.factors import AllRange, Identity, Prefix, Rows, Total
+from dalenius.measuring.strategies.factors import Identity, Rows, Total
 from dalenius.measuring.strategies.hierarchy import hierarchy, tree_blocks
 from dalenius.measuring.strategies.lines import EachClass, MatrixLine
 from dalenius.measuring.strategies.p_identity import optimised_line
 from dalenius.measuring.strategies.product_search import best_line, line_error
+from dalenius.measuring.strategies.range_factors import AllRange, Prefix
 from dalenius.measuring.strategies.stored import line_of_json
 from dalenius.measuring.strategies.wavelet import wavelet
 

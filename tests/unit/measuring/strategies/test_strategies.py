@@ -13,8 +13,9 @@ from tests.dense import matrix_of, padded, question_matrix, some_workload, table
 
 from dalenius.measuring.strategies import written
 from dalenius.measuring.strategies.choosing import candidates
-from dalenius.measuring.strategies.factors import AllRange, Identity, Prefix
+from dalenius.measuring.strategies.factors import Identity
 from dalenius.measuring.strategies.questions import Questions
+from dalenius.measuring.strategies.range_factors import AllRange, Prefix
 from dalenius.measuring.strategies.stored import STRATEGIES, strategy_of_json
 from dalenius.measuring.strategies.strategy import sensitivity
 from dalenius.measuring.strategies.union import best_union

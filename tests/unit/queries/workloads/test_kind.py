@@ -319,7 +319,7 @@ def test_each_question_of_it_is_free_alone_for_who_has_paid(curator):
         (FOUR[0], 2.5),  # a higher price
         ("SELECT COUNT(*) AS n FROM people WHERE sex = 'm' AND bmi < 26", 0.1),  # another filter
         ("SELECT COUNT(*) AS n FROM people WHERE sex = 'm' AND bmi <= 25", 0.1),
-        ("SELECT SUM(pay) AS n FROM people WHERE sex = 'm'", 0.1),
+        ("SELECT SUM(pay) AS n FROM people WHERE sex = 'm' AND bmi < 25", 0.1),
     ],
 )
 def test_what_was_not_in_it_is_charged(curator, question, epsilon):

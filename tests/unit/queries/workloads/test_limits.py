@@ -11,16 +11,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.seeded_noise import seeded_noise
 
 from dalenius.accounting.neighbors import Neighbors
 from dalenius.curator import Curator
 from dalenius.measuring.limits.clip_search import Clip
 from dalenius.measuring.plan import require
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
+from dalenius.queries.workloads.choosing import _Trying
+from dalenius.queries.workloads.expecting import SquaredErrors
 from dalenius.queries.workloads.kind import plan_asked
 from dalenius.queries.workloads.limits import Limiting, lower_block, together
 from dalenius.queries.workloads.planning import WorkloadPlan, plan_workload
 from dalenius.queries.workloads.pricing import Cost, price_workload
+from dalenius.queries.workloads.release import WorkloadPreview
 from dalenius.queries.workloads.request import WorkloadAsk
 from dalenius.releasing.stored import read_release
 
@@ -80,7 +84,8 @@ def protected(folder: Path, accounting: str = "zcdp", more: str = "", tail: floa
     delta = 0 if accounting == "pure" else 1e-6
     (folder / "stays.toml").write_text(POLICY.format(accounting=accounting, delta=delta, more=more))
     curator = Curator(folder / "home")
-    curator.protect(folder / "stays.toml")
+    with seeded_noise():
+        curator.protect(folder / "stays.toml")
     return curator
 
 
@@ -162,6 +167,28 @@ def test_no_part_is_expected_to_be_worse_than_one_by_one(curator, epsilon):
             assert each.noise_error[0] <= 1.001 * each.one_by_one[0]
 
 
+def test_a_preview_says_which_errors_are_only_known_afterwards(curator):
+    ana = curator.analyst("ana")
+    found = ana.preview_many(NIGHTS, epsilon=0.5)
+    assert [each.searched for each in found.expected.parts] == [True]
+    assert "(rows): these errors are a guess" in str(found)
+    assert WorkloadPreview.from_dict(found.to_dict()).expected.parts == found.expected.parts
+
+
+def test_a_question_with_a_limit_of_its_own_is_asked_beside_where_all_gain_by_it(curator):
+    """A rare condition has a low limit alone, and the noise of all rows together; an average counts as any other."""
+    rare = "SELECT COUNT(*) AS n FROM stays WHERE days = 7 AND ward = 3 AND night"
+    asked = (*COUNTS, rare)
+    found = curator.analyst("ana").preview_many(asked, epsilon=4.0).expected
+    trying = _Trying(settled(curator, asked, 4.0).plans, "abcd", [1.0] * 4, 4.0, lambda: None)
+    searching = next(at for at, each in enumerate(trying.plans) if each.plan.searched)
+    others = {at: SquaredErrors(0.5, 0.0, 1.0) for at in range(4) if at != searching}
+    assert trying._better_alone({**others, searching: SquaredErrors(3.0, 0.0, 1.0)}) == {searching}
+    # The others' noise grows by a third, which adds ½ in all.
+    assert trying._better_alone({**others, searching: SquaredErrors(1.4, 0.0, 1.0)}) == set()
+    assert found.questions[3].noise_error[0] <= 3 * found.questions[3].one_by_one[0]
+
+
 def test_a_price_settles_what_is_measured_and_the_same_price_the_same(curator):
     first, again = (settled(curator, MIXED, 2.0) for _ in range(2))
     assert [each.share for each in first.parts] == [each.share for each in again.parts]
@@ -172,9 +199,12 @@ def test_a_price_settles_what_is_measured_and_the_same_price_the_same(curator):
 def test_answers_say_which_limits_were_found_and_how_far_they_may_be_off_in_all(curator):
     ana = curator.analyst("ana")
     found = ana.ask_many(NIGHTS, epsilon=0.5)
-    for release in found.releases:
+    together = [not each.beside for each in found.expected.questions]
+    assert sum(together) >= 2
+    for release, inside in zip(found.releases, together, strict=True):
         assert release.limits
-        assert any(note.startswith("This workload ") and "at most" in note for note in release.notes)
+        said = "This workload " if inside else "This question "
+        assert any(note.startswith(said) and "at most" in note for note in release.notes)
         for noise, total in zip(release.interval, release.total_interval, strict=True):
             assert total[-1][0] <= noise[-1][0] and noise[-1][1] <= total[-1][1]
     again = ana.ask_many(NIGHTS, epsilon=0.5)

@@ -131,12 +131,12 @@ def test_a_condition_that_is_read_wrongly_is_caught(curators, monkeypatch, funct
     """Planted: an end that is out taken for one that is in, NULL for a value, one of two for both."""
     right = comparisons._truth
 
-    def wrong(condition: Any, subject: Any, place: Any) -> bool | None:
+    def wrong(condition: Any, odd: Any) -> Any:
         if getattr(condition, "function", "") != function:
-            return right(condition, subject, place)
+            return right(condition, odd)
         if taken_for == "false":
-            return False
-        return right(Call(taken_for, condition.arguments, condition.type), subject, place)
+            return -np.ones(2 * len(odd) + 2, dtype=np.int8)
+        return right(Call(taken_for, condition.arguments, condition.type), odd)
 
     where = ("bmi < 25", "bmi <= 25", "bmi IS NULL", "bmi < 18 OR bmi > 30", "bmi < 30")
     asked = [f"SELECT COUNT(*) FROM people WHERE {each}" for each in where]

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from dalenius.app.console.pages import about, ask, budget, lab, ledger, protect, report, workload
+from dalenius.app.console.pages import about, ask, budget, lab, ledger, protect, publish, report, workload
 
-INSTALL = tuple(each.install for each in (ask, workload, budget, protect, ledger, report, lab, about))
+INSTALL = tuple(each.install for each in (ask, workload, budget, protect, publish, ledger, report, lab, about))

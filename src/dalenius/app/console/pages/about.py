@@ -8,11 +8,12 @@ from fastapi import FastAPI
 from nicegui import ui
 
 from dalenius.accounting.neighbors import Neighbors
-from dalenius.app.console.frame import attempt, card, empty, heading, page
+from dalenius.app.console.frame import attempt, card, empty, heading, page, warn
 from dalenius.app.console.sessions import Session, Sessions
 from dalenius.app.report.elements import factor
 from dalenius.app.views.tables import datasets_open_to
 from dalenius.ledger.budgets import Budget
+from dalenius.ledger.publications import warning
 from dalenius.tables.registry import Version
 
 _LEARN = (
@@ -62,13 +63,19 @@ class _Dataset:
     name: str
     budget: Budget
     tables: list[Version]
+    published: str
 
 
 def _found(session: Session) -> list[_Dataset]:
     curator = session.service.curator
     tables = curator.tables()
     return [
-        _Dataset(name, curator.ledger.budget(name), [each for each in tables if each.dataset == name])
+        _Dataset(
+            name,
+            curator.ledger.budget(name),
+            [each for each in tables if each.dataset == name],
+            warning(curator.ledger.published(name)),
+        )
         for name in datasets_open_to(curator, session.token)
     ]
 
@@ -96,6 +103,8 @@ def _dataset(found: _Dataset) -> None:
         heading(found.name, 2).classes("text-h6").style("overflow-wrap: anywhere")
         names = ", ".join(each.table for each in tables) or "none now"
         ui.label(f"Tables: {names}. Protected is each {budget.unit}: all that these tables hold about it.")
+        if found.published:
+            warn(found.published)
         ui.label(said).classes("d-tip")
         if budget.period:
             ui.label(f"Over several {budget.period}s it adds up.").classes("d-muted")

@@ -362,7 +362,9 @@ class _Asking:
                         ui.label(f"{when} · {row['dataset']} · paid ε = {row['charge']['epsilon']:g}").classes(
                             "d-muted text-caption d-number"
                         )
-                    ui.label("Question text is not stored, only what it cost.").classes("d-muted text-caption")
+                    ui.label("Question text is not stored. What was measured is kept, encrypted.").classes(
+                        "d-muted text-caption"
+                    )
             ui.label("Asking the same again, at the same price or less, is free until the data changes.").classes(
                 "d-muted text-caption"
             )

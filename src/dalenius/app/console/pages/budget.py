@@ -10,7 +10,7 @@ from nicegui import ui
 
 from dalenius._numbers import count_of
 from dalenius.app.console.charts import burn_down
-from dalenius.app.console.frame import attempt, card, empty, heading, later, page
+from dalenius.app.console.frame import attempt, card, empty, heading, later, page, warn
 from dalenius.app.console.sessions import Session, Sessions
 from dalenius.app.views.balances import Total, keys_words, what_it_buys
 from dalenius.app.views.burn_down import visible_lines
@@ -92,6 +92,8 @@ def _show(found: _Found, mine: str) -> None:
         for total in found.totals:
             whose = ("You" if mine else total.analyst) if total.analyst else "Everybody together"
             _meter(whose, total)
+        if found.totals and found.totals[0].published:
+            warn(found.totals[0].published)
         last = found.totals[-1] if mine else found.totals[0]
         ui.label(_buys(found, last)).classes("d-tip")
         if found.lines:

@@ -11,8 +11,9 @@ from dalenius.app.console.calls import attack
 from dalenius.app.console.charts import curves
 from dalenius.app.console.frame import busy, card, heading, over, page, trouble
 from dalenius.app.console.sessions import Session, Sessions
-from dalenius.audit.attacks import NAMES, attack_named
-from dalenius.audit.attacks.attack import counted, priced
+from dalenius.audit.attacks import NAMES, TABLE_NAMES, any_named
+from dalenius.audit.attacks.attack import Rate, counted, priced
+from dalenius.audit.attacks.published.attack import TableAttack
 from dalenius.errors import AuthMissingError, DaleniusError
 
 OURS = "dalenius"
@@ -44,7 +45,7 @@ class _Lab:
         ui.label(_WHAT).classes("d-muted")
         with card():
             with ui.row().classes("w-full items-center gap-3"):
-                names = {name: name.replace("-", " ").capitalize() for name in NAMES}
+                names = {name: name.replace("-", " ").capitalize() for name in (*NAMES, *TABLE_NAMES)}
                 self.choice = ui.select(names, value=NAMES[0], label="Attack", on_change=self._tell)
                 self.choice.props("outlined dense").style("min-width: 14rem")
                 self.button = ui.button("Run", icon="play_arrow", on_click=self._run).props("no-caps unelevated")
@@ -54,7 +55,7 @@ class _Lab:
         self._tell()
 
     def _tell(self) -> None:
-        chosen = attack_named(str(self.choice.value))
+        chosen = any_named(str(self.choice.value))
         self.words.text, self.teaches.text = chosen.title, chosen.teaches
 
     async def _run(self) -> None:
@@ -78,15 +79,20 @@ class _Lab:
 
 
 def _show(name: str, found: list[dict[str, Any]]) -> None:
+    attack = any_named(name)
+    about, stopping = (attack.about, attack.stopped_by) if isinstance(attack, TableAttack) else (_ABOUT, (OURS,))
     for title, ours in (("Unprotected", False), ("Protected", True)):
         heading(title, 2).classes("text-h6")
         with ui.element("div").classes("d-grid"):
             for each in found:
-                if (each["target"] == OURS) is ours:
-                    _finding(each)
+                if (each["target"] in stopping) is ours:
+                    _finding(each, about[each["target"]])
     drawn = [each for each in found if each["drawing"] is not None]
     if not drawn:
-        ui.label("This attack asks too few questions for a chart.").classes("d-muted")
+        asks = (
+            "has one number to show: there is no" if isinstance(attack, TableAttack) else "asks too few questions for a"
+        )
+        ui.label(f"This attack {asks} chart.").classes("d-muted")
         return
     with card():
         title = str(drawn[-1]["drawing"]["title"])
@@ -95,7 +101,7 @@ def _show(name: str, found: list[dict[str, Any]]) -> None:
         chart.props["role"], chart.props["aria-label"] = "img", f"{title}, by target, for the attack {name}"
 
 
-def _finding(found: dict[str, Any]) -> None:
+def _finding(found: dict[str, Any], about: str) -> None:
     price = "nothing is charged" if found["price"] is None else f"ε = {priced(found['price'])} charged"
     with card().classes("gap-1"):
         with ui.row().classes("w-full items-center justify-between gap-2"):
@@ -103,8 +109,11 @@ def _finding(found: dict[str, Any]) -> None:
             with ui.row().classes("items-center gap-1 no-wrap"):
                 ui.icon("lock_open" if found["broke"] else "lock", size="xs").props("aria-hidden=true")
                 ui.label("fell" if found["broke"] else "held").classes("d-bad" if found["broke"] else "d-good")
-        ui.label(_ABOUT[found["target"]]).classes("d-muted text-caption")
+        ui.label(about).classes("d-muted text-caption")
         ui.label(str(found["learned"]))
-        ui.label(f"{counted(found['questions'], 'question')}, {price}").classes("d-muted d-number")
+        took = f"{counted(found['questions'], 'question')}, {price}"
+        if (rate := found["rate"]) is not None:
+            took = str(Rate(rate["hits"], rate["of"], rate["what"]))
+        ui.label(took).classes("d-muted d-number")
         if found["ended"]:
             ui.label(f"Ended: {found['ended']}").classes("d-muted")

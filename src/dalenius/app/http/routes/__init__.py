@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dalenius.app.http.routes import asking, files, health, ledger, people, releases, tables, workloads
+from dalenius.app.http.routes import asking, files, health, ledger, people, publications, releases, tables, workloads
 
 ROUTERS = (
     health.router,
@@ -14,6 +14,7 @@ ROUTERS = (
     ledger.router,
     tables.policies_router,
     files.router,
+    publications.router,
     people.router,
     people.tokens_router,
 )

@@ -15,7 +15,7 @@ from starlette.responses import Response, StreamingResponse
 from dalenius.app.http.jobs import Job, JobRequest
 from dalenius.app.http.responses import PROBLEMS, answer, no_such_path, token_ended
 from dalenius.app.http.schemas import AskIn, ExplainIn, ExplanationOut, JobOut, PreviewIn, PreviewOut, ReleaseOut
-from dalenius.app.http.service import ByAnalyst, Caller
+from dalenius.app.http.service import ByAnalyst, ByAsker, Caller
 from dalenius.ledger.requests import QUESTION
 from dalenius.queries.ask import Ask, limits_of_json
 
@@ -79,6 +79,7 @@ async def preview(caller: ByAnalyst, body: PreviewIn, request: Request) -> Respo
             confidence=ask.confidence,
             delta=ask.delta,
             limits=ask.limits,
+            fresh=ask.fresh,
         )
         plan = found.described() if body.plan else {}
         return answer({"question": body.sql, **found.to_dict(), **plan})
@@ -106,8 +107,8 @@ async def preview_while_there(caller: Caller, request: Request, work: Callable[[
 
 
 @router.get("/jobs/{id}", response_model=JobOut, responses=PROBLEMS)
-async def job(caller: ByAnalyst, id: str) -> Response:  # noqa: A002 (its name in the path)
-    """A job of this analyst, from whichever server process it began in."""
+async def job(caller: ByAsker, id: str) -> Response:  # noqa: A002 (its name in the path)
+    """A job of this analyst, or of the owner, from whichever server process it began in."""
     found = await _job(caller, id)
     return await caller.service.run(lambda: answer(found.to_json()))
 
@@ -117,7 +118,7 @@ async def job(caller: ByAnalyst, id: str) -> Response:  # noqa: A002 (its name i
     response_class=StreamingResponse,
     responses={**PROBLEMS, 200: {"content": {"text/event-stream": {}}, "description": "Server-sent events: `status`."}},
 )
-async def events(caller: ByAnalyst, id: str) -> Response:  # noqa: A002
+async def events(caller: ByAsker, id: str) -> Response:  # noqa: A002
     """The same as a stream: an event every second, and a last one when its time has come."""
     found = await _job(caller, id)
 
@@ -164,4 +165,4 @@ async def _watching(request: Request, left: Callable[[], None]) -> AsyncIterator
 
 def _read(body: AskIn | PreviewIn) -> Ask:
     limits = None if body.limits is None else limits_of_json(body.limits.model_dump())
-    return Ask(body.sql, body.epsilon, body.error, body.confidence, body.delta, limits)
+    return Ask(body.sql, body.epsilon, body.error, body.confidence, body.delta, limits, body.fresh)

@@ -13,6 +13,7 @@ from dalenius.app.http.schemas import ObtainIn, OverTimeOut, ReleasesOut, TokenO
 from dalenius.app.http.service import ByAnalyst, ByAnyone, Caller
 from dalenius.app.views.balances import balances_json, visible_totals
 from dalenius.app.views.burn_down import visible_lines
+from dalenius.ledger.publications import warning
 from dalenius.ledger.tokens import Role
 from dalenius.releasing.kinds import kind_of
 from dalenius.releasing.stored import read_release, releases_of
@@ -97,7 +98,10 @@ async def releases(
             for each in releases_of(caller.service.curator.ledger)
             if each.entry > after and mine in {None, each.analyst}
         ]
-        return _answer_page("releases", found, limit)
+        ledger = caller.service.curator.ledger
+        datasets = sorted({each["dataset"] for each in found[:limit]})
+        notes = [each for each in (warning(ledger.published(name)) for name in datasets) if each]
+        return _answer_page("releases", found, limit, notes=notes)
 
     return await caller.service.run(work)
 
@@ -125,7 +129,7 @@ def whose(caller: Caller) -> str | None:
     return caller.token.analyst if caller.token.role is Role.ANALYST else None
 
 
-def _answer_page(name: str, rows: list[dict[str, Any]], limit: int) -> Response:
+def _answer_page(name: str, rows: list[dict[str, Any]], limit: int, **beside: Any) -> Response:
     """The first of them, and after which entry the next ones come."""
     more = len(rows) > limit
-    return answer({name: rows[:limit], "next": rows[limit - 1]["entry"] if more else None})
+    return answer({name: rows[:limit], **beside, "next": rows[limit - 1]["entry"] if more else None})

@@ -1,0 +1,49 @@
+"""What was asked, kept with its answer so that later questions can follow from it: encrypted under a key of the home.
+
+The ledger's file holds prices and noisy numbers, and of questions their hashes. Who reads that file alone, or a release
+in it, learns no more about what somebody asked from what is kept here.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import secrets
+import zlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dalenius.ledger.ledger import Ledger
+
+ASKED = "sealed"  # under which it stands in a stored answer
+_PURPOSE = b"dalenius: what was asked, 1"
+_NONCE = 12
+_LARGEST = 2**25  # bytes, once it is unpacked: what we wrote ourselves is far smaller
+
+
+def seal(ledger: Ledger, data: Any) -> str:
+    """JSON that only this home reads."""
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    nonce = secrets.token_bytes(_NONCE)
+    plain = zlib.compress(json.dumps(data, separators=(",", ":")).encode(), 1)
+    return base64.b64encode(nonce + AESGCM(_key(ledger)).encrypt(nonce, plain, _PURPOSE)).decode()
+
+
+def unseal(ledger: Ledger, text: str) -> Any:
+    """As `seal` wrote it; None where it was not written with this home's key, as in a ledger that has moved."""
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    try:
+        raw = base64.b64decode(text, validate=True)
+        plain = AESGCM(_key(ledger)).decrypt(raw[:_NONCE], raw[_NONCE:], _PURPOSE)
+        return json.loads(zlib.decompressobj().decompress(plain, _LARGEST))
+    except (InvalidTag, ValueError, zlib.error):
+        return None
+
+
+def _key(ledger: Ledger) -> bytes:
+    return hmac.new(ledger.keys.chain, _PURPOSE, hashlib.sha256).digest()

@@ -1,0 +1,318 @@
+"""What the asker's own releases have measured about the rows that a question is about.
+
+A release is taken only if it is about the same tables under the same policies at the same data version, and charged to
+the same periods: an answer about other data is never the same answer. What it measured is read from what was sealed
+with it, and checked against the key that it is stored under.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dalenius.errors import LedgerCorruptError
+from dalenius.ledger.requests import QUESTION, key_stored
+from dalenius.measuring.cache import WeightedCache
+from dalenius.measuring.estimates import noise_variance, normal_width
+from dalenius.measuring.periods import charged_periods
+from dalenius.mechanisms.laws import DiscreteGaussianLaw, SummedLaw
+from dalenius.queries.answering import Answer
+from dalenius.queries.known.sealed import ASKED, seal, unseal
+from dalenius.queries.known.written import can_write, plan_of_json, plan_to_json
+from dalenius.queries.total_intervals import Clipped, Unknown
+from dalenius.queries.workloads.linear import ROWS, Summed, atoms_of
+from dalenius.releasing.leaving import own_charges, own_contents
+
+if TYPE_CHECKING:
+    from dalenius.ledger.projection import ChargedQuestion
+    from dalenius.measuring.estimates import Noise
+    from dalenius.measuring.plan import Measure, Plan
+    from dalenius.measuring.strategies.factors import Array
+    from dalenius.queries.workloads.attributes import Atoms
+    from dalenius.releasing.leaving import Asker
+    from dalenius.releasing.snapshot import Snapshot
+
+LATEST = 64  # own releases that are looked through
+_LARGEST = 2**21  # bytes of one
+_MOST_GROUPS = 2**14  # in all of them
+_LINEAR = frozenset({"rows", "sum", "moments"})
+FRESH = "fresh"  # stands beside an answer that was paid for in any case
+# What was sealed with a release, by ledger and charge: it never changes. In values of some 80 bytes.
+_READ: WeightedCache[Any] = WeightedCache(2**19)
+
+
+def frame_of(plan: Plan, data_version: int | str) -> str:
+    """What two questions have in common whose rows are the same rows."""
+    table = plan.table
+    read = charged_periods(table, plan.where)
+    parts = (table.relation.titled(), table.meaning, str(data_version), *read, "", *plan.periods)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def asked_to_json(plan: Plan, data_version: int | str) -> dict[str, Any] | None:
+    """What is sealed with an answer; None where nothing can follow from it."""
+    return {"frame": frame_of(plan, data_version), "plan": plan_to_json(plan)} if can_write(plan) else None
+
+
+def sealed_with(asker: Asker, plan: Plan, data_version: int | str) -> dict[str, str]:
+    """What is stored beside an answer, so that others can follow from it; nothing where none can."""
+    found = asked_to_json(plan, data_version)
+    return {} if found is None else {ASKED: seal(asker.ledger, found)}
+
+
+@dataclass(frozen=True, eq=False)
+class PaidMeasure:
+    """Noisy sums over groups of rows that the asker has paid for.
+
+    Attributes:
+        charge: The number of the charge that paid for it.
+        epsilon: What that was.
+        answer: All that it belongs to.
+        statistic: Its statistic there.
+        number: Its own number among the measures.
+    """
+
+    charge: int
+    epsilon: float
+    answer: Answer
+    statistic: int
+    number: int
+
+    @property
+    def plan(self) -> Plan:
+        """What was asked."""
+        return self.answer.plan
+
+    @property
+    def measure(self) -> Measure:
+        """What was measured."""
+        return self.plan.measures[self.number]
+
+    @cached_property
+    def summed(self) -> Summed:
+        """What is added up."""
+        measure = self.measure
+        return ROWS if measure.kind == "rows" else Summed(measure.value, measure.step, measure.centre)
+
+    @cached_property
+    def atoms(self) -> Atoms:
+        """Which rows, in which groups."""
+        return atoms_of(self.plan, self.measure)
+
+    @property
+    def cells(self) -> tuple[tuple[Any, ...], ...]:
+        """The groups."""
+        return self.plan.cells
+
+    @property
+    def scaled(self) -> bool:
+        """Whether its groups were scaled up to their total: then their errors go together."""
+        return self.statistic in self.answer.scaled
+
+    @property
+    def combines(self) -> bool:
+        """Whether its noise is independent of all other answers', and of group to group."""
+        return not self.scaled and not self.answer.coarsened
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether sums of its noise are Gaussian."""
+        return self.scaled or _is_gaussian(self.answer.measures[self.number][0])
+
+    @cached_property
+    def values(self) -> Array:
+        """The noisy sums, in steps."""
+        if self.scaled:
+            step = float(self.measure.step)
+            return np.array([float(each.value or 0.0) / step for each in self._shown])
+        _, values = self.answer.measures[self.number]
+        return np.array([float(each) for each in values]) / 2.0**self.measure.bits
+
+    @cached_property
+    def deviations(self) -> Array:
+        """Of each, in steps."""
+        if self.scaled:
+            wide = normal_width(self.answer.confidence) * float(self.measure.step)
+            return np.array([float(each.noise_error or 0.0) / wide for each in self._shown])
+        law, _ = self.answer.measures[self.number]
+        return np.full(len(self.cells), math.sqrt(noise_variance(law)) / 2.0**self.measure.bits)
+
+    @cached_property
+    def reach(self) -> Array | None:
+        """How far below and above its noise the truth may lie for what limits took, in steps; None: nobody knows."""
+        found = self.clipped
+        if found is None:
+            return None
+        below, above = [], []
+        for one, total in zip(self._shown, found.totals, strict=True):
+            if total is None or one.low is None or one.high is None:
+                return None
+            below.append(max(0.0, one.low - total[0]))
+            above.append(max(0.0, total[1] - one.high))
+        return np.array([below, above]) / float(self.measure.step)
+
+    @property
+    def clipped(self) -> Clipped | None:
+        """What limits took from it, where that is known."""
+        return self.taken if isinstance(self.taken, Clipped) else None
+
+    @cached_property
+    def taken(self) -> Clipped | Unknown:
+        """What limits took from it, or why nobody knows."""
+        found = (
+            self.answer.clipped[aggregate]
+            for aggregate, number in self.plan.answers.items()
+            if number == self.statistic
+        )
+        taken = next(found, Unknown.OTHER)
+        if len(self.plan.statistics[self.statistic].measures) == 1:
+            return taken
+        # Of an average, what is told is about the quotient, and not about its sums.
+        return Unknown.DECLARED if taken is Unknown.DECLARED else Unknown.OTHER
+
+    @property
+    def single(self) -> bool:
+        """Whether it is limited by itself, and not together with another measure of an average."""
+        return len(self.plan.statistics[self.statistic].measures) == 1
+
+    def serves(self, plan: Plan, measure: Measure) -> bool:
+        """Whether its limit is no lower than the question's own, or it is known what it took.
+
+        A unit's vector v over groups is scaled to ‖v‖ = C where it is longer. All groups together then keep no less
+        than their sum would within C, as ‖v‖₁ ≥ ‖v‖₂; one of them keeps the part that it has in that answer, which a
+        note names. A difference of such numbers is another matter (`deriving`).
+        """
+        _, clip, groups = self.limit
+        same = self.atoms == atoms_of(plan, measure) and self.cells == plan.cells
+        if same and (clip, groups) == (measure.clip, plan.groups):
+            return True
+        if self.reach is not None:
+            return True
+        one_sign = not self.measure.low < 0 < self.measure.high or not self.single
+        return groups is None and clip >= measure.clip and self.measure.centre == measure.centre and one_sign
+
+    @property
+    def limit(self) -> tuple[str, int, int | None]:
+        """In which norm one unit is limited, to how much in steps, and to how many groups."""
+        own = next((each.clip for each in self.answer.clips if each.measure == self.number), self.measure.clip)
+        return self.plan.norm, own, self.plan.groups
+
+    @cached_property
+    def _shown(self) -> Sequence[Any]:
+        aggregate = next(each for each, number in self.plan.answers.items() if number == self.statistic)
+        return self.answer.estimates[aggregate]
+
+
+def _is_gaussian(law: Noise) -> bool:
+    parts = (law.first, law.second) if isinstance(law, SummedLaw) else (law,)
+    return all(isinstance(each, DiscreteGaussianLaw) for each in parts)
+
+
+# --- reading them
+
+
+@dataclass(frozen=True)
+class OwnRelease:
+    """A release of the asker, with what was sealed in it."""
+
+    charge: ChargedQuestion
+    content: bytes
+    data: Mapping[str, Any]
+    asked: Any
+
+
+def own_sources(asker: Asker, dataset: str, epoch: int, until: int | None = None) -> list[OwnRelease]:
+    """The asker's latest releases that say what they measured, newest first.
+
+    Args:
+        asker: Who has paid for them.
+        dataset: What they are about.
+        epoch: Whose rows.
+        until: Only up to the one whose answer is that entry of the ledger, which is the first of them then.
+    """
+    charges = [each for each in own_charges(asker, dataset, LATEST, until) if each.epoch == epoch]
+    place = str(asker.ledger.home)
+    kept = {each.number: _READ.get((place, each.number, each.release)) for each in charges}
+    missing = [each for each in charges if kept[each.number] is None]
+    for each, content in zip(missing, own_contents(asker, missing) if missing else (), strict=True):
+        found: Any = _unsealed(asker, each, content)
+        kept[each.number] = found
+        weight = len(content) // 40 if isinstance(found, OwnRelease) else 1
+        _READ.put((place, each.number, each.release), found, max(1, weight))
+    return [found for each in charges if isinstance(found := kept[each.number], OwnRelease)]
+
+
+def _unsealed(asker: Asker, charge: ChargedQuestion, content: bytes) -> OwnRelease | bool:
+    """What a release says; False where nothing can follow from it."""
+    if len(content) > _LARGEST or f'"{ASKED}"'.encode() not in content:
+        return False
+    data = json.loads(content)
+    parts = data.get("parts") if data.get("format") == "joint" else None
+    if parts is not None:
+        asked: Any = [unseal(asker.ledger, each[ASKED]) if ASKED in each else None for each in parts]
+    else:
+        asked = unseal(asker.ledger, data[ASKED]) if ASKED in data else None
+    return False if asked is None else OwnRelease(charge, content, data, asked)
+
+
+def paid_measures(
+    sources: Sequence[OwnRelease], plan: Plan, snapshot: Snapshot, confidence: float, *, others: bool = False
+) -> Iterator[PaidMeasure]:
+    """All measures of own questions that are about the same rows as a plan.
+
+    ``others``: not those of the same question. At a higher price that is a new charge, whatever chance made of it.
+    """
+    frame, looked = frame_of(plan, snapshot.data_version), 0
+    for release in sources:
+        for asked, content in _answers(release):
+            if not isinstance(asked, dict) or asked.get("frame") != frame:
+                continue
+            looked += len(asked["plan"]["cells"])
+            if looked > _MOST_GROUPS:  # who asks waits for it
+                return
+            found = _read(release, asked, content, plan, snapshot, confidence)
+            if found is None or (others and found.plan.canonical() == plan.canonical()):
+                continue
+            for at, statistic in enumerate(found.plan.statistics):
+                if statistic.kind in _LINEAR and len(statistic.measures) <= 2:
+                    start = found.plan.start(at)
+                    for number in range(start, start + len(statistic.measures)):
+                        yield PaidMeasure(release.charge.number, release.charge.epsilon, found, at, number)
+
+
+def _answers(release: OwnRelease) -> Iterator[tuple[Any, bytes]]:
+    if release.data.get("format") == "joint":
+        for asked, each in zip(release.asked, release.data["parts"], strict=True):
+            yield asked, json.dumps(each).encode()
+    elif "measures" in release.data:
+        yield release.asked, release.content
+
+
+def _read(
+    release: OwnRelease, asked: Mapping[str, Any], content: bytes, plan: Plan, snapshot: Snapshot, confidence: float
+) -> Answer | None:
+    """An own answer with its plan, if that is what it is stored for."""
+    try:
+        own = plan_of_json(asked["plan"], plan.table)
+        answer = Answer.read(own, content, confidence)
+    except (ValueError, KeyError, TypeError, LedgerCorruptError):  # of another version
+        return None
+    if release.data.get("format") != "joint":
+        key = fresh_key(own.key(snapshot.data_version), str(release.data.get(FRESH, "")))
+        if release.charge.key != key_stored(QUESTION, key, snapshot.epoch):
+            return None
+    if any(aggregate.limit is not None for aggregate in own.answers):
+        return None
+    return answer
+
+
+def fresh_key(key: str, nonce: str) -> str:
+    """The key of a question that is paid for in any case."""
+    return key if not nonce else hashlib.sha256(f"{FRESH} {nonce} {key}".encode()).hexdigest()
