@@ -12,6 +12,8 @@ from tests.browser.walking import looked_at, sign_in
 
 from dalenius.ledger import Ledger
 
+pytestmark = pytest.mark.alone  # the lab takes what others leave of the processor: beside other tests, next to nothing
+
 
 def choose(page, name):
     page.get_by_role("combobox", name="Attack").click()
