@@ -18,6 +18,7 @@ import numpy as np
 from dalenius.errors import QuestionRefusedError
 from dalenius.measuring.expressions import columns_of
 from dalenius.measuring.function_values import column_values
+from dalenius.queries.known.refuting import is_refuted
 from dalenius.queries.workloads.attributes import (
     MOST_COMBINED,
     MOST_TRIED,
@@ -50,6 +51,7 @@ class Attributes:
     left: int = _MOST_WORK
     _found: dict[tuple[Atoms, ...], tuple[Attribute, ...] | None] = field(default_factory=dict)
     _parts: Found = field(default_factory=dict)
+    _sizes: dict[str, int | None] = field(default_factory=dict)
 
     def of(self, *asked: Atoms) -> tuple[Attribute, ...] | None:
         """What some questions tell rows apart by; None where that is too much."""
@@ -74,11 +76,18 @@ class Attributes:
     def _work(self, component: Sequence[Expression]) -> int:
         """What it may take to find the classes of some atoms: values that are tried, or combinations of theirs."""
         names = frozenset().union(*map(columns_of, component))
-        listed = [column_values(self.columns[name]) for name in names]
-        tried = math.prod(len(each) + 1 for each in listed if each is not None)
+        listed = [self._values(name) for name in names]
+        tried = math.prod(each + 1 for each in listed if each is not None)
         if None in listed or tried > MOST_TRIED:
             tried = min(MOST_COMBINED, 2 ** min(60, len(component)))
         return tried * len(component)
+
+    def _values(self, name: str) -> int | None:
+        """How many values a column can have; None where they are not public."""
+        if name not in self._sizes:
+            listed = column_values(self.columns[name])
+            self._sizes[name] = None if listed is None else len(listed)
+        return self._sizes[name]
 
 
 def reads(atoms: Atoms) -> frozenset[str]:
@@ -123,6 +132,8 @@ def follows(inner: tuple[Atoms, Cells], outer: tuple[Atoms, Cells], attributes: 
     """
     if not reads(outer[0]) <= reads(inner[0]):
         return None  # it tells rows apart that the inner one does not
+    if inner[0] != outer[0] and is_refuted(inner[0], outer[0], attributes.columns):
+        return None
     found = attributes.of(inner[0], outer[0])
     if found is None:
         return None

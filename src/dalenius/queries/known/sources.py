@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,7 @@ from dalenius.releasing.leaving import own_charges, own_contents
 if TYPE_CHECKING:
     from dalenius.ledger.projection import ChargedQuestion
     from dalenius.measuring.estimates import Noise
-    from dalenius.measuring.plan import Measure, Plan
+    from dalenius.measuring.plan import Measure, Plan, Table
     from dalenius.measuring.strategies.factors import Array
     from dalenius.queries.workloads.attributes import Atoms
     from dalenius.releasing.leaving import Asker
@@ -43,6 +43,7 @@ LATEST = 64  # own releases that are looked through
 _LARGEST = 2**21  # bytes of one
 _MOST_GROUPS = 2**14  # in all of them
 _LINEAR = frozenset({"rows", "sum", "moments"})
+_MOST_READINGS = 16  # of one release, that are kept
 FRESH = "fresh"  # stands beside an answer that was paid for in any case
 # What was sealed with a release, by ledger and charge: it never changes. In values of some 80 bytes.
 _READ: WeightedCache[Any] = WeightedCache(2**19)
@@ -226,6 +227,25 @@ class OwnRelease:
     content: bytes
     data: Mapping[str, Any]
     asked: Any
+    _answers: dict[tuple[str, int, float, int], tuple[Table, Answer | None]] = field(default_factory=dict)
+
+    def answer(self, at: int, plan: Plan, snapshot: Snapshot, confidence: float) -> Answer | None:
+        """What it says about the rows of a plan, read once for each confidence; None where it is of another version.
+
+        Args:
+            at: Its place among the parts of a joint release; 0 of any other.
+            plan: A question in the same frame.
+            snapshot: Of the data.
+            confidence: Of its errors.
+        """
+        key = frame_of(plan, snapshot.data_version), snapshot.epoch, confidence, at
+        table, answer = self._answers.get(key, (None, None))
+        if table != plan.table:  # limits that were found since are another table's
+            answer = _read(self, at, plan, snapshot, confidence)
+            if len(self._answers) >= _MOST_READINGS:  # who types ever new confidences
+                self._answers.clear()
+            self._answers[key] = plan.table, answer
+        return answer
 
 
 def own_sources(asker: Asker, dataset: str, epoch: int, until: int | None = None) -> list[OwnRelease]:
@@ -271,40 +291,39 @@ def paid_measures(
     """
     frame, looked = frame_of(plan, snapshot.data_version), 0
     for release in sources:
-        for asked, content in _answers(release):
+        for at, asked in enumerate(_asked(release)):
             if not isinstance(asked, dict) or asked.get("frame") != frame:
                 continue
             looked += len(asked["plan"]["cells"])
             if looked > _MOST_GROUPS:  # who asks waits for it
                 return
-            found = _read(release, asked, content, plan, snapshot, confidence)
+            found = release.answer(at, plan, snapshot, confidence)
             if found is None or (others and found.plan.canonical() == plan.canonical()):
                 continue
-            for at, statistic in enumerate(found.plan.statistics):
+            for place, statistic in enumerate(found.plan.statistics):
                 if statistic.kind in _LINEAR and len(statistic.measures) <= 2:
-                    start = found.plan.start(at)
+                    start = found.plan.start(place)
                     for number in range(start, start + len(statistic.measures)):
-                        yield PaidMeasure(release.charge.number, release.charge.epsilon, found, at, number)
+                        yield PaidMeasure(release.charge.number, release.charge.epsilon, found, place, number)
 
 
-def _answers(release: OwnRelease) -> Iterator[tuple[Any, bytes]]:
+def _asked(release: OwnRelease) -> Sequence[Any]:
+    """What each answer in it was asked by."""
     if release.data.get("format") == "joint":
-        for asked, each in zip(release.asked, release.data["parts"], strict=True):
-            yield asked, json.dumps(each).encode()
-    elif "measures" in release.data:
-        yield release.asked, release.content
+        return list(release.asked)
+    return [release.asked] if "measures" in release.data else []
 
 
-def _read(
-    release: OwnRelease, asked: Mapping[str, Any], content: bytes, plan: Plan, snapshot: Snapshot, confidence: float
-) -> Answer | None:
+def _read(release: OwnRelease, at: int, plan: Plan, snapshot: Snapshot, confidence: float) -> Answer | None:
     """An own answer with its plan, if that is what it is stored for."""
+    joint = release.data.get("format") == "joint"
+    content = json.dumps(release.data["parts"][at]).encode() if joint else release.content
     try:
-        own = plan_of_json(asked["plan"], plan.table)
+        own = plan_of_json(_asked(release)[at]["plan"], plan.table)
         answer = Answer.read(own, content, confidence)
     except (ValueError, KeyError, TypeError, LedgerCorruptError):  # of another version
         return None
-    if release.data.get("format") != "joint":
+    if not joint:
         key = fresh_key(own.key(snapshot.data_version), str(release.data.get(FRESH, "")))
         if release.charge.key != key_stored(QUESTION, key, snapshot.epoch):
             return None
