@@ -171,7 +171,8 @@ def truth_of(
         rows, total = limits
         source = f"""(SELECT *, LEAST(1.0, {rows} / COUNT(*) OVER (PARTITION BY person)) AS of_rows,
             COALESCE(LEAST(1.0, {total} / SUM(amount) OVER (PARTITION BY person)), 1.0) AS of_amount,
-            COALESCE(LEAST(1.0, {total} / SUM(age) OVER (PARTITION BY person)), 1.0) AS of_age FROM {source})"""
+            COALESCE(LEAST(1.0, {min(total, 9 * rows)} / SUM(age) OVER (PARTITION BY person)), 1.0) AS of_age
+            FROM {source})"""  # so many rows of 9 years at most: then so much in all
         measures = [_SHARED.get(each, each) for each in measures]
     text = sql_of((keys, conditions, measures)).replace("FROM t", f"FROM {source} AS t", 1)
     found = duckdb.execute(text).fetchall()
@@ -218,9 +219,12 @@ class Chain:
         asked = question(self.random) if asked is None else asked
         who = "ana" if self.random.random() < 0.8 else "bob"
         self.asked.append(asked)
-        before, entries = self.looks[0], self._entries()
         # Limits of its own must not serve whoever asks without.
-        typed = Limits(rows=1) if self.random.random() < 0.1 else None
+        typed = Limits(rows=1, search=self.random.choice([0, None])) if self.random.random() < 0.1 else None
+        if typed is not None and self.random.random() < 0.5:  # twice, at two prices: they could be combined
+            self.curator.analyst(who).ask(sql_of(asked), epsilon=price / 2, limits=typed)
+            self.paid.add(who)
+        before, entries = self.looks[0], self._entries()
         try:
             release = self.curator.analyst(who).ask(sql_of(asked), epsilon=price, limits=typed)
         except DaleniusError as error:

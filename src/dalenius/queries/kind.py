@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dalenius._numbers import count_of
 from dalenius.accounting import parameters
-from dalenius.errors import InputError
+from dalenius.errors import DaleniusError, InputError, LedgerCorruptError
 from dalenius.ledger.key_delta import Left
 from dalenius.ledger.questions import is_sent_again, never_charged
 from dalenius.ledger.requests import QUESTION, Ceiling
@@ -41,6 +40,9 @@ if TYPE_CHECKING:
     from dalenius.queries.release import Release
     from dalenius.queries.rules.price import Priced
     from dalenius.releasing.leaving import Asker, Look
+
+NOT_COMBINED = "It could not be combined with earlier answers of yours, and is shown as it was measured."
+CORRUPT = "An earlier answer of yours could not be read. Tell the owner, who can run 'dalenius ledger verify'."
 
 
 class QuestionKind(Kind):
@@ -73,14 +75,18 @@ class QuestionKind(Kind):
                 from dalenius.queries.known.deciding import exact_answer, known_answer
 
                 again = bool(asker.again) and is_sent_again(asker.ledger, asker.name, asker.again)
-                exact = None if again else exact_answer(asker, ask)
-                if exact is not None:
+                try:
+                    found = plan_any(asker, ask)
+                except DaleniusError:
+                    # What nobody can price by its error may still be known.
+                    exact = None if again else exact_answer(asker, ask)
+                    if exact is None:
+                        raise
                     return exact
-                found = plan_any(asker, ask)
                 leaving = _prepared(asker, ask, found)
                 if again or is_paid(leaving, asker):
                     return leaving
-                return known_answer(asker, ask, found, leaving) or leaving
+                return exact_answer(asker, ask) or known_answer(asker, ask, found, leaving) or leaving
         raise _unpriced(preview(asker, ask))
 
     def show(self, asker: Asker, request: Any, leaving: Leaving, answered: Answered) -> Release:
@@ -92,12 +98,18 @@ class QuestionKind(Kind):
             from dalenius.queries.known.sharpening import sharpen
 
             answer = Answer.read(plan, answered.content, ask.confidence)
-            sharper = None
-            # Whatever goes wrong with earlier answers, what was paid for is shown.
-            with suppress(Exception), asker.own_work():
-                sharper = sharpen(asker, leaving.snapshot, answer, answered)
-            shown = _shown(asker, ask, [answer], answered, table=None if sharper is None else sharper.table)
-            return shown if sharper is None else replace(shown, notes=(*shown.notes, sharper.note))
+            try:
+                with asker.own_work():
+                    sharper = sharpen(asker, leaving.snapshot, answer, answered)
+            except Exception as error:  # noqa: BLE001 (whatever is wrong with earlier answers, what was paid for is shown)
+                shown = _shown(asker, ask, [answer], answered)
+                note = CORRUPT if isinstance(error, LedgerCorruptError) else NOT_COMBINED
+                return replace(shown, notes=(*shown.notes, note))
+            if sharper is None:
+                return _shown(asker, ask, [answer], answered)
+            shown = _shown(asker, ask, [answer], answered, table=sharper.table)
+            guarantee = {**shown.guarantee, "epsilon": sharper.epsilon}
+            return replace(shown, guarantee=guarantee, notes=(*shown.notes, sharper.note))
         from dalenius.queries.outer.joint import parts_of
         from dalenius.queries.outer.showing import show_outer
 
@@ -240,7 +252,8 @@ def _outer_leaving(asker: Asker, ask: Ask, found: OuterPlanned, epsilon: float) 
 
     if len(found.parts) == 1:
         return replace(_leaving(asker, ask, replace(found.parts[0], epsilon=epsilon)), plan=found)
-    return joint_leaving(asker, found.parts, ask.question, epsilon, ask.delta, found)
+    fresh = (asker.again or secrets.token_hex(16)) if ask.fresh else ""
+    return joint_leaving(asker, found.parts, ask.question, epsilon, ask.delta, found, fresh)
 
 
 def _leaving(asker: Asker, ask: Ask, found: Planned) -> Leaving:

@@ -122,7 +122,10 @@ class WorkloadSides(Sides):
                 plans.append(replace(plan_question(text, tables, Limits(search=0), self.publics), groups=None))
             except DaleniusError:
                 return None
-        workload = _workload([each for each in plans if why_not_linear(each) is None])
+        linear = [each for each in plans if why_not_linear(each) is None]
+        if not linear:  # other limits may make them so
+            return None
+        workload = _workload(linear)
         for block in workload.blocks:
             engine = self._opened[0].of(block.planned.plan.table)
             counted = _counted(block, engine)

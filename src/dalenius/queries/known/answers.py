@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from dalenius.releasing.leaving import Asker
 
 KNOWN = "Nothing was charged: it follows from {what} that you have paid for."
+ALONE = "Asked alone, by --fresh, limits would hold for these rows only, and might cut off less."
 _GAUSSIAN, _LAPLACE = DiscreteGaussianLaw(Fraction(1)), DiscreteLaplaceLaw(Fraction(1))
 
 
@@ -117,7 +118,7 @@ class KnownAnswer:
         shown = [each for each in dict.fromkeys(parts) if isinstance(each, Aggregate)]
         taken = {each: self.clipped.get(each) or self._unknown(self.plan.answers[each]) for each in shown}
         errors = {each: [one.noise_error or 0.0 for one in self.estimates[each]] for each in shown}
-        return plain_notes(self.plan, (*self.plan.notes, *self._limits, *clipping_notes(self.plan, taken, errors)))
+        return plain_notes(self.plan, (*self.plan.notes, *self.limits, *clipping_notes(self.plan, taken, errors)))
 
     def _unknown(self, number: int) -> Unknown:
         """Why nobody knows what limits took from an aggregate."""
@@ -127,7 +128,7 @@ class KnownAnswer:
         return next((each.taken for each in sources if isinstance(each.taken, Unknown)), Unknown.OTHER)
 
     @property
-    def _limits(self) -> tuple[str, ...]:
+    def limits(self) -> tuple[str, ...]:
         """Which limits held, where they are not those that the question would have."""
         unit, told = " + ".join(self.plan.table.unit), list[str]()
         for measure, own in zip(self.plan.measures, self.numbers, strict=True):
@@ -138,7 +139,11 @@ class KnownAnswer:
         if not told:
             return ()
         held = ", or ".join(dict.fromkeys(told))
-        return (f"The limits are those of the answers that it follows from: one {unit} counts there with {held}.",)
+        alone = (ALONE,) if any(each.part for each in self.numbers) else ()
+        return (
+            f"The limits are those of the answers that it follows from: one {unit} counts there with {held}.",
+            *alone,
+        )
 
 
 def _limit_words(source: PaidMeasure) -> str:
@@ -163,12 +168,9 @@ def shown_answer(known: KnownAnswer, asker: Asker, answered: Sequence[Answered],
     """
     plan, table = known.plan, known.table
     budget = plan.table.budget
-    charges = releases_of(known.numbers)
     rhos = [each.receipt.charge["rho"] for each in answered]
     pure = any(each is None for each in rhos)
-    epsilon = sum(charges.values()) if pure else _epsilon(rhos, budget.conversion_delta)
-    if len(charges) == 1:
-        epsilon = next(iter(charges.values()))
+    epsilon = epsilon_together(list(releases_of(known.numbers).values()), rhos, budget.conversion_delta)
     unit = ", ".join([*plan.table.unit, *([budget.period] if budget.period else [])])
     told = KNOWN.format(what="an answer" if len(answered) == 1 else count_of(len(answered), "answer"))
     return Release(
@@ -192,9 +194,12 @@ def shown_answer(known: KnownAnswer, asker: Asker, answered: Sequence[Answered],
         free=True,
         receipt=answered[0].receipt.to_dict(),
         question=question,
-        notes=(*known.notes, told),
+        notes=(*known.notes, told, *asker.warnings(answered[0].receipt.dataset)),
     )
 
 
-def _epsilon(rhos: Sequence[Any], delta: float) -> float:
-    return zcdp_epsilon(sum(map(float, rhos)), delta)
+def epsilon_together(epsilons: Sequence[float], rhos: Sequence[Any], delta: float) -> float:
+    """What several releases promise together: ρ adds, and under pure ε does; of one alone, what was typed for it."""
+    if len(epsilons) == 1:
+        return epsilons[0]
+    return sum(epsilons) if None in rhos else zcdp_epsilon(sum(map(float, rhos)), delta)

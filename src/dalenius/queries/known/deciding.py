@@ -11,11 +11,11 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dalenius.measuring.plan import require
 from dalenius.queries.accuracy import came_out
-from dalenius.queries.known.answers import KNOWN, KnownAnswer, shown_answer
+from dalenius.queries.known.answers import ALONE, KNOWN, KnownAnswer, shown_answer
 from dalenius.queries.known.deriving import derive, releases_of
 from dalenius.queries.known.sources import OwnRelease, own_sources, paid_measures
 from dalenius.queries.known.workloads import readings
@@ -23,12 +23,13 @@ from dalenius.queries.outer.asking import OuterPlanned, plan_any
 from dalenius.queries.planning import expectations_of
 from dalenius.queries.preview import Choice, known_choice
 from dalenius.queries.workloads.known import known_release
-from dalenius.queries.workloads.linear import why_not_linear
+from dalenius.queries.workloads.linear import Sums, why_not_linear
 from dalenius.releasing.leaving import own_releases
 
 if TYPE_CHECKING:
     from dalenius.measuring.estimates import Estimate
     from dalenius.measuring.expressions import Aggregate
+    from dalenius.measuring.plan import Plan
     from dalenius.queries.ask import Ask
     from dalenius.queries.expectations import ExpectedPrice
     from dalenius.queries.expected_answer import ExpectedColumn
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from dalenius.queries.preview import Preview
     from dalenius.queries.release import Release
     from dalenius.queries.total_intervals import Clipped
+    from dalenius.queries.workloads.showing import QuestionReading
     from dalenius.releasing.leaving import Asker, Leaving
 
 _SLACK = 1 + 1e-9
@@ -49,6 +51,7 @@ def known_answer(asker: Asker, ask: Ask, found: Planned | OuterPlanned, leaving:
         return None
     same = known_release(asker, found, ask.question, leaving.epsilon, ask.confidence)
     if same is not None:
+        found.snapshot.check_unchanged()  # as for every stored answer
         return same
     ways = [] if types_limits(ask) else candidates(asker, found, ask.question, ask.confidence)
     if not ways:
@@ -92,16 +95,17 @@ def with_known(asker: Asker, ask: Ask, found: Planned, told: Preview) -> Preview
     if ask.fresh or all(each.known for each in told.choices):
         return told
     ways = [] if types_limits(ask) else candidates(asker, found, ask.question, ask.confidence)
-    choices, looked = list[Choice](), ask.error is None
+    choices, notes, looked = list[Choice](), list[str](), ask.error is None
     for each in told.choices:  # the lowest price first: where no workload has its answer, none has it at another
         known: ReleasedTable | Release | None = None
         if looked and not each.known:
             known = known_release(asker, found, ask.question, each.epsilon, ask.confidence)
             looked = known is not None
         if known is None and not each.known:
-            known = next((one.table for one in ways if _fits(one, ask, found, each.epsilon)), None)
+            way = next((one for one in ways if _fits(one, ask, found, each.epsilon)), None)
+            known, notes = (None, notes) if way is None else (way.table, [*notes, *way.notes])
         choices.append(each if known is None else known_choice(each, known))
-    return replace(told, choices=tuple(choices))
+    return replace(told, choices=tuple(choices), notes=tuple(dict.fromkeys((*told.notes, *notes))))
 
 
 def _fits(candidate: Candidate, ask: Ask, found: Planned, epsilon: float) -> bool:
@@ -123,6 +127,7 @@ class Candidate:
         clipped: What limits took from the aggregates of which that is known.
         tighter: At which part of the question's own limits it was measured, at the least.
         shown: Makes the release of it.
+        notes: What its limits are, where they are not those that the question would have.
     """
 
     table: ReleasedTable
@@ -130,6 +135,7 @@ class Candidate:
     clipped: Mapping[Aggregate, Clipped]
     tighter: float
     shown: Callable[[], Release]
+    notes: tuple[str, ...] = ()
 
     @property
     def error(self) -> float:
@@ -166,7 +172,7 @@ def _from_questions(
         min((each.limit[1] for each in own.sources), default=measure.clip) / max(1, measure.clip)
         for own, measure in zip(numbers, plan.measures, strict=True)
     ]
-    return [Candidate(known.table, known.estimates, known.clipped, min(1.0, *limits), shown)]
+    return [Candidate(known.table, known.estimates, known.clipped, min(1.0, *limits), shown, known.limits)]
 
 
 def _from_workloads(
@@ -174,8 +180,20 @@ def _from_workloads(
 ) -> list[Candidate]:
     plan, ways = found.plan, []
     for release, reading in readings(sources, plan, found.snapshot, confidence):
+        limits = [
+            reading.stored.parts[each["part"]].clip / max(1, measure.clip)
+            for each, measure in zip(reading.terms, plan.measures, strict=True)
+        ]
+        taken = reading.taken.known
+        known = set(plan.answers) <= set(taken)
+        # What a lower limit took must be known; what limits that are no lower took from a part of the rows is said.
+        if not known and (min(limits) < 1 or not _is_one_sign(plan)):
+            continue
+        alone = () if known or not _is_part(plan, reading) else (ALONE,)
 
-        def shown(release: OwnRelease = release, reading: Any = reading) -> Release:
+        def shown(
+            release: OwnRelease = release, reading: QuestionReading = reading, alone: tuple[str, ...] = alone
+        ) -> Release:
             from dalenius.queries.workloads.showing import shown_release
 
             (answered,) = own_releases(asker, [release.charge])
@@ -185,7 +203,7 @@ def _from_workloads(
                 plan,
                 reading.stored,
                 reading.table(),
-                (*reading.notes, KNOWN.format(what="a workload")),
+                (*reading.notes, *alone, KNOWN.format(what="a workload"), *asker.warnings(found.snapshot.dataset)),
                 reading.taken.limits,
                 answered,
                 confidence,
@@ -194,15 +212,20 @@ def _from_workloads(
             )
             return own.of_question(question)
 
-        limits = [
-            reading.stored.parts[each["part"]].clip / max(1, measure.clip)
-            for each, measure in zip(reading.terms, plan.measures, strict=True)
-        ]
-        taken = reading.taken.known
-        # What a lower limit took must be known.
-        if min(limits) >= 1 or set(plan.answers) <= set(taken):
-            ways.append(Candidate(reading.table(), reading.estimates, taken, min(1.0, *limits), shown))
+        told = (*(each for each in reading.taken.notes if each not in plan.notes), *alone)
+        ways.append(Candidate(reading.table(), reading.estimates, taken, min(1.0, *limits), shown, told))
     return ways
+
+
+def _is_one_sign(plan: Plan) -> bool:
+    """Whether no sum adds up numbers of either sign: limits of many classes may turn such a one about."""
+    single = (each.measures[0] for each in plan.statistics if len(each.measures) == 1)
+    return not any(each.low < 0 < each.high for each in single)
+
+
+def _is_part(plan: Plan, reading: QuestionReading) -> bool:
+    """Whether some of a workload's classes are in no group of a question."""
+    return not all(Sums.of_json(each, len(plan.cells)).whole for each in reading.terms)
 
 
 def is_as_good(candidate: Candidate, fresh: ExpectedPrice) -> bool:

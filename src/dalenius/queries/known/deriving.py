@@ -2,10 +2,11 @@
 
 For each measure of the question there are the measures of own answers that add up the same thing. Each alone, and
 several together, may tell its numbers: what has the least noise is taken. Limits decide what may serve. What tighter
-ones took nobody would see, so a measure serves alone only if its limit is no lower than the question's own, or if it is
-known what it took. Even equal limits take different parts of different rows, and a difference of two answers would show
-that as if it were rows: so only those of which it is known are subtracted; others are combined with the same question,
-asked again. Rows and sum of an average are of one answer, in which they were limited together.
+ones took nobody would see, so a measure serves only if its limit is no lower than the question's own, or if it is known
+what it took. A part of its groups keeps what it has there, which may be less than it would keep alone: that is said.
+Even equal limits take different parts of different rows, and a difference of two answers would show that as if it were
+rows: so only those of which it is known are subtracted; others are combined with the same question, asked again. Rows
+and sum of an average are of one answer, in which they were limited together.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class Numbers:
         centre: What is subtracted from each row's value, in steps.
         reach: How far below and above the noise the truth may lie for what limits took; None: nobody knows.
         sources: What they are made of.
+        part: Whether they are some groups of an answer only, of which nobody knows what limits took.
     """
 
     values: Array
@@ -46,6 +48,7 @@ class Numbers:
     centre: int
     reach: Array | None
     sources: tuple[PaidMeasure, ...]
+    part: bool = False
 
     @property
     def noise(self) -> float:
@@ -106,8 +109,9 @@ class _Deriving:
         """What follows of one thing that is added up, with the least noise."""
         paid = [each for each in self.paid if each.single and each.summed == summed]
         atoms = atoms_of(self.plan, measure)
-        alone = (self._follows(each, atoms) for each in paid if each.serves(self.plan, measure))
-        ways = [*(each for each in alone if each is not None), *self._together(paid, atoms, summed)]
+        serving = [each for each in paid if each.serves(self.plan, measure)]
+        alone = (self._follows(each, atoms) for each in serving)
+        ways = [*(each for each in alone if each is not None), *self._together(serving, atoms, summed)]
         return min(ways, key=lambda each: each.noise, default=None)
 
     def _follows(self, each: PaidMeasure, atoms: Atoms) -> Numbers | None:
@@ -124,7 +128,8 @@ class _Deriving:
         )
         reach = None if each.reach is None else np.stack([added_up(one, goes, groups) for one in each.reach])
         values = added_up(each.values, goes, groups)
-        return Numbers(values, variances, each.gaussian, each.summed.centre, reach, (each,))
+        part = reach is None and bool((goes < 0).any())
+        return Numbers(values, variances, each.gaussian, each.summed.centre, reach, (each,), part)
 
     def _together(self, paid: Sequence[PaidMeasure], atoms: Atoms, summed: Summed) -> Iterator[Numbers]:
         for pool in _pools([each for each in paid if each.combines]):
@@ -134,7 +139,9 @@ class _Deriving:
             used = [(each, weights) for each, weights in one.weights if np.abs(weights).max(initial=0.0) > 1e-9]
             gaussian = all(each.gaussian for each, _ in used)
             sources = tuple(each for each, _ in used)
-            yield Numbers(one.values, one.variances, gaussian, summed.centre, _reach(used), sources)
+            reach = _reach(used)
+            part = reach is None and any((np.abs(weights).max(axis=0) <= 1e-9).any() for _, weights in used)
+            yield Numbers(one.values, one.variances, gaussian, summed.centre, reach, sources, part)
 
 
 def _pools(measures: Sequence[PaidMeasure]) -> Iterator[list[PaidMeasure]]:

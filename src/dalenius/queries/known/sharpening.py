@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dalenius._numbers import count_of
-from dalenius.queries.known.answers import KnownAnswer
+from dalenius.queries.known.answers import KnownAnswer, epsilon_together
 from dalenius.queries.known.deriving import derive, releases_of
 from dalenius.queries.known.sources import FRESH, own_sources, paid_measures
 from dalenius.queries.total_intervals import Clipped
 from dalenius.queries.workloads.linear import why_not_linear
+from dalenius.releasing.leaving import own_releases
 
 if TYPE_CHECKING:
     from dalenius.ledger.requests import Answered
@@ -36,10 +37,11 @@ _MOST_CELLS = 2**12  # groups of a question that others are combined with
 
 @dataclass(frozen=True)
 class Sharpened:
-    """What is shown in place of an answer alone, and the words about it."""
+    """What is shown in place of an answer alone, the words about it, and the ε of all that it is made of."""
 
     table: ReleasedTable
     note: str
+    epsilon: float
 
 
 def sharpen(asker: Asker, snapshot: Snapshot, answer: Answer, answered: Answered) -> Sharpened | None:
@@ -67,7 +69,9 @@ def sharpen(asker: Asker, snapshot: Snapshot, answer: Answer, answered: Answered
         return None  # it would say less about what limits took
     earlier = "an earlier answer" if len(others) == 1 else count_of(len(others), "earlier answer")
     note = f"It was combined with {earlier} of yours: the margin is smaller than what ε alone buys."
-    return Sharpened(known.table, note)
+    rhos = [each.receipt.charge["rho"] for each in own_releases(asker, [sources[0].charge, *others])]
+    epsilons = [sources[0].charge.epsilon, *(each.epsilon for each in others)]
+    return Sharpened(known.table, note, epsilon_together(epsilons, rhos, plan.table.budget.conversion_delta))
 
 
 def _fits(other: PaidMeasure, own: PaidMeasure) -> bool:

@@ -187,8 +187,7 @@ class PaidMeasure:
         """Whether its limit is no lower than the question's own, or it is known what it took.
 
         A unit's vector v over groups is scaled to ‖v‖ = C where it is longer. All groups together then keep no less
-        than their sum would within C, as ‖v‖₁ ≥ ‖v‖₂; one of them keeps the part that it has in that answer, which a
-        note names. A difference of such numbers is another matter (`deriving`).
+        than their sum would within C, as ‖v‖₁ ≥ ‖v‖₂; of a part of them that does not hold (`deriving`).
         """
         _, clip, groups = self.limit
         same = self.atoms == atoms_of(plan, measure) and self.cells == plan.cells
@@ -197,7 +196,10 @@ class PaidMeasure:
         if self.reach is not None:
             return True
         one_sign = not self.measure.low < 0 < self.measure.high or not self.single
-        return groups is None and clip >= measure.clip and self.measure.centre == measure.centre and one_sign
+        in_norm = self.plan.norm == plan.norm or len(plan.cells) == 1
+        return (
+            groups is None and in_norm and clip >= measure.clip and self.measure.centre == measure.centre and one_sign
+        )
 
     @property
     def limit(self) -> tuple[str, int, int | None]:
@@ -323,7 +325,7 @@ def _read(release: OwnRelease, at: int, plan: Plan, snapshot: Snapshot, confiden
         answer = Answer.read(own, content, confidence)
     except (ValueError, KeyError, TypeError, LedgerCorruptError):  # of another version
         return None
-    if not joint:
+    if not joint:  # of which each part has its frame alone: the key of all is made of plans that may not be sealed
         key = fresh_key(own.key(snapshot.data_version), str(release.data.get(FRESH, "")))
         if release.charge.key != key_stored(QUESTION, key, snapshot.epoch):
             return None

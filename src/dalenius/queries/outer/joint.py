@@ -58,7 +58,13 @@ def share_equally(planned: Planned, parts: int, finding: int) -> Planned:
 
 
 def joint_leaving(
-    asker: Asker, parts: Sequence[Planned], question: str, epsilon: float, delta: float | None, shown: Any
+    asker: Asker,
+    parts: Sequence[Planned],
+    question: str,
+    epsilon: float,
+    delta: float | None,
+    shown: Any,
+    fresh: str = "",
 ) -> Leaving:
     """What leaves when several questions are asked together.
 
@@ -69,6 +75,7 @@ def joint_leaving(
         epsilon: The price of all.
         delta: For finding keys, where it was typed.
         shown: What shows it later.
+        fresh: What tells it from all that was paid for before; "" where that may serve.
     """
     snapshot, plans = together(parts), [each.plan for each in parts]
     periods = tuple(sorted({period for plan in plans for period in plan.periods}))
@@ -80,7 +87,7 @@ def joint_leaving(
 
     def look(charged: Look) -> bytes:
         from dalenius.queries.answering import measure_plan
-        from dalenius.queries.known.sources import sealed_with
+        from dalenius.queries.known.sources import FRESH, sealed_with
 
         paid = _prices(plans, charged.epsilon, charged.delta)
         measured = [
@@ -96,17 +103,20 @@ def joint_leaving(
         ]
         content: dict[str, Any] = {"format": FORMAT, "epsilon": charged.epsilon, "delta": _delta(paid)}
         content |= {"rho": paid[0].rho, "parts": [json.loads(each) for each in measured]}
+        content |= {FRESH: fresh} if fresh else {}
         return json.dumps(content, separators=(",", ":")).encode()
 
     def times(speed: float) -> Times:
         own = [pace.times(plan, speed) for plan in plans]
         return Times(sum(each.answer for each in own), sum(each.cap for each in own))
 
+    from dalenius.queries.known.sources import fresh_key
+
     keys = [each.plan.key(each.snapshot.data_version) for each in parts]
     return Leaving(
         QUESTION,
         snapshot,
-        hashlib.sha256("\0".join((FORMAT, *keys)).encode()).hexdigest(),
+        fresh_key(joint_key(keys), fresh),
         epsilon,
         Composed(tuple(each.event for each in prices)),
         Pace(times, sum(map(pace.cap, plans)), min(map(pace.latest, plans))),
@@ -117,6 +127,11 @@ def joint_leaving(
         plan=shown,
         delta_chosen=chosen,
     )
+
+
+def joint_key(keys: Sequence[str]) -> str:
+    """The key of several questions together, by the keys that they have alone."""
+    return hashlib.sha256("\0".join((FORMAT, *keys)).encode()).hexdigest()
 
 
 def parts_of(content: bytes) -> list[bytes]:

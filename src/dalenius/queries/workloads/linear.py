@@ -125,6 +125,13 @@ class Sums:
         """Whether no row can go anywhere: all its numbers are 0."""
         return any(all(each < 0 for each in own) for own in self.parts.values())
 
+    @property
+    def whole(self) -> bool:
+        """Whether every class goes into one of its groups."""
+        if any(each < 0 for own in self.parts.values() for each in own):
+            return False
+        return len({each for each in self.places if each >= 0}) == math.prod(self.sizes.values())
+
     def variances(self, strategy: Strategy) -> Array:
         """Of its numbers in all groups, for noise of variance 1 on each integer that is measured."""
         import numpy as np

@@ -19,6 +19,7 @@ from dalenius.curator import Curator
 from dalenius.measuring.plan import Limits
 from dalenius.queries.ask import Ask
 from dalenius.queries.known import following, sources
+from dalenius.queries.known.answers import ALONE
 from dalenius.queries.known.deciding import Candidate, candidates
 from dalenius.queries.known.sealed import ASKED, seal, unseal
 from dalenius.queries.known.written import plan_of_json, plan_to_json
@@ -204,9 +205,9 @@ def test_averages_follow_from_averages_and_from_nothing_else(ana):
 
 
 def test_what_only_orders_or_cuts_must_be_as_exact_too(ana):
-    ana.ask(BY_REGION, epsilon=0.01)
+    ana.ask(BY_BOTH, epsilon=0.01)
     for more in ("ORDER BY COUNT(*) DESC LIMIT 1", "HAVING COUNT(*) > 3"):
-        asked = f"SELECT region FROM people WHERE region IN ('n', 's') GROUP BY region {more}"
+        asked = f"SELECT region FROM people GROUP BY region {more}"
         assert not ana.preview(asked, epsilon=2.0).choices[0].known
         assert ana.preview(asked, epsilon=0.001).choices[0].known
 
@@ -243,22 +244,40 @@ def _for_two(folder: Path, more: str) -> Curator:
     return Shop.protected(folder, budget=BUDGET + more).curator
 
 
-def test_limits_over_other_groups_are_named(ana):
-    ana.ask("SELECT status, COUNT(*) AS n FROM orders GROUP BY status", epsilon=4.0)
-    known = ana.ask("SELECT COUNT(*) AS n FROM orders WHERE status = 'open'", epsilon=0.01)
+BY_STATUS = "SELECT status, COUNT(*) AS n FROM orders GROUP BY status"
+OF_ALL = "SELECT COUNT(*) AS n FROM orders WHERE status IN ('open', 'done')"
+
+
+def test_limits_over_other_groups_are_named_before_and_after(ana):
+    ana.ask(BY_STATUS, epsilon=4.0)
+    before = ana.preview(OF_ALL, epsilon=0.01)
+    assert before.choices[0].known
+    known = ana.ask(OF_ALL, epsilon=0.01)
     assert known.free
-    assert any("at most 1,000 rows over its 2 groups" in note for note in known.notes)
+    for notes in (before.notes, known.notes):
+        assert any("at most 1,000 rows over its 2 groups" in note for note in notes)
+
+
+def test_a_part_of_the_groups_says_that_alone_limits_might_take_less(ana):
+    ana.ask(BY_STATUS, epsilon=4.0)
+    asked = "SELECT COUNT(*) AS n FROM orders WHERE status = 'open'"
+    assert ALONE in ana.preview(asked, epsilon=0.01).notes
+    known = ana.ask(asked, epsilon=0.01)
+    assert known.free and ALONE in known.notes
+    assert ALONE not in ana.ask(OF_ALL, epsilon=0.01).notes
 
 
 @pytest.mark.parametrize("tight", [Limits(rows=7, search=0), Limits(groups=1, search=0)])
 def test_tighter_limits_serve_nobody_who_did_not_type_them(ana, tight):
-    ana.ask("SELECT status, COUNT(*) AS n FROM orders GROUP BY status", epsilon=4.0, limits=tight)
-    assert not ana.ask("SELECT COUNT(*) AS n FROM orders WHERE status = 'open'", epsilon=0.01).free
+    ana.ask(BY_STATUS, epsilon=4.0, limits=tight)
+    assert not ana.ask(OF_ALL, epsilon=0.01).free
+    ana.ask(BY_STATUS, epsilon=5.0, limits=tight)  # nor two of them together
+    assert not ana.ask(OF_ALL, epsilon=0.011).free
 
 
 def test_who_types_a_limit_gets_that_limit(ana):
-    ana.ask("SELECT status, COUNT(*) AS n FROM orders GROUP BY status", epsilon=4.0)
-    asked = "SELECT COUNT(*) AS n FROM orders WHERE status = 'open'"
+    ana.ask(BY_STATUS, epsilon=4.0)
+    asked = OF_ALL
     assert not ana.ask(asked, epsilon=0.01, limits=Limits(rows=3)).free
     assert not ana.ask(
         f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed = 2) {asked[7:]}", epsilon=0.01
@@ -268,7 +287,7 @@ def test_who_types_a_limit_gets_that_limit(ana):
 
 def test_parts_of_a_union_and_of_a_workload_are_sources(ana):
     ana.ask(f"{BY_REGION} UNION ALL SELECT status, COUNT(*) AS n FROM orders GROUP BY status", epsilon=4.0)
-    assert ana.ask("SELECT COUNT(*) AS n FROM orders WHERE status = 'done'", epsilon=0.05).free
+    assert ana.ask(OF_ALL, epsilon=0.05).free
     ana.ask_many(
         ["SELECT COUNT(*) FROM people WHERE age < 40", "SELECT COUNT(*) FROM people WHERE age < 60"], epsilon=4.0
     )
