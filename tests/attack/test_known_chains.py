@@ -80,7 +80,7 @@ class _Any(str):
 
 @pytest.mark.parametrize(
     ("plant", "start"),  # a little before the chain that shows it
-    [(another_filter, 0), (missing_rows, 4), (other_data, 28), (others_answers, 0)],
+    [(another_filter, 0), (missing_rows, 4), (other_data, 174), (others_answers, 0)],
 )
 def test_a_planted_bug_is_caught(tmp_path, monkeypatch, plant, start):
     with without_noise(monkeypatch) as looks:
