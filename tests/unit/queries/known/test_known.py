@@ -16,8 +16,10 @@ from tests.shop import Shop
 
 from dalenius.analyst import Analyst
 from dalenius.curator import Curator
+from dalenius.errors import LedgerCorruptError, SourceChangedError
 from dalenius.measuring.plan import Limits
 from dalenius.queries.ask import Ask
+from dalenius.queries.kind import CORRUPT, NOT_COMBINED
 from dalenius.queries.known import following, sources
 from dalenius.queries.known.answers import ALONE
 from dalenius.queries.known.deciding import Candidate, candidates
@@ -376,3 +378,61 @@ def test_intervals_of_what_follows_cover(curator, rounds):
         held += abs(float(numbers[0].values[0])) <= 1.96 * np.sqrt(float(numbers[0].variances[0]))
     share, slack = held / tries, 5 * np.sqrt(0.05 * 0.95 / tries)
     assert 0.95 - slack <= share <= 0.95 + slack
+
+
+def test_what_is_shown_combined_promises_what_all_of_it_cost(ana):
+    ana.ask(BY_REGION, epsilon=1.0)
+    both = ana.ask(BY_REGION, epsilon=1.05)
+    assert any("combined with an earlier answer" in note for note in both.notes)
+    assert both.charge["epsilon"] == 1.05
+    assert both.guarantee["epsilon"] == pytest.approx(1.486, abs=1e-3)  # ρ(1) + ρ(1.05), converted
+
+
+def test_asked_by_its_error_again_it_is_the_same_answer(ana):
+    first = ana.ask(BY_REGION, error=150)
+    ana.ask(BY_BOTH, epsilon=2.0)  # which is more exact, and has its groups
+    again = ana.ask(BY_REGION, error=150)
+    assert again.free and again.rows == first.rows
+
+
+def test_a_union_is_paid_for_anew_where_that_is_asked_for(ana):
+    union = f"{BY_REGION} UNION ALL {BY_STATUS}"
+    first = ana.ask(union, epsilon=1.0)
+    assert ana.ask(union, epsilon=1.0).rows == first.rows
+    fresh = ana.ask(union, epsilon=1.0, fresh=True)
+    assert not fresh.free and fresh.charge["epsilon"] == 1.0
+    assert ana.ask(union, epsilon=1.0).free
+
+
+def test_a_file_that_changed_stops_questions_of_workloads_too(place):
+    shop = laid(place, "a workload, changed", lambda folder: Shop.protected(folder).curator)
+    ana, asked = shop.analyst("ana"), "SELECT COUNT(*) AS n FROM people WHERE age < 40"
+    ana.ask_many([asked, "SELECT COUNT(*) AS n FROM people WHERE age < 60"], epsilon=2.0)
+    assert ana.ask(asked, epsilon=0.1).free
+    (source,) = ana._asker.registry.current()["people"].policy.source
+    pq.write_table(pq.read_table(source).slice(1), source)
+    with pytest.raises(SourceChangedError):
+        ana.ask(asked, epsilon=0.1)
+
+
+def test_free_answers_carry_the_warnings_of_all_others(ana, monkeypatch):
+    ana.ask(BY_BOTH, epsilon=2.0)
+    ana.ask_many(
+        ["SELECT COUNT(*) FROM people WHERE age < 40", "SELECT COUNT(*) FROM people WHERE age < 60"], epsilon=4.0
+    )
+    monkeypatch.setattr("dalenius.releasing.leaving.warning", lambda _: "Rows were published.")
+    for asked in (BY_REGION, "SELECT COUNT(*) AS n FROM people WHERE age >= 40 AND age < 60"):
+        known = ana.ask(asked, epsilon=0.1)
+        assert known.free and "Rows were published." in known.notes
+
+
+@pytest.mark.parametrize(
+    ("error", "note"), [(KeyError("n"), NOT_COMBINED), (LedgerCorruptError("It is.", why="So.", fix="No."), CORRUPT)]
+)
+def test_what_was_paid_for_is_shown_and_that_it_was_not_combined_is_said(ana, monkeypatch, error, note):
+    def broken(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr("dalenius.queries.known.sharpening.sharpen", broken)
+    found = ana.ask(BY_REGION, epsilon=1.0)
+    assert not found.free and note in found.notes and "'n'" not in str(found.notes)
