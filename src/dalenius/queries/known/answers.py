@@ -91,7 +91,8 @@ class KnownAnswer:
     def _clipped(self, aggregate: Aggregate, number: int, own: Numbers) -> Clipped:
         measure = self.plan.statistics[number].measures[0]
         step = float(measure.step)
-        factor = max((each.clipped.loss.factor for each in own.sources if each.clipped is not None), default=0.0)
+        known = [each.clipped for each in own.sources if each.clipped is not None]
+        widest = max((each.loss for each in known), key=lambda each: each.factor, default=Loss(0.0))
         totals: list[tuple[float, float] | None] = []
         below, above = own.reach if own.reach is not None else ((), ())
         for each, low, high in zip(self.estimates[aggregate], below, above, strict=True):
@@ -101,9 +102,9 @@ class KnownAnswer:
             ends = each.low - step * float(low), each.high + step * float(high)
             whole = isinstance(each.value, int)  # of whole numbers, to whole ones
             totals.append((float(math.floor(ends[0])), float(math.ceil(ends[1]))) if whole else ends)
-        missed = [0.0 if own.sources[0].scaled else step * factor * max(0.0, float(each)) for each in own.values]
+        missed = [0.0 if own.sources[0].scaled else step * widest.missed(float(each)) for each in own.values]
         clip = min(each.limit[1] for each in own.sources)
-        return Clipped(Loss(factor), totals, missed, measure, clip, found=False)
+        return Clipped(widest, totals, missed, measure, clip, found=any(each.found for each in known))
 
     @cached_property
     def table(self) -> ReleasedTable:
