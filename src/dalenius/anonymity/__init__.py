@@ -18,6 +18,7 @@ from dalenius._lazy import lazy
 
 if TYPE_CHECKING:
     from dalenius.anonymity.checking import CheckResult, check
+    from dalenius.anonymity.hierarchy_files import hierarchy_file
     from dalenius.anonymity.models import asked
     from dalenius.anonymity.options import Options
     from dalenius.anonymity.roles import Roles
@@ -33,6 +34,7 @@ _EXPORTS = {
     "anonymize": "run",
     "asked": "models",
     "check": "checking",
+    "hierarchy_file": "hierarchy_files",
     "read_table": "table",
     "write_table": "table",
 }
@@ -46,6 +48,7 @@ __all__ = [
     "anonymize",
     "asked",
     "check",
+    "hierarchy_file",
     "read_table",
     "write_table",
 ]

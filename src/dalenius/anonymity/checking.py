@@ -28,6 +28,7 @@ from dalenius.anonymity.models import (
     ProbabilisticDiversity,
     RecursiveDiversity,
 )
+from dalenius.anonymity.models.model import at_least, sensitive_columns
 from dalenius.anonymity.roles import Roles
 from dalenius.anonymity.table import Table
 from dalenius.errors import InputError
@@ -127,6 +128,50 @@ def check(table: Table, roles: Roles, models: Sequence[Model]) -> CheckResult:
         own = _with_population(table, roles, model.population) if isinstance(model, Presence) else groups
         findings.append(finding(model, each, own))
     return CheckResult(table.rows, len(found.sizes), int(suppressed_rows(table, roles).sum()), tuple(findings))
+
+
+def check_release(table: Table, roles: Roles, m: int, *, group: str) -> CheckResult:
+    """Checks one release of an m-invariant series: every class shows at least m sensitive values, each of them once.
+
+    Whether everybody's values are the same in all releases can only be told by who knows who was where
+    (`models.invariance.check_series`).
+
+    Args:
+        table: As it was published.
+        roles: Its quasi-identifiers, and the sensitive column.
+        m: What was asked.
+        group: The column with the number of the class, in which rows have the same labels.
+
+    Raises:
+        InputError: The table has no rows, or lacks a column.
+
+    >>> table = Table.of({"id": ["1", "1", "2"], "zip": ["5*", "5*", "9"], "ill": ["flu", "cold", "flu"]})
+    >>> found = check_release(table, Roles(quasi=("zip",), sensitive=("ill",)), 2, group="id").findings[0]
+    >>> found.met, found.reached, found.failing_classes, found.failing_rows
+    (False, 1.0, 1, 1)
+    """
+    _check_rows(table, roles)
+    at_least("m", m, 2)
+    own = classes(table, [group])
+    labels = classes(table, [group, *roles.quasi])
+    looks = np.bincount(own.of_row[labels.first], minlength=len(own.sizes))
+    findings = list[Finding]()
+    for column in sensitive_columns("m-invariance", None, roles):
+        values = np.diff(own.counts(table[column]).start)
+        shown = np.where((values == own.sizes) & (looks == 1), values, 0)
+        bad = shown < m
+        findings.append(
+            Finding(
+                "m-invariance",
+                {"m": m},
+                float(shown.min()),
+                not bad.any(),
+                column,
+                int(bad.sum()),
+                int(own.sizes[bad].sum()),
+            )
+        )
+    return CheckResult(table.rows, len(own.sizes), int(suppressed_rows(table, roles).sum()), tuple(findings))
 
 
 def _check_rows(table: Table, roles: Roles) -> None:

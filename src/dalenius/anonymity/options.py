@@ -248,7 +248,7 @@ def _republished(table: Table, roles: Roles, options: Options) -> Made:
     began = perf_counter()
     found = republish(table, roles, options.m, person=options.id, previous=previous)
     met = {"model": "m-invariance", "asked": {"m": options.m}, "reached": options.m, "met": True, "column": None}
-    beside = {"suppressed": 0, "models": [met], "loss": None, "seconds": perf_counter() - began}
+    beside = {"suppressed": 0, "models": [met], "seconds": perf_counter() - began}
     return Made(found.table, {**found.to_dict(), **beside}, found.state)
 
 

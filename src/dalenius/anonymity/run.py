@@ -146,7 +146,9 @@ def anonymize(
             fix="Report this, with the options that you used.",
         )
     found = losses(table, made, roles)
-    suppressed = int((recoding.levels[0] < 0).sum()) if result.suppressed else 0  # if all rows read `*`: none of them
+    rooted = all(each.rooted for each in task.hierarchies)
+    # if all rows read `*` since that is the highest label, none of them is suppressed
+    suppressed = int((recoding.levels[0] < 0).sum()) if result.suppressed or not rooted else 0
     value = found.of(loss)
     gap = None if recoding.bound is None else max(value - recoding.bound, 0.0)
     chosen = recoding.levels_chosen
@@ -155,7 +157,7 @@ def anonymize(
         table.rows,
         result.classes,
         suppressed,
-        result.suppressed - suppressed,
+        max(result.suppressed - suppressed, 0),
         result.findings,
         found,
         method,

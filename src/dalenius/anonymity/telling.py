@@ -52,7 +52,9 @@ def told(
             if options.m is None
             else f"{LOST}: every quasi-identifier is * in every row (NCP 1). Ask for a smaller m."
         )
-    return {"as_they_are": [name for name in table.names if name not in named], "warnings": found}
+    # a series with --m shows nothing of other columns
+    plain = [name for name in table.names if name not in named] if options.m is None else []
+    return {"as_they_are": plain, "warnings": found}
 
 
 def for_record(facts: Mapping[str, Any]) -> dict[str, Any]:

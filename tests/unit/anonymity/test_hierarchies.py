@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from dalenius.anonymity.hierarchies import FileSpec, Hierarchy, WidthSpec, build, spec_of, write_hierarchy
-from dalenius.errors import PolicyInvalidError
+from dalenius.anonymity.hierarchy_files import hierarchy_file
+from dalenius.errors import InputError, PolicyInvalidError
 
 
 def paths(hierarchy: Hierarchy) -> dict[str | None, tuple[str | None, ...]]:
@@ -132,3 +133,40 @@ def test_labels_do_not_depend_on_other_values():
     beside = build(spec, "age", ("20", "31", "-3", "29.5", None))
     assert paths(alone)["20"] == paths(beside)["20"] == ("20", "20-29", "20-39", "*")
     assert paths(beside)["29.5"][1] == "20-29" and paths(beside)["-3"][1] == "[-10, 0)"
+
+
+@pytest.mark.parametrize("written", [{"width": 10, "levels": 2}, {"prefix": [1]}, "suppress"])
+def test_a_file_says_what_the_policy_would(written: object, tmp_path: Path):
+    values = ("5", "12", "31", None)
+    file = hierarchy_file(tmp_path / "age.csv", reversed(values), written)
+    asked = build(spec_of("age", written, tmp_path), "age", values)
+    assert paths(build(FileSpec(file), "age", values)) == paths(asked)
+
+
+def test_groups_are_told_level_by_level(tmp_path: Path):
+    regions = {"south": ["Ulm", "München; Ost"], "north": ["Kiel", "Kiel-West"]}
+    file = hierarchy_file(tmp_path / "c.csv", ["Ulm", "Kiel", "Kiel-West", "Bonn", "München; Ost"], [regions])
+    found = paths(build(FileSpec(file), "c", ("Bonn", "Kiel", "München; Ost")))
+    assert found["Kiel"] == ("Kiel", "north", "*") and found["Bonn"] == ("Bonn", "Bonn", "*")
+    assert found["München; Ost"] == ("München; Ost", "south", "*")
+    two = hierarchy_file(tmp_path / "d.csv", ["Ulm", "Kiel", None], [{"D": ["Ulm", "Kiel"]}, {"all": "D"}])
+    assert paths(build(FileSpec(two), "d", ("Ulm", None))) == {
+        "Ulm": ("Ulm", "D", "all", "*"),
+        None: (None, None, None, "*"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [
+        ([{"north": ["Kiel", "Rom"]}], "'Rom', which is not on the level below"),
+        ([{"north": ["Kiel"], "south": ["Kiel"]}], "which another label covers"),
+        ([{"Ulm": ["Kiel"]}], "'Ulm' is a label, and stands below as well"),
+        (["north"], "Level 1 is no groups"),
+        ("c.csv", "is one already"),
+    ],
+)
+def test_groups_that_are_no_hierarchy_are_refused(groups: object, words: str, tmp_path: Path):
+    with pytest.raises(InputError, match=words):
+        hierarchy_file(tmp_path / "c.csv", ["Ulm", "Kiel"], groups)
+    assert not list(tmp_path.iterdir())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections import Counter
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conftest import examples
 
+from dalenius.anonymity.checking import check_release
 from dalenius.anonymity.models.invariance import Release, check_series, signatures
 from dalenius.anonymity.roles import Roles
 from dalenius.anonymity.table import Table
-from dalenius.anonymity.transformers.buckets import eligible
+from dalenius.anonymity.transformers.buckets import _drawn, eligible
 from dalenius.anonymity.transformers.republish import republish
 from dalenius.anonymity.transformers.republish_state import State
 from dalenius.errors import InputError
@@ -121,6 +123,49 @@ def test_one_birth_is_published_with_counterfeits():
     assert check_series(
         [Release(each.table, each.placed) for each in (first, second)], 2, group="id", sensitive="ill"
     ).met
+
+
+def test_the_signature_of_a_single_birth_is_as_likely_for_each_of_its_values():
+    """Were it the cheapest bucket that has the value, whoever runs the algorithm for all values would know which."""
+    people = {f"p{at}": (30 + at, "10115", "abacadabcd"[at % 10]) for at in range(20)}
+    first = republish(table_of(people), ROLES, 2, person="id")
+    seen = Counter(
+        (republish(table_of({**people, "new": (33, "10115", value)}), ROLES, 2, person="id", previous=first.state)
+         .state.signatures["new"], value)
+        for value in "abcd"
+        for _ in range(45)
+    )  # fmt: skip
+    # each of 12 pairs has probability 1/3: one is missed with probability 12·(2/3)⁴⁵ < 1.5e-7
+    assert set(seen) == {(pair, value) for pair in combinations("abcd", 2) for value in pair}
+    # 3,000 draws: 1,000 ± 26; 5.2 standard deviations are passed by one of three with probability 6e-7
+    drawn = Counter(_drawn("b", 3, set("abcd")) for _ in range(3000))
+    assert set(drawn) == {tuple("abc"), tuple("abd"), tuple("bcd")}
+    assert all(abs(each - 1000) < 135 for each in drawn.values())
+
+
+def test_what_people_lose_is_told_and_made_up_rows_lose_nothing():
+    people = {f"p{at}": (10 * at, "10115", "abcd"[at % 4]) for at in range(8)}
+    first = republish(table_of(people), ROLES, 2, person="id")
+    assert first.loss.class_size == 2 and first.loss.discernibility == 16
+    assert 0 < first.loss.ncp < 1 and first.to_dict()["loss"] == first.loss.to_dict()
+    del people["p0"]
+    second = republish(table_of(people), ROLES, 2, person="id", previous=first.state)
+    assert sum(second.counterfeits.values()) == 1 and second.table.rows == 8
+    assert second.loss.class_size == 7 / 4 and second.loss.discernibility == 13
+
+
+def test_a_release_is_checked_from_what_is_published():
+    people = {f"p{at}": (30 + at, "10115", "abc"[at % 3]) for at in range(12)}
+    table = republish(table_of(people), ROLES, 3, person="id").table
+    assert check_release(table, ROLES, 3, group="id").met
+    cells = {name: table[name].cells() for name in table.names}
+    twice = Table.of({**cells, "ill": ["a", "a", *cells["ill"][2:]]})
+    found = check_release(twice, ROLES, 2, group="id").findings[0]
+    assert not found.met and found.reached == 0 and (found.failing_classes, found.failing_rows) == (1, 3)
+    told_apart = Table.of({**cells, "age": ["30", *cells["age"][1:]]})
+    assert check_release(told_apart, ROLES, 3, group="id").findings[0].failing_classes == 1
+    with pytest.raises(InputError):
+        check_release(table, ROLES, 1, group="id")
 
 
 def test_deaths_leave_the_signature_and_need_counterfeits():

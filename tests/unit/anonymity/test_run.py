@@ -146,6 +146,15 @@ def test_unreachable_t_without_a_highest_label_is_refused(tmp_path: Path):
         assert "highest level is one label" in caught.value.fix
 
 
+def test_rows_are_suppressed_all_together_where_no_label_is_highest(tmp_path: Path):
+    (tmp_path / "sex.csv").write_text("f\nm\n")
+    roles = Roles.from_dict({"quasi": ["sex"], "sensitive": ["ill"], "hierarchies": {"sex": "sex.csv"}}, tmp_path)
+    for method in METHODS:
+        found = anonymize(TABLE, roles, [Closeness(0.01)], method=method, suppress=1.0)
+        assert set(found.table["sex"].cells()) == {"*"}
+        assert (found.suppressed, found.generalised) == (TABLE.rows, 0)
+
+
 @pytest.mark.parametrize(
     "options", [{"suppress": 1.5}, {"suppress": -0.1}, {"loss": "regret"}, {"method": "magic"}, {"time": 0.0}]
 )

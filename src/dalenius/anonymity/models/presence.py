@@ -75,7 +75,8 @@ class Presence:
 
     def worst(self, groups: Groups) -> float | None:
         """The share that is farthest outside, or nearest to a bound."""
-        shares = self.per_class(groups)
+        assert groups.population is not None  # noqa: S101 (as above)
+        shares = self.per_class(groups)[(groups.sizes > 0) | (groups.population > 0)]
         if not len(shares):
             return None
         return float(shares[np.argmax(np.maximum(self.low - shares, shares - self.high))])

@@ -10,14 +10,17 @@ balancing   values that a bucket lacks are filled with new people, as long as th
 assignment  the other new people form buckets of at least m values
 
 *Past the paper.* It asks that the new people of every release be eligible by themselves. Here only the table must be:
-new people above 1/m of the new ones go to a bucket that has their value, or to one of their own, and counterfeits fill
-what is missing. So a single birth can be published.
+who is above 1/m of the new people gets a signature of their own value and m − 1 others that are *drawn*, and
+counterfeits fill what is missing. So a single birth can be published. Drawn, not chosen: were it the cheapest bucket
+that has the value, then whoever knows the rule would know which values go there, and that may be one. All sets of m
+values that hold the own one are equally likely, so a signature is as likely for each of its values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from secrets import SystemRandom
 
 Text = str | None
 Signature = tuple[Text, ...]  # in the order of `in_order`
@@ -73,7 +76,7 @@ def eligible(counts: Mapping[Text, int], m: int) -> bool:
 
 
 def filled(
-    old: Sequence[tuple[int, Text, Signature]], new: Mapping[Text, Sequence[int]], m: int, common: Signature
+    old: Sequence[tuple[int, Text, Signature]], new: Mapping[Text, Sequence[int]], m: int, known: Collection[Text]
 ) -> Buckets:
     """Balanced up to counterfeits: every row, old or new, in the bucket that it is published from.
 
@@ -81,7 +84,7 @@ def filled(
         old: Rows of people who were published before, with value and signature.
         new: The other rows, by value.
         m: So many values a signature has at least.
-        common: Values to take for signatures of people who can be published with nobody: at least m, the best first.
+        known: The values that signatures are drawn from for people who can be published with nobody: at least m.
     """
     buckets = Buckets()
     for row, value, signature in old:
@@ -93,7 +96,7 @@ def filled(
     _assign(buckets, left, m)
     for value, rows in rest.items():
         for row in rows:
-            _place(buckets, value, row, m, common)
+            buckets.of(_drawn(value, m, known)).rows[value].append(row)
     return buckets
 
 
@@ -154,12 +157,7 @@ def _assign(buckets: Buckets, left: dict[Text, list[int]], m: int) -> None:
             left[value] = left[value][height:]
 
 
-def _place(buckets: Buckets, value: Text, row: int, m: int, common: Signature) -> None:
-    """A row that would need counterfeits: where the fewest are needed."""
-    having = [each for each in buckets if value in each.rows]
-    if having:
-        best = min(having, key=lambda each: (each.lacks(value) == 0, len(each.signature)))
-    else:
-        others = [each for each in common if each != value][: m - 1]
-        best = buckets.of(tuple(sorted((value, *others), key=in_order)))
-    best.rows[value].append(row)
+def _drawn(value: Text, m: int, known: Collection[Text]) -> Signature:
+    """A signature for a row that needs counterfeits; it says no more of the value than that it is one of the m."""
+    others = SystemRandom().sample(sorted((each for each in known if each != value), key=in_order), m - 1)
+    return tuple(sorted((value, *others), key=in_order))

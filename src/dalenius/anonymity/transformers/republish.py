@@ -6,8 +6,11 @@ guessing right stays at 1/m, however many releases there are.
 
 *Guarantee.* Every class has at least m rows with different sensitive values, and somebody's class shows the same values
 in every release that somebody is in. Against an attacker who knows who is in which release and everybody's
-quasi-identifiers, and nothing about the values, each guess is right with probability at most 1/m. It is no bound on
-what is learned by who knows more.
+quasi-identifiers, nothing about the values, and does not reason from how rows were placed, each guess is right with
+probability at most 1/m. It is no bound on what is learned by who knows more. Who knows the algorithm may reason:
+newcomers rather fill places that others left, and those for whom there is no partner get counterfeits, which says that
+their value was frequent among newcomers. One newcomer's signature that needs counterfeits is drawn so that it is as
+likely for each of its values (`buckets`); of many together more can be said.
 
 *Assumes.* One sensitive column, whose value for a person stays within the signature; one row for each person.
 
@@ -24,13 +27,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.anonymity.hierarchies import SUPPRESSED, Hierarchy
+from dalenius.anonymity.losses import Losses, losses
+from dalenius.anonymity.losses.sizes import average_class_size, discernibility
 from dalenius.anonymity.roles import Roles
 from dalenius.anonymity.table import Column, Table
 from dalenius.anonymity.transformers.buckets import Bucket, Text, eligible, filled, in_order
@@ -51,6 +56,7 @@ class Republication:
         counterfeits: How many rows of each class are nobody's, where there are some; published beside the table.
         classes: How many there are.
         people: Rows that are somebody's.
+        loss: What these lose.
     """
 
     table: Table
@@ -59,6 +65,7 @@ class Republication:
     counterfeits: Mapping[str, int]
     classes: int
     people: int
+    loss: Losses
 
     def to_dict(self) -> dict[str, Any]:
         """For `--json`; without rows and people."""
@@ -70,6 +77,7 @@ class Republication:
             "counterfeits_by_class": dict(self.counterfeits),
             "m": self.state.m,
             "release": self.state.releases,
+            "loss": self.loss.to_dict(),
         }
 
 
@@ -100,12 +108,10 @@ def republish(table: Table, roles: Roles, m: int, *, person: str, previous: Stat
     for row in order:
         if people[row] not in known:
             new.setdefault(values[row], []).append(row)
-    counts = Counter(values)
-    common = tuple(sorted(counts, key=lambda each: (-counts[each], in_order(each))))
     scale = np.array(
         [roles.weight(name) / max(1, each.total - 1) for name, each in zip(roles.quasi, hierarchies, strict=True)]
     )
-    groups = [each for bucket in filled(old, new, m, common) for each in _split(bucket, places * scale[:, None])]
+    groups = [each for bucket in filled(old, new, m, set(values)) for each in _split(bucket, places * scale[:, None])]
     return _published(table, roles, m, person, sensitive, previous, groups, hierarchies, places)
 
 
@@ -165,7 +171,22 @@ def _published(
                 listed.append(shown.get(column, SUPPRESSED))
     found = Table({name: Column.of(listed) for name, listed in cells.items()}, sum(map(len, groups)))
     state = State(m, person, sensitive, (previous.releases if previous else 0) + 1, signatures)
-    return Republication(found, state, placed, counterfeits, len(groups), table.rows)
+    return Republication(
+        found, state, placed, counterfeits, len(groups), table.rows, _lost(table, roles, groups, labels)
+    )
+
+
+def _lost(table: Table, roles: Roles, groups: list[Group], labels: list[list[Text]]) -> Losses:
+    """What rows lose that are somebody's. Classes are told apart by their numbers, whatever their labels."""
+    label_of = {row: own for group, own in zip(groups, labels, strict=True) for _, row in group if row is not None}
+    cells = {name: [label_of[row][at] for row in range(table.rows)] for at, name in enumerate(roles.quasi)}
+    found = losses(table, table.replace({name: Column.of(each) for name, each in cells.items()}), roles)
+    sizes = np.array([sum(row is not None for _, row in group) for group in groups])
+    return replace(
+        found,
+        discernibility=discernibility(sizes, 0, table.rows),
+        class_size=average_class_size(sizes, 0, table.rows),
+    )
 
 
 def _labels(group: Group, hierarchies: list[Hierarchy], places: NDArray[np.int64]) -> list[Text]:

@@ -304,6 +304,14 @@ def check(
     beta: Beta = None,
     presence: Presence = None,
     population: Population = None,
+    m: Annotated[
+        int | None,
+        typer.Option("--m", metavar="M", help="m-invariance, of this one release.", rich_help_panel=_MODELS),
+    ] = None,
+    id_: Annotated[
+        str | None,
+        typer.Option("--id", metavar="COLUMN", help="With the number of the class, for --m.", rich_help_panel=_MODELS),
+    ] = None,
     policy: PolicyFile = None,
     quasi: Quasi = None,
     sensitive: Sensitive = None,
@@ -314,7 +322,7 @@ def check(
     Example: dalenius anonymize check published.csv --policy people.toml --k 10 --l 3
     """
     from dalenius.anonymity.checking import check as checked
-    from dalenius.anonymity.checking import profile
+    from dalenius.anonymity.checking import check_release, profile
     from dalenius.anonymity.options import Options
 
     options = Options(
@@ -327,6 +335,8 @@ def check(
         beta=beta,
         presence=_presence(presence),
         population=None if population is None else str(population.absolute()),
+        m=m,
+        id=id_,
     )
     options.check()
     rows, _ = rows_of(frame, target, policy, quasi=quasi, sensitive=sensitive)
@@ -346,7 +356,10 @@ def check(
 
         frame.emit(reached, tell)
         return
-    found = checked(table, roles, options.models())
+    if m is not None and id_ is not None:
+        found = check_release(table, roles, m, group=id_)
+    else:
+        found = checked(table, roles, options.models())
 
     def human(console: Console) -> None:
         from dalenius.app.views.publications import print_check

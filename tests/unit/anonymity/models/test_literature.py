@@ -233,6 +233,15 @@ def test_presence_is_the_share_of_people_who_are_in_the_table():
         check(people, roles, [Presence(0, 1, table)])
 
 
+def test_no_class_of_nobody_is_the_worst_share():
+    table = Table.of({"q": ["1", "1", "2"]})
+    people = Table.of({"q": ["1", "1", "1", "1", "2"]})
+    found = check(table, Roles(quasi=("q",)), [Presence(0.1, 0.9, people)]).findings[0]
+    assert not found.met and found.reached == 1  # of class 2 everybody is in it
+    found = check(table, Roles(quasi=("q",)), [Presence(0.1, 1, people)]).findings[0]
+    assert found.met and found.reached in {0.5, 1.0}
+
+
 def test_suppressed_rows_are_where_the_rest_of_a_population_is():
     table = Table.of({"q": ["1", "1", "*"]})
     people = Table.of({"q": ["1", "1", "1", "1", "2", "3"]})

@@ -250,6 +250,15 @@ def test_a_series_keeps_its_state_before_its_rows_leave(call, people, tmp_path, 
     assert (tmp_path / "series.state").exists() and not left(tmp_path)
 
 
+def test_a_release_of_a_series_is_checked_and_shows_no_other_column(call, people, tmp_path):
+    code, out, _ = call("run", people, "--m", 2, "--id", "name", "-o", "out.csv", "--json")
+    made = json.loads(out)
+    assert code == 0 and made["as_they_are"] == [] and 0 < made["loss"]["ncp"] <= 1
+    asked = ("check", "out.csv", "--policy", people, "--id", "name", "--m")
+    assert call(*asked, 2)[0] == 0 and call(*asked, 3)[0] == 6
+    assert call("check", "out.csv", "--policy", people, "--m", 2)[0] == 2
+
+
 def test_a_spreadsheet_says_what_to_save_it_as(call, tmp_path):
     protected_in(tmp_path)
     (tmp_path / "a.xlsx").write_bytes(b"PK")
