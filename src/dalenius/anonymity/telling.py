@@ -39,6 +39,8 @@ def told(
     if shared:
         least = "At least " if rows.version is not None and rows.version.policy.path else ""
         found.append(f"{least}{shared:,} rows belong to somebody who has another: {ROWS_NOT_PEOPLE}.")
+    elif not rows.owner and len(roles.identifiers) > 1:
+        found += _repeated(table, roles.identifiers)
     if before and facts.get("release", 1) == 1:
         found.append(
             f"Rows of the same people were published before (entry {before[-1].entry}): whoever has both tables can "
@@ -57,6 +59,18 @@ def told(
     return {"as_they_are": plain, "warnings": found}
 
 
+def _repeated(table: Table, identifiers: Sequence[str]) -> list[str]:
+    """Identifiers that are different in all rows only together, such as a visit and its patient.
+
+    Any of them may say who somebody is, and nobody said which; told is the one that has the most values.
+    """
+    name = max(identifiers, key=lambda each: (len(table[each].values) < table.rows, len(table[each].values)))
+    shared = _sharing(table, [name])
+    if not shared:
+        return []
+    return [f"{shared:,} rows have the same {name!r} as another. If that says who somebody is, {ROWS_NOT_PEOPLE}."]
+
+
 def for_record(facts: Mapping[str, Any]) -> dict[str, Any]:
     """The same without what only the owner is shown: how many rows share a person is in no published file."""
     several = f"Some rows belong to somebody who has another: {ROWS_NOT_PEOPLE}."
@@ -66,9 +80,12 @@ def for_record(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rows_of_others(table: Table, rows: Rows) -> int:
     """How many rows are of somebody who has more than one, by the unit, or by the identifiers of unprotected rows."""
+    whose = rows.owner or rows.roles.identifiers
+    return _sharing(table, whose) if whose else 0
+
+
+def _sharing(table: Table, columns: Sequence[str]) -> int:
+    """How many rows agree in these columns with another."""
     from dalenius.anonymity.classes import classes
 
-    whose = rows.owner or rows.roles.identifiers
-    if not whose:
-        return 0
-    return sum(int(size) for size in classes(table, list(whose)).sizes if size > 1)
+    return sum(int(size) for size in classes(table, list(columns)).sizes if size > 1)

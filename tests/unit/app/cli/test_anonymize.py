@@ -239,6 +239,15 @@ def test_columns_in_no_role_and_people_with_several_rows_are_named(call, people,
     assert found["as_they_are"] == ["age", "zip", "diagnosis"] and len(found["warnings"]) == 1
 
 
+def test_a_person_with_several_visits_is_told_though_each_visit_has_a_number(call, tmp_path):
+    rows = "".join(f"{at},p{at // 2},{20 + at % 3}\n" for at in range(12))
+    (tmp_path / "visits.csv").write_text(f"visit,person,age\n{rows}")
+    words = ("run", "visits.csv", "--quasi", "age", "--k", 2, "--dry-run", "--json", "--identifiers")
+    (told,) = json.loads(call(*words, "visit,person")[1])["warnings"]
+    assert "12 rows have the same 'person' as another" in told and "k counts rows" in told
+    assert json.loads(call(*words, "visit")[1])["warnings"] == []
+
+
 def test_a_series_keeps_its_state_before_its_rows_leave(call, people, tmp_path, monkeypatch):
     from dalenius.anonymity import table
 
