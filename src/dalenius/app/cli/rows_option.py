@@ -145,6 +145,11 @@ def _literal(path: Path) -> str:
     return escape(str(path.absolute()))
 
 
+def policy_of(target: str) -> list[Path]:
+    """The policy file that was named in the place of a table."""
+    return [Path(target)] if target.lower().endswith(".toml") else []
+
+
 def check_place(output: Path, rows: Rows, *more: str | Path | None, endings: tuple[str, ...] = _DATA) -> None:
     """Refuses an output that could not be written, or that is one of the files that are read."""
     from dalenius.anonymity.places import check_apart
