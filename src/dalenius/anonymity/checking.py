@@ -221,14 +221,19 @@ def _as_published(table: Table, population: Table, roles: Roles, name: str) -> N
     hierarchy = build(roles.spec(name), name, own.values)
     places = {value: code for code, value in enumerate(column.values)}
     shown = [value for value in column.values if value != SUPPRESSED]
+    found = list[NDArray[np.int64]]()
     for level in range(hierarchy.levels) if shown else [hierarchy.levels - 1]:
         if set(shown) <= set(hierarchy.labels[level]):
             labels = [places.get(label, len(column.values)) for label in hierarchy.labels[level]]
-            return np.array(labels)[hierarchy.maps[level]][own.codes]
+            found.append(np.array(labels)[hierarchy.maps[level]][own.codes])
+    if found and all((each == found[0]).all() for each in found):
+        return found[0]
     raise InputError(
-        f"The labels of {name!r} are not all of one level.",
+        f"The labels of {name!r} are {'on several levels, for different people' if found else 'not all of one level'}.",
         why="For δ-presence it must be clear into which class each person of the population falls.",
-        fix="Publish with --method optimal or greedy, and check with the same policy and population.",
+        fix="Give labels of their own to each level of its hierarchy."
+        if found
+        else "Publish with --method optimal or greedy, and check with the same policy and population.",
     )
 
 

@@ -146,9 +146,9 @@ def anonymize(
             fix="Report this, with the options that you used.",
         )
     found = losses(table, made, roles)
-    rooted = all(each.rooted for each in task.hierarchies)
+    starred = all(each.labels[-1] == (SUPPRESSED,) for each in task.hierarchies)
     # if all rows read `*` since that is the highest label, none of them is suppressed
-    suppressed = int((recoding.levels[0] < 0).sum()) if result.suppressed or not rooted else 0
+    suppressed = int((recoding.levels[0] < 0).sum()) if result.suppressed or not starred else 0
     value = found.of(loss)
     gap = None if recoding.bound is None else max(value - recoding.bound, 0.0)
     chosen = recoding.levels_chosen

@@ -233,6 +233,18 @@ def test_presence_is_the_share_of_people_who_are_in_the_table():
         check(people, roles, [Presence(0, 1, table)])
 
 
+def test_a_label_of_two_levels_is_refused_where_it_stands_for_different_people(tmp_path: Path):
+    (tmp_path / "q.csv").write_text("a;A;*\nA;A;*\nb;B;*\n")
+    roles = Roles.from_dict({"quasi": ["q"], "hierarchies": {"q": "q.csv"}}, tmp_path)
+    table = Table.of({"q": ["A", "A"]})
+    people = Table.of({"q": ["a", "a", "A", "A", "b"]})  # 2 of 2 look like A as they are, 2 of 4 a level above
+    with pytest.raises(InputError, match="on several levels") as caught:
+        check(table, roles, [Presence(0, 0.5, people)])
+    assert "labels of their own" in caught.value.fix
+    alike = Table.of({"q": ["A", "A", "A", "b"]})
+    assert check(table, roles, [Presence(0, 0.7, alike)]).met
+
+
 def test_no_class_of_nobody_is_the_worst_share():
     table = Table.of({"q": ["1", "1", "2"]})
     people = Table.of({"q": ["1", "1", "1", "1", "2"]})
