@@ -85,6 +85,12 @@ class _Any(str):
 def test_a_planted_bug_is_caught(tmp_path, monkeypatch, plant, start):
     with without_noise(monkeypatch) as looks:
         plant(monkeypatch)
-        sources._READ.forked()
+        _forget()
         assert run_chains(tmp_path, 12, SEED, looks, start).wrong
+    _forget()
+
+
+def _forget():
+    """What was read of answers before a bug was planted, or under it."""
     sources._READ.forked()
+    sources._ANSWERS.forked()

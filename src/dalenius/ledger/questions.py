@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 Append = Callable[[str, Mapping[str, Any]], Entry]
 
 LEASE_SECONDS = 600.0
+_MOST_PRICES = 16  # answers to one question that are read to see what is known of it
 _PROC = Path("/proc")
 # The claims of this process that are being worked on. A claim whose work broke off is as good as dead.
 _ACTIVE: set[str] = set()
@@ -299,33 +300,39 @@ def is_paid(ledger: Ledger, request: Request) -> bool:
 
 
 def answers_to(ledger: Ledger, dataset: str, analyst: str, stored_key: str) -> list[PaidAnswer]:
-    """Every answer that this analyst has paid for to a question of this meaning, at whatever price, oldest first."""
+    """The answers that this analyst has paid for to a question of this meaning, at whatever price, oldest first.
+
+    Where there are many, the most accurate ones: they are all read for each preview.
+    """
     with ledger.state() as state:
-        found = [each for each in state.asked_before(dataset, stored_key) if _is_own(state, each, analyst)]
+        own = [each for each in state.asked_before(dataset, stored_key) if _is_own(state, each, analyst)]
+        least = sorted((each.epsilon for each in own), reverse=True)[:_MOST_PRICES][-1:]
+        found = [each for each in own if each.epsilon >= least[0]][-_MOST_PRICES:] if least else []
     return list(_contents(ledger, found))
 
 
-def recent_answers(ledger: Ledger, dataset: str, analyst: str, most: int) -> list[PaidAnswer]:
-    """The latest answers of this analyst in a data set, whatever was asked, newest first."""
+def recent_answers(ledger: Ledger, dataset: str, analyst: str, most: int, largest: int) -> Iterator[PaidAnswer]:
+    """The latest answers of this analyst in a data set, whatever was asked, newest first, read one after another.
+
+    Those of more bytes than ``largest`` are passed over.
+    """
     with ledger.state() as state:
         own = (each for each in reversed(state.questions.values()) if each.dataset == dataset)
         found = list(islice((each for each in own if _is_own(state, each, analyst)), most))
-    return list(_contents(ledger, found))
+    for charge, content in zip(found, own_contents(ledger, found, largest), strict=True):
+        if content is not None:
+            yield PaidAnswer(charge.epsilon, charge.delta, content)
 
 
-def paid_releases(ledger: Ledger, dataset: str, analyst: str, begins: str, epsilon: float, most: int) -> list[Answered]:
+def charges_of_kind(
+    ledger: Ledger, dataset: str, analyst: str, begins: str, epsilon: float, most: int
+) -> list[ChargedQuestion]:
     """What this analyst has paid at least that for, of stored keys that begin so, the most accurate first."""
     with ledger.state() as state:
         own = (each for each in reversed(state.questions.values()) if each.dataset == dataset)
         paid = (each for each in own if each.key.startswith(begins) and each.epsilon >= epsilon)
         found = list(islice((each for each in paid if _is_own(state, each, analyst)), most))
-    if not found:
-        return []
-    with ledger.view() as view:
-        return [
-            paid_before(ledger, view, each, analyst)
-            for each in sorted(found, key=lambda each: each.epsilon, reverse=True)
-        ]
+    return sorted(found, key=lambda each: each.epsilon, reverse=True)
 
 
 def own_charges(
@@ -344,9 +351,20 @@ def own_charges(
     return own[: -most - 1 : -1]
 
 
-def own_contents(ledger: Ledger, charges: list[ChargedQuestion]) -> list[bytes]:
-    """The bytes of these answers, each as it was recorded."""
-    return [each.content for each in _contents(ledger, charges)]
+def own_contents(ledger: Ledger, charges: list[ChargedQuestion], largest: int) -> Iterator[bytes | None]:
+    """The bytes of these answers, each as it was recorded, one after another; None: they are more than ``largest``."""
+    if not charges:
+        return
+    with ledger.view() as view:
+        for each in charges:
+            (size,) = view.connection.execute(
+                "SELECT MAX(length(content)) FROM releases WHERE question = ?", (each.number,)
+            ).fetchone()
+            if size is not None and size > largest:
+                yield None
+                continue
+            derived.holder_of(view.connection, each)
+            yield release_of(ledger, view, each)[0]
 
 
 def own_releases(ledger: Ledger, charges: list[ChargedQuestion], analyst: str) -> list[Answered]:

@@ -29,7 +29,6 @@ from dalenius.queries.answering import Answer, read_measure
 from dalenius.releasing.leaving import paid_answers, recent_answers
 
 if TYPE_CHECKING:
-    from dalenius.ledger.questions import PaidAnswer
     from dalenius.measuring.estimates import Noise
     from dalenius.measuring.plan import Plan
     from dalenius.releasing.leaving import Asker
@@ -96,13 +95,12 @@ class KnownParts:
 
 def known_parts(asker: Asker, plan: Plan, snapshot: Snapshot, confidence: float) -> KnownParts:
     """From the asker's latest answers, the newest first."""
-    answers = [] if plan.selection is not None else recent_answers(asker, snapshot, _LATEST)
-    wanted = about(plan, snapshot.data_version) if answers else []
+    wanted = about(plan, snapshot.data_version)
     if not wanted:
         return KnownParts()
     counted = _about(plan, snapshot.data_version, _ROWS)
     found: dict[str, _Part] = {}
-    for part in _parts(answers):
+    for part in _parts(asker, snapshot, [*wanted, counted]):
         if part.about in {*wanted, counted} and (part.about not in found or part.epsilon > found[part.about].epsilon):
             found[part.about] = part
     rows = None if counted not in found else max(0.0, sum(found[counted].values) / 2.0 ** found[counted].bits)
@@ -132,10 +130,10 @@ class _Part:
     clip: Clip | None
 
 
-def _parts(answers: Sequence[PaidAnswer]) -> Iterator[_Part]:
-    for each in answers:
-        if len(each.content) > _LARGEST:
-            continue
+def _parts(asker: Asker, snapshot: Snapshot, wanted: Sequence[str]) -> Iterator[_Part]:
+    for each in recent_answers(asker, snapshot, _LATEST, _LARGEST):
+        if not any(name.encode() in each.content for name in wanted):
+            continue  # sooner known than read
         with suppress(ValueError, KeyError, TypeError):  # another kind of release, or one of an earlier version
             data = json.loads(each.content)
             if not isinstance(data, dict):

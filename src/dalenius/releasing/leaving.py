@@ -211,15 +211,15 @@ def paid_answers(asker: Asker, kind: str, snapshot: Snapshot, key: str) -> list[
     return questions.answers_to(asker.ledger, snapshot.dataset, asker.name, key_stored(kind, key, snapshot.epoch))
 
 
-def paid_of_kind(asker: Asker, kind: str, snapshot: Snapshot, epsilon: float, most: int) -> list[Answered]:
+def charges_of_kind(asker: Asker, kind: str, snapshot: Snapshot, epsilon: float, most: int) -> list[ChargedQuestion]:
     """This asker's latest own releases of one kind about the same people, at that price or more, the best first."""
     begins = key_stored(kind, "", snapshot.epoch)
-    return questions.paid_releases(asker.ledger, snapshot.dataset, asker.name, begins, epsilon, most)
+    return questions.charges_of_kind(asker.ledger, snapshot.dataset, asker.name, begins, epsilon, most)
 
 
-def recent_answers(asker: Asker, snapshot: Snapshot, most: int) -> list[PaidAnswer]:
-    """This asker's latest own releases about the same data set, newest first."""
-    return questions.recent_answers(asker.ledger, snapshot.dataset, asker.name, most)
+def recent_answers(asker: Asker, snapshot: Snapshot, most: int, largest: int) -> Iterator[PaidAnswer]:
+    """This asker's latest own releases about the same data set, newest first; larger ones are passed over."""
+    return questions.recent_answers(asker.ledger, snapshot.dataset, asker.name, most, largest)
 
 
 def own_charges(asker: Asker, dataset: str, most: int, until: int | None = None) -> list[ChargedQuestion]:
@@ -230,9 +230,9 @@ def own_charges(asker: Asker, dataset: str, most: int, until: int | None = None)
     return questions.own_charges(asker.ledger, dataset, asker.name, most, until)
 
 
-def own_contents(asker: Asker, charges: list[ChargedQuestion]) -> list[bytes]:
-    """The stored bytes of own releases."""
-    return questions.own_contents(asker.ledger, charges)
+def own_contents(asker: Asker, charges: list[ChargedQuestion], largest: int) -> Iterator[bytes | None]:
+    """The stored bytes of own releases, one after another; None for what is larger than that."""
+    return questions.own_contents(asker.ledger, charges, largest)
 
 
 def own_releases(asker: Asker, charges: list[ChargedQuestion]) -> list[Answered]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ASKED = "sealed"  # under which it stands in a stored answer
 _PURPOSE = b"dalenius: what was asked, 1"
 _NONCE = 12
-_LARGEST = 2**25  # bytes, once it is unpacked: what we wrote ourselves is far smaller
+_LARGEST = 2**22  # bytes, once it is unpacked: what is longer is not looked at
 
 
 def seal(ledger: Ledger, data: Any) -> str:
@@ -34,15 +34,21 @@ def seal(ledger: Ledger, data: Any) -> str:
 
 def unseal(ledger: Ledger, text: str) -> Any:
     """As `seal` wrote it; None where it was not written with this home's key, as in a ledger that has moved."""
+    return unseal_sized(ledger, text)[0]
+
+
+def unseal_sized(ledger: Ledger, text: str) -> tuple[Any, int]:
+    """The same, with how many bytes it is."""
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     try:
         raw = base64.b64decode(text, validate=True)
         plain = AESGCM(_key(ledger)).decrypt(raw[:_NONCE], raw[_NONCE:], _PURPOSE)
-        return json.loads(zlib.decompressobj().decompress(plain, _LARGEST))
+        written = zlib.decompressobj().decompress(plain, _LARGEST)
+        return json.loads(written), len(written)
     except (InvalidTag, ValueError, zlib.error):
-        return None
+        return None, 0
 
 
 def _key(ledger: Ledger) -> bytes:

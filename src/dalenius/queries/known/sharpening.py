@@ -17,7 +17,7 @@ import numpy as np
 from dalenius._numbers import count_of
 from dalenius.queries.known.answers import KnownAnswer, epsilon_together
 from dalenius.queries.known.deriving import derive, releases_of
-from dalenius.queries.known.sources import FRESH, own_sources, paid_measures
+from dalenius.queries.known.sources import own_sources, paid_measures
 from dalenius.queries.total_intervals import Clipped
 from dalenius.queries.workloads.linear import why_not_linear
 from dalenius.releasing.leaving import own_releases
@@ -50,7 +50,7 @@ def sharpen(asker: Asker, snapshot: Snapshot, answer: Answer, answered: Answered
     if answer.coarsened or answer.scaled or why_not_linear(plan) is not None or len(plan.cells) > _MOST_CELLS:
         return None
     sources = own_sources(asker, snapshot.dataset, snapshot.epoch, answered.receipt.entry)
-    if len(sources) < 2 or sources[0].charge.answer != answered.receipt.entry or FRESH in sources[0].data:
+    if len(sources) < 2 or sources[0].charge.answer != answered.receipt.entry or sources[0].fresh:
         return None
     paid = list(paid_measures(sources, plan, snapshot, answer.confidence))
     own = [each for each in paid if each.charge == sources[0].charge.number]

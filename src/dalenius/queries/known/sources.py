@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from dalenius.measuring.estimates import noise_variance, normal_width
 from dalenius.measuring.periods import charged_periods
 from dalenius.mechanisms.laws import DiscreteGaussianLaw, SummedLaw
 from dalenius.queries.answering import Answer
-from dalenius.queries.known.sealed import ASKED, seal, unseal
+from dalenius.queries.known.sealed import ASKED, seal, unseal_sized
 from dalenius.queries.known.written import can_write, plan_of_json, plan_to_json
 from dalenius.queries.total_intervals import Clipped, Unknown
 from dalenius.queries.workloads.linear import ROWS, Summed, atoms_of
@@ -41,12 +42,16 @@ if TYPE_CHECKING:
 
 LATEST = 64  # own releases that are looked through
 _LARGEST = 2**21  # bytes of one
+_MOST_BYTES = 2**22  # of all of them, with what was sealed in them: as JSON, which takes several times that once read
 _MOST_GROUPS = 2**14  # in all of them
 _LINEAR = frozenset({"rows", "sum", "moments"})
-_MOST_READINGS = 16  # of one release, that are kept
 FRESH = "fresh"  # stands beside an answer that was paid for in any case
 # What was sealed with a release, by ledger and charge: it never changes. In values of some 80 bytes.
 _READ: WeightedCache[Any] = WeightedCache(2**19)
+_PER_VALUE = 16  # bytes of JSON that take 80, once they are read
+# The same as answers, by the rows that were asked about.
+_ANSWERS: WeightedCache[tuple[Table, Answer | None]] = WeightedCache(2**19)
+_PER_GROUP = 24  # values for each group and aggregate of an answer, with all that is worked out about it
 
 
 def frame_of(plan: Plan, data_version: int | str) -> str:
@@ -223,13 +228,25 @@ def _is_gaussian(law: Noise) -> bool:
 
 @dataclass(frozen=True)
 class OwnRelease:
-    """A release of the asker, with what was sealed in it."""
+    """A release of the asker, with what was sealed in it.
+
+    Attributes:
+        charge: What paid for it.
+        place: The home of its ledger.
+        content: Its bytes.
+        kind: "joint": of several questions; "question" or "other", such as a workload.
+        fresh: What tells it from others of the same question, where it was paid for in any case.
+        asked: What was sealed; of a joint one, for each of its parts.
+        size: How many bytes all that is, as JSON.
+    """
 
     charge: ChargedQuestion
+    place: str
     content: bytes
-    data: Mapping[str, Any]
+    kind: str
+    fresh: str
     asked: Any
-    _answers: dict[tuple[str, int, float, int], tuple[Table, Answer | None]] = field(default_factory=dict)
+    size: int
 
     def answer(self, at: int, plan: Plan, snapshot: Snapshot, confidence: float) -> Answer | None:
         """What it says about the rows of a plan, read once for each confidence; None where it is of another version.
@@ -240,18 +257,18 @@ class OwnRelease:
             snapshot: Of the data.
             confidence: Of its errors.
         """
-        key = frame_of(plan, snapshot.data_version), snapshot.epoch, confidence, at
-        table, answer = self._answers.get(key, (None, None))
+        own = self.place, self.charge.number, self.charge.release
+        key = *own, frame_of(plan, snapshot.data_version), snapshot.epoch, confidence, at
+        table, answer = _ANSWERS.get(key) or (None, None)
         if table != plan.table:  # limits that were found since are another table's
             answer = _read(self, at, plan, snapshot, confidence)
-            if len(self._answers) >= _MOST_READINGS:  # who types ever new confidences
-                self._answers.clear()
-            self._answers[key] = plan.table, answer
+            groups = 1 if answer is None else len(answer.plan.cells) * len(answer.plan.answers)
+            _ANSWERS.put(key, (plan.table, answer), _PER_GROUP * groups)
         return answer
 
 
 def own_sources(asker: Asker, dataset: str, epoch: int, until: int | None = None) -> list[OwnRelease]:
-    """The asker's latest releases that say what they measured, newest first.
+    """The asker's latest releases that say what they measured, newest first, as far as they are not too much to read.
 
     Args:
         asker: Who has paid for them.
@@ -260,28 +277,48 @@ def own_sources(asker: Asker, dataset: str, epoch: int, until: int | None = None
         until: Only up to the one whose answer is that entry of the ledger, which is the first of them then.
     """
     charges = [each for each in own_charges(asker, dataset, LATEST, until) if each.epoch == epoch]
+    found, left = list[OwnRelease](), _MOST_BYTES
+    with closing(_releases(asker, charges)) as releases:
+        for release in releases:  # one at a time: what is past the most of all is never read
+            left -= release.size
+            if left < 0:
+                break
+            found.append(release)
+    return found
+
+
+def _releases(asker: Asker, charges: Sequence[ChargedQuestion]) -> Generator[OwnRelease, None, None]:
+    """Those of these releases from which something may follow."""
     place = str(asker.ledger.home)
     kept = {each.number: _READ.get((place, each.number, each.release)) for each in charges}
     missing = [each for each in charges if kept[each.number] is None]
-    for each, content in zip(missing, own_contents(asker, missing) if missing else (), strict=True):
-        found: Any = _unsealed(asker, each, content)
-        kept[each.number] = found
-        weight = len(content) // 40 if isinstance(found, OwnRelease) else 1
-        _READ.put((place, each.number, each.release), found, max(1, weight))
-    return [found for each in charges if isinstance(found := kept[each.number], OwnRelease)]
+    contents = own_contents(asker, missing, _LARGEST)
+    for each in charges:
+        release = kept[each.number]
+        if release is None:
+            content = next(contents)
+            release = False if content is None else _unsealed(asker, each, content)
+            weight = release.size // _PER_VALUE if isinstance(release, OwnRelease) else 1
+            _READ.put((place, each.number, each.release), release, max(1, weight))
+        if isinstance(release, OwnRelease):
+            yield release
 
 
 def _unsealed(asker: Asker, charge: ChargedQuestion, content: bytes) -> OwnRelease | bool:
     """What a release says; False where nothing can follow from it."""
-    if len(content) > _LARGEST or f'"{ASKED}"'.encode() not in content:
+    if f'"{ASKED}"'.encode() not in content:
         return False
     data = json.loads(content)
-    parts = data.get("parts") if data.get("format") == "joint" else None
-    if parts is not None:
-        asked: Any = [unseal(asker.ledger, each[ASKED]) if ASKED in each else None for each in parts]
-    else:
-        asked = unseal(asker.ledger, data[ASKED]) if ASKED in data else None
-    return False if asked is None else OwnRelease(charge, content, data, asked)
+    joint = data.get("format") == "joint"
+    sealed = [each.get(ASKED) for each in data["parts"]] if joint else [data.get(ASKED)]
+    read = [(None, 0) if each is None else unseal_sized(asker.ledger, each) for each in sealed]
+    asked = [each for each, _ in read]
+    if not any(asked):
+        return False
+    kind = "joint" if joint else "question" if "measures" in data else "other"
+    size = len(content) + sum(bytes_ for _, bytes_ in read)
+    place, fresh = str(asker.ledger.home), str(data.get(FRESH, ""))
+    return OwnRelease(charge, place, content, kind, fresh, asked if joint else asked[0], size)
 
 
 def paid_measures(
@@ -291,14 +328,15 @@ def paid_measures(
 
     ``others``: not those of the same question. At a higher price that is a new charge, whatever chance made of it.
     """
-    frame, looked = frame_of(plan, snapshot.data_version), 0
+    frame, left = frame_of(plan, snapshot.data_version), _MOST_GROUPS
     for release in sources:
         for at, asked in enumerate(_asked(release)):
             if not isinstance(asked, dict) or asked.get("frame") != frame:
                 continue
-            looked += len(asked["plan"]["cells"])
-            if looked > _MOST_GROUPS:  # who asks waits for it
-                return
+            groups = _groups(asked)
+            if groups > left:  # who asks waits for it
+                continue
+            left -= groups
             found = release.answer(at, plan, snapshot, confidence)
             if found is None or (others and found.plan.canonical() == plan.canonical()):
                 continue
@@ -309,24 +347,32 @@ def paid_measures(
                         yield PaidMeasure(release.charge.number, release.charge.epsilon, found, place, number)
 
 
+def _groups(asked: Mapping[str, Any]) -> int:
+    """How many groups an answer has, times its aggregates: they are all read."""
+    try:
+        return max(1, int(asked["plan"]["cells"][0])) * max(1, len(asked["plan"]["answers"]))
+    except (KeyError, TypeError, ValueError, IndexError):  # of another version
+        return 1
+
+
 def _asked(release: OwnRelease) -> Sequence[Any]:
     """What each answer in it was asked by."""
-    if release.data.get("format") == "joint":
+    if release.kind == "joint":
         return list(release.asked)
-    return [release.asked] if "measures" in release.data else []
+    return [release.asked] if release.kind == "question" else []
 
 
 def _read(release: OwnRelease, at: int, plan: Plan, snapshot: Snapshot, confidence: float) -> Answer | None:
     """An own answer with its plan, if that is what it is stored for."""
-    joint = release.data.get("format") == "joint"
-    content = json.dumps(release.data["parts"][at]).encode() if joint else release.content
+    joint = release.kind == "joint"
+    content = json.dumps(json.loads(release.content)["parts"][at]).encode() if joint else release.content
     try:
         own = plan_of_json(_asked(release)[at]["plan"], plan.table)
         answer = Answer.read(own, content, confidence)
-    except (ValueError, KeyError, TypeError, LedgerCorruptError):  # of another version
+    except (ValueError, KeyError, TypeError, IndexError, LedgerCorruptError):  # of another version
         return None
     if not joint:  # of which each part has its frame alone: the key of all is made of plans that may not be sealed
-        key = fresh_key(own.key(snapshot.data_version), str(release.data.get(FRESH, "")))
+        key = fresh_key(own.key(snapshot.data_version), release.fresh)
         if release.charge.key != key_stored(QUESTION, key, snapshot.epoch):
             return None
     if any(aggregate.limit is not None for aggregate in own.answers):

@@ -51,6 +51,9 @@ MOST_TRIED = 2**17  # combinations of column values that are put into atoms
 MOST_CLASSES = 2**17  # of one attribute
 MOST_COMBINED = 2**12  # of these, where all combinations of what atoms can be are taken: it doubles with each condition
 MOST_TOLD = 2**22  # values of atoms in all its classes
+_RUNNING = frozenset({Type.DATE, Type.NUMBER})  # between two values of a column there are none but its own
+_MOST_RUNS = 4
+_SHORT, _MOST_SHORT = 4, 64  # the longest list that DuckDB makes no join of, and up to where lists are parted so
 
 Values = tuple[Scalar, ...]
 
@@ -230,7 +233,7 @@ class _Finding:
             return Attribute(keys, cells, values, self.whole)
         cases: list[Expression] = []
         for place, (_, own) in enumerate(kept):
-            cases += [_among(column, own), number(place)]
+            cases += [_held(column, own, domain), number(place)]
         return Attribute((plain("case", *cases, NULL),), _numbers(len(kept)), values, self.whole)
 
     # --- by what they are compared with
@@ -386,12 +389,43 @@ def _told_apart(key: Expression, values: Sequence[Scalar]) -> tuple[tuple[Expres
     return keys, tuple((stand_in, True) if each is None else (each, False) for each in values)
 
 
+def _held(column: Column, values: Sequence[Scalar], domain: Sequence[Scalar]) -> Expression:
+    """That a column has one of some values, all that it can have being known: days and whole numbers by runs."""
+    if column.type not in _RUNNING:
+        return _among(column, values)
+    places = {value: at for at, value in enumerate(sorted(domain, key=sort_key))}
+    runs: list[list[Scalar]] = []
+    for value in sorted((each for each in values if each is not None), key=sort_key):
+        if runs and places[runs[-1][-1]] + 1 == places[value]:
+            runs[-1].append(value)
+        else:
+            runs.append([value])
+    if len(runs) > _MOST_RUNS:
+        return _among(column, values)
+    parts = [_between(column, run[0], run[-1]) for run in runs]
+    parts += [plain("is_null", column)] if None in values else []
+    return parts[0] if len(parts) == 1 else plain("or", *parts)
+
+
+def _between(column: Column, first: Scalar, last: Scalar) -> Expression:
+    ends = Literal(first, column.type), Literal(last, column.type)
+    if first == last:
+        return plain("eq", column, ends[0])
+    return plain("and", plain("le", ends[0], column), plain("le", column, ends[1]))
+
+
 def _among(subject: Expression, values: Sequence[Scalar]) -> Expression:
-    """That an expression has one of some values; NULL may be one of them."""
+    """That an expression has one of some values; NULL may be one of them.
+
+    Lists are short where there are few values: of each longer one DuckDB makes a join, and of a hundred classes a
+    hundred of them, which takes it seconds to plan and run, however few rows there are.
+    """
     literals = [Literal(each, subject.type) for each in values if each is not None]
     parts = [plain("is_null", subject)] if None in values else []
-    if literals:
-        parts.append(plain("eq", subject, literals[0]) if len(literals) == 1 else plain("in", subject, *literals))
+    step = _SHORT if len(literals) <= _MOST_SHORT else len(literals)
+    for at in range(0, len(literals), step):
+        some = literals[at : at + step]
+        parts.append(plain("eq", subject, some[0]) if len(some) == 1 else plain("in", subject, *some))
     return parts[0] if len(parts) == 1 else plain("or", *parts)
 
 
