@@ -14,9 +14,11 @@ it to the bit.
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import re
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -65,17 +67,27 @@ def header_of(randomiser: Randomiser, domain: str, reports: int) -> dict[str, An
 
 def to_bytes(randomiser: Randomiser, reports: Reports, domain: Domain | None = None) -> bytes:
     """The file's bytes in front of the reports, and the reports."""
-    return _head(randomiser, reports, domain) + randomiser.check(reports).tobytes()
+    return _head(randomiser, len(reports), domain) + randomiser.check(reports).tobytes()
 
 
 def write(path: Path, randomiser: Randomiser, reports: Reports, domain: Domain | None = None) -> None:
     """Write a file whole: a crash leaves either the old file or the new one."""
-    head, rows = _head(randomiser, reports, domain), randomiser.check(reports)
+    write_blocks(path, randomiser, len(reports), [reports], domain)
+
+
+def write_blocks(
+    path: Path, randomiser: Randomiser, count: int, blocks: Iterable[Reports], domain: Domain | None = None
+) -> None:
+    """The same for `count` reports that come in blocks, so that they need not fit into memory together."""
+    head, left = _head(randomiser, count, domain), count
     try:
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
             try:
                 file.write(head)
-                file.write(rows.data)
+                for block in blocks:
+                    file.write(randomiser.check(block).data)
+                    left -= len(block)
+                assert not left  # noqa: S101 - who writes blocks counts them
                 file.flush()
                 os.fsync(file.fileno())
                 Path(file.name).replace(path)
@@ -89,17 +101,21 @@ def write(path: Path, randomiser: Randomiser, reports: Reports, domain: Domain |
 
 
 def read(path: Path, domain: Domain | None = None) -> ReportFile:
-    """Read and check a file; with a domain, only one of that domain's."""
+    """Read and check a file; with a domain, only one of that domain's. Its reports stay on disk until they are used."""
     try:
-        data = path.read_bytes()
-    except OSError as error:
+        with path.open("rb") as file:
+            if not os.fstat(file.fileno()).st_size:
+                _refuse("The file is empty", "it has no header", 0)
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as error:  # what cannot be mapped is no file
+        reason = error.strerror if isinstance(error, OSError) else "It is no file of the ordinary kind."
         raise InputError(
-            f"{path} cannot be read.", why=error.strerror or "The system refused.", fix="Check the path."
+            f"{path} cannot be read.", why=reason or "The system refused.", fix="Check the path."
         ) from None
     return from_bytes(data, domain)
 
 
-def from_bytes(data: bytes, domain: Domain | None = None) -> ReportFile:
+def from_bytes(data: bytes | mmap.mmap, domain: Domain | None = None) -> ReportFile:
     """The reports in the bytes of a file."""
     header, start = _header(data)
     randomiser = _randomiser(header)
@@ -123,14 +139,14 @@ def from_bytes(data: bytes, domain: Domain | None = None) -> ReportFile:
     return ReportFile(randomiser, header["domain"], randomiser.check(rows, start=start))
 
 
-def _head(randomiser: Randomiser, reports: Reports, domain: Domain | None) -> bytes:
+def _head(randomiser: Randomiser, reports: int, domain: Domain | None) -> bytes:
     if isinstance(randomiser, FrequencyOracle) and (domain is None or domain.size != randomiser.size):
         raise InputError(
             "The domain does not fit the randomiser.",
             why=f"The randomiser is for {randomiser.size:,} values.",
             fix="Make both of one size.",
         )
-    header = header_of(randomiser, domain.sha256 if domain else "", len(reports))
+    header = header_of(randomiser, domain.sha256 if domain else "", reports)
     text = _encoded(header)
     return MAGIC + bytes([VERSION]) + len(text).to_bytes(4, "little") + text
 
@@ -140,7 +156,7 @@ def _encoded(header: object) -> bytes:
     return json.dumps(header, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
-def _header(data: bytes) -> tuple[dict[str, Any], int]:
+def _header(data: bytes | mmap.mmap) -> tuple[dict[str, Any], int]:
     """The header, as JSON, and where the reports start."""
     if data[:4] != MAGIC:
         _refuse("This is not a file of reports", 'it does not begin with "DLNR"', 0)
