@@ -64,7 +64,11 @@ class Randomiser(ABC):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", parameters.epsilon(self.epsilon))
+        self._settle()
         self.ratio  # noqa: B018 - refuses an ε that has no chances
+
+    def _settle(self) -> None:  # noqa: B027 - most add none
+        """Check the fields that a subclass adds, and replace 0 by the best choice; ε and the size are settled."""
 
     # --- what defines it, and what that promises
 
