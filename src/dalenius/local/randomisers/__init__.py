@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+from dalenius.local.randomisers.count_mean_sketch import CountMeanSketch
 from dalenius.local.randomisers.hadamard import Hadamard
+from dalenius.local.randomisers.hadamard_sketch import HadamardSketch
 from dalenius.local.randomisers.k_ary import KAry
 from dalenius.local.randomisers.local_hashing import LocalHashing
 from dalenius.local.randomisers.optimised_unary import OptimisedUnary
@@ -22,5 +24,7 @@ RANDOMISERS: tuple[type[Randomiser], ...] = (
     LocalHashing,
     Hadamard,
     SubsetSelection,
+    CountMeanSketch,
+    HadamardSketch,
 )
 """All of them; `name` is what the command line and a file's header call each."""

@@ -132,8 +132,8 @@ class Hadamard(PureOracle):
         lies = coins.coins(self.response.lie, len(values))
         others = coins.uniform(2**self.rows, len(values))
         patterns = np.where(lies, others, self._patterns(keys, values))
-        _put(reports[:, : self.public_bytes], keys)
-        _put(reports[:, self.public_bytes :], patterns)
+        put_numbers(reports[:, : self.public_bytes], keys)
+        put_numbers(reports[:, self.public_bytes :], patterns)
 
     def _check(self, reports: Reports) -> Iterator[tuple[int, NDArray[np.bool_], str]]:
         for first, end, width in ((0, self.public_bytes, self.key_bits), (self.public_bytes, None, self.rows)):
@@ -146,8 +146,8 @@ class Hadamard(PureOracle):
                 yield first + last, over, "has bits set behind its key or pattern"
 
     def _fold(self, reports: Reports, counts: NDArray[np.int64]) -> None:
-        keys = _read(reports[:, : self.public_bytes])
-        patterns = _read(reports[:, self.public_bytes :])
+        keys = read_numbers(reports[:, : self.public_bytes])
+        patterns = read_numbers(reports[:, self.public_bytes :])
         # In Gray code each subset of rows differs from the one before in one row. The sign is the lowest bit.
         windows = [
             ((keys >> np.uint32(j)) & np.uint32(2**self.bits - 1)) << np.uint32(1)
@@ -202,13 +202,13 @@ def best_rows(epsilon: float, size: int) -> int:
     return min(range(1, _MOST_ROWS + 1), key=mean_variance)
 
 
-def _put(columns: Reports, numbers: NDArray[Any]) -> None:
+def put_numbers(columns: Reports, numbers: NDArray[Any]) -> None:
     """Numbers as bytes, low byte first."""
     for byte in range(columns.shape[1]):
         columns[:, byte] = (numbers >> np.uint32(8 * byte)).astype(np.uint8)
 
 
-def _read(columns: Reports) -> NDArray[np.uint32]:
+def read_numbers(columns: Reports) -> NDArray[np.uint32]:
     """The numbers that bytes stand for, low byte first."""
     numbers = columns[:, 0].astype(np.uint32)
     for byte in range(1, columns.shape[1]):

@@ -226,6 +226,10 @@ class FrequencyOracle(Randomiser):
         Only the randomisers are random here, not who was asked: the second term alone of erratum 2.
         """
 
+    def variances(self, shares: NDArray[np.float64], reports: int) -> NDArray[np.float64]:
+        """The variance of every estimate, where all true shares are known; not below those of `variance`."""
+        return np.asarray(self.variance(shares, reports), np.float64)
+
 
 @dataclass(frozen=True)
 class PureOracle(FrequencyOracle):
