@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dalenius.local import chances, coin_bits, coins
 from dalenius.local.columns import column_sums
-from dalenius.local.randomisers.randomiser import PureOracle, Reports, Values, sized
+from dalenius.local.randomisers.randomiser import PureOracle, Reports, Values, sized, slices
 from dalenius.local.randomisers.unary import padding, put_bits
 
 
@@ -110,7 +110,8 @@ class SubsetSelection(PureOracle):
         Independent coins that happen to show w ones are a uniform set of w; one further uniform category at a time
         makes it a uniform set of w + 1. Rows with too many ones are drawn anew. No choice looks at which ones are set.
         """
-        expected = max(0.0, self.chosen - 2 * math.sqrt(self.chosen) - 1)
+        spread = math.sqrt(self.chosen * (1 - self.chosen / self.size))
+        expected = max(0.0, self.chosen - 0.5 * spread - 1)  # so that most rows have too few
         chance = int(chances.ONE * (expected / self.size))
         rows[:] = 0
         todo = np.arange(len(rows))
@@ -136,6 +137,9 @@ class SubsetSelection(PureOracle):
     def _check(self, reports: Reports) -> Iterator[tuple[int, NDArray[np.bool_], str]]:
         yield from padding(reports, self.size)
         yield 0, np.bitwise_count(reports).sum(axis=1, dtype=np.int64) != self.chosen, f"does not hold {self.chosen:,}"
+
+    def _parts(self, count: int) -> Iterator[slice]:
+        return slices(count, max(64, min(2**15, 2**20 // self.report_bytes)))  # many rows for each round
 
     def _fold(self, reports: Reports, counts: NDArray[np.int64]) -> None:
         counts += column_sums(reports)[: self.size]
