@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 
 from dalenius.errors import InputError
 from dalenius.mechanisms.noise._exact import exp_minus
@@ -36,11 +37,9 @@ def within(ratio: Fraction, epsilon: float) -> bool:
     """
     if ratio <= 1:
         return True
-    exponent = Fraction(epsilon)
-    # Bits enough to tell e^(−ε) from 0, and as many again to tell it from 1 where ε is tiny.
-    precision = 64 + ratio.numerator.bit_length() + ratio.denominator.bit_length()
+    precision = 256
     while True:
-        low, high = exp_minus(exponent, precision)
+        low, high = _enclosed(epsilon, precision)
         # ratio ≤ e^ε ⇔ e^(−ε) ≤ 1/ratio; both sides times 2^precision × numerator.
         inverse = ratio.denominator << precision
         if high * ratio.numerator <= inverse:
@@ -48,6 +47,12 @@ def within(ratio: Fraction, epsilon: float) -> bool:
         if low * ratio.numerator > inverse:
             return False
         precision *= 2
+
+
+@lru_cache(maxsize=256)
+def _enclosed(epsilon: float, precision: int) -> tuple[int, int]:
+    """e^(−ε)·2^precision lies between these integers."""
+    return exp_minus(Fraction(epsilon), precision)
 
 
 def stated(ratio: Fraction) -> float:

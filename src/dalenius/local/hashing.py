@@ -13,6 +13,11 @@ up to 2¹⁶ values use w = 32, larger ones w = 64.
 A bucket is an interval of states, and state(x + 1) = state(x) + a: one walk along the domain takes an addition and a
 comparison for each value.
 
+**Sketches** share a few hashes among all who report. These are affine maps of bits: h(x) = b ⊕ (⊕ of c_i over the
+bits i that are 1 in x), with b and c_0, …, c_31 uniform below a power of two. They come from a public seed: hash j
+reads SHAKE-256 over the seed and j, 8 bytes each, low byte first; of its output every 4 bytes, low byte first, give b
+and then the c_i, cut to their lowest bits.
+
 **Texts of an open vocabulary** become fingerprints: the first 8 bytes, low byte first, of BLAKE2b with a key of at most
 64 bytes and digest size 8 over the UTF-8 bytes.
 """
@@ -108,6 +113,40 @@ class MultiplyShift:
             np.less(state, spans, out=inside)
             counts[x] += np.count_nonzero(inside)
             state += a
+
+
+@dataclass(frozen=True)
+class AffineHashes:
+    """Hashes h_0, …, h_{count−1} of {0, …, 2³² − 1} into m buckets, m a power of two, from a public seed.
+
+    Guarantee:
+        Over uniform b and c_i, the hashes of three different values are independent and uniform: two differences of
+        three different values are linearly independent over GF(2), so the map takes them to independent uniform
+        buckets. For a seed this holds as far as SHAKE-256 looks random.
+
+    References:
+        Carter & Wegman (1979), "Universal classes of hash functions", H₃.
+
+    >>> AffineHashes(seed=7, count=2, buckets=8).table(5).tolist()
+    [[0, 0, 5, 5, 3], [2, 0, 5, 7, 6]]
+    """
+
+    seed: int
+    count: int
+    buckets: int
+
+    def table(self, size: int) -> NDArray[np.uint32]:
+        """h_j(x) for every hash j (rows) and x < size (columns)."""
+        found = np.empty((self.count, 1), np.uint32)
+        parts = np.empty((self.count, 33), np.uint32)
+        for j in range(self.count):
+            stream = hashlib.shake_256(self.seed.to_bytes(8, "little") + j.to_bytes(8, "little")).digest(4 * 33)
+            parts[j] = np.frombuffer(stream, "<u4")
+        parts &= np.uint32(self.buckets - 1)
+        found[:, 0] = parts[:, 0]
+        for bit in range((size - 1).bit_length()):
+            found = np.concatenate([found, found ^ parts[:, 1 + bit, None]], axis=1)[:, :size]
+        return found
 
 
 def fingerprints(texts: Iterable[str], key: bytes = b"") -> NDArray[np.uint64]:

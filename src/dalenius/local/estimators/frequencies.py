@@ -42,8 +42,7 @@ class Frequencies:
     @cached_property
     def errors(self) -> Floats:
         """The standard error of each share."""
-        variance = self.oracle.variance(np.clip(self.shares, 0.0, 1.0), self.reports)
-        return np.sqrt(np.asarray(variance, np.float64))
+        return np.sqrt(self.oracle.variances(np.clip(self.shares, 0.0, 1.0), self.reports))
 
     def margins(self, level: float = 0.95) -> Floats:
         """Half-widths: each share lies within its own with this confidence."""

@@ -64,7 +64,11 @@ class Randomiser(ABC):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", parameters.epsilon(self.epsilon))
+        self._settle()
         self.ratio  # noqa: B018 - refuses an ε that has no chances
+
+    def _settle(self) -> None:  # noqa: B027 - most add none
+        """Check the fields that a subclass adds, and replace 0 by the best choice; ε and the size are settled."""
 
     # --- what defines it, and what that promises
 
@@ -221,6 +225,10 @@ class FrequencyOracle(Randomiser):
 
         Only the randomisers are random here, not who was asked: the second term alone of erratum 2.
         """
+
+    def variances(self, shares: NDArray[np.float64], reports: int) -> NDArray[np.float64]:
+        """The variance of every estimate, where all true shares are known; not below those of `variance`."""
+        return np.asarray(self.variance(shares, reports), np.float64)
 
 
 @dataclass(frozen=True)
