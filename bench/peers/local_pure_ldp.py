@@ -43,7 +43,7 @@ def pair(name: str, epsilon: float, size: int) -> tuple[Any, Any]:
     if name in {"count-mean-sketch", "hadamard-sketch"}:
         hadamard = name == "hadamard-sketch"
         server = CMSServer(epsilon, HASHES, WIDTH, is_hadamard=hadamard, index_mapper=_same)
-        return CMSClient(epsilon, server.get_hash_funcs(), WIDTH, is_hadamard=hadamard, index_mapper=_same), server
+        return CMSClient(epsilon, server.get_hash_funcs(), WIDTH, is_hadamard=hadamard), server
     server = HadamardResponseServer(epsilon, size, **how)
     return HadamardResponseClient(epsilon, size, server.get_hash_funcs(), **how), server
 

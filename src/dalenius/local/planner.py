@@ -187,7 +187,6 @@ def draw(axes: Any, found: Plan, *, along: str = "people") -> None:
     axes.set_ylabel("error of a share (standard)")
     beside = f"ε = {found.epsilon:g}" if along == "people" else f"{found.people:,} people"
     axes.set_title(f"Error over {found.size:,} values, {beside}", loc="left")
-    axes.legend(frameon=False)
 
 
 def _around(found: Plan, along: str) -> list[tuple[float, Plan]]:

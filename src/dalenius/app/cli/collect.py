@@ -112,8 +112,9 @@ def encode(
     def human(console: Console) -> None:
         from dalenius.app.views.collections import TWICE
 
+        size = "1 byte" if chosen.report_bytes == 1 else f"{chosen.report_bytes:,} bytes"
         console.print(
-            f"{count:,} reports of {chosen.report_bytes:,} byte{'' if chosen.report_bytes == 1 else 's'}, each ε = {chosen.actual_epsilon:.9g} locally private"
+            f"{count:,} reports of {size}, each ε = {chosen.actual_epsilon:.9g} locally private"
             f" ({chosen.name}): {output}",
             markup=False,
             highlight=False,

@@ -42,22 +42,15 @@ def print_plan(console: Console, plan: Plan) -> None:
         )
         table.add_row(*cells, style="bold" if not place else None)
     console.print(table)
-    central = 1.959963984540054 * plan.central * plan.people
+    off = 1.959963984540054 * plan.central * plan.people
     epsilon = plan.best.randomiser.actual_epsilon
-    lines = (
-        (
-            f"Take {plan.best.name}: ε = {epsilon:.9g} for each report, {plan.people:,} people, {plan.size:,} values.",
-            "bold",
-        ),
-        (
-            f"In the central model, where a curator sees the values, a count would be off by ± {central:,.3g} at the same "
-            f"ε, however many people there are. Here it is {plan.penalty:,.0f} times that, and grows with their square "
-            "root.",
-            "dim",
-        ),
+    taken = f"Take {plan.best.name}: ε = {epsilon:.9g} for each report, {plan.people:,} people, {plan.size:,} values."
+    central = (
+        f"In the central model, where a curator sees the values, a count would be off by ± {off:,.3g} at the same "
+        f"ε, whatever the number of people. Here it is {plan.penalty:,.0f} times that, and grows with their square root."
     )
-    for words, style in lines:
-        console.print(Text(words, style))
+    console.print(Text(taken, "bold"))
+    console.print(Text(central, "dim"))
     if plan.best.margin > 1:
         console.print(Text("With so few people no share can be told: the margin is larger than 100%.", "bold yellow"))
     for name, why in plan.refused:
@@ -169,11 +162,12 @@ def draw_plan(target: Path, plan: Plan) -> None:
     from dalenius.local.planner import draw
     from dalenius.queries.charts import save
 
-    figure: Any = Figure(figsize=(11.0, 4.6), layout="constrained")
+    figure: Any = Figure(figsize=(11.6, 4.4), layout="constrained")
     for axes, along in zip(figure.subplots(1, 2), ("people", "epsilon"), strict=True):
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(visible=True, alpha=0.25)
         draw(axes, plan, along=along)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside right center", frameon=False)
     save(figure, target)
 
 
