@@ -15,8 +15,8 @@ PINS: Mapping[str, tuple[str, ...]] = {
     "smartnoise": ("smartnoise-sql==1.0.10", "opendp==0.14.2", "duckdb==1.5.6", "pandas==2.3.3"),
     "diffprivlib": ("diffprivlib==0.6.6", "scikit-learn==1.6.1"),
     "pycanon": ("pycanon==1.3.6", "pandas==2.3.3"),
-    # Seeds of 63 bits are an error since xxhash 4; scikit-learn and statsmodels are imported but not declared; the sketch
-    # makes an array of shape None, which numpy 2 refuses.
+    # Seeds of 63 bits are an error since xxhash 4; scikit-learn and statsmodels are imported but not declared; its
+    # sketch makes an array of shape None, which numpy 2 refuses.
     "pure_ldp": (
         "pure-ldp==1.2.0",
         "xxhash<4",

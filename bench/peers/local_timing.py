@@ -1,4 +1,4 @@
-"""How a peer of local privacy is timed and tried; runs inside the peer's own environment, so it needs little but Python.
+"""How a peer of local privacy is timed and tried. Runs in the peer's own environment, so it needs little but Python.
 
 The peer hands over functions that encode one value and functions that aggregate a list of reports. Out comes one JSON
 object: CPU seconds for a million reports (fewer are made, and scaled), and errors of real runs.

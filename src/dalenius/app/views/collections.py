@@ -47,7 +47,7 @@ def print_plan(console: Console, plan: Plan) -> None:
     taken = f"Take {plan.best.name}: ε = {epsilon:.9g} for each report, {plan.people:,} people, {plan.size:,} values."
     central = (
         f"In the central model, where a curator sees the values, a count would be off by ± {off:,.3g} at the same "
-        f"ε, whatever the number of people. Here it is {plan.penalty:,.0f} times that, and grows with their square root."
+        f"ε, however many people there are. Here it is {plan.penalty:,.0f} times that, and grows with √people."
     )
     console.print(Text(taken, "bold"))
     console.print(Text(central, "dim"))
