@@ -43,11 +43,17 @@ def aggregating(encode: Encode, estimate: Estimate, size: int, count: int) -> di
     return {"seconds": (time.process_time() - begin) * WHOLE / count, "reports": count}
 
 
-def error(encode: Encode, estimate: Estimate, values: Sequence[int], size: int) -> float:
-    """Mean squared error of the shares in one real run."""
+def error(encode: Encode, estimate: Estimate, values: Sequence[int], size: int, runs: int) -> dict[str, float]:
+    """Mean squared error of the shares over real runs on the same values, and its own standard error."""
     truth = np.bincount(values, minlength=size) / len(values)
-    found = np.asarray(estimate([encode(value) for value in values]), float)
-    return float(np.mean((found - truth) ** 2))
+    found = [np.asarray(estimate([encode(value) for value in values]), float) for _ in range(runs)]
+    each = [float(np.mean((shares - truth) ** 2)) for shares in found]
+    return {"mse": float(np.mean(each)), "spread": float(np.std(each, ddof=1) / np.sqrt(runs)), "runs": runs}
+
+
+def population(size: int, people: int) -> list[int]:
+    """Values of which few are frequent; the same for everybody who is compared."""
+    return (np.minimum(np.random.default_rng(23).zipf(1.5, people), size) - 1).tolist()  # type: ignore[no-any-return]
 
 
 def report(package: str, cases: dict[str, Any]) -> None:
