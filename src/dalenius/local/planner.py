@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dalenius.accounting import parameters
 from dalenius.errors import DaleniusError, InputError
 from dalenius.local.randomisers import RANDOMISERS
@@ -14,7 +16,7 @@ from dalenius.local.randomisers.randomiser import FrequencyOracle
 
 MOST_PEOPLE = 10**12
 _LARGEST_REPORT = 2**20  # bytes: nobody sends more for one answer
-_CLOSE = 1.02  # errors that differ by less are called equal, and the shorter report goes first
+_CLOSE = 1.015  # errors that differ by less are called equal, and the shorter report goes first
 
 
 @dataclass(frozen=True)
@@ -23,9 +25,8 @@ class Choice:
 
     Attributes:
         randomiser: Ready to encode.
-        error: Root mean squared error of one value's share: over the domain, for people spread evenly over it.
+        error: Root mean squared error of a share, over the domain.
         rare: The standard error of the share of a value that nobody holds.
-        margin: How far a share is off at most, with 95%: 1.96 times `error`.
         report_bytes: What each person sends.
     """
 
@@ -88,9 +89,10 @@ class Plan:
 def plan(people: int, size: int, epsilon: float) -> Plan:
     """Ranks all randomisers of categories.
 
-    The error is the closed form of the *implemented* chances, with the mean over the domain for shares of 1/size each:
-    √(variance(1/size, people)). The variance is linear in the share, so this is the mean over the domain for *any*
-    shares that sum to 1. Choices that differ by at most 2% are ordered by the length of a report.
+    The error is the root of the mean variance over the domain, by the closed form of the *implemented* chances. For
+    all but sketches it is the same whatever the shares are, because each variance is linear in its share; for sketches
+    it is that of the worst shares, where all people hold one value. Choices whose errors differ by at most 1.5% are
+    ordered by the length of a report.
 
     Raises:
         InputError: For numbers that no survey has, and where no randomiser can serve.
@@ -115,9 +117,9 @@ def plan(people: int, size: int, epsilon: float) -> Plan:
         if oracle.report_bytes > _LARGEST_REPORT:
             refused.append((cls.name, f"A report would have {oracle.report_bytes:,} bytes."))
             continue
-        error = math.sqrt(float(oracle.variance(1 / size, people)))
-        rare = math.sqrt(float(oracle.variance(0.0, people)))
-        choices.append(Choice(oracle, error, rare, oracle.report_bytes))
+        held, rare = oracle.variances(np.array([1.0, 0.0]), people).tolist()
+        error = math.sqrt((held + (size - 1) * rare) / size)
+        choices.append(Choice(oracle, error, math.sqrt(rare), oracle.report_bytes))
     if not choices:
         raise InputError(
             "No randomiser can serve here.",
@@ -128,7 +130,7 @@ def plan(people: int, size: int, epsilon: float) -> Plan:
 
 
 def _ordered(choices: Sequence[Choice]) -> tuple[Choice, ...]:
-    """By error; of those within 2% of the best that is left, the one with the shortest report first."""
+    """By error; of those within 1.5% of the best that is left, the one with the shortest report first."""
     left, found = sorted(choices, key=lambda each: (each.error, each.report_bytes, each.name)), list[Choice]()
     while left:
         close = [each for each in left if each.error <= _CLOSE * left[0].error]
