@@ -93,7 +93,7 @@ def check_reports(randomiser: Randomiser, value: Any, values: list[Any], count: 
     for public, times in of_public.items():
         laws = [randomiser.law(one, public) for one in values]
         for report, chance in laws[values.index(value)].items():
-            kind = tuple(law[report] for law in laws) if public else (report,)
+            kind: tuple[object, ...] = tuple(law[report] for law in laws) if public else (report,)
             seen[kind] += reports.pop(report, 0)
             due[kind] += times * float(chance)
     assert not reports, "there are reports that the law does not have"

@@ -63,7 +63,7 @@ class MultiplyShift:
 
     @property
     def width(self) -> int:
-        """W: 32 for up to 2¹⁶ values, else 64."""
+        """w: 32 for up to 2¹⁶ values, else 64."""
         return 32 if self.size <= 2**16 else 64
 
     @property
@@ -95,7 +95,7 @@ class MultiplyShift:
         return bits.words(-(-count * self.width // 32)).view(self.dtype)[: 2 * count].reshape(count, 2)
 
     def bucket(self, a: Lanes, b: Lanes, x: Lanes) -> Lanes:
-        """H(x) for each key and value."""
+        """h(x) for each key and value."""
         half = self.dtype.type(self.width // 2)
         state: Lanes = a * x.astype(self.dtype)
         state += b

@@ -8,6 +8,7 @@ from scipy import stats
 
 from dalenius.local import coin_bits, coins
 from dalenius.local.columns import column_sums
+from dalenius.mechanisms.noise import bits
 
 FALSE_ALARM = 1e-7
 CHANCES = [1, 2**12, 2**31 - 12345, 2**31, 1155127957, 3 * 2**30, 2**32 - 2**20]
@@ -57,7 +58,7 @@ def test_bytes_that_the_table_leaves_over_follow_their_law(monkeypatch: pytest.M
                 return left.view(np.uint64)
             return words
 
-    monkeypatch.setattr(coin_bits.bits, "words", Last().words)
+    monkeypatch.setattr(bits, "words", Last().words)
     law.fill(out)
     exact = [chance ** v.bit_count() * (2**32 - chance) ** (8 - v.bit_count()) for v in range(256)]
     left = [one % 2**240 for one in exact]  # what the first digits do not hold

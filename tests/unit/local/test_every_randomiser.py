@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from tests.randomisers import named, prove_ratio, prove_support
 
 from dalenius.errors import InputError, ReportInvalidError
-from dalenius.local import chances
+from dalenius.local import chances, reports
+from dalenius.local.domain import Domain
 from dalenius.local.randomisers import RANDOMISERS
 from dalenius.local.randomisers.count_mean_sketch import CountMeanSketch
 from dalenius.local.randomisers.hadamard import Hadamard
@@ -117,10 +120,10 @@ def test_just_the_possible_reports_are_taken(randomiser: FrequencyOracle) -> Non
 
 @pytest.mark.parametrize("randomiser", small(1.0), ids=named)
 def test_tallies_merge_by_addition(randomiser: FrequencyOracle) -> None:
-    reports = randomiser.encode(np.arange(1000) % randomiser.size)
-    assert randomiser.fold(reports[:300]) + randomiser.fold(reports[300:]) == randomiser.fold(reports)
+    made = randomiser.encode(np.arange(1000) % randomiser.size)
+    assert randomiser.fold(made[:300]) + randomiser.fold(made[300:]) == randomiser.fold(made)
     with pytest.raises(InputError):
-        randomiser.fold(reports) + KAry(0.5, 11).fold(KAry(0.5, 11).encode([1]))
+        randomiser.fold(made) + KAry(0.5, 11).fold(KAry(0.5, 11).encode([1]))
 
 
 @pytest.mark.parametrize("randomiser", small(1.0), ids=named)
@@ -130,5 +133,18 @@ def test_its_fields_make_it_again(randomiser: FrequencyOracle) -> None:
 
 
 def test_the_exact_comparison_with_a_power_of_e_does_not_err_next_to_it() -> None:
-    assert chances.within(chances.Fraction(27182818284590452353, 10**19), 1.0)
-    assert not chances.within(chances.Fraction(27182818284590452354, 10**19), 1.0)
+    assert chances.within(Fraction(27182818284590452353, 10**19), 1.0)
+    assert not chances.within(Fraction(27182818284590452354, 10**19), 1.0)
+
+
+@pytest.mark.parametrize("randomiser", small(1.0), ids=named)
+def test_its_file_comes_back_and_no_shorter_or_longer_one_is_taken(randomiser: FrequencyOracle) -> None:
+    domain = Domain.numbered(randomiser.size)
+    made = randomiser.encode(np.arange(20) % randomiser.size)
+    data = reports.to_bytes(randomiser, made, domain)
+    found = reports.from_bytes(data, domain)
+    assert found.randomiser == randomiser
+    assert (found.reports == made).all()
+    for wrong in (data[:-1], data + b"\0", data + made[0].tobytes()):
+        with pytest.raises(ReportInvalidError, match="byte"):
+            reports.from_bytes(wrong, domain)

@@ -14,8 +14,8 @@ from dalenius.local.hashing import AffineHashes, MultiplyShift, fingerprints
 class Narrow(MultiplyShift):
     """The same code with lanes of 8 bits: 2¹⁶ keys, values below 2⁴."""
 
-    width = 8  # type: ignore[assignment]
-    dtype = np.dtype(np.uint8)  # type: ignore[assignment]
+    width = 8
+    dtype = np.dtype(np.uint8)
 
 
 A, B = (part.reshape(-1).astype(np.uint8) for part in np.meshgrid(np.arange(256), np.arange(256)))

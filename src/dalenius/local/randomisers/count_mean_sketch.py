@@ -53,7 +53,7 @@ class CountMeanSketch(Sketch):
 
     @property
     def blind(self) -> Fraction:
-        """F: the bit of another bucket is a flipped 0."""
+        """f: the bit of another bucket is a flipped 0."""
         return chances.chance(self.flip)
 
     @cached_property

@@ -45,7 +45,7 @@ class Sketch(FrequencyOracle):
         Apple Differential Privacy Team (2017), "Learning with privacy at scale", whose estimate this is.
 
     Attributes:
-        hashes: K; 0 takes 2¹⁸/m, so that the collision part of a standard error is at most 0.2%.
+        hashes: k; 0 takes 2¹⁸/m, so that the collision part of a standard error is at most 0.2%.
         width: m, a power of two; 0 takes 256, where collisions add 1% to the variance of the coins.
         seed: Of the public hashes, below 2⁶⁴. Everybody in a survey needs the same; it protects nothing.
     """
@@ -89,7 +89,7 @@ class Sketch(FrequencyOracle):
 
     @property
     def q(self) -> Fraction:
-        """Blind + (p − blind)/m."""
+        """blind + (p − blind)/m."""
         return self.blind + (self.p - self.blind) / self.width
 
     @property
