@@ -45,7 +45,7 @@ def test_less_than_the_smallest_share_is_mostly_missed() -> None:
 
 @pytest.mark.parametrize("step", [1, 2, 3])
 def test_texts_of_all_lengths_are_found_and_long_ones_as_beginnings(step: int) -> None:
-    plan = PrefixPlan(8.0, length=6, symbols=b"abc", keep=10, step=step)
+    plan = PrefixPlan(8.0, length=6, symbols=b"abc", keep=10, step=step, level=1e-7)
     texts = ["a", "ab", "abc", "abca", "cbacbacba"] * 5000
     found = {each.text: each for each in search(plan, texts)}
     assert set(found) == {"a", "ab", "abc", "abca", "cbacba"}
@@ -54,7 +54,7 @@ def test_texts_of_all_lengths_are_found_and_long_ones_as_beginnings(step: int) -
 
 
 def test_any_text_is_found_by_its_bytes() -> None:
-    plan = PrefixPlan(8.0, length=6, symbols=bytes(range(1, 256)), keep=4, step=1)
+    plan = PrefixPlan(8.0, length=6, symbols=bytes(range(1, 256)), keep=4, step=1, level=1e-7)
     found = search(plan, ["höß"] * 9000 + ["é\0"] * 9000)
     assert [(each.text, each.whole) for each in found] == [("höß", True)]  # and a byte 0 is no end
 

@@ -178,7 +178,7 @@ class Heavy:
 class PrefixSearch:
     """The collector's side: asks for `candidates`, takes the tally of a round, goes on.
 
-    >>> plan = PrefixPlan(epsilon=5.0, length=4, symbols=b"abc", keep=6)
+    >>> plan = PrefixPlan(epsilon=5.0, length=4, symbols=b"abc", keep=6, level=1e-7)
     >>> texts = ["ab"] * 9000 + ["cab"] * 6000
     >>> [(each.text, each.whole) for each in search(plan, texts)]
     [('ab', True), ('cab', True)]

@@ -37,8 +37,8 @@ class BitVector(Randomiser):
     about s = ε/2.2; to send all d bits at ε/d each is never better unless d is smaller than that.
 
     A report is the places of the s bits in ascending order, each in 1, 2 or 4 bytes, low byte first (nothing, if all
-    are sent), and then the s bits, the first the lowest of its byte; unused bits are 0. A tally has two rows: for each bit,
-    how often it was sent, and how often as 1.
+    are sent), and then the s bits, the first the lowest of its byte; unused bits are 0. A tally has two rows: for each
+    bit, how often it was sent, and how often as 1.
 
     >>> vector = BitVector(epsilon=1.0, size=10)
     >>> vector.sent, vector.report_bytes, vector.encode([[1, 0] * 5]).shape

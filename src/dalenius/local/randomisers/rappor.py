@@ -49,7 +49,8 @@ class Rappor(Randomiser):
         Theorems 1 and 2.
 
     A report is the cohort, in 1, 2 or 4 bytes, low byte first, and then k bits, the first the lowest of its byte;
-    unused bits are 0. A tally has a row for each cohort: how often each bit was 1, and, last, how many reports there were.
+    unused bits are 0. A tally has a row for each cohort: how often each bit was 1, and, last, how many reports there
+    were.
 
     >>> rappor = Rappor(epsilon=2.1972245773362196, cohorts=4)  # ln 9
     >>> rappor.flip == 2**30, rappor.ratio, rappor.report_bytes
