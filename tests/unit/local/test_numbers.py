@@ -8,6 +8,7 @@ from statistics import pvariance
 
 import numpy as np
 import pytest
+from tests.laws import follows_law
 
 from dalenius.errors import InputError, ReportInvalidError
 from dalenius.local import chances
@@ -19,7 +20,6 @@ from dalenius.local.randomisers.k_ary import KAry
 from dalenius.local.randomisers.mean_randomiser import MeanRandomiser
 from dalenius.local.randomisers.piecewise import Piecewise
 from dalenius.local.tallies import Tally
-from tests.laws import follows_law
 
 KINDS: tuple[type[MeanRandomiser], ...] = (Duchi, Piecewise, Hybrid)
 EPSILONS = (0.05, 0.5, 1.0, 3.0, 8.0)
@@ -50,9 +50,8 @@ def _check_exactly(randomiser: MeanRandomiser) -> None:
     for place, law in zip(places, laws, strict=True):
         assert sum(law) == 1
         assert sum(map(Fraction.__mul__, law, estimates)) == place
-        assert sum(each * (value - place) ** 2 for each, value in zip(law, estimates, strict=True)) == randomiser.spread(
-            place
-        )
+        squares = ((value - place) ** 2 for value in estimates)
+        assert sum(map(Fraction.__mul__, law, squares)) == randomiser.spread(place)
 
 
 @pytest.mark.parametrize("randomiser", [kind(1.0, -1, 1, 0.5) for kind in KINDS], ids=named)

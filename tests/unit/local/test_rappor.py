@@ -6,13 +6,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.laws import follows_law
 
 from dalenius.errors import InputError, ReportInvalidError
 from dalenius.local import chances, coins
 from dalenius.local.hashing import fingerprints
 from dalenius.local.randomisers.randomiser import Reports, Values
 from dalenius.local.randomisers.rappor import KEY, Rappor
-from tests.laws import follows_law
 
 LN_9 = chances.stated(Fraction(9))
 TEXTS = [f"text {number}" for number in range(25)]
@@ -111,7 +111,7 @@ def test_what_cannot_be_is_refused() -> None:
         {"bits": 3, "hashes": 2}, {"p": 0.75, "q": 0.75}, {"p": -0.1}, {"q": 1.5}, {"q": float("nan")},
     ):  # fmt: skip
         with pytest.raises(InputError):
-            Rappor(**({"epsilon": 1.0} | wrong))  # type: ignore[arg-type]
+            Rappor(**({"epsilon": 1.0} | wrong))
     rappor = Rappor(LN_9, bits=13, cohorts=3)
     for values in ([1.5], [-1], ["tea", 3.0], [["tea"]], np.array(["tea", 5], object)):
         with pytest.raises(InputError):
