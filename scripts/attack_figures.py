@@ -1,6 +1,7 @@
 """Makes the figures and tables of docs/attacks again: `python scripts/attack_figures.py`, about two minutes.
 
-`python scripts/attack_figures.py tables` makes those of the attacks on published tables alone, in some seconds.
+`python scripts/attack_figures.py tables` makes those of the attacks on published tables alone, in some seconds, and
+`python scripts/attack_figures.py reports` those of the attacks on reports of local privacy.
 
 The attackers' coins and the naive targets' noise are seeded. Our curator's noise cannot be: what is drawn of it differs
 a little each time.
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from dalenius.audit.attacks import NAMES, TABLE_NAMES, any_named, attack_named
+from dalenius.audit.attacks import NAMES, REPORT_NAMES, TABLE_NAMES, any_named, attack_named
 from dalenius.audit.attacks.attack import Finding, counted, priced
 from dalenius.audit.attacks.drawing import draw, draw_rates, draw_scorecard
 from dalenius.audit.lab import TARGETS, Settings, by_noise, run
@@ -63,6 +64,19 @@ def tables() -> None:
     _renew(PAGES / "published-tables.md", "\n".join([*heads, *rows]))
 
 
+def reports() -> None:
+    """Those on reports of local privacy: a figure and a table each."""
+    settings = Settings(demo_scene(), seed=SEED)
+    for name in REPORT_NAMES:
+        print(name, file=sys.stderr)
+        found = [run(name, target, settings) for target in any_named(name).against]
+        figure = PAGES / "figures" / f"{name}.png"
+        draw(found, figure)
+        _shrink(figure)
+        rows = [f"| {each.target} | {'**fell**' if each.broke else 'held'} | {each.learned} |" for each in found]
+        _renew(PAGES / f"{name}.md", "\n".join(["| reports | | what it learned |", "|---|---|---|", *rows]))
+
+
 def _shrink(file: Path) -> None:
     """Few colours are enough for lines."""
     Image.open(file).convert("RGB").quantize(64).save(file, optimize=True)
@@ -95,6 +109,7 @@ def _renew(page: Path, table: str) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] != ["tables"]:
-        main()
-    tables()
+    chosen = sys.argv[1:]
+    for name, make in (("questions", main), ("tables", tables), ("reports", reports)):
+        if not chosen or name in chosen:
+            make()

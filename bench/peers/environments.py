@@ -15,6 +15,17 @@ PINS: Mapping[str, tuple[str, ...]] = {
     "smartnoise": ("smartnoise-sql==1.0.10", "opendp==0.14.2", "duckdb==1.5.6", "pandas==2.3.3"),
     "diffprivlib": ("diffprivlib==0.6.6", "scikit-learn==1.6.1"),
     "pycanon": ("pycanon==1.3.6", "pandas==2.3.3"),
+    # Seeds of 63 bits are an error since xxhash 4; scikit-learn and statsmodels are imported but not declared; its
+    # sketch makes an array of shape None, which numpy 2 refuses.
+    "pure_ldp": (
+        "pure-ldp==1.2.0",
+        "xxhash<4",
+        "scikit-learn==1.6.1",
+        "statsmodels<0.15",
+        "pandas==2.3.3",
+        "numpy==1.26.4",
+    ),
+    "multi_freq_ldpy": ("multi-freq-ldpy==0.2.5", "xxhash<4", "numpy==2.4.6"),
     "pipeline_dp": ("pipeline-dp==0.3.1", "python-dp==1.1.5"),
 }
 

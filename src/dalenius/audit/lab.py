@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dalenius.audit.attacks import NAMES, TABLE_NAMES, any_named, attack_named
+from dalenius.audit.attacks import MADE_UP_NAMES, NAMES, any_named, attack_named
 from dalenius.audit.attacks.attack import Attack, Curve, Drawing, Finding, Lab, Progress
 from dalenius.audit.attacks.published.attack import FEWEST, MOST, PEOPLE, TableAttack, TableLab
 from dalenius.audit.targets.curators import InProcess
@@ -119,10 +119,10 @@ class Scorecard:
 def run_all(
     settings: Settings, targets: tuple[str, ...] = TARGETS, progress: Callable[[str, float], None] | None = None
 ) -> Scorecard:
-    """Every attack on every target that it is made for; with all targets, also those on published tables."""
+    """Every attack on every target that it is made for; with all targets, also those on what the lab makes up."""
     todo = list(_pairs(targets))
     if targets == TARGETS:
-        todo += [(name, target) for name in TABLE_NAMES for target in any_named(name).against]
+        todo += [(name, target) for name in MADE_UP_NAMES for target in any_named(name).against]
     found = []
     for number, (name, target) in enumerate(todo):
         if progress is not None:
@@ -133,7 +133,7 @@ def run_all(
 
 def by_noise(name: str, settings: Settings, progress: Progress | None = None) -> Drawing | None:
     """How well an attack does against fresh noise of several sizes; None where that is not what it is about."""
-    if name in TABLE_NAMES or (measured := attack_named(name).by_noise) is None:
+    if name in MADE_UP_NAMES or (measured := attack_named(name).by_noise) is None:
         return None
     chance = np.random.default_rng(settings.seed)
     root = min(measured.people, settings.scene.size) ** 0.5

@@ -40,6 +40,7 @@ COMMANDS = {
     "ask": "ask",
     "workload": "workload",
     "anonymize": "anonymize",
+    "collect": "collect",
     "budget": "budget",
     "account": "account",
     "serve": "serve",

@@ -96,14 +96,14 @@ def attack(
     if name == TEACH:
         _teach(frame, seed)
         return
-    from dalenius.audit.attacks import TABLE_NAMES, any_named
+    from dalenius.audit.attacks import MADE_UP_NAMES, any_named
     from dalenius.audit.targets.scene import check_size
 
     if people is not None:
         check_size(people)
     if name != ALL:
         any_named(name)  # says which there are
-    if name in TABLE_NAMES:
+    if name in MADE_UP_NAMES:
         _check_made_up(name, table, against)
     if plot is not None:  # found wrong before anything is asked, or charged
         from dalenius.queries.files import PLOT, check_target
@@ -123,17 +123,17 @@ def _check_made_up(name: str, table: str, against: str | None) -> None:
 
     if table not in (DEMO, COINS) or (against is not None and "://" in against):
         raise InputError(
-            f"The attack '{name}' is on tables that it publishes itself.",
+            f"The attack '{name}' is on tables or reports that it makes up itself.",
             why="It asks no questions, and shows on made-up people what each model stops.",
             fix=f"Write dalenius attack {name}; what your own table gives away, dalenius anonymize risk tells.",
         )
 
 
 def _run(frame: Frame, wanted: _Wanted, against: str | None) -> None:
-    from dalenius.audit.attacks import TABLE_NAMES, any_named
+    from dalenius.audit.attacks import MADE_UP_NAMES, any_named
     from dalenius.audit.lab import TARGETS, Scorecard, by_noise, check_target, run, run_all
 
-    if against is not None and wanted.name not in TABLE_NAMES:
+    if against is not None and wanted.name not in MADE_UP_NAMES:
         check_target(against)
     settings, name = _settings(wanted), wanted.name
     beside = None
@@ -274,18 +274,19 @@ def _target(wanted: _Wanted, name: str, remote: RemoteAnalyst, scene: Scene, per
 
 
 def _list(frame: Frame) -> None:
-    from dalenius.audit.attacks import NAMES, TABLE_NAMES, any_named
+    from dalenius.audit.attacks import MADE_UP_NAMES, NAMES, REPORT_NAMES, TABLE_NAMES, any_named
     from dalenius.audit.attacks.published.attack import TableAttack
 
     def human(console: Console) -> None:
-        for heading, names in (("on systems that answer", NAMES), ("on published tables", TABLE_NAMES)):
+        told = ("on systems that answer", NAMES), ("on published tables", TABLE_NAMES), ("on reports", REPORT_NAMES)
+        for heading, names in told:
             _print_list(console, heading, names)
         console.print("\nRun one: dalenius attack averaging. All: dalenius attack all.", style="dim", highlight=False)
 
     data = [
         {"name": each.name, "title": each.title, "teaches": each.teaches, "against": list(each.against)}
         | ({"stopped_by": list(each.stopped_by)} if isinstance(each, TableAttack) else {})
-        for each in map(any_named, (*NAMES, *TABLE_NAMES))
+        for each in map(any_named, (*NAMES, *MADE_UP_NAMES))
     ]
     frame.emit({"attacks": data}, human)
 

@@ -45,7 +45,7 @@ def _print_tables(console: Console, tables: list[Finding]) -> None:
     from rich.table import Table
 
     rows = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for title in ("on a published table", "as it was published", "", "rightly"):
+    for title in ("on tables and reports", "as they were made", "", "rightly"):
         rows.add_column(title, no_wrap=title != "rightly")
     before = ""
     for each in tables:
@@ -65,7 +65,7 @@ def _cell(finding: Finding | None) -> str:
 def cost(finding: Finding) -> str:
     """Questions and price, in words."""
     if finding.rate is not None:
-        return "no questions: the published rows are enough"
+        return "no questions: what is published or reported is enough"
     from dalenius.audit.attacks.attack import counted, priced
 
     price = "nothing is charged" if finding.price is None else f"ε = {priced(finding.price)} charged"

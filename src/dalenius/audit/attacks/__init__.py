@@ -1,4 +1,7 @@
-"""Attacks, one file each. Adding one means adding its file and its name here, or in `published` if it is on a table."""
+"""Attacks, one file each. Adding one means adding its file and its name.
+
+The name stands here, or in `published` if it is on a table, or in `collected` if it is on reports of local privacy.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
+from dalenius.audit.attacks.collected import REPORT_NAMES, report_attack_named
 from dalenius.audit.attacks.published import TABLE_NAMES, table_attack_named
 from dalenius.errors import InputError
 
@@ -13,7 +17,7 @@ if TYPE_CHECKING:
     from dalenius.audit.attacks.attack import Attack
     from dalenius.audit.attacks.published.attack import TableAttack
 
-__all__ = ["NAMES", "TABLE_NAMES", "any_named", "attack_named"]
+__all__ = ["MADE_UP_NAMES", "NAMES", "REPORT_NAMES", "TABLE_NAMES", "any_named", "attack_named"]
 
 # In the order in which a person should read them.
 NAMES = (
@@ -32,6 +36,9 @@ NAMES = (
     "collusion",
 )
 
+# On what the lab makes up and publishes or collects itself: they ask no questions.
+MADE_UP_NAMES = (*TABLE_NAMES, *REPORT_NAMES)
+
 
 def attack_named(name: str) -> Attack:
     """The attack of that name, on systems that answer questions."""
@@ -42,8 +49,10 @@ def attack_named(name: str) -> Attack:
 
 def any_named(name: str) -> Attack | TableAttack:
     """The attack of that name, on whatever it is."""
-    if name not in (*NAMES, *TABLE_NAMES):
-        raise _unknown(name, (*NAMES, *TABLE_NAMES))
+    if name not in (*NAMES, *MADE_UP_NAMES):
+        raise _unknown(name, (*NAMES, *MADE_UP_NAMES))
+    if name in REPORT_NAMES:
+        return report_attack_named(name)
     return table_attack_named(name) if name in TABLE_NAMES else attack_named(name)
 
 

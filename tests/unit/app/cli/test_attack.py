@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dalenius.app.cli import build, run
-from dalenius.audit.attacks import NAMES, TABLE_NAMES
+from dalenius.audit.attacks import MADE_UP_NAMES, NAMES
 from dalenius.audit.attacks.attack import counted
 from dalenius.audit.targets.curators import Curated
 from dalenius.audit.targets.scene import scene_in
@@ -53,9 +53,9 @@ def refused(call):
 def test_the_list_names_all_in_full(call):
     code, out, _ = call("attack", "list")
     assert code == 0 and "…" not in out
-    assert all(name in out for name in (*NAMES, *TABLE_NAMES))
+    assert all(name in out for name in (*NAMES, *MADE_UP_NAMES))
     listed = json.loads(call("attack", "--json")[1])["attacks"]
-    assert [each["name"] for each in listed] == [*NAMES, *TABLE_NAMES]
+    assert [each["name"] for each in listed] == [*NAMES, *MADE_UP_NAMES]
     assert all(set(each.get("stopped_by", ())) < set(each["against"]) for each in listed)
 
 
@@ -107,8 +107,8 @@ def test_an_attack_on_a_table_says_how_often_it_was_right_and_what_stops_it(call
 
 
 def test_an_attack_on_a_table_makes_up_its_own(refused):
-    assert "publishes itself" in refused("homogeneity", "--table", "mine.csv")["message"]
-    assert "publishes itself" in refused("homogeneity", "--against", "http://127.0.0.1:9")["message"]
+    assert "makes up itself" in refused("homogeneity", "--table", "mine.csv")["message"]
+    assert "makes up itself" in refused("homogeneity", "--against", "http://127.0.0.1:9")["message"]
     assert "l-diverse" in refused("homogeneity", "--against", "plain")["why"]
 
 

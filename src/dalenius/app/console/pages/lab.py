@@ -11,7 +11,7 @@ from dalenius.app.console.calls import attack
 from dalenius.app.console.charts import curves
 from dalenius.app.console.frame import busy, card, heading, over, page, trouble
 from dalenius.app.console.sessions import Session, Sessions
-from dalenius.audit.attacks import NAMES, TABLE_NAMES, any_named
+from dalenius.audit.attacks import MADE_UP_NAMES, NAMES, any_named
 from dalenius.audit.attacks.attack import Rate, counted, priced
 from dalenius.audit.attacks.published.attack import TableAttack
 from dalenius.errors import AuthMissingError, DaleniusError
@@ -45,7 +45,7 @@ class _Lab:
         ui.label(_WHAT).classes("d-muted")
         with card():
             with ui.row().classes("w-full items-center gap-3"):
-                names = {name: name.replace("-", " ").capitalize() for name in (*NAMES, *TABLE_NAMES)}
+                names = {name: name.replace("-", " ").capitalize() for name in (*NAMES, *MADE_UP_NAMES)}
                 self.choice = ui.select(names, value=NAMES[0], label="Attack", on_change=self._tell)
                 self.choice.props("outlined dense").style("min-width: 14rem")
                 self.button = ui.button("Run", icon="play_arrow", on_click=self._run).props("no-caps unelevated")

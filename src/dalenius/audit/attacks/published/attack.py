@@ -1,4 +1,4 @@
-"""An attack on a published table: it asks nothing, it has the rows. So it is told by how often it is right."""
+"""An attack on a published table or on reports: it asks nothing, it has them. It is told by how often it is right."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TableLab:
 
 @dataclass(frozen=True, slots=True)
 class TableAttack:
-    """One attack on published tables.
+    """One attack on published tables, or on collected reports.
 
     Attributes:
         name: As it is typed.

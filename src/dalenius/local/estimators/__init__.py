@@ -1,0 +1,1 @@
+"""From tallies to numbers: estimates with intervals, and what tidies them."""
