@@ -71,8 +71,8 @@ def main() -> None:
         ("local-hashing", 1.0, 10),
         ("hadamard", 1.0, 20),
         ("hadamard", 3.0, 20),
-        ("count-mean-sketch", 2.0, 10),
-        ("hadamard-sketch", 2.0, 10),
+        ("count-mean-sketch", 2.0, 20),
+        ("hadamard-sketch", 2.0, 40),
     ):
         client, server = pair(name, epsilon, 64)
         estimate = lambda reports, own=server: shares(own, reports, 64)  # noqa: E731

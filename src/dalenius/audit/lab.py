@@ -119,7 +119,7 @@ class Scorecard:
 def run_all(
     settings: Settings, targets: tuple[str, ...] = TARGETS, progress: Callable[[str, float], None] | None = None
 ) -> Scorecard:
-    """Every attack on every target that it is made for; with all targets, also those on published tables and collected reports."""
+    """Every attack on every target that it is made for; with all targets, also those on what the lab makes up."""
     todo = list(_pairs(targets))
     if targets == TARGETS:
         todo += [(name, target) for name in MADE_UP_NAMES for target in any_named(name).against]

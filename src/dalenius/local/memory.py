@@ -1,7 +1,7 @@
 """Reports day after day (SPEC P8): an answer that is kept costs once, one that is drawn anew costs every day.
 
-Fresh answers about the same value add up: after T days they have cost T·ε, and their average is the value. A memory keeps
-the first answer about each value and repeats it, so a life costs what its *different* values cost.
+Fresh answers about the same value add up: after T days they have cost T·ε, and their average is the value. A memory
+keeps the first answer about each value and repeats it, so a life costs what its *different* values cost.
 """
 
 from __future__ import annotations

@@ -8,15 +8,17 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from tests.laws import follows_law
 
 from dalenius.errors import InputError, ReportInvalidError
 from dalenius.local import chances
 from dalenius.local.estimators.means import bit_shares
 from dalenius.local.randomisers.bit_vector import BitVector, best_sent
 from dalenius.local.randomisers.k_ary import KAry
-from tests.laws import follows_law
 
-SMALL = [BitVector(epsilon, size, sent) for epsilon in (0.1, 1.0, 6.0) for size, sent in ((1, 1), (3, 1), (3, 2), (3, 3))]
+SMALL = [
+    BitVector(epsilon, size, sent) for epsilon in (0.1, 1.0, 6.0) for size, sent in ((1, 1), (3, 1), (3, 2), (3, 3))
+]
 
 
 def publics(vector: BitVector) -> list[bytes]:
@@ -54,7 +56,9 @@ def test_estimates_are_unbiased_and_their_variance_exact(vector: BitVector) -> N
 @pytest.mark.parametrize("vector", [BitVector(1.0, 5), BitVector(6.0, 5, 3), BitVector(2.0, 4, 4)], ids=str)
 def test_reports_follow_the_law(vector: BitVector) -> None:
     assert follows_law(vector, ([1, 0, 1, 1, 0])[: vector.size], 60_000)
-    places = Counter(row[: vector.public_bytes].tobytes() for row in vector.encode(np.zeros((30_000, vector.size), int)))
+    places = Counter(
+        row[: vector.public_bytes].tobytes() for row in vector.encode(np.zeros((30_000, vector.size), int))
+    )
     assert set(places) == set(publics(vector))
     expected = 30_000 / len(places)
     assert all(abs(each - expected) < 6 * expected**0.5 for each in places.values())

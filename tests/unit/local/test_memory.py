@@ -102,9 +102,9 @@ def test_numbers_are_kept_by_their_place_on_the_grid() -> None:
 
 def test_bad_days_are_refused_and_change_nothing() -> None:
     memory = Memory(KAry(1.0, 5), people=2)
-    for values in ([1], [1, 2, 3], [1, 5], [1, -1]):
+    for bad in ([1], [1, 2, 3], [1, 5], [1, -1]):
         with pytest.raises(InputError):
-            memory.report(values)
+            memory.report(bad)
     assert memory.days == 0 and memory.spending.without == 0
     for people, values in ((0, 1), (1, 0)):
         with pytest.raises(InputError):

@@ -50,9 +50,8 @@ def _check_exactly(randomiser: MeanRandomiser) -> None:
     for place, law in zip(places, laws, strict=True):
         assert sum(law) == 1
         assert sum(map(Fraction.__mul__, law, estimates)) == place
-        assert sum(each * (value - place) ** 2 for each, value in zip(law, estimates, strict=True)) == randomiser.spread(
-            place
-        )
+        squares = ((value - place) ** 2 for value in estimates)
+        assert sum(map(Fraction.__mul__, law, squares)) == randomiser.spread(place)
 
 
 @pytest.mark.parametrize("randomiser", [kind(1.0, -1, 1, 0.5) for kind in KINDS], ids=named)

@@ -112,7 +112,7 @@ def test_what_cannot_be_is_refused() -> None:
         {"bits": 3, "hashes": 2}, {"p": 0.75, "q": 0.75}, {"p": -0.1}, {"q": 1.5}, {"q": float("nan")},
     ):  # fmt: skip
         with pytest.raises(InputError):
-            Rappor(**({"epsilon": 1.0} | wrong))  # type: ignore[arg-type]
+            Rappor(**({"epsilon": 1.0} | wrong))
     rappor = Rappor(LN_9, bits=13, cohorts=3)
     for values in ([1.5], [-1], ["tea", 3.0], [["tea"]], np.array(["tea", 5], object)):
         with pytest.raises(InputError):

@@ -1,5 +1,7 @@
-"""Attacks, one file each. Adding one means adding its file and its name: here, or in `published` if it is on a table, or in
-`collected` if it is on reports of local privacy."""
+"""Attacks, one file each. Adding one means adding its file and its name.
+
+The name stands here, or in `published` if it is on a table, or in `collected` if it is on reports of local privacy.
+"""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ class PrefixPlan:
 
     Guarantee:
         Every person sends one report, of a Hadamard response with ε, in a round that secure bits choose. Which
-        candidates are asked for follows from other people's reports alone, and whatever they are, a report is ε-private;
-        so is everything that is made of the reports.
+        candidates are asked for follows from other people's reports alone, and whatever they are, a report is
+        ε-private; so is everything that is made of the reports.
 
     Assumes:
         Everybody reports in one round only. `symbols` and `length` are chosen without looking at anybody's text. A text
@@ -107,8 +107,8 @@ class PrefixPlan:
     @property
     def most_candidates(self) -> int:
         """In any round."""
-        symbols = len(self.symbols)
-        return self.keep * sum(symbols**size for size in range(self.step + 1))
+        extensions = sum(int(len(self.symbols) ** size) for size in range(self.step + 1))
+        return self.keep * extensions
 
     def oracle(self, candidates: int) -> Hadamard:
         """What is reported with, over so many candidates and, last, none of them."""
@@ -131,7 +131,7 @@ class PrefixPlan:
 
     @property
     def score(self) -> float:
-        """How many standard errors a prefix must stand above 0: one-sided, by Bonferroni over all rounds and candidates."""
+        """How many standard errors a prefix must stand above 0, by Bonferroni over all rounds and candidates."""
         return -NormalDist().inv_cdf(self.level / (self.rounds * self.most_candidates))
 
     def smallest(self, people: int, power: float = 0.95) -> float:
@@ -178,7 +178,7 @@ class Heavy:
 class PrefixSearch:
     """The collector's side: asks for `candidates`, takes the tally of a round, goes on.
 
-    >>> plan = PrefixPlan(epsilon=5.0, length=4, symbols=b"abc", keep=6)
+    >>> plan = PrefixPlan(epsilon=5.0, length=4, symbols=b"abc", keep=6, level=1e-7)
     >>> texts = ["ab"] * 9000 + ["cab"] * 6000
     >>> [(each.text, each.whole) for each in search(plan, texts)]
     [('ab', True), ('cab', True)]

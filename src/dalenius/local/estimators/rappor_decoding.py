@@ -114,7 +114,9 @@ def decode(tally: Tally, candidates: object, level: float = 0.05) -> Decoded:
         raise InputError("The level must lie between 0 and 1.", why="It is a chance.", fix="0.05 is usual.")
     values = rappor.checked(candidates)
     if not values.size or np.unique(values).size < values.size:
-        raise InputError("Candidates must be distinct, and at least one.", why="Each gets one share.", fix="List each once.")
+        raise InputError(
+            "Candidates must be distinct, and at least one.", why="Each gets one share.", fix="List each once."
+        )
     cohorts = np.flatnonzero(tally.counts[:, -1])
     if cohorts.size < 2:
         raise InputError("There are too few reports.", why="They fill fewer than two cohorts.", fix="Collect more.")
@@ -177,8 +179,8 @@ class _Regression:
     def robust(self, covariance: Floats, left: Floats) -> Floats:
         """Variances of the coefficients by what is left in the very bits that each rests on (the sandwich).
 
-        What is held and is no candidate may share bits with a candidate more often than with others: its errors are then
-        those of these few bits, not of all on average.
+        What is held and is no candidate may share bits with a candidate more often than with others: its errors are
+        then those of these few bits, not of all on average.
         """
         squares = (self.weights * left) ** 2
         found = np.zeros(len(covariance))
@@ -189,7 +191,9 @@ class _Regression:
 
 def _ones(rappor: Rappor, values: NDArray[Any], cohorts: Places) -> tuple[Places, Places]:
     """Rows and columns of the design's ones: each candidate's bits in each cohort, and the background everywhere."""
-    places = [rappor.places(values, np.full(values.size, cohort)) + at * rappor.bits for at, cohort in enumerate(cohorts)]
+    places = [
+        rappor.places(values, np.full(values.size, cohort)) + at * rappor.bits for at, cohort in enumerate(cohorts)
+    ]
     rows = np.concatenate([*(each.ravel() for each in places), np.arange(cohorts.size * rappor.bits)])
     candidates = np.tile(np.repeat(np.arange(values.size), rappor.hashes), cohorts.size)
     background = np.full(cohorts.size * rappor.bits, values.size)

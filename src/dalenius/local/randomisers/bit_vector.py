@@ -28,7 +28,7 @@ class BitVector(Randomiser):
 
     Guarantee:
         ε for the *whole* vector: the neighbouring vector may differ in all d bits, of which s are sent. The ratio is
-        ((2³² − a)/a)^s, and a is the least integer for which that is at most e^ε. Which bits are sent depends on nothing.
+        ((2³² − a)/a)^s, and a is the least integer for which that is at most e^ε. Which bits are sent is drawn before.
 
     References:
         Warner (1965), for each bit; Nguyên et al. (2016), "Collecting and analyzing data from smart device users with
@@ -38,9 +38,9 @@ class BitVector(Randomiser):
     ((d/s)/(1 − 2φ)² − 1)/4n, whatever the share. For ε below about 2.9 that is least for s = 1, and for larger ones at
     about s = ε/2.2; to send all d bits at ε/d each is never better unless d is smaller than that.
 
-    A report is the places of the s bits in ascending order, each in 1, 2 or 4 bytes, low byte first (nothing, if all are
-    sent), and then the s bits, the first the lowest of its byte; unused bits are 0. A tally has two rows: for each bit,
-    how often it was sent, and how often as 1.
+    A report is the places of the s bits in ascending order, each in 1, 2 or 4 bytes, low byte first (nothing, if all
+    are sent), and then the s bits, the first the lowest of its byte; unused bits are 0. A tally has two rows: for each
+    bit, how often it was sent, and how often as 1.
 
     >>> vector = BitVector(epsilon=1.0, size=10)
     >>> vector.sent, vector.report_bytes, vector.encode([[1, 0] * 5]).shape
@@ -119,7 +119,8 @@ class BitVector(Randomiser):
     def shares(self, counts: NDArray[np.int64], reports: int) -> NDArray[np.float64]:
         """½ + d·(ones − sent/2)/(s·n·(1 − 2φ)): unbiased, because each bit is sent by a share s/d of all on average."""
         sent, ones = counts
-        return 0.5 + self.size / (self.sent * reports * float(self._gap)) * (ones - sent / 2)
+        scale = self.size / (self.sent * reports * float(self._gap))
+        return np.asarray(0.5 + scale * (ones - sent / 2), np.float64)
 
     def checked(self, values: object) -> Values:
         """One row of zeros and ones for each person."""

@@ -59,7 +59,7 @@ class MeanRandomiser(Randomiser):
     @property
     def grid(self) -> NDArray[np.float64]:
         """The value at each place."""
-        return self.low + self.step * np.arange(self.steps + 1)
+        return np.asarray(self.low + self.step * np.arange(self.steps + 1), np.float64)
 
     # --- what each randomiser of numbers says
 

@@ -34,7 +34,7 @@ class Piecewise(MeanRandomiser):
         values in [−1, 1] the variance tends to x²/(e^(ε/2) − 1) + (e^(ε/2) + 3)/(3(e^(ε/2) − 1)²).
 
     The mean of a uniform code of the window, and of one outside it, are linear in j, so the mean code is, and
-    (code − mean at 0)/(mean at 1 − mean at 0) is unbiased exactly. A tally is the sum of the codes and of their squares.
+    (code − mean at 0)/(mean at 1 − mean at 0) is unbiased exactly. A tally is the sum of codes and of their squares.
 
     >>> piecewise = Piecewise(epsilon=2.0, low=0, high=8, step=1)
     >>> piecewise.window, piecewise.codes

@@ -50,8 +50,9 @@ class Rappor(Randomiser):
         Erlingsson, Pihur & Korolova (2014), "RAPPOR: randomized aggregatable privacy-preserving ordinal response",
         Theorems 1 and 2.
 
-    A report is the cohort, in 1, 2 or 4 bytes, low byte first, and then k bits, the first the lowest of its byte; unused
-    bits are 0. A tally has a row for each cohort: how often each bit was 1, and, last, how many reports there were.
+    A report is the cohort, in 1, 2 or 4 bytes, low byte first, and then k bits, the first the lowest of its byte;
+    unused bits are 0. A tally has a row for each cohort: how often each bit was 1, and, last, how many reports there
+    were.
 
     >>> rappor = Rappor(epsilon=2.1972245773362196, cohorts=4)  # ln 9
     >>> rappor.flip == 2**30, rappor.ratio, rappor.report_bytes
@@ -205,7 +206,8 @@ class Rappor(Randomiser):
         seeds = self.seeds[cohorts]
         low, high = (values & np.uint64(2**32 - 1))[:, None], (values >> np.uint64(32))[:, None]
         state = seeds[:, :, 0] * low + seeds[:, :, 1] * high + seeds[:, :, 2]
-        return ((state >> np.uint64(32)) * np.uint64(self.bits) >> np.uint64(32)).astype(np.int64)
+        places: NDArray[np.int64] = ((state >> np.uint64(32)) * np.uint64(self.bits) >> np.uint64(32)).astype(np.int64)
+        return places
 
     # --- reports
 

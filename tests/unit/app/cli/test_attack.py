@@ -107,8 +107,8 @@ def test_an_attack_on_a_table_says_how_often_it_was_right_and_what_stops_it(call
 
 
 def test_an_attack_on_a_table_makes_up_its_own(refused):
-    assert "publishes itself" in refused("homogeneity", "--table", "mine.csv")["message"]
-    assert "publishes itself" in refused("homogeneity", "--against", "http://127.0.0.1:9")["message"]
+    assert "makes up itself" in refused("homogeneity", "--table", "mine.csv")["message"]
+    assert "makes up itself" in refused("homogeneity", "--against", "http://127.0.0.1:9")["message"]
     assert "l-diverse" in refused("homogeneity", "--against", "plain")["why"]
 
 

@@ -1,4 +1,4 @@
-"""An attack on a published table, or on reports: it asks nothing, it has them. So it is told by how often it is right."""
+"""An attack on a published table or on reports: it asks nothing, it has them. It is told by how often it is right."""
 
 from __future__ import annotations
 
