@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -171,3 +172,9 @@ def test_as_many_bits_as_can_be_sent_fit_a_file() -> None:
     made = vector.encode(np.zeros((2, MOST_SENT), np.uint8))
     assert (reports.from_bytes(reports.to_bytes(vector, made)).reports == made).all()
     assert BitVector(5000.0, 1000).sent == MOST_SENT
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="cannot be read"):
+        reports.read(tmp_path / "pipe")
