@@ -103,9 +103,9 @@ def write_blocks(
 
 def read(path: Path, domain: Domain | None = None) -> ReportFile:
     """Read and check a file; with a domain, only one of that domain's. Its reports stay on disk until they are used."""
+    if path.is_fifo() or path.is_char_device():  # to open a pipe would wait for somebody to write
+        raise InputError(f"{path} cannot be read.", why="It is no file of the ordinary kind.", fix="Check the path.")
     try:
-        if path.is_fifo() or path.is_socket() or path.is_char_device():
-            raise ValueError  # to open a pipe would wait for somebody to write
         with path.open("rb") as file:
             if not os.fstat(file.fileno()).st_size:
                 _refuse("The file is empty", "it has no header", 0)

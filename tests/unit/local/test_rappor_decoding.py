@@ -85,4 +85,3 @@ def test_errors_of_misfits_are_those_of_leaving_out_bits() -> None:
         without, *_ = np.linalg.lstsq(np.delete(columns, bit, axis=0), np.delete(y, bit))
         moved += (without - solution) ** 2
     assert found == pytest.approx(moved, rel=1e-6)
-
