@@ -23,8 +23,8 @@ class Frequencies:
     Assumes:
         Everybody followed the randomiser. Intervals take the sum of independent reports as normal. They are those of
         the score test (Wilson): a share is inside if the estimate is plausible under the closed-form variance at *that*
-        share, not at the estimated one, which few reports may put far too low. The longer side stands for both. Of the count-mean
-        sketch with fewer than some hundred reports they are too narrow: its collisions are not normal then.
+        share, not at the estimated one, which few reports may put far too low. The longer side stands for both.
+        With fewer than some hundred reports the band of the count-mean sketch is too narrow: collisions are not normal.
 
     References:
         Wilson (1927), "Probable inference, the law of succession, and statistical inference".
