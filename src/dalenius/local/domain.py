@@ -39,6 +39,8 @@ class Domain:
             _refuse("The domain has fewer than two values.", "List at least two, one a line.")
         seen: dict[str, int] = {}
         for place, text in enumerate(self.texts, start=1):
+            if not text.isascii() and any("\ud800" <= each <= "\udfff" for each in text):
+                _refuse(f"Value {place:,} of the domain has half of a surrogate pair in it.", "Correct it.")
             if not text:
                 _refuse(f"Value {place:,} of the domain is empty.", "Write one value on each line.")
             if (first := seen.setdefault(text, place)) != place:

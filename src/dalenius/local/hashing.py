@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dalenius.errors import InputError
 from dalenius.mechanisms.noise import bits
 
 Lanes = NDArray[np.unsignedinteger[Any]]
@@ -135,15 +136,27 @@ class AffineHashes:
     count: int
     buckets: int
 
-    def table(self, size: int) -> NDArray[np.uint32]:
-        """h_j(x) for every hash j (rows) and x < size (columns)."""
-        found = np.empty((self.count, 1), np.uint32)
+    @cached_property
+    def _parts(self) -> NDArray[np.uint32]:
+        """The b and then the c_i of each hash."""
         parts = np.empty((self.count, 33), np.uint32)
         for j in range(self.count):
             stream = hashlib.shake_256(self.seed.to_bytes(8, "little") + j.to_bytes(8, "little")).digest(4 * 33)
             parts[j] = np.frombuffer(stream, "<u4")
         parts &= np.uint32(self.buckets - 1)
-        found[:, 0] = parts[:, 0]
+        return parts
+
+    def of(self, hashes: NDArray[np.uint32], values: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """h_j(x) of pairs (j, x)."""
+        found: NDArray[np.uint32] = self._parts[hashes, 0]
+        for bit in range(int(values.max(initial=0)).bit_length()):
+            found ^= self._parts[hashes, 1 + bit] * (values >> np.uint32(bit) & np.uint32(1))
+        return found
+
+    def table(self, size: int, first: int = 0, last: int | None = None) -> NDArray[np.uint32]:
+        """h_j(x) for every hash j, or for those from first up to last (rows), and x < size (columns)."""
+        parts = self._parts[first:last]
+        found = parts[:, :1]
         for bit in range((size - 1).bit_length()):
             found = np.concatenate([found, found ^ parts[:, 1 + bit, None]], axis=1)[:, :size]
         return found
@@ -156,5 +169,12 @@ def fingerprints(texts: Iterable[str], key: bytes = b"") -> NDArray[np.uint64]:
     ['0x1185f7f5cfdded97']
     """
     blake = hashlib.blake2b
-    digests = b"".join(blake(text.encode(), digest_size=8, key=key).digest() for text in texts)
+    try:
+        digests = b"".join(blake(text.encode(), digest_size=8, key=key).digest() for text in texts)
+    except UnicodeEncodeError:
+        raise InputError(
+            "A text has half of a surrogate pair in it.",
+            why="It has no UTF-8 bytes, so devices could not agree on its hash.",
+            fix="Correct the text.",
+        ) from None
     return np.frombuffer(digests, "<u8").astype(np.uint64)

@@ -62,7 +62,8 @@ class Memory:
     Not protected:
         The pattern itself. Where kept answers are sent as they are, two different reports show that the value changed
         in between, and no finite ε holds between a life that changes and one that does not. RAPPOR's instantaneous
-        response blurs this and does not remove it: over many days a permanent response can be averaged out of it.
+        response (in a cohort that a person keeps) blurs this and does not remove it: over many days a permanent
+        response can be averaged out of it.
         Keep one value (``values=1``) where changes are sensitive: then the reports never change.
 
     References:
@@ -115,20 +116,24 @@ class Memory:
         filled = np.arange(self.values) < self._used[:, None]
         known = (self._keys == keys[:, None]) & filled
         new = ~known.any(axis=1) & (self._used < self.values)
-        if new.any():
-            at = self._used[new]
-            self._kept[everybody[new], at] = self._permanent.encode(_some(values, new))
-            self._keys[everybody[new], at] = keys[new]
-            known[everybody[new], at] = True
-            self._used += new
+        for drawn in (new & (self._used == 0), new & (self._used > 0)):
+            if drawn.any():
+                at = self._used[drawn]
+                self._kept[everybody[drawn], at] = self._answers(_some(values, drawn), self._kept[drawn, 0], at)
+                self._keys[everybody[drawn], at] = keys[drawn]
+                known[everybody[drawn], at] = True
+        self._used += new
         place = np.where(known.any(axis=1), known.argmax(axis=1), self._used - 1)
         self.days += 1
         kept = self._kept[everybody, place]
         return self.randomiser.again(kept) if isinstance(self.randomiser, Rappor) else kept
 
-    @property
-    def _permanent(self) -> Randomiser:
-        return self.randomiser.permanent if isinstance(self.randomiser, Rappor) else self.randomiser
+    def _answers(self, values: object, first: Reports, used: NDArray[np.int64]) -> Reports:
+        """Answers to keep; RAPPOR's stay in the cohort of a person's first one."""
+        if not isinstance(self.randomiser, Rappor):
+            return self.randomiser.encode(values)
+        permanent = self.randomiser.permanent
+        return permanent.encode_beside(values, first) if used[0] else permanent.encode(values)
 
 
 def _some(values: object, chosen: NDArray[np.bool_]) -> object:

@@ -34,6 +34,7 @@ VERSION = 1
 _HEADER_AT = 9
 _LONGEST_HEADER = 2**16
 _DOMAIN = re.compile("[0-9a-f]{64}|")
+_MOST_REPORTS = 2**63 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +103,8 @@ def write_blocks(
 
 def read(path: Path, domain: Domain | None = None) -> ReportFile:
     """Read and check a file; with a domain, only one of that domain's. Its reports stay on disk until they are used."""
+    if path.is_fifo() or path.is_char_device():  # to open a pipe would wait for somebody to write
+        raise InputError(f"{path} cannot be read.", why="It is no file of the ordinary kind.", fix="Check the path.")
     try:
         with path.open("rb") as file:
             if not os.fstat(file.fileno()).st_size:
@@ -134,6 +137,12 @@ def from_bytes(data: bytes | mmap.mmap, domain: Domain | None = None) -> ReportF
             "The reports are about another domain.",
             why=f"Their domain's SHA-256 begins {header['domain'][:12] or '(none)'}; this one's {domain.sha256[:12]}.",
             fix="Give the domain file that was used for encoding, unchanged and in the same order.",
+        )
+    if domain is not None and isinstance(randomiser, FrequencyOracle) and randomiser.size != domain.size:
+        _refuse(
+            "The header contradicts itself",
+            f"it counts {randomiser.size:,} values, and the domain that it names has {domain.size:,}",
+            _HEADER_AT,
         )
     rows = np.frombuffer(data, np.uint8, offset=start).reshape(header["reports"], randomiser.report_bytes)
     return ReportFile(randomiser, header["domain"], randomiser.check(rows, start=start))
@@ -188,7 +197,7 @@ def _randomiser(header: dict[str, Any]) -> Randomiser:
     reports, domain, fields = header.get("reports"), header.get("domain"), header.get("fields")
     if (
         type(reports) is not int
-        or reports < 0
+        or not 0 <= reports <= _MOST_REPORTS
         or not isinstance(domain, str)
         or not _DOMAIN.fullmatch(domain)
         or not isinstance(fields, dict)
@@ -201,7 +210,7 @@ def _randomiser(header: dict[str, Any]) -> Randomiser:
         _refuse("The header names an unknown randomiser", "known are " + ", ".join(known), _HEADER_AT)
     try:
         return known[name](**fields)
-    except (TypeError, DaleniusError):
+    except (TypeError, ValueError, OverflowError, DaleniusError):  # whatever a field's type and size
         _refuse(
             "The header's fields are not those of its randomiser", "one is missing, foreign or out of range", _HEADER_AT
         )

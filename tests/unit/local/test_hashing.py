@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from dalenius.errors import InputError
+from dalenius.local.domain import Domain
 from dalenius.local.hashing import AffineHashes, MultiplyShift, fingerprints
+from dalenius.local.randomisers import sketch
+from dalenius.local.randomisers.count_mean_sketch import CountMeanSketch
+from dalenius.local.randomisers.hadamard_sketch import HadamardSketch
+from dalenius.local.randomisers.sketch import Sketch
 
 
 class Narrow(MultiplyShift):
@@ -81,3 +88,36 @@ def test_fingerprints_depend_on_the_key_and_on_every_character() -> None:
     found: list[Any] = [*fingerprints(["a", "b", "ab"]), *fingerprints(["a", "b", "ab"], b"key")]
     assert len(set(map(int, found))) == 6
     assert fingerprints([]).tolist() == []
+
+
+def test_a_sketch_hash_of_one_value_is_that_of_the_table() -> None:
+    family = AffineHashes(seed=3, count=5, buckets=64)
+    table = family.table(1000)
+    hashes, values = np.arange(5000, dtype=np.uint32) % 5, np.arange(5000, dtype=np.uint32) % 1000
+    assert (family.of(hashes, values) == table[hashes, values]).all()
+    assert (family.table(1000, 2, 4) == table[2:4]).all()
+    assert family.of(hashes[:0], values[:0]).size == 0
+
+
+@pytest.mark.parametrize("kind", [CountMeanSketch, HadamardSketch])
+def test_a_sketch_of_a_large_domain_needs_no_table_of_it(kind: type[Sketch], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table of 2^22 values under 1,024 hashes would take 16 GiB; one value's bucket takes a few words."""
+    large = kind(4.0, 2**22)
+    tracemalloc.start()
+    try:
+        large.encode([2**22 - 1, 5])
+        assert tracemalloc.get_traced_memory()[1] < 2**24
+    finally:
+        tracemalloc.stop()
+    small = kind(4.0, 300, hashes=7, width=16)
+    tally = small.fold(small.encode(np.arange(3000) % 300))
+    shares = small.shares(tally)
+    monkeypatch.setattr(sketch, "_MOST_CELLS", 700)  # now two hashes at a time
+    assert (kind(4.0, 300, hashes=7, width=16).shares(tally) == shares).all()
+
+
+def test_half_a_surrogate_pair_has_no_bytes() -> None:
+    with pytest.raises(InputError, match="surrogate"):
+        fingerprints(["\ud800"])
+    with pytest.raises(InputError, match=r"Value 2 .* surrogate"):
+        Domain(("a", "\ud800"))

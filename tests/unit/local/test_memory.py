@@ -109,3 +109,12 @@ def test_bad_days_are_refused_and_change_nothing() -> None:
     for people, values in ((0, 1), (1, 0)):
         with pytest.raises(InputError):
             Memory(KAry(1.0, 5), people, values)
+
+
+def test_another_value_does_not_show_by_its_cohort() -> None:
+    """A cohort is sent openly: one drawn anew on the day of a change would tell that day, however blurred the bits."""
+    people = 200
+    memory = Memory(Rappor(LN_9, bits=16, cohorts=1000, p=0.25, q=0.75), people, values=3)
+    days = [memory.report([f"{text} {each % 7}" for each in range(people)]) for text in ("tea", "rum", "tea", "gin")]
+    assert all((day[:, :2] == days[0][:, :2]).all() for day in days)
+    assert len(np.unique(days[0][:, :2], axis=0)) > 100

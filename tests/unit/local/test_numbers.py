@@ -68,7 +68,8 @@ def test_what_a_tally_tells_is_what_the_reports_tell(randomiser: MeanRandomiser)
     assert randomiser.sums(tally) == (sum(estimates), sum(each**2 for each in estimates))
     found = mean(tally)
     assert found.value == pytest.approx(float(sum(estimates) / 300))
-    assert found.error == pytest.approx(math.sqrt(pvariance(map(float, estimates)) / 299))
+    own = pvariance(map(float, estimates)) / 299
+    assert found.error == pytest.approx(math.sqrt(max(own, randomiser.least_variance(300))))
 
 
 def test_variances_tend_to_those_of_the_papers() -> None:
@@ -122,3 +123,24 @@ def test_means_are_of_randomisers_of_numbers() -> None:
         mean(other.fold(other.encode([0, 1])))
     with pytest.raises(InputError, match="few reports"):
         mean(Tally(duchi := Duchi(1.0, 0, 1, 1), 1, np.zeros(duchi.tally_shape, np.int64)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_least_variance_is_that_of_the_best_value(kind: type[MeanRandomiser]) -> None:
+    randomiser = kind(3.0, -4, 46, 0.5)
+    exact = min(float(randomiser.spread(place)) for place in range(randomiser.steps + 1)) / 4 / 7
+    assert randomiser.least_variance(7) == pytest.approx(exact, rel=0.02)  # the best place may lie between two
+    assert randomiser.least_variance(7) <= exact * (1 + 1e-12)
+
+
+def test_reports_that_are_all_alike_leave_an_error() -> None:
+    """Twenty people at the end of the grid often all send the same bit; their mean is not known for certain."""
+    duchi = Duchi(4.0, 0, 100, 1)
+    found = mean(Tally(duchi, 20, np.array([20])))
+    assert found.error == pytest.approx(math.sqrt(duchi.variance([100.0] * 20)))
+    assert found.value - found.margin() < 100 < found.value
+
+
+def test_a_range_that_floats_cannot_span_is_refused() -> None:
+    with pytest.raises(InputError, match="no grid"):
+        Duchi(1.0, -1e308, 1e308, 1e307)

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import stats
 from tests.laws import follows_law
 
 from dalenius.errors import InputError, ReportInvalidError
@@ -120,3 +121,21 @@ def test_what_cannot_be_is_refused() -> None:
         rappor.fold(np.array([[2, 0, 0], [3, 0, 0]], np.uint8))
     with pytest.raises(ReportInvalidError, match=r"Report 1 .*after its last.*byte 2\)"):
         rappor.fold(np.array([[2, 0, 32], [1, 0, 0]], np.uint8))
+
+
+def test_another_report_of_the_same_person_follows_the_law_of_the_kept_cohort() -> None:
+    """Chi-square over all reports of a cohort; false-alarm rate 1e-7."""
+    rappor = Rappor(2.0, bits=4, cohorts=3)
+    earlier = rappor.permanent.encode(["rum"] * 60_000)
+    found = rappor.encode_beside(["tea"] * 60_000, earlier)
+    assert (found[:, 0] == earlier[:, 0]).all()
+    for cohort in range(3):
+        law = rappor.law("tea", bytes([cohort]))
+        drawn = np.bincount(found[found[:, 0] == cohort, 1], minlength=16)
+        expected = [float(law[bytes([cohort, bits])]) * drawn.sum() for bits in range(16)]
+        assert stats.chisquare(drawn, expected).pvalue > 3e-8
+
+
+def test_counters_for_all_cohorts_fit_into_memory() -> None:
+    with pytest.raises(InputError, match=r"2\^24 cells"):
+        Rappor(1.0, bits=2**16, cohorts=2**16)

@@ -7,7 +7,7 @@ import pytest
 from tests.rappor_counts import LN_9, drawn
 
 from dalenius.errors import InputError
-from dalenius.local.estimators.rappor_decoding import decode
+from dalenius.local.estimators.rappor_decoding import _Regression, decode
 from dalenius.local.randomisers.k_ary import KAry
 from dalenius.local.randomisers.rappor import Rappor
 
@@ -64,3 +64,24 @@ def test_what_cannot_be_decoded_is_refused() -> None:
     alike = np.flatnonzero((sets == sets[:, :1]).all(axis=0))[:2]
     with pytest.raises(InputError, match="told apart"):
         decode(tally, [WORDS[at] for at in alike])
+
+
+def test_errors_of_misfits_are_those_of_leaving_out_bits() -> None:
+    """The robust variance of a coefficient is the sum of squares of how far it moves when one bit is left out.
+
+    Without that, texts that nobody holds were found in 18 of 140 runs at 5%, where one text that is no candidate has a
+    quarter of all reports; with it, in none of 200.
+    """
+    rappor = Rappor(4.0, bits=16, hashes=2, cohorts=8)
+    tally = rappor.fold(rappor.encode(["tea"] * 3000 + ["rum"] * 2000))
+    values = rappor.checked(["rum", "gin", "milk"])
+    regression = _Regression(rappor, tally, values, np.arange(8))
+    solution, covariance = regression.solve(np.arange(4))
+    found = regression.robust(covariance, regression.y - regression.columns @ solution)
+    root = np.sqrt(regression.weights)
+    columns, y = regression.columns.toarray() * root[:, None], regression.y * root
+    moved = np.zeros(4)
+    for bit in range(y.size):
+        without, *_ = np.linalg.lstsq(np.delete(columns, bit, axis=0), np.delete(y, bit))
+        moved += (without - solution) ** 2
+    assert found == pytest.approx(moved, rel=1e-6)

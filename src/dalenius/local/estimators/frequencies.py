@@ -21,8 +21,13 @@ class Frequencies:
     """Estimated shares of a fixed population: of those who reported, not of a larger one they were drawn from.
 
     Assumes:
-        Everybody followed the randomiser. Intervals take the sum of many independent reports as normal, with the
-        closed-form variance at the estimated share (cut to [0, 1]).
+        Everybody followed the randomiser. Intervals take the sum of independent reports as normal. They are those of
+        the score test (Wilson): a share is inside if the estimate is plausible under the closed-form variance at *that*
+        share, not at the estimated one, which few reports may put far too low. The longer side stands for both.
+        With fewer than some hundred reports the band of the count-mean sketch is too narrow: collisions are not normal.
+
+    References:
+        Wilson (1927), "Probable inference, the law of succession, and statistical inference".
 
     Attributes:
         oracle: The randomiser whose actual chances the estimates use.
@@ -46,7 +51,7 @@ class Frequencies:
 
     def margins(self, level: float = 0.95) -> Floats:
         """Half-widths: each share lies within its own with this confidence."""
-        return quantile(level, 1) * self.errors
+        return self._reach(quantile(level, 1))
 
     def band(self, level: float = 0.95) -> Floats:
         """Half-widths within which *all* shares lie at once with this confidence, by Bonferroni.
@@ -54,7 +59,13 @@ class Frequencies:
         Each of the d intervals misses with chance (1 − level)/d at most, so any of them misses with 1 − level at most,
         however the estimates depend on one another.
         """
-        return quantile(level, len(self.shares)) * self.errors
+        return self._reach(quantile(level, len(self.shares)))
+
+    def _reach(self, wide: float) -> Floats:
+        """The x with x² = wide²·(variance at the estimate + x·its change with the share)."""
+        change = abs(float(self.oracle.variance(1.0, self.reports)) - float(self.oracle.variance(0.0, self.reports)))
+        reach: Floats = (wide**2 * change + np.sqrt((wide**2 * change) ** 2 + 4 * (wide * self.errors) ** 2)) / 2
+        return reach
 
 
 def estimate(tally: Tally) -> Frequencies:

@@ -24,7 +24,7 @@ class Mean:
     Assumes:
         Everybody followed the randomiser. The interval takes the sum of many independent reports as normal. Its
         standard error is the reports' own spread: it also holds for the larger population that these people were
-        drawn from at random, and is a little too wide for themselves alone.
+        drawn from at random, and is a little too wide for themselves alone. It is never below the closed form's least.
 
     Attributes:
         value: Unbiased; with few reports it may lie outside the grid.
@@ -90,7 +90,9 @@ def mean(tally: Tally) -> Mean:
     place = total / tally.reports
     variance = (squares / tally.reports - place**2) / (tally.reports - 1)
     value = randomiser.low + float(place) * randomiser.step
-    return Mean(value, math.sqrt(variance) * randomiser.step, tally.reports)
+    error = math.sqrt(variance) * randomiser.step
+    # Where nearly all reports are alike, as near the ends of the grid, their own spread says too little, or nothing.
+    return Mean(value, max(error, math.sqrt(randomiser.least_variance(tally.reports))), tally.reports)
 
 
 def bit_shares(tally: Tally) -> BitShares:

@@ -30,6 +30,7 @@ _WORTH = 2.5  # standard errors that a candidate must explain to be looked at mo
 _AT_ONCE = 50  # candidates that join the regression before it is solved again
 _FAR = 5  # standard errors of a misfit that chance does not explain
 _ROWS_AT_ONCE = 4096
+_MOST_DRAWN = 0.99  # of a bit's misfit, taken up by the fit
 _SOLID = 1e-5  # of a column, beyond what the columns before it explain
 
 
@@ -182,10 +183,12 @@ class _Regression:
         What is held and is no candidate may share bits with a candidate more often than with others: its errors are
         then those of these few bits, not of all on average.
         """
-        squares = (self.weights * left) ** 2
         found = np.zeros(len(covariance))
         for part in slices(left.size, _ROWS_AT_ONCE):
-            found += squares[part] @ (self.columns[part] @ covariance) ** 2
+            rows, weights = self.columns[part], self.weights[part]
+            reach = rows @ covariance
+            drawn = np.minimum(weights * np.asarray(rows.multiply(reach).sum(axis=1)).ravel(), _MOST_DRAWN)
+            found += (weights * left[part] / (1 - drawn)) ** 2 @ reach**2  # a bit draws the fit to itself
         return found
 
 

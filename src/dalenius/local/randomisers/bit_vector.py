@@ -18,6 +18,8 @@ from dalenius.local import chances, coins
 from dalenius.local.randomisers.randomiser import Randomiser, Reports, Values, bytes_for, sized
 
 LARGEST = 2**16
+MOST_SENT = 400
+"""A file states the exact ratio; with more bits its numbers would pass the 4,300 digits that JSON readers take."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class BitVector(Randomiser):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "size", sized(self.size, "size", least=1, most=LARGEST))
-        object.__setattr__(self, "sent", sized(self.sent, "sent", least=0, most=self.size))
+        object.__setattr__(self, "sent", sized(self.sent, "sent", least=0, most=min(self.size, MOST_SENT)))
         if not self.sent:
             object.__setattr__(self, "sent", best_sent(parameters.epsilon(self.epsilon), self.size))
         super().__post_init__()
@@ -190,7 +192,7 @@ def best_sent(epsilon: float, size: int) -> int:
     [1, 1, 2, 4]
     """
     best = 1
-    while best < size and _cost(epsilon, best + 1) < _cost(epsilon, best):
+    while best < min(size, MOST_SENT) and _cost(epsilon, best + 1) < _cost(epsilon, best):
         best += 1
     return best
 

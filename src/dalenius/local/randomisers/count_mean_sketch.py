@@ -73,14 +73,14 @@ class CountMeanSketch(Sketch):
 
     def law(self, value: int, public: bytes = b"") -> dict[bytes, Fraction]:
         """Of each form of the m bits, given the hash."""
-        bucket = int(self.buckets[int.from_bytes(public, "little"), value])
+        bucket = self.bucket(public, value)
         return {public + report: chance for report, chance in self.response.law(bucket).items()}
 
     def _encode(self, values: Values, reports: Reports) -> None:
         hashes = coins.uniform(self.hashes, len(values))
         rows = np.empty((len(values), self.response.report_bytes), np.uint8)
         coin_bits.fill(rows, self.flip, self.width)
-        put_bits(rows, self.buckets[hashes, values], coins.coins(self.response.own, len(values)))
+        put_bits(rows, self.buckets(hashes, values), coins.coins(self.response.own, len(values)))
         put_numbers(reports[:, : self.hash_bytes], hashes)
         reports[:, self.hash_bytes :] = rows
 

@@ -72,7 +72,7 @@ class HadamardSketch(Sketch):
 
     def law(self, value: int, public: bytes = b"") -> dict[bytes, Fraction]:
         """Of each row and sign, given the hash."""
-        bucket = int(self.buckets[int.from_bytes(public, "little"), value])
+        bucket = self.bucket(public, value)
         sign_bytes = self.report_bytes - self.hash_bytes
         return {
             public + (2 * row + bit).to_bytes(sign_bytes, "little"): (
@@ -86,7 +86,7 @@ class HadamardSketch(Sketch):
     def _encode(self, values: Values, reports: Reports) -> None:
         hashes = coins.uniform(self.hashes, len(values))
         rows = coins.uniform(self.width, len(values))
-        signs = np.bitwise_count(rows & self.buckets[hashes, values]) & np.uint8(1)
+        signs = np.bitwise_count(rows & self.buckets(hashes, values)) & np.uint8(1)
         signs ^= coins.coins(self.flip, len(values)).view(np.uint8)
         put_numbers(reports[:, : self.hash_bytes], hashes)
         put_numbers(reports[:, self.hash_bytes :], rows << np.uint32(1) | signs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -46,7 +47,8 @@ class MeanRandomiser(Randomiser):
     def steps(self) -> int:
         """K: the places are 0, …, K."""
         low, high, step = (Fraction(repr(each)) for each in (self.low, self.high, self.step))  # as they are written
-        if step <= 0 or high <= low or (high - low) % step or (high - low) / step > MOST_STEPS:
+        far = math.isinf(self.high - self.low)
+        if far or step <= 0 or high <= low or (high - low) % step or (high - low) / step > MOST_STEPS:
             raise InputError(
                 "low, high and step make no grid.",
                 why=f"high must be above low by a whole number of steps, at most {MOST_STEPS:,}.",
@@ -89,11 +91,16 @@ class MeanRandomiser(Randomiser):
     # --- what follows
 
     @cached_property
-    def _polynomial(self) -> tuple[float, float, float]:
+    def _exactly(self) -> tuple[Fraction, Fraction, Fraction]:
         """C₀, c₁, c₂ of the spread at place j: c₀ + c₁j + c₂j²; the closed form holds at any whole number."""
         first, second, third = (self.spread(place) for place in range(3))
         bend = (third - 2 * second + first) / 2
-        return float(first), float(second - first - bend), float(bend)
+        return first, second - first - bend, bend
+
+    @cached_property
+    def _polynomial(self) -> tuple[float, float, float]:
+        constant, linear, square = self._exactly
+        return float(constant), float(linear), float(square)
 
     def variance(self, values: object) -> float:
         """The variance of the estimated mean of these people, closed form: a *fixed* population, all of whom report."""
@@ -109,6 +116,14 @@ class MeanRandomiser(Randomiser):
         if square < 0:
             tried.append(min(max(-linear / (2 * square), 0.0), float(self.steps)))
         return max(constant + linear * at + square * at**2 for at in tried) * self.step**2 / reports
+
+    def least_variance(self, reports: int) -> float:
+        """The least that `variance` can be for so many reports."""
+        constant, linear, square = self._exactly  # near the ends of the grid floats would cancel
+        tried = [Fraction(0), Fraction(self.steps)]
+        if square > 0:
+            tried.append(min(max(-linear / (2 * square), Fraction(0)), Fraction(self.steps)))
+        return float(min(constant + linear * at + square * at**2 for at in tried)) * self.step**2 / reports
 
     @property
     def report_bytes(self) -> int:

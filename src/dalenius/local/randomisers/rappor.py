@@ -21,13 +21,15 @@ from dalenius.local.randomisers.randomiser import Randomiser, Reports, Values, b
 KEY = b"dalenius rappor"
 """Of the fingerprints of texts."""
 
+_MOST_CELLS = 2**24
+
 
 @dataclass(frozen=True)
 class Rappor(Randomiser):
     """Sets up to h of k bits by hashes of the text, then flips every bit with chance f/2, then draws each again.
 
-    - *Cohort.* Each report draws one of m cohorts; each has hashes of its own, so that two texts that share bits in one
-      cohort hardly do in another.
+    - *Cohort.* Each person draws one of m cohorts and keeps it (`encode_beside`); each has hashes of its own, so
+      that two texts that share bits in one cohort hardly do in another.
     - *Permanent response.* Every bit, set or not, is flipped with chance f/2 = a/2³². Who reports the same text again
       keeps this answer (`dalenius.local.memory`).
     - *Instantaneous response.* A permanent 1 is sent as 1 with chance q, a permanent 0 with chance p. With p = 0 and
@@ -78,6 +80,12 @@ class Rappor(Randomiser):
         }
         for field, value in settled.items():
             object.__setattr__(self, field, value)
+        if self.cohorts * self.bits > _MOST_CELLS:
+            raise InputError(
+                "RAPPOR takes at most 2^24 cells.",
+                why="Every bit of every cohort is a counter in memory.",
+                fix="Choose fewer cohorts or bits; 64 cohorts of 128 bits are usual.",
+            )
         if not 0 <= self._rounded(self.p) < self._rounded(self.q) <= chances.ONE:
             raise InputError(
                 "p must be at least 0, below q, and q at most 1.",
@@ -204,7 +212,20 @@ class Rappor(Randomiser):
     # --- reports
 
     def _encode(self, values: Values, reports: Reports) -> None:
-        cohorts = coins.uniform(self.cohorts, len(values))
+        self._answer(values, coins.uniform(self.cohorts, len(values)), reports)
+
+    def encode_beside(self, values: object, earlier: Reports) -> Reports:
+        """Reports of people who reported before: each stays in the cohort of the earlier report.
+
+        A cohort is sent openly. Drawn anew for another value, it would show that the value is another one.
+        """
+        checked, cohorts = self.checked(values), self._cohorts_of(earlier)
+        reports = np.empty((len(checked), self.report_bytes), np.uint8)
+        for part in self._parts(len(checked)):
+            self._answer(checked[part], cohorts[part], reports[part])
+        return reports
+
+    def _answer(self, values: Values, cohorts: NDArray[Any], reports: Reports) -> None:
         reports[:, : self.public_bytes] = _bytes_of(cohorts, self.public_bytes)
         wanted = np.zeros((len(values), self.bits), np.bool_)
         np.put_along_axis(wanted, self.places(values, cohorts), values=True, axis=1)

@@ -103,9 +103,23 @@ class Sketch(FrequencyOracle):
         return (self.hashes, self.width)
 
     @cached_property
-    def buckets(self) -> NDArray[np.uint32]:
-        """The bucket of each value (columns) under each hash (rows)."""
-        return AffineHashes(self.seed, self.hashes, self.width).table(self.size)
+    def family(self) -> AffineHashes:
+        """The public hashes."""
+        return AffineHashes(self.seed, self.hashes, self.width)
+
+    @cached_property
+    def _table(self) -> NDArray[np.uint32] | None:
+        """The bucket of each value (columns) under each hash (rows), where that fits; else they are worked out anew."""
+        return self.family.table(self.size) if self.hashes * self.size <= _MOST_CELLS else None
+
+    def buckets(self, hashes: NDArray[np.uint32], values: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """The bucket of each value under its hash."""
+        return self.family.of(hashes, values) if self._table is None else self._table[hashes, values]
+
+    def bucket(self, public: bytes, value: int) -> int:
+        """That of one value; the public part of a report says which hash."""
+        hashes = np.array([int.from_bytes(public, "little")], np.uint32)
+        return int(self.buckets(hashes, np.array([value], np.uint32))[0])
 
     @abstractmethod
     def supports(self, tally: Tally) -> NDArray[np.float64]:
@@ -115,8 +129,12 @@ class Sketch(FrequencyOracle):
         """(C/n − q)/(p − q)."""
         cells = self.supports(tally)
         support = np.zeros(self.size)
-        for row, buckets in zip(cells, self.buckets, strict=True):
-            support += row[buckets]
+        at_once = max(1, _MOST_CELLS // self.size)
+        for first in range(0, self.hashes, at_once):
+            some = cells[first : first + at_once]
+            table = self.family.table(self.size, first, first + at_once) if self._table is None else self._table
+            for row, buckets in zip(some, table, strict=True):
+                support += row[buckets]
         shares: NDArray[np.float64] = (support / tally.reports - float(self.q)) / float(self.p - self.q)
         return shares
 
