@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from dalenius.queries.workloads.release import WorkloadPreview, WorkloadRelease
     from dalenius.releasing.kinds import Shown
     from dalenius.releasing.stored import Stored
+    from dalenius.synthesis.release import SyntheticTable
 
 T = TypeVar("T")
 Progress: TypeAlias = Callable[[float, str], object]
@@ -197,6 +198,23 @@ class RemoteAnalyst:
 
         body = wire.workload_body(questions, epsilon, weights, confidence, delta)
         return self._settled("/v1/workloads", body, idempotency_key, WorkloadRelease.from_dict)
+
+    def synthesize(
+        self,
+        table: str,
+        *,
+        epsilon: float,
+        method: str = "auto",
+        columns: Sequence[str] = (),
+        rows_per_unit: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> SyntheticTable:
+        """Makes a synthetic table, as `Analyst.synthesize`. The model comes here, and rows are drawn here."""
+        from dalenius.synthesis.release import SyntheticTable
+        from dalenius.synthesis.request import SynthesisAsk
+
+        ask = SynthesisAsk(table, epsilon, method, tuple(columns), rows_per_unit)
+        return self._settled("/v1/synthetic", ask.to_json(), idempotency_key, SyntheticTable.from_dict)
 
     def obtain(self, kind: str, request: Any, *, idempotency_key: str | None = None) -> Shown:
         """A release of any kind, as `Analyst.obtain`. A lost one is asked for again, and is not charged again."""

@@ -488,7 +488,7 @@ def _draw_classes(frame: Frame, plot: Path, table: Table, quasi: tuple[str, ...]
 
 
 def _plots() -> tuple[str, ...]:
-    from dalenius.queries.files import PLOT
+    from dalenius.releasing.targets import PLOT
 
     return PLOT
 

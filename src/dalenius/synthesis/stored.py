@@ -1,0 +1,166 @@
+"""What is stored of a synthetic table: the fitted model and its domain, as JSON with a version. No row of anybody.
+
+All of it is post-processing of what was measured with noise. Rows are drawn from it with ordinary randomness, as many
+and as often as anybody likes.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalenius.errors import InputError
+from dalenius.synthesis.generators.tree import TreeModel
+from dalenius.synthesis.policy_domain import PolicyDomain
+from dalenius.synthesis.sampling import Step
+
+if TYPE_CHECKING:
+    from dalenius.synthesis.domain import Codes
+
+FORMAT = "synthetic 1"
+_STEPS = "steps"  # columns drawn one after another, each given some before it
+MOST_ROWS = 100_000_000  # that are drawn at once
+
+
+class Model(Protocol):
+    """A fitted model: as many rows of codes as wanted."""
+
+    @property
+    def rows(self) -> float:
+        """How many rows the table has, by noisy count."""
+
+    def sample(self, rows: int | None, rng: np.random.Generator) -> Codes:
+        """Rows of codes (rows × columns)."""
+
+
+@dataclass(frozen=True, eq=False)
+class StoredModel:
+    """A model with what is needed to draw rows from it and to say what it is.
+
+    Attributes:
+        table: Whose rows it is like.
+        method: The generator's name.
+        epsilon: What was charged.
+        rho: The same as ρ.
+        limit: So many rows of one unit counted in full.
+        domain: What the codes mean.
+        model: Draws rows of codes.
+    """
+
+    table: str
+    method: str
+    epsilon: float
+    rho: float
+    limit: int
+    domain: PolicyDomain
+    model: Model
+
+    @property
+    def rows(self) -> int:
+        """How many rows the table has, by noisy count."""
+        return max(0, round(self.model.rows))
+
+    def draw(self, rows: int | None = None, seed: int | None = None) -> dict[str, list[Any]]:
+        """Rows as columns of values. ``seed``: the same rows again; nothing secret depends on it."""
+        rows = self.rows if rows is None else rows
+        check_rows(rows)
+        rng = np.random.default_rng(seed)
+        if not rows:
+            return {each.name: [] for each in self.domain.columns}
+        codes = self.model.sample(rows, rng)
+        return {each.name: each.values(codes[:, at], rng) for at, each in enumerate(self.domain.columns)}
+
+    def to_json(self) -> dict[str, Any]:
+        """The stored tree."""
+        return {
+            "format": FORMAT,
+            "table": self.table,
+            "method": self.method,
+            "epsilon": self.epsilon,
+            "rho": self.rho,
+            "limit": self.limit,
+            "columns": self.domain.to_json(),
+            "model": _model_json(self.model),
+        }
+
+    def content(self) -> bytes:
+        """The stored bytes."""
+        return json.dumps(self.to_json(), separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+    @classmethod
+    def of_json(cls, data: Mapping[str, Any]) -> StoredModel:
+        """As `to_json` wrote it."""
+        if data.get("format") != FORMAT:
+            raise InputError(
+                "This synthetic table cannot be read.",
+                why=f"It is not of the format {FORMAT!r}; a newer dalenius may have written it.",
+                fix="Use the version that made it.",
+            )
+        domain = PolicyDomain.of_json(data["columns"])
+        return cls(
+            data["table"],
+            data["method"],
+            data["epsilon"],
+            data["rho"],
+            data["limit"],
+            domain,
+            _model_of(data["model"]),
+        )
+
+    @classmethod
+    def read(cls, content: bytes) -> StoredModel:
+        """As `content` wrote it."""
+        return cls.of_json(json.loads(content.decode("utf-8", "surrogatepass")))
+
+
+def check_rows(rows: int) -> None:
+    """Refuses what is no number of rows."""
+    if type(rows) is not int or not 0 <= rows <= MOST_ROWS:
+        raise InputError(
+            "This is no number of rows.",
+            why=f"It is a whole number from 0 to {MOST_ROWS:,}.",
+            fix="Give another; rows of a model that is paid for are free.",
+        )
+
+
+def _model_json(model: Model) -> dict[str, Any]:
+    if isinstance(model, TreeModel):
+        steps = [
+            {"column": each.column, "parents": list(each.parents), "table": packed(each.table)} for each in model.steps
+        ]
+        return {"form": _STEPS, "rows": float(model.rows), "steps": steps}
+    raise RuntimeError("A generator's model cannot be stored.")
+
+
+def _model_of(data: Mapping[str, Any]) -> Model:
+    if data.get("form") != _STEPS:
+        raise InputError(
+            "This synthetic table cannot be read.",
+            why="Its model has a form that is not known here.",
+            fix="Use the version that made it.",
+        )
+    steps = [Step(each["column"], tuple(each["parents"]), unpacked(each["table"])) for each in data["steps"]]
+    return TreeModel(data["rows"], steps)
+
+
+def packed(table: NDArray[np.float64]) -> dict[str, Any]:
+    """Numbers as they are stored: in single precision, compressed.
+
+    >>> unpacked(packed(np.array([[0.25, 0.5]]))).tolist()
+    [[0.25, 0.5]]
+    """
+    plain = np.ascontiguousarray(table, "<f4")
+    return {"shape": list(table.shape), "f4": base64.b64encode(zlib.compress(plain.tobytes(), 6)).decode("ascii")}
+
+
+def unpacked(data: Mapping[str, Any]) -> NDArray[np.float64]:
+    """As `packed` wrote them."""
+    flat = np.frombuffer(zlib.decompress(base64.b64decode(data["f4"])), "<f4")
+    return flat.reshape(data["shape"]).astype(np.float64)
