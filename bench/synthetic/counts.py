@@ -14,7 +14,7 @@ from dalenius.errors import BudgetError
 from dalenius.mechanisms import noise
 from dalenius.synthesis.domain import Codes, Domain
 from dalenius.synthesis.measurer import Distances, Measured
-from dalenius.synthesis.views import View
+from dalenius.synthesis.views import Rows, View
 
 
 class InMemory:
@@ -28,7 +28,7 @@ class InMemory:
         self.domain = domain
         self.rho = rho
         self.spent = Fraction(0)
-        self._columns = np.ascontiguousarray(np.asarray(table, np.int32).T)
+        self._rows = Rows(np.ascontiguousarray(np.asarray(table, np.int32).T))
 
     @classmethod
     def at(cls, domain: Domain, table: Codes, epsilon: float, delta: float) -> InMemory:
@@ -45,7 +45,7 @@ class InMemory:
         self.spent += rho
 
     def _exact(self, view: View) -> NDArray[np.int64]:
-        return np.bincount(view.cell(self._columns), minlength=view.cells)
+        return self._rows.count(view).astype(np.int64)
 
     def measure(self, asked: Sequence[tuple[View, Fraction]]) -> list[Measured]:
         self._charge(sum((rho for _, rho in asked), Fraction(0)))
