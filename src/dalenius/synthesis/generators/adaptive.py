@@ -1,61 +1,113 @@
+"""The quality path: a tree first, then the pairs that the tree gets wrong, all raked into one pool of rows.
+
+In the manner of AIM (McKenna et al., 2022) what is measured next depends on what the model gets wrong; but all
+candidates are scored at once, two times, with noise that is small against distances of thousands of rows, instead of
+one exponential mechanism per table. And the model is a pool of weighted rows (`models/pool.py`), which takes any set of
+tables: no clique is too large, and forty pairs are no harder than the thirteen of a tree.
+"""
+
 from __future__ import annotations
+
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
+
 import numpy as np
-from dalenius.synthesis.measurer import Measurer, by_cells, shares
+
+from dalenius.synthesis.domain import Codes
+from dalenius.synthesis.generators.tree import Grown, best_levels, grow
+from dalenius.synthesis.measurer import Measurer, shares
 from dalenius.synthesis.models.pool import Pool
-from dalenius.synthesis.models.tree import pair_table, spanning, steps
 from dalenius.synthesis.sampling import ancestral
-from dalenius.synthesis.start import Candidate, begin, pairs
-from dalenius.synthesis.generators.tree import best_levels
-CFG=dict(weights=(.15,.03,.42,.05,.35), tree_sigma_for=20, extra=18, pool=8, pull=.005, rounds=30, levels=(8,16,32), ways=(2,3), slack=1.0, most=1e9)
-def adaptive(m, rng=np.random.default_rng(0), log=print):
-    C=CFG; parts=shares(m.left, C['weights'])
-    start=begin(m,parts[0],C['levels']); d=len(start.shares); sizes=m.domain.sizes
-    sg=float(Fraction(d-1)/(2*parts[2]))**.5
-    cand=best_levels(pairs(m,start,parts[1]),sg)
-    edges=spanning(cand,lambda e:e.view.columns,d)
-    views=[e.view for e in edges if e.gain(sg)>0]
-    ms=m.measure(list(zip(views,by_cells(parts[2],views))))
-    tables={e.view.columns:pair_table(e,start.shares,start.rows,C['pull']) for e in ms}
-    deg=[sum(a in p for p in tables) for a in range(d)]
-    st=steps(tables,start.shares,int(np.argmax(deg)))
-    pool=Pool(ancestral(st,int(C['pool']*start.rows),rng),start.rows)
-    pool.add(start.measured,C['pull']); pool.add(ms,C['pull']); pool.fit(5)
-    done={v.columns for v in views}
-    ns=len(C['weights'])-3; rounds=ns//2
-    for k in range(rounds):
-        rs,rm=parts[3+2*k],parts[4+2*k]
-        vs=[]
-        for w in C['ways']:
-            for c in combinations(range(d),w):
-                seen=set()
-                for l in range(len(C['levels'])):
-                    v=start.view(c,l)
-                    if v.shape not in seen and min(v.shape)>1 and v.cells<C['most'] and (v.columns,v.shape) not in done: seen.add(v.shape); vs.append(v)
-        dist=m.distances([(v,np.rint(pool.table(v)).astype(int)) for v in vs],rs)
-        s2=float(Fraction(C['extra'])/(2*rm))**.5
-        cs=[Candidate(v,float(x)) for v,x in zip(vs,dist.values)]
-        best={}
-        for c in cs:
-            if c.view.columns not in best or c.gain(s2)>best[c.view.columns].gain(s2): best[c.view.columns]=c
-        cs=sorted(best.values(),key=lambda c:-c.gain(s2))
-        pick=[];cov={}
-        for c in cs:
-            if len(pick)>=C['extra'] or c.gain(s2)<=C['slack']*dist.sigma: break
-            # overlap: a triple whose pairs have been covered by picks already
-            ps=set(combinations(c.view.columns,2))
-            if sum(cov.get(p,0) for p in ps)>=len(ps): continue
-            for p in ps: cov[p]=cov.get(p,0)+1
-            pick.append(c)
-        if log: log(k,len(vs),'sigma',dist.sigma,s2,[(c.view.columns,c.view.shape,int(c.distance)) for c in pick][:30])
-        pv=[c.view for c in pick]
-        if pv:
-            done|={(v.columns,v.shape) for v in pv}
-            pool.add(m.measure(list(zip(pv,by_cells(rm,pv)))),C['pull'])
-        pool.fit(C['rounds'])
-    class Mod:
-        def sample(self,n,rng): return pool.sample(n,rng)
-    Mod.pool=pool
-    return Mod()
+from dalenius.synthesis.scores import Distance
+from dalenius.synthesis.start import Candidate, Start, pairs
+from dalenius.synthesis.views import View
+
+LEVELS = (8, 16, 32, 100)
+WEIGHTS = (0.15, 0.02, 0.25, 0.02, 0.56)  # of ρ: one-way tables, scores, the tree's pairs, scores, further pairs
+PAIRS_A_COLUMN = 3.25  # how many further pairs are measured, at most, for each column
+TARGET = 3.0  # how much more a pair with the target column gets
+PULL = 0.05
+POOL_ROWS = 4  # rows of the pool for each row of the table
+LEAST_POOL, MOST_POOL = 20_000, 400_000
+FIRST_ROUNDS, ROUNDS = 5, 30
+
+
+@dataclass(frozen=True, eq=False)
+class PoolModel:
+    """A raked pool: as many rows as wanted may be drawn for nothing."""
+
+    rows: float
+    pool: Pool
+
+    def sample(self, rows: int | None, rng: np.random.Generator) -> Codes:
+        """So many rows, or as many as there are by noisy count."""
+        return self.pool.sample(round(self.rows) if rows is None else rows, rng)
+
+
+def adaptive(measurer: Measurer, rng: np.random.Generator, target: str | None = None) -> PoolModel:
+    """Spends all that is left of ρ on a tree, and on the pairs that it gets wrong.
+
+    Args:
+        measurer: The door to the data.
+        rng: For post-processing only.
+        target: A column that will be predicted: tables with it are measured more exactly.
+
+    Guarantee:
+        ρ-zCDP with ρ what the measurer had left: five calls, whose shares add up to it. All else is post-processing.
+
+    References:
+        Composition: Bun & Steinke (2016), Lemma 2.3.
+    """
+    goal = None if target is None else measurer.domain.place(target)
+    *first, scoring, further = shares(measurer.left, WEIGHTS)
+    grown = grow(measurer, first, LEVELS, PULL)
+    start = grown.start
+    pool = first_pool(grown, rng)
+    if len(start.shares) > 1:
+        chosen = worst_pairs(measurer, start, pool, (scoring, further), {each.view for each in grown.measured}, goal)
+        if chosen:
+            more = [TARGET if goal in view.columns else 1.0 for view in chosen]
+            weights = [each * view.cells ** (2 / 3) for each, view in zip(more, chosen, strict=True)]
+            measured = measurer.measure(list(zip(chosen, shares(further, weights), strict=True)))
+            pool.add(measured, PULL)
+    pool.fit(ROUNDS)
+    return PoolModel(start.rows, pool)
+
+
+def first_pool(grown: Grown, rng: np.random.Generator) -> Pool:
+    """Rows drawn from the tree, raked to all that has been measured."""
+    size = min(MOST_POOL, max(LEAST_POOL, round(POOL_ROWS * grown.start.rows)))
+    pool = Pool(ancestral(grown.steps, size, rng), grown.start.rows)
+    pool.add(grown.start.measured, PULL)
+    pool.add(grown.measured, PULL)
+    pool.fit(FIRST_ROUNDS)
+    return pool
+
+
+def worst_pairs(
+    measurer: Measurer,
+    start: Start,
+    pool: Pool,
+    price: tuple[Fraction, Fraction],
+    known: Iterable[View],
+    goal: int | None,
+) -> list[View]:
+    """The pairs that promise the most, each at its best level, and those with the target; ``price``: scores, tables."""
+    held = {(view.columns, view.shape) for view in known}
+    views = [view for view in pairs(start) if (view.columns, view.shape) not in held]
+    if not views:
+        return []
+    most = max(1, round(PAIRS_A_COLUMN * len(start.shares)))
+    asked = [Distance(view, np.rint(pool.table(view)).astype(np.int64)) for view in views]
+    found = measurer.scores(asked, price[0])
+    sigma = math.sqrt(most / (2 * price[1]))
+    candidates = [Candidate(view, float(each)) for view, each in zip(views, found.values, strict=True)]
+    worth = [
+        each
+        for each in best_levels(candidates, sigma)
+        if each.gain(sigma) > found.sigma or (goal is not None and goal in each.view.columns)
+    ]
+    return [each.view for each in worth[:most]]
+
