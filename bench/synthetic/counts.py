@@ -13,8 +13,9 @@ from dalenius.accounting.conversions import zcdp_rho
 from dalenius.errors import BudgetError
 from dalenius.mechanisms import noise
 from dalenius.synthesis.domain import Codes, Domain
-from dalenius.synthesis.measurer import Distances, Measured
-from dalenius.synthesis.views import View
+from dalenius.synthesis.measurer import Measured, Scored
+from dalenius.synthesis.scores import Score
+from dalenius.synthesis.views import Rows, View
 
 
 class InMemory:
@@ -28,7 +29,7 @@ class InMemory:
         self.domain = domain
         self.rho = rho
         self.spent = Fraction(0)
-        self._columns = np.ascontiguousarray(np.asarray(table, np.int32).T)
+        self._rows = Rows(np.ascontiguousarray(np.asarray(table, np.int32).T))
 
     @classmethod
     def at(cls, domain: Domain, table: Codes, epsilon: float, delta: float) -> InMemory:
@@ -45,7 +46,7 @@ class InMemory:
         self.spent += rho
 
     def _exact(self, view: View) -> NDArray[np.int64]:
-        return np.bincount(view.cell(self._columns), minlength=view.cells)
+        return self._rows.count(view).astype(np.int64)
 
     def measure(self, asked: Sequence[tuple[View, Fraction]]) -> list[Measured]:
         self._charge(sum((rho for _, rho in asked), Fraction(0)))
@@ -56,19 +57,16 @@ class InMemory:
             found.append(Measured(view, (self._exact(view) + drawn).astype(np.float64), float(variance)))
         return found
 
-    def distances(self, against: Sequence[tuple[View, NDArray[np.int64]]], rho: Fraction) -> Distances:
+    def scores(self, asked: Sequence[Score], rho: Fraction) -> Scored:
         self._charge(rho)
-        exact = [int(np.abs(self._exact(view) - reference).sum()) for view, reference in against]
-        variance = len(against) / (2 * rho)
-        drawn = noise.discrete_gaussian(variance=variance, size=len(against))
-        return Distances((np.asarray(exact) + drawn).astype(np.float64), math.sqrt(variance))
+        exact = [score.of(self._exact(score.view)) for score in asked]
+        variance = Fraction(sum(score.sensitivity**2 for score in asked)) / (2 * rho)
+        drawn = noise.discrete_gaussian(variance=variance, size=len(asked))
+        return Scored((np.asarray(exact) + drawn).astype(np.float64), math.sqrt(variance))
 
-    def choose(self, among: Sequence[tuple[View, NDArray[np.int64]]], penalties: Sequence[int], rho: Fraction) -> int:
+    def choose(self, among: Sequence[Score], rho: Fraction) -> int:
         self._charge(rho)
-        scores = [
-            int(np.abs(self._exact(view) - reference).sum()) - int(penalty)
-            for (view, reference), penalty in zip(among, penalties, strict=True)
-        ]
-        # rate ε/2Δ with Δ = 1 and ε = √8ρ; rounded down, so that the charge covers it
-        rate = Fraction(math.isqrt(int(8 * rho * 2**80)), 2**41)
-        return noise.exponential_choice(scores, rate)
+        exact = [score.of(self._exact(score.view)) for score in among]
+        # √8ρ, rounded down, so that the charge covers it
+        epsilon = Fraction(math.isqrt(int(8 * rho * 2**80)), 2**40)
+        return noise.exponential_choice(exact, epsilon / (2 * max(score.sensitivity for score in among)))

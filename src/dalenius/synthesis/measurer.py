@@ -1,4 +1,4 @@
-"""The one door to the data: noisy tables of counts, noisy distances, noisy choices, each at a stated ρ.
+"""The one door to the data: noisy tables of counts, noisy scores, noisy choices, each at a stated ρ.
 
 Generators hold no rows. They ask a `Measurer`, and everything they do with what it says is post-processing. Behind it
 stand the curator's exact integers; in tests and benchmarks a table in memory.
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InputError
 from dalenius.synthesis.domain import Domain
+from dalenius.synthesis.scores import Score
 from dalenius.synthesis.views import View
 
 
@@ -45,8 +46,8 @@ class Measured:
 
 
 @dataclass(frozen=True, eq=False)
-class Distances:
-    """Noisy distances, and the standard deviation of the noise in each."""
+class Scored:
+    """Noisy scores, and the standard deviation of the noise in each."""
 
     values: NDArray[np.float64]
     sigma: float
@@ -80,15 +81,15 @@ class Measurer(Protocol):
         √ρᵢ, changes by √Σρᵢ at most in L2.
         """
 
-    def distances(self, against: Sequence[tuple[View, NDArray[np.int64]]], rho: Fraction) -> Distances:
-        """Noisy Σ|count − reference| of several tables; ρ is for all of them.
+    def scores(self, asked: Sequence[Score], rho: Fraction) -> Scored:
+        """All scores, with noise of variance Σ sensitivity²/2ρ in each; ρ is for all of them together."""
 
-        The references are public whole numbers, so that the distances are whole and one row changes each by at most
-        one: noise of variance m/2ρ for m tables.
+    def choose(self, among: Sequence[Score], rho: Fraction) -> int:
+        """The place of one with a high score, by the exponential mechanism with ε = √8ρ.
+
+        P(i) ∝ exp(ε·scoreᵢ/2Δ) with Δ the greatest sensitivity. Its loss has range ε, hence ρ = ε²/8
+        [Cesar & Rogers (2021), Lemma 3.4].
         """
-
-    def choose(self, among: Sequence[tuple[View, NDArray[np.int64]]], penalties: Sequence[int], rho: Fraction) -> int:
-        """One of several tables, by the exponential mechanism on Σ|count − reference| − penalty, at ρ = ε²/8."""
 
 
 def shares(total: Fraction, weights: Sequence[float]) -> list[Fraction]:

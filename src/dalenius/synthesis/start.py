@@ -12,6 +12,7 @@ import numpy as np
 
 from dalenius.synthesis.measurer import Measured, Measurer, by_cells
 from dalenius.synthesis.models.margins import Shares, as_shares, total_rows
+from dalenius.synthesis.scores import Distance
 from dalenius.synthesis.views import Groups, View, merged, whole
 
 LEVELS = (8, 16, 32)
@@ -60,18 +61,24 @@ def begin(measurer: Measurer, rho: Fraction, levels: Sequence[int] = LEVELS) -> 
     return Start(tuple(measured), rows, shares, tuple(groups))
 
 
-def pairs(measurer: Measurer, start: Start, rho: Fraction) -> list[Candidate]:
-    """Every pair of columns at every level that differs, with its noisy distance from independence."""
-    views = list[View]()
-    for first, second in combinations(range(len(start.shares)), 2):
+def pairs(start: Start) -> list[View]:
+    """Every pair of columns, at every level that differs from the ones before."""
+    found = list[View]()
+    for pair in combinations(range(len(start.shares)), 2):
         seen = set[tuple[int, ...]]()
-        for level in range(len(start.groups[first])):
-            view = start.view((first, second), level)
+        for level in range(len(start.groups[0])):
+            view = start.view(pair, level)
             if view.shape not in seen and min(view.shape) > 1:
                 seen.add(view.shape)
-                views.append(view)
+                found.append(view)
+    return found
+
+
+def from_independence(measurer: Measurer, start: Start, rho: Fraction) -> list[Candidate]:
+    """Every pair at every level, with its noisy distance from independence."""
+    views = pairs(start)
     if not views:
         return []
-    against = [(view, np.rint(start.rows * view.of_product(start.shares)).astype(np.int64)) for view in views]
-    found = measurer.distances(against, rho)
+    asked = [Distance(view, np.rint(start.rows * view.of_product(start.shares)).astype(np.int64)) for view in views]
+    found = measurer.scores(asked, rho)
     return [Candidate(view, float(each)) for view, each in zip(views, found.values, strict=True)]

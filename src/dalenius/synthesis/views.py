@@ -39,18 +39,14 @@ class View:
         """How many cells the table has."""
         return math.prod(self.shape)
 
-    def cell(self, table: Codes) -> NDArray[np.int64]:
+    def cell(self, table: Codes) -> NDArray[np.intp]:
         """The cell that each row of a table of codes (columns × rows) falls into.
 
         >>> view = View((0, 1), (np.array([0, 1]), np.array([0, 0, 1])))
         >>> view.cell(np.array([[0, 1, 1], [2, 1, 2]])).tolist()
         [1, 2, 3]
         """
-        found: NDArray[np.int64] = np.zeros(table.shape[1], np.int64)
-        for place, group, width in zip(self.columns, self.groups, self.shape, strict=True):
-            found *= width
-            found += group[table[place]]
-        return found
+        return Rows(table).cell(self)
 
     def of_product(self, margins: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
         """The table, flat, if columns with these margins (one for each column of the domain) had nothing in common."""
@@ -58,6 +54,33 @@ class View:
         for place, group in zip(self.columns, self.groups, strict=True):
             found = np.multiply.outer(found, np.bincount(group, margins[place])).ravel()
         return found
+
+
+class Rows:
+    """A table of codes (columns × rows) that many views look at: what merging makes of a column is kept."""
+
+    def __init__(self, columns: NDArray[np.int32]) -> None:
+        self.columns = columns
+        self._merged = dict[tuple[int, int], tuple[Groups, NDArray[np.intp]]]()
+
+    def merged(self, place: int, group: Groups) -> NDArray[np.intp]:
+        """A column's groups."""
+        key = (place, id(group))
+        if key not in self._merged:  # the group is kept too, so that no other takes its id
+            self._merged[key] = group, group.astype(np.intp)[self.columns[place]]
+        return self._merged[key][1]
+
+    def cell(self, view: View) -> NDArray[np.intp]:
+        """The cell that each row falls into."""
+        found = self.merged(view.columns[0], view.groups[0])
+        for place, group, width in zip(view.columns[1:], view.groups[1:], view.shape[1:], strict=True):
+            found = found * width
+            found += self.merged(place, group)
+        return found
+
+    def count(self, view: View, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """The view's table, flat."""
+        return np.bincount(self.cell(view), weights, minlength=view.cells)
 
 
 def whole(columns: Sequence[int], sizes: Sequence[int]) -> View:

@@ -6,6 +6,7 @@ that are all released at once, and each pair is measured as finely as its noise 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,13 +14,13 @@ from fractions import Fraction
 import numpy as np
 
 from dalenius.synthesis.domain import Codes
-from dalenius.synthesis.measurer import Measurer, by_cells, shares
+from dalenius.synthesis.measurer import Measured, Measurer, by_cells, shares
 from dalenius.synthesis.models.raking import Floats
-from dalenius.synthesis.models.tree import pair_table, spanning, steps
+from dalenius.synthesis.models.tree import PULL, pair_table, spanning, steps
 from dalenius.synthesis.sampling import Step, ancestral
-from dalenius.synthesis.start import Candidate, begin, pairs
+from dalenius.synthesis.start import LEVELS, Candidate, Start, begin, from_independence
 
-WEIGHTS = (0.12, 0.08, 0.80)  # of ρ: one-way tables, distances, pair tables
+WEIGHTS = (0.27, 0.03, 0.70)  # of ρ: one-way tables, distances, pair tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,15 @@ class TreeModel:
         return ancestral(self.steps, round(self.rows) if rows is None else rows, rng)
 
 
+@dataclass(frozen=True, eq=False)
+class Grown:
+    """A tree, and what was measured for it."""
+
+    start: Start
+    measured: Sequence[Measured]
+    steps: Sequence[Step]
+
+
 def best_levels(candidates: Sequence[Candidate], sigma: float) -> list[Candidate]:
     """Of each pair the level that promises the most at σ, best pair first."""
     best = dict[tuple[int, ...], Candidate]()
@@ -44,7 +54,23 @@ def best_levels(candidates: Sequence[Candidate], sigma: float) -> list[Candidate
     return sorted(best.values(), key=lambda each: -each.gain(sigma))
 
 
-def tree(measurer: Measurer) -> TreeModel:
+def grow(measurer: Measurer, rhos: Sequence[Fraction], levels: Sequence[int], pull: float) -> Grown:
+    """A tree for three prices: one-way tables, scores, pair tables."""
+    start = begin(measurer, rhos[0], levels)
+    columns = len(start.shares)
+    sigma = math.sqrt(max(1, columns - 1) / (2 * rhos[2]))
+    candidates = best_levels(from_independence(measurer, start, rhos[1]), sigma)
+    edges = spanning(candidates, lambda each: (each.view.columns[0], each.view.columns[1]), columns)
+    views = [edge.view for edge in edges if edge.gain(sigma) > 0]
+    measured = measurer.measure(list(zip(views, by_cells(rhos[2], views), strict=True))) if views else []
+    tables = dict[tuple[int, int], Floats]()
+    for each in measured:
+        tables[each.view.columns[0], each.view.columns[1]] = pair_table(each, start.shares, start.rows, pull)
+    degrees = [sum(at in pair for pair in tables) for at in range(columns)]
+    return Grown(start, measured, steps(tables, start.shares, int(np.argmax(degrees))))
+
+
+def tree(measurer: Measurer, rng: np.random.Generator) -> TreeModel:  # noqa: ARG001 — nothing is drawn
     """Spends all that is left of ρ on a tree.
 
     Guarantee:
@@ -53,16 +79,5 @@ def tree(measurer: Measurer) -> TreeModel:
     References:
         Composition: Bun & Steinke (2016), Lemma 2.3.
     """
-    first, second, third = shares(measurer.left, WEIGHTS)
-    start = begin(measurer, first)
-    columns = len(start.shares)
-    sigma = float(Fraction(max(1, columns - 1)) / (2 * third)) ** 0.5
-    candidates = best_levels(pairs(measurer, start, second), sigma)
-    edges = spanning(candidates, lambda each: (each.view.columns[0], each.view.columns[1]), columns)
-    views = [edge.view for edge in edges if edge.gain(sigma) > 0]
-    tables = dict[tuple[int, int], Floats]()
-    if views:
-        for each in measurer.measure(list(zip(views, by_cells(third, views), strict=True))):
-            tables[each.view.columns[0], each.view.columns[1]] = pair_table(each, start.shares, start.rows)
-    degrees = [sum(at in pair for pair in tables) for at in range(columns)]
-    return TreeModel(start.rows, steps(tables, start.shares, int(np.argmax(degrees))))
+    grown = grow(measurer, shares(measurer.left, WEIGHTS), LEVELS, PULL)
+    return TreeModel(grown.start.rows, grown.steps)

@@ -12,7 +12,7 @@ from dalenius.synthesis.models.margins import Shares
 from dalenius.synthesis.models.raking import Floats, raked, soft_target
 from dalenius.synthesis.sampling import Step
 
-PULL = 0.02  # λ of raking: how much a first guess counts against noisy counts
+PULL = 0.005  # λ of raking: how much a first guess counts against noisy counts
 
 Edge = TypeVar("Edge")
 
