@@ -111,6 +111,7 @@ class Asking(Protocol):
         epsilon: float,
         method: str = "auto",
         columns: Sequence[str] = (),
+        target: str | None = None,
         rows_per_unit: int | None = None,
         idempotency_key: str | None = None,
     ) -> SyntheticTable:
@@ -282,6 +283,7 @@ class Analyst:
         epsilon: float,
         method: str = "auto",
         columns: Sequence[str] = (),
+        target: str | None = None,
         rows_per_unit: int | None = None,
         idempotency_key: str | None = None,
     ) -> SyntheticTable:
@@ -294,13 +296,14 @@ class Analyst:
             epsilon: The price of all of it.
             method: The generator; "auto": the best there is.
             columns: Those to model; none: all whose values the policy declares (`SyntheticTable.left_out`).
+            target: A column that will be predicted: what tells about it is measured more exactly.
             rows_per_unit: So many rows of one unit count in full, and more of them less each; the table's limit, if
                 nobody says. Fewer mean less noise.
             idempotency_key: As for `ask`.
         """
         from dalenius.synthesis.request import SynthesisAsk
 
-        ask = SynthesisAsk(table, epsilon, method, tuple(columns), rows_per_unit)
+        ask = SynthesisAsk(table, epsilon, method, tuple(columns), target, rows_per_unit)
         return cast("SyntheticTable", self.obtain("synthetic", ask, idempotency_key=idempotency_key))
 
     def obtain(self, kind: str, request: Any, *, idempotency_key: str | None = None) -> Shown:

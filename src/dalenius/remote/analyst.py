@@ -206,6 +206,7 @@ class RemoteAnalyst:
         epsilon: float,
         method: str = "auto",
         columns: Sequence[str] = (),
+        target: str | None = None,
         rows_per_unit: int | None = None,
         idempotency_key: str | None = None,
     ) -> SyntheticTable:
@@ -213,7 +214,7 @@ class RemoteAnalyst:
         from dalenius.synthesis.release import SyntheticTable
         from dalenius.synthesis.request import SynthesisAsk
 
-        ask = SynthesisAsk(table, epsilon, method, tuple(columns), rows_per_unit)
+        ask = SynthesisAsk(table, epsilon, method, tuple(columns), target, rows_per_unit)
         return self._settled("/v1/synthetic", ask.to_json(), idempotency_key, SyntheticTable.from_dict)
 
     def obtain(self, kind: str, request: Any, *, idempotency_key: str | None = None) -> Shown:

@@ -20,6 +20,7 @@ from dalenius.accounting.guarantees import ZCDP
 from dalenius.errors import InputError, NotAllowedError, UnknownTableError
 from dalenius.ledger.suspensions import LATE
 from dalenius.measuring import pace
+from dalenius.measuring.batches import MOST_ROWS
 from dalenius.measuring.expressions import TRUE
 from dalenius.measuring.pace import FIXED, SAFETY, UNKNOWN, Times, size_class
 from dalenius.measuring.periods import charged_periods, paying_periods, within_periods
@@ -125,10 +126,12 @@ class Planned:
         """From the policy and what was found at `protect`. Never touches the data."""
         _check_accounting(table)
         domain, left = domain_of(table, ask.columns)
+        method = method_of(ask.method)
+        _check_target(ask.target, method, domain)
         rows, notes = _rows_limit(table, ask.rows_per_unit)
         limit = Limit(rows, table.budget.neighbors)
         periods = charged_periods(table, TRUE, "A synthetic table", "Ask the owner for shorter bounds of that column.")
-        return cls(ask, table, domain, left, method_of(ask.method), limit, periods, notes)
+        return cls(ask, table, domain, left, method, limit, periods, notes)
 
     def key(self, data_version: str) -> str:
         """What identifies the model: all that decides what is measured, besides the price."""
@@ -137,6 +140,7 @@ class Planned:
             "table": self.table.policy.name,
             "columns": self.domain.to_json(),
             "method": self.method.name,
+            "target": self.ask.target,
             "limit": [self.limit.rows, self.limit.bits],
             "periods": list(self.periods),
         }
@@ -165,7 +169,7 @@ class Planned:
         where = within_periods(self.table, self.periods)
         codes, weights = read_rows(self.table, self.domain, where, self.limit, look.engine, look.salt, look.seconds)
         measurer = UnitMeasurer(self.domain.domain, codes, weights, self.limit, Fraction(rho))
-        model = self.method.fit(measurer)
+        model = self.method.fit(measurer, self.ask.target)
         name = self.table.policy.name
         return StoredModel(name, self.method.name, look.epsilon, rho, self.limit.rows, self.domain, model).content()
 
@@ -232,6 +236,16 @@ def _table(asker: Asker, name: str, opened: Opened) -> Table:
     return tables[found]
 
 
+def _check_target(target: str | None, method: Method, domain: PolicyDomain) -> None:
+    if target is None:
+        return
+    if not method.takes_target:
+        raise InputError(
+            f"Method {method.name!r} takes no target.", why="It measures all columns alike.", fix="Leave it out."
+        )
+    domain.domain.place(target)
+
+
 def _check_accounting(table: Table) -> None:
     if not isinstance(table.budget.filter().price(1.0), ZCDP):
         raise _pure()
@@ -246,18 +260,26 @@ def _pure() -> NotAllowedError:
 
 
 def _rows_limit(table: Table, asked: int | None) -> tuple[int, tuple[str, ...]]:
-    """So many rows of one unit count in full: declared, or found at `protect`, or fewer where that was asked."""
+    """So many rows of one unit count in full, by what is public: as declared; else as it was found at `protect`.
+
+    All noise is in proportion to it, while rows of units that have more still count, only less each. So where nothing
+    is declared it is no more than twice what units have on average, if there are noisy numbers of units and rows.
+    """
     declared, found = table.policy.contribution.rows, table.found
-    own = declared if declared is not None else None if found is None else found.rows
+    own = declared
+    if own is None and found is not None:
+        own = found.rows
+        if found.units > 0 and found.row_count > 0:
+            own = min(own, -(-2 * found.row_count // found.units))
     if own is None and asked is None:
         raise InputError(
             "Nothing says how many rows one unit has.",
             why="Noise must hide all that one unit adds.",
             fix="Give --rows-per-unit N, or have the owner declare [contribution] rows.",
         )
-    if own is None or (asked is not None and asked <= own):
-        return int(asked or 1), ()
-    own = max(1, own)
-    if asked is not None:
-        return own, (f"The table's own limit is lower than the one you gave, and holds: {own:,} rows of one unit.",)
-    return own, ()
+    most = declared if declared is not None else MOST_ROWS if found is None else max(1, found.rows)
+    if asked is None:
+        return max(1, min(own or 1, most)), ()
+    if asked > most:
+        return most, (f"The table's own limit is lower than the one you gave, and holds: {most:,} rows of one unit.",)
+    return asked, ()

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
+import numpy as np
+
 from dalenius.errors import InputError
 
 if TYPE_CHECKING:
     from dalenius.synthesis.measurer import Measurer
-    from dalenius.synthesis.stored import Model
+    from dalenius.synthesis.model import Model
 
 AUTO = "auto"
 
@@ -26,6 +28,7 @@ class Method:
         words: What it does, in a few.
         seconds: For a million cells of all tables of two columns, on the machine of bench/RESULTS.md.
         passes: How many tables of a pair of columns it counts, at most.
+        takes_target: It can be told which column will be predicted.
     """
 
     name: str
@@ -33,20 +36,38 @@ class Method:
     words: str
     seconds: float
     passes: int
+    takes_target: bool = False
 
-    def fit(self, measurer: Measurer) -> Model:
-        """Spends what the measurer has; everything else is post-processing."""
+    def fit(self, measurer: Measurer, target: str | None) -> Model:
+        """Spends what the measurer has; everything else is post-processing, with ordinary randomness."""
         module, function = self.place.split(":")
-        return cast("Callable[[Measurer], Model]", getattr(import_module(module), function))(measurer)
+        found = cast("Callable[..., Model]", getattr(import_module(module), function))
+        more = {"target": target} if self.takes_target else {}
+        return found(measurer, np.random.default_rng(), **more)
 
 
 METHODS = {
     each.name: each
     for each in (
+        Method(
+            "histogram",
+            "dalenius.synthesis.generators.histogram:histogram",
+            "each column by itself",
+            seconds=0.1,
+            passes=0,
+        ),
         Method("tree", "dalenius.synthesis.generators.tree:tree", "a tree of pairs of columns", seconds=0.5, passes=4),
+        Method(
+            "adaptive",
+            "dalenius.synthesis.generators.adaptive:adaptive",
+            "a tree, and the pairs that it gets wrong",
+            seconds=3.0,
+            passes=9,
+            takes_target=True,
+        ),
     )
 }
-BEST = ("tree",)  # what `auto` takes, the best first
+BEST = ("adaptive", "tree")  # what `auto` takes, the best first
 
 
 def method_of(name: str) -> Method:

@@ -10,7 +10,7 @@ from dalenius.accounting import parameters
 from dalenius.errors import InputError
 from dalenius.synthesis.methods import AUTO, method_of
 
-_KNOWN = ("table", "epsilon", "method", "columns", "rows_per_unit")
+_KNOWN = ("table", "epsilon", "method", "columns", "target", "rows_per_unit")
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class SynthesisAsk:
         epsilon: The price.
         method: The generator.
         columns: Those to model; none: all that can be.
+        target: A column that will be predicted: what tells about it is measured more exactly, where the method can.
         rows_per_unit: So many rows of one unit count in full; None: the table's limit.
     """
 
@@ -29,6 +30,7 @@ class SynthesisAsk:
     epsilon: float
     method: str = AUTO
     columns: tuple[str, ...] = ()
+    target: str | None = None
     rows_per_unit: int | None = None
 
     def __post_init__(self) -> None:
@@ -61,7 +63,10 @@ class SynthesisAsk:
         method = request.get("method") or AUTO
         if not isinstance(method, str):
             raise InputError("method must be a name.", why="It says which generator.", fix='Write "auto".')
-        return cls(request["table"], request["epsilon"], method, tuple(columns), request.get("rows_per_unit"))
+        target = request.get("target")
+        if target is not None and not isinstance(target, str):
+            raise InputError("target must be a name.", why="It is a column.", fix='Write "income".')
+        return cls(request["table"], request["epsilon"], method, tuple(columns), target, request.get("rows_per_unit"))
 
     def to_json(self) -> dict[str, Any]:
         """As HTTP has it."""
@@ -70,5 +75,6 @@ class SynthesisAsk:
             "epsilon": self.epsilon,
             "method": self.method,
             "columns": list(self.columns),
+            "target": self.target,
             "rows_per_unit": self.rows_per_unit,
         }

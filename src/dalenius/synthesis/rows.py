@@ -9,15 +9,16 @@ Guarantee:
     *Tables.* Adding or removing a unit changes table i by a vector of L2 ≤ L. Discrete Gaussian noise of variance
     ≥ L²/2ρᵢ makes it ρᵢ-zCDP [1, Thm. 14], and all of a call (Σρᵢ)-zCDP [2, Lemma 2.3]. Where one unit takes another's
     place, the change is a − b with a, b ≥ 0, so ‖a − b‖² ≤ ‖a‖² + ‖b‖² ≤ 2L².
-    *Distances.* d = Σ|S·count − S·reference| changes by at most the L1 of the table's change: L, exchanged 2L. A vector
-    of m of them changes by m·L² in squares (4m·L²).
-    *Choices.* Scores are S·(distance − penalty), of sensitivity L (2L); the exponential mechanism at ε ≤ √8ρ is ρ-zCDP
-    [3, Lemma 3.4].
+    *Scores.* A score of tables of parts changes by at most s where a cell changes by one (`scores`). Adding v is
+    ‖v‖₁ ≤ L such steps, so it changes by at most L·s; exchanged, by 2L·s. A vector of scores changes by L²·Σs² in
+    squares (4L²·Σs²).
+    *Choices.* The exponential mechanism over scores of sensitivity L·max s (2L·max s) at ε ≤ √8ρ is ρ-zCDP [3, Lemma
+    3.4].
     Calls are adaptive; their ρ are added exactly, as rationals, and one that would take the sum past what was charged
     is refused before anything is looked at. So all of it is ρ-zCDP, the event that was charged.
 
 Assumes:
-    What is asked (views, references, penalties, parts of ρ) follows from public facts and earlier answers: a generator
+    What is asked (views, scores, parts of ρ) follows from public facts and earlier answers: a generator
     holds no rows. A unit's rows stand in one batch, with nobody else's decision about them (`measuring.batches`); of
     one with more than `batches.MOST_ROWS` so many are read, by a hash of its own rows, and the bound is the same.
 
@@ -46,8 +47,9 @@ from dalenius.measuring.measures import change_within
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian, widened
 from dalenius.mechanisms.exponential import Exponential
 from dalenius.synthesis.domain import Codes, Domain
-from dalenius.synthesis.measurer import Distances, Measured
-from dalenius.synthesis.views import View
+from dalenius.synthesis.measurer import Measured, Scored
+from dalenius.synthesis.scores import Score
+from dalenius.synthesis.views import Rows, View
 
 if TYPE_CHECKING:
     from dalenius.measuring.engines.engine import Engine
@@ -101,13 +103,13 @@ class Limit:
         return change_within(self.length, "l2", self.neighbors, non_negative=True)
 
     @property
-    def of_distance(self) -> int:
-        """Δ of one distance."""
+    def of_score(self) -> int:
+        """Δ of a score that changes by 1 where a cell does."""
         return change_within(self.length, "l1", self.neighbors, non_negative=True)
 
 
 class UnitMeasurer:
-    """Noisy tables, distances and choices about rows of units (`Measurer`); see the module for the guarantee.
+    """Noisy tables, scores and choices about rows of units (`Measurer`); see the module for the guarantee.
 
     Args:
         domain: What the codes mean.
@@ -119,7 +121,9 @@ class UnitMeasurer:
 
     def __init__(self, domain: Domain, codes: Codes, weights: Weights, limit: Limit, rho: Fraction) -> None:
         self.domain, self.rho, self.limit = domain, Fraction(rho), limit
-        self._codes, self._weights, self._spent = codes, weights, Fraction(0)
+        self._rows, self._weights, self._spent = Rows(codes), weights, Fraction(0)
+        self._exactly = int(weights.sum()) < _EXACT  # then doubles add whole numbers up exactly
+        self._floats = weights.astype(np.float64)
 
     @property
     def left(self) -> Fraction:
@@ -139,39 +143,33 @@ class UnitMeasurer:
             found.append(Measured(view, values, float(mechanism.variance) / self.limit.whole**2))
         return found
 
-    def distances(self, against: Sequence[tuple[View, NDArray[np.int64]]], rho: Fraction) -> Distances:
-        """All of them with noise of variance m·L²/2ρ, in parts of a row."""
+    def scores(self, asked: Sequence[Score], rho: Fraction) -> Scored:
+        """All of them with noise of variance L²·Σs²/2ρ, in parts of a row (4L²·Σs²)."""
         self._spend([rho])
-        change = len(against) * self.limit.of_distance**2
-        mechanism = DiscreteGaussian(widened(change / (2 * Fraction(rho))), change, len(against), self.limit.neighbors)
-        exact = np.array([self.distance(view, reference) for view, reference in against], dtype=np.int64)
-        noisy = mechanism.release(exact).value.astype(np.float64)
-        return Distances(noisy / self.limit.whole, math.sqrt(mechanism.variance) / self.limit.whole)
+        change = sum((each.sensitivity * self.limit.of_score) ** 2 for each in asked)
+        mechanism = DiscreteGaussian(widened(change / (2 * Fraction(rho))), change, len(asked), self.limit.neighbors)
+        noisy = mechanism.release(np.array([self.score(each) for each in asked], dtype=np.int64)).value
+        return Scored(noisy.astype(np.float64) / self.limit.whole, math.sqrt(mechanism.variance) / self.limit.whole)
 
-    def choose(self, among: Sequence[tuple[View, NDArray[np.int64]]], penalties: Sequence[int], rho: Fraction) -> int:
+    def choose(self, among: Sequence[Score], rho: Fraction) -> int:
         """One of them, at the largest ε with ε²/8 ≤ ρ that is a multiple of 2⁻⁴⁰."""
         self._spend([rho])
         epsilon = Fraction(math.isqrt(int(8 * Fraction(rho) * _ROOT**2)), _ROOT)
-        mechanism = Exponential(epsilon, self.limit.of_distance, neighbors=self.limit.neighbors)
-        scores = [
-            self.distance(view, reference) - int(penalty) * self.limit.whole
-            for (view, reference), penalty in zip(among, penalties, strict=True)
-        ]
-        return mechanism.release(scores).value
+        change = max(each.sensitivity for each in among) * self.limit.of_score
+        mechanism = Exponential(epsilon, change, neighbors=self.limit.neighbors)
+        return mechanism.release([self.score(each) for each in among]).value
 
     def exact(self, view: View) -> Weights:
         """A table's exact integers, in parts of a row. They never leave a look."""
-        cells = view.cell(self._codes)
-        if int(self._weights.sum()) < _EXACT:  # then doubles add whole numbers up exactly
-            return np.bincount(cells, self._weights, view.cells).astype(np.int64)
+        if self._exactly:
+            return self._rows.count(view, self._floats).astype(np.int64)
         found = np.zeros(view.cells, np.int64)
-        np.add.at(found, cells, self._weights)
+        np.add.at(found, self._rows.cell(view), self._weights)
         return found
 
-    def distance(self, view: View, reference: NDArray[np.int64]) -> int:
-        """Σ|S·count − S·reference|, exactly. It never leaves a look."""
-        wanted = np.clip(reference, -_EXACT >> self.limit.bits, _EXACT >> self.limit.bits) << self.limit.bits
-        return int(np.abs(self.exact(view) - wanted).sum())
+    def score(self, asked: Score) -> int:
+        """A score, exactly, in parts of a row. It never leaves a look."""
+        return asked.in_parts(self.limit.whole).of(self.exact(asked.view))
 
     def _spend(self, parts: Sequence[Fraction]) -> None:
         whole = sum(map(Fraction, parts), Fraction(0))

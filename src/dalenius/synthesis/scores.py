@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dalenius.synthesis.views import View
 
 Counts = NDArray[np.int64]
+_MOST = 2**53  # of a reference: far above any count
 
 
 class Score(Protocol):
@@ -27,6 +28,12 @@ class Score(Protocol):
     def sensitivity(self) -> int: ...
     def of(self, counts: Counts) -> int:
         """The score, from the exact table (flat)."""
+
+    def in_parts(self, parts: int) -> Score:
+        """The same score of tables that count each row as so many, as near as whole numbers allow, times ``parts``.
+
+        Its sensitivity is for one such part more or less.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +52,11 @@ class Distance:
     def of(self, counts: Counts) -> int:
         """The score, from the exact table (flat)."""
         return int(np.abs(counts - self.reference).sum()) - self.penalty
+
+    def in_parts(self, parts: int) -> Distance:
+        """Against a reference in parts too, whatever its size."""
+        reference = np.clip(self.reference, -_MOST // parts, _MOST // parts) * parts
+        return Distance(self.view, reference, self.penalty * parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,3 +93,7 @@ class Dependence:
             table = table.astype(object)
         product = np.multiply.outer(table.sum(axis=1), table.sum(axis=0))
         return int(np.abs(rows * table - product).sum()) // rows
+
+    def in_parts(self, parts: int) -> Dependence:  # noqa: ARG002
+        """Itself: a table of parts is a table of rows, of which one more or less changes it by 4."""
+        return self

@@ -11,33 +11,27 @@ import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dalenius.errors import InputError
+from dalenius.synthesis.generators.adaptive import PoolModel
+from dalenius.synthesis.generators.histogram import IndependentModel
 from dalenius.synthesis.generators.tree import TreeModel
+from dalenius.synthesis.models.pool import Pool
 from dalenius.synthesis.policy_domain import PolicyDomain
 from dalenius.synthesis.sampling import Step
 
 if TYPE_CHECKING:
-    from dalenius.synthesis.domain import Codes
+    from dalenius.synthesis.model import Model
 
 FORMAT = "synthetic 1"
 _STEPS = "steps"  # columns drawn one after another, each given some before it
+_POOL = "pool"  # rows with weights
+_TYPES = ("<f4", "<u1", "<u2")
 MOST_ROWS = 100_000_000  # that are drawn at once
-
-
-class Model(Protocol):
-    """A fitted model: as many rows of codes as wanted."""
-
-    @property
-    def rows(self) -> float:
-        """How many rows the table has, by noisy count."""
-
-    def sample(self, rows: int | None, rng: np.random.Generator) -> Codes:
-        """Rows of codes (rows × columns)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +125,12 @@ def check_rows(rows: int) -> None:
 
 
 def _model_json(model: Model) -> dict[str, Any]:
+    if isinstance(model, PoolModel):
+        pool = model.pool
+        table = {"columns": packed(pool.columns, _codes_type(pool.columns)), "weights": packed(pool.weights)}
+        return {"form": _POOL, "rows": float(model.rows), **table}
+    if isinstance(model, IndependentModel):
+        model = TreeModel(model.rows, [Step(at, (), share) for at, share in enumerate(model.shares)])
     if isinstance(model, TreeModel):
         steps = [
             {"column": each.column, "parents": list(each.parents), "table": packed(each.table)} for each in model.steps
@@ -140,27 +140,43 @@ def _model_json(model: Model) -> dict[str, Any]:
 
 
 def _model_of(data: Mapping[str, Any]) -> Model:
-    if data.get("form") != _STEPS:
-        raise InputError(
-            "This synthetic table cannot be read.",
-            why="Its model has a form that is not known here.",
-            fix="Use the version that made it.",
-        )
-    steps = [Step(each["column"], tuple(each["parents"]), unpacked(each["table"])) for each in data["steps"]]
-    return TreeModel(data["rows"], steps)
+    match data.get("form"):
+        case "steps":
+            steps = [Step(each["column"], tuple(each["parents"]), unpacked(each["table"])) for each in data["steps"]]
+            return TreeModel(data["rows"], steps)
+        case "pool":
+            pool = Pool(unpacked(data["columns"]).T.astype(np.int32), data["rows"])
+            pool.weights = unpacked(data["weights"]).astype(np.float64)
+            return PoolModel(data["rows"], pool)
+    raise InputError(
+        "This synthetic table cannot be read.",
+        why="Its model has a form that is not known here.",
+        fix="Use the version that made it.",
+    )
 
 
-def packed(table: NDArray[np.float64]) -> dict[str, Any]:
-    """Numbers as they are stored: in single precision, compressed.
+def _codes_type(codes: NDArray[np.int32]) -> str:
+    return "<u1" if int(codes.max(initial=0)) < 256 else "<u2"  # no column has 2¹⁶ codes
+
+
+def packed(table: NDArray[Any], kind: str = "<f4") -> dict[str, Any]:
+    """Numbers as they are stored: in single precision, or as small whole numbers; compressed.
 
     >>> unpacked(packed(np.array([[0.25, 0.5]]))).tolist()
     [[0.25, 0.5]]
     """
-    plain = np.ascontiguousarray(table, "<f4")
-    return {"shape": list(table.shape), "f4": base64.b64encode(zlib.compress(plain.tobytes(), 6)).decode("ascii")}
+    plain = np.ascontiguousarray(table, kind)
+    data = base64.b64encode(zlib.compress(plain.tobytes(), 6)).decode("ascii")
+    return {"shape": list(table.shape), "type": kind, "data": data}
 
 
-def unpacked(data: Mapping[str, Any]) -> NDArray[np.float64]:
+def unpacked(data: Mapping[str, Any]) -> NDArray[Any]:
     """As `packed` wrote them."""
-    flat = np.frombuffer(zlib.decompress(base64.b64decode(data["f4"])), "<f4")
-    return flat.reshape(data["shape"]).astype(np.float64)
+    if data["type"] not in _TYPES:
+        raise InputError(
+            "This synthetic table cannot be read.",
+            why="Its numbers are of no kind that is known here.",
+            fix="Use the version that made it.",
+        )
+    flat = np.frombuffer(zlib.decompress(base64.b64decode(data["data"])), data["type"]).reshape(data["shape"])
+    return flat.astype(np.float64) if data["type"] == "<f4" else flat

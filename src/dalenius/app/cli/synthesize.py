@@ -28,6 +28,9 @@ Rows = Annotated[
 Columns = Annotated[
     str | None, typer.Option("--columns", metavar="C,C", help="Those to model; all whose values are declared.")
 ]
+Target = Annotated[
+    str | None, typer.Option("--target", metavar="C", help="A column that will be predicted: measured more exactly.")
+]
 PerUnit = Annotated[
     int | None,
     typer.Option("--rows-per-unit", metavar="N", help="So many rows of one unit count in full; the table's limit."),
@@ -52,6 +55,7 @@ def synthesize(
     method: MethodName = "auto",
     rows: Rows = None,
     columns: Columns = None,
+    target: Target = None,
     rows_per_unit: PerUnit = None,
     seed: Seed = None,
     server: server_option.Server = None,
@@ -72,7 +76,7 @@ def synthesize(
     chosen = names_of(columns)
     began = time.monotonic()
     found = analyst_of(frame, analyst, server, token_file).synthesize(
-        table, epsilon=epsilon, method=method, columns=chosen, rows_per_unit=rows_per_unit
+        table, epsilon=epsilon, method=method, columns=chosen, target=target, rows_per_unit=rows_per_unit
     )
     written = _write(found, output, rows, seed)
     seconds = time.monotonic() - began

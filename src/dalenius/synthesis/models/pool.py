@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dalenius.synthesis.domain import Codes
 from dalenius.synthesis.measurer import Measured
