@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dalenius.queries.release import Release
     from dalenius.queries.workloads.release import WorkloadPreview, WorkloadRelease
     from dalenius.releasing.pacing import Pacer
+    from dalenius.synthesis.preview import SyntheticPreview
     from dalenius.synthesis.release import SyntheticTable
     from dalenius.tables.registry import Registry
 
@@ -102,6 +103,19 @@ class Asking(Protocol):
         idempotency_key: str | None = None,
     ) -> WorkloadRelease:
         """Asks many questions at one price; charged once, before the data is looked at."""
+        ...
+
+    def preview_synthetic(
+        self,
+        table: str,
+        *,
+        epsilon: float,
+        method: str = "auto",
+        columns: Sequence[str] = (),
+        target: str | None = None,
+        rows_per_unit: int | None = None,
+    ) -> SyntheticPreview:
+        """What a synthetic table would be, for nothing."""
         ...
 
     def synthesize(
@@ -275,6 +289,22 @@ class Analyst:
 
         ask = WorkloadAsk.of(_workload(questions, epsilon, weights, confidence, delta))
         return cast("WorkloadRelease", self.obtain("workload", ask, idempotency_key=idempotency_key))
+
+    def preview_synthetic(
+        self,
+        table: str,
+        *,
+        epsilon: float,
+        method: str = "auto",
+        columns: Sequence[str] = (),
+        target: str | None = None,
+        rows_per_unit: int | None = None,
+    ) -> SyntheticPreview:
+        """Price, columns and expected noise of a synthetic table, for nothing. Never touches the data."""
+        from dalenius.synthesis.preview import preview
+        from dalenius.synthesis.request import SynthesisAsk
+
+        return preview(self._asker, SynthesisAsk(table, epsilon, method, tuple(columns), target, rows_per_unit))
 
     def synthesize(
         self,

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from dalenius.queries.workloads.release import WorkloadPreview, WorkloadRelease
     from dalenius.releasing.kinds import Shown
     from dalenius.releasing.stored import Stored
+    from dalenius.synthesis.preview import SyntheticPreview
     from dalenius.synthesis.release import SyntheticTable
 
 T = TypeVar("T")
@@ -198,6 +199,24 @@ class RemoteAnalyst:
 
         body = wire.workload_body(questions, epsilon, weights, confidence, delta)
         return self._settled("/v1/workloads", body, idempotency_key, WorkloadRelease.from_dict)
+
+    def preview_synthetic(
+        self,
+        table: str,
+        *,
+        epsilon: float,
+        method: str = "auto",
+        columns: Sequence[str] = (),
+        target: str | None = None,
+        rows_per_unit: int | None = None,
+    ) -> SyntheticPreview:
+        """What a synthetic table would be, for nothing. As `Analyst.preview_synthetic`."""
+        from dalenius.synthesis.preview import SyntheticPreview
+        from dalenius.synthesis.request import SynthesisAsk
+
+        ask = SynthesisAsk(table, epsilon, method, tuple(columns), target, rows_per_unit)
+        found = self._calls.found("POST", "/v1/synthetic/preview", ask.to_json())
+        return self._calls.read(found, SyntheticPreview.from_dict)
 
     def synthesize(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
@@ -37,6 +37,12 @@ class Method:
     seconds: float
     passes: int
     takes_target: bool = False
+
+    @property
+    def first(self) -> float:
+        """The part of ρ that goes into tables of single columns."""
+        weights: Sequence[float] = getattr(import_module(self.place.partition(":")[0]), "WEIGHTS", (1.0,))
+        return weights[0] / sum(weights)
 
     def fit(self, measurer: Measurer, target: str | None) -> Model:
         """Spends what the measurer has; everything else is post-processing, with ordinary randomness."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,11 +16,15 @@ from dalenius.errors import Charge, DaleniusError, InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from dalenius.synthesis.preview import SyntheticPreview
     from dalenius.synthesis.release import SyntheticTable
 
 Table = Annotated[str, typer.Argument(metavar="TABLE", help="A protected table.")]
 Epsilon = Annotated[float, typer.Option("--epsilon", metavar="E", help="The price of all of it.")]
-Output = Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="Write the rows (csv or parquet).")]
+Output = Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the rows (csv or parquet).")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Show what would be modelled and how noisy it would be. Charges nothing.")
+]
 MethodName = Annotated[str, typer.Option("--method", metavar="M", help="The generator; auto takes the best there is.")]
 Rows = Annotated[
     int | None, typer.Option("--rows", metavar="N", help="So many rows; as many as there are, by noisy count.")
@@ -50,7 +54,7 @@ def synthesize(
     frame: Frame,
     table: Table,
     epsilon: Epsilon,
-    output: Output,
+    output: Output = None,
     analyst: Who = None,
     method: MethodName = "auto",
     rows: Rows = None,
@@ -58,6 +62,7 @@ def synthesize(
     target: Target = None,
     rows_per_unit: PerUnit = None,
     seed: Seed = None,
+    dry_run: DryRun = False,
     server: server_option.Server = None,
     token_file: server_option.TokenFile = None,
 ) -> None:
@@ -70,14 +75,29 @@ def synthesize(
     from dalenius.synthesis.stored import check_rows
 
     # Whatever can be wrong with the file or the number of rows is found before anything is charged.
-    check_target(output, FILES)
     if rows is not None:
         check_rows(rows)
     chosen = names_of(columns)
+    if output is None:
+        if not dry_run:
+            raise InputError("Where to?", why="The rows are written to a file.", fix="Give -o FILE.csv, or --dry-run.")
+    else:
+        check_target(output, FILES)
+    asker = analyst_of(frame, analyst, server, token_file)
+    asked: dict[str, Any] = {
+        "epsilon": epsilon,
+        "method": method,
+        "columns": chosen,
+        "target": target,
+        "rows_per_unit": rows_per_unit,
+    }
+    if dry_run or output is None:
+        expected = asker.preview_synthetic(table, **asked)
+        frame.emit(expected.to_dict(), lambda console: _print_preview(console, expected))
+        return
     began = time.monotonic()
-    found = analyst_of(frame, analyst, server, token_file).synthesize(
-        table, epsilon=epsilon, method=method, columns=chosen, target=target, rows_per_unit=rows_per_unit
-    )
+    frame.note("Charged first, then the rows are read and the model is fitted: it may take a while.")
+    found = asker.synthesize(table, **asked)
     written = _write(found, output, rows, seed)
     seconds = time.monotonic() - began
     frame.note(f"Wrote {written:,} rows in {output}.")
@@ -89,6 +109,12 @@ def synthesize(
 
     data = {name: each for name, each in found.to_dict().items() if name != "model"}
     frame.emit({**data, "written": written, "output": str(output), "seconds": round(seconds, 3)}, human)
+
+
+def _print_preview(console: Console, expected: SyntheticPreview) -> None:
+    from dalenius.app.views.synthetic import print_synthetic_preview
+
+    print_synthetic_preview(console, expected)
 
 
 def names_of(columns: str | None) -> list[str]:
