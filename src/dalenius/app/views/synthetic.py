@@ -53,12 +53,12 @@ def print_synthetic_preview(console: Console, expected: SyntheticPreview) -> Non
     left = {who: rounded_down(each["epsilon"]) for who, each in expected.remaining.items()}
     known = " · paid for before: free" if expected.known else ""
     rows = "" if expected.rows is None else f" of about {count_of(expected.rows, 'row')}"
-    for line in (
-        f"ε = {expected.epsilon:g} for all{rows} · by {expected.method}: {expected.words}{known}",
-        f"95% margin for the added noise · {count_of(expected.rows_per_unit, 'row')} of one unit counted in full · "
-        f"left: you ε ≤ {left['analyst']:g}, data set ε ≤ {left['dataset']:g}",
-    ):
-        console.print(Text(line, "dim"))
+    counted = f"{count_of(expected.rows_per_unit, 'row')} of one unit counted in full"
+    rest = f"left: you ε ≤ {left['analyst']:g}, data set ε ≤ {left['dataset']:g}"
+    console.print(
+        Text(f"ε = {expected.epsilon:g} for all{rows} · by {expected.method}: {expected.words}{known}", "dim")
+    )
+    console.print(Text(f"95% margin for the added noise in single columns · {counted} · {rest}", "dim"))
     for note in expected.notes:
         console.print(Text(shown(note, _LONGEST), "bold yellow"))
 
