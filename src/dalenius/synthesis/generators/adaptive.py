@@ -76,10 +76,14 @@ def adaptive(measurer: Measurer, rng: np.random.Generator, target: str | None = 
     return PoolModel(start.rows, pool)
 
 
+def pool_size(rows: float) -> int:
+    """How many rows a pool has, for a table of so many."""
+    return min(MOST_POOL, max(LEAST_POOL, round(POOL_ROWS * rows)))
+
+
 def first_pool(grown: Grown, rng: np.random.Generator) -> Pool:
     """Rows drawn from the tree, raked to all that has been measured."""
-    size = min(MOST_POOL, max(LEAST_POOL, round(POOL_ROWS * grown.start.rows)))
-    pool = Pool(ancestral(grown.steps, size, rng), grown.start.rows)
+    pool = Pool(ancestral(grown.steps, pool_size(grown.start.rows), rng), grown.start.rows)
     pool.add(grown.start.measured, PULL)
     pool.add(grown.measured, PULL)
     pool.fit(FIRST_ROUNDS)

@@ -9,6 +9,7 @@ the sum over all possible rows becomes a sum over drawn ones (importance samplin
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from dalenius.synthesis.measurer import Measured
 from dalenius.synthesis.models.raking import Floats, soft_target
 from dalenius.synthesis.rounding import systematic
 from dalenius.synthesis.views import Rows, View
+
+BATCHES = (0.6, 0.25, 0.1, 0.05)  # shares of the rows drawn at once
+BATCH_ROUNDS = 3
 
 
 class Pool:
@@ -45,8 +49,22 @@ class Pool:
             self.weights *= self.rows / self.weights.sum()
 
     def sample(self, rows: int, rng: np.random.Generator) -> Codes:
-        """Rows drawn with probabilities in proportion to their weights, evenly over the pool's order."""
-        drawn = systematic(self.weights, rows, rng)
+        """Rows drawn in a few batches, each raked first to what the tables still lack.
+
+        A plain draw would add sampling error to every table; here the last batches take most of it back.
+        """
+        drawn = np.zeros(len(self.weights), np.int64)
+        left = rows
+        for at, share in enumerate(BATCHES):
+            size = left if at == len(BATCHES) - 1 else min(left, round(rows * share))
+            weights = self.weights * (rows / self.weights.sum())
+            if at:
+                lacks = [np.maximum(block.count(weights) - block.count(drawn), 0.0) for block in self._blocks]
+                for _ in range(BATCH_ROUNDS):
+                    for block, lack in zip(self._blocks, lacks, strict=True):
+                        block.scale(weights, lack)
+            drawn += systematic(weights, size, rng)
+            left -= size
         found: Codes = np.repeat(self.columns, drawn, axis=1)
         return np.ascontiguousarray(found[:, rng.permutation(rows)].T)
 
@@ -60,9 +78,18 @@ class _Block:
         self._strength = pull * measured.variance
         self._theta = np.zeros(measured.view.cells)
 
+    def count(self, weights: NDArray[Any]) -> Floats:
+        """This table of weighted rows."""
+        return np.bincount(self._cell, weights, minlength=len(self._theta))
+
+    def scale(self, weights: Floats, wanted: Floats) -> None:
+        """Brings the weights to a wanted table, as far as the rows allow (plain raking)."""
+        mass = self.count(weights)
+        weights *= np.where(mass > 0, (wanted + 1e-6) / np.maximum(mass, 1e-6), 0.0)[self._cell]
+
     def rake(self, weights: Floats) -> None:
         """The exact best θ of this table, the others held (`raking.soft_target`)."""
-        mass = np.bincount(self._cell, weights, minlength=len(self._theta))
+        mass = self.count(weights)
         held = mass > 0
         base = np.where(held, mass * np.exp(-self._theta), 1.0)
         change = np.where(held, np.log(soft_target(base, self._noisy, self._strength)) - np.log(np.maximum(mass, 1e-300)), 0.0)
