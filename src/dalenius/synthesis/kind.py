@@ -180,7 +180,7 @@ class Planned:
         rows = sum(size_class(each if each > 0 else UNKNOWN) for each in known) / 1_000_000
         columns, sizes = len(self.domain.columns), [each.column.size for each in self.domain.columns]
         pairs = (sum(sizes) ** 2 - sum(each**2 for each in sizes)) / 2_000_000
-        tabled = columns + self.method.passes * columns * (columns - 1) / 2
+        tabled = columns + self.method.tables(columns)
         seconds = FIXED + rows * (_READ * columns + _COUNT * tabled) + self.method.seconds * max(1.0, pairs)
         declared = [each.policy.time.answer for each in tables if each.policy.time.answer is not None]
         caps = [each.policy.time.cap for each in tables if each.policy.time.cap is not None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -27,7 +28,7 @@ class Method:
         place: Its module and function.
         words: What it does, in a few.
         seconds: For a million cells of all tables of two columns, on the machine of bench/RESULTS.md.
-        passes: How many tables of a pair of columns it counts, at most.
+        tables: How many tables it counts, at most, by how many columns there are.
         takes_target: It can be told which column will be predicted.
     """
 
@@ -35,7 +36,7 @@ class Method:
     place: str
     words: str
     seconds: float
-    passes: int
+    tables: Callable[[int], float]
     takes_target: bool = False
 
     @property
@@ -52,23 +53,30 @@ class Method:
         return found(measurer, np.random.default_rng(), **more)
 
 
+def _pairs(columns: int) -> float:
+    return columns * (columns - 1) / 2
+
+
+def _network(columns: int) -> float:
+    """Of PrivBayes: each column that is left with each two that are drawn, and once more for every one drawn."""
+    return columns + columns * math.comb(columns, 3) / 2
+
+
+_HOME = "dalenius.synthesis.generators"
 METHODS = {
     each.name: each
     for each in (
-        Method(
-            "histogram",
-            "dalenius.synthesis.generators.histogram:histogram",
-            "each column by itself",
-            seconds=0.1,
-            passes=0,
-        ),
-        Method("tree", "dalenius.synthesis.generators.tree:tree", "a tree of pairs of columns", seconds=0.5, passes=4),
+        Method("histogram", f"{_HOME}.histogram:histogram", "each column by itself", 0.1, float),
+        Method("tree", f"{_HOME}.tree:tree", "a tree of pairs of columns", 0.5, lambda c: 4 * _pairs(c)),
+        Method("marginals", f"{_HOME}.marginals:marginals", "all pairs of columns", 3.0, _pairs),
+        Method("mst", f"{_HOME}.mst:mst", "MST: a tree, edge by edge", 0.5, lambda c: c * _pairs(c)),
+        Method("privbayes", f"{_HOME}.privbayes:privbayes", "PrivBayes: a network of up to two parents", 1.0, _network),
         Method(
             "adaptive",
-            "dalenius.synthesis.generators.adaptive:adaptive",
+            f"{_HOME}.adaptive:adaptive",
             "a tree, and the pairs that it gets wrong",
-            seconds=3.0,
-            passes=9,
+            3.0,
+            lambda c: 9 * _pairs(c),
             takes_target=True,
         ),
     )

@@ -19,10 +19,14 @@ from numpy.typing import NDArray
 from dalenius.errors import InputError
 from dalenius.synthesis.generators.adaptive import PoolModel
 from dalenius.synthesis.generators.histogram import IndependentModel
+from dalenius.synthesis.generators.privbayes import NetworkModel
 from dalenius.synthesis.generators.tree import TreeModel
+from dalenius.synthesis.measurer import Measured
 from dalenius.synthesis.models.pool import Pool
 from dalenius.synthesis.policy_domain import PolicyDomain
 from dalenius.synthesis.sampling import Step
+from dalenius.synthesis.start import Start
+from dalenius.synthesis.views import Groups, View
 
 if TYPE_CHECKING:
     from dalenius.synthesis.model import Model
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
 FORMAT = "synthetic 1"
 _STEPS = "steps"  # columns drawn one after another, each given some before it
 _POOL = "pool"  # rows with weights
+_NETWORK = "network"  # groups of values drawn one after another, then values
 _TYPES = ("<f4", "<u1", "<u2")
 MOST_ROWS = 100_000_000  # that are drawn at once
 
@@ -127,32 +132,74 @@ def check_rows(rows: int) -> None:
 def _model_json(model: Model) -> dict[str, Any]:
     if isinstance(model, PoolModel):
         pool = model.pool
-        table = {"columns": packed(pool.columns, _codes_type(pool.columns)), "weights": packed(pool.weights)}
-        return {"form": _POOL, "rows": float(model.rows), **table}
+        return {
+            "form": _POOL,
+            "rows": float(model.rows),
+            "columns": packed(pool.columns, _codes_type(pool.columns)),
+            "weights": packed(pool.weights),
+            "views": [_view_json(each) for each in pool.views],
+        }
+    if isinstance(model, NetworkModel):
+        start = model.start
+        return {
+            "form": _NETWORK,
+            "rows": float(model.rows),
+            "steps": [_step_json(each) for each in model.steps],
+            "shares": [packed(each) for each in start.shares],
+            "groups": [packed(each[0], "<u2") for each in start.groups],
+        }
     if isinstance(model, IndependentModel):
         model = TreeModel(model.rows, [Step(at, (), share) for at, share in enumerate(model.shares)])
     if isinstance(model, TreeModel):
-        steps = [
-            {"column": each.column, "parents": list(each.parents), "table": packed(each.table)} for each in model.steps
-        ]
-        return {"form": _STEPS, "rows": float(model.rows), "steps": steps}
+        return {"form": _STEPS, "rows": float(model.rows), "steps": [_step_json(each) for each in model.steps]}
     raise RuntimeError("A generator's model cannot be stored.")
 
 
 def _model_of(data: Mapping[str, Any]) -> Model:
     match data.get("form"):
         case "steps":
-            steps = [Step(each["column"], tuple(each["parents"]), unpacked(each["table"])) for each in data["steps"]]
-            return TreeModel(data["rows"], steps)
+            return TreeModel(data["rows"], list(map(_step_of, data["steps"])))
         case "pool":
             pool = Pool(unpacked(data["columns"]).T.astype(np.int32), data["rows"])
             pool.weights = unpacked(data["weights"]).astype(np.float64)
+            # What was measured is in the weights; to draw rows takes the tables' cells alone.
+            known = dict[tuple[int, str], Groups]()
+            views = [_view_of(each, known) for each in data["views"]]
+            pool.add([Measured(each, np.zeros(each.cells), 1.0) for each in views], 1.0)
             return PoolModel(data["rows"], pool)
+        case "network":
+            shares = tuple(map(unpacked, data["shares"]))
+            groups = tuple((unpacked(each).astype(np.int32),) for each in data["groups"])
+            start = Start((), data["rows"], shares, groups)
+            return NetworkModel(data["rows"], list(map(_step_of, data["steps"])), start)
     raise InputError(
         "This synthetic table cannot be read.",
         why="Its model has a form that is not known here.",
         fix="Use the version that made it.",
     )
+
+
+def _step_json(step: Step) -> dict[str, Any]:
+    return {"column": step.column, "parents": list(step.parents), "table": packed(step.table)}
+
+
+def _step_of(data: Mapping[str, Any]) -> Step:
+    return Step(data["column"], tuple(data["parents"]), unpacked(data["table"]))
+
+
+def _view_json(view: View) -> dict[str, Any]:
+    return {"columns": list(view.columns), "groups": [packed(each, "<u2") for each in view.groups]}
+
+
+def _view_of(data: Mapping[str, Any], known: dict[tuple[int, str], Groups]) -> View:
+    """``known``: groups of columns that were read before, of which each is kept once."""
+    groups = []
+    for column, each in zip(data["columns"], data["groups"], strict=True):
+        key = (column, each["data"])
+        if key not in known:
+            known[key] = unpacked(each).astype(np.int32)
+        groups.append(known[key])
+    return View(tuple(data["columns"]), tuple(groups))
 
 
 def _codes_type(codes: NDArray[np.int32]) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dalenius.synthesis.domain import Codes
 from dalenius.synthesis.measurer import Measured
@@ -31,6 +32,7 @@ class Pool:
         self.coded = Rows(self.columns)
         self.rows = rows
         self.weights: Floats = np.full(len(table), rows / len(table))
+        self.views = list[View]()  # of the tables that it is fitted to
         self._blocks = list[_Block]()
 
     def table(self, view: View) -> Floats:
@@ -39,6 +41,7 @@ class Pool:
 
     def add(self, measured: Sequence[Measured], pull: float) -> None:
         """Tables to be fitted from now on."""
+        self.views += [each.view for each in measured]
         self._blocks += [_Block(each, self.coded, pull) for each in measured]
 
     def fit(self, rounds: int) -> None:
