@@ -81,16 +81,21 @@ class Column:
             labels = np.array([*self.keys, *([REST] * self.rest), None], object)
             found[:] = labels[np.minimum(codes, len(labels) - 1)]
             return found
-        edges = np.linspace(self.lower, self.upper, self.classes + 1)
         inside = codes < self.classes
-        low, high = edges[codes[inside]], edges[codes[inside] + 1]
-        drawn = low + (high - low) * rng.random(len(low))
+        drawn = self.numbers(codes[inside], rng)
+        found[inside] = drawn.astype(np.int64).tolist() if self.whole else drawn.tolist()
+        return found
+
+    def numbers(self, classes: Codes, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Numbers of these classes, none of which is absent."""
+        edges = np.linspace(self.lower, self.upper, self.classes + 1)
+        low, high = edges[classes], edges[classes + 1]
+        drawn: NDArray[np.float64] = low + (high - low) * rng.random(len(low))
         if self.whole:  # of the whole numbers of a class each alike; a class without any gives the one above it
             first = np.ceil(low)
             count = np.maximum(1, np.ceil(high) - first)
             drawn = np.minimum(first + np.floor(rng.random(len(low)) * count), np.floor(self.upper))
-        found[inside] = drawn.astype(np.int64).tolist() if self.whole else drawn.tolist()
-        return found
+        return drawn
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from dalenius.synthesis.release import SyntheticTable
 
 SYNTHETIC = "synthetic"
-_READ = 1.0  # seconds for a million values to be read and coded, on the machine of bench/RESULTS.md
+_READ = 0.6  # seconds for a million values to be read and coded, on the machine of bench/RESULTS.md
 _COUNT = 0.02  # seconds for a million rows to be counted in one table
 _GRID = 0.05  # seconds
 

@@ -25,6 +25,8 @@ from dalenius.tables.mistakes import nearest
 from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from dalenius.measuring.plan import Table
     from dalenius.tables import policy as tables
 
@@ -34,6 +36,7 @@ MOST_CODES = 20_000  # of one column
 MOST_PAIR = 4_000_000  # cells of the table of two columns
 _EPOCH = datetime.fromisoformat("1970-01-01")
 _FIRST_DAY = _EPOCH.toordinal()
+_LARGEST = float(2**63 - 1024)  # a double that is a 64-bit integer
 
 
 @dataclass(frozen=True)
@@ -74,24 +77,44 @@ class Modelled:
         found[absent] = missing
         return found
 
-    def values(self, codes: Codes, rng: np.random.Generator) -> list[Any]:
+    def values(self, codes: Codes, rng: np.random.Generator) -> pa.Array:
         """Values of these codes, as the policy's type has them: within the bounds, and on its step."""
-        drawn: list[Any] = self.column.decode(codes, rng).tolist()
-        if self.column.keys:
-            return drawn
-        return [None if each is None else self._value(each) for each in drawn]
+        import pyarrow as pa
 
-    def _value(self, number: Any) -> Any:
+        absent = codes >= self.column.known
+        if self.column.keys:
+            keys = pa.array(self.column.keys, self.arrow)
+            return keys.take(pa.array(codes, pa.int32(), mask=absent))
+        drawn = self._within(self.column.numbers(np.where(absent, 0, codes), rng))
+        return pa.array(drawn, self.arrow, mask=absent)
+
+    @property
+    def arrow(self) -> pa.DataType:
+        """What values are in a file."""
+        import pyarrow as pa
+
+        types = {
+            Kind.INTEGER: pa.int64(),
+            Kind.NUMBER: pa.float64(),
+            Kind.BOOLEAN: pa.bool_(),
+            Kind.DATE: pa.date32(),
+            Kind.DATETIME: pa.timestamp("us"),
+        }
+        return types.get(self.kind, pa.string())
+
+    def _within(self, numbers: NDArray[np.float64]) -> NDArray[Any]:
         match self.kind:
-            case Kind.DATE:
-                return min(max(date.fromordinal(int(number) + _FIRST_DAY), self.low), self.high)
-            case Kind.DATETIME:
-                return min(max(_EPOCH + timedelta(seconds=int(number)), self.low), self.high)
             case Kind.INTEGER:
-                return min(max(int(number), self.low), self.high)
-        low, high, step = float(self.low), float(self.high), float(self.step or 0)
-        rounded = round(round(number / step) * step, 12) if step else number
-        return min(max(rounded, low), high)
+                return np.clip(np.minimum(numbers, _LARGEST).astype(np.int64), self.low, self.high)
+            case Kind.DATE:
+                days = numbers.astype(np.int64).astype("datetime64[D]")
+                return np.clip(days, np.datetime64(self.low, "D"), np.datetime64(self.high, "D"))
+            case Kind.DATETIME:
+                moments = numbers.astype(np.int64).astype("datetime64[s]").astype("datetime64[us]")
+                return np.clip(moments, np.datetime64(self.low, "us"), np.datetime64(self.high, "us"))
+        if self.step:
+            numbers = np.round(np.round(numbers / float(self.step)) * float(self.step), 12)
+        return np.clip(numbers, float(self.low), float(self.high))
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored with a model."""

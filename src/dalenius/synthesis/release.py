@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from dalenius._fields import Fields
 from dalenius.releasing.targets import check_target, unwritable
 from dalenius.synthesis.stored import StoredModel
-from dalenius.tables.policy import Kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,9 +63,7 @@ class SyntheticTable:
         """
         import pyarrow as pa
 
-        drawn = self.stored.draw(rows, seed)
-        types = {each.name: _arrow(each.kind) for each in self.stored.domain.columns}
-        return pa.table({name: pa.array(values, types[name]) for name, values in drawn.items()})
+        return pa.table(self.stored.draw(rows, seed))
 
     def write(self, target: Path | str, rows: int | None = None, *, seed: int | None = None) -> int:
         """Writes rows as csv or parquet, by the file's ending; returns how many. A file that is there is replaced."""
@@ -115,19 +112,6 @@ class SyntheticTable:
             found.mapping("receipt") if "receipt" in found else None,
             found.texts("notes"),
         )
-
-
-def _arrow(kind: Kind) -> Any:
-    import pyarrow as pa
-
-    types = {
-        Kind.INTEGER: pa.int64(),
-        Kind.NUMBER: pa.float64(),
-        Kind.BOOLEAN: pa.bool_(),
-        Kind.DATE: pa.date32(),
-        Kind.DATETIME: pa.timestamp("us"),
-    }
-    return types.get(kind, pa.string())
 
 
 def _write(table: pa.Table, target: Path) -> None:

@@ -29,6 +29,8 @@ from dalenius.synthesis.start import Start
 from dalenius.synthesis.views import Groups, View
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from dalenius.synthesis.model import Model
 
 FORMAT = "synthetic 1"
@@ -66,14 +68,12 @@ class StoredModel:
         """How many rows the table has, by noisy count."""
         return max(0, round(self.model.rows))
 
-    def draw(self, rows: int | None = None, seed: int | None = None) -> dict[str, list[Any]]:
+    def draw(self, rows: int | None = None, seed: int | None = None) -> dict[str, pa.Array]:
         """Rows as columns of values. ``seed``: the same rows again; nothing secret depends on it."""
         rows = self.rows if rows is None else rows
         check_rows(rows)
         rng = np.random.default_rng(seed)
-        if not rows:
-            return {each.name: [] for each in self.domain.columns}
-        codes = self.model.sample(rows, rng)
+        codes = self.model.sample(rows, rng) if rows else np.zeros((0, len(self.domain.columns)), np.int32)
         return {each.name: each.values(codes[:, at], rng) for at, each in enumerate(self.domain.columns)}
 
     def to_json(self) -> dict[str, Any]:
