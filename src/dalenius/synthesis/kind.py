@@ -22,7 +22,7 @@ from dalenius.ledger.suspensions import LATE
 from dalenius.measuring import pace
 from dalenius.measuring.batches import MOST_ROWS
 from dalenius.measuring.expressions import TRUE
-from dalenius.measuring.pace import FIXED, SAFETY, UNKNOWN, Times, size_class
+from dalenius.measuring.pace import FIXED, PLAIN, PLAIN_WORK, SAFETY, SHAPES, UNKNOWN, Times, size_class
 from dalenius.measuring.periods import charged_periods, paying_periods, within_periods
 from dalenius.mechanisms import noise
 from dalenius.releasing.kinds import Kind
@@ -176,15 +176,19 @@ class Planned:
     def times(self, speed: float) -> Times:
         """When it leaves: a function of public things alone."""
         tables = list(self.table.relation.tables())
-        known = [each.found.row_count if each.found is not None else 0 for each in tables]
-        rows = sum(size_class(each if each > 0 else UNKNOWN) for each in known) / 1_000_000
+        counts = [each.found.row_count if each.found is not None else 0 for each in tables]
+        rows = sum(size_class(each if each > 0 else UNKNOWN) for each in counts) / 1_000_000
         columns, sizes = len(self.domain.columns), [each.column.size for each in self.domain.columns]
         pairs = (sum(sizes) ** 2 - sum(each**2 for each in sizes)) / 2_000_000
         tabled = columns + self.method.tables(columns)
         seconds = FIXED + rows * (_READ * columns + _COUNT * tabled) + self.method.seconds * max(1.0, pairs)
         declared = [each.policy.time.answer for each in tables if each.policy.time.answer is not None]
         caps = [each.policy.time.cap for each in tables if each.policy.time.cap is not None]
-        least = max([pace.ANSWER, *declared, SAFETY * speed * seconds])
+        least = max(declared, default=pace.ANSWER)
+        if all(each > 0 for each in counts) or not declared:
+            least = max(least, SAFETY * speed * seconds)
+        else:  # the policy's word is the time of a plain question, and grows with what this does beyond one
+            least *= max(1.0, seconds / (FIXED + PLAIN * SHAPES["grouped"] + PLAIN_WORK / 1000))
         answer = math.ceil(least / _GRID - 1e-9) * _GRID
         return Times(answer, max(2 * answer, min(caps, default=pace.CAP)))
 

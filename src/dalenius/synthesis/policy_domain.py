@@ -103,18 +103,21 @@ class Modelled:
         return types.get(self.kind, pa.string())
 
     def _within(self, numbers: NDArray[np.float64]) -> NDArray[Any]:
+        found: NDArray[Any]
         match self.kind:
             case Kind.INTEGER:
-                return np.clip(np.minimum(numbers, _LARGEST).astype(np.int64), self.low, self.high)
+                found = np.clip(np.minimum(numbers, _LARGEST).astype(np.int64), self.low, self.high)
             case Kind.DATE:
                 days = numbers.astype(np.int64).astype("datetime64[D]")
-                return np.clip(days, np.datetime64(self.low, "D"), np.datetime64(self.high, "D"))
+                found = np.clip(days, np.datetime64(self.low, "D"), np.datetime64(self.high, "D"))
             case Kind.DATETIME:
                 moments = numbers.astype(np.int64).astype("datetime64[s]").astype("datetime64[us]")
-                return np.clip(moments, np.datetime64(self.low, "us"), np.datetime64(self.high, "us"))
-        if self.step:
-            numbers = np.round(np.round(numbers / float(self.step)) * float(self.step), 12)
-        return np.clip(numbers, float(self.low), float(self.high))
+                found = np.clip(moments, np.datetime64(self.low, "us"), np.datetime64(self.high, "us"))
+            case _:
+                step = float(self.step or 0)
+                on_step = np.round(np.round(numbers / step) * step, 12) if step else numbers
+                found = np.clip(on_step, float(self.low), float(self.high))
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored with a model."""
