@@ -25,7 +25,7 @@ from dalenius.synthesis.start import Candidate, Start, pairs
 from dalenius.synthesis.views import View
 
 LEVELS = (8, 16, 32, 100)
-WEIGHTS = (0.15, 0.02, 0.25, 0.02, 0.56)  # of ρ: one-way tables, scores, the tree's pairs, scores, further pairs
+WEIGHTS = (0.20, 0.02, 0.23, 0.02, 0.53)  # of ρ: one-way tables, scores, the tree's pairs, scores, further pairs
 PAIRS_A_COLUMN = 3.25  # how many further pairs are measured, at most, for each column
 TARGET = 3.0  # how much more a pair with the target column gets
 PULL = 0.05
