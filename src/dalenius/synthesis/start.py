@@ -47,11 +47,29 @@ class Candidate:
         return self.distance - L1_OF_NOISE * sigma * self.view.cells
 
 
-def begin(measurer: Measurer, rho: Fraction, levels: Sequence[int] = LEVELS) -> Start:
-    """All one-way tables, at ``rho`` together."""
+def one_ways(measurer: Measurer, rho: Fraction) -> list[Measured]:
+    """The one-way tables of all columns, for ``rho`` together."""
     sizes = measurer.domain.sizes
     views = [whole([at], sizes) for at in range(len(sizes))]
-    measured = measurer.measure(list(zip(views, by_cells(rho, views), strict=True)))
+    return measurer.measure(list(zip(views, by_cells(rho, views), strict=True)))
+
+
+def begin(measurer: Measurer, rho: Fraction, levels: Sequence[int] = LEVELS) -> Start:
+    """All one-way tables, for ``rho`` together, and what follows from them."""
+    return _start(measurer, one_ways(measurer, rho), levels)
+
+
+def again(measurer: Measurer, start: Start, rho: Fraction, levels: Sequence[int] = LEVELS) -> Start:
+    """One-way tables a second time, where nothing else is worth its price; both weigh by their variances."""
+    both = list[Measured]()
+    for first, second in zip(start.measured, one_ways(measurer, rho), strict=True):
+        weight = second.variance / (first.variance + second.variance)
+        values = weight * first.values + (1 - weight) * second.values
+        both.append(Measured(first.view, values, weight * first.variance))
+    return _start(measurer, both, levels)
+
+
+def _start(measurer: Measurer, measured: Sequence[Measured], levels: Sequence[int]) -> Start:
     rows = total_rows(measured)
     shares = tuple(as_shares(each, rows) for each in measured)
     groups = list[tuple[Groups, ...]]()

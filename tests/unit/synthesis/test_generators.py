@@ -5,8 +5,8 @@ from inspect import signature
 
 import numpy as np
 import pytest
-
 from bench.synthetic.counts import InMemory
+
 from dalenius.errors import BudgetError, InputError
 from dalenius.synthesis import GENERATORS, errors
 from dalenius.synthesis.domain import sized
@@ -31,7 +31,7 @@ def people(rows=4000):
 
 
 def measurer(table, epsilon, sizes=SIZES):
-    return InMemory.at(sized(sizes, [False, True, False, False, False][: len(sizes)]), table, epsilon, 1e-9)
+    return InMemory.at(sized(sizes, [at == 1 for at in range(len(sizes))]), table, epsilon, 1e-9)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -79,7 +79,8 @@ def test_named_tables_are_those_that_are_measured():
     table, rng = people(), np.random.default_rng(3)
     found = marginals(measurer(table, 20.0), rng, [("c0", "c3")]).sample(4000, rng)
     each = errors(table, found, SIZES, [2]).each
-    assert each[0, 3] < 0.05 < 0.2 < each[0, 1]
+    assert each[0, 3] < 0.05
+    assert each[0, 1] > 0.2
 
 
 def test_refusals_come_before_anything_is_spent():

@@ -39,7 +39,7 @@ def test_shares_are_not_negative_and_add_up():
 
 def test_the_number_of_rows_weighs_tables_by_their_noise():
     good = Measured(whole([0], [2]), np.array([40.0, 60]), 1.0)
-    bad = Measured(whole([1], [2]), np.array([400.0, 600]), 1e6)
+    bad = Measured(whole([1], [2, 2]), np.array([400.0, 600]), 1e6)
     assert total_rows([good, bad]) == pytest.approx(100, abs=0.1)
     assert total_rows([Measured(whole([0], [1]), np.array([-50.0]), 1.0)]) == 1
 
