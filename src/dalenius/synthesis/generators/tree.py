@@ -18,9 +18,10 @@ from dalenius.synthesis.measurer import Measured, Measurer, by_cells, shares
 from dalenius.synthesis.models.raking import Floats
 from dalenius.synthesis.models.tree import PULL, pair_table, spanning, steps
 from dalenius.synthesis.sampling import Step, ancestral
-from dalenius.synthesis.start import LEVELS, Candidate, Start, again, begin, from_independence
+from dalenius.synthesis.start import Candidate, Start, again, begin, from_independence
 
-WEIGHTS = (0.27, 0.03, 0.70)  # of ρ: one-way tables, distances, pair tables
+LEVELS = (32,)
+WEIGHTS = (0.35, 0.05, 0.60)  # of ρ: one-way tables, distances, pair tables
 
 
 @dataclass(frozen=True, eq=False)
