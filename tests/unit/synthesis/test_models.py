@@ -50,7 +50,7 @@ def test_pair_tables_have_the_margins_of_their_columns():
     found = pair_table(noisy, margins, 1000)
     assert np.allclose(found.sum(axis=1), margins[0], atol=1e-3) and np.allclose(found.sum(axis=0), margins[1])
     assert found[0, 0] > 0.45  # far from independent, as measured
-    assert np.allclose(raked(np.ones((3, 2)), *margins).sum(axis=0), margins[1])
+    assert np.allclose(raked(np.ones((3, 2)), margins[0], margins[1]).sum(axis=0), margins[1])
 
 
 def test_spanning_trees_take_the_best_edges_that_join():

@@ -99,7 +99,8 @@ def _candidates(start: Start, drawn: Sequence[int], parents: int, most_cells: fl
 
 
 def _first(start: Start, column: int) -> Step:
-    return Step(column, (), np.bincount(start.groups[column][0], start.shares[column]))
+    weights = np.bincount(start.groups[column][0], start.shares[column]).astype(np.float64)
+    return Step(column, (), weights)
 
 
 def _step(start: Start, chosen: Dependence, measured: Measured) -> Step:

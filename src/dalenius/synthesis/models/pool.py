@@ -81,7 +81,7 @@ class _Block:
 
     def count(self, weights: NDArray[Any]) -> Floats:
         """This table of weighted rows."""
-        return np.bincount(self._cell, weights, minlength=len(self._theta))
+        return np.bincount(self._cell, weights, minlength=len(self._theta)).astype(np.float64)
 
     def scale(self, weights: Floats, wanted: Floats) -> None:
         """Brings the weights to a wanted table, as far as the rows allow (plain raking)."""
