@@ -54,7 +54,8 @@ def one(split: Split, method: str, epsilon: float, seed: int) -> tuple[np.ndarra
     seconds = time.process_time() - begin
     if measurer.left:
         raise RuntimeError(f"{method} did not spend what was typed")
-    return table, {"seconds": seconds, **errors(split.training, table, split.domain.sizes).ways}
+    ways = errors(split.training, table, split.domain.sizes).ways
+    return table, {"seconds": seconds, **{f"{way}-way": error for way, error in ways.items()}}
 
 
 def learned(split: Split, tables: dict[str, np.ndarray], peers: Path) -> dict[str, float]:
@@ -98,18 +99,18 @@ def main() -> int:
             print(f"no AUC: {why(error)}", file=sys.stderr)
     lines = list[dict[str, Any]]()
     for (method, epsilon), each in runs.items():
-        line = {key: float(np.mean([found[key] for found in each])) for key in (1, 2, 3, "seconds")}
+        line = {key: float(np.mean([found[key] for found in each])) for key in ("1-way", "2-way", "3-way", "seconds")}
         scored = [auc[f"{method} {epsilon} {seed}"] for seed in range(options.runs)] if auc else []
         mean = float(np.mean(scored)) if scored else None
         most, least, slow = TARGETS.get((method, epsilon), (2.0, 0.0, np.inf)) if options.data else (2.0, 0.0, np.inf)
-        held = line[3] <= most and line["seconds"] <= slow and (mean is None or mean >= least)
+        held = line["3-way"] <= most and line["seconds"] <= slow and (mean is None or mean >= least)
         lines.append({"method": method, "epsilon": epsilon, "auc": mean, "held": held, **line})
     if options.json:
         print(json.dumps({"real_auc": auc.get("real"), "lines": lines}))
     else:
         shown = Shown("method", "ε", "1-way", "2-way", "3-way", "AUC", "CPU s", "measured elsewhere", "")
         for found in lines:
-            ways = [f"{found[way]:.3f}" for way in (1, 2, 3)]
+            ways = [f"{found[f'{way}-way']:.3f}" for way in (1, 2, 3)]
             score = "" if found["auc"] is None else f"{found['auc']:.3f}"
             other = MEASURED.get(found["epsilon"], "") if options.data else ""
             verdict = "held" if found["held"] else "missed"
