@@ -1,7 +1,7 @@
 """The fast path: one-way tables, distances of all pairs, a tree of pair tables, ancestral sampling.
 
 In the manner of MST (McKenna, Miklau & Sheldon, Winning the NIST contest, 2021), but the tree is chosen from distances
-that are all released at once, and each pair is measured as finely as its noise allows.
+that are all released at once.
 """
 
 from __future__ import annotations
