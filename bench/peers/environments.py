@@ -15,6 +15,7 @@ PINS: Mapping[str, tuple[str, ...]] = {
     "smartnoise": ("smartnoise-sql==1.0.10", "opendp==0.14.2", "duckdb==1.5.6", "pandas==2.3.3"),
     "diffprivlib": ("diffprivlib==0.6.6", "scikit-learn==1.6.1"),
     "pycanon": ("pycanon==1.3.6", "pandas==2.3.3"),
+    "utility": ("scikit-learn==1.9.1", "numpy==2.4.6"),
     "pipeline_dp": ("pipeline-dp==0.3.1", "python-dp==1.1.5"),
 }
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dalenius.errors import InputError
 
-Codes = NDArray[np.int32]
+Codes = NDArray[np.integer[Any]]
 REST = "other"
 
 

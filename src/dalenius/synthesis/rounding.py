@@ -20,4 +20,5 @@ def systematic(expected: NDArray[np.float64], total: int, rng: np.random.Generat
         running = np.arange(1.0, len(expected) + 1)
     ends = np.floor(running * (total / running[-1]) + rng.random()).astype(np.int64)
     ends[-1] = total
-    return np.diff(np.minimum(ends, total), prepend=0)
+    found: NDArray[np.int64] = np.diff(np.minimum(ends, total), prepend=0)
+    return found

@@ -49,6 +49,8 @@ def given(parent: NDArray[np.int64], table: NDArray[np.float64], rng: np.random.
 
     Where a parent's row is all nought, the values are drawn as if there were no parent.
     """
+    if not len(parent):
+        return np.zeros(0, np.int32)
     present, where, count = np.unique(parent, return_inverse=True, return_counts=True)
     weights = np.maximum(table[present], 0.0)
     sums = weights.sum(axis=1, keepdims=True)

@@ -15,17 +15,16 @@ _MOST = 2**53  # of a reference: far above any count
 
 
 class Score(Protocol):
-    """What a candidate is chosen by.
-
-    Attributes:
-        view: The table of counts that it looks at.
-        sensitivity: By how much one row more or less changes `of`, at most.
-    """
+    """What a candidate is chosen by."""
 
     @property
-    def view(self) -> View: ...
+    def view(self) -> View:
+        """The table of counts that it looks at."""
+
     @property
-    def sensitivity(self) -> int: ...
+    def sensitivity(self) -> int:
+        """By how much one row more or less changes `of`, at most."""
+
     def of(self, counts: Counts) -> int:
         """The score, from the exact table (flat)."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,7 +16,7 @@ from dalenius.synthesis.views import Groups, View, merged, whole
 
 LEVELS = (8, 16, 32)
 RARE = 3.0  # values below so many σ are merged
-L1_OF_NOISE = math.sqrt(2 / math.pi)  # E|noise|/σ
+NOISE_KEPT = 0.4  # error per cell and σ: noise itself has √(2/π) ≈ 0.8, and raking takes about half of it back
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,14 +43,32 @@ class Candidate:
 
     def gain(self, sigma: float) -> float:
         """What measuring it at σ would take off the error of this table, in rows: what it is off, less the noise."""
-        return self.distance - L1_OF_NOISE * sigma * self.view.cells
+        return self.distance - NOISE_KEPT * sigma * self.view.cells
+
+
+def one_ways(measurer: Measurer, rho: Fraction) -> list[Measured]:
+    """The one-way tables of all columns, for ``rho`` together."""
+    sizes = measurer.domain.sizes
+    views = [whole([at], sizes) for at in range(len(sizes))]
+    return measurer.measure(list(zip(views, by_cells(rho, views), strict=True)))
 
 
 def begin(measurer: Measurer, rho: Fraction, levels: Sequence[int] = LEVELS) -> Start:
-    """All one-way tables, at ``rho`` together."""
-    sizes = measurer.domain.sizes
-    views = [whole([at], sizes) for at in range(len(sizes))]
-    measured = measurer.measure(list(zip(views, by_cells(rho, views), strict=True)))
+    """All one-way tables, for ``rho`` together, and what follows from them."""
+    return _start(measurer, one_ways(measurer, rho), levels)
+
+
+def again(measurer: Measurer, start: Start, rho: Fraction, levels: Sequence[int] = LEVELS) -> Start:
+    """One-way tables a second time, where nothing else is worth its price; both weigh by their variances."""
+    both = list[Measured]()
+    for first, second in zip(start.measured, one_ways(measurer, rho), strict=True):
+        weight = second.variance / (first.variance + second.variance)
+        values = weight * first.values + (1 - weight) * second.values
+        both.append(Measured(first.view, values, weight * first.variance))
+    return _start(measurer, both, levels)
+
+
+def _start(measurer: Measurer, measured: Sequence[Measured], levels: Sequence[int]) -> Start:
     rows = total_rows(measured)
     shares = tuple(as_shares(each, rows) for each in measured)
     groups = list[tuple[Groups, ...]]()

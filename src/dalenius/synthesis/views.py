@@ -59,7 +59,7 @@ class View:
 class Rows:
     """A table of codes (columns × rows) that many views look at: what merging makes of a column is kept."""
 
-    def __init__(self, columns: NDArray[np.int32]) -> None:
+    def __init__(self, columns: Codes) -> None:
         self.columns = columns
         self._merged = dict[tuple[int, int], tuple[Groups, NDArray[np.intp]]]()
 
@@ -80,7 +80,8 @@ class Rows:
 
     def count(self, view: View, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """The view's table, flat."""
-        return np.bincount(self.cell(view), weights, minlength=view.cells)
+        found: NDArray[np.float64] = np.bincount(self.cell(view), weights, minlength=view.cells).astype(np.float64)
+        return found
 
 
 def whole(columns: Sequence[int], sizes: Sequence[int]) -> View:

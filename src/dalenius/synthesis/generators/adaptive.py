@@ -21,11 +21,11 @@ from dalenius.synthesis.measurer import Measurer, shares
 from dalenius.synthesis.models.pool import Pool
 from dalenius.synthesis.sampling import ancestral
 from dalenius.synthesis.scores import Distance
-from dalenius.synthesis.start import Candidate, Start, pairs
+from dalenius.synthesis.start import Candidate, Start, one_ways, pairs
 from dalenius.synthesis.views import View
 
 LEVELS = (8, 16, 32, 100)
-WEIGHTS = (0.15, 0.02, 0.25, 0.02, 0.56)  # of ρ: one-way tables, scores, the tree's pairs, scores, further pairs
+WEIGHTS = (0.20, 0.02, 0.23, 0.02, 0.53)  # of ρ: one-way tables, scores, the tree's pairs, scores, further pairs
 PAIRS_A_COLUMN = 3.25  # how many further pairs are measured, at most, for each column
 TARGET = 3.0  # how much more a pair with the target column gets
 PULL = 0.05
@@ -72,6 +72,8 @@ def adaptive(measurer: Measurer, rng: np.random.Generator, target: str | None = 
             weights = [each * view.cells ** (2 / 3) for each, view in zip(more, chosen, strict=True)]
             measured = measurer.measure(list(zip(chosen, shares(further, weights), strict=True)))
             pool.add(measured, PULL)
+    if measurer.left:  # nothing is worth its price but what is known best already
+        pool.add(one_ways(measurer, measurer.left), PULL)
     pool.fit(ROUNDS)
     return PoolModel(start.rows, pool)
 
@@ -114,4 +116,3 @@ def worst_pairs(
         if each.gain(sigma) > found.sigma or (goal is not None and goal in each.view.columns)
     ]
     return [each.view for each in worth[:most]]
-

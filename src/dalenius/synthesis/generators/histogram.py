@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dalenius.synthesis.domain import Codes
-from dalenius.synthesis.measurer import Measurer, by_cells
+from dalenius.synthesis.measurer import Measurer
 from dalenius.synthesis.models.margins import Shares, as_shares, total_rows
 from dalenius.synthesis.sampling import Step, ancestral
-from dalenius.synthesis.views import whole
+from dalenius.synthesis.start import one_ways
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +32,6 @@ def histogram(measurer: Measurer, rng: np.random.Generator) -> IndependentModel:
     Guarantee:
         ρ-zCDP with ρ what the measurer had left: one call, which costs all of it.
     """
-    sizes = measurer.domain.sizes
-    views = [whole([at], sizes) for at in range(len(sizes))]
-    measured = measurer.measure(list(zip(views, by_cells(measurer.left, views), strict=True)))
+    measured = one_ways(measurer, measurer.left)
     rows = total_rows(measured)
     return IndependentModel(rows, tuple(as_shares(each, rows) for each in measured))

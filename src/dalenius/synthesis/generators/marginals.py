@@ -21,9 +21,7 @@ ROUNDS = 30
 MOST_CELLS = 1_000_000
 
 
-def marginals(
-    measurer: Measurer, rng: np.random.Generator, tables: Sequence[Sequence[str]] | None = None
-) -> PoolModel:
+def marginals(measurer: Measurer, rng: np.random.Generator, tables: Sequence[Sequence[str]] | None = None) -> PoolModel:
     """Spends all that is left of ρ on one-way tables and on ``tables``; None: all pairs.
 
     Values of a column are merged down to sixteen groups, and further where they are rare.

@@ -15,7 +15,7 @@ from dalenius.synthesis.models.raking import soft_target
 from dalenius.synthesis.models.tree import PULL
 from dalenius.synthesis.sampling import Step, ancestral, given
 from dalenius.synthesis.scores import Dependence
-from dalenius.synthesis.start import L1_OF_NOISE, Start, begin
+from dalenius.synthesis.start import Start, begin
 
 WEIGHTS = (0.15, 0.25, 0.60)  # of ρ: one-way tables, the network, its tables
 LEVELS = (16,)
@@ -63,7 +63,7 @@ def privbayes(measurer: Measurer, rng: np.random.Generator, parents: int = 2) ->
         return NetworkModel(only.rows, [_first(only, 0)], only)
     first, second, third = shares(measurer.left, WEIGHTS)
     start = begin(measurer, first, LEVELS)
-    most_cells = start.rows / (USEFUL * L1_OF_NOISE * (columns / (2 * float(third))) ** 0.5)
+    most_cells = start.rows / (USEFUL * (columns / (2 * float(third))) ** 0.5)
     root = int(np.argmax([_mass_spread(share) for share in start.shares]))
     drawn, chosen = [root], list[Dependence]()
     for rho in shares(second, [1.0] * (columns - 1)):
@@ -99,7 +99,8 @@ def _candidates(start: Start, drawn: Sequence[int], parents: int, most_cells: fl
 
 
 def _first(start: Start, column: int) -> Step:
-    return Step(column, (), np.bincount(start.groups[column][0], start.shares[column]))
+    weights = np.bincount(start.groups[column][0], start.shares[column]).astype(np.float64)
+    return Step(column, (), weights)
 
 
 def _step(start: Start, chosen: Dependence, measured: Measured) -> Step:

@@ -1,7 +1,7 @@
 """The fast path: one-way tables, distances of all pairs, a tree of pair tables, ancestral sampling.
 
 In the manner of MST (McKenna, Miklau & Sheldon, Winning the NIST contest, 2021), but the tree is chosen from distances
-that are all released at once, and each pair is measured as finely as its noise allows.
+that are all released at once.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from dalenius.synthesis.measurer import Measured, Measurer, by_cells, shares
 from dalenius.synthesis.models.raking import Floats
 from dalenius.synthesis.models.tree import PULL, pair_table, spanning, steps
 from dalenius.synthesis.sampling import Step, ancestral
-from dalenius.synthesis.start import LEVELS, Candidate, Start, begin, from_independence
+from dalenius.synthesis.start import Candidate, Start, again, begin, from_independence
 
-WEIGHTS = (0.27, 0.03, 0.70)  # of ρ: one-way tables, distances, pair tables
+LEVELS = (32,)
+WEIGHTS = (0.35, 0.05, 0.60)  # of ρ: one-way tables, distances, pair tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,8 @@ def best_levels(candidates: Sequence[Candidate], sigma: float) -> list[Candidate
 
 
 def grow(measurer: Measurer, rhos: Sequence[Fraction], levels: Sequence[int], pull: float) -> Grown:
-    """A tree for three prices: one-way tables, scores, pair tables."""
+    """A tree for three prices: one-way tables, scores, pair tables. All three are spent, whatever is found."""
+    before = measurer.left
     start = begin(measurer, rhos[0], levels)
     columns = len(start.shares)
     sigma = math.sqrt(max(1, columns - 1) / (2 * rhos[2]))
@@ -63,6 +65,8 @@ def grow(measurer: Measurer, rhos: Sequence[Fraction], levels: Sequence[int], pu
     edges = spanning(candidates, lambda each: (each.view.columns[0], each.view.columns[1]), columns)
     views = [edge.view for edge in edges if edge.gain(sigma) > 0]
     measured = measurer.measure(list(zip(views, by_cells(rhos[2], views), strict=True))) if views else []
+    if not views:
+        start = again(measurer, start, sum(rhos) - (before - measurer.left), levels)
     tables = dict[tuple[int, int], Floats]()
     for each in measured:
         tables[each.view.columns[0], each.view.columns[1]] = pair_table(each, start.shares, start.rows, pull)

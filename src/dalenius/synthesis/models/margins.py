@@ -30,7 +30,8 @@ def on_simplex(values: NDArray[np.float64], total: float) -> NDArray[np.float64]
     descending = np.sort(values)[::-1]
     excess = (np.cumsum(descending) - total) / np.arange(1, len(values) + 1)
     last = int(np.flatnonzero(descending > excess)[-1])
-    return np.maximum(values - excess[last], 0.0)
+    found: NDArray[np.float64] = np.maximum(values - excess[last], 0.0)
+    return found
 
 
 def as_shares(measured: Measured, rows: float) -> Shares:

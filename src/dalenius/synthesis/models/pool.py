@@ -2,8 +2,8 @@
 
 Exact graphical models pay for every cycle with larger cliques, exponentially. A pool does not: rows are drawn from a
 simple model (a tree), more of them than are wanted, and then their weights are raked to everything that was measured.
-That is the distribution of most entropy relative to the tree, but for the tree's having been replaced by a sample of it:
-the sum over all possible rows becomes a sum over drawn ones (importance sampling of the normaliser).
+That is the distribution nearest to the tree that fits, with the tree replaced by a sample of it: the sum over all
+possible rows becomes a sum over drawn ones.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class _Block:
 
     def count(self, weights: NDArray[Any]) -> Floats:
         """This table of weighted rows."""
-        return np.bincount(self._cell, weights, minlength=len(self._theta))
+        return np.bincount(self._cell, weights, minlength=len(self._theta)).astype(np.float64)
 
     def scale(self, weights: Floats, wanted: Floats) -> None:
         """Brings the weights to a wanted table, as far as the rows allow (plain raking)."""
@@ -95,7 +95,9 @@ class _Block:
         mass = self.count(weights)
         held = mass > 0
         base = np.where(held, mass * np.exp(-self._theta), 1.0)
-        change = np.where(held, np.log(soft_target(base, self._noisy, self._strength)) - np.log(np.maximum(mass, 1e-300)), 0.0)
+        change = np.where(
+            held, np.log(soft_target(base, self._noisy, self._strength)) - np.log(np.maximum(mass, 1e-300)), 0.0
+        )
         np.clip(change, -5.0, 5.0, out=change)
         self._theta += change
         weights *= np.exp(change)[self._cell]
