@@ -187,7 +187,8 @@ def read_rows(
 ) -> tuple[Codes, Weights]:
     """The codes of all rows (columns × rows), and what each weighs. Inside of a look and nowhere else."""
     reading = UnitRows(table, domain.expressions, MOST_ROWS, where)
-    codes, weights = [np.zeros((len(domain.columns), 0), np.int32)], [np.zeros(0, np.int64)]
+    codes: list[Codes] = [np.zeros((len(domain.columns), 0), np.int32)]
+    weights: list[Weights] = [np.zeros(0, np.int64)]
     for batch in exact_batches(reading, engine, salt, units=_UNITS, seconds=seconds):
         held = np.diff(batch.starts)
         codes.append(domain.codes(batch.values, batch.absent))

@@ -31,6 +31,7 @@ from dalenius.synthesis.views import Groups, View
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from dalenius.synthesis.domain import Codes
     from dalenius.synthesis.model import Model
 
 FORMAT = "synthetic 1"
@@ -202,7 +203,7 @@ def _view_of(data: Mapping[str, Any], known: dict[tuple[int, str], Groups]) -> V
     return View(tuple(data["columns"]), tuple(groups))
 
 
-def _codes_type(codes: NDArray[np.int32]) -> str:
+def _codes_type(codes: Codes) -> str:
     return "<u1" if int(codes.max(initial=0)) < 256 else "<u2"  # no column has 2¹⁶ codes
 
 
