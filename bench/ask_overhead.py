@@ -22,9 +22,9 @@ from dalenius.analyst import Analyst
 from dalenius.curator import Curator
 from dalenius.measuring._exact import exact
 from dalenius.queries.answering import Answer, measure_plan
-from dalenius.queries.planning import tables_of
 from dalenius.queries.rules import plan_question
 from dalenius.queries.rules.price import price_plan
+from dalenius.releasing.opened import tables_of
 
 ROWS, UNITS, ROUNDS, WARM_UP = 1_000, 200, 40, 5
 EPSILON = 0.01

@@ -26,6 +26,7 @@ PINS: Mapping[str, tuple[str, ...]] = {
         "numpy==1.26.4",
     ),
     "multi_freq_ldpy": ("multi-freq-ldpy==0.2.5", "xxhash<4", "numpy==2.4.6"),
+    "utility": ("scikit-learn==1.9.1", "numpy==2.4.6"),
     "pipeline_dp": ("pipeline-dp==0.3.1", "python-dp==1.1.5"),
 }
 

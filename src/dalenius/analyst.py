@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from dalenius.queries.release import Release
     from dalenius.queries.workloads.release import WorkloadPreview, WorkloadRelease
     from dalenius.releasing.pacing import Pacer
+    from dalenius.synthesis.preview import SyntheticPreview
+    from dalenius.synthesis.release import SyntheticTable
     from dalenius.tables.registry import Registry
 
 _LONGEST_KEY = 200
@@ -101,6 +103,33 @@ class Asking(Protocol):
         idempotency_key: str | None = None,
     ) -> WorkloadRelease:
         """Asks many questions at one price; charged once, before the data is looked at."""
+        ...
+
+    def preview_synthetic(
+        self,
+        table: str,
+        *,
+        epsilon: float,
+        method: str = "auto",
+        columns: Sequence[str] = (),
+        target: str | None = None,
+        rows_per_unit: int | None = None,
+    ) -> SyntheticPreview:
+        """What a synthetic table would be, for nothing."""
+        ...
+
+    def synthesize(
+        self,
+        table: str,
+        *,
+        epsilon: float,
+        method: str = "auto",
+        columns: Sequence[str] = (),
+        target: str | None = None,
+        rows_per_unit: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> SyntheticTable:
+        """A model of a table's rows, from which as many as wanted are drawn; charged before the data is looked at."""
         ...
 
     def obtain(self, kind: str, request: Any, *, idempotency_key: str | None = None) -> Shown:
@@ -260,6 +289,52 @@ class Analyst:
 
         ask = WorkloadAsk.of(_workload(questions, epsilon, weights, confidence, delta))
         return cast("WorkloadRelease", self.obtain("workload", ask, idempotency_key=idempotency_key))
+
+    def preview_synthetic(
+        self,
+        table: str,
+        *,
+        epsilon: float,
+        method: str = "auto",
+        columns: Sequence[str] = (),
+        target: str | None = None,
+        rows_per_unit: int | None = None,
+    ) -> SyntheticPreview:
+        """Price, columns and expected noise of a synthetic table, for nothing. Never touches the data."""
+        from dalenius.synthesis.preview import preview
+        from dalenius.synthesis.request import SynthesisAsk
+
+        return preview(self._asker, SynthesisAsk(table, epsilon, method, tuple(columns), target, rows_per_unit))
+
+    def synthesize(
+        self,
+        table: str,
+        *,
+        epsilon: float,
+        method: str = "auto",
+        columns: Sequence[str] = (),
+        target: str | None = None,
+        rows_per_unit: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> SyntheticTable:
+        """Makes a synthetic table: a model of the rows, which taken alone is (ε, δ)-DP, and so are all rows from it.
+
+        It is charged once. The same request again is free and gives the same model; so are more rows from it.
+
+        Args:
+            table: Whose rows.
+            epsilon: The price of all of it.
+            method: The generator; "auto": the best there is.
+            columns: Those to model; none: all whose values the policy declares (`SyntheticTable.left_out`).
+            target: A column that will be predicted: what tells about it is measured more exactly.
+            rows_per_unit: So many rows of one unit count in full, and more of them less each; the table's limit, if
+                nobody says. Fewer mean less noise.
+            idempotency_key: As for `ask`.
+        """
+        from dalenius.synthesis.request import SynthesisAsk
+
+        ask = SynthesisAsk(table, epsilon, method, tuple(columns), target, rows_per_unit)
+        return cast("SyntheticTable", self.obtain("synthetic", ask, idempotency_key=idempotency_key))
 
     def obtain(self, kind: str, request: Any, *, idempotency_key: str | None = None) -> Shown:
         """A release of any kind: charged once, the same again is free.

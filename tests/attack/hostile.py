@@ -22,8 +22,8 @@ from dalenius.measuring._exact import exact
 from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.measuring.plan import Plan, require
 from dalenius.mechanisms.key_selection import KeySelection
-from dalenius.queries.planning import tables_of
 from dalenius.queries.rules import plan_question
+from dalenius.releasing.opened import tables_of
 
 VICTIM = 7777
 VICTIM_ROWS = 500

@@ -24,8 +24,8 @@ from dalenius.measuring.engines.duckdb.statements.sums import Compiler
 from dalenius.measuring.expressions import Column, Type
 from dalenius.measuring.pace import Times
 from dalenius.measuring.plan import Limits
-from dalenius.queries.planning import tables_of
 from dalenius.queries.rules import plan_question
+from dalenius.releasing.opened import tables_of
 from dalenius.releasing.pacing import Pacer
 
 POLICY = """

@@ -19,7 +19,7 @@ from tests.serving import serving
 from dalenius.curator import Curator
 from dalenius.errors import SourceChangedError
 from dalenius.measuring.engines.duckdb.index import Index
-from dalenius.queries.planning import tables_of
+from dalenius.releasing.opened import tables_of
 from dalenius.tables.sources import fingerprint
 
 POLICY = """

@@ -31,9 +31,9 @@ from dalenius.measuring.engines.duckdb.connections import DuckDB
 from dalenius.measuring.engines.duckdb.measuring import Measuring
 from dalenius.measuring.plan import Plan
 from dalenius.queries.answering import Answer, measure_plan
-from dalenius.queries.planning import tables_of
 from dalenius.queries.rules import plan_question
 from dalenius.queries.rules.price import price_plan
+from dalenius.releasing.opened import tables_of
 
 pytestmark = pytest.mark.statistical
 

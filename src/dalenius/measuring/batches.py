@@ -81,7 +81,7 @@ class UnitRows:
                 why="Nothing else is a value of a row.",
                 fix="Name columns of the table.",
             )
-        named = {name for each in self.columns for name in columns_of(each)} & _naming(self.table)
+        named = {name for each in self.columns for name in columns_of(each)} & naming_columns(self.table)
         if named or any(part.type is Type.UNIT for each in self.columns for part in walk(each)):
             raise NotAllowedError(
                 "A column that says who somebody is cannot be read.",
@@ -90,8 +90,8 @@ class UnitRows:
             )
 
 
-def _naming(table: Table) -> frozenset[str]:
-    """The columns that name a unit, as far as the table says."""
+def naming_columns(table: Table) -> frozenset[str]:
+    """The columns that name a unit, as far as the table says: nobody reads them."""
     found = set(table.policy.unit)
     for source in table.relation.sources:
         found |= {

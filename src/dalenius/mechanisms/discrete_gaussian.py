@@ -27,6 +27,8 @@ from dalenius.mechanisms.laws import DiscreteGaussianLaw
 if TYPE_CHECKING:
     from dalenius.accounting.parameters import Real
 
+_BITS = 24  # variances are rounded up to so many bits past the leading one
+
 
 @dataclass(frozen=True)
 class DiscreteGaussian:
@@ -105,3 +107,9 @@ class DiscreteGaussian:
         """
         log_ratio = math.log(2 * self.dimension) - math.log(probability(beta, "beta"))
         return math.ceil(math.sqrt(2 * float(self.variance) * log_ratio))
+
+
+def widened(value: Fraction) -> Fraction:
+    """The value, or slightly more, with few digits: exact arithmetic stays fast, and more noise costs no more."""
+    unit = Fraction(2) ** (value.numerator.bit_length() - value.denominator.bit_length() - _BITS)
+    return math.ceil(value / unit) * unit

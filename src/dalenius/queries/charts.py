@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dalenius._extras import require_extra
 from dalenius.errors import InputError
-from dalenius.queries.files import unwritable
 from dalenius.queries.release import shown
+from dalenius.releasing.targets import unwritable
 
 if TYPE_CHECKING:
     from dalenius.queries.release import Release

@@ -22,11 +22,11 @@ from dalenius.queries.ask import Ask
 from dalenius.queries.keys_alone import keys_preview, keys_release
 from dalenius.queries.outer.asking import OuterPlanned, plan_any
 from dalenius.queries.own_answers import about
-from dalenius.queries.planning import Opened
 from dalenius.queries.preview import CHOICES, Preview, preview_expected
 from dalenius.queries.public_questions import is_public, public_preview, public_release
 from dalenius.releasing.kinds import Kind
 from dalenius.releasing.leaving import Leaving, is_paid
+from dalenius.releasing.opened import Opened
 from dalenius.releasing.pacing import Pace
 
 if TYPE_CHECKING:

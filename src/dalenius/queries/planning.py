@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dalenius.accounting import parameters
-from dalenius.errors import InputError, NotAllowedError
+from dalenius.errors import InputError
 from dalenius.ledger.key_delta import Left
 from dalenius.measuring.plan import Plan, Table
 from dalenius.queries.own_answers import known_parts, own_answers
-from dalenius.releasing.snapshot import Snapshot, found_of, moved_from, texts_of, through
+from dalenius.releasing.opened import Opened, check_open, tables_in, tables_of
+from dalenius.releasing.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from dalenius.ledger.budgets import Budget
     from dalenius.measuring.public import PublicTable
     from dalenius.queries.ask import Ask
     from dalenius.queries.expectations import Expectations
@@ -39,26 +39,6 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class Opened:
-    """One look at ledger and registry: the versions in force, and the data sets in which an asker has an allotment."""
-
-    versions: Mapping[str, Version]
-    budgets: Mapping[str, Budget]
-
-    @classmethod
-    def of(cls, asker: Asker) -> Opened:
-        """As they are now."""
-        versions = asker.registry.current()
-        with asker.ledger.state() as state:
-            open_ = sorted(each for each in state.budgets if (each, asker.name) in state.allotments)
-            return cls(versions, {each: state.budgets[each] for each in open_})
-
-    def open_versions(self) -> list[Version]:
-        """The tables of these data sets."""
-        return [version for version in self.versions.values() if version.dataset in self.budgets]
-
-
-@dataclass(frozen=True)
 class OpenTables:
     """What one asker's questions are read against: versions in force, protected tables, public ones."""
 
@@ -77,7 +57,7 @@ class OpenTables:
     def of_owner(cls, owner: Asker) -> OpenTables:
         """All tables, for the owner's own audits: nothing that is planned on them leaves."""
         versions = owner.registry.current()
-        tables = _tables_in(owner, versions, {each: owner.ledger.budget(each) for each in owner.ledger.datasets()})
+        tables = tables_in(owner, versions, {each: owner.ledger.budget(each) for each in owner.ledger.datasets()})
         return cls(versions, tables, _publics(versions, tables))
 
 
@@ -106,7 +86,7 @@ def plan_ask(
         raise InputError(
             "delta must be above 0.", why="Keys cannot be found without any.", fix="Give a δ such as 1e-7."
         )
-    _check_open(asker, *plan.table.reads)
+    check_open(asker, *plan.table.reads)
     snapshot = Snapshot.of(plan.table, versions)
     if ask.error is None and not expecting:
         return Planned(plan, snapshot, ask.epsilon)
@@ -136,45 +116,6 @@ def _expectations(asker: Asker, ask: Ask, plan: Plan, snapshot: Snapshot, own: S
     return Expectations(plan, ask.confidence, ask.delta, left, parts.answer, parts.rows)
 
 
-def tables_of(
-    asker: Asker, versions: Mapping[str, Version], budgets: Mapping[str, Budget] | None = None
-) -> dict[str, Table]:
-    """The tables that this analyst may ask about: those of data sets in which there is an allotment (``budgets``)."""
-    budgets = Opened.of(asker).budgets if budgets is None else budgets
-    if not budgets:
-        raise NotAllowedError(
-            f"Analyst {asker.name!r} has no allotment.",
-            why="Who may ask, and how much, is the owner's decision.",
-            fix="Ask the owner for one, or check the name.",
-        )
-    return _tables_in(asker, versions, budgets)
-
-
-def _tables_in(asker: Asker, versions: Mapping[str, Version], budgets: Mapping[str, Budget]) -> dict[str, Table]:
-    """The tables of some data sets, as questions see them."""
-    periods = {
-        version.dataset: version.policy.budget.period
-        for version in versions.values()
-        if version.policy.budget is not None
-    }
-    seen = {name: each for name, each in versions.items() if each.dataset in budgets}
-    found = {
-        name: Table(
-            version.policy,
-            budgets[version.dataset],
-            periods.get(version.dataset),
-            found_of(asker.registry, version, reads_on=False),
-            texts=texts_of(version.fingerprint),
-            moved=moved_from(version, periods.get(version.dataset), asker.registry, asker.ledger),
-        )
-        for name, version in seen.items()
-    }
-    return {
-        name: replace(table, through={each: found[way.table] for each, way in through(table.policy, seen).items()})
-        for name, table in found.items()
-    }
-
-
 def _publics(versions: Mapping[str, Version], tables: Mapping[str, Table]) -> Mapping[str, PublicTable]:
     """The public tables that the policies of these tables declare; each is looked up when it is asked about."""
     from dalenius.measuring.public import Publics
@@ -185,14 +126,6 @@ def _publics(versions: Mapping[str, Version], tables: Mapping[str, Table]) -> Ma
         for name, spec in versions[table].policy.public.items()
     }
     return Publics(specs)
-
-
-def _check_open(asker: Asker, *tables: str) -> None:
-    """Refuses a closed table, whoever asks and whatever is asked."""
-    for name in tables:
-        why = asker.registry.closed(name)
-        if why is not None:
-            raise NotAllowedError(f"Table {name!r} is closed.", why=why, fix="Ask the owner to refresh it.")
 
 
 def _check_confidence(confidence: object) -> None:

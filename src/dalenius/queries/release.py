@@ -223,7 +223,7 @@ class Release:
             file: Ends in .png or .svg.
         """
         from dalenius.queries import charts
-        from dalenius.queries.files import PLOT, check_target
+        from dalenius.releasing.targets import PLOT, check_target
 
         if file is None:
             return charts.figure(self)

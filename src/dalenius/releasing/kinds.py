@@ -29,6 +29,7 @@ _MODULES = {
     "question": ("dalenius.queries.kind", "asked"),
     "limits": ("dalenius.owner.limits", "found limits of"),
     "workload": ("dalenius.queries.workloads.kind", "asked a workload of"),
+    "synthetic": ("dalenius.synthesis.kind", "made a synthetic table of"),
     "publication": ("dalenius.anonymity.publishing", "published rows of"),
 }
 _MADE: dict[str, Kind] = {}

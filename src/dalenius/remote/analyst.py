@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from dalenius.queries.workloads.release import WorkloadPreview, WorkloadRelease
     from dalenius.releasing.kinds import Shown
     from dalenius.releasing.stored import Stored
+    from dalenius.synthesis.preview import SyntheticPreview
+    from dalenius.synthesis.release import SyntheticTable
 
 T = TypeVar("T")
 Progress: TypeAlias = Callable[[float, str], object]
@@ -197,6 +199,42 @@ class RemoteAnalyst:
 
         body = wire.workload_body(questions, epsilon, weights, confidence, delta)
         return self._settled("/v1/workloads", body, idempotency_key, WorkloadRelease.from_dict)
+
+    def preview_synthetic(
+        self,
+        table: str,
+        *,
+        epsilon: float,
+        method: str = "auto",
+        columns: Sequence[str] = (),
+        target: str | None = None,
+        rows_per_unit: int | None = None,
+    ) -> SyntheticPreview:
+        """What a synthetic table would be, for nothing. As `Analyst.preview_synthetic`."""
+        from dalenius.synthesis.preview import SyntheticPreview
+        from dalenius.synthesis.request import SynthesisAsk
+
+        ask = SynthesisAsk(table, epsilon, method, tuple(columns), target, rows_per_unit)
+        found = self._calls.found("POST", "/v1/synthetic/preview", ask.to_json())
+        return self._calls.read(found, SyntheticPreview.from_dict)
+
+    def synthesize(
+        self,
+        table: str,
+        *,
+        epsilon: float,
+        method: str = "auto",
+        columns: Sequence[str] = (),
+        target: str | None = None,
+        rows_per_unit: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> SyntheticTable:
+        """Makes a synthetic table, as `Analyst.synthesize`. The model comes here, and rows are drawn here."""
+        from dalenius.synthesis.release import SyntheticTable
+        from dalenius.synthesis.request import SynthesisAsk
+
+        ask = SynthesisAsk(table, epsilon, method, tuple(columns), target, rows_per_unit)
+        return self._settled("/v1/synthetic", ask.to_json(), idempotency_key, SyntheticTable.from_dict)
 
     def obtain(self, kind: str, request: Any, *, idempotency_key: str | None = None) -> Shown:
         """A release of any kind, as `Analyst.obtain`. A lost one is asked for again, and is not charged again."""

@@ -35,9 +35,9 @@ from dalenius.ledger.tokens import Role, Tokens
 from dalenius.ledger.verification import verify
 from dalenius.measuring.pace import Times
 from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
-from dalenius.queries.planning import tables_of
 from dalenius.releasing.kinds import Kind, kind_of, known, names
 from dalenius.releasing.leaving import Asker, Leaving, Look
+from dalenius.releasing.opened import tables_of
 from dalenius.releasing.pacing import Pace, Pacer
 from dalenius.releasing.snapshot import Snapshot
 from dalenius.releasing.stored import read_release

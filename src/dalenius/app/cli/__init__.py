@@ -39,6 +39,7 @@ COMMANDS = {
     "preview": "ask",
     "ask": "ask",
     "workload": "workload",
+    "synthesize": "synthesize",
     "anonymize": "anonymize",
     "collect": "collect",
     "budget": "budget",

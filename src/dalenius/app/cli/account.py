@@ -59,7 +59,7 @@ def account(
     from dalenius.accounting.descriptions import read_events
 
     if plot is not None:
-        from dalenius.queries.files import PLOT, check_target
+        from dalenius.releasing.targets import PLOT, check_target
 
         check_target(plot, PLOT)
     text = read_input(

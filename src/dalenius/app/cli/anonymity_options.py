@@ -54,7 +54,7 @@ Plot = Annotated[
 
 def plot_endings() -> tuple[str, ...]:
     """How drawings end."""
-    from dalenius.queries.files import PLOT
+    from dalenius.releasing.targets import PLOT
 
     return PLOT
 

@@ -156,11 +156,11 @@ def ask(
 
     # Whatever can be wrong with the files is found before anything is charged.
     if output is not None:
-        from dalenius.queries.files import check_target
+        from dalenius.releasing.targets import check_target
 
         check_target(output)
     if plot is not None:
-        from dalenius.queries.files import PLOT, check_target
+        from dalenius.releasing.targets import PLOT, check_target
 
         check_target(plot, PLOT)
     question, limits = text_of(sql), limits_of(rows, groups, total, units, find_limits)

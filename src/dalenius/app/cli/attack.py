@@ -106,7 +106,7 @@ def attack(
     if name in MADE_UP_NAMES:
         _check_made_up(name, table, against)
     if plot is not None:  # found wrong before anything is asked, or charged
-        from dalenius.queries.files import PLOT, check_target
+        from dalenius.releasing.targets import PLOT, check_target
 
         check_target(plot, PLOT)
     wanted = _Wanted(name, table, secret, amount, people, total, epsilon, seed, plot)

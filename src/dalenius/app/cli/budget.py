@@ -42,7 +42,7 @@ def budget(
         _emit(frame, found)
         return
     if plot is not None:
-        from dalenius.queries.files import PLOT, check_target
+        from dalenius.releasing.targets import PLOT, check_target
 
         check_target(plot, PLOT)
     ledger = frame.open_ledger()

@@ -44,7 +44,7 @@ def show(
     from dalenius.app.views.balances import balances_json, print_totals, totals
 
     if plot is not None:
-        from dalenius.queries.files import PLOT, check_target
+        from dalenius.releasing.targets import PLOT, check_target
 
         check_target(plot, PLOT)
     ledger = frame.open_ledger()
@@ -131,7 +131,7 @@ def report(
     """
     from dalenius.app.report import document
     from dalenius.app.report import report as gathered
-    from dalenius.queries.files import unwritable
+    from dalenius.releasing.targets import unwritable
 
     if output is not None:
         _check_output(output, yes=yes)

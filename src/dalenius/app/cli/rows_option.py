@@ -153,7 +153,7 @@ def policy_of(target: str) -> list[Path]:
 def check_place(output: Path, rows: Rows, *more: str | Path | None, endings: tuple[str, ...] = _DATA) -> None:
     """Refuses an output that could not be written, or that is one of the files that are read."""
     from dalenius.anonymity.places import check_apart
-    from dalenius.queries.files import check_target
+    from dalenius.releasing.targets import check_target
 
     check_target(output, endings)
     check_apart([*rows.inputs(), *(Path(each) for each in more if each is not None)], [output], None)

@@ -131,7 +131,7 @@ def _weights(given: Sequence[str] | None, questions: int) -> list[float]:
 
 
 def _check_folder(folder: Path, names: Sequence[str]) -> None:
-    from dalenius.queries.files import check_target
+    from dalenius.releasing.targets import check_target
 
     try:
         folder.mkdir(parents=True, exist_ok=True)

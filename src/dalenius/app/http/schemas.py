@@ -97,6 +97,27 @@ class AskWorkloadIn(WorkloadIn):
     )
 
 
+class SyntheticIn(_Given):
+    """Whose rows a synthetic table is like, and its price."""
+
+    table: Annotated[str, Field(min_length=1, max_length=1000, examples=["visits"])]
+    epsilon: float = Field(description="The price of all of it.", examples=[1.0])
+    method: str = Field("auto", description="The generator; `auto` takes the best there is.")
+    columns: Annotated[list[str], Field(max_length=1000)] | None = Field(
+        None, description="Those to model; none: all whose values the policy declares."
+    )
+    target: str | None = Field(None, description="A column that will be predicted: measured more exactly.")
+    rows_per_unit: int | None = Field(None, description="So many rows of one unit count in full.")
+
+
+class AskSyntheticIn(SyntheticIn):
+    """The same, to be made."""
+
+    idempotency_key: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+        None, description="The same key is charged once, however often the request is sent."
+    )
+
+
 class ObtainIn(_Given):
     """A release of some kind."""
 

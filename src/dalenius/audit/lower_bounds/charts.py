@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dalenius.queries.charts import axes_in
-from dalenius.queries.files import PLOT, check_target
+from dalenius.releasing.targets import PLOT, check_target
 
 if TYPE_CHECKING:
     from dalenius.audit.lower_bounds.bounding import LowerBound

@@ -13,12 +13,13 @@ from dalenius.queries.outer.joint import share_equally
 from dalenius.queries.outer.naming import Known
 from dalenius.queries.outer.splitting import Split, may_split, split_tree
 from dalenius.queries.outer.trees import sources_of
-from dalenius.queries.planning import Opened, OpenTables, Planned, plan_ask
+from dalenius.queries.planning import OpenTables, Planned, plan_ask
 from dalenius.queries.rules.clamp import no_place
 from dalenius.queries.rules.clause import cut_clause
 from dalenius.queries.rules.parse import parse_sql, too_deep
 from dalenius.queries.rules.spelling.windows import regroup
 from dalenius.queries.rules.whole import check_whole, spell_formats
+from dalenius.releasing.opened import Opened
 
 if TYPE_CHECKING:
     from dalenius.measuring.plan import Plan

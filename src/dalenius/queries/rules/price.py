@@ -6,7 +6,6 @@ What previews a price is what charges it: `Priced` holds the mechanisms, their e
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -16,7 +15,7 @@ from dalenius.accounting.events import Composed, Pure, Zcdp
 from dalenius.accounting.guarantees import ZCDP
 from dalenius.ledger.key_delta import default_delta
 from dalenius.measuring.plan import require
-from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
+from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian, widened
 from dalenius.mechanisms.key_selection import WEIGHT, KeySelection
 from dalenius.mechanisms.laplace import Laplace
 
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from dalenius.ledger.key_delta import Left
     from dalenius.measuring.plan import Plan
     from dalenius.queries.rules import Stage
-
-_BITS = 24  # variances are rounded up to so many bits past the leading one
 
 
 def share_price(stage: Stage) -> Stage:
@@ -153,9 +150,3 @@ def _search(
     if rho is None:
         return Laplace(require(epsilon), change, size, plan.neighbors)
     return DiscreteGaussian(widened(change / (2 * rho)), change, size, plan.neighbors)
-
-
-def widened(value: Fraction) -> Fraction:
-    """The value, or slightly more, with few digits: exact arithmetic stays fast, and more noise costs no more."""
-    unit = Fraction(2) ** (value.numerator.bit_length() - value.denominator.bit_length() - _BITS)
-    return math.ceil(value / unit) * unit

@@ -16,13 +16,14 @@ from dalenius.measuring.pace import Times
 from dalenius.queries.ask import Ask
 from dalenius.queries.outer.asking import OuterPlanned, plan_any
 from dalenius.queries.outer.joint import together
-from dalenius.queries.planning import Opened, OpenTables
+from dalenius.queries.planning import OpenTables
 from dalenius.queries.public_questions import is_public
 from dalenius.queries.workloads.marginals import Weighed, seconds_for
 from dalenius.queries.workloads.pricing import price_workload, share_plan
 from dalenius.queries.workloads.request import WorkloadAsk
 from dalenius.releasing.kinds import Kind
 from dalenius.releasing.leaving import Leaving, is_paid
+from dalenius.releasing.opened import Opened
 from dalenius.releasing.pacing import Pace
 
 if TYPE_CHECKING:

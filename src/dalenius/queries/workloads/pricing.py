@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from dalenius.accounting.events import Composed, Pure, Zcdp
 from dalenius.accounting.guarantees import ZCDP
 from dalenius.measuring.limits.clip_search import search_of
-from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
+from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian, widened
 from dalenius.mechanisms.laplace import Laplace
-from dalenius.queries.rules.price import price_plan, widened
+from dalenius.queries.rules.price import price_plan
 
 if TYPE_CHECKING:
     from dalenius.accounting.events import Event

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from dalenius.app.http.routes import asking, files, health, ledger, people, publications, releases, tables, workloads
+from dalenius.app.http.routes import (
+    asking,
+    files,
+    health,
+    ledger,
+    people,
+    publications,
+    releases,
+    synthetic,
+    tables,
+    workloads,
+)
 
 ROUTERS = (
     health.router,
     asking.router,
     workloads.router,
+    synthetic.router,
     tables.router,
     releases.spending_router,
     releases.router,

@@ -1,0 +1,37 @@
+"""S1: every column from its own noisy histogram, as if columns had nothing to do with one another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dalenius.synthesis.domain import Codes
+from dalenius.synthesis.measurer import Measurer
+from dalenius.synthesis.models.margins import Shares, as_shares, total_rows
+from dalenius.synthesis.sampling import Step, ancestral
+from dalenius.synthesis.start import one_ways
+
+
+@dataclass(frozen=True, eq=False)
+class IndependentModel:
+    """The share of each value of each column."""
+
+    rows: float
+    shares: tuple[Shares, ...]
+
+    def sample(self, rows: int | None, rng: np.random.Generator) -> Codes:
+        """So many rows, or as many as there are by noisy count."""
+        steps = [Step(at, (), share) for at, share in enumerate(self.shares)]
+        return ancestral(steps, round(self.rows) if rows is None else rows, rng)
+
+
+def histogram(measurer: Measurer, rng: np.random.Generator) -> IndependentModel:  # noqa: ARG001 — nothing is drawn
+    """Spends all that is left of ρ on one-way tables.
+
+    Guarantee:
+        ρ-zCDP with ρ what the measurer had left: one call, which costs all of it.
+    """
+    measured = one_ways(measurer, measurer.left)
+    rows = total_rows(measured)
+    return IndependentModel(rows, tuple(as_shares(each, rows) for each in measured))

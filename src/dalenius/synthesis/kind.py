@@ -1,0 +1,289 @@
+"""Synthetic tables, as a kind of release: one price, one charge, one look, one receipt; rows from the model are free.
+
+What is charged is the ρ of the typed ε, as one zCDP event: the generator spends it in steps that follow from one
+another, and the measurer adds them up exactly (`synthesis.rows`, with the guarantee). Stored is the fitted model.
+Another analyst pays for a model of the own: which tables were measured was chosen from the data, so that noise cannot
+simply be added to what another one has.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dalenius.accounting.events import Zcdp
+from dalenius.accounting.guarantees import ZCDP
+from dalenius.errors import InputError, NotAllowedError, UnknownTableError
+from dalenius.ledger.suspensions import LATE
+from dalenius.measuring import pace
+from dalenius.measuring.batches import MOST_ROWS
+from dalenius.measuring.expressions import TRUE
+from dalenius.measuring.pace import FIXED, PLAIN, PLAIN_WORK, SAFETY, SHAPES, UNKNOWN, Times, size_class
+from dalenius.measuring.periods import charged_periods, paying_periods, within_periods
+from dalenius.mechanisms import noise
+from dalenius.releasing.kinds import Kind
+from dalenius.releasing.leaving import Leaving
+from dalenius.releasing.opened import Opened, check_open, tables_of
+from dalenius.releasing.pacing import Pace
+from dalenius.releasing.snapshot import Snapshot
+from dalenius.synthesis.methods import Method, method_of
+from dalenius.synthesis.policy_domain import PolicyDomain, domain_of
+from dalenius.synthesis.request import SynthesisAsk
+from dalenius.synthesis.rows import Limit, UnitMeasurer, read_rows
+from dalenius.synthesis.stored import FORMAT, StoredModel
+from dalenius.tables.mistakes import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dalenius.ledger.requests import Answered
+    from dalenius.measuring.plan import Table
+    from dalenius.releasing.leaving import Asker, Look
+    from dalenius.synthesis.release import SyntheticTable
+
+SYNTHETIC = "synthetic"
+_READ = 0.6  # seconds for a million values to be read and coded, on the machine of bench/RESULTS.md
+_COUNT = 0.02  # seconds for a million rows to be counted in one table
+_GRID = 0.05  # seconds
+
+
+class SyntheticKind(Kind):
+    """Synthetic tables."""
+
+    name: ClassVar[str] = SYNTHETIC
+    verb: ClassVar[str] = "made a synthetic table of"
+
+    def prepare(self, asker: Asker, request: Any) -> Leaving:
+        """What would be modelled, and how, from the policy alone."""
+        ask = SynthesisAsk.of(request)
+        with asker.own_work():
+            return leaving_of(asker, ask)
+
+    def show(self, asker: Asker, request: Any, leaving: Leaving, answered: Answered) -> SyntheticTable:  # noqa: ARG002
+        """The stored model; rows are drawn by whoever wants some."""
+        from dalenius.synthesis.release import SyntheticTable
+
+        planned: Planned = leaving.plan
+        stored, dataset = StoredModel.read(answered.content), answered.receipt.dataset
+        charge = {"epsilon": 0.0, "delta": 0.0, "rho": 0.0} if answered.free else dict(answered.receipt.charge)
+        return SyntheticTable(
+            stored,
+            planned.left_out,
+            planned.guarantee(stored.epsilon),
+            charge,
+            asker.remaining(dataset, leaving.periods),
+            answered.free,
+            answered.receipt.to_dict(),
+            (*planned.notes, *asker.warnings(dataset)),
+        )
+
+    def read(self, content: bytes) -> dict[str, Any]:
+        """The model."""
+        return StoredModel.read(content).to_json()
+
+    def body(self, request: Any) -> str:
+        """All of it as one text."""
+        return json.dumps([self.name, SynthesisAsk.of(request).to_json()], sort_keys=True)
+
+    def echo(self, request: Any) -> dict[str, Any]:
+        """What was asked for."""
+        return {"kind": self.name, "request": SynthesisAsk.of(request).to_json()}
+
+
+KIND = SyntheticKind()
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A synthetic table that was planned: everything about it that is public.
+
+    Attributes:
+        ask: What was asked.
+        table: Whose rows.
+        domain: What is modelled.
+        left_out: Columns that cannot be modelled, each with what to declare.
+        method: The generator.
+        limit: What one unit adds.
+        periods: Those whose rows are read.
+        notes: What the reader should know.
+    """
+
+    ask: SynthesisAsk
+    table: Table
+    domain: PolicyDomain
+    left_out: Mapping[str, str]
+    method: Method
+    limit: Limit
+    periods: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, table: Table, ask: SynthesisAsk) -> Planned:
+        """From the policy and what was found at `protect`. Never touches the data."""
+        _check_accounting(table)
+        domain, left = domain_of(table, ask.columns)
+        method = method_of(ask.method)
+        _check_target(ask.target, method, domain)
+        rows, notes = _rows_limit(table, ask.rows_per_unit)
+        limit = Limit(rows, table.budget.neighbors)
+        periods = charged_periods(table, TRUE, "A synthetic table", "Ask the owner for shorter bounds of that column.")
+        return cls(ask, table, domain, left, method, limit, periods, notes)
+
+    def key(self, data_version: str) -> str:
+        """What identifies the model: all that decides what is measured, besides the price."""
+        parts = {
+            "format": FORMAT,
+            "table": self.table.policy.name,
+            "columns": self.domain.to_json(),
+            "method": self.method.name,
+            "target": self.ask.target,
+            "limit": [self.limit.rows, self.limit.bits],
+            "periods": list(self.periods),
+        }
+        text = "\0".join([json.dumps(parts, sort_keys=True), self.table.meaning, data_version])
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def cost(self, epsilon: float) -> ZCDP:
+        """The ρ of an ε, by the budget's own conversion."""
+        found = self.table.budget.filter().price(epsilon)
+        if not isinstance(found, ZCDP):
+            raise _pure()
+        return found
+
+    def event(self, epsilon: float) -> Zcdp:
+        """What is charged."""
+        return Zcdp(Fraction(self.cost(epsilon).rho), 0, self.table.budget.neighbors)
+
+    def look(self, look: Look) -> bytes:
+        """Reads the rows, measures and fits: once the charge is on disk, and only then.
+
+        Guarantee:
+            ρ-zCDP with the ρ that was charged: `UnitMeasurer`, whose ``rho`` that is.
+        """
+        noise.fresh_key()
+        rho = self.cost(look.epsilon).rho
+        where = within_periods(self.table, self.periods)
+        codes, weights = read_rows(self.table, self.domain, where, self.limit, look.engine, look.salt, look.seconds)
+        measurer = UnitMeasurer(self.domain.domain, codes, weights, self.limit, Fraction(rho))
+        model = self.method.fit(measurer, self.ask.target)
+        name = self.table.policy.name
+        return StoredModel(name, self.method.name, look.epsilon, rho, self.limit.rows, self.domain, model).content()
+
+    def times(self, speed: float) -> Times:
+        """When it leaves: a function of public things alone."""
+        tables = list(self.table.relation.tables())
+        counts = [each.found.row_count if each.found is not None else 0 for each in tables]
+        rows = sum(size_class(each if each > 0 else UNKNOWN) for each in counts) / 1_000_000
+        columns, sizes = len(self.domain.columns), [each.column.size for each in self.domain.columns]
+        pairs = (sum(sizes) ** 2 - sum(each**2 for each in sizes)) / 2_000_000
+        tabled = columns + self.method.tables(columns)
+        seconds = FIXED + rows * (_READ * columns + _COUNT * tabled) + self.method.seconds * max(1.0, pairs)
+        declared = [each.policy.time.answer for each in tables if each.policy.time.answer is not None]
+        caps = [each.policy.time.cap for each in tables if each.policy.time.cap is not None]
+        least = max(declared, default=pace.ANSWER)
+        if all(each > 0 for each in counts) or not declared:
+            least = max(least, SAFETY * speed * seconds)
+        else:  # the policy's word is the time of a plain question, and grows with what this does beyond one
+            least *= max(1.0, seconds / (FIXED + PLAIN * SHAPES["grouped"] + PLAIN_WORK / 1000))
+        answer = math.ceil(least / _GRID - 1e-9) * _GRID
+        return Times(answer, max(2 * answer, min(caps, default=pace.CAP)))
+
+    def guarantee(self, epsilon: float) -> dict[str, Any]:
+        """What holds of the model, and of all rows from it."""
+        budget = self.table.budget
+        unit = ", ".join([*self.table.unit, *([budget.period] if budget.period else [])])
+        return {
+            "kind": "approx",
+            "epsilon": epsilon,
+            "delta": budget.delta,
+            "unit": unit,
+            "neighbors": budget.neighbors.value,
+        }
+
+
+def leaving_of(asker: Asker, ask: SynthesisAsk) -> Leaving:
+    """What is about to leave, planned and priced without the data."""
+    opened = Opened.of(asker)
+    planned = Planned.of(_table(asker, ask.table, opened), ask)
+    check_open(asker, *planned.table.reads)
+    snapshot = Snapshot.of(planned.table, opened.versions)
+    late = [each.policy.time.late for each in planned.table.relation.tables()]
+    epsilon = float(ask.epsilon)
+    return Leaving(
+        SYNTHETIC,
+        snapshot,
+        planned.key(snapshot.data_version),
+        epsilon,
+        planned.event(epsilon),
+        Pace(planned.times, planned.times(1.0).cap, min((each for each in late if each is not None), default=LATE)),
+        planned.look,
+        asked=f"A synthetic table of {ask.table}: {', '.join(each.name for each in planned.domain.columns)}",
+        periods=paying_periods(planned.table, planned.periods),
+        plan=planned,
+    )
+
+
+def _table(asker: Asker, name: str, opened: Opened) -> Table:
+    tables = tables_of(asker, opened.versions, opened.budgets)
+    found = {each.lower(): each for each in tables}.get(name.lower())
+    if found is None:
+        meant = nearest(name, list(tables))
+        raise UnknownTableError(
+            f"There is no table {name!r}.",
+            why="It is none that this analyst may ask about.",
+            fix=f"Did you mean {meant!r}?" if meant else "See 'dalenius tables'.",
+        )
+    return tables[found]
+
+
+def _check_target(target: str | None, method: Method, domain: PolicyDomain) -> None:
+    if target is None:
+        return
+    if not method.takes_target:
+        raise InputError(
+            f"Method {method.name!r} takes no target.", why="It measures all columns alike.", fix="Leave it out."
+        )
+    domain.domain.place(target)
+
+
+def _check_accounting(table: Table) -> None:
+    if not isinstance(table.budget.filter().price(1.0), ZCDP):
+        raise _pure()
+
+
+def _pure() -> NotAllowedError:
+    return NotAllowedError(
+        'A budget with accounting = "pure" cannot pay for a synthetic table.',
+        why="It is measured with Gaussian noise, whose promise has a δ.",
+        fix='Ask a workload of counts; or have the owner choose accounting = "zcdp" for new data.',
+    )
+
+
+def _rows_limit(table: Table, asked: int | None) -> tuple[int, tuple[str, ...]]:
+    """So many rows of one unit count in full, by what is public: as declared; else as it was found at `protect`.
+
+    All noise is in proportion to it, while rows of units that have more still count, only less each. So where nothing
+    is declared it is no more than twice what units have on average, if there are noisy numbers of units and rows.
+    """
+    declared, found = table.policy.contribution.rows, table.found
+    own = declared
+    if own is None and found is not None:
+        own = found.rows
+        if found.units > 0 and found.row_count > 0:
+            own = min(own, -(-2 * found.row_count // found.units))
+    if own is None and asked is None:
+        raise InputError(
+            "Nothing says how many rows one unit has.",
+            why="Noise must hide all that one unit adds.",
+            fix="Give --rows-per-unit N, or have the owner declare [contribution] rows.",
+        )
+    most = declared if declared is not None else MOST_ROWS if found is None else max(1, found.rows)
+    if asked is None:
+        return max(1, min(own or 1, most)), ()
+    if asked > most:
+        return most, (f"The table's own limit is lower than the one you gave, and holds: {most:,} rows of one unit.",)
+    return asked, ()

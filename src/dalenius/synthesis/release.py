@@ -1,0 +1,131 @@
+"""A synthetic table, as who asked for it gets it: a model, and as many rows from it as wanted."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dalenius._fields import Fields
+from dalenius.releasing.targets import check_target, unwritable
+from dalenius.synthesis.stored import StoredModel
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FILES = (".csv", ".parquet")
+
+
+@dataclass(frozen=True, eq=False)
+class SyntheticTable:
+    """A model of a table, with its guarantee and what it cost. Rows from it are free, and anybody may have them.
+
+    Attributes:
+        stored: The model.
+        left_out: Columns that could not be modelled, each with what must be declared.
+        guarantee: `kind`, `epsilon`, `delta`, `unit`, `neighbors`.
+        charge: `epsilon`, `delta`, `rho`, as charged.
+        remaining: What is left to spend.
+        free: Paid for before.
+        receipt: Proof of the charge.
+        notes: What the reader should know besides.
+    """
+
+    stored: StoredModel
+    left_out: Mapping[str, str]
+    guarantee: Mapping[str, Any]
+    charge: Mapping[str, Any]
+    remaining: Mapping[str, Any]
+    free: bool
+    receipt: Mapping[str, Any] | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of its columns."""
+        return tuple(each.name for each in self.stored.domain.columns)
+
+    @property
+    def rows(self) -> int:
+        """How many rows the table has, by noisy count: as many are drawn where nobody says how many."""
+        return self.stored.rows
+
+    def to_arrow(self, rows: int | None = None, *, seed: int | None = None) -> pa.Table:
+        """Rows drawn from the model.
+
+        Args:
+            rows: How many; as many as the table has, by noisy count.
+            seed: The same seed gives the same rows.
+        """
+        import pyarrow as pa
+
+        return pa.table(self.stored.draw(rows, seed))
+
+    def write(self, target: Path | str, rows: int | None = None, *, seed: int | None = None) -> int:
+        """Writes rows as csv or parquet, by the file's ending; returns how many. A file that is there is replaced."""
+        target = Path(target)
+        check_target(target, FILES)
+        table = self.to_arrow(rows, seed=seed)
+        about = json.dumps({name: each for name, each in self.to_dict().items() if name != "model"})
+        try:
+            _write(table.replace_schema_metadata({"dalenius": about}), target)
+        except OSError as error:
+            raise unwritable(target, error) from None
+        return int(table.num_rows)
+
+    @cached_property
+    def _about(self) -> dict[str, Any]:
+        return {
+            "table": self.stored.table,
+            "method": self.stored.method,
+            "columns": list(self.columns),
+            "left_out": dict(self.left_out),
+            "rows": self.rows,
+            "rows_per_unit": self.stored.limit,
+            "guarantee": dict(self.guarantee),
+            "charge": dict(self.charge),
+            "remaining": self.remaining,
+            "free": self.free,
+            "receipt": self.receipt,
+            "notes": list(self.notes),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """The shape in which it leaves as JSON, with the model."""
+        return {**self._about, "model": self.stored.to_json()}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> SyntheticTable:
+        """As `to_dict` wrote it."""
+        found = Fields(data, "synthetic")
+        return cls(
+            StoredModel.of_json(found.mapping("model")),
+            found.mapping("left_out"),
+            found.mapping("guarantee"),
+            found.mapping("charge"),
+            found.mapping("remaining"),
+            found.flag("free"),
+            found.mapping("receipt") if "receipt" in found else None,
+            found.texts("notes"),
+        )
+
+
+def _write(table: pa.Table, target: Path) -> None:
+    """All of it or nothing: into a file beside it, which then takes its name."""
+    from pyarrow import csv, parquet
+
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
+    try:
+        with beside.open("xb") as file:
+            if target.suffix.lower() == ".csv":
+                csv.write_csv(table, file, csv.WriteOptions(quoting_style="needed"))
+            else:
+                parquet.write_table(table, file)
+        beside.replace(target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise

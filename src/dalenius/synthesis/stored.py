@@ -1,0 +1,230 @@
+"""What is stored of a synthetic table: the fitted model and its domain, as JSON with a version. No row of anybody.
+
+All of it is post-processing of what was measured with noise. Rows are drawn from it with ordinary randomness, as many
+and as often as anybody likes.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dalenius.errors import InputError
+from dalenius.synthesis.generators.adaptive import PoolModel
+from dalenius.synthesis.generators.histogram import IndependentModel
+from dalenius.synthesis.generators.privbayes import NetworkModel
+from dalenius.synthesis.generators.tree import TreeModel
+from dalenius.synthesis.measurer import Measured
+from dalenius.synthesis.models.pool import Pool
+from dalenius.synthesis.policy_domain import PolicyDomain
+from dalenius.synthesis.sampling import Step
+from dalenius.synthesis.start import Start
+from dalenius.synthesis.views import Groups, View
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from dalenius.synthesis.domain import Codes
+    from dalenius.synthesis.model import Model
+
+FORMAT = "synthetic 1"
+_STEPS = "steps"  # columns drawn one after another, each given some before it
+_POOL = "pool"  # rows with weights
+_NETWORK = "network"  # groups of values drawn one after another, then values
+_TYPES = ("<f4", "<u1", "<u2")
+MOST_ROWS = 100_000_000  # that are drawn at once
+
+
+@dataclass(frozen=True, eq=False)
+class StoredModel:
+    """A model with what is needed to draw rows from it and to say what it is.
+
+    Attributes:
+        table: Whose rows it is like.
+        method: The generator's name.
+        epsilon: What was charged.
+        rho: The same as ρ.
+        limit: So many rows of one unit counted in full.
+        domain: What the codes mean.
+        model: Draws rows of codes.
+    """
+
+    table: str
+    method: str
+    epsilon: float
+    rho: float
+    limit: int
+    domain: PolicyDomain
+    model: Model
+
+    @property
+    def rows(self) -> int:
+        """How many rows the table has, by noisy count."""
+        return max(0, round(self.model.rows))
+
+    def draw(self, rows: int | None = None, seed: int | None = None) -> dict[str, pa.Array]:
+        """Rows as columns of values. ``seed``: the same rows again; nothing secret depends on it."""
+        rows = self.rows if rows is None else rows
+        check_rows(rows)
+        rng = np.random.default_rng(seed)
+        codes = self.model.sample(rows, rng) if rows else np.zeros((0, len(self.domain.columns)), np.int32)
+        return {each.name: each.values(codes[:, at], rng) for at, each in enumerate(self.domain.columns)}
+
+    def to_json(self) -> dict[str, Any]:
+        """The stored tree."""
+        return {
+            "format": FORMAT,
+            "table": self.table,
+            "method": self.method,
+            "epsilon": self.epsilon,
+            "rho": self.rho,
+            "limit": self.limit,
+            "columns": self.domain.to_json(),
+            "model": _model_json(self.model),
+        }
+
+    def content(self) -> bytes:
+        """The stored bytes."""
+        return json.dumps(self.to_json(), separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+    @classmethod
+    def of_json(cls, data: Mapping[str, Any]) -> StoredModel:
+        """As `to_json` wrote it."""
+        if data.get("format") != FORMAT:
+            raise InputError(
+                "This synthetic table cannot be read.",
+                why=f"It is not of the format {FORMAT!r}; a newer dalenius may have written it.",
+                fix="Use the version that made it.",
+            )
+        domain = PolicyDomain.of_json(data["columns"])
+        return cls(
+            data["table"],
+            data["method"],
+            data["epsilon"],
+            data["rho"],
+            data["limit"],
+            domain,
+            _model_of(data["model"]),
+        )
+
+    @classmethod
+    def read(cls, content: bytes) -> StoredModel:
+        """As `content` wrote it."""
+        return cls.of_json(json.loads(content.decode("utf-8", "surrogatepass")))
+
+
+def check_rows(rows: int) -> None:
+    """Refuses what is no number of rows."""
+    if type(rows) is not int or not 0 <= rows <= MOST_ROWS:
+        raise InputError(
+            "This is no number of rows.",
+            why=f"It is a whole number from 0 to {MOST_ROWS:,}.",
+            fix="Give another; rows of a model that is paid for are free.",
+        )
+
+
+def _model_json(model: Model) -> dict[str, Any]:
+    if isinstance(model, PoolModel):
+        pool = model.pool
+        return {
+            "form": _POOL,
+            "rows": float(model.rows),
+            "columns": packed(pool.columns, _codes_type(pool.columns)),
+            "weights": packed(pool.weights),
+            "views": [_view_json(each) for each in pool.views],
+        }
+    if isinstance(model, NetworkModel):
+        start = model.start
+        return {
+            "form": _NETWORK,
+            "rows": float(model.rows),
+            "steps": [_step_json(each) for each in model.steps],
+            "shares": [packed(each) for each in start.shares],
+            "groups": [packed(each[0], "<u2") for each in start.groups],
+        }
+    if isinstance(model, IndependentModel):
+        model = TreeModel(model.rows, [Step(at, (), share) for at, share in enumerate(model.shares)])
+    if isinstance(model, TreeModel):
+        return {"form": _STEPS, "rows": float(model.rows), "steps": [_step_json(each) for each in model.steps]}
+    raise RuntimeError("A generator's model cannot be stored.")
+
+
+def _model_of(data: Mapping[str, Any]) -> Model:
+    match data.get("form"):
+        case "steps":
+            return TreeModel(data["rows"], list(map(_step_of, data["steps"])))
+        case "pool":
+            pool = Pool(unpacked(data["columns"]).T.astype(np.int32), data["rows"])
+            pool.weights = unpacked(data["weights"]).astype(np.float64)
+            # What was measured is in the weights; to draw rows takes the tables' cells alone.
+            known = dict[tuple[int, str], Groups]()
+            views = [_view_of(each, known) for each in data["views"]]
+            pool.add([Measured(each, np.zeros(each.cells), 1.0) for each in views], 1.0)
+            return PoolModel(data["rows"], pool)
+        case "network":
+            shares = tuple(map(unpacked, data["shares"]))
+            groups = tuple((unpacked(each).astype(np.int32),) for each in data["groups"])
+            start = Start((), data["rows"], shares, groups)
+            return NetworkModel(data["rows"], list(map(_step_of, data["steps"])), start)
+    raise InputError(
+        "This synthetic table cannot be read.",
+        why="Its model has a form that is not known here.",
+        fix="Use the version that made it.",
+    )
+
+
+def _step_json(step: Step) -> dict[str, Any]:
+    return {"column": step.column, "parents": list(step.parents), "table": packed(step.table)}
+
+
+def _step_of(data: Mapping[str, Any]) -> Step:
+    return Step(data["column"], tuple(data["parents"]), unpacked(data["table"]))
+
+
+def _view_json(view: View) -> dict[str, Any]:
+    return {"columns": list(view.columns), "groups": [packed(each, "<u2") for each in view.groups]}
+
+
+def _view_of(data: Mapping[str, Any], known: dict[tuple[int, str], Groups]) -> View:
+    """``known``: groups of columns that were read before, of which each is kept once."""
+    groups = []
+    for column, each in zip(data["columns"], data["groups"], strict=True):
+        key = (column, each["data"])
+        if key not in known:
+            known[key] = unpacked(each).astype(np.int32)
+        groups.append(known[key])
+    return View(tuple(data["columns"]), tuple(groups))
+
+
+def _codes_type(codes: Codes) -> str:
+    return "<u1" if int(codes.max(initial=0)) < 256 else "<u2"  # no column has 2¹⁶ codes
+
+
+def packed(table: NDArray[Any], kind: str = "<f4") -> dict[str, Any]:
+    """Numbers as they are stored: in single precision, or as small whole numbers; compressed.
+
+    >>> unpacked(packed(np.array([[0.25, 0.5]]))).tolist()
+    [[0.25, 0.5]]
+    """
+    plain = np.ascontiguousarray(table, kind)
+    data = base64.b64encode(zlib.compress(plain.tobytes(), 6)).decode("ascii")
+    return {"shape": list(table.shape), "type": kind, "data": data}
+
+
+def unpacked(data: Mapping[str, Any]) -> NDArray[Any]:
+    """As `packed` wrote them."""
+    if data["type"] not in _TYPES:
+        raise InputError(
+            "This synthetic table cannot be read.",
+            why="Its numbers are of no kind that is known here.",
+            fix="Use the version that made it.",
+        )
+    flat = np.frombuffer(zlib.decompress(base64.b64decode(data["data"])), data["type"]).reshape(data["shape"])
+    return flat.astype(np.float64) if data["type"] == "<f4" else flat
