@@ -53,7 +53,7 @@ def plan(
     """
     from dalenius.app.views import collections as view
     from dalenius.local.planner import plan as planned
-    from dalenius.queries.files import PLOT
+    from dalenius.releasing.targets import PLOT
 
     _check_target(plot, PLOT, [], yes=yes)
     size = int(domain) if _is_number(domain) else _domain(domain).size
@@ -151,7 +151,7 @@ def estimate(
     from dalenius.app.cli.frame import plain
     from dalenius.app.views import collections as view
     from dalenius.local.collecting import fold_files
-    from dalenius.queries.files import PLOT
+    from dalenius.releasing.targets import PLOT
 
     if top is not None and top < 1:
         raise InputError("--top must be at least 1.", why="It is how many are shown.", fix="Leave it out for all.")
