@@ -9,9 +9,9 @@ length tell about how much that is in all: with n units of length k, whose total
 k² = N + N(N − 1)/m on average, which gives N, and r = N/k; m is what makes kept agree with the sum of all groups.
 
 *What was released tells of the tail*, too: where units that stand out cannot have added so much, others have. A tail
-with which kept falls short of it fits the less; so do fewer groups (√m). By the counts alone, noise that seemed to end
-a tail made intervals narrow where half of all rows was lost, and all that was answered from these counts was wrong
-alike, in one home of seven.
+with which kept falls short of it fits the less; so do fewer groups (√m, one). By the counts alone, noise that seemed to
+end a tail made intervals narrow where half of all rows was lost, and all that was answered from these counts was wrong
+alike, in one home of six.
 
 *Units past the last class* that stands out of the noise are extrapolated (`tails`): each tail that the noisy counts
 allow weighs by how well it fits them.
@@ -193,10 +193,10 @@ def _loss(
     ways = []
     for groups in _spreads(most, spread):
         parts = clip_classes(sizes, clip, one, groups)
-        ends = (np.log(rows_of_length(each, one, groups)) for each in (low, high))
+        least, largest = (np.log(rows_of_length(each, one, groups)) for each in (low, high))
         told = math.hypot(spread.error or 0.0, _MODEL * spread.total)
         shown = None if spread.error is None else Shown(spread.total, parts.kept, told)
-        ways.append((groups, parts, possible_tails(noisy, last, deviation, *ends, shown)))
+        ways.append((groups, parts, possible_tails(noisy, last, deviation, least, largest, shown)))
     misfits = np.array([tails.misfit for _, _, tails in ways])
     odds = np.exp((misfits.min() - misfits) / 2)
     odds /= odds.sum()
@@ -301,7 +301,7 @@ def _spreads(most: float, spread: Spread) -> list[float]:
     Those who stand out show all that was released where rows fall into ``most`` groups. It may be fewer, if units of a
     tail show the rest.
     """
-    return [most] if spread.error is None or most <= 1 else [most, math.sqrt(most)]
+    return [most] if spread.error is None or most <= 1 else [most, math.sqrt(most), 1.0]
 
 
 def length_of_part(seen: Sequence[float], part: float) -> float:
