@@ -76,7 +76,7 @@ class Spread:
         rows: Whether rows are counted, so that one row is the least.
         rounded: Whether lengths were rounded up to whole numbers before they were counted.
         error: Deviation of the noise in ``total``; None where that is not what the limit left of the units that were
-            counted, and so tells nothing about them.
+            counted, and so tells nothing about them. It is used where they are scattered.
     """
 
     groups: int
@@ -195,7 +195,7 @@ def _loss(
         parts = clip_classes(sizes, clip, one, groups)
         least, largest = (np.log(rows_of_length(each, one, groups)) for each in (low, high))
         told = math.hypot(spread.error or 0.0, _MODEL * spread.total)
-        shown = None if spread.error is None else Shown(spread.total, parts.kept, told)
+        shown = None if spread.error is None or not spread.scattered else Shown(spread.total, parts.kept, told)
         ways.append((groups, parts, possible_tails(noisy, last, deviation, least, largest, shown)))
     misfits = np.array([tails.misfit for _, _, tails in ways])
     odds = np.exp((misfits.min() - misfits) / 2)
