@@ -18,6 +18,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from dalenius._numbers import to_digits
+from dalenius.measuring.estimates import normal_width
 from dalenius.measuring.expressions import TRUE, Aggregate, Column, walk
 from dalenius.measuring.limits.clip_search import Clip, search_of, takes_all
 from dalenius.measuring.limits.clipping import NOTHING, Loss, Spread, loss_of_counts, loss_of_share
@@ -132,6 +133,7 @@ def clipped_aggregate(
         scattered=plan.norm == "l2" and len(plan.cells) > 1,
         total=max(0.0, math.fsum(released)),
         rows=measure.kind == "rows",
+        error=_deviation(measure, estimates, confidence),
     )
     loss = estimate_loss(plan, measure, own, spread)
     if isinstance(loss, Unknown):
@@ -174,6 +176,11 @@ def reach_of_groups(
         totals.append((each.low - further, each.high) if below else (each.low, each.high + further))
         missed.append(step * loss.missed(value))
     return totals, missed
+
+
+def _deviation(measure: Measure, estimates: Sequence[Estimate], confidence: float) -> float:
+    """Of the noise of all groups added up, in steps."""
+    return math.hypot(*(each.noise_error or 0.0 for each in estimates)) / float(measure.step) / normal_width(confidence)
 
 
 def _leans(plan: Plan, number: int, clips: Sequence[Clip]) -> bool:
@@ -232,6 +239,8 @@ def estimate_loss(
         # Sizes of norms are lengths over the groups; others are totals, which are no shorter.
         norms = name.startswith("norm ")
         lengths = replace(spread, scattered=norms and spread.scattered, rounded=not norms)
+        if spread.scattered and not norms:  # clipped by length, which leaves more than a limit of totals would
+            lengths = replace(lengths, error=None)
         return loss_of_counts(counts.noisy, counts.law, used, lengths) or Unknown.OTHER
     return Unknown.OTHER if share is None else loss_of_share(share, measure.clip, spread)
 
@@ -267,7 +276,7 @@ def _no_more(loss: Loss, plan: Plan, measure: Measure, clip: int, spread: Spread
     counts = None if name is None else found.sizes.get(name)
     if counts is None or noise_deviation(counts.law) >= noise:
         return loss
-    every = loss_of_counts(counts.noisy, counts.law, clip, replace(spread, scattered=False))
+    every = loss_of_counts(counts.noisy, counts.law, clip, replace(spread, scattered=False, error=None))
     if every is None or (spread.groups > 1 and every.most * every.kept > _LITTLE * max(spread.total, 1.0)):
         return loss
     return loss.within(every, spread.total)

@@ -8,6 +8,11 @@ length tell about how much that is in all: with n units of length k, whose total
 *r* lies between 1 (all in one group) and √groups (evenly in all). N rows that fall at random into m groups have
 k² = N + N(N − 1)/m on average, which gives N, and r = N/k; m is what makes kept agree with the sum of all groups.
 
+*What was released tells of the tail*, too: where units that stand out cannot have added so much, others have. A tail
+with which kept falls short of it fits the less; so do fewer groups (√m, one). By the counts alone, noise that seemed to
+end a tail made intervals narrow where half of all rows was lost, and all that was answered from these counts was wrong
+alike, in one home of six.
+
 *Units past the last class* that stands out of the noise are extrapolated (`tails`): each tail that the noisy counts
 allow weighs by how well it fits them.
 
@@ -37,7 +42,7 @@ from dalenius.measuring.limits.histogram import (
     see_classes,
     stands_alone,
 )
-from dalenius.measuring.limits.tails import FAR, Array, possible_tails
+from dalenius.measuring.limits.tails import FAR, Array, Shown, possible_tails
 
 if TYPE_CHECKING:
     from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -53,6 +58,7 @@ _RARE = 0.02  # of the groups: fewer than that have units so heavy, and theirs i
 _UNTOLD = 1.0  # how far a share may be off, as a multiple of it, where the counts that it came from are not kept
 _SCATTERED = 2.0  # the same of a share of norms: those of heavy units' totals may be larger
 _HEAVY = 4.0  # times the limit: what heavy units lose by the square, for each that they lose, where only that is known
+_MODEL = 0.05  # of a total: how far it may be off what classes and spread make of units that are known
 _POINTS = 8  # by which a class is gone through
 _HALVINGS = 30
 _MOST = 0.999  # of all mass may be lost, as far as it is reckoned with
@@ -69,6 +75,8 @@ class Spread:
         total: The released groups added up, in steps.
         rows: Whether rows are counted, so that one row is the least.
         rounded: Whether lengths were rounded up to whole numbers before they were counted.
+        error: Deviation of the noise in ``total``; None where that is not what the limit left of the units that were
+            counted, and so tells nothing about them. It is used where they are scattered.
     """
 
     groups: int
@@ -76,6 +84,7 @@ class Spread:
     total: float
     rows: bool
     rounded: bool = True
+    error: float | None = None
 
     @property
     def favour(self) -> float:
@@ -180,14 +189,24 @@ def _loss(
     size, last = min(CLASSES, len(found) + FAR), len(found)
     seen, noisy = np.array([*found, *[0.0] * (size - last)]), np.array(counts[:size], dtype=float)
     sizes, low, high = class_points(size, rows=spread.rows, scattered=spread.scattered, rounded=spread.rounded)
-    groups = _effective(lambda each: float(seen @ clip_classes(sizes, clip, one, each).kept), spread)
-    parts = clip_classes(sizes, clip, one, groups)
-    tails = possible_tails(noisy, last, deviation, *(np.log(rows_of_length(each, one, groups)) for each in (low, high)))
-    units, chances = seen + tails.units, tails.chances  # one row for each tail that the counts allow
-    factors: Array = (units @ parts.lost) / np.maximum(units @ parts.kept, 1.0)
+    most = _effective(lambda each: float(seen @ clip_classes(sizes, clip, one, each).kept), spread)
+    ways = []
+    for groups in _spreads(most, spread):
+        parts = clip_classes(sizes, clip, one, groups)
+        least, largest = (np.log(rows_of_length(each, one, groups)) for each in (low, high))
+        told = math.hypot(spread.error or 0.0, _MODEL * spread.total)
+        shown = None if spread.error is None or not spread.scattered else Shown(spread.total, parts.kept, told)
+        ways.append((groups, parts, possible_tails(noisy, last, deviation, least, largest, shown)))
+    misfits = np.array([tails.misfit for _, _, tails in ways])
+    odds = np.exp((misfits.min() - misfits) / 2)
+    odds /= odds.sum()
+    units = [(seen + tails.units, parts) for _, parts, tails in ways]  # one row for each tail that the counts allow
+    factors = np.concatenate([many @ parts.lost / np.maximum(many @ parts.kept, 1.0) for many, parts in units])
+    chances = np.concatenate([way * tails.chances for way, (_, _, tails) in zip(odds, ways, strict=True)])
     factor = float(chances @ factors)
     order = np.argsort(factors)
     upper = factors[order][min(len(order) - 1, int(np.searchsorted(np.cumsum(chances[order]), _UPPER)))]
+    groups, parts, tails = ways[int(np.argmax(odds))]
     mean = seen + tails.mean
     whole = max(float(mean @ parts.kept), 1.0)
     unseen = float((mean - seen) @ parts.lost) / whole
@@ -274,6 +293,15 @@ def _effective(kept: Callable[[float], float], spread: Spread) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if kept(math.exp(middle)) < spread.total else (low, middle)
     return math.exp(high)
+
+
+def _spreads(most: float, spread: Spread) -> list[float]:
+    """Into how many groups rows may fall.
+
+    Those who stand out show all that was released where rows fall into ``most`` groups. It may be fewer, if units of a
+    tail show the rest.
+    """
+    return [most] if spread.error is None or most <= 1 else [most, math.sqrt(most), 1.0]
 
 
 def length_of_part(seen: Sequence[float], part: float) -> float:

@@ -100,8 +100,8 @@ class Lengths:
         return float(self.sizes[self.last - 1].max())
 
     def _tails(self, spread: float) -> Tails:
-        ends = (np.log(rows_of_length(each, self.one, spread)) for each in (self.low, self.high))
-        return possible_tails(self.noisy, self.last, self.deviation, *ends)
+        low, high = (np.log(rows_of_length(each, self.one, spread)) for each in (self.low, self.high))
+        return possible_tails(self.noisy, self.last, self.deviation, low, high)
 
     def _spread(self) -> float:
         """Over how many groups rows are spread at random, so that the lengths add up to the total."""

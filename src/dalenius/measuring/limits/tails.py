@@ -40,11 +40,13 @@ class Tails:
         units: In each class, one row for each tail, the last one without any.
         chances: How likely each is.
         rare: The same as ``units`` of classes of which a tail has less than one unit, and yet some chance of one.
+        misfit: How much worse the best of them fits for what is `Shown`, in squared deviations.
     """
 
     units: Array
     chances: Array
     rare: Array
+    misfit: float = 0.0
 
     @property
     def mean(self) -> Array:
@@ -59,7 +61,24 @@ class Tails:
         return float(self.chances @ np.sqrt((self.units + self.rare) @ part**2))
 
 
-def possible_tails(noisy: Array, last: int, deviation: float, low: Array, high: Array) -> Tails:
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What all units show together, of which those of a tail have a part.
+
+    Attributes:
+        total: With noise.
+        part: What a unit of each class adds to it.
+        deviation: How far the total may be off.
+    """
+
+    total: float
+    part: Array
+    deviation: float
+
+
+def possible_tails(
+    noisy: Array, last: int, deviation: float, low: Array, high: Array, shown: Shown | None = None
+) -> Tails:
     """Every tail that noisy counts allow.
 
     Args:
@@ -68,6 +87,8 @@ def possible_tails(noisy: Array, last: int, deviation: float, low: Array, high: 
         deviation: Of the noise of each count.
         low: The logarithm of the least size in each class.
         high: That of the largest; a class whose ends are the same can hold nobody.
+        shown: What the units show together. A tail that falls short of that is less likely; one that goes beyond it is
+            not, for rows may be in no group.
     """
     width, middle = high - low, (low + high) / 2
     density = np.where(width > 0, noisy / np.maximum(width, 1e-9), -np.inf)[1:last]
@@ -78,9 +99,21 @@ def possible_tails(noisy: Array, last: int, deviation: float, low: Array, high: 
     real = np.maximum(there, 0.0)
     variance = deviation**2 + real + (_ROUGH * real) ** 2
     # For each b and c the height exp(a) with the least Σ (count − expected)²/variance, which is 0 or more.
-    height = np.maximum((shape @ (there / variance)) / np.maximum(shape**2 @ (1 / variance), 1e-300), 0.0)
+    above, below = shape @ (there / variance), shape**2 @ (1 / variance)
+    height = np.maximum(above / np.maximum(below, 1e-300), 0.0)
+    misfit = ((there - height[:, None] * shape) ** 2 / variance).sum(1)
+    least, missing = float(misfit.min()), 0.0
+    if shown is not None:
+        # One number more to fit, where the tail falls short of it: what is shown beyond those who stand out.
+        past = shape[:, last - start :] @ shown.part[last:]
+        rest = shown.total - float(noisy[:last] @ shown.part[:last])
+        off = math.hypot(shown.deviation, deviation * float(np.linalg.norm(shown.part[:last])))
+        higher = np.maximum((above + past * rest / off**2) / np.maximum(below + past**2 / off**2, 1e-300), 0.0)
+        height = np.where(height * past < rest, higher, height)
+        misfit = ((there - height[:, None] * shape) ** 2 / variance).sum(1)
+        misfit = misfit + (np.maximum(rest - height * past, 0.0) / off) ** 2
+        missing = (max(rest, 0.0) / off) ** 2
     expected = height[:, None] * shape
-    misfit = ((there - expected) ** 2 / variance).sum(1)
     likely = np.where(bends[:, 0] == 0, _STRAIGHT, 1.0) * np.exp((misfit.min() - misfit) / 2)
     tails = np.zeros((len(expected), len(noisy)))
     tails[:, last:] = expected[:, last - start :]
@@ -89,8 +122,9 @@ def possible_tails(noisy: Array, last: int, deviation: float, low: Array, high: 
     tails[heavier < 1] = 0.0  # from where on not even one unit is expected
     likely /= likely.sum()
     # A sudden end fits what stands out as well as if each class were fitted by itself, which costs 1 for each.
-    end = last - start + float((there**2 / variance)[last - start :].sum())
+    end = last - start + float((there**2 / variance)[last - start :].sum()) + missing
     alike = np.count_nonzero(noisy[1:last] > 4 * deviation) < 2
     none = (_ALIKE if alike else _NONE) * math.exp(min((float(misfit.min()) - end) / 2, _STEEPEST))
-    nobody = np.zeros(len(noisy))
-    return Tails(np.vstack([tails, nobody]), np.append(likely, none) / (1 + none), np.vstack([rare, nobody]))
+    nobody, chances = np.zeros(len(noisy)), np.append(likely, none) / (1 + none)
+    worse = min(float(misfit.min()) - least, missing)
+    return Tails(np.vstack([tails, nobody]), chances, np.vstack([rare, nobody]), worse)

@@ -122,6 +122,15 @@ class StoredPart:
         return 0.0 if loss is None else loss.kept
 
     @cached_property
+    def deviation(self) -> float | None:
+        """Of the noise in ``total``; None where that was not measured."""
+        from dalenius.measuring.strategies.workload import Product
+
+        if not self.strategy.determines(Product()):
+            return None
+        return math.sqrt(noise_variance(self.law) * float(self.strategy.variances(Product())[0])) / 2.0**self.bits
+
+    @cached_property
     def inferred(self) -> Inferred:
         """All that least squares tell."""
         import numpy as np

@@ -140,9 +140,11 @@ class Taken:
                 scattered=part.norm == "l2" and part.cells > 1,
                 total=abs(part.total),
                 rows=self.plan.measures[measure].kind == "rows",
+                error=part.deviation,
             )
             loss = estimate_loss(plan, plan.measures[measure], own, spread)
-            beside = estimate_loss(plan, plan.measures[measure], own, replace(spread, groups=groups, scattered=False))
+            few = replace(spread, groups=groups, scattered=False, error=None)
+            beside = estimate_loss(plan, plan.measures[measure], own, few)
             if not isinstance(loss, Unknown) and not isinstance(beside, Unknown):
                 # What chance does is a matter of the question's groups: in few of them, single units weigh more.
                 longer = max(1.0, loss.kept / max(beside.kept, 1.0))
