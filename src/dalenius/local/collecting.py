@@ -187,6 +187,8 @@ def _hint(text: str, inside: set[str]) -> str:
         return " (it is empty)"
     if text.strip() in inside:
         return " (it has blanks around it)"
+    if text in {each.strip() for each in inside}:
+        return " (that of the domain has blanks around it)"
     if text.casefold() in {each.casefold() for each in inside}:
         return " (capital and small letters differ)"
     return ""

@@ -132,10 +132,16 @@ def from_bytes(data: bytes | mmap.mmap, domain: Domain | None = None) -> ReportF
             f"{header['reports']:,} reports take {expected:,} bytes, and there are {size:,}",
             min(len(data), start + expected),
         )
+    if domain is not None and not header["domain"]:
+        raise ReportInvalidError(
+            f"Reports of {randomiser.name} have no domain.",
+            why="Their values are not those of a list.",
+            fix="Leave the domain out.",
+        )
     if domain is not None and header["domain"] != domain.sha256:
         raise ReportInvalidError(
             "The reports are about another domain.",
-            why=f"Their domain's SHA-256 begins {header['domain'][:12] or '(none)'}; this one's {domain.sha256[:12]}.",
+            why=f"Their domain's SHA-256 begins {header['domain'][:12]}; this one's {domain.sha256[:12]}.",
             fix="Give the domain file that was used for encoding, unchanged and in the same order.",
         )
     if domain is not None and isinstance(randomiser, FrequencyOracle) and randomiser.size != domain.size:

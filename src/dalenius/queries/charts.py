@@ -49,11 +49,11 @@ def save(drawing: Any, target: Path) -> None:
 
 
 @contextmanager
-def axes_in(target: Path) -> Iterator[Any]:
-    """Axes to draw on; saved when the block ends."""
+def axes_in(target: Path, height: float = 4.4) -> Iterator[Any]:
+    """Axes to draw on, so many inches high; saved when the block ends."""
     from matplotlib.figure import Figure
 
-    drawing: Any = Figure(figsize=(7.2, 4.4), layout="constrained")
+    drawing: Any = Figure(figsize=(7.2, height), layout="constrained")
     axes = drawing.subplots()
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(visible=True, alpha=0.25)

@@ -114,8 +114,8 @@ def encode(
 
         size = "1 byte" if chosen.report_bytes == 1 else f"{chosen.report_bytes:,} bytes"
         console.print(
-            f"{count:,} reports of {size}, each ε = {chosen.actual_epsilon:.9g} locally private"
-            f" ({chosen.name}): {output}",
+            f"{count:,} {'report' if count == 1 else 'reports'} of {size}, each ε = {chosen.actual_epsilon:.9g}"
+            f" locally private ({chosen.name}): {output}",
             markup=False,
             highlight=False,
         )
@@ -168,6 +168,8 @@ def estimate(
     with working(frame, "Adding up") as bar:
         folded = fold_files(files, found, told=None if bar is None else lambda share: bar(share, ""))
     data = _estimates(folded, found, candidates, confidence, tidy=tidy, top=top)
+    if plot is not None and "estimates" not in data:  # before anything is written
+        raise InputError("A mean has no chart.", why="It is one number.", fix="Leave out --plot.")
     if output is not None:
         if "estimates" not in data and output.suffix.lower() == ".csv":
             raise InputError("A mean is one number.", why="A table of it says no more.", fix="Write it as .json.")
@@ -175,8 +177,6 @@ def estimate(
         view.write_whole(output, text)
         frame.note(f"Wrote {output}.")
     if plot is not None:
-        if "estimates" not in data:
-            raise InputError("A mean has no chart.", why="It is one number.", fix="Leave out --plot.")
         view.draw_estimates(plot, data)
         frame.note(f"Wrote {plot}.")
     frame.emit(data, lambda console: view.print_estimates(console, data, every=top is not None))
@@ -304,10 +304,11 @@ def _check_options(
     wants = {"--domain": isinstance(randomiser, FrequencyOracle), "--candidates": isinstance(randomiser, Rappor)}
     for option, given in (("--domain", domain is not None), ("--candidates", candidates is not None)):
         if wants[option] and not given:
+            listed = "texts" if option == "--candidates" else "values"
             raise InputError(
                 f"{option} is missing.",
-                why=f"Reports of {name} hold numbers; the list says which value each stands for.",
-                fix=f"Give {option} FILE, with one value on each line.",
+                why=f"Reports of {name} hold no text; the list says which {listed} to look for in them.",
+                fix=f"Give {option} FILE, with one of them on each line.",
             )
         if given and not wants[option]:
             raise InputError(f"Reports of {name} take no {option}.", why="They are about no list.", fix="Leave it out.")

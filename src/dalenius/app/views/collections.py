@@ -54,7 +54,7 @@ def print_plan(console: Console, plan: Plan) -> None:
     if plan.best.margin > 1:
         console.print(Text("With so few people no share can be told: the margin is larger than 100%.", "bold yellow"))
     for name, why in plan.refused:
-        console.print(Text(f"{name}: {why}", "dim"))
+        console.print(Text(f"Not ranked: {name}. {why}", "dim"))
 
 
 def plan_data(plan: Plan) -> dict[str, Any]:
@@ -96,9 +96,10 @@ def print_estimates(console: Console, data: Mapping[str, Any], *, every: bool) -
     level = f"{100 * data['confidence']:.10g}%"
     files = f" in {data['files']:,} files" if data["files"] > 1 else ""
     guarantee = f"each is ε = {data['epsilon']:.9g} locally private (asked for {data['asked_epsilon']:g})"
-    lines = [f"{data['reports']:,} reports{files} · {data['randomiser']} · {guarantee}"]
+    reports = f"{data['reports']:,} {'report' if data['reports'] == 1 else 'reports'}"
+    lines = [f"{reports}{files} · {data['randomiser']} · {guarantee}"]
     if "daily_epsilon" in data:
-        lines.append(f"a single report tells ε = {data['daily_epsilon']:.9g}, all reports of one kept answer the above")
+        lines.append(_kept(data["epsilon"], data["daily_epsilon"]))
     if "mean" in data:
         lines.append(f"± {level}, from how much the reports differ")
     else:
@@ -109,6 +110,13 @@ def print_estimates(console: Console, data: Mapping[str, Any], *, every: bool) -
     lines.append(TWICE)
     for line in lines:
         console.print(Text(line, "dim"))
+
+
+def _kept(lifetime: float, daily: float) -> str:
+    """What RAPPOR's ε is about: all reports of one permanent answer, or one report, where these differ."""
+    if daily == lifetime:
+        return "every report repeats the permanent answer as it is: keep it, or each new one spends ε again"
+    return f"ε is of all reports of one permanent answer; a single report alone has ε = {daily:.9g}"
 
 
 def _print_shares(console: Console, data: Mapping[str, Any], *, every: bool) -> None:
@@ -172,28 +180,35 @@ def draw_plan(target: Path, plan: Plan) -> None:
 
 
 def draw_estimates(target: Path, data: Mapping[str, Any]) -> None:
-    """Shares as bars, with the interval of each (thick) and the band (thin)."""
+    """Shares as bars, with the interval of each (thick) and the band (thin); as high as there are bars."""
     from dalenius.queries.charts import axes_in
 
     rows = data["estimates"][:_BARS]
-    with axes_in(target) as axes:
+    level = f"{100 * data['confidence']:.10g}%"
+    thin = f"band: {level} for all {data['tested']:,} values at once"
+    spans = (("band_low", "band_high", 1.0, thin), ("low", "high", 2.6, f"{level} for each value alone"))
+    left_out = len(data["estimates"]) - len(rows)
+    with axes_in(target, height=max(4.4, 1.4 + 0.2 * len(rows))) as axes:
         places = range(len(rows))
         axes.barh(places, [100 * each["share"] for each in rows], color="#4477aa", alpha=0.75, height=0.7)
-        for low, high, width in (("band_low", "band_high", 1.0), ("low", "high", 2.6)):
+        for low, high, width, name in spans:
             axes.hlines(
                 places,
                 [100 * each[low] for each in rows],
                 [100 * each[high] for each in rows],
                 color="#333333",
                 linewidth=width,
+                label=name,
             )
-        names = axes.set_yticks(places, [_short(each["value"]) for each in rows]) and axes.get_yticklabels()
-        for name in names:
-            name.set_parse_math(False)
+        axes.set_yticks(places, [_short(each["value"]) for each in rows])
+        for text in axes.get_yticklabels():
+            text.set_parse_math(False)
         axes.invert_yaxis()
         axes.axvline(0, color="#aaaaaa", linewidth=0.8)
         axes.set_xlabel(f"share of {data['reports']:,} reports, %")
-        axes.set_title(f"{data['randomiser']}, ε = {data['epsilon']:.4g}", loc="left")
+        shown_of = f"; {len(rows):,} values, {left_out:,} more are not drawn" if left_out else ""
+        axes.set_title(f"{data['randomiser']}, ε = {data['epsilon']:.4g}{shown_of}", loc="left")
+        axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
 
 
 def _short(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 
 import pytest
@@ -86,6 +87,28 @@ def test_the_top_and_a_picture(call, survey):
     assert (survey / "p.svg").read_text().count("<svg") == 1
 
 
+def test_a_picture_says_what_its_lines_are_and_what_it_leaves_out(tmp_path):
+    import matplotlib.figure
+
+    from dalenius.app.views.collections import draw_estimates
+
+    saved = []
+    row = {"share": 0.1, "low": 0, "high": 0.2, "band_low": -0.1, "band_high": 0.3}
+    data = {"randomiser": "k-ary", "epsilon": 1.0, "confidence": 0.9, "tested": 300, "reports": 5}
+    data["estimates"] = [{"value": f"value {each}", **row} for each in range(300)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matplotlib.figure.Figure, "savefig", lambda figure, *_, **__: saved.append(figure))
+        draw_estimates(tmp_path / "p.png", data)
+    (figure,) = saved
+    (axes,) = figure.axes
+    assert "260 more are not drawn" in axes.get_title(loc="left")
+    named = {text.get_text() for text in figure.legends[0].get_texts()}
+    assert named == {"90% for each value alone", "band: 90% for all 300 values at once"}
+    figure.canvas.draw()
+    boxes = sorted((text.get_window_extent() for text in axes.get_yticklabels()), key=lambda box: box.y0)
+    assert len(boxes) == 40 and all(low.y1 <= high.y0 for low, high in itertools.pairwise(boxes))
+
+
 def test_a_column_of_a_csv_file_with_a_mark_and_crlf(call, survey):
     (survey / "v.csv").write_bytes(b"\xef\xbb\xbfid,answer\r\n1,yes\r\n2,no")
     code, out, _ = encoded(call, "r.dlnr", "--domain", "d.txt", "--column", "answer", "--json", values="v.csv")
@@ -104,6 +127,10 @@ def test_numbers_become_a_mean(call, survey):
         found = json.loads(out)["mean"]
         assert code == 0 and abs(found["value"] - 50) < 4 * found["margin"]
     assert "mean" in call("estimate", "duchi.dlnr")[1]
+    code, _, err = call("estimate", "duchi.dlnr", "-o", "m.json", "--plot", "m.png")
+    assert code == 2 and "no chart" in err and not (survey / "m.json").exists()
+    code, _, err = call("estimate", "duchi.dlnr", "--domain", "d.txt")
+    assert code == 2 and "duchi.dlnr: Reports of duchi have no domain" in err
     code, _, err = encoded(call, "x.dlnr", "--set", "low=0", values="n.txt", randomiser="duchi")
     assert code == 2 and "needs high, step" in err
 
@@ -114,7 +141,11 @@ def test_texts_are_looked_for_among_candidates(call, survey):
     found = json.loads(out)
     assert code == 0 and [each["value"] for each in found["estimates"]] == ["yes", "no"] and found["tested"] == 3
     assert found["daily_epsilon"] == found["epsilon"]
-    assert call("estimate", "r.dlnr")[0] == 2
+    assert "a single report alone" not in call("estimate", "r.dlnr", "--candidates", "d.txt")[1]
+    encoded(call, "s.dlnr", "--set", "p=0.5", "--set", "q=0.75", randomiser="rappor")
+    assert "a single report alone has ε = " in call("estimate", "s.dlnr", "--candidates", "d.txt")[1]
+    code, _, err = call("estimate", "r.dlnr")
+    assert code == 2 and "which texts to look for" in " ".join(err.split())
 
 
 def test_bits_become_shares(call, survey):
@@ -139,6 +170,13 @@ def test_a_foreign_value_is_refused_by_its_line_and_not_shown(call, survey, data
     code, out, err = encoded(call)
     assert code == 2 and hint in err and "Line 2" in err and "secretword" not in out + err
     assert not (survey / "r.dlnr").exists()
+
+
+def test_blanks_in_the_domain_are_told_as_such(call, survey):
+    (survey / "d.txt").write_text("no\nyes \n")
+    (survey / "v.txt").write_text("no\nyes\n")
+    code, _, err = encoded(call)
+    assert code == 2 and "Line 2" in err and "that of the domain has blanks" in " ".join(err.split())
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, "nan", 1e-12, 60])
