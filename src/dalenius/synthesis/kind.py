@@ -49,6 +49,7 @@ SYNTHETIC = "synthetic"
 _READ = 0.6  # seconds for a million values to be read and coded, on the machine of bench/RESULTS.md
 _COUNT = 0.02  # seconds for a million rows to be counted in one table
 _GRID = 0.05  # seconds
+_MOST_NOISE = 10**9  # rows: more than that would drown any table, and more still would overflow what is fitted
 
 
 class SyntheticKind(Kind):
@@ -155,8 +156,15 @@ class Planned:
         return found
 
     def event(self, epsilon: float) -> Zcdp:
-        """What is charged."""
-        return Zcdp(Fraction(self.cost(epsilon).rho), 0, self.table.budget.neighbors)
+        """What is charged. A price for which there would be noise alone is refused before anybody pays it."""
+        rho = Fraction(self.cost(epsilon).rho)
+        if rho <= 0 or self.limit.of_table > 2 * rho * (_MOST_NOISE * self.limit.whole) ** 2:
+            raise InputError(
+                "The price is too small for a synthetic table.",
+                why=f"The noise in every number of rows would be above {_MOST_NOISE:,}.",
+                fix="Give a larger epsilon, or a smaller --rows-per-unit.",
+            )
+        return Zcdp(rho, 0, self.table.budget.neighbors)
 
     def look(self, look: Look) -> bytes:
         """Reads the rows, measures and fits: once the charge is on disk, and only then.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dalenius.synthesis.views import View
 
 Counts = NDArray[np.int64]
-_MOST = 2**53  # of a reference: far above any count
+_MOST = 2**60  # of all cells of a reference together: their sum must not run over 63 bits, whatever the noise was
 
 
 class Score(Protocol):
@@ -54,7 +54,8 @@ class Distance:
 
     def in_parts(self, parts: int) -> Distance:
         """Against a reference in parts too, whatever its size."""
-        reference = np.clip(self.reference, -_MOST // parts, _MOST // parts) * parts
+        most = _MOST // (parts * max(1, self.reference.size))
+        reference = np.clip(self.reference, -most, most) * parts
         return Distance(self.view, reference, self.penalty * parts)
 
 

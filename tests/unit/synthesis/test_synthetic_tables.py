@@ -127,6 +127,15 @@ def test_very_small_and_very_large_prices_work(people: Curator, epsilon: float, 
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_a_price_of_noise_alone_is_refused_before_it_is_charged(people: Curator, method: str):
+    before = len(charges(people))
+    for ask in (people.analyst("ana").synthesize, people.analyst("ana").preview_synthetic):
+        with pytest.raises(InputError, match="too small"):
+            ask("people", epsilon=1e-80, method=method)
+    assert len(charges(people)) == before
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_an_empty_table_has_a_model_too(tmp_path: Path, method: str):
     curator = curator_of(tmp_path, [])
     found = curator.analyst("ana").synthesize("people", epsilon=0.5, method=method)

@@ -106,6 +106,15 @@ def test_a_reference_that_is_not_brought_to_parts_is_caught(monkeypatch: pytest.
         assert exact.score(Distance(whole((0,), SIZES), np.array([1, 1, 0]))) == 0
 
 
+def test_a_reference_of_noise_alone_does_not_wrap_around():
+    """Of a sum that wraps, one row more is a change of 2⁶⁴."""
+    cells, limit = 4096, Limit(1)
+    huge = Distance(View((0,), (np.arange(cells, dtype=np.int32),)), np.full(cells, 2**62, np.int64))
+    empty, one = measurer_of([], limit), measurer_of([[(0, 0, 0)]], limit)
+    assert 0 < empty.score(huge) < 2**62
+    assert abs(one.score(huge) - empty.score(huge)) <= limit.of_score
+
+
 def test_what_was_charged_is_spent_exactly_and_not_passed():
     rho = Fraction(1, 7)
     found = measurer_of([[(0, 0, 0)]], Limit(1), rho)
