@@ -20,6 +20,7 @@ from dalenius.audit.transcripts.loss import Loss, step_loss, transcript_loss
 from dalenius.audit.transcripts.sides import TranscriptSides
 from dalenius.audit.transcripts.tape import OtherTranscriptError, Step, Tape, run_taped
 from dalenius.mechanisms import DiscreteGaussian, KeySelection, Laplace
+from dalenius.mechanisms.discrete_gaussian import widened
 from dalenius.mechanisms.key_selection import WEIGHT
 from dalenius.queries.rules import price
 
@@ -46,8 +47,7 @@ def test_no_release_shows_more_than_it_is_charged(joins, cases):
 
 def half_the_variance(monkeypatch):
     """Histograms and all else with the noise of twice the ρ that is charged."""
-    up = price.widened
-    monkeypatch.setattr(price, "widened", lambda value: up(value / 2))
+    monkeypatch.setattr(price, "widened", lambda value: widened(value / 2))
 
 
 def half_the_scale(monkeypatch):

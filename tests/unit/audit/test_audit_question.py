@@ -18,6 +18,7 @@ from dalenius.audit.questions import auditing, sampling
 from dalenius.audit.questions.auditing import audit_question
 from dalenius.audit.questions.neighbours import Place, WithoutUnit
 from dalenius.errors import InputError, NotAllowedError, SourceChangedError
+from dalenius.mechanisms.discrete_gaussian import widened
 from dalenius.queries.answering import measure_plan
 from dalenius.queries.ask import Ask
 from dalenius.queries.rules import price
@@ -92,8 +93,7 @@ def test_a_question_stays_within_its_claim_and_costs_nothing(home, question):
 
 
 def test_too_little_noise_is_seen_on_the_real_table(home, monkeypatch):
-    up = price.widened
-    monkeypatch.setattr(price, "widened", lambda value: up(value / 60))
+    monkeypatch.setattr(price, "widened", lambda value: widened(value / 60))
     found = audit_question(home, Ask(COUNT, 1.0), samples=3 * FEWEST)
     assert found.bound.broken
     assert set(found.to_dict()) == {

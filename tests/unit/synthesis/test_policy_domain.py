@@ -84,7 +84,8 @@ def test_two_columns_with_very_many_keys_are_refused_together(table: Any):
 
 def back(column: Modelled, values: np.ndarray) -> list[Any]:
     codes = column.codes(values, np.zeros(len(values), bool))
-    return column.values(codes, CHANCE).to_pylist()
+    found: list[Any] = column.values(codes, CHANCE).to_pylist()
+    return found
 
 
 @given(st.integers(-(2**40), 2**40), st.integers(0, 127), st.data())

@@ -30,6 +30,7 @@ from dalenius.releasing.opened import Opened, tables_of
 from dalenius.releasing.stored import read_release
 from dalenius.synthesis.methods import METHODS
 from dalenius.synthesis.release import SyntheticTable
+from dalenius.synthesis.rows import read_rows
 from dalenius.synthesis.stored import StoredModel
 
 
@@ -84,7 +85,7 @@ def test_another_analyst_and_another_request_pay(people: Curator):
     before = len(charges(people))
     assert not people.analyst("bob").synthesize("people", epsilon=1.75, method="tree", columns=["sex", "age"]).free
     for other in ({"columns": ["age", "sex"]}, {"rows_per_unit": 1}, {"method": "histogram"}):
-        asked = {"columns": ["sex", "age"], "method": "tree", **other}
+        asked: dict[str, Any] = {"columns": ["sex", "age"], "method": "tree", **other}
         assert not people.analyst("bob").synthesize("people", epsilon=1.75, **asked).free
     assert len(charges(people)) == before + 4
 
@@ -266,7 +267,7 @@ def test_a_failing_look_is_charged_and_says_nothing_of_rows(tmp_path: Path, monk
 def test_nobody_looks_before_the_charge_is_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     from dalenius.synthesis import kind
 
-    curator, seen, read = curator_of(tmp_path, some_rows(5)), [], kind.read_rows
+    curator, seen, read = curator_of(tmp_path, some_rows(5)), [], read_rows
 
     def looking(*arguments: Any) -> Any:
         seen.append(len(charges(curator)))

@@ -345,7 +345,7 @@ def _settings(given: Sequence[str] | None) -> dict[str, str]:
 
 def _check_target(target: Path | None, endings: Sequence[str] | None, read: Sequence[Path], *, yes: bool) -> None:
     """A file may be written there: it ends rightly, is no input, and is not there yet."""
-    from dalenius.queries.files import check_target
+    from dalenius.releasing.targets import check_target
     from dalenius.tables.sources.homes import check_output
 
     if target is None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from dalenius.queries.files import unwritable
 from dalenius.queries.release import shown
+from dalenius.releasing.targets import unwritable
 
 if TYPE_CHECKING:
     from rich.console import Console

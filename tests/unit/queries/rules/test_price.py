@@ -8,9 +8,9 @@ from fractions import Fraction
 import pytest
 
 from dalenius.accounting import conversions, costs
-from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian
+from dalenius.mechanisms.discrete_gaussian import DiscreteGaussian, widened
 from dalenius.mechanisms.laplace import Laplace
-from dalenius.queries.rules.price import price_plan, widened
+from dalenius.queries.rules.price import price_plan
 
 TOLERANCE = 1e-9  # the ledger's
 QUESTIONS = [
