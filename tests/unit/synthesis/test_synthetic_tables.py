@@ -135,6 +135,16 @@ def test_a_price_of_noise_alone_is_refused_before_it_is_charged(people: Curator,
     assert len(charges(people)) == before
 
 
+def test_what_would_take_too_long_is_refused_before_it_is_charged(people: Curator, monkeypatch: pytest.MonkeyPatch):
+    ana, before = people.analyst("ana"), len(charges(people))
+    seconds = ana.preview_synthetic("people", epsilon=1.0, method="privbayes").seconds
+    monkeypatch.setattr("dalenius.synthesis.kind._MOST_SECONDS", seconds - 0.01)
+    with pytest.raises(InputError, match="more than a day"):
+        ana.synthesize("people", epsilon=1.0, method="privbayes")
+    assert len(charges(people)) == before
+    assert ana.preview_synthetic("people", epsilon=1.0, method="privbayes", columns=["sex", "age"]).seconds < seconds
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_an_empty_table_has_a_model_too(tmp_path: Path, method: str):
     curator = curator_of(tmp_path, [])
