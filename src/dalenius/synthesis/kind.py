@@ -49,6 +49,8 @@ SYNTHETIC = "synthetic"
 _READ = 0.6  # seconds for a million values to be read and coded, on the machine of bench/RESULTS.md
 _COUNT = 0.02  # seconds for a million rows to be counted in one table
 _GRID = 0.05  # seconds
+_MOST_SECONDS = 24 * 3600  # that one request may keep the curator at work
+_NEARLY_ALL = 0.9  # of the rows: if a model counts fewer, it says so
 _MOST_NOISE = 10**9  # rows: more than that would drown any table, and more still would overflow what is fitted
 
 
@@ -79,7 +81,7 @@ class SyntheticKind(Kind):
             asker.remaining(dataset, leaving.periods),
             answered.free,
             answered.receipt.to_dict(),
-            (*planned.notes, *asker.warnings(dataset)),
+            (*planned.notes, *planned.missing(stored.rows), *asker.warnings(dataset)),
         )
 
     def read(self, content: bytes) -> dict[str, Any]:
@@ -130,6 +132,13 @@ class Planned:
         method = method_of(ask.method)
         _check_target(ask.target, method, domain)
         rows, notes = _rows_limit(table, ask.rows_per_unit)
+        if table.found is not None and table.found.rows > rows:
+            less = (
+                f"Rows of units that have more than {rows:,} count less each, and some may have {table.found.rows:,}: "
+                "the model may count far fewer rows than there are. A larger --rows-per-unit counts more of them, "
+                "with more noise."
+            )
+            notes = (*notes, less)
         limit = Limit(rows, table.budget.neighbors)
         periods = charged_periods(table, TRUE, "A synthetic table", "Ask the owner for shorter bounds of that column.")
         return cls(ask, table, domain, left, method, limit, periods, notes)
@@ -154,6 +163,17 @@ class Planned:
         if not isinstance(found, ZCDP):
             raise _pure()
         return found
+
+    def missing(self, counted: int) -> tuple[str, ...]:
+        """What to say where a model counts far fewer rows than the table has: both numbers have been released."""
+        found = self.table.found
+        if found is None or counted >= _NEARLY_ALL * found.row_count:
+            return ()
+        note = (
+            f"It counts {counted:,} of about {found.row_count:,} rows, since those of units with more than "
+            f"{self.limit.rows:,} count less each: totals are too small, and units with few rows have more say."
+        )
+        return (note,)
 
     def event(self, epsilon: float) -> Zcdp:
         """What is charged. A price for which there would be noise alone is refused before anybody pays it."""
@@ -218,6 +238,7 @@ def leaving_of(asker: Asker, ask: SynthesisAsk) -> Leaving:
     opened = Opened.of(asker)
     planned = Planned.of(_table(asker, ask.table, opened), ask)
     check_open(asker, *planned.table.reads)
+    _check_time(planned)
     snapshot = Snapshot.of(planned.table, opened.versions)
     late = [each.policy.time.late for each in planned.table.relation.tables()]
     epsilon = float(ask.epsilon)
@@ -233,6 +254,16 @@ def leaving_of(asker: Asker, ask: SynthesisAsk) -> Leaving:
         periods=paying_periods(planned.table, planned.periods),
         plan=planned,
     )
+
+
+def _check_time(planned: Planned) -> None:
+    """Some methods look at as many tables as there are triples of columns."""
+    if planned.times(1.0).answer > _MOST_SECONDS:
+        raise InputError(
+            f"Method {planned.method.name!r} would take more than a day for {len(planned.domain.columns)} columns.",
+            why="Its time follows from the numbers of columns, of their values and of rows.",
+            fix="Choose fewer columns (--columns), or a faster method such as tree.",
+        )
 
 
 def _table(asker: Asker, name: str, opened: Opened) -> Table:

@@ -136,6 +136,16 @@ def test_a_price_of_noise_alone_is_refused_before_it_is_charged(people: Curator,
     assert len(charges(people)) == before
 
 
+def test_what_would_take_too_long_is_refused_before_it_is_charged(people: Curator, monkeypatch: pytest.MonkeyPatch):
+    ana, before = people.analyst("ana"), len(charges(people))
+    seconds = ana.preview_synthetic("people", epsilon=1.0, method="privbayes").seconds
+    monkeypatch.setattr("dalenius.synthesis.kind._MOST_SECONDS", seconds - 0.01)
+    with pytest.raises(InputError, match="more than a day"):
+        ana.synthesize("people", epsilon=1.0, method="privbayes")
+    assert len(charges(people)) == before
+    assert ana.preview_synthetic("people", epsilon=1.0, method="privbayes", columns=["sex", "age"]).seconds < seconds
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_an_empty_table_has_a_model_too(tmp_path: Path, method: str):
     curator = curator_of(tmp_path, [])
@@ -200,6 +210,16 @@ def test_limits_are_chosen_by_what_is_public(tmp_path: Path):
     assert limits is not None
     found = curator.analyst("ana").preview_synthetic("people", epsilon=1.0)
     assert found.rows_per_unit == min(limits.rows, -(-2 * limits.row_count // limits.units))
+
+
+def test_it_is_said_where_far_fewer_rows_are_counted_than_there_are(tmp_path: Path):
+    ana = curator_of(tmp_path, some_rows(400, each=3), contribution="").analyst("ana")
+    asked = {"epsilon": 50.0, "columns": ["sex"], "method": "histogram"}
+    cut = ana.synthesize("people", rows_per_unit=1, **asked)
+    assert 300 < cut.rows < 500 and any("about 1," in note for note in cut.notes)
+    assert any("count less each" in note for note in ana.preview_synthetic("people", rows_per_unit=1, **asked).notes)
+    full = ana.synthesize("people", rows_per_unit=3, **asked)
+    assert full.rows > 1100 and not any("of about" in note for note in full.notes)
 
 
 def test_a_preview_says_the_noise_that_is_drawn(people: Curator):
