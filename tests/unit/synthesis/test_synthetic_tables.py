@@ -214,7 +214,7 @@ def test_limits_are_chosen_by_what_is_public(tmp_path: Path):
 
 def test_it_is_said_where_far_fewer_rows_are_counted_than_there_are(tmp_path: Path):
     ana = curator_of(tmp_path, some_rows(400, each=3), contribution="").analyst("ana")
-    asked = {"epsilon": 50.0, "columns": ["sex"], "method": "histogram"}
+    asked: dict[str, Any] = {"epsilon": 50.0, "columns": ["sex"], "method": "histogram"}
     cut = ana.synthesize("people", rows_per_unit=1, **asked)
     assert 300 < cut.rows < 500 and any("about 1," in note for note in cut.notes)
     assert any("count less each" in note for note in ana.preview_synthetic("people", rows_per_unit=1, **asked).notes)
