@@ -33,6 +33,8 @@ ROLES = {
     ("POST", "/v1/explain"): ANALYST,
     ("POST", "/v1/workloads"): ANALYST,
     ("POST", "/v1/workloads/preview"): ANALYST,
+    ("POST", "/v1/synthetic"): ANALYST,
+    ("POST", "/v1/synthetic/preview"): ANALYST,
     ("GET", "/v1/jobs/{id}"): ASKING,
     ("GET", "/v1/jobs/{id}/events"): ASKING,
     ("GET", "/v1/history"): ANALYST,

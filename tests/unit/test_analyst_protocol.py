@@ -6,7 +6,8 @@ import pytest
 
 from dalenius import Analyst, Asking, RemoteAnalyst
 
-METHODS = ("preview", "explain", "ask", "preview_many", "ask_many", "obtain", "releases", "budget", "history")
+ASKS = ("preview", "explain", "ask", "preview_many", "ask_many", "preview_synthetic", "synthesize")
+METHODS = (*ASKS, "obtain", "releases", "budget", "history")
 
 
 @pytest.mark.parametrize("method", METHODS)
