@@ -195,17 +195,17 @@ def test_a_name_in_a_subquery_of_having_is_a_column(shop):
 
 
 def test_texts_that_are_joined_are_read_once(shop):
-    started = time.process_time()
+    started = time.perf_counter()
     shop.plan(f"SELECT {' || '.join(['LEFT(note, 1)'] * 25)} = 'x' AS k, COUNT(*) FROM orders GROUP BY k")
-    assert time.process_time() - started < 5
+    assert time.perf_counter() - started < 5
 
 
 def test_a_format_with_many_names_is_refused(shop):
-    started = time.process_time()
+    started = time.perf_counter()
     for format_ in ("%A" * 60, "%A%B%a%b%A"):
         error = shop.error(f"SELECT STRFTIME(day, '{format_}') AS k, COUNT(*) FROM orders GROUP BY k")
         assert error.fix
-    assert time.process_time() - started < 2
+    assert time.perf_counter() - started < 2
     assert shop.plan("SELECT STRFTIME(day, '%A, %d %B') AS k, COUNT(*) FROM orders GROUP BY k").keys
 
 
@@ -222,9 +222,9 @@ GROWING = {
 
 @pytest.mark.parametrize("name", GROWING)
 def test_what_grows_by_being_put_in_other_words_is_refused_at_once(shop, name):
-    started = time.process_time()
+    started = time.perf_counter()
     error = shop.error(f"SELECT COUNT(*) FROM people, orders WHERE {GROWING[name]} = 3")
-    assert time.process_time() - started < 1
+    assert time.perf_counter() - started < 1
     assert error.fix
     if name in {"CBRT", "IN", "RANGE_BUCKET"}:
         assert "too involved" in error.message
