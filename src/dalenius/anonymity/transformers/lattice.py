@@ -81,7 +81,13 @@ class Lattice:
             [float((task.costs.cost(at, level, each) * shares[at]).sum()) for level in range(each.levels)]
             for at, each in enumerate(task.hierarchies)
         ]
+        # by how much a row of each finest label costs more where it is suppressed than at a level
+        self._gains = [
+            [task.costs.top[at] - task.costs.labels[at][level][each.maps[level]] for level in range(each.levels)]
+            for at, each in enumerate(task.hierarchies)
+        ]
         self._scratch = np.empty(1 << 16, np.int32)
+        self._more_of: tuple[AtNode, NDArray[np.float64]] | None = None
         self.looked_at = 0
 
     def floor(self, node: Node) -> float:
@@ -148,7 +154,7 @@ class Lattice:
         elif self.task.loss == "discernibility":
             costs = sizes * (self.task.rows - sizes.astype(float))
         else:
-            costs = self._more(found, np.ones(len(sizes), np.bool_))
+            costs = self._more(found)
         return hide(found.groups, good, self.task.limit, costs, self.task.good)
 
     def _dearer(self, found: AtNode, good: NDArray[np.bool_], cost: float) -> float:
@@ -187,15 +193,16 @@ class Lattice:
             return discernibility(sizes[kept], suppressed, task.rows)
         if task.loss == "class-size":
             return average_class_size(sizes[kept], suppressed, task.rows)
-        return self.floor(found.node) + float(self._more(found, ~kept).sum())
+        return self.floor(found.node) + float(self._more(found)[~kept].sum())
 
-    def _more(self, found: AtNode, some: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """What the loss grows by with each of some classes suppressed."""
-        more = np.zeros(int(some.sum()))
-        for at, (level, hierarchy) in enumerate(zip(found.node, self.task.hierarchies, strict=True)):
-            own = hierarchy.maps[level][self.codes[at][found.cell[some]]]
-            more += self.task.costs.top[at] - self.task.costs.labels[at][level][own]
-        return np.maximum(more, 0.0) * found.groups.sizes[some] / self.task.rows
+    def _more(self, found: AtNode) -> NDArray[np.float64]:
+        """What the loss grows by with each class suppressed: worked out once, asked for up to three times."""
+        if self._more_of is None or self._more_of[0] is not found:
+            more = np.zeros(len(found.cell))
+            for gains, level, codes in zip(self._gains, found.node, self.codes, strict=True):
+                more += gains[level][codes[found.cell]]
+            self._more_of = found, np.maximum(more, 0.0) * found.groups.sizes / self.task.rows
+        return self._more_of[1]
 
     def levels(self, node: Node) -> tuple[NDArray[np.int16], ...]:
         """The level of each row and column, −1 where it is suppressed."""
