@@ -70,6 +70,11 @@ class Column:
         """How many codes there are."""
         return self.known + self.rest + self.absent
 
+    @property
+    def doubtful(self) -> range:
+        """The codes that nobody declared: the rest and absent values. Noise alone must not make any (`start`)."""
+        return range(self.known, self.size)
+
     def decode(self, codes: Codes, rng: np.random.Generator) -> NDArray[Any]:
         """Values of these codes; numbers are uniform within their class.
 
