@@ -27,7 +27,7 @@ class ExpectedColumn:
 
     Attributes:
         name: As in the policy.
-        values: How many codes it has.
+        values: How many codes it has; at most, where its keys or classes are found.
         margin: 95% margin for the added noise in the number of rows of each value, before all tables are made to fit.
     """
 

@@ -20,7 +20,7 @@ from dalenius.synthesis.views import View
 DOMAIN = Domain(
     (
         Column("none", keys=("a", "b", "c"), absent=True),
-        Column("few", lower=0, upper=8, classes=8, whole=True, absent=True, ordered=True),
+        Column("few", classes=8, absent=True, ordered=True),
         Column("many", keys=(1, 2), absent=True),
         Column("declared", keys=("x", "y")),
         Column("others", keys=("p", "q"), rest=True, absent=True),

@@ -59,7 +59,11 @@ def test_ninety_rows_at_every_price_are_a_table_within_its_domain_at_that_price(
     assert (charge["epsilon"], charge["delta"], charge["rho"]) == (epsilon, 0.0, rho) and not found.free
     assert found.columns == MODELLED
     drawn = found.to_arrow(400, seed=1).to_pydict()
-    allowed = {"sex": {"m", "f", None}, "région": {"nörd", "süd", "北", "it's"}, "wave": {1, 2, 3, None}}
+    allowed: dict[str, set[Any]] = {
+        "sex": {"m", "f", None},
+        "région": {"nörd", "süd", "北", "it's"},
+        "wave": {1, 2, 3, None},
+    }
     assert all(set(drawn[name]) <= values for name, values in allowed.items())
     assert set(drawn["smoker"]) <= {True, False, None} and set(drawn["country"]) == {"only"}
     assert all(0 <= age <= 100 for age in drawn["age"])
